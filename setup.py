@@ -1,0 +1,54 @@
+"""Cython extensions; everything else about the package is in pyproject.toml.
+
+This is the one place with compile flags. Environment switches, read at build time:
+
+- ``SKTVBO_BOUNDS_CHECK=1``: check every index in the compiled code (slow; ``make test`` runs the
+  tests of ``sktvbo._fast`` on such a build).
+- ``SKTVBO_NATIVE=1``: compile for this machine's processor only.
+"""
+
+import os
+
+import numpy
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+CHECKED = os.environ.get("SKTVBO_BOUNDS_CHECK") == "1"
+NATIVE = os.environ.get("SKTVBO_NATIVE") == "1"
+
+# Reductions may be reordered, so that they vectorize; NaN and infinity keep their meaning.
+UNIX_FLAGS = [
+    "-O3",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fno-signed-zeros",
+    "-fassociative-math",
+]
+compile_args = [] if os.name == "nt" else UNIX_FLAGS + ["-march=native"] * NATIVE
+
+extensions = [
+    Extension(
+        f"sktvbo._fast.{name}",
+        [f"sktvbo/_fast/{name}.pyx"],
+        include_dirs=[numpy.get_include()],
+        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
+        extra_compile_args=compile_args,
+    )
+    for name in ("gram", "cholesky", "convolution", "relevancy")
+]
+
+setup(
+    ext_modules=cythonize(
+        extensions,
+        force=CHECKED,
+        build_dir="build/cython-checked" if CHECKED else "build/cython",
+        compiler_directives={
+            "language_level": 3,
+            "boundscheck": CHECKED,
+            "wraparound": False,
+            "initializedcheck": CHECKED,
+            "cdivision": True,
+            "embedsignature": True,
+        },
+    )
+)

@@ -1,0 +1,240 @@
+"""The covariance λ k_S ∘ k_T and its hyperparameters: fused where both kernels are known."""
+
+import copy
+
+import numpy as np
+
+from ._fast import gram as _gram
+from ._fast.gram import Family
+from .kernels import Factor, recognize, recognize_or_raise
+
+
+class SeparableCovariance:
+    """λ k_S(x, x') k_T(t, t') with noise variance σ², all hyperparameters in one theta.
+
+    theta is the logarithm of (λ, spatial, temporal, σ²), fixed ones left out. Matrices that are
+    symmetric hold their lower triangle only. Objects are values: ``with_theta`` makes another one.
+
+    Parameters
+    ----------
+    spatial : Kernel or None
+        None when time is the only column.
+    temporal : Kernel
+    signal_variance, noise_variance : (float, bounds)
+        Bounds are a pair or "fixed".
+    n_dims : int
+        Number of spatial columns.
+    """
+
+    def __init__(self, spatial, temporal, signal_variance, noise_variance, n_dims):
+        self._kernels = (spatial, temporal)
+        self.signal_variance, self._signal_bounds = signal_variance
+        self.noise_variance, self._noise_bounds = noise_variance
+        self.n_dims = n_dims
+        if spatial is None:
+            spatial_factor = Factor(Family.CONSTANT, np.ones(0), 0)
+        else:
+            spatial_factor = recognize(spatial, n_dims)
+        temporal_factor = recognize(temporal, 1)
+        self.fused = spatial_factor is not None and temporal_factor is not None
+        self._factors = (spatial_factor, temporal_factor) if self.fused else None
+
+    # --- hyperparameters ---------------------------------------------------------------------
+
+    @property
+    def _sizes(self):
+        """Lengths of the four parts of theta."""
+        if self.fused:
+            spatial, temporal = (f.n_theta for f in self._factors)
+        else:
+            spatial, temporal = (0 if k is None else k.n_dims for k in self._kernels)
+        fixed = [b is None or isinstance(b, str) for b in (self._signal_bounds, self._noise_bounds)]
+        return [int(not fixed[0]), spatial, temporal, int(not fixed[1])]
+
+    @property
+    def theta(self):
+        parts = [
+            [np.log(self.signal_variance)],
+            [] if self.spatial is None else self.spatial.theta,
+            self.temporal.theta,
+            [np.log(self.noise_variance)],
+        ]
+        return np.concatenate([p for p, size in zip(parts, self._sizes) if size] or [[]])
+
+    @property
+    def bounds(self):
+        """Bounds of theta, (n_theta, 2)."""
+        spatial, temporal = self._kernels
+        parts = [
+            np.log([self._signal_bounds]) if self._sizes[0] else None,
+            None if spatial is None else spatial.bounds,
+            temporal.bounds,
+            np.log([self._noise_bounds]) if self._sizes[3] else None,
+        ]
+        parts = [p for p, size in zip(parts, self._sizes) if size]
+        return np.vstack(parts) if parts else np.empty((0, 2))
+
+    def with_theta(self, theta):
+        """The same covariance with other hyperparameters."""
+        theta = np.asarray(theta, dtype=np.float64)
+        sizes = self._sizes
+        if theta.shape != (sum(sizes),):
+            raise ValueError(f"theta must have shape ({sum(sizes)},). Got {theta.shape}.")
+        signal, spatial, temporal, noise = np.split(theta, np.cumsum(sizes)[:-1])
+        new = copy.copy(self)
+        if signal.size:
+            new.signal_variance = float(np.exp(signal[0]))
+        if noise.size:
+            new.noise_variance = float(np.exp(noise[0]))
+        if self.fused:
+            # Kernel objects are costly to clone: `spatial` and `temporal` make them when asked.
+            new._factors = tuple(
+                f.with_theta(p) for f, p in zip(self._factors, (spatial, temporal))
+            )
+            new._pending = (spatial, temporal)
+        else:
+            new._kernels = tuple(
+                k if k is None else k.clone_with_theta(p)
+                for k, p in zip(self._kernels, (spatial, temporal))
+            )
+        return new
+
+    _pending = None
+
+    def _materialize(self):
+        if self._pending is not None:
+            self._kernels = tuple(
+                k if k is None or not p.size else k.clone_with_theta(p)
+                for k, p in zip(self._kernels, self._pending)
+            )
+            self._pending = None
+        return self._kernels
+
+    @property
+    def spatial(self):
+        """The spatial kernel with these hyperparameters; None when time is the only column."""
+        return self._materialize()[0]
+
+    @property
+    def temporal(self):
+        """The temporal kernel with these hyperparameters."""
+        return self._materialize()[1]
+
+    # --- matrices ----------------------------------------------------------------------------
+
+    def scale(self, S, t):
+        """Coordinates in the units of the compiled code: (d, n) and (n,)."""
+        spatial, temporal = self._factors
+        return spatial.scale(S), temporal.scale(t[:, np.newaxis])[0]
+
+    @property
+    def _families(self):
+        spatial, temporal = self._factors
+        return spatial.family, temporal.family, self.signal_variance
+
+    def gram(self, S, t, out=None):
+        """Covariance (n, n) of the points S (n, d), t (n,); lower triangle."""
+        if self.fused:
+            out = np.empty((len(t), len(t))) if out is None else out
+            _gram.gram(*self.scale(S, t), *self._families, out)
+            return out
+        return self.cross(S, t)
+
+    def cross(self, S, t, S2=None, t2=None):
+        """Covariance (n, m) between two sets of points, of one with itself if only one is given."""
+        if self.fused:
+            Z, u = self.scale(S, t)
+            Z2, u2 = (Z, u) if S2 is None else self.scale(S2, t2)
+            out = np.empty((len(u), len(u2)))
+            _gram.cross_gram(Z, u, Z2, u2, *self._families, out)
+            return out
+        K = self.signal_variance * self.temporal(
+            t[:, np.newaxis], None if t2 is None else t2[:, np.newaxis]
+        )
+        return K if self.spatial is None else K * self.spatial(S, S2)
+
+    def variance(self, S, t):
+        """Prior variance (n,) of f at the points."""
+        if self.fused:
+            return np.full(len(t), self.signal_variance)
+        variance = self.signal_variance * self.temporal.diag(t[:, np.newaxis])
+        return variance if self.spatial is None else variance * self.spatial.diag(S)
+
+    def variance_with_gradient(self, s, t):
+        """Prior variance of f at one place s (d,) and time, and its gradient (d,) in s."""
+        if self.fused:
+            return self.signal_variance, np.zeros(len(s))
+        points, steps = _stencil(s)
+        variances = self.variance(points, np.full(len(points), t))
+        return variances[0], _central_differences(variances, steps)
+
+    def gradient(self, S, t, K, P, a):
+        """Σ_ij W_ij ∂Δ_ij/∂theta, W = a aᵀ − P, Δ = K + σ² I: (n_theta,).
+
+        K is ``gram(S, t)``, P the inverse of Δ, a = P y; lower triangles suffice.
+        """
+        signal, spatial, temporal, noise = self._sizes
+        if self.fused:
+            slopes = np.empty(self.n_dims + 2)
+            families = self._families[:2]
+            _gram.contract_gradient(*self.scale(S, t), *families, K, P, a, slopes)
+            inner = [f.fold(s) for f, s in zip(self._factors, (slopes[1:-1], slopes[-1:]))]
+            total = slopes[0]
+        else:
+            P = np.tril(P) + np.tril(P, -1).T
+            W = np.outer(a, a) - P
+            total = np.sum(W * K)
+            K_T, slope_T = self.temporal(t[:, np.newaxis], eval_gradient=True)
+            if self.spatial is None:
+                K_S, slope_S = 1.0, np.empty((len(t), len(t), 0))
+            else:
+                K_S, slope_S = self.spatial(S, eval_gradient=True)
+            W *= self.signal_variance
+            inner = [
+                np.einsum("ij,ijk->k", W * K_T, slope_S),
+                np.einsum("ij,ijk->k", W * K_S, slope_T),
+            ]
+        on_noise = self.noise_variance * (a @ a - np.trace(P))
+        return np.concatenate([[total] * signal, *inner, [on_noise] * noise])
+
+    def cross_with_gradient(self, x, u, Z, times):
+        """Covariance (n,) of one point with (Z, times), and its gradient (d + 1, n) in the point.
+
+        All coordinates are ``scale``d when ``fused``, plain otherwise.
+        """
+        n, d = len(times), self.n_dims
+        if self.fused:
+            k, dk = np.empty(n), np.empty((d + 1, n))
+            _gram.cross_with_gradient(x, u, Z, times, *self._families, k, dk)
+            return k, dk
+        points, steps = _stencil(np.append(x, u))
+        K = self.cross(np.ascontiguousarray(points[:, :-1]), points[:, -1], Z, times)
+        return K[0], _central_differences(K, steps)
+
+    def stationary_factors(self):
+        """Both kernels in the form that the relevancies need, or an UnsupportedKernelError."""
+        purpose = "The relevancy of observations"
+        if self.fused and self._factors[1].family != Family.CONSTANT:
+            return self._factors
+        if self.spatial is not None:
+            recognize_or_raise(self.spatial, self.n_dims, purpose)
+        recognize_or_raise(self.temporal, 1, purpose)
+        raise AssertionError("one of the two kernels is not supported")
+
+    def __str__(self):
+        factors = [f"{self.signal_variance:.3g}", self.spatial, self.temporal]
+        return " * ".join(str(f) for f in factors if f is not None)
+
+
+# scikit-learn's kernels give no derivative in the points.
+def _stencil(point):
+    """A point (d,) with two neighbours in each direction, (2 d + 1, d), and the steps (d,)."""
+    steps = np.cbrt(np.finfo(float).eps) * np.maximum(1.0, np.abs(point))
+    moves = np.diag(steps)
+    return np.vstack([point, point + moves, point - moves]), steps
+
+
+def _central_differences(values, steps):
+    """Derivatives (d, ...) from the values at a stencil's points."""
+    d = len(steps)
+    return ((values[1 : d + 1] - values[d + 1 :]).T / (2.0 * steps)).T

@@ -1,0 +1,96 @@
+"""Growing and shrinking a Cholesky factor, and solving with it, O(n^2) each.
+
+L is the lower triangle of a C-ordered array (capacity, capacity) of which the leading n x n block
+is in use. Read by columns, as BLAS does, the same memory holds the upper triangular L' with leading
+dimension `capacity`: a solve with L is BLAS's "U", transposed. Nothing is ever copied to call it.
+"""
+
+from libc.math cimport hypot, sqrt
+from libc.stdlib cimport free, malloc
+
+from scipy.linalg.cython_blas cimport dtrsm, dtrsv
+
+
+cdef int _check(const double[:, ::1] L, Py_ssize_t n) except -1:
+    if n < 0 or n > L.shape[0] or L.shape[0] != L.shape[1]:
+        raise ValueError("L must be square with at least n rows")
+    return 0
+
+
+def solve_lower(const double[:, ::1] L, Py_ssize_t n, double[:, ::1] B, bint transpose=False):
+    """Solve L X = B, or L' X = B, in place; each *row* of B (m, n) is one right-hand side."""
+    cdef int n_ = <int> n, m = <int> B.shape[0], ld = <int> L.shape[1], one = 1, ldb = <int> B.shape[1]
+    cdef double alpha = 1.0
+    _check(L, n)
+    if B.shape[1] != n:
+        raise ValueError("each row of B must hold n numbers")
+    if n == 0 or m == 0:
+        return
+    cdef char uplo = b"U", diag = b"N", left = b"L", trans = b"N" if transpose else b"T"
+    with nogil:
+        if m == 1:
+            dtrsv(&uplo, &trans, &diag, &n_, <double*> &L[0, 0], &ld, &B[0, 0], &one)
+        else:
+            dtrsm(&left, &uplo, &trans, &diag, &n_, &m, &alpha, <double*> &L[0, 0], &ld,
+                  &B[0, 0], &ldb)
+
+
+def append(double[:, ::1] L, Py_ssize_t n, const double[::1] k, double kappa):
+    """Write row n of the factor of [[A, k], [k', kappa]], given that of A (n, n).
+
+    Returns the new pivot's square kappa - |L^-1 k|^2; when that is not positive nothing usable was
+    written, and rows below n are as they were.
+    """
+    _check(L, n + 1)
+    if k.shape[0] != n:
+        raise ValueError("k must hold n numbers")
+    cdef int n_ = <int> n, ld = <int> L.shape[1], one = 1
+    cdef char uplo = b"U", diag = b"N", trans = b"T"
+    cdef double pivot = kappa
+    cdef Py_ssize_t j
+    with nogil:
+        for j in range(n):
+            L[n, j] = k[j]
+        if n > 0:
+            dtrsv(&uplo, &trans, &diag, &n_, &L[0, 0], &ld, &L[n, 0], &one)
+        for j in range(n):
+            pivot -= L[n, j] * L[n, j]
+        if pivot > 0.0:
+            L[n, n] = sqrt(pivot)
+    return pivot
+
+
+def drop(const double[:, ::1] L, Py_ssize_t n, Py_ssize_t i, double[:, ::1] out):
+    """The factor of A without row and column i, written to the leading block of ``out``.
+
+    Rows above i stay. Those below lose column i, and their trailing block S becomes the factor of
+    S S' + l l', with l the lost column: a rank-one *update* by Givens rotations, which keeps the
+    matrix positive definite whatever the rounding. Row by row, so that memory is walked in order:
+    each row takes the rotations made before it, then makes its own. ``out`` may be L itself.
+    """
+    _check(L, n)
+    if i < 0 or i >= n or out.shape[0] < n - 1 or out.shape[1] != out.shape[0]:
+        raise ValueError("i must be in [0, n) and out square with at least n - 1 rows")
+    cdef Py_ssize_t r, c
+    cdef double x, lost, diagonal
+    cdef double* cos = <double*> malloc(2 * n * sizeof(double))
+    cdef double* sin = cos + n
+    if cos == NULL:
+        raise MemoryError(f"no memory for {2 * n} doubles")
+    with nogil:
+        for r in range(i):
+            for c in range(r + 1):
+                out[r, c] = L[r, c]
+        for r in range(i + 1, n):
+            lost = L[r, i]
+            for c in range(i):
+                out[r - 1, c] = L[r, c]
+            for c in range(i + 1, r):
+                x = L[r, c]
+                out[r - 1, c - 1] = cos[c] * x + sin[c] * lost
+                lost = cos[c] * lost - sin[c] * x
+            diagonal = hypot(L[r, r], lost)
+            cos[r] = L[r, r] / diagonal
+            sin[r] = lost / diagonal
+            out[r - 1, r - 1] = diagonal
+    free(cos)

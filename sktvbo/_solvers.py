@@ -1,0 +1,158 @@
+"""Dense Cholesky: factor, solve, append and drop; and the one place that decides about jitter."""
+
+import warnings
+
+import numpy as np
+from scipy.linalg import lapack
+
+from ._fast import cholesky as _cholesky
+from .exceptions import JitterWarning, NotPositiveDefiniteError
+
+# Relative to the mean of the diagonal.
+_FIRST_JITTER, _LAST_JITTER = 1e-10, 1e-4
+
+
+def try_cholesky(A):
+    """Factor A (n, n, lower triangle, C order) in place; False if it is not positive definite."""
+    if A.shape[0] == 0:
+        return True
+    # The lower triangle by rows is LAPACK's upper triangle by columns.
+    _, info = lapack.dpotrf(A.T, lower=0, clean=0, overwrite_a=1)
+    return info == 0 and bool(np.isfinite(A.diagonal()).all())
+
+
+def cholesky(K, noise, kernel):
+    """Lower factor of K + diag(noise) and the jitter that it took.
+
+    Parameters
+    ----------
+    K : (n, n), lower triangle; not changed
+    noise : (n,)
+    kernel : object
+        Named in the error.
+
+    Warns
+    -----
+    JitterWarning
+        The diagonal had to be increased; says by how much.
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        K is not finite, or not even jitter helps.
+    """
+    n = len(K)
+    diagonal = np.diagonal(K) + noise
+    A = K.copy()
+    np.fill_diagonal(A, diagonal)
+    if try_cholesky(A):
+        return A, 0.0
+    if not np.isfinite(np.tril(K)).all() or not np.isfinite(diagonal).all():
+        raise NotPositiveDefiniteError(
+            f"The {n} x {n} covariance matrix of {kernel} has entries that are not finite. "
+            "Scale X and y to moderate ranges, or narrow the hyperparameters' bounds."
+        )
+    jitter = _FIRST_JITTER * diagonal.mean()
+    while jitter <= 1.01 * _LAST_JITTER * diagonal.mean():
+        A = K.copy()
+        np.fill_diagonal(A, diagonal + jitter)
+        if try_cholesky(A):
+            warnings.warn(
+                f"The {n} x {n} covariance matrix was positive definite only after {jitter:.1e} was "
+                "added to its diagonal. Duplicate points with little noise do this: raise "
+                "noise_variance or its lower bound.",
+                JitterWarning,
+                stacklevel=2,
+            )
+            return A, jitter
+        jitter *= 10.0
+    raise NotPositiveDefiniteError(
+        f"The {n} x {n} covariance matrix of {kernel} is not positive definite, even with {jitter:.1e} "
+        "added to its diagonal. Raise noise_variance or its lower bound, or check that the kernel is "
+        "positive semi-definite."
+    )
+
+
+class _Buffer:
+    """Storage that several factors share as long as one is the others' beginning."""
+
+    def __init__(self, L):
+        self.array = L
+        self.filled = len(L)
+
+
+class DenseCholesky:
+    """The Cholesky factor of an n x n covariance matrix Δ, as a value: updates return a new one.
+
+    ``append`` writes into spare room behind the factor when nobody else has, so that growing costs
+    O(n²) a row without copying; an older factor stays valid, its rows are never touched.
+    """
+
+    def __init__(self, L, jitter=0.0):
+        self._buffer = _Buffer(L)
+        self.n = len(L)
+        self.jitter = jitter
+
+    def __getstate__(self):
+        return {"L": self.L.copy(), "jitter": self.jitter}
+
+    def __setstate__(self, state):
+        self.__init__(**state)
+
+    @property
+    def L(self):
+        """Lower factor (n, n), a view; above the diagonal anything may stand."""
+        return self._buffer.array[: self.n, : self.n]
+
+    @property
+    def log_determinant(self):
+        return 2.0 * np.sum(np.log(np.diagonal(self.L)))
+
+    def half_solve(self, B):
+        """Each row b of B (m, n) replaced by L⁻¹ b; returns B."""
+        _cholesky.solve_lower(self._buffer.array, self.n, B)
+        return B
+
+    def solve(self, b):
+        """Δ⁻¹ b for b (n,)."""
+        x = np.array(b, dtype=np.float64, ndmin=2)
+        _cholesky.solve_lower(self._buffer.array, self.n, x)
+        _cholesky.solve_lower(self._buffer.array, self.n, x, transpose=True)
+        return x[0]
+
+    def inverse(self):
+        """Δ⁻¹ (n, n), both triangles; O(n³)."""
+        P = np.tril(lower_inverse(self.L.copy()))
+        P += np.tril(P, -1).T
+        return P
+
+    def append(self, k, kappa):
+        """The factor of [[Δ, k], [kᵀ, kappa]], or None if that is not positive definite; O(n²)."""
+        buffer, n = self._buffer, self.n
+        if buffer.filled != n or n == len(buffer.array):
+            capacity = max(16, n + n // 2)
+            grown = _Buffer(np.zeros((capacity, capacity)))
+            grown.array[:n, :n] = self.L
+            grown.filled = n
+            buffer = grown
+        pivot = _cholesky.append(buffer.array, n, k, kappa + self.jitter)
+        # A pivot lost in the rounding of the subtraction says nothing.
+        if not pivot > 1e-14 * kappa:
+            return None
+        buffer.filled = n + 1
+        new = object.__new__(DenseCholesky)
+        new._buffer, new.n, new.jitter = buffer, n + 1, self.jitter
+        return new
+
+    def drop(self, i):
+        """The factor without row and column i, O(n²)."""
+        smaller = np.zeros((self.n - 1, self.n - 1))
+        _cholesky.drop(self._buffer.array, self.n, i, smaller)
+        return DenseCholesky(smaller, self.jitter)
+
+
+def lower_inverse(L):
+    """Lower triangle of (L Lᵀ)⁻¹, written over L (n, n, C order)."""
+    if len(L):
+        lapack.dpotri(L.T, lower=0, overwrite_c=1)
+    return L

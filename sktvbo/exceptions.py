@@ -1,0 +1,53 @@
+"""What can go wrong, under one root.
+
+Each error is also one of Python's own (ValueError, RuntimeError, ...), so ordinary ``except``
+clauses catch it.
+"""
+
+__all__ = [
+    "AskTellError",
+    "DomainError",
+    "InvalidObservationError",
+    "JitterWarning",
+    "MissingDataError",
+    "MissingExtraError",
+    "NotPositiveDefiniteError",
+    "SktvboError",
+    "UnsupportedKernelError",
+]
+
+
+class SktvboError(Exception):
+    """Root of this package's errors."""
+
+
+class DomainError(SktvboError, ValueError):
+    """A domain that makes no sense, or a point outside of it."""
+
+
+class InvalidObservationError(SktvboError, ValueError):
+    """A point, a value or a time that cannot be used."""
+
+
+class UnsupportedKernelError(SktvboError, ValueError):
+    """A closed form is needed that does not exist for this kernel."""
+
+
+class NotPositiveDefiniteError(SktvboError, ValueError):
+    """A covariance matrix that could not be factored."""
+
+
+class AskTellError(SktvboError, RuntimeError):
+    """A call that does not fit the state the optimizer is in."""
+
+
+class MissingDataError(SktvboError, FileNotFoundError):
+    """A data set that is not at hand."""
+
+
+class MissingExtraError(SktvboError, ImportError):
+    """An optional dependency that is not installed."""
+
+
+class JitterWarning(UserWarning):
+    """A covariance matrix was factored only after its diagonal was increased."""

@@ -1,0 +1,645 @@
+"""Exact Gaussian process regression on space and time."""
+
+import copy
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.optimize import minimize
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.gaussian_process.kernels import Kernel, Matern
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .. import relevancy as _relevancy
+from .._covariance import SeparableCovariance
+from .._solvers import DenseCholesky, cholesky, lower_inverse, try_cholesky
+from ..exceptions import NotPositiveDefiniteError
+
+_LOG_2PI = np.log(2.0 * np.pi)
+
+
+class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
+    """Gaussian process regression of a function of space that changes with time.
+
+    f is a Gaussian process with mean 0 and covariance λ k_S(x, x') k_T(t, t'), observed with Gaussian
+    noise of variance σ² (W-DBO assumption 3.2). λ, σ² and the kernels' hyperparameters maximize the
+    marginal likelihood. Rows are appended and dropped in O(n²), and every row has a relevancy to
+    predictions of the future.
+
+    Parameters
+    ----------
+    spatial_kernel : Kernel, default=None
+        scikit-learn kernel of the spatial columns. None is ``Matern(nu=2.5)`` with one lengthscale,
+        whose start and bounds follow the data's extent (1.0 when ``optimizer=None``).
+    temporal_kernel : Kernel, default=None
+        scikit-learn kernel of the time column. None is ``Matern(nu=1.5)``, whose lengthscale is
+        bounded below by the median interval between the data's times and above by ten times their
+        span (1.0 when ``optimizer=None``). ``ConstantKernel(1.0, "fixed")`` makes a static model.
+    signal_variance : float, default=1.0
+        λ, in units of y² (after normalization, if any).
+    signal_variance_bounds : pair of floats or "fixed", default=(1e-3, 1e3)
+    noise_variance : float, default=1e-2
+        σ², in units of y² (after normalization, if any).
+    noise_variance_bounds : pair of floats or "fixed", default=(1e-6, 1e1)
+    time_column : int or str, default=-1
+        Position of time among the columns of X, or its name when X is a data frame.
+    optimizer : "fmin_l_bfgs_b", callable or None, default="fmin_l_bfgs_b"
+        Search of the hyperparameters. A callable is scikit-learn's: ``optimizer(obj_func,
+        initial_theta, bounds) -> theta_opt, func_min``, with ``obj_func(theta, eval_gradient=True)``
+        minus the log marginal likelihood. None keeps the values given.
+    n_restarts_optimizer : int, default=0
+        Further searches, from starts drawn log-uniformly within the bounds.
+    normalize_y : bool, default=False
+        Standardize y before fitting; predictions come back in y's own units.
+    random_state : int, RandomState or None, default=None
+        For the restarts.
+
+    Attributes
+    ----------
+    X_train_ : ndarray (n, d + 1)
+        Training inputs.
+    y_train_ : ndarray (n,)
+        Training targets, in the units given.
+    spatial_kernel_, temporal_kernel_ : Kernel
+        Kernels with the learnt hyperparameters; ``spatial_kernel_`` is None when time is alone.
+    signal_variance_, noise_variance_ : float
+        Learnt λ and σ².
+    theta_ : ndarray (n_theta,)
+        Logarithms of signal variance, spatial, temporal and noise hyperparameters; fixed ones are
+        left out.
+    log_marginal_likelihood_value_ : float
+        At ``theta_``.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only when X had names.
+
+    Notes
+    -----
+    RBF, Matérn 1/2, 3/2 and 5/2 (one lengthscale, or one per dimension), ``Forgetting`` and fixed
+    constants run through compiled code; any other kernel through its own ``__call__``, slower.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sktvbo import TimeVaryingGPRegressor
+    >>> rng = np.random.RandomState(0)
+    >>> X = np.column_stack([rng.uniform(size=60), np.arange(60)])   # place, time
+    >>> y = np.sin(6 * X[:, 0] + 0.1 * X[:, 1]) + 0.05 * rng.normal(size=60)
+    >>> gp = TimeVaryingGPRegressor().fit(X, y)
+    >>> mean, std = gp.predict([[0.5, 60.0]], return_std=True)
+    >>> bool(abs(mean[0] - np.sin(9.0)) < 3 * std[0] < 0.5)
+    True
+    """
+
+    def __init__(
+        self,
+        spatial_kernel=None,
+        temporal_kernel=None,
+        *,
+        signal_variance=1.0,
+        signal_variance_bounds=(1e-3, 1e3),
+        noise_variance=1e-2,
+        noise_variance_bounds=(1e-6, 1e1),
+        time_column=-1,
+        optimizer="fmin_l_bfgs_b",
+        n_restarts_optimizer=0,
+        normalize_y=False,
+        random_state=None,
+    ):
+        self.spatial_kernel = spatial_kernel
+        self.temporal_kernel = temporal_kernel
+        self.signal_variance = signal_variance
+        self.signal_variance_bounds = signal_variance_bounds
+        self.noise_variance = noise_variance
+        self.noise_variance_bounds = noise_variance_bounds
+        self.time_column = time_column
+        self.optimizer = optimizer
+        self.n_restarts_optimizer = n_restarts_optimizer
+        self.normalize_y = normalize_y
+        self.random_state = random_state
+
+    # --- fitting -----------------------------------------------------------------------------
+
+    def fit(self, X, y, y_variance=None):
+        """Learn the hyperparameters and condition on the data.
+
+        Parameters
+        ----------
+        X : array-like (n, d + 1)
+            Space and time; a single column is time alone.
+        y : array-like (n,)
+        y_variance : array-like (n,), default=None
+            Variance of each observation known beforehand, in units of y²; comes on top of
+            ``noise_variance``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            The data or a parameter is unusable; the estimator is left as it was.
+        """
+        return self._commit(lambda new: new._fit(X, y, y_variance))
+
+    def partial_fit(self, X, y, y_variance=None):
+        """Append rows with the hyperparameters held, O(n²) a row.
+
+        On a new estimator this conditions on the data with the hyperparameters as given.
+
+        Parameters
+        ----------
+        X : array-like (m, d + 1)
+        y : array-like (m,)
+        y_variance : array-like (m,), default=None
+            See ``fit``.
+
+        Returns
+        -------
+        self
+        """
+        return self._commit(lambda new: new._partial_fit(X, y, y_variance))
+
+    def forget(self, indices):
+        """Drop training rows with the hyperparameters held, O(n²) a row.
+
+        Parameters
+        ----------
+        indices : array-like of int, or bool mask (n,)
+            Rows of ``X_train_``; at least one row has to stay.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        return self._commit(lambda new: new._forget(indices))
+
+    def _commit(self, change):
+        """Apply a change to a shallow copy, and take it over once it has succeeded."""
+        new = copy.copy(self)
+        change(new)
+        vars(self).update(vars(new))
+        return self
+
+    def _fit(self, X, y, y_variance):
+        self._check_parameters()
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C", y_numeric=True)
+        self._set_data(X.copy(), y.astype(np.float64), _check_variance(y_variance, len(X)))
+        self._learn()
+
+    def _partial_fit(self, X, y, y_variance):
+        fitted = hasattr(self, "_solver")
+        if not fitted:
+            self._check_parameters()
+        X, y = validate_data(
+            self, X, y, dtype=np.float64, order="C", y_numeric=True, reset=not fitted
+        )
+        y_variance = _check_variance(y_variance, len(X))
+        if fitted:
+            self._append(X, y, y_variance)
+        else:
+            self._set_data(X.copy(), y.astype(np.float64), y_variance)
+            self._condition(self._initial_covariance(follow_data=False))
+
+    def _forget(self, indices):
+        n = len(self.X_train_)
+        indices = np.asarray(indices)
+        if indices.dtype == bool:
+            if indices.shape != (n,):
+                raise ValueError(f"A mask must have shape ({n},). Got {indices.shape}.")
+            indices = np.flatnonzero(indices)
+        indices = indices.reshape(-1)
+        if indices.size == 0:
+            return
+        if not np.issubdtype(indices.dtype, np.integer):
+            raise ValueError(f"indices must be integers or a mask. Got dtype {indices.dtype}.")
+        if indices.min() < -n or indices.max() >= n:
+            raise ValueError(
+                f"indices must lie in [0, {n}), the rows of X_train_. Got {indices.min()} to "
+                f"{indices.max()}."
+            )
+        indices = np.unique(indices % n)
+        if len(indices) == n:
+            raise ValueError(
+                f"At least one of the {n} rows has to stay. Got all of them to forget."
+            )
+        self._drop(indices)
+
+    def _check_parameters(self):
+        for name in ("signal_variance", "noise_variance"):
+            value, bounds = getattr(self, name), getattr(self, f"{name}_bounds")
+            if not isinstance(value, Real) or not 0.0 < value < np.inf:
+                raise ValueError(
+                    f"The '{name}' parameter must be a positive finite float. Got {value!r} instead."
+                )
+            if isinstance(bounds, str) and bounds == "fixed":
+                continue
+            pair = np.asarray(bounds, dtype=object)
+            if pair.shape != (2,) or not 0.0 < pair[0] <= pair[1] < np.inf:
+                raise ValueError(
+                    f"The '{name}_bounds' parameter must be 'fixed' or a pair 0 < low <= high. "
+                    f"Got {bounds!r} instead."
+                )
+        for name in ("spatial_kernel", "temporal_kernel"):
+            kernel = getattr(self, name)
+            if kernel is not None and not isinstance(kernel, Kernel):
+                raise ValueError(
+                    f"The '{name}' parameter must be a scikit-learn kernel or None. "
+                    f"Got {kernel!r} instead."
+                )
+        if not (self.optimizer in (None, "fmin_l_bfgs_b") or callable(self.optimizer)):
+            raise ValueError(
+                "The 'optimizer' parameter must be 'fmin_l_bfgs_b', a callable or None. "
+                f"Got {self.optimizer!r} instead."
+            )
+        if not isinstance(self.n_restarts_optimizer, Integral) or self.n_restarts_optimizer < 0:
+            raise ValueError(
+                "The 'n_restarts_optimizer' parameter must be a non-negative int. "
+                f"Got {self.n_restarts_optimizer!r} instead."
+            )
+
+    def _time_position(self):
+        """Position of the time column, counted from the left."""
+        if isinstance(self.time_column, str):
+            names = getattr(self, "feature_names_in_", None)
+            if names is None or self.time_column not in names:
+                known = "X has no column names" if names is None else f"X has {list(names)}"
+                raise ValueError(
+                    f"time_column={self.time_column!r} names no column: {known}. "
+                    "Give a data frame with that column, or a position."
+                )
+            return list(names).index(self.time_column)
+        n_columns = self.n_features_in_
+        if (
+            not isinstance(self.time_column, Integral)
+            or not -n_columns <= self.time_column < n_columns
+        ):
+            raise ValueError(
+                f"The 'time_column' parameter must be the position or name of one of the "
+                f"{n_columns} columns of X. Got {self.time_column!r} instead."
+            )
+        return int(self.time_column) % n_columns
+
+    def _split(self, X):
+        """X (n, d + 1) as space (n, d) and time (n,) since the first training time."""
+        position = self._position
+        if position == X.shape[1] - 1:
+            S = np.ascontiguousarray(X[:, :-1])
+        else:
+            S = np.delete(X, position, axis=1)
+        # Shifted, so that Unix timestamps lose no precision.
+        return S, X[:, position] - self._time_origin
+
+    def _set_data(self, X, y, y_variance):
+        self._position = self._time_position()
+        self._time_origin = X[0, self._position]
+        self.X_train_, self.y_train_, self._y_variance = X, y, y_variance
+        self._S, self._t = self._split(X)
+
+    def _normalize(self):
+        """Location, scale and standardized values of the training targets."""
+        y = self.y_train_
+        if not self.normalize_y:
+            return 0.0, 1.0, y
+        mean, scale = y.mean(), y.std()
+        if not scale > 10.0 * np.finfo(float).eps * max(abs(mean), np.abs(y).max()):
+            scale = 1.0  # all equal
+        return mean, scale, (y - mean) / scale
+
+    def _noise(self, covariance, rows=slice(None)):
+        """Noise variance (n,) of the training rows, in the units of the standardized y."""
+        return covariance.noise_variance + self._y_variance[rows] / self._y_scale**2
+
+    def _initial_covariance(self, follow_data):
+        spatial, temporal = self.spatial_kernel, self.temporal_kernel
+        if self._S.shape[1] == 0:
+            spatial = None
+        elif spatial is None:
+            spatial = Matern(nu=2.5)
+            if follow_data:
+                extent = np.ptp(self._S, axis=0).max() or 1.0
+                spatial = Matern(0.5 * extent, (0.01 * extent, 10.0 * extent), nu=2.5)
+        if temporal is None:
+            temporal = Matern(nu=1.5)
+            if follow_data:
+                gaps = np.diff(np.unique(self._t))
+                interval, span = (np.median(gaps), gaps.sum()) if gaps.size else (1.0, 1.0)
+                bounds = (interval, 10.0 * max(interval, span))
+                temporal = Matern(np.clip(0.25 * span, *bounds), bounds, nu=1.5)
+        # Cloned: what was learnt must never reach the kernels that were given.
+        return SeparableCovariance(
+            None if spatial is None else clone(spatial),
+            clone(temporal),
+            (float(self.signal_variance), self.signal_variance_bounds),
+            (float(self.noise_variance), self.noise_variance_bounds),
+            self._S.shape[1],
+        )
+
+    def _learn(self, start=None):
+        """Search the hyperparameters, from theta ``start`` if given, and condition on the data."""
+        covariance = self._initial_covariance(follow_data=self.optimizer is not None)
+        self._y_mean, self._y_scale, y = self._normalize()
+        bounds = covariance.bounds
+        if self.optimizer is not None and len(bounds):
+            if not np.isfinite(bounds).all():
+                raise ValueError(
+                    "Searching the hyperparameters needs finite bounds for all of them. "
+                    f"Got {np.exp(bounds).tolist()}."
+                )
+            starts = [np.clip(covariance.theta if start is None else start, *bounds.T)]
+            if self.n_restarts_optimizer:
+                rng = check_random_state(self.random_state)
+                starts.extend(rng.uniform(*bounds.T, (self.n_restarts_optimizer, len(bounds))))
+            results = [self._search(covariance, y, theta, bounds) for theta in starts]
+            covariance = covariance.with_theta(min(results, key=lambda r: r[1])[0])
+        self._condition(covariance)
+
+    def _search(self, covariance, y, theta, bounds):
+        """One search of the hyperparameters: the theta found and its negative log likelihood."""
+        workspace = np.empty((3, len(y), len(y)))
+
+        def objective(theta, eval_gradient=True):
+            value, *gradient = self._likelihood(
+                covariance.with_theta(theta), y, eval_gradient, workspace
+            )
+            return (-value, -gradient[0]) if eval_gradient else -value
+
+        if callable(self.optimizer):
+            return self.optimizer(objective, theta, bounds=bounds)
+        found = minimize(objective, theta, method="L-BFGS-B", jac=True, bounds=bounds)
+        return found.x, found.fun
+
+    def _likelihood(self, covariance, y, eval_gradient, workspace=None):
+        """log p(y) (W-DBO section 2), with its gradient in theta if asked for.
+
+        −½ yᵀa − ½ log|Δ| − (n/2) log 2π, and ½ Σ_ij (a aᵀ − Δ⁻¹)_ij ∂Δ_ij/∂theta. Minus infinity
+        where Δ is not numerically positive definite, so that a search turns back.
+        """
+        n = len(y)
+        K, L, P = np.empty((3, n, n)) if workspace is None else workspace
+        K = covariance.gram(self._S, self._t, out=K)
+        L[:] = K
+        np.fill_diagonal(L, np.diagonal(K) + self._noise(covariance))
+        if not try_cholesky(L):
+            return (-np.inf, np.zeros(len(covariance.bounds))) if eval_gradient else (-np.inf,)
+        solver = DenseCholesky(L)
+        a = solver.solve(y)
+        value = -0.5 * (y @ a + solver.log_determinant + n * _LOG_2PI)
+        if not eval_gradient:
+            return (value,)
+        P[:] = L
+        return value, 0.5 * covariance.gradient(self._S, self._t, K, lower_inverse(P), a)
+
+    def _condition(self, covariance, solver=None):
+        """Condition on the training data; ``solver`` is the factor when it is known already."""
+        self._y_mean, self._y_scale, y = self._normalize()
+        if solver is None:
+            K = covariance.gram(self._S, self._t)
+            solver = DenseCholesky(*cholesky(K, self._noise(covariance), covariance))
+        a = solver.solve(y)
+        if not np.isfinite(a).all():
+            raise NotPositiveDefiniteError(
+                f"Solving with the covariance matrix of {covariance} overflowed. "
+                "Scale y to a moderate range (normalize_y=True), or raise noise_variance."
+            )
+        self._covariance, self._solver, self._weights = covariance, solver, a
+        self.log_marginal_likelihood_value_ = float(
+            -0.5 * (y @ a + solver.log_determinant + len(y) * _LOG_2PI)
+        )
+        self.signal_variance_ = covariance.signal_variance
+        self.noise_variance_ = covariance.noise_variance
+
+    @property
+    def spatial_kernel_(self):
+        check_is_fitted(self, "_solver")
+        return self._covariance.spatial
+
+    @property
+    def temporal_kernel_(self):
+        check_is_fitted(self, "_solver")
+        return self._covariance.temporal
+
+    @property
+    def theta_(self):
+        check_is_fitted(self, "_solver")
+        return self._covariance.theta
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "_solver")
+
+    # --- streaming ---------------------------------------------------------------------------
+
+    def _append(self, X, y, y_variance):
+        """Append validated rows with the hyperparameters held."""
+        n, m = len(self.X_train_), len(X)
+        S, t = self._split(X)
+        self.X_train_ = np.vstack([self.X_train_, X])
+        self.y_train_ = np.append(self.y_train_, y)
+        self._y_variance = np.append(self._y_variance, y_variance)
+        self._S, self._t = np.vstack([self._S, S]), np.append(self._t, t)
+        old_scale = self._y_scale
+        self._y_mean, self._y_scale, _ = self._normalize()
+        # The noise on the diagonal is in units of the standardized y: it may have moved.
+        rescaled = self._y_scale != old_scale and self._y_variance.any()
+        solver = None if rescaled or 10 * m > n else self._solver
+        if solver is not None:
+            noise = self._noise(self._covariance, slice(n, None))
+            for i in range(m):
+                rows = slice(0, n + i + 1)
+                k = self._covariance.cross(
+                    S[i : i + 1], t[i : i + 1], self._S[rows], self._t[rows]
+                )[0]
+                solver = solver.append(k[:-1], k[-1] + noise[i])
+                if solver is None:
+                    break
+        self._condition(self._covariance, solver)
+
+    def _drop(self, indices):
+        """Drop validated, sorted rows with the hyperparameters held."""
+        n = len(self.X_train_)
+        for name in ("X_train_", "y_train_", "_y_variance", "_S", "_t"):
+            setattr(self, name, np.delete(getattr(self, name), indices, axis=0))
+        old_scale = self._y_scale
+        self._y_mean, self._y_scale, _ = self._normalize()
+        rescaled = self._y_scale != old_scale and self._y_variance.any()
+        solver = None if rescaled or 10 * len(indices) > n else self._solver
+        if solver is not None:
+            for i in reversed(indices):
+                solver = solver.drop(int(i))
+        self._condition(self._covariance, solver)
+
+    def _update(self, X, y, refit):
+        """Append validated rows; with ``refit`` search on from the present hyperparameters."""
+        if refit:
+            self._set_data(
+                np.vstack([self.X_train_, X]),
+                np.append(self.y_train_, y),
+                np.append(self._y_variance, np.zeros(len(X))),
+            )
+            self._learn(start=self.theta_)
+        else:
+            self._append(X, y, np.zeros(len(X)))
+
+    # --- what was learnt ---------------------------------------------------------------------
+
+    def predict(self, X, return_std=False, return_cov=False):
+        """Posterior of f, without observation noise.
+
+        Parameters
+        ----------
+        X : array-like (m, d + 1)
+        return_std, return_cov : bool, default=False
+            Also return the standard deviations, or the covariance; not both.
+
+        Returns
+        -------
+        mean : ndarray (m,)
+        std : ndarray (m,)
+            Only with ``return_std``.
+        cov : ndarray (m, m)
+            Only with ``return_cov``.
+        """
+        if return_std and return_cov:
+            raise ValueError("At most one of return_std and return_cov can be asked for.")
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        S, t = self._split(X)
+        K = self._covariance.cross(S, t, self._S, self._t)
+        mean = self._y_mean + self._y_scale * (K @ self._weights)
+        if not (return_std or return_cov):
+            return mean
+        V = self._solver.half_solve(K)
+        if return_cov:
+            cov = self._covariance.cross(S, t) - V @ V.T
+            return mean, self._y_scale**2 * cov
+        variance = self._covariance.variance(S, t) - np.einsum("ij,ij->i", V, V)
+        return mean, self._y_scale * np.sqrt(np.maximum(variance, 0.0))
+
+    def sample_y(self, X, n_samples=1, random_state=0):
+        """Draws of f from the posterior.
+
+        Parameters
+        ----------
+        X : array-like (m, d + 1)
+        n_samples : int, default=1
+        random_state : int, RandomState or None, default=0
+
+        Returns
+        -------
+        samples : ndarray (m, n_samples)
+        """
+        rng = check_random_state(random_state)
+        mean, cov = self.predict(X, return_cov=True)
+        # Rounding may leave eigenvalues of -1e-16: nothing to warn of.
+        return rng.multivariate_normal(mean, cov, n_samples, check_valid="ignore").T
+
+    def log_marginal_likelihood(self, theta=None, eval_gradient=False):
+        """Log marginal likelihood of the training data, of the standardized y with ``normalize_y``.
+
+        Parameters
+        ----------
+        theta : array-like (n_theta,), default=None
+            Logarithms of the hyperparameters, in the order of ``theta_``; None is ``theta_``.
+        eval_gradient : bool, default=False
+            Also return the gradient in theta.
+
+        Returns
+        -------
+        value : float
+        gradient : ndarray (n_theta,)
+            Only with ``eval_gradient``.
+        """
+        check_is_fitted(self)
+        if theta is None and not eval_gradient:
+            return self.log_marginal_likelihood_value_
+        covariance = self._covariance if theta is None else self._covariance.with_theta(theta)
+        result = self._likelihood(covariance, self._normalize()[2], eval_gradient)
+        return result if eval_gradient else result[0]
+
+    def relevancy(self, now=None):
+        """Relevancy of each training row to predictions from ``now`` on (W-DBO eq. 12).
+
+        Parameters
+        ----------
+        now : float, default=None
+            Present time; None is the latest training time.
+
+        Returns
+        -------
+        relevancy : ndarray (n,)
+            2-Wasserstein distance between the posteriors with and without the row, relative to that
+            between the posterior and the prior. See :func:`sktvbo.relevancy.wasserstein_relevancy`.
+        """
+        return self._relevancy_sweep(now).relevancy()
+
+    def _relevancy_sweep(self, now=None):
+        check_is_fitted(self)
+        latest = self._t.max()
+        now = latest if now is None else now - self._time_origin
+        # Both are rounded from the user's time.
+        if abs(now - latest) < 1e-12 * max(abs(now + self._time_origin), 1.0):
+            now = latest
+        C = _relevancy.convolutions(*self._covariance.stationary_factors(), self._S, now - self._t)
+        return _relevancy.RelevancySweep(self._solver.inverse(), self._weights, C)
+
+    def _posterior_at(self, t):
+        """The posterior at time ``t`` as a function of space alone: see :class:`_TimeSlice`."""
+        return _TimeSlice(self, t)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = False
+        return tags
+
+
+class _TimeSlice:
+    """Posterior of a fitted regressor at one time, ready to be evaluated many times."""
+
+    def __init__(self, gp, t):
+        self._gp = gp
+        self._t = t - gp._time_origin
+        self._data = gp._S, gp._t
+        if gp._covariance.fused:
+            self._data = gp._covariance.scale(*self._data)
+            # d(scaled) / d(plain) of each coordinate, time last.
+            Z, u = gp._covariance.scale(np.ones((1, gp._S.shape[1])), np.ones(1))
+            self._units = np.append(Z[:, 0], u)
+        else:
+            self._units = np.ones(gp._S.shape[1] + 1)
+
+    def __call__(self, S):
+        """Mean and standard deviation (m,) at the places S (m, d)."""
+        gp = self._gp
+        t = np.full(len(S), self._t)
+        K = gp._covariance.cross(S, t, gp._S, gp._t)
+        mean = gp._y_mean + gp._y_scale * (K @ gp._weights)
+        V = gp._solver.half_solve(K)
+        variance = gp._covariance.variance(S, t) - np.einsum("ij,ij->i", V, V)
+        return mean, gp._y_scale * np.sqrt(np.maximum(variance, 0.0))
+
+    def with_gradient(self, s):
+        """Mean, standard deviation and their gradients (d,) at one place s (d,)."""
+        gp, units = self._gp, self._units
+        k, dk = gp._covariance.cross_with_gradient(s * units[:-1], self._t * units[-1], *self._data)
+        w = gp._solver.solve(k)
+        prior, prior_slope = gp._covariance.variance_with_gradient(s, self._t)
+        std = np.sqrt(max(prior - k @ w, 1e-300))
+        dk = dk[:-1] * units[:-1, np.newaxis]
+        mean = gp._y_mean + gp._y_scale * (k @ gp._weights)
+        std_slope = (0.5 * prior_slope - dk @ w) / std
+        return mean, gp._y_scale * std, gp._y_scale * (dk @ gp._weights), gp._y_scale * std_slope
+
+
+def _check_variance(y_variance, n):
+    """Known observation variances (n,); zeros for None."""
+    if y_variance is None:
+        return np.zeros(n)
+    variance = np.asarray(y_variance, dtype=np.float64)
+    if variance.shape != (n,) or not np.isfinite(variance).all() or (variance < 0.0).any():
+        raise ValueError(
+            f"y_variance must hold {n} non-negative finite numbers, one per row of X. "
+            f"Got shape {variance.shape}, minimum {np.min(variance, initial=np.inf)}."
+        )
+    return variance

@@ -1,0 +1,330 @@
+"""Temporal kernels that scikit-learn lacks, and the separable space-time product.
+
+All are ``sklearn.gaussian_process.kernels.Kernel`` objects: they work in scikit-learn's own
+``GaussianProcessRegressor``, in sums and products, and in grid searches.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    Hyperparameter,
+    Kernel,
+    Matern,
+    NormalizedKernelMixin,
+    StationaryKernelMixin,
+)
+
+from ._fast.gram import Family
+from .exceptions import UnsupportedKernelError
+
+__all__ = ["Forgetting", "Separable"]
+
+
+class Forgetting(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
+    r"""Forgetting at a constant rate: :math:`k(t, t') = (1 - \epsilon)^{|t - t'| / 2}`.
+
+    The covariance in time of the Markov model f_{t+1} = √(1-ε) f_t + √ε g_{t+1}, with g_t independent
+    draws from the spatial process. It equals ``Matern(nu=0.5, length_scale=-2 / log(1 - epsilon))``;
+    ε → 0 is a static function, ε → 1 one that is independent in time.
+
+    Parameters
+    ----------
+    epsilon : float in (0, 1), default=0.03
+        Forgetting rate per unit of time.
+    epsilon_bounds : pair of floats in (0, 1) or "fixed", default=(1e-4, 0.9)
+        Bounds of the search when ``epsilon`` is learnt from data.
+
+    References
+    ----------
+    I. Bogunovic, J. Scarlett, V. Cevher, "Time-Varying Gaussian Process Bandit Optimization",
+    AISTATS 2016 (TVGP), equations 7 and 8, appendix B.
+
+    Examples
+    --------
+    >>> from sktvbo.kernels import Forgetting
+    >>> Forgetting(epsilon=0.19)([[0.0], [1.0], [2.0]]).round(3)
+    array([[1.  , 0.9 , 0.81],
+           [0.9 , 1.  , 0.9 ],
+           [0.81, 0.9 , 1.  ]])
+    """
+
+    def __init__(self, epsilon=0.03, epsilon_bounds=(1e-4, 0.9)):
+        self.epsilon = epsilon
+        self.epsilon_bounds = epsilon_bounds
+
+    @property
+    def hyperparameter_epsilon(self):
+        return Hyperparameter("epsilon", "numeric", self.epsilon_bounds)
+
+    @property
+    def length_scale(self):
+        """Lengthscale of the equal Matérn-1/2 kernel, in units of time."""
+        if not 0.0 < self.epsilon < 1.0:
+            raise ValueError(
+                f"The 'epsilon' parameter of Forgetting must lie in (0, 1). Got {self.epsilon!r} "
+                "instead. For a static function use ConstantKernel(1.0, 'fixed')."
+            )
+        return -2.0 / np.log1p(-self.epsilon)
+
+    def __call__(self, X, Y=None, eval_gradient=False):
+        X = np.atleast_2d(X)
+        if Y is not None and eval_gradient:
+            raise ValueError("Gradient can only be evaluated when Y is None.")
+        age = cdist(X, X if Y is None else Y, metric="cityblock")
+        K = np.exp(-age / self.length_scale)
+        if not eval_gradient:
+            return K
+        if self.hyperparameter_epsilon.fixed:
+            return K, np.empty((*K.shape, 0))
+        # TVGP appendix B, times epsilon: theta is log(epsilon).
+        slope = -self.epsilon / (1.0 - self.epsilon) * (age / 2.0) * K
+        return K, slope[:, :, np.newaxis]
+
+    def __repr__(self):
+        return f"{type(self).__name__}(epsilon={self.epsilon:.3g})"
+
+
+class Separable(Kernel):
+    """Product of a kernel of the spatial columns and a kernel of the time column.
+
+    k((x, t), (x', t')) = k_S(x, x') k_T(t, t'); with time as the only column, k_T alone.
+
+    Parameters
+    ----------
+    spatial, temporal : Kernel
+        Any scikit-learn kernels; ``temporal`` sees one column.
+    time_column : int, default=-1
+        Position of time among the columns of X.
+
+    Notes
+    -----
+    theta is that of ``spatial`` followed by that of ``temporal``. Parameters are reached by
+    ``spatial__...`` and ``temporal__...``. (W-DBO assumption 3.2, without the factor λ: multiply by
+    a ``ConstantKernel``.)
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process import GaussianProcessRegressor
+    >>> from sklearn.gaussian_process.kernels import RBF, Matern
+    >>> from sktvbo.kernels import Separable
+    >>> kernel = Separable(Matern(nu=2.5), RBF(length_scale=3.0))
+    >>> X = [[0.1, 0.0], [0.4, 1.0], [0.9, 2.0]]
+    >>> gpr = GaussianProcessRegressor(1.0 * kernel, alpha=0.01, optimizer=None)
+    >>> gpr.fit(X, [0.0, 1.0, 0.5]).predict([[0.4, 1.0]]).round(3)
+    array([0.965])
+    """
+
+    def __init__(self, spatial, temporal, time_column=-1):
+        self.spatial = spatial
+        self.temporal = temporal
+        self.time_column = time_column
+
+    def get_params(self, deep=True):
+        params = {
+            "spatial": self.spatial,
+            "temporal": self.temporal,
+            "time_column": self.time_column,
+        }
+        if deep:
+            for name, kernel in self._factors():
+                params |= {f"{name}__{k}": v for k, v in kernel.get_params().items()}
+        return params
+
+    def _factors(self):
+        return (("spatial", self.spatial), ("temporal", self.temporal))
+
+    @property
+    def hyperparameters(self):
+        return [
+            Hyperparameter(f"{name}__{h.name}", h.value_type, h.bounds, h.n_elements)
+            for name, kernel in self._factors()
+            for h in kernel.hyperparameters
+        ]
+
+    @property
+    def theta(self):
+        return np.concatenate([self.spatial.theta, self.temporal.theta])
+
+    @theta.setter
+    def theta(self, theta):
+        split = self.spatial.n_dims
+        self.spatial.theta = theta[:split]
+        self.temporal.theta = theta[split:]
+
+    @property
+    def bounds(self):
+        bounds = [k.bounds for _, k in self._factors() if k.bounds.size]
+        return np.vstack(bounds) if bounds else np.empty((0, 2))
+
+    def __eq__(self, other):
+        return (
+            type(self) is type(other)
+            and self.time_column == other.time_column
+            and self.spatial == other.spatial
+            and self.temporal == other.temporal
+        )
+
+    __hash__ = None
+
+    def is_stationary(self):
+        return self.spatial.is_stationary() and self.temporal.is_stationary()
+
+    @property
+    def requires_vector_input(self):
+        return True
+
+    def __call__(self, X, Y=None, eval_gradient=False):
+        if Y is not None and eval_gradient:
+            raise ValueError("Gradient can only be evaluated when Y is None.")
+        X, t = split_time(X, self.time_column)
+        Y, s = (None, None) if Y is None else split_time(Y, self.time_column)
+        if X.shape[1] == 0:
+            n_fixed = self.spatial.n_dims
+            if not eval_gradient:
+                return self.temporal(t, s)
+            K_T, slope_T = self.temporal(t, eval_gradient=True)
+            return K_T, np.dstack([np.zeros((*K_T.shape, n_fixed)), slope_T])
+        if not eval_gradient:
+            return self.spatial(X, Y) * self.temporal(t, s)
+        K_S, slope_S = self.spatial(X, eval_gradient=True)
+        K_T, slope_T = self.temporal(t, eval_gradient=True)
+        slopes = np.dstack([slope_S * K_T[:, :, np.newaxis], slope_T * K_S[:, :, np.newaxis]])
+        return K_S * K_T, slopes
+
+    def diag(self, X):
+        X, t = split_time(X, self.time_column)
+        if X.shape[1] == 0:
+            return self.temporal.diag(t)
+        return self.spatial.diag(X) * self.temporal.diag(t)
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.spatial}, {self.temporal})"
+
+
+def split_time(X, time_column=-1):
+    """Columns of X (n, d + 1) as space (n, d) and time (n, 1)."""
+    X = np.atleast_2d(X)
+    n_columns = X.shape[1]
+    if not -n_columns <= time_column < n_columns:
+        raise ValueError(
+            f"time_column={time_column} is not among the {n_columns} columns of X. "
+            "Give a position between 0 and the number of columns less one, or -1 for the last."
+        )
+    column = time_column % n_columns
+    return np.delete(X, column, axis=1), X[:, column : column + 1]
+
+
+# --- Kernels that the compiled code knows ---------------------------------------------------------
+
+_MATERN = {0.5: Family.MATERN12, 1.5: Family.MATERN32, 2.5: Family.MATERN52, np.inf: Family.RBF}
+
+# Coordinates over lengthscale are multiplied by this: see _fast/gram.pyx.
+_SCALE = {
+    Family.CONSTANT: 1.0,
+    Family.RBF: np.sqrt(0.5),
+    Family.MATERN12: 1.0,
+    Family.MATERN32: np.sqrt(3.0),
+    Family.MATERN52: np.sqrt(5.0),
+}
+
+SUPPORTED = "RBF, Matern with nu in (0.5, 1.5, 2.5, inf) and, for time, Forgetting"
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A kernel that the compiled code knows: its family and lengthscales, free of its object.
+
+    ``length_scales`` is (d,); ``log_slope`` is d log l / d theta, 1 but for ``Forgetting``; ``n_theta``
+    is 0 (fixed), 1 (one lengthscale for all dimensions) or d.
+    """
+
+    family: Family
+    length_scales: np.ndarray
+    n_theta: int
+    forgetting: bool = False
+    log_slope: float = 1.0
+
+    def with_theta(self, theta):
+        """The same factor with other hyperparameters, theta (n_theta,)."""
+        if self.n_theta == 0:
+            return self
+        if self.forgetting:
+            epsilon = np.exp(theta[0])
+            return _forgetting_factor(epsilon, self.n_theta)
+        scales = np.empty_like(self.length_scales)
+        scales[:] = np.exp(theta)
+        return Factor(self.family, scales, self.n_theta)
+
+    def scale(self, X):
+        """X (n, d) as (d, n) in the units of the compiled code, C-ordered."""
+        factors = _SCALE[self.family] / self.length_scales
+        return np.multiply(X.T, factors[:, np.newaxis], order="C")
+
+    def fold(self, slopes):
+        """Sums over the derivatives by log lengthscale (d,) as derivatives by theta (n_theta,)."""
+        if self.n_theta == 0:
+            return slopes[:0]
+        if self.n_theta == 1:
+            return np.array([slopes.sum() * self.log_slope])
+        return slopes
+
+
+def _forgetting_factor(epsilon, n_theta):
+    log_keep = np.log1p(-epsilon)
+    # l = -2 / log(1 - e):  d log l / d log e = e / ((1 - e) log(1 - e)).
+    log_slope = epsilon / ((1.0 - epsilon) * log_keep)
+    scales = np.array([-2.0 / log_keep])
+    return Factor(Family.MATERN12, scales, n_theta, forgetting=True, log_slope=log_slope)
+
+
+def recognize(kernel, n_dims):
+    """The ``Factor`` of a kernel over ``n_dims`` columns, or None if only its own call will do.
+
+    Exact types only: a subclass may compute anything.
+    """
+    kind = type(kernel)
+    if kind is Forgetting:
+        if n_dims != 1:
+            return None
+        _ = kernel.length_scale  # validates epsilon
+        return _forgetting_factor(kernel.epsilon, 0 if kernel.hyperparameter_epsilon.fixed else 1)
+    if kind is ConstantKernel:
+        if not (kernel.hyperparameter_constant_value.fixed and kernel.constant_value == 1.0):
+            return None
+        return Factor(Family.CONSTANT, np.ones(n_dims), 0)
+    if kind is RBF:
+        family = Family.RBF
+    elif kind is Matern and kernel.nu in _MATERN:
+        family = _MATERN[kernel.nu]
+    else:
+        return None
+    scales = np.atleast_1d(np.asarray(kernel.length_scale, dtype=np.float64))
+    if scales.ndim > 1 or scales.size not in (1, n_dims):
+        raise ValueError(
+            f"{kernel} has {scales.size} lengthscales, but there are {n_dims} columns for it. "
+            f"Give one lengthscale, or {n_dims}."
+        )
+    if not (np.all(np.isfinite(scales)) and np.all(scales > 0.0)):
+        raise ValueError(f"Lengthscales must be positive and finite. Got {kernel}.")
+    n_theta = 0 if kernel.hyperparameter_length_scale.fixed else scales.size
+    return Factor(family, np.broadcast_to(scales, (n_dims,)).copy(), n_theta)
+
+
+def recognize_or_raise(kernel, n_dims, purpose):
+    """The ``Factor`` of a stationary kernel with a closed form for ``purpose``, or an error."""
+    factor = recognize(kernel, n_dims)
+    if factor is None or factor.family == Family.CONSTANT:
+        reason = "it never forgets" if factor is not None else "no closed form is known for it"
+        raise UnsupportedKernelError(
+            f"{purpose} is not available for {kernel}: {reason}. Supported are {SUPPORTED}."
+        )
+    return factor
+
+
+def temporal_length_scale(kernel):
+    """Lengthscale l_T of a temporal kernel, in units of time; of ``Forgetting`` its equal Matérn's."""
+    return float(recognize_or_raise(kernel, 1, "A temporal lengthscale").length_scales[0])
