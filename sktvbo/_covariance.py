@@ -4,6 +4,7 @@ import copy
 
 import numpy as np
 
+from ._fast import cholesky as _cholesky
 from ._fast import gram as _gram
 from ._fast.gram import Family
 from .kernels import Factor, recognize, recognize_or_raise
@@ -173,7 +174,7 @@ class SeparableCovariance:
 
         K is ``gram(S, t)``, P the inverse of Δ, a = P y; lower triangles suffice.
         """
-        signal, spatial, temporal, noise = self._sizes
+        signal, *_, noise = self._sizes
         if self.fused:
             slopes = np.empty(self.n_dims + 2)
             families = self._families[:2]
@@ -181,7 +182,7 @@ class SeparableCovariance:
             inner = [f.fold(s) for f, s in zip(self._factors, (slopes[1:-1], slopes[-1:]))]
             total = slopes[0]
         else:
-            P = np.tril(P) + np.tril(P, -1).T
+            _cholesky.symmetrize(P)
             W = np.outer(a, a) - P
             total = np.sum(W * K)
             K_T, slope_T = self.temporal(t[:, np.newaxis], eval_gradient=True)

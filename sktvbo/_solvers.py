@@ -58,8 +58,8 @@ def cholesky(K, noise, kernel):
         np.fill_diagonal(A, diagonal + jitter)
         if try_cholesky(A):
             warnings.warn(
-                f"The {n} x {n} covariance matrix was positive definite only after {jitter:.1e} was "
-                "added to its diagonal. Duplicate points with little noise do this: raise "
+                f"The {n} x {n} covariance matrix was positive definite only after {jitter:.1e} "
+                "was added to its diagonal. Duplicate points with little noise do this: raise "
                 "noise_variance or its lower bound.",
                 JitterWarning,
                 stacklevel=2,
@@ -67,9 +67,9 @@ def cholesky(K, noise, kernel):
             return A, jitter
         jitter *= 10.0
     raise NotPositiveDefiniteError(
-        f"The {n} x {n} covariance matrix of {kernel} is not positive definite, even with {jitter:.1e} "
-        "added to its diagonal. Raise noise_variance or its lower bound, or check that the kernel is "
-        "positive semi-definite."
+        f"The {n} x {n} covariance matrix of {kernel} is not positive definite, even with "
+        f"{jitter / 10.0:.1e} added to its diagonal. Raise noise_variance or its lower bound, or "
+        "check that the kernel is positive semi-definite."
     )
 
 
@@ -122,8 +122,8 @@ class DenseCholesky:
 
     def inverse(self):
         """Δ⁻¹ (n, n), both triangles; O(n³)."""
-        P = np.tril(lower_inverse(self.L.copy()))
-        P += np.tril(P, -1).T
+        P = lower_inverse(self.L.copy())
+        _cholesky.symmetrize(P)
         return P
 
     def append(self, k, kappa):

@@ -27,9 +27,10 @@ __all__ = ["Forgetting", "Separable"]
 class Forgetting(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
     r"""Forgetting at a constant rate: :math:`k(t, t') = (1 - \epsilon)^{|t - t'| / 2}`.
 
-    The covariance in time of the Markov model f_{t+1} = √(1-ε) f_t + √ε g_{t+1}, with g_t independent
-    draws from the spatial process. It equals ``Matern(nu=0.5, length_scale=-2 / log(1 - epsilon))``;
-    ε → 0 is a static function, ε → 1 one that is independent in time.
+    The covariance in time of the Markov model f_{t+1} = √(1-ε) f_t + √ε g_{t+1}, with g_t
+    independent draws from the spatial process. It equals
+    ``Matern(nu=0.5, length_scale=-2 / log(1 - epsilon))``; ε → 0 is a static function, ε → 1 one
+    that is independent in time.
 
     Parameters
     ----------
@@ -238,8 +239,8 @@ SUPPORTED = "RBF, Matern with nu in (0.5, 1.5, 2.5, inf) and, for time, Forgetti
 class Factor:
     """A kernel that the compiled code knows: its family and lengthscales, free of its object.
 
-    ``length_scales`` is (d,); ``log_slope`` is d log l / d theta, 1 but for ``Forgetting``; ``n_theta``
-    is 0 (fixed), 1 (one lengthscale for all dimensions) or d.
+    ``length_scales`` is (d,); ``log_slope`` is d log l / d theta, 1 but for ``Forgetting``;
+    ``n_theta`` is 0 (fixed), 1 (one lengthscale for all dimensions) or d.
     """
 
     family: Family
@@ -326,5 +327,5 @@ def recognize_or_raise(kernel, n_dims, purpose):
 
 
 def temporal_length_scale(kernel):
-    """Lengthscale l_T of a temporal kernel, in units of time; of ``Forgetting`` its equal Matérn's."""
+    """Lengthscale l_T of a temporal kernel, in units of time."""
     return float(recognize_or_raise(kernel, 1, "A temporal lengthscale").length_scales[0])

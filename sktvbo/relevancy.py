@@ -1,21 +1,22 @@
 """How much an observation matters to predictions of the future (W-DBO section 4).
 
-The relevancy of an observation is the 2-Wasserstein distance between the posteriors with and without
-it, integrated over space and over all times from now on, relative to the distance between the
-posterior and the prior. With P the inverse covariance of the observations, a = P y and C the products
-of the kernels' convolutions, and q_i = P_iᵀ C P_i,
+The relevancy of an observation is the 2-Wasserstein distance between the posteriors with and
+without it, integrated over space and over all times from now on, relative to the distance between
+the posterior and the prior. With P the inverse covariance of the observations, a = P y, C the
+products of the kernels' convolutions, and q_i = P_iᵀ C P_i,
 
     Ŵ²(D, D∖i) = λ² q_i (a_i² + P_ii) / P_ii²,   Ŵ²(D, ∅) = λ² (aᵀ C a + Σ_jk P_jk C_jk):
 
-no inverse per observation. It follows from substituting the block inverse into W-DBO theorem 4.1. All q
-together are one matrix product; removing an observation afterwards costs O(n²).
+no inverse per observation. It follows from substituting the block inverse into W-DBO theorem 4.1.
+All q together are one matrix product; removing an observation afterwards costs O(n²).
 """
 
-from math import factorial
+from math import comb, factorial
 
 import numpy as np
-from scipy.special import comb, erfcx, gammaln
-from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from scipy.linalg import blas
+from scipy.special import erfcx, gammaln
+from sklearn.utils import check_array, check_consistent_length
 
 from ._covariance import SeparableCovariance
 from ._fast import convolution as _convolution
@@ -88,7 +89,7 @@ def wasserstein_relevancy(
     array([0.039, 0.021, 0.998])
     """
     X = check_array(X, dtype=np.float64, order="C")
-    y = column_or_1d(check_array(y, ensure_2d=False, dtype=np.float64))
+    y = _finite_vector(y, "y")
     check_consistent_length(X, y)
     noise = np.broadcast_to(np.asarray(noise_variance, dtype=np.float64), (len(X),))
     S, t = split_time(X, time_column)
@@ -159,8 +160,8 @@ def temporal_convolution(kernel, t, now, s=None):
 
     Notes
     -----
-    For RBF the paper's eq. (70) divides (t − s)² by 2 l² where completing the square gives 4 l²; the
-    latter is computed here, and agrees with quadrature.
+    For RBF the paper's eq. (70) divides (t − s)² by 2 l² where completing the square gives 4 l²;
+    the latter is computed here, and agrees with quadrature.
 
     Examples
     --------
@@ -180,7 +181,7 @@ def temporal_convolution(kernel, t, now, s=None):
 
 def _ages(t, now):
     """now − t (n,), non-negative."""
-    t = column_or_1d(check_array(t, ensure_2d=False, dtype=np.float64))
+    t = _finite_vector(t, "t")
     if not np.isfinite(now):
         raise ValueError(f"now must be finite. Got {now}.")
     if t.max() > now:
@@ -189,6 +190,15 @@ def _ages(t, now):
             f"{t.max()}: the integral over the future is not defined for it."
         )
     return now - t
+
+
+def _finite_vector(values, name):
+    values = np.asarray(values, dtype=np.float64)
+    if values.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional. Got shape {values.shape}.")
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} must be finite. It contains NaN or infinity.")
+    return values
 
 
 def _spatial_convolution(factor, X, Y=None):
@@ -260,12 +270,12 @@ def _future_rbf(factor, u, v, origin):
 def convolutions(spatial, temporal, S, ages):
     """C (n, n) of theorem 4.1 up to a positive factor, from recognized kernels.
 
-    The factor is that by which the newest observation's share has decayed: relevancies are ratios and
-    do not feel it, and without it they do not become 0/0 when all of the data is old.
+    The factor is that by which the newest observation's share has decayed: relevancies are ratios
+    and do not feel it, and without it they do not become 0/0 when all of the data is old.
     """
     if ages.min() < 0.0:
         raise ValueError(
-            f"now must not be before any observation. Got one {-ages.min():.3g} units of time later."
+            f"now must not be before any observation. Got one {-ages.min():.3g} later."
         )
     future = _future_rbf if temporal.family == Family.RBF else _future_matern
     C = future(temporal, ages, ages, ages.min())
@@ -290,7 +300,8 @@ class RelevancySweep:
     def __init__(self, P, a, C):
         self._P, self._C = P, C
         self._a = np.array(a)
-        self._q = np.einsum("ij,ij->i", P, P @ C)
+        # SciPy's BLAS, as in the factorization: two libraries' threads would get in each other's way.
+        self._q = np.einsum("ij,ij->i", P, blas.dgemm(1.0, P.T, C.T))
         self._index = np.arange(len(a))
         self.n = len(a)
         self._mean_part = a @ C @ a

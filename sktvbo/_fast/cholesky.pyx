@@ -94,3 +94,14 @@ def drop(const double[:, ::1] L, Py_ssize_t n, Py_ssize_t i, double[:, ::1] out)
             sin[r] = lost / diagonal
             out[r - 1, r - 1] = diagonal
     free(cos)
+
+
+def symmetrize(double[:, ::1] A):
+    """Copy the lower triangle of A (n, n) to the upper one, in place."""
+    cdef Py_ssize_t n = A.shape[0], i, j
+    if A.shape[1] != n:
+        raise ValueError("A must be square")
+    with nogil:
+        for i in range(n):
+            for j in range(i):
+                A[j, i] = A[i, j]

@@ -21,9 +21,9 @@ _LOG_2PI = np.log(2.0 * np.pi)
 class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
     """Gaussian process regression of a function of space that changes with time.
 
-    f is a Gaussian process with mean 0 and covariance λ k_S(x, x') k_T(t, t'), observed with Gaussian
-    noise of variance σ² (W-DBO assumption 3.2). λ, σ² and the kernels' hyperparameters maximize the
-    marginal likelihood. Rows are appended and dropped in O(n²), and every row has a relevancy to
+    f is a Gaussian process with mean 0 and covariance λ k_S(x, x') k_T(t, t'), observed with
+    Gaussian noise of variance σ² (W-DBO assumption 3.2). λ, σ² and the kernels' hyperparameters
+    maximize the marginal likelihood. Rows are appended and dropped in O(n²), and every row has a relevancy to
     predictions of the future.
 
     Parameters
@@ -45,8 +45,8 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         Position of time among the columns of X, or its name when X is a data frame.
     optimizer : "fmin_l_bfgs_b", callable or None, default="fmin_l_bfgs_b"
         Search of the hyperparameters. A callable is scikit-learn's: ``optimizer(obj_func,
-        initial_theta, bounds) -> theta_opt, func_min``, with ``obj_func(theta, eval_gradient=True)``
-        minus the log marginal likelihood. None keeps the values given.
+        initial_theta, bounds) -> theta_opt, func_min``, with
+        ``obj_func(theta, eval_gradient=True)`` minus the log marginal likelihood. None keeps the values given.
     n_restarts_optimizer : int, default=0
         Further searches, from starts drawn log-uniformly within the bounds.
     normalize_y : bool, default=False
@@ -232,7 +232,8 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
             value, bounds = getattr(self, name), getattr(self, f"{name}_bounds")
             if not isinstance(value, Real) or not 0.0 < value < np.inf:
                 raise ValueError(
-                    f"The '{name}' parameter must be a positive finite float. Got {value!r} instead."
+                    f"The '{name}' parameter must be a positive finite float. "
+                    f"Got {value!r} instead."
                 )
             if isinstance(bounds, str) and bounds == "fixed":
                 continue

@@ -98,9 +98,7 @@ class TemperatureField(Problem):
 
     def __init__(self, *, horizon=600.0, noise=0.05, random_state=None, day=0, data_dir=None):
         self._readings = _Readings(day, data_dir)
-        super().__init__(
-            "temperature-field", [(0.0, 1.0)] * 2, horizon, random_state=random_state
-        )
+        super().__init__("temperature-field", [(0.0, 1.0)] * 2, horizon, random_state=random_state)
         self._triangulate()
         self._set_noise(noise)
 

@@ -1,0 +1,253 @@
+"""Clocks: how time passes while an optimizer thinks.
+
+The run loop makes three calls per query::
+
+    t = clock.now()                          the optimizer is asked at t
+    t_query = clock.answer(n, not_before)    it has answered: the query happens at t_query
+    clock.told()                             it has been told what came out
+
+A clock of your own subclasses `Clock` and defines these three.
+"""
+
+import math
+import time
+
+import numpy as np
+
+from ..exceptions import InvalidObservationError
+
+__all__ = ["Clock", "SimulatedClock", "StepClock", "WallClock"]
+
+
+class Clock:
+    """How time passes while an optimizer thinks; the interface that all clocks share.
+
+    Examples
+    --------
+    >>> from sktvbo.evaluation import StepClock
+    >>> clock = StepClock()
+    >>> clock.start(3.0)
+    >>> clock.now(), clock.answer(0, not_before=3.0)
+    (3.0, 3.0)
+    >>> clock.told()
+    >>> clock.now()
+    4.0
+    """
+
+    def initial_times(self, n, horizon, rng):
+        """Times of the initial design, and when the optimizer takes over.
+
+        Parameters
+        ----------
+        n : int
+            Points of the initial design.
+        horizon : float
+        rng : RandomState
+
+        Returns
+        -------
+        times : ndarray of shape (n,)
+            Here n uniform times in [0, horizon / 40], sorted (W-DBO appendix G.1).
+        start : float
+            Here horizon / 40, or 0 when n = 0.
+        """
+        end = horizon / 40.0 if n else 0.0
+        return np.sort(rng.uniform(0.0, end, size=n)), end
+
+    def start(self, t):
+        """Set the clock to the time t and let it run.
+
+        Parameters
+        ----------
+        t : float
+        """
+        self._t = float(t)
+
+    def now(self):
+        """Time at which the optimizer is asked.
+
+        Returns
+        -------
+        float
+        """
+        return self._t
+
+    def answer(self, n, not_before):
+        """Note that the optimizer has answered.
+
+        Parameters
+        ----------
+        n : int
+            Size of the data set it has worked with.
+        not_before : float
+            The query must not happen earlier (an optimizer may choose to wait).
+
+        Returns
+        -------
+        float
+            Time at which the query happens.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define answer(n, not_before).")
+
+    def told(self):
+        """Note that the optimizer has been told the observation."""
+        raise NotImplementedError(f"{type(self).__name__} must define told().")
+
+    def __repr__(self):
+        return f"{type(self).__name__}()"
+
+
+class StepClock(Clock):
+    """One query a step, one unit of time a step, however long the optimizer thinks.
+
+    The query made at step k happens at t = k; one that has to wait happens at the first step
+    that is late enough. The initial design takes the steps 0, 1, ..., n - 1.
+
+    Examples
+    --------
+    >>> from sktvbo.evaluation import StepClock
+    >>> clock = StepClock()
+    >>> clock.start(0)
+    >>> clock.answer(n=10, not_before=1.5)
+    2.0
+    """
+
+    def initial_times(self, n, horizon, rng):
+        """Steps of the initial design, 0 to n - 1, and the next one.
+
+        Parameters
+        ----------
+        n : int
+        horizon : float
+        rng : RandomState
+            Not used.
+
+        Returns
+        -------
+        times : ndarray of shape (n,)
+        start : float
+
+        Raises
+        ------
+        ValueError
+            When there are fewer than n steps before the horizon.
+        """
+        if n > math.ceil(horizon):
+            raise ValueError(
+                f"The initial design must fit in the horizon, got n_initial={n} steps and "
+                f"horizon={horizon}; use fewer initial points or a longer horizon."
+            )
+        return np.arange(n, dtype=np.float64), float(n)
+
+    def answer(self, n, not_before):
+        """See `Clock.answer`."""
+        self._t += max(0, math.ceil(not_before - self._t))
+        return self._t
+
+    def told(self):
+        """See `Clock.told`."""
+        self._t += 1.0
+
+
+class WallClock(Clock):
+    """Real time, in seconds: it passes while the optimizer thinks.
+
+    Asking and telling both take their time, and so does the problem. Where the optimizer chooses
+    to wait, the clock sleeps. Results differ from run to run and from machine to machine.
+
+    Examples
+    --------
+    >>> from sktvbo.evaluation import WallClock
+    >>> clock = WallClock()
+    >>> clock.start(100.0)
+    >>> 100.0 <= clock.now() < 101.0
+    True
+    """
+
+    def start(self, t):
+        """See `Clock.start`."""
+        self._offset = float(t) - time.perf_counter()
+
+    def now(self):
+        """See `Clock.now`."""
+        return time.perf_counter() + self._offset
+
+    def answer(self, n, not_before):
+        """See `Clock.answer`."""
+        while (wait := not_before - self.now()) > 0.0:
+            time.sleep(wait)
+        return self.now()
+
+    def told(self):
+        """See `Clock.told`."""
+
+
+class SimulatedClock(Clock):
+    """Pretend that thinking takes a given time: deterministic, whatever the machine.
+
+    Parameters
+    ----------
+    response_time : callable, int -> float
+        Seconds from the question to the answer, given the size of the data set.
+    call_duration : float, default=0.0
+        Seconds from the query to the next question: the cost of the objective.
+
+    Raises
+    ------
+    TypeError
+        When response_time is not callable.
+    ValueError
+        When call_duration is negative or not finite.
+
+    Examples
+    --------
+    >>> from sktvbo.evaluation import SimulatedClock
+    >>> clock = SimulatedClock(response_time=lambda n: 0.1 + 0.01 * n, call_duration=1.0)
+    >>> clock.start(0.0)
+    >>> clock.answer(n=40, not_before=0.0)
+    0.5
+    >>> clock.told()
+    >>> clock.now()
+    1.5
+    """
+
+    def __init__(self, response_time, call_duration=0.0):
+        if not callable(response_time):
+            raise TypeError(
+                "response_time must be a callable that takes the data-set size and returns "
+                f"seconds, got {type(response_time).__name__}; write lambda n: {response_time!r} "
+                "for a constant."
+            )
+        if not (math.isfinite(call_duration) and call_duration >= 0.0):
+            raise ValueError(f"call_duration must be a number >= 0, got {call_duration!r}.")
+        self.response_time = response_time
+        self.call_duration = call_duration
+
+    def answer(self, n, not_before):
+        """See `Clock.answer`.
+
+        Raises
+        ------
+        InvalidObservationError
+            When response_time gives something else than a number >= 0, or time stands still.
+        """
+        response = float(self.response_time(n))
+        if not (math.isfinite(response) and response >= 0.0):
+            raise InvalidObservationError(
+                f"response_time({n}) must be a number of seconds >= 0, got {response}."
+            )
+        if self._t + response + self.call_duration <= self._t:
+            raise InvalidObservationError(
+                f"response_time({n}) + call_duration must be large enough to move the time "
+                f"t={self._t} forward, got {response} + {self.call_duration}; the run would "
+                "never end."
+            )
+        self._t = max(self._t + response, float(not_before))
+        return self._t
+
+    def told(self):
+        """See `Clock.told`."""
+        self._t += self.call_duration
+
+    def __repr__(self):
+        return f"SimulatedClock({self.response_time!r}, call_duration={self.call_duration!r})"

@@ -1,0 +1,292 @@
+"""One optimizer, one problem, one clock: the loop that every experiment goes through."""
+
+from copy import deepcopy
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from ..exceptions import AskTellError, InvalidObservationError, MissingExtraError
+from ._clocks import StepClock
+
+__all__ = ["RunResult", "run"]
+
+
+@dataclass(eq=False)
+class RunResult:
+    """What happened in a run; every array has one entry per query, the initial ones first.
+
+    Attributes
+    ----------
+    problem : str
+        The problem's name.
+    horizon : float
+        When the run ended.
+    n_initial : int
+        How many queries belong to the initial design.
+    times : ndarray of shape (n,)
+        When each query happened.
+    queries : ndarray of shape (n, d)
+        Where.
+    observations : ndarray of shape (n,)
+        The noisy values that the optimizer was told.
+    regrets : ndarray of shape (n,)
+        Noise-free max_x f(x, t) - f(x_t, t).
+    response_times : ndarray of shape (n,)
+        Measured seconds of asking and telling; of telling alone for the initial design.
+    dataset_sizes : ndarray of shape (n,)
+        Observations that the optimizer kept, after each tell.
+    removed_counts : ndarray of shape (n,)
+        Observations that it had removed until then.
+    optimizer : estimator or None
+        The optimizer in its final state.
+
+    Examples
+    --------
+    >>> from sktvbo import evaluation, problems
+    >>> from sktvbo.optimizers import RandomSearch
+    >>> problem = problems.make("six-hump-camel", horizon=50.0)
+    >>> result = evaluation.run(RandomSearch(problem.domain), problem)
+    >>> result.regrets.shape
+    (50,)
+    >>> result.average_regret > 0.0
+    True
+    """
+
+    problem: str
+    horizon: float
+    n_initial: int
+    times: np.ndarray
+    queries: np.ndarray
+    observations: np.ndarray
+    regrets: np.ndarray
+    response_times: np.ndarray
+    dataset_sizes: np.ndarray
+    removed_counts: np.ndarray
+    optimizer: object = field(default=None, repr=False)
+
+    def _after_initial(self, values):
+        if len(values) <= self.n_initial:
+            raise InvalidObservationError(
+                f"An average needs at least one query after the {self.n_initial} initial ones, "
+                f"got none before the horizon {self.horizon}; use a longer horizon or a faster "
+                "clock."
+            )
+        return values[self.n_initial :]
+
+    @property
+    def average_regret(self):
+        """Mean regret over the queries after the initial ones.
+
+        Raises
+        ------
+        InvalidObservationError
+            When there is none.
+        """
+        return float(np.mean(self._after_initial(self.regrets)))
+
+    @property
+    def time_average_regret(self):
+        """Mean regret over the time from the first query after the initial ones to the horizon.
+
+        The regret of a query counts until the next query.
+
+        Raises
+        ------
+        InvalidObservationError
+            When there is none.
+        """
+        durations = np.diff(self._after_initial(self.times), append=self.horizon)
+        return float(np.average(self._after_initial(self.regrets), weights=durations))
+
+    def to_dict(self):
+        """Return everything but the optimizer as plain numbers and lists, ready for JSON.
+
+        Returns
+        -------
+        dict
+            ``average_regret`` and ``time_average_regret`` are None when they are undefined.
+        """
+        some = len(self.times) > self.n_initial
+        return {
+            "problem": self.problem,
+            "horizon": self.horizon,
+            "n_initial": self.n_initial,
+            "average_regret": self.average_regret if some else None,
+            "time_average_regret": self.time_average_regret if some else None,
+            "times": self.times.tolist(),
+            "queries": self.queries.tolist(),
+            "observations": self.observations.tolist(),
+            "regrets": self.regrets.tolist(),
+            "response_times": self.response_times.tolist(),
+            "dataset_sizes": self.dataset_sizes.tolist(),
+            "removed_counts": self.removed_counts.tolist(),
+        }
+
+
+def progress_bar(**options):
+    """Return a tqdm bar, or say which extra is missing."""
+    try:
+        from tqdm.auto import tqdm
+    except ImportError as exc:
+        raise MissingExtraError(
+            "progress=True needs tqdm: pip install 'sktvbo[progress]', or use progress=False."
+        ) from exc
+    return tqdm(**options)
+
+
+def check_problem(problem):
+    """Raise unless problem looks like a `sktvbo.problems.Problem`."""
+    if not all(hasattr(problem, name) for name in ("domain", "horizon", "observe", "optimum")):
+        raise TypeError(
+            f"A problem must be a sktvbo.problems.Problem, got {problem!r}; "
+            "use sktvbo.problems.make(name)."
+        )
+
+
+def _check_horizon(horizon, problem):
+    if horizon is None:
+        return problem.horizon
+    if not 0.0 < horizon <= problem.horizon:
+        raise ValueError(
+            f"horizon must be in (0, {problem.horizon}], the problem's own horizon, "
+            f"got {horizon!r}."
+        )
+    return float(horizon)
+
+
+def run(
+    optimizer,
+    problem,
+    clock=None,
+    horizon=None,
+    n_initial=15,
+    random_state=0,
+    progress=False,
+):
+    """Let an optimizer loose on a problem and record its regret.
+
+    An initial design, uniform in the domain and the same for all optimizers under the same seed,
+    is told first. Then, until the horizon: ask, observe at the time when the answer arrives,
+    tell. A query that would happen at the horizon or later is not made.
+
+    Parameters
+    ----------
+    optimizer : estimator
+        An ask/tell optimizer. It is cloned; the clone gets the problem's domain, a random state
+        derived from the seed, and ``maximize=True``.
+    problem : Problem
+        It is copied; the copy's noise restarts from the seed.
+    clock : Clock, default=None
+        How time passes; it is copied. None: a `StepClock`.
+    horizon : float, default=None
+        End of the run, at most the problem's own horizon, which is the default.
+    n_initial : int, default=15
+        Points of the initial design.
+    random_state : int, RandomState or None, default=0
+        Of the design, the noise and the optimizer.
+    progress : bool, default=False
+        Show a bar; needs tqdm.
+
+    Returns
+    -------
+    RunResult
+
+    Raises
+    ------
+    TypeError
+        Something that is not a problem, or not an optimizer.
+    ValueError
+        A horizon or an initial design that makes no sense.
+    InvalidObservationError
+        A simulated clock on which time stands still.
+    MissingExtraError
+        ``progress=True`` without tqdm.
+
+    Notes
+    -----
+    The setting is that of W-DBO appendix G.1.
+
+    Examples
+    --------
+    >>> from sktvbo import evaluation, problems
+    >>> from sktvbo.optimizers import RandomSearch
+    >>> problem = problems.make("eggholder", horizon=60.0)
+    >>> clock = evaluation.SimulatedClock(response_time=lambda n: 0.5)
+    >>> result = evaluation.run(RandomSearch(problem.domain), problem, clock=clock)
+    >>> result.times[15:18]
+    array([2. , 2.5, 3. ])
+    """
+    check_problem(problem)
+    horizon = _check_horizon(horizon, problem)
+    if not isinstance(n_initial, int | np.integer) or n_initial < 0:
+        raise ValueError(f"n_initial must be a whole number >= 0, got {n_initial!r}.")
+    design_seed, noise_seed, optimizer_seed = (
+        check_random_state(random_state).randint(np.iinfo(np.int32).max, size=3).tolist()
+    )
+    clock = StepClock() if clock is None else deepcopy(clock)
+    problem = deepcopy(problem).seed(noise_seed)
+    optimizer = clone(optimizer).set_params(
+        domain=problem.domain, random_state=optimizer_seed, maximize=True
+    )
+    design = np.random.RandomState(design_seed)
+    initial_times, start = clock.initial_times(n_initial, horizon, design)
+    initial_points = problem.domain.sample(n_initial, design)
+
+    rows = []
+
+    def observe_and_tell(x, t, seconds):
+        x = problem.domain.validate_point(x)
+        y = problem.observe(x, t)
+        tic = perf_counter()
+        optimizer.tell(x.copy(), y, t)
+        seconds += perf_counter() - tic
+        rows.append((t, x, y, seconds, len(optimizer.X_), optimizer.n_removed_))
+
+    bar = progress_bar(total=horizon, unit="t", desc=problem.name) if progress else None
+    try:
+        for x, t in zip(initial_points, initial_times.tolist()):
+            observe_and_tell(x, t, 0.0)
+        clock.start(start)
+        while (now := clock.now()) < horizon:
+            size = rows[-1][4] if rows else 0
+            tic = perf_counter()
+            x, not_before = optimizer.ask(now, return_time=True)
+            seconds = perf_counter() - tic
+            if not not_before >= now:
+                raise AskTellError(
+                    f"ask(t, return_time=True) must return a time >= t, got {not_before} for "
+                    f"t={now}."
+                )
+            if not_before >= horizon or (t := clock.answer(size, not_before)) >= horizon:
+                break
+            observe_and_tell(x, t, seconds)
+            clock.told()
+            if bar is not None:
+                bar.update(t - bar.n)
+    finally:
+        if bar is not None:
+            bar.close()
+    return _result(rows, problem, horizon, int(n_initial), optimizer)
+
+
+def _result(rows, problem, horizon, n_initial, optimizer):
+    # Regrets are computed after the run: the search for the optimum costs time, which a wall
+    # clock would charge to the optimizer.
+    regrets = [problem.optimum(t)[1] - problem.value(x, t) for t, x, *_ in rows]
+    times, queries, observations, seconds, sizes, removed = zip(*rows) if rows else [()] * 6
+    return RunResult(
+        problem=problem.name,
+        horizon=horizon,
+        n_initial=n_initial,
+        times=np.array(times, dtype=np.float64),
+        queries=np.array(queries, dtype=np.float64).reshape(-1, problem.domain.n_dims),
+        observations=np.array(observations, dtype=np.float64),
+        regrets=np.array(regrets, dtype=np.float64),
+        response_times=np.array(seconds, dtype=np.float64),
+        dataset_sizes=np.array(sizes, dtype=np.intp),
+        removed_counts=np.array(removed, dtype=np.intp),
+        optimizer=optimizer,
+    )
