@@ -3,7 +3,8 @@
 from importlib.metadata import version
 
 from .gaussian_process import TimeVaryingGPRegressor
+from .optimizers import GPUCB, WDBO, BayesianOptimizer, RandomSearch
 
 __version__ = version("sktvbo")
 
-__all__ = ["TimeVaryingGPRegressor"]
+__all__ = ["GPUCB", "WDBO", "BayesianOptimizer", "RandomSearch", "TimeVaryingGPRegressor"]

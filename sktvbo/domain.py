@@ -32,7 +32,7 @@ def real_array(value, what, error):
 
 
 class _Domain:
-    """Affine map and validation shared by the domains; ``lower``, ``upper`` are the bounding box."""
+    """Affine map and validation shared by the domains; lower, upper are the bounding box."""
 
     def __init__(self, lower, upper):
         self.lower = lower

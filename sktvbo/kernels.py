@@ -116,7 +116,7 @@ class Separable(Kernel):
     >>> X = [[0.1, 0.0], [0.4, 1.0], [0.9, 2.0]]
     >>> gpr = GaussianProcessRegressor(1.0 * kernel, alpha=0.01, optimizer=None)
     >>> gpr.fit(X, [0.0, 1.0, 0.5]).predict([[0.4, 1.0]]).round(3)
-    array([0.965])
+    array([0.916])
     """
 
     def __init__(self, spatial, temporal, time_column=-1):

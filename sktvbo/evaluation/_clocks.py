@@ -141,7 +141,8 @@ class StepClock(Clock):
 
     def answer(self, n, not_before):
         """See `Clock.answer`."""
-        self._t += max(0, math.ceil(not_before - self._t))
+        # Less than a billionth of a step is rounding, not a wish to wait.
+        self._t += max(0, math.ceil(not_before - self._t - 1e-9))
         return self._t
 
     def told(self):

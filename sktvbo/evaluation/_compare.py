@@ -142,8 +142,7 @@ def _format(mean, error):
     if math.isnan(error):
         return f"{mean:.4g}"
     # Two digits of the error, and the mean to the same place.
-    places = 0 if error == 0.0 else 1 - math.floor(math.log10(error))
-    places = min(max(places, 0), 6) if error > 0.0 else 3
+    places = min(max(1 - math.floor(math.log10(error)), 0), 6) if error > 0.0 else 3
     return f"{mean:.{places}f} ± {error:.{places}f}"
 
 

@@ -169,7 +169,7 @@ def run(
     """Let an optimizer loose on a problem and record its regret.
 
     An initial design, uniform in the domain and the same for all optimizers under the same seed,
-    is told first. Then, until the horizon: ask, observe at the time when the answer arrives,
+    is told before the clock starts. Then, until the horizon: ask, observe at the time when the answer arrives,
     tell. A query that would happen at the horizon or later is not made.
 
     Parameters
@@ -255,7 +255,7 @@ def run(
             tic = perf_counter()
             x, not_before = optimizer.ask(now, return_time=True)
             seconds = perf_counter() - tic
-            if not not_before >= now:
+            if not not_before >= now - 1e-9 * max(1.0, now):
                 raise AskTellError(
                     f"ask(t, return_time=True) must return a time >= t, got {not_before} for "
                     f"t={now}."

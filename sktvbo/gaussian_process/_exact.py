@@ -23,8 +23,8 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
 
     f is a Gaussian process with mean 0 and covariance λ k_S(x, x') k_T(t, t'), observed with
     Gaussian noise of variance σ² (W-DBO assumption 3.2). λ, σ² and the kernels' hyperparameters
-    maximize the marginal likelihood. Rows are appended and dropped in O(n²), and every row has a relevancy to
-    predictions of the future.
+    maximize the marginal likelihood. Rows are appended and dropped in O(n²), and every row has a
+    relevancy to predictions of the future.
 
     Parameters
     ----------
@@ -46,7 +46,8 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
     optimizer : "fmin_l_bfgs_b", callable or None, default="fmin_l_bfgs_b"
         Search of the hyperparameters. A callable is scikit-learn's: ``optimizer(obj_func,
         initial_theta, bounds) -> theta_opt, func_min``, with
-        ``obj_func(theta, eval_gradient=True)`` minus the log marginal likelihood. None keeps the values given.
+        ``obj_func(theta, eval_gradient=True)`` minus the log marginal likelihood. None keeps the
+        values given.
     n_restarts_optimizer : int, default=0
         Further searches, from starts drawn log-uniformly within the bounds.
     normalize_y : bool, default=False
@@ -471,17 +472,24 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
                 solver = solver.drop(int(i))
         self._condition(self._covariance, solver)
 
-    def _update(self, X, y, refit):
-        """Append validated rows; with ``refit`` search on from the present hyperparameters."""
-        if refit:
+    def _update(self, X, y, *, drop=(), refit=False):
+        """Drop rows (even all), append validated ones; ``refit`` searches on from ``theta_``."""
+        n = len(self.X_train_)
+        if refit or len(drop) == n:
+            keep = np.delete(np.arange(n), drop)
             self._set_data(
-                np.vstack([self.X_train_, X]),
-                np.append(self.y_train_, y),
-                np.append(self._y_variance, np.zeros(len(X))),
+                np.vstack([self.X_train_[keep], X]),
+                np.append(self.y_train_[keep], y),
+                np.append(self._y_variance[keep], np.zeros(len(X))),
             )
-            self._learn(start=self.theta_)
-        else:
-            self._append(X, y, np.zeros(len(X)))
+            if refit:
+                self._learn(start=self.theta_)
+            else:
+                self._condition(self._covariance)
+            return
+        if len(drop):
+            self._drop(np.sort(drop))
+        self._append(X, y, np.zeros(len(X)))
 
     # --- what was learnt ---------------------------------------------------------------------
 
@@ -573,9 +581,21 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
             2-Wasserstein distance between the posteriors with and without the row, relative to that
             between the posterior and the prior. See :func:`sktvbo.relevancy.wasserstein_relevancy`.
         """
-        return self._relevancy_sweep(now).relevancy()
+        return self.relevancy_sweep(now).relevancy()
 
-    def _relevancy_sweep(self, now=None):
+    def relevancy_sweep(self, now=None):
+        """Relevancies that stay up to date while rows are taken out, O(n²) each.
+
+        Parameters
+        ----------
+        now : float, default=None
+            See ``relevancy``.
+
+        Returns
+        -------
+        sweep : sktvbo.relevancy.RelevancySweep
+            Its removals leave the estimator as it is.
+        """
         check_is_fitted(self)
         latest = self._t.max()
         now = latest if now is None else now - self._time_origin
@@ -585,14 +605,21 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         C = _relevancy.convolutions(*self._covariance.stationary_factors(), self._S, now - self._t)
         return _relevancy.RelevancySweep(self._solver.inverse(), self._weights, C)
 
-    def _posterior_at(self, t):
-        """The posterior at time ``t`` as a function of space alone: see :class:`_TimeSlice`."""
-        return _TimeSlice(self, t)
+    def posterior_at(self, t):
+        """The posterior at one time as a function of space alone, for many evaluations.
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = False
-        return tags
+        Parameters
+        ----------
+        t : float
+
+        Returns
+        -------
+        posterior : callable
+            ``posterior(S)`` of places (m, d) gives mean and standard deviation (m,);
+            ``posterior.with_gradient(s)`` of one place (d,) gives both and their gradients (d,).
+        """
+        check_is_fitted(self)
+        return _TimeSlice(self, t)
 
 
 class _TimeSlice:

@@ -1,0 +1,409 @@
+"""What all optimizers share: the ask/tell contract, time, history, scaling, and atomic steps."""
+
+import copy
+from collections import deque
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern
+from sklearn.utils import check_random_state
+
+from ..acquisition import UCB, AcquisitionState, maximize
+from ..domain import as_domain
+from ..exceptions import AskTellError, DomainError, InvalidObservationError
+from ..gaussian_process import TimeVaryingGPRegressor
+from ..staleness import KeepAll
+from ._clock import make_clock
+
+# Queries whose time is remembered until they are told.
+_MAX_PENDING = 1024
+
+
+@dataclass
+class _Run:
+    """State of a run. Steps build what is new first, and assign it last."""
+
+    domain: object
+    clock: object
+    rng: np.random.RandomState
+    surrogate: object  # None until there are n_initial_points observations
+    policy: object
+    acquisition: object
+    now: float = -np.inf  # latest time asked or told
+    next_time: float | None = None
+    since_refit: int = 0
+    pending: deque = field(default_factory=lambda: deque(maxlen=_MAX_PENDING))
+    told: list = field(default_factory=list)  # rows (x, t)
+    y: list = field(default_factory=list)
+    removed_at: list = field(default_factory=list)  # NaN while in the data set
+    kept: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+
+
+class BayesianOptimizer(BaseEstimator):
+    """Optimizer of a function that changes with time, composed of three parts.
+
+    A surrogate is conditioned on the observations, an acquisition function says where to query
+    next, a stale-data policy what to forget. The named algorithms of this package are such
+    compositions; this class takes any other.
+
+    Parameters
+    ----------
+    domain : Box, FiniteSet, list of (low, high) pairs, or scipy.optimize.Bounds
+        Where queries may lie.
+    surrogate : TimeVaryingGPRegressor, default=None
+        Sees the domain scaled to the unit box, and time in the user's unit, as last column. None is
+        a ``Matern(nu=2.5)`` in space and a ``Matern(nu=1.5)`` in time on standardized
+        observations.
+    acquisition : callable, default=None
+        As in :mod:`sktvbo.acquisition`. None is ``UCB()``.
+    policy : stale-data policy, default=None
+        As in :mod:`sktvbo.staleness`. None is ``KeepAll()``.
+    n_initial_points : int, default=15
+        Queries drawn uniformly before the surrogate is fitted.
+    refit_every : int, default=1
+        Hyperparameters are searched at every ``refit_every``-th observation, from the present ones;
+        at the others the observation is added with the hyperparameters held, O(n²).
+    maximize : bool, default=True
+        False to minimize.
+    clock : "wall", "step" or callable, default="wall"
+        Time when ``ask`` is given none: seconds since the first call, the number of observations
+        told, or what the callable returns.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    X_ : ndarray (n, d + 1)
+        Data set: queries and times, in the user's units.
+    y_ : ndarray (n,)
+        Data set: observations, as told.
+    surrogate_ : estimator or None
+        None before there are ``n_initial_points`` observations.
+    policy_ : stale-data policy
+    n_told_, n_removed_ : int
+        Observations told; observations removed from the data set.
+    told_X_ : ndarray (n_told, d + 1)
+        All queries and times told.
+    told_y_ : ndarray (n_told,)
+    removed_at_ : ndarray (n_told,)
+        Time at which each was removed; NaN while it is in the data set.
+    next_time_ : float or None
+        Time of the latest query asked for.
+
+    Examples
+    --------
+    >>> from sktvbo.acquisition import UCB
+    >>> from sktvbo.optimizers import BayesianOptimizer
+    >>> from sktvbo.staleness import RelevancyBudget
+    >>> opt = BayesianOptimizer(
+    ...     [(0.0, 10.0)], acquisition=UCB(beta=2.0), policy=RelevancyBudget(alpha=0.5),
+    ...     n_initial_points=5, random_state=0,
+    ... )
+    >>> for t in range(25):
+    ...     x = opt.ask(t)
+    ...     opt.tell(x, -(x[0] - 5.0 - 0.02 * t) ** 2)
+    >>> bool(abs(opt.recommend(25)[0] - 5.5) < 0.2)
+    True
+    """
+
+    def __init__(
+        self,
+        domain=None,
+        *,
+        surrogate=None,
+        acquisition=None,
+        policy=None,
+        n_initial_points=15,
+        refit_every=1,
+        maximize=True,
+        clock="wall",
+        random_state=None,
+    ):
+        self.domain = domain
+        self.surrogate = surrogate
+        self.acquisition = acquisition
+        self.policy = policy
+        self.n_initial_points = n_initial_points
+        self.refit_every = refit_every
+        self.maximize = maximize
+        self.clock = clock
+        self.random_state = random_state
+
+    # --- what an algorithm may override -------------------------------------------------------
+
+    def _make_surrogate(self):
+        """Unfitted surrogate, when the user gives none."""
+        return default_surrogate()
+
+    def _make_acquisition(self):
+        """Acquisition function, when the user gives none."""
+        return UCB()
+
+    def _make_policy(self):
+        """Stale-data policy."""
+        return KeepAll() if self.policy is None else clone(self.policy)
+
+    # --- the contract ------------------------------------------------------------------------
+
+    def ask(self, t=None, *, return_time=False):
+        """Where to query next.
+
+        Parameters
+        ----------
+        t : float, default=None
+            Present time, in the user's unit; None reads the clock. Never before an earlier time.
+        return_time : bool, default=False
+            Also return the time of the query.
+
+        Returns
+        -------
+        x : ndarray (d,)
+        t_query : float
+            Only with ``return_time``.
+
+        Raises
+        ------
+        InvalidObservationError
+            The time is not finite or goes backwards.
+        """
+        run = self._started()
+        t = self._time(run, t)
+        if t < run.now:
+            raise InvalidObservationError(
+                f"Time must not go backwards: expected t >= {run.now}, the latest time asked or "
+                f"told, got {t}. A late observation is told with tell(x, y, t)."
+            )
+        rng = copy.deepcopy(run.rng)
+        if run.surrogate is None:
+            x = run.domain.sample(1, rng)[0]
+        else:
+            x = self._maximize(run, self._score(run), t, rng)
+        run.rng, run.now, run.next_time = rng, t, t
+        run.pending.append((x, t))
+        return (x.copy(), t) if return_time else x.copy()
+
+    def tell(self, x, y, t=None):
+        """Add an observation, search the hyperparameters, forget what is stale.
+
+        Parameters
+        ----------
+        x : array-like (d,)
+            A query, asked for or not.
+        y : float
+            What was observed.
+        t : float, default=None
+            When; None is the time asked for. A late or a corrected time is welcome.
+
+        Raises
+        ------
+        ValueError
+            x outside of the domain, y or t not finite, wrong shapes. The optimizer is as before.
+        AskTellError
+            No t was given and x was not asked for.
+        """
+        run = self._started()
+        x = run.domain.validate_point(x)
+        y = _finite_float(y, "y")
+        asked = next((i for i, (p, _) in enumerate(run.pending) if np.array_equal(p, x)), None)
+        if t is not None:
+            t = _finite_float(t, "t")
+        elif asked is not None:
+            t = run.pending[asked][1]
+        else:
+            raise AskTellError(
+                f"tell() without t expects a point that ask() returned, got {x.tolist()}, which is "
+                "not pending. Give the time of the observation: tell(x, y, t)."
+            )
+        now = max(t, run.now)
+        surrogate, policy, kept, since_refit = self._absorb(run, x, t, y, now)
+
+        new = len(run.told)
+        run.surrogate, run.policy, run.since_refit, run.now = surrogate, policy, since_refit, now
+        run.told.append(np.append(x, t))
+        run.y.append(y)
+        run.removed_at.append(np.nan)
+        for index in np.setdiff1d(np.append(run.kept, new), kept):
+            run.removed_at[index] = now
+        run.kept = kept
+        if asked is not None:
+            del run.pending[asked]
+
+    def recommend(self, t=None):
+        """Where the posterior mean is best at a time: exploitation without exploration.
+
+        Parameters
+        ----------
+        t : float, default=None
+            Any time, past or future; None reads the clock.
+
+        Returns
+        -------
+        x : ndarray (d,)
+
+        Raises
+        ------
+        AskTellError
+            There are fewer than ``n_initial_points`` observations.
+        """
+        run = self._started()
+        t = self._time(run, t)
+        if run.surrogate is None:
+            raise AskTellError(
+                f"recommend() expects at least n_initial_points={self.n_initial_points} "
+                f"observations, got {len(run.told)}. Tell some more first."
+            )
+        return self._maximize(run, lambda mean, std: (mean, 1.0, 0.0), t, copy.deepcopy(run.rng))
+
+    # --- attributes --------------------------------------------------------------------------
+
+    @property
+    def X_(self):
+        return self.told_X_[self._started().kept]
+
+    @property
+    def y_(self):
+        return self.told_y_[self._started().kept]
+
+    @property
+    def told_X_(self):
+        run = self._started()
+        return np.array(run.told).reshape(len(run.told), run.domain.n_dims + 1)
+
+    @property
+    def told_y_(self):
+        return np.array(self._started().y, dtype=np.float64)
+
+    @property
+    def removed_at_(self):
+        return np.array(self._started().removed_at, dtype=np.float64)
+
+    @property
+    def surrogate_(self):
+        return self._started().surrogate
+
+    @property
+    def policy_(self):
+        return self._started().policy
+
+    @property
+    def n_told_(self):
+        return len(self._started().told)
+
+    @property
+    def n_removed_(self):
+        run = self._started()
+        return len(run.told) - len(run.kept)
+
+    @property
+    def next_time_(self):
+        return self._started().next_time
+
+    # --- inside ------------------------------------------------------------------------------
+
+    def _started(self):
+        """State of the run, made at the first call."""
+        if not hasattr(self, "_run"):
+            self._check_parameters()
+            acquisition = self.acquisition
+            self._run = _Run(
+                domain=as_domain(self.domain),
+                clock=make_clock(self.clock),
+                rng=copy.deepcopy(check_random_state(self.random_state)),
+                surrogate=None,
+                policy=self._make_policy(),
+                acquisition=self._make_acquisition() if acquisition is None else acquisition,
+            )
+        return self._run
+
+    def _check_parameters(self):
+        if self.domain is None:
+            raise DomainError(
+                f"{type(self).__name__} needs a domain before its first step: expected a Box, a "
+                "FiniteSet or a list of (low, high) pairs, got None."
+            )
+        for name in ("n_initial_points", "refit_every"):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or value < 1:
+                raise ValueError(
+                    f"The '{name}' parameter of {type(self).__name__} must be a positive int. "
+                    f"Got {value!r} instead."
+                )
+
+    def _time(self, run, t):
+        return run.clock(len(run.told)) if t is None else _finite_float(t, "t")
+
+    def _score(self, run):
+        """The acquisition function in the present state, of mean and standard deviation.
+
+        Scores are to be maximized: the surrogate has seen -y when minimizing.
+        """
+        state = AcquisitionState(n=len(run.kept), n_told=len(run.told), n_dims=run.domain.n_dims)
+        return lambda mean, std: run.acquisition(mean, std, state)
+
+    def _maximize(self, run, score, t, rng):
+        """Where in the domain the score is largest at time t."""
+        posterior = run.surrogate.posterior_at(t)
+        # The latest queries are near the optimum when the optimizer has been tracking it.
+        recent = run.surrogate.X_train_[-3:, :-1]
+        return maximize(score, posterior, run.domain, rng, anchors=recent)
+
+    def _absorb(self, run, x, t, y, now):
+        """Surrogate, policy, data set and refit counter after an observation.
+
+        Nothing of the run is changed.
+        """
+        kept = np.append(run.kept, len(run.told))
+        sign = 1.0 if self.maximize else -1.0
+        row, target = np.append(run.domain.to_unit(x), t)[np.newaxis], np.array([sign * y])
+        if len(kept) < self.n_initial_points and run.surrogate is None:
+            return None, run.policy, kept, 0
+
+        policy = copy.copy(run.policy)
+        since_refit = run.since_refit + 1
+        refit = since_refit >= self.refit_every
+        if run.surrogate is None:
+            told = np.array([*run.told, np.append(x, t)])
+            surrogate = self._make_surrogate() if self.surrogate is None else clone(self.surrogate)
+            surrogate.set_params(time_column=-1)
+            surrogate.fit(
+                np.column_stack([run.domain.to_unit(told[:, :-1]), told[:, -1]]),
+                sign * np.array([*run.y, y]),
+            )
+            refit = True
+        else:
+            surrogate = copy.copy(run.surrogate)
+            drop = np.asarray(policy.before_add(surrogate, row[0, :-1], t, target[0]))
+            kept = np.delete(kept, drop)
+            surrogate._update(row, target, drop=drop, refit=refit)
+        drop = np.asarray(policy.after_add(surrogate, now))
+        if len(drop):
+            surrogate.forget(drop)
+            kept = np.delete(kept, drop)
+        return surrogate, policy, kept, 0 if refit else since_refit
+
+
+def default_surrogate(temporal_kernel=None):
+    """The surrogate of the benchmarks of W-DBO appendix G.1, on standardized observations."""
+    return TimeVaryingGPRegressor(
+        Matern(length_scale=0.5, length_scale_bounds=(0.01, 10.0), nu=2.5),
+        temporal_kernel,
+        normalize_y=True,
+    )
+
+
+def static_surrogate():
+    """The surrogate of algorithms that do not model time."""
+    return default_surrogate(ConstantKernel(1.0, "fixed"))
+
+
+def _finite_float(value, name):
+    if not isinstance(value, Real):
+        array = np.asarray(value)
+        if array.size != 1 or array.dtype.kind not in "iuf":
+            raise InvalidObservationError(f"{name} must be one real number. Got {value!r} instead.")
+        value = array.reshape(())[()]
+    value = float(value)
+    if not np.isfinite(value):
+        raise InvalidObservationError(f"{name} must be finite. Got {value} instead.")
+    return value

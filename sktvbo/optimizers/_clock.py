@@ -1,0 +1,54 @@
+"""What an optimizer takes for the time when the caller gives none."""
+
+import time
+
+from ..exceptions import InvalidObservationError
+
+
+class WallClock:
+    """Seconds since the first call; goes on where it stood after pickling."""
+
+    def __init__(self):
+        self._origin = None
+
+    def __call__(self, n_told):
+        if self._origin is None:
+            self._origin = time.perf_counter()
+        return time.perf_counter() - self._origin
+
+    def __getstate__(self):
+        return {"elapsed": None if self._origin is None else self(0)}
+
+    def __setstate__(self, state):
+        elapsed = state["elapsed"]
+        self._origin = None if elapsed is None else time.perf_counter() - elapsed
+
+
+class StepClock:
+    """0, 1, 2, ...: how many observations have been told."""
+
+    def __call__(self, n_told):
+        return float(n_told)
+
+
+class UserClock:
+    """A callable without arguments."""
+
+    def __init__(self, function):
+        self._function = function
+
+    def __call__(self, n_told):
+        return float(self._function())
+
+
+def make_clock(clock):
+    """Clock from an optimizer's ``clock`` parameter."""
+    if callable(clock):
+        return UserClock(clock)
+    if clock == "wall":
+        return WallClock()
+    if clock == "step":
+        return StepClock()
+    raise InvalidObservationError(
+        f"The 'clock' parameter must be 'wall', 'step' or a callable. Got {clock!r} instead."
+    )

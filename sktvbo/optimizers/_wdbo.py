@@ -1,0 +1,74 @@
+"""W-DBO: forget what no longer matters to the future, within a budget."""
+
+from ..staleness import RelevancyBudget
+from ._base import BayesianOptimizer
+
+
+class WDBO(BayesianOptimizer):
+    """W-DBO (Bardou et al. 2024, algorithm 1): remove irrelevant observations on the fly.
+
+    1. Query where μ + √β σ is largest now.
+    2. Observe; add the observation; refit λ, l_S, l_T and σ² by marginal likelihood.
+    3. Let the budget b grow by (1 + α)^{Δt / l_T} (eq. 80).
+    4. While b > 1 + R̂ of the least relevant observation (eq. 12): remove it, b ← b / (1 + R̂).
+    The data set, and with it the response time, stays as small as the function's change allows.
+
+    When to use it: the function changes in time, smoothly or now and then abruptly, and a fast step
+    matters. When not: the function is static (``GPUCB``), or its covariance has no closed-form
+    convolution (see :mod:`sktvbo.relevancy`).
+
+    Parameters
+    ----------
+    alpha : float, default=0.25
+        Relative change of the predictions that forgetting may make per temporal lengthscale.
+    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, random_state
+        See :class:`BayesianOptimizer`.
+
+    Attributes
+    ----------
+    policy_ : RelevancyBudget
+        With the budget, and what the last step removed at which price.
+
+    References
+    ----------
+    A. Bardou, P. Thiran, G. Ranieri, "This Too Shall Pass: Removing Stale Observations in Dynamic
+    Bayesian Optimization", NeurIPS 2024.
+
+    Examples
+    --------
+    >>> from sktvbo import WDBO
+    >>> opt = WDBO([(0.0, 10.0)], n_initial_points=5, random_state=0)
+    >>> for t in range(40):
+    ...     x = opt.ask(t)
+    ...     opt.tell(x, -(x[0] - 5.0 - 0.1 * t) ** 2)
+    >>> bool(abs(opt.recommend(40)[0] - 9.0) < 0.3)
+    True
+    """
+
+    def __init__(
+        self,
+        domain=None,
+        *,
+        alpha=0.25,
+        surrogate=None,
+        acquisition=None,
+        n_initial_points=15,
+        refit_every=1,
+        maximize=True,
+        clock="wall",
+        random_state=None,
+    ):
+        super().__init__(
+            domain,
+            surrogate=surrogate,
+            acquisition=acquisition,
+            n_initial_points=n_initial_points,
+            refit_every=refit_every,
+            maximize=maximize,
+            clock=clock,
+            random_state=random_state,
+        )
+        self.alpha = alpha
+
+    def _make_policy(self):
+        return RelevancyBudget(alpha=self.alpha)

@@ -1,0 +1,262 @@
+import pickle
+from copy import deepcopy
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sktvbo import problems
+from sktvbo.domain import Box, FiniteSet
+from sktvbo.exceptions import DomainError, InvalidObservationError, MissingDataError
+from sktvbo.problems import Problem, from_callable, make
+
+
+def bump(x, t):
+    return float(np.exp(-np.sum((x - 0.5 - 0.3 * np.sin(t)) ** 2)))
+
+
+def squares(X, t):
+    return -np.sum((X - t / 10.0) ** 2, axis=1)
+
+
+class Moving(Problem):
+    """The whole of what a subclass has to say."""
+
+    def _values(self, X, t):
+        return squares(X, np.reshape(t, (-1, 1)))
+
+
+# -- make and available -------------------------------------------------------------------------
+
+
+def test_available_names_are_sorted_and_complete():
+    names = problems.available()
+    assert names == sorted(names)
+    assert {
+        "ackley",
+        "eggholder",
+        "six-hump-camel",
+        "six-hump-camel-switched",
+        "temperature",
+        "temperature-field",
+    } <= set(names)
+
+
+def test_unknown_name_lists_the_known_ones():
+    with pytest.raises(ValueError, match="one of ackley, .*got 'akley'. Did you mean 'ackley'"):
+        make("akley")
+
+
+def test_unknown_option_lists_the_known_ones():
+    with pytest.raises(TypeError, match=r"no option 'day'.*horizon, noise, random_state"):
+        make("ackley", day=0)
+
+
+@pytest.mark.parametrize("name", ["temperature", "temperature-field"])
+def test_sensor_problems_need_their_data(name, monkeypatch, tmp_path):
+    monkeypatch.setenv("SKTVBO_DATA", str(tmp_path))
+    with pytest.raises(MissingDataError, match="intel_lab_temperature"):
+        make(name)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"horizon": 0.0}, "horizon must be a number > 0, got 0.0"),
+        ({"horizon": np.inf}, "horizon must be"),
+        ({"horizon": "long"}, "horizon must be"),
+        ({"noise": -0.1}, "noise must be a number >= 0, got -0.1"),
+        ({"noise": np.nan}, "noise must be"),
+    ],
+)
+def test_options_out_of_range(options, message):
+    with pytest.raises(ValueError, match=message):
+        make("ackley", **options)
+
+
+# -- the base class -----------------------------------------------------------------------------
+
+
+def test_a_subclass_gets_a_numeric_optimum():
+    problem = Moving("moving", [(0, 1)] * 2, horizon=10.0)
+    for t in (0.0, 3.3, 10.0):
+        x_star, f_star = problem.optimum(t)
+        assert_allclose(x_star, t / 10.0, atol=1e-6)
+        assert f_star == problem.value(x_star, t)
+    assert not problem.needs_data
+
+
+def test_base_class_says_what_to_define():
+    with pytest.raises(NotImplementedError, match=r"must define _values"):
+        Problem("nothing", [(0, 1)], horizon=1.0).value(0.5, 0.5)
+
+
+def test_values_take_one_time_or_one_per_row():
+    problem = Moving("moving", [(0, 1)] * 2, horizon=10.0)
+    X, t = np.random.RandomState(0).uniform(size=(5, 2)), np.linspace(0.0, 10.0, 5)
+    expected = [problem.value(x, s) for x, s in zip(X, t)]
+    assert_allclose(problem.values(X, t), expected)
+    assert_allclose(problem.values(X, 4.0), [problem.value(x, 4.0) for x in X])
+
+
+def test_callers_arrays_are_not_changed():
+    problem = make("ackley")
+    X, t = np.full((3, 3), 1.0 + 1e-12), np.full(3, 600.0 + 1e-9)
+    X_before, t_before = X.copy(), t.copy()
+    problem.values(X, t)
+    problem.observe(X[0], 1.0)
+    assert_array_equal(X, X_before)
+    assert_array_equal(t, t_before)
+
+
+@pytest.mark.parametrize("call", ["value", "observe", "optimum"])
+@pytest.mark.parametrize(
+    ("t", "message"),
+    [
+        (-1.0, r"t must lie in \[0, 600.0\].*got -1.0"),
+        (600.1, r"got 600.1; make the problem with a longer horizon"),
+        (np.nan, "got nan"),
+        ([1.0, 2.0], r"scalar, got shape \(2,\)"),
+        ("noon", "real numbers"),
+    ],
+)
+def test_times_outside_the_horizon_are_rejected(call, t, message):
+    problem = make("six-hump-camel")
+    args = (t,) if call == "optimum" else (0.5, t)
+    with pytest.raises(InvalidObservationError, match=message):
+        getattr(problem, call)(*args)
+
+
+def test_rounding_at_the_horizon_is_forgiven():
+    problem = make("six-hump-camel")
+    assert problem.value(0.5, 600.0 + 1e-8) == problem.value(0.5, 600.0)
+
+
+def test_one_time_per_row_must_have_as_many():
+    with pytest.raises(InvalidObservationError, match=r"of shape \(2,\), got shape \(3,\)"):
+        make("six-hump-camel").values([[0.1], [0.2]], [1.0, 2.0, 3.0])
+
+
+def test_points_outside_are_rejected():
+    with pytest.raises(DomainError, match=r"x\[0\] must lie in \[0.0, 1.0\], got 1.5"):
+        make("six-hump-camel").value(1.5, 0.0)
+
+
+def test_optimum_hands_out_copies():
+    problem = make("ackley")
+    problem.optimum(1.0)[0][:] = 7.0
+    assert_array_equal(problem.optimum(1.0)[0], 0.5)
+
+
+# -- noise --------------------------------------------------------------------------------------
+
+
+def test_noise_has_the_stated_variance():
+    problem = make("eggholder", noise=0.05, random_state=0)
+    assert problem.value(0.3, 100.0) == problem.value(0.3, 100.0)
+    n = 4000
+    noise = np.array([problem.observe(0.3, 100.0) for _ in range(n)]) - problem.value(0.3, 100.0)
+    # Five standard errors of the mean and of the variance.
+    assert abs(noise.mean()) < 5 * np.sqrt(problem.noise_variance / n)
+    assert noise.var() == pytest.approx(problem.noise_variance, rel=5 * np.sqrt(2 / n))
+
+
+@pytest.mark.parametrize("name", ["ackley", "eggholder", "six-hump-camel-switched"])
+def test_noise_variance_is_a_fraction_of_the_objectives(name):
+    problem = make(name, noise=0.05)
+    rng = np.random.RandomState(0)
+    X, t = problem.domain.sample(200_000, rng), rng.uniform(0.0, 600.0, size=200_000)
+    assert problem.noise_variance == pytest.approx(0.05 * problem.values(X, t).var(), rel=0.03)
+
+
+def test_no_noise():
+    problem = make("ackley", noise=0.0)
+    assert problem.observe([0.1, 0.2, 0.3], 5.0) == problem.value([0.1, 0.2, 0.3], 5.0)
+
+
+def test_noise_variance_does_not_depend_on_the_horizon_or_the_seed():
+    a, b = make("ackley", random_state=0), make("ackley", horizon=7.0, random_state=1)
+    assert a.noise_variance == pytest.approx(b.noise_variance)
+
+
+def test_seed_restarts_the_noise():
+    problem = make("ackley", random_state=3)
+    x = [0.1, 0.2, 0.3]
+    first = [problem.observe(x, 5.0) for _ in range(3)]
+    assert [problem.seed(3).observe(x, 5.0) for _ in range(3)] == [first[0]] * 3
+    assert make("ackley", random_state=3).observe(x, 5.0) == first[0]
+    assert problem.seed(4).observe(x, 5.0) != first[0]
+
+
+@pytest.mark.parametrize("copy", [deepcopy, lambda p: pickle.loads(pickle.dumps(p))])
+def test_copies_continue_with_the_same_noise(copy):
+    problem = make("ackley", random_state=3)
+    problem.observe([0.1, 0.2, 0.3], 5.0)
+    again = copy(problem)
+    assert again.observe([0.1, 0.2, 0.3], 6.0) == problem.observe([0.1, 0.2, 0.3], 6.0)
+
+
+# -- from_callable ------------------------------------------------------------------------------
+
+
+def test_from_callable_over_a_box():
+    problem = from_callable(bump, [(0, 1)] * 2, horizon=20.0, name="bump")
+    assert problem.name == "bump"
+    assert problem.domain == Box([(0, 1)] * 2)
+    assert problem.value([0.2, 0.3], 1.0) == bump(np.array([0.2, 0.3]), 1.0)
+    for t in (0.0, 2.0, 20.0):
+        x_star, f_star = problem.optimum(t)
+        assert_allclose(x_star, 0.5 + 0.3 * np.sin(t), atol=1e-4)
+        assert f_star == pytest.approx(1.0, abs=1e-7)
+
+
+def test_from_callable_over_a_finite_set_is_exact():
+    arms = FiniteSet([[0.0], [1.0], [2.0]])
+    problem = from_callable(lambda x, t: -abs(x[0] - t), arms, horizon=2.0)
+    x_star, f_star = problem.optimum(1.8)
+    assert_array_equal(x_star, [2.0])
+    assert f_star == pytest.approx(-0.2)
+
+
+def test_from_callable_with_its_own_optimum():
+    problem = from_callable(
+        bump, [(0, 1)], horizon=2.0, optimum=lambda t: (0.5 + 0.3 * np.sin(t), 1)
+    )
+    x_star, f_star = problem.optimum(1.0)
+    assert_allclose(x_star, [0.5 + 0.3 * np.sin(1.0)])
+    assert f_star == 1.0
+
+
+def test_from_callable_adds_noise_of_the_variance_given():
+    problem = from_callable(bump, [(0, 1)], horizon=2.0, noise_variance=4.0, random_state=0)
+    expected = bump(np.array([0.5]), 1.0) + 2.0 * np.random.RandomState(0).standard_normal()
+    assert problem.observe(0.5, 1.0) == pytest.approx(expected)
+
+
+def test_function_cannot_change_the_point():
+    def vandal(x, t):
+        x[:] = 99.0
+        return 0.0
+
+    problem = from_callable(vandal, [(0, 1)], horizon=2.0)
+    x = np.array([0.5])
+    problem.values(x[np.newaxis], 1.0)
+    assert x[0] == 0.5
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.array([1.0, 2.0])])
+def test_function_must_return_one_finite_number(bad):
+    problem = from_callable(lambda x, t: bad, [(0, 1)], horizon=2.0, name="broken")
+    with pytest.raises(InvalidObservationError, match="'broken' must return one finite number"):
+        problem.value(0.5, 1.0)
+
+
+def test_from_callable_rejects_bad_arguments():
+    with pytest.raises(TypeError, match="function must be callable, got int"):
+        from_callable(3, [(0, 1)], horizon=2.0)
+    with pytest.raises(TypeError, match="optimum must be callable or None, got tuple"):
+        from_callable(bump, [(0, 1)], horizon=2.0, optimum=(0.5, 1.0))
+    with pytest.raises(ValueError, match="noise_variance must be a number >= 0"):
+        from_callable(bump, [(0, 1)], horizon=2.0, noise_variance=-1.0)
+    with pytest.raises(DomainError, match="domain must be"):
+        from_callable(bump, {"a": (0, 1)}, horizon=2.0)
