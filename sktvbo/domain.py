@@ -328,11 +328,13 @@ class FiniteSet(_Domain):
                 f"points must be distinct, got {array[i].tolist()} in row {i} again; "
                 "give each point once."
             )
-        super().__init__(array.min(axis=0), array.max(axis=0))
+        lower, upper = array.min(axis=0), array.max(axis=0)
+        # Python's floats overflow to infinity without a warning.
+        if not all(np.isfinite(b - a) for a, b in zip(lower.tolist(), upper.tolist())):
+            raise DomainError("points must span a finite width, got one that overflows.")
+        super().__init__(lower, upper)
         self.points = array
         self.points.setflags(write=False)
-        if not np.all(np.isfinite(self._width)):
-            raise DomainError("points must span a finite width, got one that overflows.")
         # Without a width, the size of the coordinate itself says what a rounding error is.
         self._scale = np.where(self._width > 0.0, self._width, np.maximum(np.abs(self.lower), 1.0))
         self._tree = KDTree((self.points - self.lower) / self._scale)

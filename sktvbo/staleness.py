@@ -104,15 +104,18 @@ class RelevancyBudget(KeepAll):
             elapsed = min((now - self.now_) / self.length_scale_, self.max_step)
             budget = self.budget_ * (1.0 + self.alpha) ** elapsed
         removals = []
-        if budget > 1.0 and len(surrogate.X_train_) > self.min_size:
+        if budget > 1.0 and len(surrogate.X_train_) >= self.min_size:
             sweep = surrogate.relevancy_sweep(now)
-            while budget > 1.0 and sweep.n > self.min_size:
+            while True:
                 relevancy = sweep.relevancy()
                 least = np.argmin(relevancy)
-                if not budget > 1.0 + relevancy[least]:
+                price = 1.0 + relevancy[least]
+                if sweep.n == self.min_size or not budget > price:
+                    # What min_size leaves unspent is not saved up, as nothing is in the paper.
+                    budget = min(budget, price)
                     break
                 removals.append((int(sweep.index[least]), float(relevancy[least])))
-                budget /= 1.0 + relevancy[least]
+                budget /= price
                 sweep.remove(least)
         self.budget_, self.removals_ = budget, removals
         self.now_, self.length_scale_ = now, temporal_length_scale(surrogate.temporal_kernel_)

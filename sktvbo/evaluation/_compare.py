@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -22,7 +22,7 @@ def _mean_and_error(values):
     return float(np.mean(values)), error
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Comparison:
     """The runs of `compare`, and tables of them; ``print`` shows the average regrets.
 
@@ -43,7 +43,7 @@ class Comparison:
     2
     """
 
-    results: dict = field(repr=False)
+    results: dict
 
     @property
     def algorithms(self):
@@ -108,6 +108,12 @@ class Comparison:
                 "to_frame() needs pandas: pip install 'sktvbo[frames]', or use summary()."
             ) from exc
         return pd.DataFrame(self.summary())
+
+    def __repr__(self):
+        return (
+            f"<Comparison of {len(self.algorithms)} algorithm(s) on "
+            f"{len(self.problems)} problem(s)>"
+        )
 
     def __str__(self):
         cells = {(row["algorithm"], row["problem"]): row for row in self.summary()}

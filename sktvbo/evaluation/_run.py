@@ -169,8 +169,8 @@ def run(
     """Let an optimizer loose on a problem and record its regret.
 
     An initial design, uniform in the domain and the same for all optimizers under the same seed,
-    is told before the clock starts. Then, until the horizon: ask, observe at the time when the answer arrives,
-    tell. A query that would happen at the horizon or later is not made.
+    is told before the clock starts. Then, until the horizon: ask, observe at the time when the
+    answer arrives, tell. A query that would happen at the horizon or later is not made.
 
     Parameters
     ----------

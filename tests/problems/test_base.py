@@ -43,7 +43,7 @@ def test_available_names_are_sorted_and_complete():
 
 
 def test_unknown_name_lists_the_known_ones():
-    with pytest.raises(ValueError, match="one of ackley, .*got 'akley'. Did you mean 'ackley'"):
+    with pytest.raises(ValueError, match=r"one of ackley, .*got 'akley'\. Did you mean 'ackley'"):
         make("akley")
 
 

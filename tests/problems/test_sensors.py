@@ -14,8 +14,8 @@ from sktvbo.problems import make
 def data():
     try:
         return load_intel_temperature()
-    except MissingDataError as exc:
-        pytest.skip(f"set SKTVBO_DATA to run this: {exc}")
+    except MissingDataError:
+        pytest.skip("intel_lab_temperature.npz is not at hand: set SKTVBO_DATA")
 
 
 def unit(data):

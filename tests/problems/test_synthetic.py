@@ -71,17 +71,6 @@ def test_optimum_is_the_best_of_a_dense_search(name):
         assert f_star - near.max() < 1e-3 * scale
 
 
-def test_eggholders_optimum_may_be_a_cusp():
-    # At some times the best point is where the argument of a root is zero.
-    problem = make("eggholder")
-    found = 0
-    for t in np.linspace(0.0, 600.0, 301):
-        s = -512.0 + 1024.0 * t / 600.0
-        x = -512.0 + 1024.0 * problem.optimum(t)[0][0]
-        found += min(abs(x + 2.0 * (s + 47.0)), abs(x - (s + 47.0))) < 1e-9
-    assert found > 0
-
-
 def test_ackleys_optimum_is_the_best_of_a_search():
     problem = make("ackley")
     X = qmc.Sobol(3, scramble=False).random_base2(14)

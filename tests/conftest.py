@@ -1,0 +1,44 @@
+"""Options and fixtures of the whole suite."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.linalg  # noqa: F401  (its BLAS must be loaded before its threads can be limited)
+from threadpoolctl import threadpool_limits
+
+
+def pytest_addoption(parser):
+    parser.addoption("--runslow", action="store_true", help="also run the tests marked slow")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--runslow"):
+        return
+    skip = pytest.mark.skip(reason="slow: needs --runslow")
+    for item in items:
+        if "slow" in item.keywords:
+            item.add_marker(skip)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_blas_thread():
+    # The matrices are small: on a busy machine threads cost up to 25 times what they save.
+    with threadpool_limits(1, user_api="blas"):
+        yield
+
+
+@pytest.fixture
+def rng():
+    return np.random.RandomState(0)
+
+
+@pytest.fixture(scope="session")
+def data_dir():
+    """The folder with the real data."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("SKTVBO_DATA", beside))
+    if not folder.is_dir():
+        pytest.skip(f"no real data in {folder}: point SKTVBO_DATA at them")
+    return folder

@@ -1,0 +1,306 @@
+"""The optimizers here are toys: they prove that run needs nothing but ask, tell, X_, n_removed_."""
+
+import json
+import sys
+import time
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator
+
+from sktvbo.domain import FiniteSet, as_domain
+from sktvbo.evaluation import SimulatedClock, StepClock, WallClock, run
+from sktvbo.exceptions import AskTellError, InvalidObservationError, MissingExtraError
+from sktvbo.problems import from_callable, make
+
+
+class Toy(BaseEstimator):
+    """Random search that keeps the last ``window`` observations and may wait or think."""
+
+    def __init__(
+        self,
+        domain=None,
+        *,
+        window=1000,
+        wait=0.0,
+        think=0.0,
+        n_initial_points=15,
+        maximize=False,
+        random_state=None,
+    ):
+        self.domain = domain
+        self.window = window
+        self.wait = wait
+        self.think = think
+        self.n_initial_points = n_initial_points
+        self.maximize = maximize
+        self.random_state = random_state
+
+    def _start(self):
+        if not hasattr(self, "n_told_"):
+            self.rng_ = np.random.RandomState(self.random_state)
+            self.n_told_ = self.n_removed_ = 0
+            self.X_ = np.empty((0, as_domain(self.domain).n_dims + 1))
+            self.asked_ = []
+
+    def ask(self, t=None, *, return_time=False):
+        self._start()
+        time.sleep(self.think)
+        self.asked_.append(t)
+        x = as_domain(self.domain).sample(1, self.rng_)[0]
+        return (x, t + self.wait) if return_time else x
+
+    def tell(self, x, y, t=None):
+        self._start()
+        self.n_told_ += 1
+        X = np.vstack([self.X_, np.append(x, t)])
+        self.X_ = X[-self.window :]
+        self.n_removed_ += len(X) - len(self.X_)
+
+
+@pytest.fixture
+def problem():
+    return make("six-hump-camel", horizon=60.0, random_state=5)
+
+
+# -- steps --------------------------------------------------------------------------------------
+
+
+def test_steps_are_one_query_each(problem):
+    result = run(Toy(), problem, StepClock())
+    assert_array_equal(result.times, np.arange(60))
+    assert result.queries.shape == (60, 1)
+    assert result.observations.shape == result.regrets.shape == (60,)
+    assert result.n_initial == 15
+    assert result.problem == "six-hump-camel"
+    assert result.horizon == 60.0
+    assert_array_equal(result.dataset_sizes, np.arange(1, 61))
+
+
+def test_the_default_clock_counts_steps(problem):
+    assert_array_equal(run(Toy(), problem).times, np.arange(60))
+
+
+def test_horizon_may_be_shorter(problem):
+    result = run(Toy(), problem, horizon=20)
+    assert_array_equal(result.times, np.arange(20))
+    assert result.horizon == 20.0
+
+
+def test_waiting_skips_steps(problem):
+    result = run(Toy(wait=1.0), problem, n_initial=2)
+    assert_array_equal(result.times[:5], [0, 1, 3, 5, 7])
+
+
+# -- regrets ------------------------------------------------------------------------------------
+
+
+def test_regrets_are_noise_free_and_those_of_the_queries(problem):
+    result = run(Toy(), problem)
+    expected = [
+        problem.optimum(t)[1] - problem.value(x, t) for x, t in zip(result.queries, result.times)
+    ]
+    assert_allclose(result.regrets, expected, rtol=1e-12)
+    assert result.regrets.min() >= -1e-9
+    noise = result.observations - [
+        problem.value(x, t) for x, t in zip(result.queries, result.times)
+    ]
+    assert 0.5 < noise.var() / problem.noise_variance < 2.0
+    assert result.average_regret == pytest.approx(result.regrets[15:].mean())
+
+
+def test_time_average_equals_average_on_steps(problem):
+    result = run(Toy(), problem)
+    assert result.time_average_regret == pytest.approx(result.average_regret)
+
+
+def test_time_average_weighs_a_regret_by_how_long_it_lasts(problem):
+    clock = SimulatedClock(lambda n: 0.1 * n)
+    result = run(Toy(), problem, clock)
+    t = np.r_[result.times[15:], 60.0]
+    expected = np.sum(np.diff(t) * result.regrets[15:]) / (60.0 - t[0])
+    assert result.time_average_regret == pytest.approx(expected)
+    assert result.time_average_regret != pytest.approx(result.average_regret, rel=1e-4)
+
+
+def test_no_query_after_the_initial_ones_has_no_average(problem):
+    result = run(Toy(), problem, SimulatedClock(lambda n: 100.0))
+    assert len(result.times) == 15
+    for name in ("average_regret", "time_average_regret"):
+        with pytest.raises(InvalidObservationError, match="after the 15 initial ones, got none"):
+            getattr(result, name)
+    assert result.to_dict()["average_regret"] is None
+
+
+# -- clocks -------------------------------------------------------------------------------------
+
+
+def test_simulated_clock_sees_the_size_of_the_data_set(problem):
+    sizes = []
+
+    def response_time(n):
+        sizes.append(n)
+        return 0.5 + 0.25 * n
+
+    result = run(Toy(window=20), problem, SimulatedClock(response_time, call_duration=0.25))
+    assert sizes[:8] == [15, 16, 17, 18, 19, 20, 20, 20]
+    # The first question is asked at horizon / 40.
+    assert result.times[15] == 1.5 + 0.5 + 0.25 * 15
+    assert_allclose(np.diff(result.times[20:]), 0.25 + 0.5 + 0.25 * 20)
+    assert result.times[-1] < 60.0
+
+
+def test_optimizer_is_asked_at_the_time_and_told_the_time_of_the_query(problem):
+    clock = SimulatedClock(lambda n: 2.0, call_duration=1.0)
+    result = run(Toy(), problem, clock)
+    asked = result.optimizer.asked_
+    assert asked[:3] == [1.5, 4.5, 7.5]
+    assert_array_equal(result.times[15:18], [3.5, 6.5, 9.5])
+    assert_array_equal(result.optimizer.X_[:, -1], result.times)
+    assert_array_equal(result.optimizer.X_[:, :-1], result.queries)
+
+
+def test_optimizer_that_waits_is_observed_later(problem):
+    result = run(Toy(wait=3.0), problem, SimulatedClock(lambda n: 1.0))
+    assert_array_equal(result.times[15:18], [4.5, 7.5, 10.5])
+
+
+def test_wall_clock_charges_thinking():
+    problem = make("ackley", horizon=0.5)
+    result = run(Toy(think=0.05), problem, WallClock())
+    times = result.times[15:]
+    # 0.4875 seconds are left after the initial design.
+    assert 1 <= len(times) <= 9
+    assert np.all(np.diff(times) >= 0.05)
+    assert np.all(result.response_times[15:] >= 0.05)
+    assert times[-1] < 0.5
+
+
+def test_time_that_stands_still_is_an_error(problem):
+    with pytest.raises(InvalidObservationError, match="the run would never end"):
+        run(Toy(), problem, SimulatedClock(lambda n: 0.0))
+
+
+# -- seeds and copies ---------------------------------------------------------------------------
+
+
+def same(a, b):
+    return all(
+        np.array_equal(getattr(a, name), getattr(b, name))
+        for name in ("times", "queries", "observations", "regrets", "dataset_sizes")
+    )
+
+
+def test_one_seed_one_result(problem):
+    clock = SimulatedClock(lambda n: 0.7)
+    assert same(run(Toy(), problem, clock), run(Toy(), problem, clock))
+    assert not same(run(Toy(), problem, clock), run(Toy(), problem, clock, random_state=1))
+
+
+@pytest.mark.parametrize("clock", [StepClock(), SimulatedClock(lambda n: 0.7)])
+def test_initial_design_is_the_same_for_all_optimizers(problem, clock):
+    a = run(Toy(), problem, clock)
+    b = run(Toy(window=3, random_state=7), problem, clock)
+    assert_array_equal(a.times[:15], b.times[:15])
+    assert_array_equal(a.queries[:15], b.queries[:15])
+    assert_array_equal(a.observations[:15], b.observations[:15])
+
+
+def test_initial_times_of_continuous_clocks(problem):
+    times = run(Toy(), problem, SimulatedClock(lambda n: 1.0)).times[:15]
+    assert_array_equal(times, np.sort(times))
+    assert 0.0 <= times[0] < times[-1] <= 1.5
+
+
+def test_callers_objects_are_not_changed(problem):
+    optimizer, clock = Toy(domain=[(5, 6)], random_state=3), SimulatedClock(lambda n: 1.0)
+    noise_before = problem._rng.get_state()[1].copy()
+    result = run(optimizer, problem, clock)
+    assert optimizer.get_params() == Toy(domain=[(5, 6)], random_state=3).get_params()
+    assert not hasattr(optimizer, "X_")
+    assert not hasattr(clock, "_t")
+    assert_array_equal(problem._rng.get_state()[1], noise_before)
+    assert problem._optima == {}
+    assert result.optimizer is not optimizer
+
+
+def test_optimizer_gets_the_problems_domain_and_its_direction(problem):
+    fitted = run(Toy(domain=[(5, 6)], maximize=False), problem).optimizer
+    assert fitted.domain == problem.domain
+    assert fitted.maximize is True
+    assert isinstance(fitted.random_state, int)
+
+
+def test_queries_of_a_finite_set_are_its_members():
+    arms = FiniteSet([[0.1], [0.2], [0.7]])
+    problem = from_callable(lambda x, t: x[0], arms, horizon=30)
+    result = run(Toy(), problem)
+    assert set(result.queries.ravel()) == {0.1, 0.2, 0.7}
+
+
+# -- bookkeeping --------------------------------------------------------------------------------
+
+
+def test_removals_are_counted(problem):
+    result = run(Toy(window=4), problem)
+    assert result.dataset_sizes[-1] == 4
+    assert_array_equal(result.removed_counts, np.maximum(np.arange(60) - 3, 0))
+
+
+def test_response_times_are_measured(problem):
+    result = run(Toy(think=0.005), problem, horizon=20)
+    assert np.all(result.response_times[15:] >= 0.005)
+    # Telling alone; the median forgives a busy machine.
+    assert np.median(result.response_times[:15]) < 0.005
+
+
+def test_to_dict_is_json(problem):
+    result = run(Toy(), problem)
+    content = json.loads(json.dumps(result.to_dict()))
+    assert content["average_regret"] == result.average_regret
+    assert content["regrets"] == result.regrets.tolist()
+    assert "optimizer" not in content
+
+
+def test_no_initial_design(problem):
+    result = run(Toy(), problem, n_initial=0)
+    assert_array_equal(result.times, np.arange(60))
+    assert result.average_regret == pytest.approx(result.regrets.mean())
+
+
+# -- what goes wrong ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("horizon", [0.0, -1.0, 60.1, np.nan])
+def test_horizon_outside_the_problems(problem, horizon):
+    with pytest.raises(ValueError, match=r"horizon must be in \(0, 60.0\]"):
+        run(Toy(), problem, horizon=horizon)
+
+
+@pytest.mark.parametrize("n_initial", [-1, 2.5, None])
+def test_n_initial_must_be_a_count(problem, n_initial):
+    with pytest.raises(ValueError, match="n_initial must be a whole number >= 0"):
+        run(Toy(), problem, n_initial=n_initial)
+
+
+def test_something_that_is_no_problem():
+    with pytest.raises(TypeError, match=r"got 'ackley'; use sktvbo.problems.make"):
+        run(Toy(), "ackley")
+
+
+def test_an_optimizer_cannot_query_the_past(problem):
+    with pytest.raises(AskTellError, match=r"must return a time >= t, got 10\.0 for t=15\.0"):
+        run(Toy(wait=-5.0), problem)
+
+
+def test_progress(problem, capsys):
+    pytest.importorskip("tqdm")
+    run(Toy(), problem, progress=True)
+    assert "six-hump-camel" in capsys.readouterr().err
+
+
+def test_progress_without_tqdm_names_the_extra(problem, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    with pytest.raises(MissingExtraError, match=r"sktvbo\[progress\]"):
+        run(Toy(), problem, progress=True)

@@ -1,0 +1,222 @@
+"""Updates of a Cholesky factor against factors computed afresh."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from twins import cholesky as twin
+
+from sktvbo._fast import cholesky as fast
+
+SIZES = [0, 1, 2, 40]
+
+
+def spd(rng, n, condition=100.0):
+    """A covariance matrix (n, n) with eigenvalues from 1 / condition to 1."""
+    Q, _ = np.linalg.qr(rng.normal(size=(n, n)))
+    A = (Q * np.geomspace(1.0 / condition, 1.0, n)) @ Q.T
+    return 0.5 * (A + A.T)
+
+
+def factor(A, capacity=None):
+    """Lower factor in the corner of a larger array of NaN, which nobody should read."""
+    n = len(A)
+    L = np.full((capacity or n + 3,) * 2, np.nan)
+    L[np.tril_indices(n)] = np.linalg.cholesky(A)[np.tril_indices(n)]
+    return L
+
+
+def append(L, n, k, kappa):
+    """The compiled append on a copy: the new factor and its pivot's square."""
+    L = L.copy()
+    pivot = fast.append(L, n, k, kappa)
+    return np.tril(L[: n + 1, : n + 1]), pivot
+
+
+def drop(L, n, i):
+    out = np.full((n - 1, n - 1), np.nan)
+    fast.drop(L, n, i, out)
+    return np.tril(out)
+
+
+@pytest.mark.parametrize("name", ["solve_lower", "append", "drop", "symmetrize"])
+def test_twins_are_two(name):
+    assert getattr(fast, name) is not getattr(twin, name)
+
+
+@pytest.mark.parametrize("transpose", [False, True])
+@pytest.mark.parametrize("n_sides", [0, 1, 5])
+@pytest.mark.parametrize("n", SIZES)
+def test_solve_lower(rng, n, n_sides, transpose):
+    L, B = factor(spd(rng, n)), rng.normal(size=(n_sides, n))
+    expected = twin.solve_lower(L, n, B, transpose)
+    assert fast.solve_lower(L, n, B, transpose) is None
+    assert_allclose(B, expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_append(rng, n):
+    A = spd(rng, n + 1)
+    L = factor(A[:n, :n], capacity=n + 4)
+    k, kappa = A[n, :n].copy(), A[n, n]
+    found, pivot = append(L, n, k, kappa)
+    expected, expected_pivot = twin.append(L, n, k, kappa)
+    assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+    assert pivot == pytest.approx(expected_pivot, rel=1e-10)
+    assert_allclose(found, np.linalg.cholesky(A), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", SIZES[1:])
+def test_drop(rng, n):
+    L = factor(spd(rng, n))
+    for i in {0, n // 2, n - 1}:
+        assert_allclose(drop(L, n, i), twin.drop(L, n, i), rtol=1e-10, atol=1e-12)
+
+
+def test_drop_in_place(rng):
+    n, i = 12, 4
+    L = factor(spd(rng, n))
+    expected = twin.drop(L, n, i)
+    fast.drop(L, n, i, L)
+    assert_allclose(np.tril(L[: n - 1, : n - 1]), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_symmetrize(rng, n):
+    A = rng.normal(size=(n, n))
+    expected = twin.symmetrize(A)
+    assert fast.symmetrize(A) is None
+    assert_array_equal(A, expected)
+
+
+@pytest.mark.parametrize("kappa", [0.5, 1.0, np.nan])
+def test_append_without_a_positive_pivot(kappa):
+    L = np.zeros((3, 3))
+    L[0, 0] = 1.0
+    L[2] = 7.0
+    pivot = fast.append(L, 1, np.ones(1), kappa)
+    assert not pivot > 0.0
+    assert pivot == pytest.approx(kappa - 1.0, nan_ok=True)
+    assert L[0, 0] == 1.0
+    assert L[1, 1] == 0.0
+    assert_array_equal(L[2], 7.0)
+
+
+def backward_error(L, A):
+    """|L L' - A| relative to A: what a stable algorithm keeps small at any condition number."""
+    return np.abs(L @ L.T - A).max() / np.abs(A).max()
+
+
+def test_ill_conditioned_append_and_drop(rng):
+    n = 40
+    A = spd(rng, n + 1, condition=1e10)
+    L = factor(A[:n, :n], capacity=n + 1)
+    appended, pivot = append(L, n, A[n, :n].copy(), A[n, n])
+    assert pivot > 0.0
+    assert backward_error(appended, A) < 1e-14
+    for i in (0, 17, n):
+        smaller = np.delete(np.delete(A, i, axis=0), i, axis=1)
+        assert backward_error(drop(appended, n + 1, i), smaller) < 1e-14
+
+
+def test_ill_conditioned_solve(rng):
+    n = 40
+    L = factor(spd(rng, n, condition=1e10))
+    lower = np.tril(L[:n, :n])
+    b = rng.normal(size=(1, n))
+    x = b.copy()
+    fast.solve_lower(L, n, x)
+    scale = np.abs(lower) @ np.abs(x[0])
+    assert np.all(np.abs(lower @ x[0] - b[0]) <= 1e-14 * scale)
+
+
+def test_drops_keep_a_nearly_singular_factor_positive(rng):
+    n = 40
+    L = factor(spd(rng, n, condition=1e10), capacity=n)
+    while n > 1:
+        fast.drop(L, n, int(rng.randint(n)), L)
+        n -= 1
+        assert np.all(np.diagonal(L)[:n] > 0.0)
+
+
+N = 4
+SQUARE, WIDE = np.eye(6), np.ones((6, 7))
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "message"),
+    [
+        ("solve_lower", (WIDE, N, np.ones((2, N))), "square"),
+        ("solve_lower", (SQUARE, 7, np.ones((2, 7))), "at least n rows"),
+        ("solve_lower", (SQUARE, -1, np.ones((2, 0))), "at least n rows"),
+        ("solve_lower", (SQUARE, N, np.ones((N, 2))), "hold n numbers"),
+        ("append", (WIDE, N, np.ones(N), 2.0), "square"),
+        ("append", (SQUARE, 6, np.ones(6), 2.0), "at least n rows"),
+        ("append", (SQUARE, N, np.ones(N + 1), 2.0), "hold n numbers"),
+        ("drop", (WIDE, N, 0, np.ones((3, 3))), "square"),
+        ("drop", (SQUARE, 7, 0, np.ones((6, 6))), "at least n rows"),
+        ("drop", (SQUARE, N, N, np.ones((3, 3))), r"i must be in \[0, n\)"),
+        ("drop", (SQUARE, N, -1, np.ones((3, 3))), r"i must be in \[0, n\)"),
+        ("drop", (SQUARE, N, 0, np.ones((2, 2))), "at least n - 1 rows"),
+        ("drop", (SQUARE, N, 0, np.ones((3, 4))), "square"),
+        ("symmetrize", (WIDE,), "square"),
+    ],
+)
+def test_wrong_shapes(name, args, message):
+    copies = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
+    with pytest.raises(ValueError, match=message):
+        getattr(fast, name)(*copies)
+
+
+def test_read_only_inputs(rng):
+    A = spd(rng, N + 1)
+    L, k = factor(A[:N, :N]), A[N, :N].copy()
+    growing = L.copy()
+    for array in (L, k):
+        array.flags.writeable = False
+    B = np.ones((2, N))
+    fast.solve_lower(L, N, B)
+    fast.append(growing, N, k, A[N, N])
+    fast.drop(L, N, 1, np.empty((N - 1, N - 1)))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda A: fast.solve_lower(A, N, np.ones((2, N))),
+        lambda A: fast.solve_lower(np.eye(N), N, A),
+        lambda A: fast.append(A, N - 1, np.ones(N - 1), 2.0),
+        lambda A: fast.append(np.eye(6), N, A[0], 2.0),
+        lambda A: fast.drop(A, N, 0, np.empty((N - 1, N - 1))),
+        lambda A: fast.drop(np.eye(N + 1), N + 1, 0, A),
+        lambda A: fast.symmetrize(A),
+    ],
+    ids=["L", "B", "growing", "k", "dropping", "out", "A"],
+)
+@pytest.mark.parametrize(
+    "layout",
+    [
+        lambda A: A.astype(np.float32),
+        lambda A: np.repeat(A, 2, axis=1)[:, ::2],
+        np.asfortranarray,
+    ],
+    ids=["float32", "strided", "Fortran"],
+)
+def test_other_layouts_are_refused(call, layout):
+    with pytest.raises((ValueError, TypeError, BufferError)):
+        call(layout(np.eye(N)))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda A: fast.solve_lower(np.eye(N), N, A),
+        lambda A: fast.append(A, N - 1, np.ones(N - 1), 2.0),
+        lambda A: fast.drop(np.eye(N + 1), N + 1, 0, A),
+        lambda A: fast.symmetrize(A),
+    ],
+)
+def test_results_need_writable_arrays(call):
+    A = np.eye(N)
+    A.flags.writeable = False
+    with pytest.raises((ValueError, TypeError, BufferError)):
+        call(A)

@@ -1,0 +1,130 @@
+"""The Bessel recurrence of the spatial convolutions against ``scipy.special``."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from twins import convolution as twin
+
+from sktvbo._fast import convolution as fast
+from sktvbo.kernels import Family
+
+ORDERS = {Family.MATERN12: 0.5, Family.MATERN32: 1.5, Family.MATERN52: 2.5}
+SCALE = 1.3
+
+
+def twice_mu(family, d):
+    return 0 if family == Family.RBF else int(4 * ORDERS[family]) + d
+
+
+def spatial(Z1, Z2, family, symmetric=False):
+    out = np.full((Z1.shape[1], Z2.shape[1]), np.nan)
+    fast.spatial(Z1, Z2, family, twice_mu(family, len(Z1)), SCALE, out, symmetric)
+    return out
+
+
+all_families = pytest.mark.parametrize("family", [Family.RBF, *ORDERS])
+
+
+def test_twins_are_two():
+    assert fast.spatial is not twin.spatial
+
+
+@all_families
+@pytest.mark.parametrize("d", range(5))
+def test_spatial(rng, d, family):
+    for n in (0, 1, 2, 40):
+        for m in (0, 1, 7):
+            Z1, Z2 = rng.normal(size=(d, n)), rng.normal(size=(d, m))
+            if n and m:
+                Z2[:, 0] = Z1[:, 0]
+            expected = twin.spatial(Z1, Z2, family, twice_mu(family, d), SCALE)
+            assert_allclose(spatial(Z1, Z2, family), expected, rtol=1e-11)
+
+
+@all_families
+@pytest.mark.parametrize("d", range(5))
+@pytest.mark.parametrize("n", [0, 1, 2, 40])
+def test_symmetric(rng, d, n, family):
+    Z = rng.normal(size=(d, n))
+    found = spatial(Z, Z, family, symmetric=True)
+    assert_allclose(found, spatial(Z, Z, family), rtol=1e-14)
+    assert_array_equal(found, found.T)
+
+
+def along_a_line(d, distances, family):
+    """Convolutions of the origin with points at the distances, and the twin's."""
+    Z1, Z2 = np.zeros((d, 1)), np.zeros((d, len(distances)))
+    Z2[0] = distances
+    return (
+        spatial(Z1, Z2, family)[0],
+        twin.spatial(Z1, Z2, family, twice_mu(family, d), SCALE)[0],
+    )
+
+
+@all_families
+@pytest.mark.parametrize("d", range(1, 5))
+def test_close_and_far(d, family):
+    found, expected = along_a_line(d, [0.0, 1e-8, 1e-3, 30.0, 600.0, 1e8], family)
+    assert_allclose(found, expected, rtol=1e-11, atol=1e-250)
+
+
+@all_families
+@pytest.mark.parametrize("d", range(1, 5))
+@pytest.mark.parametrize("distance", [5e-324, 1e-300, 1e-160])
+def test_almost_touching(distance, d, family):
+    found, at_zero = (along_a_line(d, [r], family) for r in (distance, 0.0))
+    assert_allclose(found[0], at_zero[1], rtol=1e-12)
+
+
+N = 3
+
+
+def arguments():
+    Z = np.arange(2.0 * N).reshape(2, N)
+    return [Z, Z.copy(), Family.MATERN32, twice_mu(Family.MATERN32, 2), 1.0, np.empty((N, N))]
+
+
+AXES = [(i, axis) for i in (0, 1, 5) for axis in (0, 1)]
+
+
+@pytest.mark.parametrize(("position", "axis"), AXES)
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_wrong_shapes(position, axis, symmetric):
+    args = arguments()
+    shape = list(args[position].shape)
+    shape[axis] += 1
+    args[position] = np.zeros(shape)
+    with pytest.raises(ValueError, match="do not fit"):
+        fast.spatial(*args, symmetric)
+
+
+def test_symmetric_needs_a_square():
+    Z1, Z2, *rest = arguments()
+    with pytest.raises(ValueError, match="do not fit"):
+        fast.spatial(Z1, Z2[:, :2].copy(), *rest[:-1], np.empty((N, 2)), True)
+
+
+def test_read_only_inputs():
+    args, expected = arguments(), arguments()
+    for Z in args[:2]:
+        Z.flags.writeable = False
+    fast.spatial(*args)
+    fast.spatial(*expected)
+    assert_array_equal(args[-1], expected[-1])
+
+
+@pytest.mark.parametrize("position", [0, 1, 5])
+@pytest.mark.parametrize(
+    "layout",
+    [
+        lambda A: A.astype(np.float32),
+        lambda A: np.repeat(A, 2, axis=1)[:, ::2],
+        np.asfortranarray,
+    ],
+    ids=["float32", "strided", "Fortran"],
+)
+def test_other_layouts_are_refused(position, layout):
+    args = arguments()
+    args[position] = layout(args[position])
+    with pytest.raises((ValueError, TypeError, BufferError)):
+        fast.spatial(*args)

@@ -1,0 +1,224 @@
+"""Separable covariances and their derivatives against their NumPy twins."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from twins import gram as twin
+
+from sktvbo._fast import gram as fast
+from sktvbo.kernels import Family
+
+FAMILIES = list(Family)
+SIGNAL = 1.7
+FUNCTIONS = ["gram", "cross_gram", "cross_with_gradient", "contract_gradient"]
+
+SIZES = (0, 1, 2, 40)
+
+all_dimensions = pytest.mark.parametrize("d", range(5))
+all_families = pytest.mark.parametrize(
+    ("spatial", "temporal"), [(s, t) for s in FAMILIES for t in FAMILIES]
+)
+
+
+def points(rng, d, n):
+    """Places and times, of which some coincide: there the families differ most."""
+    Z, u = rng.normal(size=(d, n)), rng.normal(size=n)
+    if n > 5:
+        Z[:, 3] = Z[:, 4]
+        u[4] = u[5]
+        Z[:, 5], u[5] = Z[:, 2], u[2]
+    return Z, u
+
+
+def covariance(Z, u, spatial, temporal, signal=SIGNAL):
+    out = np.full((len(u), len(u)), np.nan)
+    fast.gram(Z, u, spatial, temporal, signal, out)
+    return out
+
+
+def cross_covariance(Z1, u1, Z2, u2, spatial, temporal):
+    out = np.full((len(u1), len(u2)), np.nan)
+    fast.cross_gram(Z1, u1, Z2, u2, spatial, temporal, SIGNAL, out)
+    return out
+
+
+def row_with_gradient(z, u, Z, times, spatial, temporal):
+    k, dk = np.full(len(times), np.nan), np.full((len(z) + 1, len(times)), np.nan)
+    fast.cross_with_gradient(z, u, Z, times, spatial, temporal, SIGNAL, k, dk)
+    return k, dk
+
+
+def contraction(Z, u, spatial, temporal, K, P, a):
+    out = np.full(len(Z) + 2, np.nan)
+    fast.contract_gradient(Z, u, spatial, temporal, K, P, a, out)
+    return out
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_twins_are_two(name):
+    assert getattr(fast, name) is not getattr(twin, name)
+
+
+@all_families
+@all_dimensions
+def test_gram(rng, d, spatial, temporal):
+    for n in SIZES:
+        Z, u = points(rng, d, n)
+        K = covariance(Z, u, spatial, temporal)
+        assert_allclose(np.tril(K), twin.gram(Z, u, spatial, temporal, SIGNAL), rtol=1e-12)
+        assert np.isnan(K[np.triu_indices(n, 1)]).all()
+
+
+@all_families
+@all_dimensions
+def test_cross_gram(rng, d, spatial, temporal):
+    for n, m in product(SIZES, (0, 1, 7)):
+        Z1, u1 = points(rng, d, n)
+        Z2, u2 = points(rng, d, m)
+        if n and m:
+            Z2[:, 0], u2[0] = Z1[:, 0], u1[0]
+        expected = twin.cross_gram(Z1, u1, Z2, u2, spatial, temporal, SIGNAL)
+        assert_allclose(cross_covariance(Z1, u1, Z2, u2, spatial, temporal), expected, rtol=1e-12)
+
+
+@all_families
+@all_dimensions
+def test_cross_with_gradient(rng, d, spatial, temporal):
+    for n in SIZES:
+        Z, times = points(rng, d, n)
+        elsewhere = rng.normal(size=d), rng.normal()
+        on_the_first = (Z[:, 0].copy(), times[0]) if n else elsewhere
+        for z, u in (elsewhere, on_the_first):
+            found = row_with_gradient(z, u, Z, times, spatial, temporal)
+            expected = twin.cross_with_gradient(z, u, Z, times, spatial, temporal, SIGNAL)
+            for value, reference in zip(found, expected):
+                assert_allclose(value, reference, rtol=1e-11, atol=1e-15)
+
+
+@all_families
+@all_dimensions
+def test_contract_gradient(rng, d, spatial, temporal):
+    for n in SIZES:
+        Z, u = points(rng, d, n)
+        K = covariance(Z, u, spatial, temporal)
+        a = rng.normal(size=n)
+        P = np.tril(rng.normal(size=(n, n)))
+        expected = twin.contract_gradient(Z, u, spatial, temporal, K, P, a)
+        P[np.triu_indices(n, 1)] = np.nan
+        found = contraction(Z, u, spatial, temporal, K, P, a)
+        assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+
+
+@all_families
+def test_contraction_is_the_derivative_in_the_logarithms(rng, spatial, temporal):
+    d, n, step = 3, 12, 1e-6
+    Z, u = rng.normal(size=(d, n)), rng.normal(size=n)
+    a, P = rng.normal(size=n), rng.normal(size=(n, n))
+    P = P + P.T
+    W = np.outer(a, a) - P
+
+    def weighted_sum(log_parameters):
+        signal, scales, last = np.split(np.exp(log_parameters), [1, d + 1])
+        K = cross_covariance(
+            Z / scales[:, None], u / last, Z / scales[:, None], u / last, *families
+        )
+        return signal[0] * np.sum(W * K)
+
+    families = spatial, temporal
+    numeric = [
+        (weighted_sum(step * e) - weighted_sum(-step * e)) / (2.0 * step) for e in np.eye(d + 2)
+    ]
+    found = contraction(Z, u, *families, covariance(Z, u, *families), P, a)
+    assert_allclose(found, numeric, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_far_apart_is_uncorrelated_and_finite(family):
+    Z, u = np.array([[0.0, 1e8]]), np.zeros(2)
+    K = covariance(Z, u, family, Family.CONSTANT)
+    assert K[1, 0] == (SIGNAL if family == Family.CONSTANT else 0.0)
+    k, dk = row_with_gradient(Z[:, 0].copy(), 0.0, Z, u, family, Family.CONSTANT)
+    assert np.isfinite(k).all()
+    assert np.isfinite(dk).all()
+
+
+N, D = 5, 2
+
+
+def arguments(name):
+    """Arguments of one call that fits."""
+    rng = np.random.RandomState(1)
+    Z, u = rng.normal(size=(D, N)), rng.normal(size=N)
+    families = Family.RBF, Family.MATERN32
+    square = rng.normal(size=(N, N))
+    return {
+        "gram": [Z, u, *families, 1.0, np.empty((N, N))],
+        "cross_gram": [Z[:, :3].copy(), u[:3], Z, u, *families, 1.0, np.empty((3, N))],
+        "cross_with_gradient": [
+            *(Z[:, 0].copy(), 0.3, Z, u, *families, 1.0),
+            *(np.empty(N), np.empty((D + 1, N))),
+        ],
+        "contract_gradient": [Z, u, *families, square, square.copy(), u.copy(), np.empty(D + 2)],
+    }[name]
+
+
+OUTPUTS = {"gram": 1, "cross_gram": 1, "cross_with_gradient": 2, "contract_gradient": 1}
+ARRAYS = [
+    (name, i, argument.ndim)
+    for name in FUNCTIONS
+    for i, argument in enumerate(arguments(name))
+    if isinstance(argument, np.ndarray)
+]
+# The one length that no other argument repeats: gram's number of dimensions.
+AXES = [
+    (name, i, k) for name, i, ndim in ARRAYS for k in range(ndim) if (name, i, k) != ("gram", 0, 0)
+]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_read_only_inputs(name):
+    expected, found = arguments(name), arguments(name)
+    n_outputs = OUTPUTS[name]
+    for argument in found[:-n_outputs]:
+        if isinstance(argument, np.ndarray):
+            argument.flags.writeable = False
+    getattr(fast, name)(*expected)
+    getattr(fast, name)(*found)
+    for e, f in zip(expected[-n_outputs:], found[-n_outputs:]):
+        lower = np.tril if name == "gram" else np.asarray
+        assert np.array_equal(lower(e), lower(f))
+
+
+@pytest.mark.parametrize(("name", "position", "axis"), AXES)
+def test_wrong_shapes(name, position, axis):
+    args = arguments(name)
+    shape = list(args[position].shape)
+    shape[axis] += 1
+    args[position] = np.zeros(shape)
+    with pytest.raises(ValueError, match="fit"):
+        getattr(fast, name)(*args)
+
+
+LAYOUTS = {
+    "float32": lambda A: A.astype(np.float32),
+    "strided": lambda A: np.repeat(A, 2, axis=-1)[..., ::2],
+    "Fortran": np.asfortranarray,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "position", "layout"),
+    [
+        (n, i, layout)
+        for n, i, ndim in ARRAYS
+        for layout in LAYOUTS
+        if (layout, ndim) != ("Fortran", 1)
+    ],
+)
+def test_other_layouts_are_refused(name, position, layout):
+    args = arguments(name)
+    args[position] = LAYOUTS[layout](args[position])
+    with pytest.raises((ValueError, TypeError, BufferError)):
+        getattr(fast, name)(*args)

@@ -1,0 +1,32 @@
+"""Factors computed afresh by LAPACK; results are returned, arguments are not changed."""
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+
+def _leading(L, n):
+    return np.tril(L[:n, :n])
+
+
+def solve_lower(L, n, B, transpose=False):
+    if n == 0:
+        return B.copy()
+    return solve_triangular(_leading(L, n), B.T, lower=True, trans=int(transpose)).T
+
+
+def append(L, n, k, kappa):
+    """The bordered factor (n + 1, n + 1) and its new pivot's square."""
+    A = _leading(L, n) @ _leading(L, n).T
+    bordered = np.block([[A, k[:, np.newaxis]], [k[np.newaxis], np.array([[kappa]])]])
+    pivot = kappa - (k @ np.linalg.solve(A, k) if n else 0.0)
+    return np.linalg.cholesky(bordered), pivot
+
+
+def drop(L, n, i):
+    A = _leading(L, n) @ _leading(L, n).T
+    smaller = np.delete(np.delete(A, i, axis=0), i, axis=1)
+    return np.linalg.cholesky(smaller) if n > 1 else np.empty((0, 0))
+
+
+def symmetrize(A):
+    return np.tril(A) + np.tril(A, -1).T

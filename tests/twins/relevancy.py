@@ -1,0 +1,41 @@
+"""Relevancies with a fresh inverse for every observation removed (W-DBO theorem 4.1)."""
+
+import numpy as np
+
+
+def _quadratic_forms(P, C):
+    return np.einsum("ij,jk,ki->i", P, C, P)
+
+
+def remove(P, C, a, q, index, n, i):
+    """The sweep's state (P, C, a, q, index) after position i has left, and w'a of before.
+
+    Only the leading n entries of the arguments count, and n - 1 of the results; the inverse and
+    the quadratic forms ``q`` are computed afresh.
+    """
+    P, C, a = P[:n, :n], C[:n, :n], a[:n]
+    covariance = np.linalg.inv(P)
+    y = covariance @ a
+    order = np.arange(n)
+    order[i] = n - 1
+    order = order[:-1]
+    fresh = np.linalg.inv(covariance[np.ix_(order, order)])
+    kept_C = C[np.ix_(order, order)]
+    state = fresh, kept_C, fresh @ y[order], _quadratic_forms(fresh, kept_C), index[order]
+    return *state, (C @ P[i]) @ a
+
+
+def relevancy(K, y, C):
+    """R̂ of eq. (12) for covariance K of the observations, noise included: O(n^4)."""
+    n = len(y)
+    P = np.linalg.inv(K)
+    a = P @ y
+    whole = a @ C @ a + np.sum(P * C)
+    ratios = np.empty(n)
+    for i in range(n):
+        kept = np.delete(np.arange(n), i)
+        without = np.zeros((n, n))
+        without[np.ix_(kept, kept)] = np.linalg.inv(K[np.ix_(kept, kept)])
+        change = a - without @ y
+        ratios[i] = (change @ C @ change + np.sum((P - without) * C)) / whole
+    return np.sqrt(ratios)
