@@ -30,10 +30,13 @@ format: $(VENV)/.installed  ## let ruff rewrite
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# The tests of sktvbo._fast on a build that checks every index.
-checked: $(VENV)/.installed
-	SKTVBO_BOUNDS_CHECK=1 $(BIN)/python setup.py --quiet build --build-base build/checked-tmp --build-lib $(CHECKED)
-	PYTHONPATH=$(CHECKED) SKTVBO_EXPECT_CHECKED=1 $(BIN)/python -m pytest --quiet -p no:cacheprovider tests/fast
+$(CHECKED)/.built: $(VENV)/.installed $(shell find sktvbo -name '*.py')
+	SKTVBO_BOUNDS_CHECK=1 $(BIN)/python setup.py --quiet build \
+		--build-base build/checked-tmp --build-lib $(CHECKED)
+	@touch $@
+
+checked: $(CHECKED)/.built  ## the tests of sktvbo._fast on a build that checks every index
+	PYTHONPATH=$(CHECKED) SKTVBO_EXPECT_CHECKED=1 $(BIN)/pytest --quiet -p no:cacheprovider tests/fast
 
 bench: $(VENV)/.installed  ## side by side with the peers (installs torch, botorch, wdbo-algo apart)
 	$(MAKE) -C benchmarks PYTHON=$(abspath $(BIN)/python)

@@ -3,19 +3,19 @@
 import argparse
 import inspect
 import sys
+import textwrap
 from functools import partial
 from pathlib import Path
 
 from joblib import parallel_config
-from threadpoolctl import threadpool_limits
 
 from . import GPUCB, WDBO, RandomSearch, __version__, evaluation, optimizers, problems
 from .exceptions import MissingDataError, MissingExtraError, SktvboError
 from .plotting import PosteriorDisplay, RegretDisplay
 
-# Seconds that an answer is pretended to take, whatever the machine and the algorithm. With 3 s, a
-# run of 600 s has 195 queries after the initial ones.
-_RESPONSE_TIME = {"full": 3.0, "quick": 15.0}
+# Seconds that an answer is pretended to take, whatever the machine and the algorithm. With 4 s, a
+# run of 600 s has 146 queries after the initial ones.
+_RESPONSE_TIME = {"full": 4.0, "quick": 6.0}
 _REPLICATIONS = {"full": 5, "quick": 2}
 
 _SYNTHETIC = "six-hump-camel-switched"
@@ -28,10 +28,21 @@ _PICTURE = "demo.png"
 _SNAPSHOT = 0.7
 
 
-def _positive_int(text):
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number >= 1, got {text}")
+def _replications(text):
+    return _whole_number(text, lambda n: n >= 1, "a whole number >= 1")
+
+
+def _jobs(text):
+    return _whole_number(text, lambda n: n != 0, "a whole number other than 0 (-1: one per core)")
+
+
+def _whole_number(text, accepts, expected):
+    try:
+        value = int(text)
+    except ValueError:
+        value = None
+    if value is None or not accepts(value):
+        raise argparse.ArgumentTypeError(f"must be {expected}, got {text!r}")
     return value
 
 
@@ -59,15 +70,15 @@ def _parser():
     )
     demo.add_argument(
         "--replications",
-        type=_positive_int,
+        type=_replications,
         metavar="N",
         help=f"runs of each algorithm on each problem (default: {_REPLICATIONS['full']}, "
         f"with --quick {_REPLICATIONS['quick']})",
     )
-    demo.add_argument("--quick", action="store_true", help="fewer queries a run: some seconds")
+    demo.add_argument("--quick", action="store_true", help="fewer runs, and fewer queries in each")
     demo.add_argument(
         "--jobs",
-        type=int,
+        type=_jobs,
         default=-1,
         metavar="N",
         help="runs in parallel, -1 for one per core (default: %(default)s)",
@@ -118,8 +129,6 @@ def _has_tqdm():
 
 
 def _demo(arguments):
-    if arguments.jobs == 0:
-        arguments.parser.error("argument --jobs: must not be 0; -1 is one per core")
     size = "quick" if arguments.quick else "full"
     seconds = _RESPONSE_TIME[size]
     n_replications = arguments.replications or _REPLICATIONS[size]
@@ -137,23 +146,23 @@ def _demo(arguments):
     except MissingDataError as exc:
         # Without the inventory of the file's arrays.
         reason = str(exc).partition(" Store it")[0]
-        print(
-            f"Without the real problem {_REAL!r}. {reason} Set the environment variable "
+        _print(
+            f"Leaving out the real problem {_REAL!r}. {reason} Set the environment variable "
             "SKTVBO_DATA to the folder that holds the file.\n"
         )
     algorithms = {"W-DBO": WDBO(), "GP-UCB": GPUCB(), "random search": RandomSearch()}
     clock = evaluation.SimulatedClock(response_time=partial(_constant, seconds))
     names = " and ".join(problem.name for problem in chosen)
-    print(
+    _print(
         f"{', '.join(algorithms)} on {names}: {n_replications} run(s) each of "
-        f"{chosen[0].horizon:g} s, a query every {seconds:g} s of simulated time.",
-        flush=True,
+        f"{chosen[0].horizon:g} s. Thinking takes {seconds:g} s of simulated time, so that the "
+        "regrets do not depend on the machine."
     )
     progress = _has_tqdm()
     if not progress:
-        print('(For a progress bar: pip install "sktvbo[progress]")', flush=True)
+        _print('For a progress bar: pip install "sktvbo[progress]"')
     # The matrices are small: threads of the linear algebra, on top of the jobs, only cost.
-    with threadpool_limits(1), parallel_config("loky", inner_max_num_threads=1):
+    with parallel_config("loky", inner_max_num_threads=1):
         comparison = evaluation.compare(
             algorithms,
             chosen,
@@ -162,27 +171,34 @@ def _demo(arguments):
             n_jobs=arguments.jobs,
             progress=progress,
         )
-        print(f"\n{comparison}\n\n{_costs(comparison)}\n")
-        if figure is not None:
-            path = arguments.output / _PICTURE
-            _draw(figure, comparison, chosen[0], clock)
-            figure.savefig(path, dpi=120)
-            print(f"The picture is in {path}\n")
+    print(f"\n{comparison}\n\n{_costs(comparison)}\n")
+    if figure is not None:
+        path = arguments.output / _PICTURE
+        _draw(figure, comparison, chosen[0], clock)
+        figure.savefig(path, dpi=120)
+        print(f"The picture is in {path}\n")
     print(
-        "Next: sktvbo list          the algorithms and problems there are\n"
-        '      python -c "import sktvbo; help(sktvbo.WDBO)"   how to optimize something of yours'
+        "Next: sktvbo list                                   what algorithms and problems there are\n"
+        '      python -c "import sktvbo; help(sktvbo.WDBO)"  how to optimize something of yours'
     )
+
+
+def _print(text):
+    """Print a paragraph at once: the work that follows takes a while."""
+    paragraph = textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False)
+    print(paragraph + "\n" * text.endswith("\n"), flush=True)
 
 
 def _costs(comparison):
     """Table of what a step of each algorithm costs, over all problems."""
     rows = comparison.summary()
-    width = max(map(len, comparison.algorithms))
-    lines = [f"{'mean over all runs'.ljust(width)}  step time  data-set size"]
+    width = max(map(len, ["mean of all runs", *comparison.algorithms]))
+    lines = [f"{'mean of all runs'.ljust(width)}  step time  data-set size"]
+    lines.append("-" * len(lines[0]))
     for algorithm in comparison.algorithms:
         own = [row for row in rows if row["algorithm"] == algorithm]
         step, size = (sum(r[k] for r in own) / len(own) for k in ("response_time", "dataset_size"))
-        lines.append(f"{algorithm.ljust(len(lines[0]) - 26)}  {1e3 * step:6.1f} ms  {size:13.0f}")
+        lines.append(f"{algorithm.ljust(width)}  {1e3 * step:6.1f} ms  {size:13.0f}")
     return "\n".join(lines)
 
 
@@ -192,7 +208,7 @@ def _new_figure():
         import matplotlib  # noqa: F401
         from matplotlib.figure import Figure
     except ImportError:
-        print('(For a picture: pip install "sktvbo[plot]")')
+        _print('For a picture: pip install "sktvbo[plot]"')
         return None
     # Not through pyplot: there may be no screen.
     return Figure(figsize=(13.0, 5.6), layout="constrained")
@@ -201,6 +217,7 @@ def _new_figure():
 def _draw(figure, comparison, problem, clock):
     """A run of W-DBO on the left, the regrets on each problem on the right."""
     snapshot = evaluation.run(WDBO(), problem, clock=clock, horizon=_SNAPSHOT * problem.horizon)
+    figure.get_layout_engine().set(w_pad=0.1)
     n_rows = len(comparison.problems)
     grid = figure.add_gridspec(n_rows, 2, width_ratios=(1.45, 1.0))
     left = figure.add_subplot(grid[:, 0])

@@ -1,7 +1,7 @@
 """Pictures of runs and comparisons, in the manner of scikit-learn's displays.
 
-A ``from_...`` classmethod computes, ``plot`` draws: a display can be drawn again, elsewhere, without
-computing again. Only ``plot`` needs matplotlib.
+A ``from_...`` classmethod computes, ``plot`` draws: a display can be drawn again, elsewhere,
+without computing again. Only ``plot`` needs matplotlib.
 """
 
 import numpy as np

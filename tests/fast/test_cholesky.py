@@ -90,14 +90,13 @@ def test_symmetrize(rng, n):
 
 @pytest.mark.parametrize("kappa", [0.5, 1.0, np.nan])
 def test_append_without_a_positive_pivot(kappa):
-    L = np.zeros((3, 3))
+    L = np.full((3, 3), 7.0)
     L[0, 0] = 1.0
-    L[2] = 7.0
     pivot = fast.append(L, 1, np.ones(1), kappa)
     assert not pivot > 0.0
     assert pivot == pytest.approx(kappa - 1.0, nan_ok=True)
     assert L[0, 0] == 1.0
-    assert L[1, 1] == 0.0
+    assert L[1, 1] == 7.0
     assert_array_equal(L[2], 7.0)
 
 

@@ -1,0 +1,78 @@
+"""W-DBO's own decision: every removal is paid for, and none that could be afforded is left."""
+
+import copy
+
+import numpy as np
+import pytest
+
+from sktvbo import WDBO
+from sktvbo.kernels import temporal_length_scale
+from sktvbo.relevancy import wasserstein_relevancy
+
+
+def relevancy(gp, rows, y, now):
+    return wasserstein_relevancy(
+        gp.X_train_[rows],
+        y,
+        spatial_kernel=gp.spatial_kernel_,
+        temporal_kernel=gp.temporal_kernel_,
+        signal_variance=gp.signal_variance_,
+        noise_variance=gp.noise_variance_,
+        now=now,
+    )
+
+
+@pytest.mark.parametrize("alpha", [0.25, 2.0])
+def test_budget_ledger(alpha, monkeypatch):
+    """Algorithm 1, recomputed from scratch with a fresh relevancy after each removal."""
+    opt = WDBO([(0.0, 1.0)], alpha=alpha, n_initial_points=14, random_state=0)
+    steps = []
+    policy_class = type(opt._started().policy)
+    original = policy_class.after_add
+
+    def spy(policy, surrogate, now):
+        before = getattr(policy, "budget_", None)
+        removed = original(policy, surrogate, now)
+        y = surrogate.y_train_
+        # A copy: the surrogate forgets what was removed as soon as the policy returns.
+        y = (y - y.mean()) / y.std()
+        steps.append((copy.copy(surrogate), y, now, before, copy.copy(policy), removed))
+        return removed
+
+    monkeypatch.setattr(policy_class, "after_add", spy)
+    for t in range(60):
+        x = opt.ask(float(t))
+        opt.tell(x, np.sin(6.0 * x[0] + 0.2 * t))
+
+    n_removed, previous = 0, None
+    for surrogate, y, now, before, policy, removed in steps:
+        budget = 1.0
+        if before is not None:
+            length_scale, earlier = previous
+            budget = before * (1.0 + alpha) ** min((now - earlier) / length_scale, 10.0)
+        rows = np.arange(len(y))
+        for index in removed:
+            R = relevancy(surrogate, rows, y[rows], now)
+            assert rows[np.argmin(R)] == index
+            assert budget > 1.0 + R.min()
+            budget /= 1.0 + R.min()
+            rows = rows[rows != index]
+        if budget > 1.0:
+            left = relevancy(surrogate, rows, y[rows], now).min()
+            assert len(rows) == policy.min_size or budget <= 1.0 + left
+            budget = min(budget, 1.0 + left) if len(rows) == policy.min_size else budget
+        assert policy.budget_ == pytest.approx(budget, rel=1e-6)
+        previous = temporal_length_scale(surrogate.temporal_kernel_), now
+        n_removed += len(removed)
+    assert n_removed == opt.n_removed_ > 5
+
+
+def test_a_faster_drift_keeps_less():
+    sizes = []
+    for speed in (0.01, 0.5):
+        opt = WDBO([(0.0, 1.0)], n_initial_points=10, random_state=0)
+        for t in range(60):
+            x = opt.ask(float(t))
+            opt.tell(x, np.sin(6.0 * x[0] + speed * t))
+        sizes.append(len(opt.X_))
+    assert sizes[1] < sizes[0]
