@@ -152,7 +152,9 @@ class SeparableCovariance:
         K = self.signal_variance * self.temporal(
             t[:, np.newaxis], None if t2 is None else t2[:, np.newaxis]
         )
-        return K if self.spatial is None else K * self.spatial(S, S2)
+        K = K if self.spatial is None else K * self.spatial(S, S2)
+        # A kernel of the user's may return any layout and precision.
+        return np.ascontiguousarray(K, dtype=np.float64)
 
     def variance(self, S, t):
         """Prior variance (n,) of f at the points."""
@@ -215,7 +217,8 @@ class SeparableCovariance:
     def stationary_factors(self):
         """Both kernels in the form that the relevancies need, or an UnsupportedKernelError."""
         purpose = "The relevancy of observations"
-        if self.fused and self._factors[1].family != Family.CONSTANT:
+        static = [f.family == Family.CONSTANT for f in self._factors or ()]
+        if self.fused and not static[1] and (self.n_dims == 0 or not static[0]):
             return self._factors
         if self.spatial is not None:
             recognize_or_raise(self.spatial, self.n_dims, purpose)

@@ -64,6 +64,12 @@ class Forgetting(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
     @property
     def length_scale(self):
         """Lengthscale of the equal Matérn-1/2 kernel, in units of time."""
+        bounds = self.hyperparameter_epsilon
+        if not bounds.fixed and not np.all((bounds.bounds > 0.0) & (bounds.bounds < 1.0)):
+            raise ValueError(
+                "The 'epsilon_bounds' parameter of Forgetting must be 'fixed' or a pair in (0, 1). "
+                f"Got {self.epsilon_bounds!r} instead."
+            )
         if not 0.0 < self.epsilon < 1.0:
             raise ValueError(
                 f"The 'epsilon' parameter of Forgetting must lie in (0, 1). Got {self.epsilon!r} "

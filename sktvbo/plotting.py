@@ -459,7 +459,7 @@ class PosteriorDisplay:
             label=f"kept ({len(self.kept)})",
         )
         start, end = self.times[[0, -1]]
-        ax.axvline(self.now, color="black", linewidth=1.6)
+        now = ax.axvline(self.now, color="black", linewidth=1.6, label="now, $t_0$")
         late = self.now > 0.5 * (start + end)
         ax.annotate(
             "$t_0$",
@@ -483,10 +483,10 @@ class PosteriorDisplay:
         )
         # Above the axes: inside it would hide observations.
         ax.legend(
-            handles=[*kept, *removed, *optimum],
+            handles=[*kept, *removed, *optimum, now],
             loc="lower center",
             bbox_to_anchor=(0.5, 1.0),
-            ncols=3,
+            ncols=4,
             frameon=False,
             columnspacing=1.2,
             handletextpad=0.5,

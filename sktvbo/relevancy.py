@@ -91,9 +91,21 @@ def wasserstein_relevancy(
     X = check_array(X, dtype=np.float64, order="C")
     y = _finite_vector(y, "y")
     check_consistent_length(X, y)
-    noise = np.broadcast_to(np.asarray(noise_variance, dtype=np.float64), (len(X),))
+    noise = np.asarray(noise_variance, dtype=np.float64)
+    if noise.shape not in ((), (len(X),)) or not np.isfinite(noise).all() or np.any(noise < 0.0):
+        raise ValueError(
+            f"noise_variance must be a non-negative finite number, or {len(X)} of them. "
+            f"Got {noise_variance!r}."
+        )
+    noise = np.broadcast_to(noise, (len(X),))
+    if not 0.0 < signal_variance < np.inf:
+        raise ValueError(f"signal_variance must be positive and finite. Got {signal_variance!r}.")
     S, t = split_time(X, time_column)
     t = t[:, 0]
+    if S.shape[1] and spatial_kernel is None:
+        raise ValueError(
+            f"spatial_kernel must be a kernel of the {S.shape[1]} spatial columns of X. Got None."
+        )
     covariance = SeparableCovariance(
         spatial_kernel if S.shape[1] else None,
         temporal_kernel,
@@ -194,8 +206,8 @@ def _ages(t, now):
 
 def _finite_vector(values, name):
     values = np.asarray(values, dtype=np.float64)
-    if values.ndim != 1:
-        raise ValueError(f"{name} must be one-dimensional. Got shape {values.shape}.")
+    if values.ndim != 1 or values.size == 0:
+        raise ValueError(f"{name} must be one-dimensional, not empty. Got shape {values.shape}.")
     if not np.isfinite(values).all():
         raise ValueError(f"{name} must be finite. It contains NaN or infinity.")
     return values
@@ -273,6 +285,8 @@ def convolutions(spatial, temporal, S, ages):
     The factor is that by which the newest observation's share has decayed: relevancies are ratios
     and do not feel it, and without it they do not become 0/0 when all of the data is old.
     """
+    if not np.isfinite(ages).all():
+        raise ValueError("now must be finite.")
     if ages.min() < 0.0:
         raise ValueError(
             f"now must not be before any observation. Got one {-ages.min():.3g} later."

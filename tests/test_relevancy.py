@@ -452,7 +452,7 @@ def test_layouts_of_convolutions(rng, layout):
         ({"X": np.full((30, 3), np.nan)}, "contains NaN"),
         ({"X": np.zeros(30)}, "Expected 2D array"),
         ({"y": np.full(30, np.inf)}, r"y must be finite"),
-        ({"y": np.zeros((30, 1))}, r"y must be one-dimensional\. Got shape \(30, 1\)"),
+        ({"y": np.zeros((30, 1))}, r"y must be one-dimensional, not empty\. Got shape \(30, 1\)"),
         ({"y": np.zeros(29)}, "inconsistent numbers of samples"),
         ({"time_column": 3}, "time_column=3 is not among the 3 columns"),
         ({"spatial_kernel": RBF([1.0, 2.0, 3.0])}, "has 3 lengthscales, but there are 2 columns"),

@@ -181,7 +181,7 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         """Apply a change to a shallow copy, and take it over once it has succeeded."""
         new = copy.copy(self)
         change(new)
-        vars(self).update(vars(new))
+        self.__dict__ = new.__dict__
         return self
 
     def _fit(self, X, y, y_variance):
@@ -238,8 +238,12 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
                 )
             if isinstance(bounds, str) and bounds == "fixed":
                 continue
-            pair = np.asarray(bounds, dtype=object)
-            if pair.shape != (2,) or not 0.0 < pair[0] <= pair[1] < np.inf:
+            pair = np.asarray(bounds)
+            if (
+                pair.shape != (2,)
+                or pair.dtype.kind not in "iuf"
+                or not 0.0 < pair[0] <= pair[1] < np.inf
+            ):
                 raise ValueError(
                     f"The '{name}_bounds' parameter must be 'fixed' or a pair 0 < low <= high. "
                     f"Got {bounds!r} instead."
@@ -305,14 +309,16 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         y = self.y_train_
         if not self.normalize_y:
             return 0.0, 1.0, y
-        mean, scale = y.mean(), y.std()
+        # By way of the largest: squares of large numbers overflow.
+        peak = np.abs(y).max() or 1.0
+        mean, scale = peak * (y / peak).mean(), peak * (y / peak).std()
         if not scale > 10.0 * np.finfo(float).eps * max(abs(mean), np.abs(y).max()):
             scale = 1.0  # all equal
         return mean, scale, (y - mean) / scale
 
     def _noise(self, covariance, rows=slice(None)):
         """Noise variance (n,) of the training rows, in the units of the standardized y."""
-        return covariance.noise_variance + self._y_variance[rows] / self._y_scale**2
+        return covariance.noise_variance + self._y_variance[rows] / self._y_scale / self._y_scale
 
     def _initial_covariance(self, follow_data):
         spatial, temporal = self.spatial_kernel, self.temporal_kernel
@@ -373,7 +379,7 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         found = minimize(objective, theta, method="L-BFGS-B", jac=True, bounds=bounds)
         return found.x, found.fun
 
-    def _likelihood(self, covariance, y, eval_gradient, workspace=None):
+    def _likelihood(self, covariance, y, eval_gradient, workspace=None, jitter=0.0):
         """log p(y) (W-DBO section 2), with its gradient in theta if asked for.
 
         −½ yᵀa − ½ log|Δ| − (n/2) log 2π, and ½ Σ_ij (a aᵀ − Δ⁻¹)_ij ∂Δ_ij/∂theta. Minus infinity
@@ -383,14 +389,14 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         K, L, P = np.empty((3, n, n)) if workspace is None else workspace
         K = covariance.gram(self._S, self._t, out=K)
         L[:] = K
-        np.fill_diagonal(L, np.diagonal(K) + self._noise(covariance))
-        if not try_cholesky(L):
-            return (-np.inf, np.zeros(len(covariance.bounds))) if eval_gradient else (-np.inf,)
-        solver = DenseCholesky(L)
-        a = solver.solve(y)
-        value = -0.5 * (y @ a + solver.log_determinant + n * _LOG_2PI)
+        np.fill_diagonal(L, np.diagonal(K) + self._noise(covariance) + jitter)
+        value = -np.inf
+        if try_cholesky(L):
+            a, value = _weights(DenseCholesky(L), y)
         if not eval_gradient:
             return (value,)
+        if value == -np.inf:
+            return value, np.zeros(len(covariance.bounds))
         P[:] = L
         return value, 0.5 * covariance.gradient(self._S, self._t, K, lower_inverse(P), a)
 
@@ -400,16 +406,14 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         if solver is None:
             K = covariance.gram(self._S, self._t)
             solver = DenseCholesky(*cholesky(K, self._noise(covariance), covariance))
-        a = solver.solve(y)
-        if not np.isfinite(a).all():
+        a, value = _weights(solver, y)
+        if value == -np.inf:
             raise NotPositiveDefiniteError(
                 f"Solving with the covariance matrix of {covariance} overflowed. "
                 "Scale y to a moderate range (normalize_y=True), or raise noise_variance."
             )
         self._covariance, self._solver, self._weights = covariance, solver, a
-        self.log_marginal_likelihood_value_ = float(
-            -0.5 * (y @ a + solver.log_determinant + len(y) * _LOG_2PI)
-        )
+        self.log_marginal_likelihood_value_ = float(value)
         self.signal_variance_ = covariance.signal_variance
         self.noise_variance_ = covariance.noise_variance
 
@@ -564,7 +568,8 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         if theta is None and not eval_gradient:
             return self.log_marginal_likelihood_value_
         covariance = self._covariance if theta is None else self._covariance.with_theta(theta)
-        result = self._likelihood(covariance, self._normalize()[2], eval_gradient)
+        y, jitter = self._normalize()[2], self._solver.jitter
+        result = self._likelihood(covariance, y, eval_gradient, jitter=jitter)
         return result if eval_gradient else result[0]
 
     def relevancy(self, now=None):
@@ -600,7 +605,7 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         latest = self._t.max()
         now = latest if now is None else now - self._time_origin
         # Both are rounded from the user's time.
-        if abs(now - latest) < 1e-12 * max(abs(now + self._time_origin), 1.0):
+        if abs(now - latest) <= 4.0 * np.spacing(abs(now + self._time_origin)):
             now = latest
         C = _relevancy.convolutions(*self._covariance.stationary_factors(), self._S, now - self._t)
         return _relevancy.RelevancySweep(self._solver.inverse(), self._weights, C)
@@ -640,6 +645,7 @@ class _TimeSlice:
     def __call__(self, S):
         """Mean and standard deviation (m,) at the places S (m, d)."""
         gp = self._gp
+        S = np.asarray(S, dtype=np.float64)
         t = np.full(len(S), self._t)
         K = gp._covariance.cross(S, t, gp._S, gp._t)
         mean = gp._y_mean + gp._y_scale * (K @ gp._weights)
@@ -660,11 +666,19 @@ class _TimeSlice:
         return mean, gp._y_scale * std, gp._y_scale * (dk @ gp._weights), gp._y_scale * std_slope
 
 
+def _weights(solver, y):
+    """Δ⁻¹ y (n,) and log p(y), minus infinity if either overflows."""
+    a = solver.solve(y)
+    with np.errstate(over="ignore", invalid="ignore"):
+        value = -0.5 * (y @ a + solver.log_determinant + len(y) * _LOG_2PI)
+    return a, value if np.isfinite(a).all() and np.isfinite(value) else -np.inf
+
+
 def _check_variance(y_variance, n):
     """Known observation variances (n,); zeros for None."""
     if y_variance is None:
         return np.zeros(n)
-    variance = np.asarray(y_variance, dtype=np.float64)
+    variance = np.array(y_variance, dtype=np.float64)
     if variance.shape != (n,) or not np.isfinite(variance).all() or (variance < 0.0).any():
         raise ValueError(
             f"y_variance must hold {n} non-negative finite numbers, one per row of X. "

@@ -397,9 +397,9 @@ def _posterior_mean(mean, std):
 def default_surrogate(temporal_kernel=None):
     """The kernels of W-DBO appendix G.1, for the unit box and standardized observations.
 
-    The bounds are close to those of TuRBO (Eriksson et al. 2019), and matter more than they seem to:
-    after the function has jumped, or when all recent queries are at one place, the likelihood alone
-    is content with a lengthscale of many boxes, and exploration ends.
+    The bounds are close to those of TuRBO (Eriksson et al. 2019), and matter more than they seem
+    to: after the function has jumped, or when all recent queries are at one place, the likelihood
+    alone is content with a lengthscale of many boxes, and exploration ends.
     """
     return TimeVaryingGPRegressor(
         Matern(length_scale=0.5, length_scale_bounds=(0.01, 2.0), nu=2.5),
