@@ -10,7 +10,7 @@ from pathlib import Path
 from joblib import parallel_config
 
 from . import GPUCB, WDBO, RandomSearch, __version__, evaluation, optimizers, problems
-from .exceptions import MissingDataError, MissingExtraError, SktvboError
+from .exceptions import MissingDataError, SktvboError
 from .plotting import PosteriorDisplay, RegretDisplay
 
 # Seconds that an answer is pretended to take, whatever the machine and the algorithm. With 4 s, a
@@ -250,7 +250,7 @@ def _describe(name):
         problem = problems.make(name)
     except MissingDataError:
         return "needs data that was not found: set SKTVBO_DATA to its folder"
-    except MissingExtraError as exc:
+    except SktvboError as exc:
         return str(exc)
     n_dims = problem.domain.n_dims
     points = getattr(problem.domain, "points", None)

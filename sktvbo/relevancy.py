@@ -16,13 +16,13 @@ from math import comb, factorial
 import numpy as np
 from scipy.linalg import blas
 from scipy.special import erfcx, gammaln
-from sklearn.utils import check_array, check_consistent_length
 
 from ._covariance import SeparableCovariance
 from ._fast import convolution as _convolution
 from ._fast import relevancy as _fast
 from ._fast.gram import Family
 from ._solvers import DenseCholesky, cholesky
+from ._threads import blas_threads
 from .kernels import recognize_or_raise, split_time
 
 __all__ = ["spatial_convolution", "temporal_convolution", "wasserstein_relevancy"]
@@ -88,9 +88,10 @@ def wasserstein_relevancy(
     ... ).round(3)
     array([0.066, 0.028, 0.988])
     """
-    X = check_array(X, dtype=np.float64, order="C")
+    X = _finite_matrix(X, "X")
     y = _finite_vector(y, "y")
-    check_consistent_length(X, y)
+    if len(X) != len(y):
+        raise ValueError(f"X and y must have as many rows. Got {len(X)} and {len(y)}.")
     noise = np.asarray(noise_variance, dtype=np.float64)
     if noise.shape not in ((), (len(X),)) or not np.isfinite(noise).all() or np.any(noise < 0.0):
         raise ValueError(
@@ -114,9 +115,10 @@ def wasserstein_relevancy(
         S.shape[1],
     )
     factors = covariance.stationary_factors()
-    C = convolutions(*factors, S, _ages(t, now))
-    solver = DenseCholesky(*cholesky(covariance.gram(S, t - t[0]), noise, covariance))
-    return RelevancySweep(solver.inverse(), solver.solve(y), C).relevancy()
+    with blas_threads(len(X)):
+        C = convolutions(*factors, S, _ages(t, now))
+        solver = DenseCholesky(*cholesky(covariance.gram(S, t - t[0]), noise, covariance))
+        return RelevancySweep(solver.inverse(), solver.solve(y), C).relevancy()
 
 
 def spatial_convolution(kernel, X, Y=None):
@@ -143,9 +145,9 @@ def spatial_convolution(kernel, X, Y=None):
     array([[1.7725, 0.652 ],
            [0.652 , 1.7725]])
     """
-    X = check_array(X, dtype=np.float64, order="C")
+    X = _finite_matrix(X, "X")
     if Y is not None:
-        Y = check_array(Y, dtype=np.float64, order="C")
+        Y = _finite_matrix(Y, "Y")
         if Y.shape[1] != X.shape[1]:
             raise ValueError(f"X has {X.shape[1]} columns but Y has {Y.shape[1]}: they must agree.")
     factor = recognize_or_raise(kernel, X.shape[1], "The spatial convolution")
@@ -208,6 +210,17 @@ def _finite_vector(values, name):
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 1 or values.size == 0:
         raise ValueError(f"{name} must be one-dimensional, not empty. Got shape {values.shape}.")
+    return _finite(values, name)
+
+
+def _finite_matrix(values, name):
+    values = np.ascontiguousarray(values, dtype=np.float64)
+    if values.ndim != 2 or values.size == 0:
+        raise ValueError(f"{name} must be two-dimensional, not empty. Got shape {values.shape}.")
+    return _finite(values, name)
+
+
+def _finite(values, name):
     if not np.isfinite(values).all():
         raise ValueError(f"{name} must be finite. It contains NaN or infinity.")
     return values

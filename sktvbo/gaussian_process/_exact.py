@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .. import relevancy as _relevancy
 from .._covariance import SeparableCovariance
 from .._solvers import DenseCholesky, cholesky, lower_inverse, try_cholesky
+from .._threads import blas_threads
 from ..exceptions import NotPositiveDefiniteError
 
 _LOG_2PI = np.log(2.0 * np.pi)
@@ -360,7 +361,8 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
             if self.n_restarts_optimizer:
                 rng = check_random_state(self.random_state)
                 starts.extend(rng.uniform(*bounds.T, (self.n_restarts_optimizer, len(bounds))))
-            results = [self._search(covariance, y, theta, bounds) for theta in starts]
+            with blas_threads(len(y)):
+                results = [self._search(covariance, y, theta, bounds) for theta in starts]
             covariance = covariance.with_theta(min(results, key=lambda r: r[1])[0])
         self._condition(covariance)
 
@@ -607,8 +609,10 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         # Both are rounded from the user's time.
         if abs(now - latest) <= 4.0 * np.spacing(abs(now + self._time_origin)):
             now = latest
-        C = _relevancy.convolutions(*self._covariance.stationary_factors(), self._S, now - self._t)
-        return _relevancy.RelevancySweep(self._solver.inverse(), self._weights, C)
+        factors = self._covariance.stationary_factors()
+        with blas_threads(len(self._t)):
+            C = _relevancy.convolutions(*factors, self._S, now - self._t)
+            return _relevancy.RelevancySweep(self._solver.inverse(), self._weights, C)
 
     def posterior_at(self, t):
         """The posterior at one time as a function of space alone, for many evaluations.

@@ -1,0 +1,77 @@
+"""Sphinx configuration: ``sphinx-build -W -b html docs docs/_build/html``."""
+
+import importlib
+from pathlib import Path
+
+import matplotlib
+
+import sktvbo
+
+matplotlib.use("Agg")
+
+project = "sktvbo"
+author = "The sktvbo developers"
+copyright = f"2026, {author}"
+version = release = sktvbo.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "gallery/**/*.ipynb", "gallery/**/*.py"]
+html_theme = "alabaster"
+html_theme_options = {
+    "description": "Gaussian processes and optimizers for functions that change with time",
+    "page_width": "1080px",
+}
+# A name in single backquotes is a link when it is the name of something, and literal otherwise.
+default_role = "autolink"
+
+autosummary_generate = True
+autodoc_default_options = {"members": True}
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+}
+
+_PUBLIC = [
+    "acquisition",
+    "datasets",
+    "domain",
+    "evaluation",
+    "exceptions",
+    "gaussian_process",
+    "kernels",
+    "optimizers",
+    "plotting",
+    "problems",
+    "relevancy",
+    "staleness",
+]
+
+
+def _check_api(app):
+    """Refuse to build when a public name is missing from api.rst."""
+    text = (Path(app.srcdir) / "api.rst").read_text(encoding="utf-8")
+    listed = set(text.split())
+    missing = [
+        f"{module}.{name}"
+        for module in _PUBLIC
+        for name in importlib.import_module(f"sktvbo.{module}").__all__
+        if f"{module}.{name}" not in listed
+    ]
+    if missing:
+        raise RuntimeError(f"docs/api.rst lists every public name, but not {', '.join(missing)}.")
+
+
+def setup(app):
+    app.connect("builder-inited", _check_api)
