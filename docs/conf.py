@@ -21,17 +21,17 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "gallery/**/*.ipynb", "gallery/**/*.py"]
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "_templates"]
 html_theme = "alabaster"
 html_theme_options = {
     "description": "Gaussian processes and optimizers for functions that change with time",
     "page_width": "1080px",
 }
 # A name in single backquotes is a link when it is the name of something, and literal otherwise.
-default_role = "autolink"
+default_role = "py:obj"
 
 autosummary_generate = True
-autodoc_default_options = {"members": True}
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 
@@ -41,6 +41,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
+    "write_computation_times": False,
 }
 
 _PUBLIC = [
@@ -73,5 +74,12 @@ def _check_api(app):
         raise RuntimeError(f"docs/api.rst lists every public name, but not {', '.join(missing)}.")
 
 
+def _skip(app, what, name, obj, skip, options):
+    """Leave out scikit-learn's requests of metadata, whose docstrings point into its own guide."""
+    metadata = name == "get_metadata_routing" or name.endswith("_request")
+    return True if metadata else None
+
+
 def setup(app):
     app.connect("builder-inited", _check_api)
+    app.connect("autodoc-skip-member", _skip)

@@ -16,7 +16,7 @@ from .plotting import PosteriorDisplay, RegretDisplay
 # Seconds that an answer is pretended to take, whatever the machine and the algorithm. With 4 s, a
 # run of 600 s has 146 queries after the initial ones.
 _RESPONSE_TIME = {"full": 4.0, "quick": 6.0}
-_REPLICATIONS = {"full": 5, "quick": 2}
+_REPLICATIONS = {"full": 10, "quick": 2}
 
 _SYNTHETIC = "six-hump-camel-switched"
 _REAL = "temperature"
@@ -178,7 +178,7 @@ def _demo(arguments):
         figure.savefig(path, dpi=120)
         print(f"The picture is in {path}\n")
     print(
-        "Next: sktvbo list                                   what algorithms and problems there are\n"
+        "Next: sktvbo list                                   which algorithms and problems exist\n"
         '      python -c "import sktvbo; help(sktvbo.WDBO)"  how to optimize something of yours'
     )
 

@@ -170,7 +170,7 @@ def temporal_convolution(kernel, t, now, s=None):
     Returns
     -------
     convolution : ndarray (n, m)
-        ∫ k(|τ − t|) k(|τ − s|) dτ over τ ≥ now, in units of time.
+        ``∫ k(|τ − t|) k(|τ − s|) dτ`` over τ ≥ now, in units of time.
 
     Notes
     -----

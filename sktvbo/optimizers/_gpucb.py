@@ -9,6 +9,7 @@ class GPUCB(BayesianOptimizer):
     1. Query where μ + √β σ is largest.
     2. Observe; add the observation to the data set.
     3. Refit a Gaussian process of space alone.
+
     Nothing is ever forgotten.
 
     When to use it: the function does not change. When not: it does; old observations are believed

@@ -11,6 +11,7 @@ class WDBO(BayesianOptimizer):
     2. Observe; add the observation; refit λ, l_S, l_T and σ² by marginal likelihood.
     3. Let the budget b grow by (1 + α)^{Δt / l_T} (eq. 80).
     4. While b > 1 + R̂ of the least relevant observation (eq. 12): remove it, b ← b / (1 + R̂).
+
     The data set, and with it the response time, stays as small as the function's change allows.
 
     When to use it: the function changes in time, smoothly or now and then abruptly, and a fast step
