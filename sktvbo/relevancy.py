@@ -25,7 +25,12 @@ from ._solvers import DenseCholesky, cholesky
 from ._threads import blas_threads
 from .kernels import recognize_or_raise, split_time
 
-__all__ = ["spatial_convolution", "temporal_convolution", "wasserstein_relevancy"]
+__all__ = [
+    "RelevancySweep",
+    "spatial_convolution",
+    "temporal_convolution",
+    "wasserstein_relevancy",
+]
 
 _NU = {Family.MATERN12: 0.5, Family.MATERN32: 1.5, Family.MATERN52: 2.5}
 # k(z) = exp(-z) Σ_k α_k z^k in the scaled distance z.
@@ -314,6 +319,8 @@ def convolutions(spatial, temporal, S, ages):
 class RelevancySweep:
     """Relevancies of all observations, kept up to date while some are removed, O(n²) each.
 
+    What ``TimeVaryingGPRegressor.relevancy_sweep`` returns.
+
     Parameters
     ----------
     P : ndarray (n, n)
@@ -321,7 +328,23 @@ class RelevancySweep:
     a : ndarray (n,)
         P y.
     C : ndarray (n, n)
-        Convolutions; overwritten.
+        Convolutions, up to a positive factor; overwritten.
+
+    Attributes
+    ----------
+    n : int
+        Observations that are left.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sktvbo import TimeVaryingGPRegressor
+    >>> X = np.column_stack([np.linspace(0, 1, 8) ** 2, np.arange(8)])
+    >>> gp = TimeVaryingGPRegressor(optimizer=None).fit(X, np.sin(X[:, 0]))
+    >>> sweep = gp.relevancy_sweep(now=8.0)
+    >>> sweep.remove(np.argmin(sweep.relevancy()))
+    >>> sweep.index                      # row 7 has moved to where row 0 was
+    array([7, 1, 2, 3, 4, 5, 6])
     """
 
     def __init__(self, P, a, C):

@@ -7,7 +7,7 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.gaussian_process.kernels import ConstantKernel, Matern
+from sklearn.gaussian_process.kernels import Matern
 from sklearn.utils import check_random_state
 
 from .._threads import blas_threads
@@ -20,6 +20,9 @@ from ._clock import make_clock
 
 # Queries whose time is remembered until they are told.
 _MAX_PENDING = 1024
+
+# Observations of which the sampling interval is taken.
+_N_RECENT = 50
 
 
 @dataclass
@@ -134,9 +137,13 @@ class BayesianOptimizer(BaseEstimator):
 
     # --- what an algorithm may override -------------------------------------------------------
 
-    def _make_surrogate(self):
-        """Unfitted surrogate, when the user gives none."""
-        return default_surrogate()
+    def _make_surrogate(self, times, recent):
+        """Unfitted surrogate, when the user gives none.
+
+        Made anew at every search of the hyperparameters, as bounds may follow ``times`` (n,), those
+        of the data set, and ``recent``, the latest ones told.
+        """
+        return default_surrogate(smooth_kernel(times, recent))
 
     def _make_acquisition(self):
         """Acquisition function, when the user gives none."""
@@ -368,34 +375,43 @@ class BayesianOptimizer(BaseEstimator):
 
         policy = copy.copy(run.policy)
         since_refit = run.since_refit + 1
-        refit = since_refit >= self.refit_every
+        refit = run.surrogate is None or since_refit >= self.refit_every
         if run.surrogate is None:
             told = np.array([*run.told, np.append(x, t)])
-            surrogate = self._make_surrogate() if self.surrogate is None else clone(self.surrogate)
+            surrogate = clone(self._fresh_surrogate(run, told[:, -1], t))
             surrogate.set_params(time_column=-1)
             surrogate.fit(
                 np.column_stack([run.domain.to_unit(told[:, :-1]), told[:, -1]]),
                 sign * np.array([*run.y, y]),
             )
-            refit = True
         else:
             surrogate = copy.copy(run.surrogate)
             drop = np.asarray(policy.before_add(surrogate, row[0, :-1], t, target[0]))
-            kept = np.delete(kept, drop)
+            if refit:
+                times = np.append(np.delete(surrogate.X_train_[:, -1], drop), t)
+                surrogate.temporal_kernel = self._fresh_surrogate(run, times, t).temporal_kernel
             surrogate._update(row, target, drop=drop, refit=refit)
+            kept = np.delete(kept, drop)
         drop = np.asarray(policy.after_add(surrogate, now))
         if len(drop):
             surrogate.forget(drop)
             kept = np.delete(kept, drop)
         return surrogate, policy, kept, 0 if refit else since_refit
 
+    def _fresh_surrogate(self, run, times, t):
+        """The user's surrogate, or the algorithm's own for a data set at these times."""
+        if self.surrogate is not None:
+            return self.surrogate
+        recent = np.array([row[-1] for row in run.told[-_N_RECENT:]] + [t])
+        return self._make_surrogate(times, recent)
+
 
 def _posterior_mean(mean, std):
     return mean, 1.0, 0.0
 
 
-def default_surrogate(temporal_kernel=None):
-    """The kernels of W-DBO appendix G.1, for the unit box and standardized observations.
+def default_surrogate(temporal_kernel):
+    """Matérn 5/2 in space, with bounds for the unit box and standardized observations.
 
     The bounds are close to those of TuRBO (Eriksson et al. 2019), and matter more than they seem
     to: after the function has jumped, or when all recent queries are at one place, the likelihood
@@ -410,9 +426,17 @@ def default_surrogate(temporal_kernel=None):
     )
 
 
-def static_surrogate():
-    """The surrogate of algorithms that do not model time."""
-    return default_surrogate(ConstantKernel(1.0, "fixed"))
+def smooth_kernel(times, recent):
+    """Matérn 3/2 in time, of at least five sampling intervals and at most ten times the span.
+
+    What changes faster than that cannot be tracked by one query an interval. Without the lower
+    bound a few odd observations make the likelihood believe in pure change: each interval then buys
+    the removal of what little is known, and what is left supports no better belief.
+    """
+    gaps = np.diff(np.unique(recent))
+    lowest = 5.0 * (np.median(gaps) if gaps.size else 1.0)
+    bounds = (lowest, max(10.0 * np.ptp(times), 2.0 * lowest))
+    return Matern(np.clip(0.25 * np.ptp(times), *bounds), bounds, nu=1.5)
 
 
 def _finite_float(value, name):

@@ -1,6 +1,8 @@
 """GP-UCB: keep everything, and take the function for static."""
 
-from ._base import BayesianOptimizer, static_surrogate
+from sklearn.gaussian_process.kernels import ConstantKernel
+
+from ._base import BayesianOptimizer, default_surrogate
 
 
 class GPUCB(BayesianOptimizer):
@@ -60,5 +62,5 @@ class GPUCB(BayesianOptimizer):
             random_state=random_state,
         )
 
-    def _make_surrogate(self):
-        return static_surrogate()
+    def _make_surrogate(self, times, recent):
+        return default_surrogate(ConstantKernel(1.0, "fixed"))
