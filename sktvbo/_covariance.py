@@ -13,8 +13,9 @@ from .kernels import Factor, recognize, recognize_or_raise
 class SeparableCovariance:
     """λ k_S(x, x') k_T(t, t') with noise variance σ², all hyperparameters in one theta.
 
-    theta is the logarithm of (λ, spatial, temporal, σ²), fixed ones left out. Matrices that are
-    symmetric hold their lower triangle only. Objects are values: ``with_theta`` makes another one.
+    theta is the logarithm of (λ, spatial, temporal, σ², noise model), fixed ones left out. Matrices
+    that are symmetric hold their lower triangle only. Objects are values: ``with_theta`` makes
+    another one.
 
     Parameters
     ----------
@@ -25,13 +26,18 @@ class SeparableCovariance:
         Bounds are a pair or "fixed".
     n_dims : int
         Number of spatial columns.
+    noise_model : QuadraticInjection or GeometricInjection, default=None
+        How noise grows with age; None: it does not.
     """
 
-    def __init__(self, spatial, temporal, signal_variance, noise_variance, n_dims):
+    def __init__(
+        self, spatial, temporal, signal_variance, noise_variance, n_dims, noise_model=None
+    ):
         self._kernels = (spatial, temporal)
         self.signal_variance, self._signal_bounds = signal_variance
         self.noise_variance, self._noise_bounds = noise_variance
         self.n_dims = n_dims
+        self.noise_model = noise_model
         if spatial is None:
             spatial_factor = Factor(Family.CONSTANT, np.ones(0), 0)
         else:
@@ -44,13 +50,14 @@ class SeparableCovariance:
 
     @property
     def _sizes(self):
-        """Lengths of the four parts of theta."""
+        """Lengths of the five parts of theta."""
         if self.fused:
             spatial, temporal = (f.n_theta for f in self._factors)
         else:
             spatial, temporal = (0 if k is None else k.n_dims for k in self._kernels)
         fixed = [b is None or isinstance(b, str) for b in (self._signal_bounds, self._noise_bounds)]
-        return [int(not fixed[0]), spatial, temporal, int(not fixed[1])]
+        model = 0 if self.noise_model is None else len(self.noise_model.theta)
+        return [int(not fixed[0]), spatial, temporal, int(not fixed[1]), model]
 
     @property
     def theta(self):
@@ -59,6 +66,7 @@ class SeparableCovariance:
             [] if self.spatial is None else self.spatial.theta,
             self.temporal.theta,
             [np.log(self.noise_variance)],
+            [] if self.noise_model is None else self.noise_model.theta,
         ]
         return np.concatenate([p for p, size in zip(parts, self._sizes) if size] or [[]])
 
@@ -71,6 +79,7 @@ class SeparableCovariance:
             None if spatial is None else spatial.bounds,
             temporal.bounds,
             np.log([self._noise_bounds]) if self._sizes[3] else None,
+            None if self.noise_model is None else self.noise_model.bounds,
         ]
         parts = [p for p, size in zip(parts, self._sizes) if size]
         return np.vstack(parts) if parts else np.empty((0, 2))
@@ -81,8 +90,10 @@ class SeparableCovariance:
         sizes = self._sizes
         if theta.shape != (sum(sizes),):
             raise ValueError(f"theta must have shape ({sum(sizes)},). Got {theta.shape}.")
-        signal, spatial, temporal, noise = np.split(theta, np.cumsum(sizes)[:-1])
+        signal, spatial, temporal, noise, model = np.split(theta, np.cumsum(sizes)[:-1])
         new = copy.copy(self)
+        if model.size:
+            new.noise_model = self.noise_model.clone_with_theta(model)
         if signal.size:
             new.signal_variance = float(np.exp(signal[0]))
         if noise.size:
@@ -99,6 +110,22 @@ class SeparableCovariance:
                 for k, p in zip(self._kernels, (spatial, temporal))
             )
         return new
+
+    @property
+    def names(self):
+        """Names of the entries of theta, as in ``set_params``; of ARD lengthscales one each."""
+        names = []
+        for part, kernel in zip(("spatial_kernel", "temporal_kernel"), self._kernels):
+            for h in () if kernel is None else kernel.hyperparameters:
+                names.extend([f"{part}__{h.name}"] * (0 if h.fixed else h.n_elements))
+        signal, *_, noise, _ = self._sizes
+        model = [] if self.noise_model is None else self.noise_model.hyperparameter_names
+        return [
+            *["signal_variance"] * signal,
+            *names,
+            *["noise_variance"] * noise,
+            *[f"noise_model__{name}" for name in model],
+        ]
 
     _pending = None
 
@@ -171,12 +198,26 @@ class SeparableCovariance:
         variances = self.variance(points, np.full(len(points), t))
         return variances[0], _central_differences(variances, steps)
 
-    def gradient(self, S, t, K, P, a):
-        """Σ_ij W_ij ∂Δ_ij/∂theta, W = a aᵀ − P, Δ = K + σ² I: (n_theta,).
+    def noise(self, age):
+        """Noise variance (n,) of observations of these ages."""
+        if self.noise_model is None:
+            return np.full(len(age), self.noise_variance)
+        return self.noise_variance * self.noise_model.ratio(age)
+
+    def noise_gradient(self, w, age):
+        """Σ_i w_i ∂noise_i/∂theta, for the noise's part of theta."""
+        *_, noise, model = self._sizes
+        on_variance = [w @ self.noise(age)] * noise
+        if not model:
+            return np.array(on_variance)
+        return np.append(on_variance, self.noise_variance * (w @ self.noise_model.slopes(age)))
+
+    def gradient(self, S, t, age, K, P, a):
+        """Σ_ij W_ij ∂Δ_ij/∂theta, W = a aᵀ − P, Δ = K + diag(noise): (n_theta,).
 
         K is ``gram(S, t)``, P the inverse of Δ, a = P y; lower triangles suffice.
         """
-        signal, *_, noise = self._sizes
+        signal, *_ = self._sizes
         if self.fused:
             slopes = np.empty(self.n_dims + 2)
             families = self._families[:2]
@@ -197,8 +238,8 @@ class SeparableCovariance:
                 np.einsum("ij,ijk->k", W * K_T, slope_S),
                 np.einsum("ij,ijk->k", W * K_S, slope_T),
             ]
-        on_noise = self.noise_variance * (a @ a - np.trace(P))
-        return np.concatenate([[total] * signal, *inner, [on_noise] * noise])
+        on_noise = self.noise_gradient(a * a - np.diagonal(P), age)
+        return np.concatenate([[total] * signal, *inner, on_noise])
 
     def cross_with_gradient(self, x, u, Z, times):
         """Covariance (n,) of one point with (Z, times), and its gradient (d + 1, n) in the point.

@@ -8,7 +8,7 @@ from scipy.linalg import lapack
 from ._fast import cholesky as _cholesky
 from .exceptions import JitterWarning, NotPositiveDefiniteError
 
-# Relative to the mean of the diagonal.
+# Relative to the mean prior variance.
 _FIRST_JITTER, _LAST_JITTER = 1e-10, 1e-4
 
 
@@ -52,8 +52,9 @@ def cholesky(K, noise, kernel):
             f"The {n} x {n} covariance matrix of {kernel} has entries that are not finite. "
             "Scale X and y to moderate ranges, or narrow the hyperparameters' bounds."
         )
-    jitter = _FIRST_JITTER * diagonal.mean()
-    while jitter <= 1.01 * _LAST_JITTER * diagonal.mean():
+    scale = np.diagonal(K).mean()
+    jitter = _FIRST_JITTER * scale
+    while jitter <= 1.01 * _LAST_JITTER * scale:
         A = K.copy()
         np.fill_diagonal(A, diagonal + jitter)
         if try_cholesky(A):

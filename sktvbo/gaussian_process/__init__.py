@@ -1,5 +1,6 @@
 """Gaussian process regressors of functions that change with time."""
 
 from ._exact import TimeVaryingGPRegressor
+from ._noise import GeometricInjection, QuadraticInjection
 
-__all__ = ["TimeVaryingGPRegressor"]
+__all__ = ["GeometricInjection", "QuadraticInjection", "TimeVaryingGPRegressor"]

@@ -15,6 +15,7 @@ from .._covariance import SeparableCovariance
 from .._solvers import DenseCholesky, cholesky, lower_inverse, try_cholesky
 from .._threads import blas_threads
 from ..exceptions import NotPositiveDefiniteError
+from ._priors import HyperPrior
 
 _LOG_2PI = np.log(2.0 * np.pi)
 
@@ -42,6 +43,9 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
     noise_variance : float, default=1e-2
         σ², in units of y² (after normalization, if any).
     noise_variance_bounds : pair of floats or "fixed", default=(1e-6, 1e1)
+    noise_model : QuadraticInjection or GeometricInjection, default=None
+        How the noise of an observation grows with its age, counted from ``now_``; None: it does
+        not.
     time_column : int or str, default=-1
         Position of time among the columns of X, or its name when X is a data frame.
     optimizer : "fmin_l_bfgs_b", callable or None, default="fmin_l_bfgs_b"
@@ -51,6 +55,10 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         values given.
     n_restarts_optimizer : int, default=0
         Further searches, from starts drawn log-uniformly within the bounds.
+    hyperpriors : dict of str to frozen scipy.stats distribution, default=None
+        Priors of hyperparameters in their natural units, for maximum a posteriori fits: e.g.
+        ``{"spatial_kernel__length_scale": scipy.stats.gamma(3, scale=0.1)}``. Names are those of
+        ``set_params``; ``signal_variance``, ``noise_variance`` and ``noise_model__...`` likewise.
     normalize_y : bool, default=False
         Standardize y before fitting; predictions come back in y's own units.
     random_state : int, RandomState or None, default=None
@@ -66,9 +74,13 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         Kernels with the learnt hyperparameters; ``spatial_kernel_`` is None when time is alone.
     signal_variance_, noise_variance_ : float
         Learnt λ and σ².
+    noise_model_ : noise model or None
+        With the learnt hyperparameter.
+    now_ : float
+        Present time, from which ages count: the latest training time unless ``advance`` moved it.
     theta_ : ndarray (n_theta,)
-        Logarithms of signal variance, spatial, temporal and noise hyperparameters; fixed ones are
-        left out.
+        Logarithms of signal variance, spatial, temporal and noise hyperparameters (noise variance,
+        then noise model); fixed ones are left out.
     log_marginal_likelihood_value_ : float
         At ``theta_``.
     n_features_in_ : int
@@ -102,9 +114,11 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         signal_variance_bounds=(1e-3, 1e3),
         noise_variance=1e-2,
         noise_variance_bounds=(1e-6, 1e1),
+        noise_model=None,
         time_column=-1,
         optimizer="fmin_l_bfgs_b",
         n_restarts_optimizer=0,
+        hyperpriors=None,
         normalize_y=False,
         random_state=None,
     ):
@@ -114,9 +128,11 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         self.signal_variance_bounds = signal_variance_bounds
         self.noise_variance = noise_variance
         self.noise_variance_bounds = noise_variance_bounds
+        self.noise_model = noise_model
         self.time_column = time_column
         self.optimizer = optimizer
         self.n_restarts_optimizer = n_restarts_optimizer
+        self.hyperpriors = hyperpriors
         self.normalize_y = normalize_y
         self.random_state = random_state
 
@@ -178,6 +194,25 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         return self._commit(lambda new: new._forget(indices))
 
+    def advance(self, now):
+        """Move the present time on: with a ``noise_model`` all observations age.
+
+        Parameters
+        ----------
+        now : float
+            Not before any training time.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        O(n³) with a noise model, as every noise variance changes; nothing without.
+        """
+        check_is_fitted(self)
+        return self._commit(lambda new: new._advance(now))
+
     def _commit(self, change):
         """Apply a change to a shallow copy, and take it over once it has succeeded."""
         new = copy.copy(self)
@@ -204,6 +239,17 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         else:
             self._set_data(X.copy(), y.astype(np.float64), y_variance)
             self._condition(self._initial_covariance(follow_data=False))
+
+    def _advance(self, now):
+        latest = self._t.max() + self._time_origin
+        if not isinstance(now, Real) or not latest <= now < np.inf:
+            raise ValueError(
+                f"now must be a finite time, not before the latest training time {latest}. "
+                f"Got {now!r} instead."
+            )
+        self.now_ = float(now)
+        if self.noise_model is not None:
+            self._condition(self._covariance)
 
     def _forget(self, indices):
         n = len(self.X_train_)
@@ -256,6 +302,13 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
                     f"The '{name}' parameter must be a scikit-learn kernel or None. "
                     f"Got {kernel!r} instead."
                 )
+        if self.noise_model is not None:
+            if not hasattr(self.noise_model, "ratio"):
+                raise ValueError(
+                    "The 'noise_model' parameter must be a QuadraticInjection, a "
+                    f"GeometricInjection or None. Got {self.noise_model!r} instead."
+                )
+            self.noise_model.check()
         if not (self.optimizer in (None, "fmin_l_bfgs_b") or callable(self.optimizer)):
             raise ValueError(
                 "The 'optimizer' parameter must be 'fmin_l_bfgs_b', a callable or None. "
@@ -304,6 +357,7 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         self._time_origin = X[0, self._position]
         self.X_train_, self.y_train_, self._y_variance = X, y, y_variance
         self._S, self._t = self._split(X)
+        self.now_ = float(X[:, self._position].max())
 
     def _normalize(self):
         """Location, scale and standardized values of the training targets."""
@@ -319,7 +373,12 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
 
     def _noise(self, covariance, rows=slice(None)):
         """Noise variance (n,) of the training rows, in the units of the standardized y."""
-        return covariance.noise_variance + self._y_variance[rows] / self._y_scale / self._y_scale
+        noise = covariance.noise(self._ages()[rows])
+        return noise + self._y_variance[rows] / self._y_scale / self._y_scale
+
+    def _ages(self):
+        """Ages (n,) of the training rows at the present time."""
+        return (self.now_ - self._time_origin) - self._t
 
     def _initial_covariance(self, follow_data):
         spatial, temporal = self.spatial_kernel, self.temporal_kernel
@@ -344,6 +403,7 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
             (float(self.signal_variance), self.signal_variance_bounds),
             (float(self.noise_variance), self.noise_variance_bounds),
             self._S.shape[1],
+            None if self.noise_model is None else clone(self.noise_model),
         )
 
     def _learn(self, start=None):
@@ -369,12 +429,20 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
     def _search(self, covariance, y, theta, bounds):
         """One search of the hyperparameters: the theta found and its negative log likelihood."""
         workspace = np.empty((3, len(y), len(y)))
+        prior = HyperPrior(self.hyperpriors, covariance.names)
 
         def objective(theta, eval_gradient=True):
             value, *gradient = self._likelihood(
                 covariance.with_theta(theta), y, eval_gradient, workspace
             )
-            return (-value, -gradient[0]) if eval_gradient else -value
+            value += prior(theta)
+            return (-value, -gradient[0] - prior.gradient(theta)) if eval_gradient else -value
+
+        if prior(theta) == -np.inf:
+            raise ValueError(
+                f"The hyperpriors give the start of the search no density: {prior.where(theta)}. "
+                "Start elsewhere, or use a distribution that covers the bounds."
+            )
 
         if callable(self.optimizer):
             return self.optimizer(objective, theta, bounds=bounds)
@@ -400,7 +468,9 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         if value == -np.inf:
             return value, np.zeros(len(covariance.bounds))
         P[:] = L
-        return value, 0.5 * covariance.gradient(self._S, self._t, K, lower_inverse(P), a)
+        return value, 0.5 * covariance.gradient(
+            self._S, self._t, self._ages(), K, lower_inverse(P), a
+        )
 
     def _condition(self, covariance, solver=None):
         """Condition on the training data; ``solver`` is the factor when it is known already."""
@@ -418,6 +488,7 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         self.log_marginal_likelihood_value_ = float(value)
         self.signal_variance_ = covariance.signal_variance
         self.noise_variance_ = covariance.noise_variance
+        self.noise_model_ = covariance.noise_model
 
     @property
     def spatial_kernel_(self):
@@ -447,11 +518,13 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         self.y_train_ = np.append(self.y_train_, y)
         self._y_variance = np.append(self._y_variance, y_variance)
         self._S, self._t = np.vstack([self._S, S]), np.append(self._t, t)
-        old_scale = self._y_scale
+        old_scale, old_now = self._y_scale, self.now_
+        self.now_ = max(self.now_, float(X[:, self._position].max()))
         self._y_mean, self._y_scale, _ = self._normalize()
-        # The noise on the diagonal is in units of the standardized y: it may have moved.
+        # The noise on the diagonal is in units of the standardized y, and grows with age.
         rescaled = self._y_scale != old_scale and self._y_variance.any()
-        solver = None if rescaled or 10 * m > n else self._solver
+        aged = self.noise_model is not None and self.now_ != old_now
+        solver = None if rescaled or aged or 10 * m > n else self._solver
         if solver is not None:
             noise = self._noise(self._covariance, slice(n, None))
             for i in range(m):
