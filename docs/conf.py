@@ -48,6 +48,7 @@ _PUBLIC = [
     "acquisition",
     "datasets",
     "domain",
+    "dpp",
     "evaluation",
     "exceptions",
     "gaussian_process",

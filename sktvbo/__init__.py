@@ -2,9 +2,16 @@
 
 from importlib.metadata import version
 
-from .gaussian_process import TimeVaryingGPRegressor
+from .gaussian_process import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from .optimizers import GPUCB, WDBO, BayesianOptimizer, RandomSearch
 
 __version__ = version("sktvbo")
 
-__all__ = ["GPUCB", "WDBO", "BayesianOptimizer", "RandomSearch", "TimeVaryingGPRegressor"]
+__all__ = [
+    "GPUCB",
+    "WDBO",
+    "BayesianOptimizer",
+    "RandomSearch",
+    "SparseTimeVaryingGPRegressor",
+    "TimeVaryingGPRegressor",
+]

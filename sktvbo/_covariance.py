@@ -3,11 +3,12 @@
 import copy
 
 import numpy as np
+from sklearn.gaussian_process.kernels import ConstantKernel
 
 from ._fast import cholesky as _cholesky
 from ._fast import gram as _gram
 from ._fast.gram import Family
-from .kernels import Factor, recognize, recognize_or_raise
+from .kernels import Factor, Separable, recognize, recognize_or_raise
 
 
 class SeparableCovariance:
@@ -148,6 +149,13 @@ class SeparableCovariance:
         """The temporal kernel with these hyperparameters."""
         return self._materialize()[1]
 
+    @property
+    def kernel(self):
+        """λ k_S ∘ k_T as one scikit-learn kernel, of space and time, time last."""
+        spatial, temporal = self._materialize()
+        factor = temporal if spatial is None else Separable(spatial, temporal)
+        return ConstantKernel(self.signal_variance, "fixed") * factor
+
     # --- matrices ----------------------------------------------------------------------------
 
     def scale(self, S, t):
@@ -168,12 +176,15 @@ class SeparableCovariance:
             return out
         return self.cross(S, t)
 
-    def cross(self, S, t, S2=None, t2=None):
-        """Covariance (n, m) between two sets of points, of one with itself if only one is given."""
+    def cross(self, S, t, S2=None, t2=None, out=None):
+        """Covariance (n, m) between two sets of points, of one with itself if only one is given.
+
+        Written to ``out`` if given.
+        """
         if self.fused:
             Z, u = self.scale(S, t)
             Z2, u2 = (Z, u) if S2 is None else self.scale(S2, t2)
-            out = np.empty((len(u), len(u2)))
+            out = np.empty((len(u), len(u2))) if out is None else out
             _gram.cross_gram(Z, u, Z2, u2, *self._families, out)
             return out
         K = self.signal_variance * self.temporal(
@@ -181,7 +192,10 @@ class SeparableCovariance:
         )
         K = K if self.spatial is None else K * self.spatial(S, S2)
         # A kernel of the user's may return any layout and precision.
-        return np.ascontiguousarray(K, dtype=np.float64)
+        if out is None:
+            return np.ascontiguousarray(K, dtype=np.float64)
+        out[:] = K
+        return out
 
     def variance(self, S, t):
         """Prior variance (n,) of f at the points."""
@@ -241,19 +255,68 @@ class SeparableCovariance:
         on_noise = self.noise_gradient(a * a - np.diagonal(P), age)
         return np.concatenate([[total] * signal, *inner, on_noise])
 
-    def cross_with_gradient(self, x, u, Z, times):
-        """Covariance (n,) of one point with (Z, times), and its gradient (d + 1, n) in the point.
+    def cross_gradient(self, S, t, S2, t2, K, W):
+        """Σ_ij W_ij ∂K_ij/∂theta, for the kernel's part of theta.
 
-        All coordinates are ``scale``d when ``fused``, plain otherwise.
+        K is ``cross(S, t, S2, t2)`` and W weights, both (n, m).
+        """
+        signal, spatial, temporal, *_ = self._sizes
+        total = np.einsum("ij,ij->", W, K)
+        if self.fused:
+            slopes = np.empty(self.n_dims + 1)
+            _gram.contract_cross_gradient(
+                *self.scale(S, t), *self.scale(S2, t2), *self._families[:2], K, W, slopes
+            )
+            inner = [f.fold(g) for f, g in zip(self._factors, (slopes[:-1], slopes[-1:]))]
+            return np.concatenate([[total] * signal, *inner])
+        return np.concatenate(
+            [
+                [total] * signal,
+                self._theta_differences(
+                    lambda c: np.einsum("ij,ij->", W, c.cross(S, t, S2, t2)),
+                    range(signal, signal + spatial + temporal),
+                ),
+            ]
+        )
+
+    def variance_gradient(self, S, t, w):
+        """Σ_i w_i ∂k_ii/∂theta; the kernel's part of theta."""
+        signal, spatial, temporal, *_ = self._sizes
+        total = [w @ self.variance(S, t)] * signal
+        if self.fused:
+            return np.append(total, np.zeros(spatial + temporal))
+        entries = range(signal, signal + spatial + temporal)
+        slopes = self._theta_differences(lambda c: w @ c.variance(S, t), entries)
+        return np.append(total, slopes)
+
+    def _theta_differences(self, function, entries):
+        """Central differences in some entries of theta.
+
+        scikit-learn's kernels give no gradient between two sets of points.
+        """
+        theta, h = self.theta, np.cbrt(np.finfo(float).eps)
+        slopes = []
+        for i in entries:
+            step = h * np.eye(len(theta))[i]
+            up, down = (function(self.with_theta(theta + s)) for s in (step, -step))
+            slopes.append((up - down) / (2.0 * h))
+        return np.array(slopes)
+
+    def cross_with_gradient(self, x, u, Z, times):
+        """Covariance (n,) of a point with (Z, times), and its gradient (d + 1, n) in the point.
+
+        All coordinates are ``scale``d when ``fused``, plain otherwise, when the slope in time is
+        NaN.
         """
         n, d = len(times), self.n_dims
         if self.fused:
             k, dk = np.empty(n), np.empty((d + 1, n))
             _gram.cross_with_gradient(x, u, Z, times, *self._families, k, dk)
             return k, dk
-        points, steps = _stencil(np.append(x, u))
-        K = self.cross(np.ascontiguousarray(points[:, :-1]), points[:, -1], Z, times)
-        return K[0], _central_differences(K, steps)
+        points, steps = _stencil(x)
+        K = self.cross(points, np.full(len(points), u), Z, times)
+        # No slope in time: a step in it may leave the times that a kernel knows.
+        return K[0], np.vstack([_central_differences(K, steps), np.full(n, np.nan)])
 
     def stationary_factors(self):
         """Both kernels in the form that the relevancies need, or an UnsupportedKernelError."""

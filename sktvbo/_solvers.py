@@ -109,9 +109,9 @@ class DenseCholesky:
     def log_determinant(self):
         return 2.0 * np.sum(np.log(np.diagonal(self.L)))
 
-    def half_solve(self, B):
-        """Each row b of B (m, n) replaced by L⁻¹ b; returns B."""
-        _cholesky.solve_lower(self._buffer.array, self.n, B)
+    def half_solve(self, B, transpose=False):
+        """Each row b of B (m, n) replaced by L⁻¹ b, or by L⁻ᵀ b; returns B."""
+        _cholesky.solve_lower(self._buffer.array, self.n, B, transpose=transpose)
         return B
 
     def solve(self, b):

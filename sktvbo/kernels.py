@@ -5,6 +5,7 @@ All are ``sklearn.gaussian_process.kernels.Kernel`` objects: they work in scikit
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -21,7 +22,7 @@ from sklearn.gaussian_process.kernels import (
 from ._fast.gram import Family
 from .exceptions import UnsupportedKernelError
 
-__all__ = ["Forgetting", "Separable"]
+__all__ = ["Empirical", "Forgetting", "Separable", "Wiener"]
 
 
 class Forgetting(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
@@ -93,6 +94,226 @@ class Forgetting(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
 
     def __repr__(self):
         return f"{type(self).__name__}(epsilon={self.epsilon:.3g})"
+
+
+class Wiener(Kernel):
+    r"""Uncertainty that grows for ever: :math:`k(t, t') = 1 + \sigma_w^2 (\min(t, t') - t_0)`.
+
+    The covariance of a function that starts as a draw from the spatial process and then takes a
+    random walk, f_{t+1} = f_t + σ_w g_{t+1}, with g_t independent draws from the spatial process.
+    After the last observation the posterior mean stays as it is, and the posterior variance grows
+    by σ_w² k_S per unit of time, where a stationary kernel goes back to the prior.
+
+    Parameters
+    ----------
+    drift_variance : float, default=0.03
+        σ_w², variance added per unit of time, relative to the spatial variance.
+    drift_variance_bounds : pair of floats or "fixed", default=(1e-5, 1e1)
+        Bounds of the search when ``drift_variance`` is learnt from data.
+    start : float, default=0.0
+        t_0, in the units and from the origin of the data's times; no time may lie before it.
+
+    Raises
+    ------
+    ValueError
+        When called with times before ``start``, or with other than one column, or if
+        ``drift_variance`` is not positive and finite.
+
+    References
+    ----------
+    P. Brunzema, A. von Rohr, S. Trimpe, "On Controller Tuning with Time-Varying Bayesian
+    Optimization", CDC 2022 (UI-TVBO).
+
+    Examples
+    --------
+    >>> from sktvbo.kernels import Wiener
+    >>> Wiener(drift_variance=0.1, start=10.0)([[10.0], [11.0], [20.0]])
+    array([[1. , 1. , 1. ],
+           [1. , 1.1, 1.1],
+           [1. , 1.1, 2. ]])
+    """
+
+    def __init__(self, drift_variance=0.03, drift_variance_bounds=(1e-5, 1e1), start=0.0):
+        self.drift_variance = drift_variance
+        self.drift_variance_bounds = drift_variance_bounds
+        self.start = start
+
+    @property
+    def hyperparameter_drift_variance(self):
+        return Hyperparameter("drift_variance", "numeric", self.drift_variance_bounds)
+
+    def is_stationary(self):
+        """False: the variance depends on the time since ``start``."""
+        return False
+
+    def _elapsed(self, X):
+        """Times X (n, 1) since the start, (n,)."""
+        if not 0.0 < self.drift_variance < np.inf:
+            raise ValueError(
+                "The 'drift_variance' parameter of Wiener must be positive and finite. "
+                f"Got {self.drift_variance!r} instead. For a static function use "
+                "ConstantKernel(1.0, 'fixed')."
+            )
+        t = _one_column(X, "Wiener", "times")
+        # Negated, so that NaN is an error too.
+        if not np.all(t >= self.start):
+            raise ValueError(
+                f"Wiener starts at start={self.start!r}: all times must be at or after it. "
+                f"Got times from {t.min()}. Set start to the earliest time, or before."
+            )
+        return t - self.start
+
+    def __call__(self, X, Y=None, eval_gradient=False):
+        if Y is not None and eval_gradient:
+            raise ValueError("Gradient can only be evaluated when Y is None.")
+        elapsed = self._elapsed(X)
+        other = elapsed if Y is None else self._elapsed(Y)
+        drift = self.drift_variance * np.minimum.outer(elapsed, other)
+        if not eval_gradient:
+            return 1.0 + drift
+        if self.hyperparameter_drift_variance.fixed:
+            return 1.0 + drift, np.empty((*drift.shape, 0))
+        # theta is log(drift_variance), in which the drift is its own derivative.
+        return 1.0 + drift, drift[:, :, np.newaxis]
+
+    def diag(self, X):
+        return 1.0 + self.drift_variance * self._elapsed(X)
+
+    def __repr__(self):
+        name = type(self).__name__
+        return f"{name}(drift_variance={self.drift_variance:.3g}, start={self.start:.10g})"
+
+
+class Empirical(Kernel):
+    """Covariance of finitely many arms, given as a matrix: k(i, j) = ``covariance[i, j]``.
+
+    For arms without coordinates, or whose coordinates say little: sensors in a building, web pages,
+    channels. The matrix is usually estimated from earlier data, as in the experiments of TVGP. It
+    has no hyperparameters.
+
+    Parameters
+    ----------
+    covariance : array-like (m, m)
+        Symmetric and positive semi-definite, up to rounding. Points are the arms' indices 0, 1,
+        ..., m - 1, as floats in one column.
+
+    Raises
+    ------
+    ValueError
+        When called, if ``covariance`` is no covariance matrix, or the points are no indices of it.
+
+    Notes
+    -----
+    With ``signal_variance=1.0, signal_variance_bounds="fixed"``, ``TimeVaryingGPRegressor`` takes
+    the matrix in the units that it is in.
+
+    References
+    ----------
+    I. Bogunovic, J. Scarlett, V. Cevher, "Time-Varying Gaussian Process Bandit Optimization",
+    AISTATS 2016 (TVGP), section 5.
+
+    Examples
+    --------
+    What is observed at one arm says something of the arms that vary with it:
+
+    >>> from sktvbo import TimeVaryingGPRegressor
+    >>> from sktvbo.kernels import Empirical, Forgetting
+    >>> arms = Empirical([[1.0, 0.8, 0.0], [0.8, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    >>> gp = TimeVaryingGPRegressor(arms, Forgetting(0.1), optimizer=None)
+    >>> gp.fit([[0, 5.0]], [1.0]).predict([[0, 5.0], [1, 5.0], [2, 5.0]]).round(2)  # arm, time
+    array([0.99, 0.79, 0.  ])
+    """
+
+    def __init__(self, covariance):
+        self.covariance = covariance
+
+    # scikit-learn's compares by !=, which fails on arrays of different sizes.
+    def __eq__(self, other):
+        return type(self) is type(other) and np.array_equal(self.covariance, other.covariance)
+
+    __hash__ = None
+
+    def is_stationary(self):
+        """False: indices have no distances."""
+        return False
+
+    def _matrix(self):
+        """The validated covariance (m, m)."""
+        C = np.asarray(self.covariance)
+        if C.ndim != 2 or C.shape[0] != C.shape[1] or C.size == 0 or C.dtype.kind not in "iuf":
+            raise ValueError(
+                "The 'covariance' parameter of Empirical must be a square matrix of real numbers. "
+                f"Got shape {C.shape}, dtype {C.dtype} instead."
+            )
+        rounding = np.finfo(C.dtype if C.dtype.kind == "f" else float).eps
+        C = np.ascontiguousarray(C, dtype=np.float64)
+        _check_covariance(C.tobytes(), len(C), float(rounding))
+        return C
+
+    def _index(self, X, m):
+        """Points X (n, 1) as indices (n,)."""
+        x = _one_column(X, "Empirical", "indices")
+        wrong = ~((x == np.rint(x)) & (x >= 0) & (x < m))
+        if wrong.any():
+            raise ValueError(
+                f"Points of Empirical are indices of its arms: integers from 0 to {m - 1}. "
+                f"Got {x[wrong][0]}."
+            )
+        return x.astype(np.intp)
+
+    def __call__(self, X, Y=None, eval_gradient=False):
+        if Y is not None and eval_gradient:
+            raise ValueError("Gradient can only be evaluated when Y is None.")
+        C = self._matrix()
+        rows = self._index(X, len(C))
+        K = C[np.ix_(rows, rows if Y is None else self._index(Y, len(C)))]
+        return (K, np.empty((*K.shape, 0))) if eval_gradient else K
+
+    def diag(self, X):
+        C = self._matrix()
+        return np.diagonal(C)[self._index(X, len(C))]
+
+    def __repr__(self):
+        # A list may be ragged: the repr is for error messages, and must not raise one.
+        C = self.covariance
+        shape = C.shape if hasattr(C, "shape") else np.asarray(C, dtype=object).shape
+        return f"{type(self).__name__}(covariance of shape {shape})"
+
+
+# Kernels are cloned for every likelihood; an eigendecomposition each time would dwarf the rest.
+@lru_cache(maxsize=4)
+def _check_covariance(data, m, rounding):
+    """Raise unless the (m, m) matrix of these bytes is a covariance matrix up to rounding."""
+    C = np.frombuffer(data).reshape(m, m)
+    if not np.isfinite(C).all():
+        raise ValueError(
+            "The 'covariance' parameter of Empirical must be finite. "
+            f"Got {C[~np.isfinite(C)][0]} among its entries."
+        )
+    skew = np.abs(C - C.T)
+    if skew.max() > 10.0 * rounding * np.abs(C).max():
+        i, j = np.unravel_index(skew.argmax(), C.shape)
+        raise ValueError(
+            "The 'covariance' parameter of Empirical must be symmetric. "
+            f"Got {C[i, j]} at ({i}, {j}) and {C[j, i]} at ({j}, {i})."
+        )
+    eigenvalues = np.linalg.eigvalsh(C)
+    if eigenvalues[0] < -10.0 * m * rounding * np.abs(eigenvalues).max():
+        raise ValueError(
+            "The 'covariance' parameter of Empirical must be positive semi-definite. "
+            f"Got a smallest eigenvalue of {eigenvalues[0]:.3g}. Adding its size to the diagonal "
+            "makes it so."
+        )
+
+
+def _one_column(X, kernel, content):
+    """Points X (n, 1) as (n,), in double precision."""
+    X = np.atleast_2d(np.asarray(X, dtype=np.float64))
+    if X.shape[1] != 1:
+        raise ValueError(
+            f"{kernel} takes {content} in one column, shape (n, 1). Got shape {X.shape}."
+        )
+    return X[:, 0]
 
 
 class Separable(Kernel):

@@ -7,6 +7,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 from sktvbo import TimeVaryingGPRegressor
 from sktvbo.acquisition import UCB, AcquisitionState, maximize
 from sktvbo.domain import Box, FiniteSet
+from sktvbo.kernels import Wiener
 
 STATE = AcquisitionState(n=30, n_told=50, n_dims=2)
 
@@ -101,3 +102,16 @@ def test_anchor_in_a_narrow_peak_is_found():
     rng = np.random.RandomState(0)
     x = maximize(score, Peak(), box, rng, anchors=np.array([[0.7005]]), n_candidates=16)
     assert x == pytest.approx(0.70001, abs=1e-4)
+
+
+def test_posterior_gradient_of_a_kernel_that_starts_at_a_time():
+    """A step in space must not become one in time, before the start."""
+    rng = np.random.RandomState(1)
+    X = np.column_stack([rng.uniform(size=(12, 2)), 1.7e9 + np.arange(12.0)])
+    gp = TimeVaryingGPRegressor(RBF(0.3), Wiener(0.03, start=1.7e9), optimizer=None)
+    posterior = gp.fit(X, np.sin(5.0 * X[:, 0])).posterior_at(1.7e9)
+    u, h = np.array([0.41, 0.67]), 1e-5
+    slope = posterior.with_gradient(u)[2]
+    for k, step in enumerate(h * np.eye(2)):
+        up, down = posterior((u + step)[np.newaxis])[0], posterior((u - step)[np.newaxis])[0]
+        assert slope[k] == pytest.approx((up - down)[0] / (2 * h), rel=1e-5, abs=1e-7)

@@ -1,5 +1,7 @@
 """Laws that every kernel of ours obeys, and which kernels the compiled code recognizes."""
 
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -15,49 +17,77 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
+from sktvbo import TimeVaryingGPRegressor
 from sktvbo.exceptions import SktvboError, UnsupportedKernelError
 from sktvbo.kernels import (
+    Empirical,
     Family,
     Forgetting,
     Separable,
+    Wiener,
     recognize,
     recognize_or_raise,
     split_time,
     temporal_length_scale,
 )
 
-# name: (kernel, number of columns)
+
+def covariance(m=6, rank=None, seed=0):
+    """A covariance matrix of m arms."""
+    A = np.random.RandomState(seed).normal(size=(m, m if rank is None else rank))
+    return A @ A.T
+
+
+# name: (kernel, columns: "x" of space, "t" of time, "i" of indices of arms)
 KERNELS = {
-    "forgetting": (Forgetting(0.2), 1),
-    "forgetting-fixed": (Forgetting(0.2, "fixed"), 1),
-    "matern-rbf": (Separable(Matern(0.7, nu=2.5), RBF(3.0)), 2),
-    "ard-forgetting": (Separable(RBF([0.3, 0.8]), Forgetting(0.1)), 3),
-    "ard-matern": (Separable(Matern([0.3, 0.8, 2.0], nu=1.5), Matern(2.0, nu=0.5)), 4),
-    "time-first": (Separable(RBF([0.3, 0.8]), Forgetting(0.1), time_column=0), 3),
-    "time-in-the-middle": (Separable(RBF([0.3, 0.8]), Forgetting(0.1), time_column=1), 3),
-    "space-fixed": (Separable(RBF(0.5, "fixed"), Matern(2.0, nu=1.5)), 3),
-    "time-fixed": (Separable(RBF(0.5), Forgetting(0.1, "fixed")), 3),
-    "all-fixed": (Separable(RBF(0.5, "fixed"), Forgetting(0.1, "fixed")), 3),
-    "static": (Separable(RBF(0.5), ConstantKernel(1.0, "fixed")), 3),
-    "rational": (Separable(RationalQuadratic(0.5, 1.5), RationalQuadratic(2.0, 0.7)), 2),
-    "dot-periodic": (Separable(1.0 + DotProduct(0.5), ExpSineSquared(1.0, 3.0)), 3),
-    "time-alone": (Separable(RBF(0.5), Matern(2.0, nu=1.5)), 1),
-    "time-alone-ard": (Separable(RBF([0.5, 0.2]), Forgetting(0.1)), 1),
-    "product": (2.0 * Separable(RBF(0.5), Forgetting(0.1)), 2),
-    "sum": (Separable(RBF(0.5), Forgetting(0.1)) + WhiteKernel(0.1) + Forgetting(0.3), 1),
-    "nested": (Separable(Separable(RBF(0.5), RBF(0.2)), Forgetting(0.1)), 3),
+    "forgetting": (Forgetting(0.2), "t"),
+    "forgetting-fixed": (Forgetting(0.2, "fixed"), "t"),
+    "wiener": (Wiener(0.3, start=-0.5), "t"),
+    "wiener-fixed": (Wiener(0.3, "fixed"), "t"),
+    "empirical": (Empirical(covariance()), "i"),
+    "empirical-singular": (Empirical(covariance(6, rank=2)), "i"),
+    "empirical-list": (Empirical(covariance(5, rank=4).tolist()), "i"),
+    "matern-rbf": (Separable(Matern(0.7, nu=2.5), RBF(3.0)), "xt"),
+    "ard-forgetting": (Separable(RBF([0.3, 0.8]), Forgetting(0.1)), "xxt"),
+    "ard-matern": (Separable(Matern([0.3, 0.8, 2.0], nu=1.5), Matern(2.0, nu=0.5)), "xxxt"),
+    "time-first": (Separable(RBF([0.3, 0.8]), Forgetting(0.1), time_column=0), "txx"),
+    "time-in-the-middle": (Separable(RBF([0.3, 0.8]), Forgetting(0.1), time_column=1), "xtx"),
+    "space-fixed": (Separable(RBF(0.5, "fixed"), Matern(2.0, nu=1.5)), "xxt"),
+    "time-fixed": (Separable(RBF(0.5), Forgetting(0.1, "fixed")), "xxt"),
+    "all-fixed": (Separable(RBF(0.5, "fixed"), Forgetting(0.1, "fixed")), "xxt"),
+    "static": (Separable(RBF(0.5), ConstantKernel(1.0, "fixed")), "xxt"),
+    "rational": (Separable(RationalQuadratic(0.5, 1.5), RationalQuadratic(2.0, 0.7)), "xt"),
+    "dot-periodic": (Separable(1.0 + DotProduct(0.5), ExpSineSquared(1.0, 3.0)), "xxt"),
+    "ard-wiener": (Separable(RBF([0.3, 0.8]), Wiener(0.05)), "xxt"),
+    "wiener-first": (Separable(Matern(0.7, nu=1.5), Wiener(0.05), time_column=0), "tx"),
+    "arms-forgetting": (Separable(Empirical(covariance()), Forgetting(0.1)), "it"),
+    "arms-wiener": (Separable(Empirical(covariance()), Wiener(0.05)), "it"),
+    "time-alone": (Separable(RBF(0.6), Matern(2.0, nu=1.5)), "t"),
+    "time-alone-ard": (Separable(RBF([0.5, 0.2]), Forgetting(0.1)), "t"),
+    "time-alone-wiener": (Separable(Empirical(covariance()), Wiener(0.2)), "t"),
+    "product": (2.0 * Separable(RBF(0.5), Forgetting(0.1)), "xt"),
+    "product-wiener": (Wiener(0.2) * Forgetting(0.3) * 2.0, "t"),
+    "sum": (Separable(RBF(0.5), Forgetting(0.1)) + WhiteKernel(0.1) + Forgetting(0.3), "t"),
+    "sum-empirical": (Empirical(covariance()) + WhiteKernel(0.1), "i"),
+    "power": (Wiener(0.2) ** 2.0, "t"),
+    "nested": (Separable(Separable(RBF(0.5), RBF(0.2)), Forgetting(0.1)), "xxt"),
 }
 
-every_kernel = pytest.mark.parametrize(("kernel", "n_columns"), KERNELS.values(), ids=list(KERNELS))
+every_kernel = pytest.mark.parametrize(("kernel", "columns"), KERNELS.values(), ids=list(KERNELS))
 
 
-def points(n_columns, n=9):
-    return np.random.RandomState(n_columns).uniform(0.0, 3.0, (n, n_columns))
+def points(columns, n=9):
+    """Points (n, len(columns)); of five arms each kernel in the table has enough."""
+    rng = np.random.RandomState(len(columns))
+    X = rng.uniform(0.0, 3.0, (n, len(columns)))
+    for arms in np.flatnonzero([column == "i" for column in columns]):
+        X[:, arms] = rng.randint(5, size=n)
+    return X
 
 
 @every_kernel
-def test_gradient_is_the_derivative_in_theta(kernel, n_columns):
-    X, step = points(n_columns), 1e-6
+def test_gradient_is_the_derivative_in_theta(kernel, columns):
+    X, step = points(columns), 1e-6
     K, gradient = kernel(X, eval_gradient=True)
     assert_allclose(K, kernel(X), rtol=1e-14)
     assert gradient.shape == (len(X), len(X), len(kernel.theta))
@@ -67,7 +97,7 @@ def test_gradient_is_the_derivative_in_theta(kernel, n_columns):
 
 
 @every_kernel
-def test_theta_round_trip(kernel, n_columns):
+def test_theta_round_trip(kernel, columns):
     theta = kernel.theta + 0.1 * np.arange(1, len(kernel.theta) + 1)
     other = kernel.clone_with_theta(theta)
     assert_allclose(other.theta, theta, rtol=1e-14)
@@ -81,21 +111,21 @@ def free(kernel):
 
 
 @every_kernel
-def test_bounds_are_in_the_order_of_theta(kernel, n_columns):
+def test_bounds_are_in_the_order_of_theta(kernel, columns):
     expected = [np.broadcast_to(h.bounds, (h.n_elements, 2)) for h in free(kernel)]
     expected = np.log(np.vstack(expected)) if expected else np.empty((0, 2))
     assert_allclose(kernel.bounds.reshape(-1, 2), expected)
 
 
 @every_kernel
-def test_diag_is_the_diagonal(kernel, n_columns):
-    X = points(n_columns)
+def test_diag_is_the_diagonal(kernel, columns):
+    X = points(columns)
     assert_allclose(kernel.diag(X), np.diagonal(kernel(X)), rtol=1e-12)
 
 
 @every_kernel
-def test_two_arguments(kernel, n_columns):
-    X = points(n_columns)
+def test_two_arguments(kernel, columns):
+    X = points(columns)
     K = kernel(X)
     assert_allclose(K, K.T, rtol=1e-14)
     if "White" in repr(kernel):
@@ -106,13 +136,13 @@ def test_two_arguments(kernel, n_columns):
 
 
 @every_kernel
-def test_positive_semi_definite(kernel, n_columns):
-    K = kernel(points(n_columns, n=40))
+def test_positive_semi_definite(kernel, columns):
+    K = kernel(points(columns, n=40))
     assert np.linalg.eigvalsh(K).min() > -1e-12 * np.trace(K)
 
 
 @every_kernel
-def test_clone_is_equal_and_independent(kernel, n_columns):
+def test_clone_is_equal_and_independent(kernel, columns):
     copy = clone(kernel)
     assert copy == kernel
     assert copy is not kernel
@@ -122,7 +152,7 @@ def test_clone_is_equal_and_independent(kernel, n_columns):
 
 
 @every_kernel
-def test_parameters_round_trip(kernel, n_columns):
+def test_parameters_round_trip(kernel, columns):
     names = [h.name for h in free(kernel)]
     params = kernel.get_params()
     assert set(names) <= set(params)
@@ -131,8 +161,8 @@ def test_parameters_round_trip(kernel, n_columns):
 
 
 @every_kernel
-def test_the_points_are_not_touched(kernel, n_columns):
-    X = points(n_columns)
+def test_the_points_are_not_touched(kernel, columns):
+    X = points(columns)
     X.flags.writeable = False
     expected = kernel(X.copy())
     assert_array_equal(kernel(X), expected)
@@ -143,16 +173,46 @@ def test_the_points_are_not_touched(kernel, n_columns):
 
 
 @every_kernel
-def test_gradient_needs_one_argument(kernel, n_columns):
-    X = points(n_columns)
+def test_pickling(kernel, columns):
+    X = points(columns)
+    back = pickle.loads(pickle.dumps(kernel))
+    assert back == kernel
+    assert_array_equal(back(X), kernel(X))
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_equal_to_itself_alone(name):
+    kernel, _ = KERNELS[name]
+    # Fixed bounds are as much a part of a kernel as its hyperparameters.
+    assert [other for other in KERNELS if KERNELS[other][0] == kernel] == [name]
+    assert [other for other in KERNELS if KERNELS[other][0] != kernel] == [
+        other for other in KERNELS if other != name
+    ]
+
+
+@every_kernel
+def test_no_points(kernel, columns):
+    none = np.empty((0, len(columns)))
+    assert kernel(none, points(columns)).shape == (0, 9)
+    assert kernel.diag(none).shape == (0,)
+
+
+@every_kernel
+def test_repr_is_short(kernel, columns):
+    assert len(repr(kernel)) < 120
+
+
+@every_kernel
+def test_gradient_needs_one_argument(kernel, columns):
+    X = points(columns)
     with pytest.raises(ValueError, match="only be evaluated when Y is None"):
         kernel(X, X, eval_gradient=True)
 
 
 @every_kernel
 @pytest.mark.filterwarnings("ignore:The optimal value found:sklearn.exceptions.ConvergenceWarning")
-def test_in_sklearns_regressor(kernel, n_columns):
-    X = points(n_columns, n=20)
+def test_in_sklearns_regressor(kernel, columns):
+    X = points(columns, n=20)
     y = np.sin(X.sum(axis=1))
     fixed = GaussianProcessRegressor(kernel, alpha=1e-2, optimizer=None).fit(X, y)
     learnt = GaussianProcessRegressor(kernel, alpha=1e-2).fit(X, y)
@@ -167,7 +227,7 @@ def test_in_sklearns_regressor(kernel, n_columns):
 
 @pytest.mark.parametrize("epsilon", [1e-9, 0.03, 0.5, 0.99])
 def test_forgetting_is_a_matern(epsilon):
-    t = points(1)
+    t = points("t")
     matern = Matern(length_scale=-2.0 / np.log(1.0 - epsilon), nu=0.5)
     assert_allclose(Forgetting(epsilon)(t), matern(t), rtol=1e-7)
     assert Forgetting(epsilon).length_scale == pytest.approx(matern.length_scale, rel=1e-6)
@@ -188,8 +248,310 @@ def test_forgetting_rates_that_are_none(epsilon):
 
 def test_forgetting_is_stationary_and_normalized():
     assert Forgetting().is_stationary()
-    assert_array_equal(Forgetting().diag(points(1)), 1.0)
+    assert_array_equal(Forgetting().diag(points("t")), 1.0)
     assert repr(Forgetting(0.25)) == "Forgetting(epsilon=0.25)"
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_forgetting_at_its_bounds(at):
+    bounds = Forgetting().epsilon_bounds
+    epsilon, t = bounds[at], points("t")
+    K, slope = Forgetting(epsilon)(t, eval_gradient=True)
+    assert_allclose(K, (1.0 - epsilon) ** (np.abs(t - t.T) / 2.0), rtol=1e-12)
+    step = 1e-6
+    up, down = (Forgetting(epsilon * np.exp(s * step))(t) for s in (1, -1))
+    assert_allclose(slope[:, :, 0], (up - down) / (2.0 * step), rtol=1e-4, atol=1e-9)
+    # theta there and back again must not step over the bound.
+    back = Forgetting(epsilon).clone_with_theta(Forgetting().bounds[0, [at]])
+    assert back.epsilon == pytest.approx(epsilon, rel=1e-14)
+
+
+@pytest.mark.parametrize("bounds", [(0.0, 0.5), (0.1, 1.0), (-0.1, 0.5)])
+def test_forgetting_with_bounds_that_are_none(bounds):
+    with pytest.raises(ValueError, match=r"'epsilon_bounds' .* a pair in \(0, 1\)"):
+        Forgetting(0.2, bounds)([[0.0]])
+
+
+# --- Wiener -------------------------------------------------------------------------------------
+
+
+def test_wiener_by_hand():
+    kernel = Wiener(0.5, start=2.0)
+    t, s = np.array([[2.0], [4.0]]), np.array([[3.0], [2.0], [10.0]])
+    assert_array_equal(kernel(t, s), [[1.0, 1.0, 1.0], [1.5, 1.0, 2.0]])
+    assert_array_equal(kernel.diag(s), [1.5, 1.0, 5.0])
+    assert not kernel.is_stationary()
+    assert repr(kernel) == "Wiener(drift_variance=0.5, start=2)"
+
+
+def test_wiener_is_the_covariance_of_a_random_walk():
+    # f_0 has variance 1, each step adds 0.3: f = A g with the increments' deviations in A.
+    A = np.tril(np.ones((6, 6))) * np.sqrt([1.0, 0.3, 0.3, 0.3, 0.3, 0.3])
+    assert_allclose(Wiener(0.3, start=7.0)(7.0 + np.arange(6.0)[:, np.newaxis]), A @ A.T)
+
+
+def test_wiener_has_no_times_before_its_start():
+    kernel = Wiener(0.1, start=5.0)
+    message = r"starts at start=5\.0: .* Got times from 4\.9\. Set start to the earliest"
+    for use in (
+        lambda: kernel([[6.0], [4.9]]),
+        lambda: kernel([[6.0]], [[4.9]]),
+        lambda: kernel.diag([[4.9]]),
+    ):
+        with pytest.raises(ValueError, match=message):
+            use()
+    with pytest.raises(ValueError, match="Got times from nan"):
+        kernel([[np.nan]])
+    with pytest.raises(ValueError, match="starts at start=nan"):
+        Wiener(0.1, start=np.nan)([[0.0]])
+
+
+def test_wiener_is_of_time():
+    with pytest.raises(ValueError, match=r"Wiener takes times in one column.* Got shape \(3, 2\)"):
+        Wiener()(np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize("drift", [0.0, -0.1, np.nan, np.inf])
+def test_wiener_drifts_that_are_none(drift):
+    for use in (lambda: Wiener(drift)([[0.0]]), lambda: Wiener(drift).diag([[0.0]])):
+        with pytest.raises(ValueError, match=r"'drift_variance' .* positive and finite"):
+            use()
+
+
+def drifting(n=30, origin=0.0, seed=0):
+    """Places and times from ``origin`` on, not in order, and values."""
+    rng = np.random.RandomState(seed)
+    X = np.column_stack([rng.uniform(size=(n, 2)), origin + rng.uniform(0.0, 8.0, n)])
+    X[3, 2] = origin
+    return X, np.sin(4.0 * X[:, 0] + 0.5 * (X[:, 2] - origin)) + 0.1 * rng.normal(size=n)
+
+
+def regressor(temporal, **parameters):
+    defaults = {"signal_variance": 1.3, "noise_variance": 0.02, "optimizer": None}
+    return TimeVaryingGPRegressor(Matern(0.5, nu=2.5), temporal, **defaults | parameters)
+
+
+@pytest.mark.parametrize("origin", [0.0, -40.0, 1.7e9], ids=["zero", "negative", "unix"])
+@pytest.mark.parametrize("before", [0.0, 1.0, 100.0])
+def test_wiener_in_our_regressor_is_scikit_learns(origin, before):
+    X, y = drifting(origin=origin)
+    assert X[0, 2] > X[:, 2].min(), "an observation has to be earlier than the first row"
+    new, _ = drifting(n=12, origin=origin, seed=1)
+    new[:4, 2] += 20.0
+    wiener = Wiener(0.07, start=origin - before)
+    prior = ConstantKernel(1.3, (1e-3, 1e3)) * Separable(Matern(0.5, nu=2.5), wiener)
+    theirs = GaussianProcessRegressor(prior, alpha=0.02, optimizer=None).fit(X, y)
+    streamed = regressor(wiener).partial_fit(X[:25], y[:25]).partial_fit(X[25:], y[25:])
+    rows = np.vstack([X[:20], new[:3], X[20:]])
+    forgetful = regressor(wiener).fit(rows, np.r_[y[:20], 9.0, 9.0, 9.0, y[20:]])
+    for ours in (regressor(wiener).fit(X, y), streamed, forgetful.forget([20, 21, 22])):
+        for option in ("return_std", "return_cov"):
+            for found, expected in zip(
+                ours.predict(new, **{option: True}), theirs.predict(new, **{option: True})
+            ):
+                assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+        mean, std = ours.posterior_at(new[0, 2])(new[:, :2])
+        at = np.column_stack([new[:, :2], np.full(12, new[0, 2])])
+        assert_allclose([mean, std], theirs.predict(at, return_std=True), rtol=1e-8, atol=1e-8)
+        theta = theirs.kernel_.theta + np.array([0.2, -0.1, 0.3])
+        ours_at = ours.log_marginal_likelihood(np.append(theta, np.log(0.02)), eval_gradient=True)
+        theirs_at = theirs.log_marginal_likelihood(theta, eval_gradient=True)
+        assert_allclose(ours_at[0], theirs_at[0], rtol=1e-8)
+        assert_allclose(ours_at[1][:3], theirs_at[1], rtol=1e-7, atol=1e-8)
+
+
+def test_wiener_in_our_regressor_has_no_times_before_its_start():
+    X, y = drifting(origin=10.0)
+    gp = regressor(Wiener(0.05, start=10.0)).fit(X, y)
+    early = [[0.5, 0.5, 9.0]]
+    for use in (
+        lambda: gp.predict(early),
+        lambda: gp.partial_fit(early, [0.0]),
+        lambda: regressor(Wiener(0.05, start=11.0)).fit(X, y),
+    ):
+        with pytest.raises(ValueError, match="all times must be at or after it"):
+            use()
+    assert len(gp.X_train_) == len(X)
+
+
+def test_wiener_freezes_the_mean_and_lets_the_variance_grow():
+    drift, signal = 0.07, 1.3
+    X, y = drifting()
+    gp = regressor(Wiener(drift), signal_variance=signal).fit(X, y)
+    last, places = X[:, 2].max(), np.random.RandomState(2).uniform(size=(7, 2))
+
+    def posterior(t):
+        return gp.predict(np.column_stack([places, np.full(7, t)]), return_cov=True)
+
+    mean, cov = posterior(last)
+    growth = signal * drift * gp.spatial_kernel_(places)
+    for age in (0.01, 1.0, 5.0, 500.0):
+        later_mean, later_cov = posterior(last + age)
+        assert_allclose(later_mean, mean, rtol=1e-9, atol=1e-11)
+        assert_allclose(later_cov - cov, age * growth, rtol=1e-8, atol=1e-10)
+    # A stationary kernel does neither.
+    stationary = regressor(Forgetting(drift)).fit(X, y)
+    far = stationary.predict(np.column_stack([places, np.full(7, last + 500.0)]))
+    assert_allclose(far, 0.0, atol=1e-6)
+
+
+def test_the_drift_variance_is_learnt():
+    rng = np.random.RandomState(0)
+    n, drift = 400, 0.3
+    walk = rng.normal() + np.cumsum(np.sqrt(drift) * rng.normal(size=n))
+    gp = TimeVaryingGPRegressor(
+        temporal_kernel=Wiener(0.03, start=100.0),
+        signal_variance_bounds="fixed",
+        noise_variance=0.01,
+        noise_variance_bounds="fixed",
+    ).fit(np.arange(101.0, 101.0 + n)[:, np.newaxis], walk + 0.1 * rng.normal(size=n))
+    # A variance learnt from n increments has a relative standard error of sqrt(2 / n).
+    assert abs(np.log(gp.temporal_kernel_.drift_variance / drift)) < 3.0 * np.sqrt(2.0 / n)
+
+
+# --- Empirical ----------------------------------------------------------------------------------
+
+
+def test_empirical_is_the_matrix():
+    C = covariance(5)
+    every = np.arange(5.0)[:, np.newaxis]
+    assert_array_equal(Empirical(C)(every), C)
+    assert_array_equal(Empirical(C)([[3.0], [3.0]], [[1.0], [4.0], [3.0]]), C[[3, 3]][:, [1, 4, 3]])
+    assert_array_equal(Empirical(C).diag([[4.0], [0.0]]), [C[4, 4], C[0, 0]])
+    assert Empirical(C).n_dims == 0
+    assert not Empirical(C).is_stationary()
+    assert repr(Empirical(C)) == "Empirical(covariance of shape (5, 5))"
+    assert repr(Empirical([[1.0], [2.0, 3.0]])) == "Empirical(covariance of shape (2,))"
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "int64", "list", "fortran", "read-only"])
+def test_empirical_takes_any_matrix(kind):
+    C = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 1.0], [0.0, 1.0, 2.0]])
+    given = {"list": C.tolist(), "fortran": np.asfortranarray(C), "read-only": C.copy()}
+    given = given[kind] if kind in given else C.astype(kind)
+    if kind == "read-only":
+        given.flags.writeable = False
+    kernel = Empirical(given)
+    assert kernel.covariance is given
+    K = kernel([[0.0], [1.0], [2.0]])
+    assert_array_equal(K, C)
+    assert K.dtype == np.float64
+    K[:] = -1.0
+    assert_array_equal(np.asarray(given), C)
+
+
+def test_empirical_forgives_rounding():
+    rng = np.random.RandomState(0)
+    low_rank = np.cov(rng.normal(size=(40, 5)))
+    assert np.linalg.eigvalsh(low_rank)[0] < 0.0, "rounding has to show for this test to say much"
+    for C in (low_rank, low_rank.astype(np.float32), low_rank + 1e-16 * rng.normal(size=(40, 40))):
+        assert Empirical(C)([[0.0]]).shape == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        (np.zeros((2, 3)), r"square matrix of real numbers\. Got shape \(2, 3\)"),
+        (np.zeros(3), r"square matrix .* Got shape \(3,\)"),
+        (np.zeros((0, 0)), r"square matrix .* Got shape \(0, 0\)"),
+        (1.0, r"square matrix .* Got shape \(\)"),
+        (np.eye(2, dtype=complex), "real numbers.* dtype complex128"),
+        (np.array([["a"]]), "real numbers.* dtype <U1"),
+        (np.array([[1.0, np.nan], [np.nan, 1.0]]), "must be finite. Got nan"),
+        (np.array([[np.inf, 0.0], [0.0, 1.0]]), "must be finite. Got inf"),
+        (np.array([[1.0, 0.5], [0.4, 1.0]]), r"symmetric\. Got 0\.5 at \(0, 1\) and 0\.4 at"),
+        (np.array([[1.0, 0.5], [0.5 + 1e-12, 1.0]]), "must be symmetric"),
+        (np.array([[1.0, 2.0], [2.0, 1.0]]), r"semi-definite\. Got a smallest eigenvalue of -1\."),
+        (np.diag([1.0, -1e-9]), r"smallest eigenvalue of -1e-09\. Adding its size"),
+    ],
+)
+def test_empirical_matrices_that_are_none(matrix, message):
+    kernel = Empirical(matrix)
+    for use in (kernel, kernel.diag):
+        for _ in range(2):  # an error is not remembered as a success
+            with pytest.raises(ValueError, match=message):
+                use([[0.0]])
+
+
+@pytest.mark.parametrize(
+    ("index", "got"), [(-1.0, "-1"), (3.0, "3"), (0.5, "0.5"), (np.nan, "nan"), (np.inf, "inf")]
+)
+def test_indices_of_no_arm(index, got):
+    kernel = Empirical(np.eye(3))
+    message = rf"indices of its arms: integers from 0 to 2\. Got {got}"
+    for use in (
+        lambda: kernel([[0.0], [index]]),
+        lambda: kernel([[0.0]], [[index]]),
+        lambda: kernel.diag([[index]]),
+    ):
+        with pytest.raises(ValueError, match=message):
+            use()
+
+
+def test_indices_are_one_column():
+    with pytest.raises(ValueError, match=r"Empirical takes indices in one column.*\(2, 2\)"):
+        Empirical(np.eye(3))(np.zeros((2, 2)))
+
+
+def test_empirical_notices_a_changed_matrix():
+    C = np.eye(2)
+    kernel = Empirical(C)
+    copy = clone(kernel)
+    kernel([[0.0]])
+    C[0, 1] = C[1, 0] = 3.0
+    with pytest.raises(ValueError, match="smallest eigenvalue of -2"):
+        kernel([[0.0]])
+    assert copy([[0.0], [1.0]])[0, 1] == 0.0
+    assert kernel != copy
+    assert kernel.set_params(covariance=np.eye(2)) == copy
+
+
+def test_empirical_compares_by_value():
+    C = covariance(4)
+    assert Empirical(C) == Empirical(C.copy()) == Empirical(C.tolist())
+    assert Empirical(np.ones((1, 1))) != Empirical(np.ones((3, 3)))
+    assert Empirical(C) != Empirical(C + np.eye(4))
+    assert Empirical(C) != Forgetting()
+
+
+@pytest.mark.parametrize("temporal", [Forgetting(0.1), Matern(3.0, nu=1.5), Wiener(0.05)], ids=str)
+@pytest.mark.parametrize("normalize_y", [False, True])
+def test_empirical_in_our_regressor_is_scikit_learns(temporal, normalize_y):
+    rng = np.random.RandomState(0)
+    arms = Empirical(covariance(6, rank=3))
+    X = np.column_stack([rng.randint(6, size=40), np.sort(rng.uniform(2.0, 12.0, 40))])
+    y = np.sin(X[:, 0] + 0.3 * X[:, 1])
+    new = np.column_stack([np.arange(6.0), np.full(6, 13.0)])
+    ours = TimeVaryingGPRegressor(
+        arms, temporal, noise_variance=0.05, optimizer=None, normalize_y=normalize_y
+    ).fit(X, y)
+    theirs = GaussianProcessRegressor(
+        Separable(arms, temporal), alpha=0.05, optimizer=None, normalize_y=normalize_y
+    ).fit(X, y)
+    for found, expected in zip(
+        ours.predict(new, return_cov=True), theirs.predict(new, return_cov=True)
+    ):
+        assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+    learnt = clone(ours).set_params(optimizer="fmin_l_bfgs_b").fit(X, y)
+    assert learnt.log_marginal_likelihood() > ours.log_marginal_likelihood()
+    assert learnt.spatial_kernel_ == arms
+    assert pickle.loads(pickle.dumps(learnt)).predict(new) == pytest.approx(learnt.predict(new))
+
+
+@pytest.mark.parametrize(
+    ("spatial", "temporal", "culprit"),
+    [
+        (RBF(0.5), Wiener(), r"Wiener\(drift_variance=0\.03, start=0\)"),
+        (Empirical(np.eye(2)), Forgetting(), r"Empirical\(covariance of shape \(2, 2\)\)"),
+    ],
+    ids=["wiener", "empirical"],
+)
+def test_relevancy_says_what_it_cannot_do(spatial, temporal, culprit):
+    gp = TimeVaryingGPRegressor(spatial, temporal, optimizer=None)
+    gp.fit([[0.0, 1.0], [1.0, 2.0], [1.0, 3.0]], [0.0, 1.0, 0.5])
+    message = f"relevancy of observations is not available for {culprit}: .* Supported are RBF"
+    with pytest.raises(UnsupportedKernelError, match=message):
+        gp.relevancy()
 
 
 # --- Separable ----------------------------------------------------------------------------------
@@ -197,14 +559,14 @@ def test_forgetting_is_stationary_and_normalized():
 
 @pytest.mark.parametrize("column", [-3, -2, -1, 0, 1, 2])
 def test_separable_is_a_product_over_the_columns(column):
-    X = points(3)
+    X = points("xxt")
     space, time = Matern([0.3, 0.8], nu=1.5), Forgetting(0.2)
     expected = space(np.delete(X, column, axis=1)) * time(X[:, [column]])
     assert_allclose(Separable(space, time, time_column=column)(X), expected, rtol=1e-14)
 
 
 def test_separable_of_one_column_is_time_alone():
-    t = points(1)
+    t = points("t")
     kernel = Separable(RBF([0.1, 0.2]), Forgetting(0.2))
     assert_array_equal(kernel(t), Forgetting(0.2)(t))
     _, gradient = kernel(t, eval_gradient=True)
@@ -228,6 +590,8 @@ def test_separable_is_stationary_if_both_are():
     assert Separable(RBF(), Forgetting()).is_stationary()
     assert not Separable(DotProduct(), Forgetting()).is_stationary()
     assert not Separable(RBF(), DotProduct()).is_stationary()
+    assert not Separable(RBF(), Wiener()).is_stationary()
+    assert not Separable(Empirical(np.eye(2)), Forgetting()).is_stationary()
 
 
 def test_separable_reaches_the_parameters_of_its_factors():
@@ -304,6 +668,8 @@ def test_recognized(kernel, n_dims, family, scales, n_theta):
         RationalQuadratic(),
         ExpSineSquared(),
         DotProduct(),
+        Wiener(),
+        Empirical(np.eye(2)),
         ConstantKernel(1.0),
         ConstantKernel(2.0, "fixed"),
         2.0 * RBF(),

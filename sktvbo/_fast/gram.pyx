@@ -251,3 +251,53 @@ def contract_gradient(
                     total += slope[j] * w[j] * q[j]
                 out[d + 1] += total
     free(q)
+
+
+def contract_cross_gradient(
+    const double[:, ::1] Z1, const double[::1] u1, const double[:, ::1] Z2, const double[::1] u2,
+    Family spatial, Family temporal, const double[:, ::1] K, const double[:, ::1] W,
+    double[::1] out,
+):
+    """sum_ij W_ij dK_ij / d theta for the rectangular K (n1, n2) of ``cross_gram``, with theta the
+    logarithms of the d spatial lengthscales and the temporal lengthscale: ``out`` (d + 1,).
+    """
+    cdef Py_ssize_t n1 = u1.shape[0], n2 = u2.shape[0], d = Z1.shape[0], i, j, m
+    if (Z1.shape[1] != n1 or Z2.shape[1] != n2 or Z2.shape[0] != d or K.shape[0] != n1
+            or K.shape[1] != n2 or W.shape[0] != n1 or W.shape[1] != n2 or out.shape[0] != d + 1):
+        raise ValueError("contract_cross_gradient: shapes do not fit each other")
+    for m in range(d + 1):
+        out[m] = 0.0
+    if n1 == 0 or n2 == 0:
+        return
+    cdef const double* p1 = &Z1[0, 0] if d > 0 else NULL
+    cdef const double* p2 = &Z2[0, 0] if d > 0 else NULL
+    cdef double* q = _buffer(3 * n2)
+    cdef double* slope = q + n2
+    cdef double* w = q + 2 * n2
+    cdef double total, diff, z
+    with nogil:
+        for i in range(n1):
+            for j in range(n2):
+                w[j] = W[i, j] * K[i, j]
+            if spatial != CONSTANT:
+                _squared_distances(p2, n2, d, p1 + i, n1, n2, q)
+                _log_slope(spatial, q, n2, slope)
+                for j in range(n2):
+                    slope[j] *= w[j]
+                for m in range(d):
+                    z = Z1[m, i]
+                    total = 0.0
+                    for j in range(n2):
+                        diff = z - Z2[m, j]
+                        total += slope[j] * diff * diff
+                    out[m] += total
+            if temporal != CONSTANT:
+                z = u1[i]
+                for j in range(n2):
+                    q[j] = (z - u2[j]) * (z - u2[j])
+                _log_slope(temporal, q, n2, slope)
+                total = 0.0
+                for j in range(n2):
+                    total += slope[j] * w[j] * q[j]
+                out[d] += total
+    free(q)

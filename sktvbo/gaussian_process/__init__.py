@@ -2,5 +2,11 @@
 
 from ._exact import TimeVaryingGPRegressor
 from ._noise import GeometricInjection, QuadraticInjection
+from ._sparse import SparseTimeVaryingGPRegressor
 
-__all__ = ["GeometricInjection", "QuadraticInjection", "TimeVaryingGPRegressor"]
+__all__ = [
+    "GeometricInjection",
+    "QuadraticInjection",
+    "SparseTimeVaryingGPRegressor",
+    "TimeVaryingGPRegressor",
+]

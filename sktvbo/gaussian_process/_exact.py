@@ -343,18 +343,20 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         return int(self.time_column) % n_columns
 
     def _split(self, X):
-        """X (n, d + 1) as space (n, d) and time (n,) since the first training time."""
+        """X (n, d + 1) as space (n, d) and time (n,) since the time origin."""
         position = self._position
         if position == X.shape[1] - 1:
             S = np.ascontiguousarray(X[:, :-1])
         else:
             S = np.delete(X, position, axis=1)
-        # Shifted, so that Unix timestamps lose no precision.
         return S, X[:, position] - self._time_origin
 
     def _set_data(self, X, y, y_variance):
         self._position = self._time_position()
-        self._time_origin = X[0, self._position]
+        # Shifted, so that Unix timestamps lose no precision; but a kernel that is not stationary,
+        # such as `Wiener`, is meant for the times as given.
+        stationary = self.temporal_kernel is None or self.temporal_kernel.is_stationary()
+        self._time_origin = X[0, self._position] if stationary else 0.0
         self.X_train_, self.y_train_, self._y_variance = X, y, y_variance
         self._S, self._t = self._split(X)
         self.now_ = float(X[:, self._position].max())
@@ -428,11 +430,11 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
 
     def _search(self, covariance, y, theta, bounds):
         """One search of the hyperparameters: the theta found and its negative log likelihood."""
-        workspace = np.empty((3, len(y), len(y)))
+        workspace = self._workspace()
         prior = HyperPrior(self.hyperpriors, covariance.names)
 
         def objective(theta, eval_gradient=True):
-            value, *gradient = self._likelihood(
+            value, *gradient = self._criterion(
                 covariance.with_theta(theta), y, eval_gradient, workspace
             )
             value += prior(theta)
@@ -448,6 +450,14 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
             return self.optimizer(objective, theta, bounds=bounds)
         found = minimize(objective, theta, method="L-BFGS-B", jac=True, bounds=bounds)
         return found.x, found.fun
+
+    def _workspace(self):
+        """Memory that the evaluations of a search share."""
+        return np.empty((3, len(self._t), len(self._t)))
+
+    def _criterion(self, covariance, y, eval_gradient, workspace):
+        """What a search maximizes, with its gradient if asked for."""
+        return self._likelihood(covariance, y, eval_gradient, workspace)
 
     def _likelihood(self, covariance, y, eval_gradient, workspace=None, jitter=0.0):
         """log p(y) (W-DBO section 2), with its gradient in theta if asked for.
@@ -510,42 +520,52 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
 
     # --- streaming ---------------------------------------------------------------------------
 
-    def _append(self, X, y, y_variance):
-        """Append validated rows with the hyperparameters held."""
-        n, m = len(self.X_train_), len(X)
+    def _extend(self, X, y, y_variance):
+        """Take validated rows into the training data, without conditioning on them."""
         S, t = self._split(X)
         self.X_train_ = np.vstack([self.X_train_, X])
         self.y_train_ = np.append(self.y_train_, y)
         self._y_variance = np.append(self._y_variance, y_variance)
         self._S, self._t = np.vstack([self._S, S]), np.append(self._t, t)
-        old_scale, old_now = self._y_scale, self.now_
         self.now_ = max(self.now_, float(X[:, self._position].max()))
         self._y_mean, self._y_scale, _ = self._normalize()
-        # The noise on the diagonal is in units of the standardized y, and grows with age.
+
+    def _delete(self, indices):
+        """Take rows out of the training data, without conditioning on the others."""
+        for name in ("X_train_", "y_train_", "_y_variance", "_S", "_t"):
+            setattr(self, name, np.delete(getattr(self, name), indices, axis=0))
+        self._y_mean, self._y_scale, _ = self._normalize()
+
+    def _noise_moved(self, old_scale, old_now):
+        """Whether rows that were there before have other noise now.
+
+        It is in units of the standardized y, and grows with age.
+        """
         rescaled = self._y_scale != old_scale and self._y_variance.any()
-        aged = self.noise_model is not None and self.now_ != old_now
-        solver = None if rescaled or aged or 10 * m > n else self._solver
+        return rescaled or (self.noise_model is not None and self.now_ != old_now)
+
+    def _append(self, X, y, y_variance):
+        """Append validated rows with the hyperparameters held."""
+        n, m, old = len(self.X_train_), len(X), (self._y_scale, self.now_)
+        self._extend(X, y, y_variance)
+        solver = None if self._noise_moved(*old) or 10 * m > n else self._solver
         if solver is not None:
             noise = self._noise(self._covariance, slice(n, None))
-            for i in range(m):
-                rows = slice(0, n + i + 1)
+            for i in range(n, n + m):
+                row, rows = slice(i, i + 1), slice(0, i + 1)
                 k = self._covariance.cross(
-                    S[i : i + 1], t[i : i + 1], self._S[rows], self._t[rows]
+                    self._S[row], self._t[row], self._S[rows], self._t[rows]
                 )[0]
-                solver = solver.append(k[:-1], k[-1] + noise[i])
+                solver = solver.append(k[:-1], k[-1] + noise[i - n])
                 if solver is None:
                     break
         self._condition(self._covariance, solver)
 
     def _drop(self, indices):
         """Drop validated, sorted rows with the hyperparameters held."""
-        n = len(self.X_train_)
-        for name in ("X_train_", "y_train_", "_y_variance", "_S", "_t"):
-            setattr(self, name, np.delete(getattr(self, name), indices, axis=0))
-        old_scale = self._y_scale
-        self._y_mean, self._y_scale, _ = self._normalize()
-        rescaled = self._y_scale != old_scale and self._y_variance.any()
-        solver = None if rescaled or 10 * len(indices) > n else self._solver
+        n, old = len(self.X_train_), (self._y_scale, self.now_)
+        self._delete(indices)
+        solver = None if self._noise_moved(*old) or 10 * len(indices) > n else self._solver
         if solver is not None:
             for i in reversed(indices):
                 solver = solver.drop(int(i))
@@ -594,16 +614,33 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
         S, t = self._split(X)
-        K = self._covariance.cross(S, t, self._S, self._t)
+        return self._posterior(S, t, return_std, return_cov)
+
+    def _posterior(self, S, t, return_std=False, return_cov=False):
+        """``predict`` for validated places (m, d) and shifted times (m,)."""
+        K = self._covariance.cross(S, t, *self._basis)
         mean = self._y_mean + self._y_scale * (K @ self._weights)
-        if not (return_std or return_cov):
-            return mean
-        V = self._solver.half_solve(K)
         if return_cov:
-            cov = self._covariance.cross(S, t) - V @ V.T
+            cov = self._covariance.cross(S, t) - self._explained(K, full=True)
             return mean, self._y_scale**2 * cov
-        variance = self._covariance.variance(S, t) - np.einsum("ij,ij->i", V, V)
-        return mean, self._y_scale * np.sqrt(np.maximum(variance, 0.0))
+        if return_std:
+            variance = self._covariance.variance(S, t) - self._explained(K)
+            return mean, self._y_scale * np.sqrt(np.maximum(variance, 0.0))
+        return mean
+
+    @property
+    def _basis(self):
+        """The points whose covariances with a place make its posterior."""
+        return self._S, self._t
+
+    def _explained(self, K, full=False):
+        """Prior minus posterior variance (m,), or covariance, from K (m, n); K is overwritten."""
+        V = self._solver.half_solve(K)
+        return V @ V.T if full else np.einsum("ij,ij->i", V, V)
+
+    def _explained_slope(self, k):
+        """Half the gradient (n,) of the explained variance in one place's covariances k (n,)."""
+        return self._solver.solve(k)
 
     def sample_y(self, X, n_samples=1, random_state=0):
         """Draws of f from the posterior.
@@ -710,7 +747,7 @@ class _TimeSlice:
     def __init__(self, gp, t):
         self._gp = gp
         self._t = t - gp._time_origin
-        self._data = gp._S, gp._t
+        self._data = gp._basis
         if gp._covariance.fused:
             self._data = gp._covariance.scale(*self._data)
             # d(scaled) / d(plain) of each coordinate, time last.
@@ -721,20 +758,14 @@ class _TimeSlice:
 
     def __call__(self, S):
         """Mean and standard deviation (m,) at the places S (m, d)."""
-        gp = self._gp
         S = np.asarray(S, dtype=np.float64)
-        t = np.full(len(S), self._t)
-        K = gp._covariance.cross(S, t, gp._S, gp._t)
-        mean = gp._y_mean + gp._y_scale * (K @ gp._weights)
-        V = gp._solver.half_solve(K)
-        variance = gp._covariance.variance(S, t) - np.einsum("ij,ij->i", V, V)
-        return mean, gp._y_scale * np.sqrt(np.maximum(variance, 0.0))
+        return self._gp._posterior(S, np.full(len(S), self._t), return_std=True)
 
     def with_gradient(self, s):
         """Mean, standard deviation and their gradients (d,) at one place s (d,)."""
         gp, units = self._gp, self._units
         k, dk = gp._covariance.cross_with_gradient(s * units[:-1], self._t * units[-1], *self._data)
-        w = gp._solver.solve(k)
+        w = gp._explained_slope(k)
         prior, prior_slope = gp._covariance.variance_with_gradient(s, self._t)
         std = np.sqrt(max(prior - k @ w, 1e-300))
         dk = dk[:-1] * units[:-1, np.newaxis]

@@ -12,7 +12,13 @@ from sktvbo.kernels import Family
 
 FAMILIES = list(Family)
 SIGNAL = 1.7
-FUNCTIONS = ["gram", "cross_gram", "cross_with_gradient", "contract_gradient"]
+FUNCTIONS = [
+    "gram",
+    "cross_gram",
+    "cross_with_gradient",
+    "contract_gradient",
+    "contract_cross_gradient",
+]
 
 SIZES = (0, 1, 2, 40)
 
@@ -112,6 +118,21 @@ def test_contract_gradient(rng, d, spatial, temporal):
 
 
 @all_families
+@all_dimensions
+def test_contract_cross_gradient(rng, d, spatial, temporal):
+    for n1, n2 in product(SIZES, SIZES):
+        (Z1, u1), (Z2, u2) = points(rng, d, n1), points(rng, d, n2)
+        if n1 == n2:
+            Z2, u2 = Z1, u1  # points that coincide
+        K = cross_covariance(Z1, u1, Z2, u2, spatial, temporal)
+        W = rng.normal(size=(n1, n2))
+        out = np.full(d + 1, np.nan)
+        fast.contract_cross_gradient(Z1, u1, Z2, u2, spatial, temporal, K, W, out)
+        expected = twin.contract_cross_gradient(Z1, u1, Z2, u2, spatial, temporal, K, W)
+        assert_allclose(out, expected, rtol=1e-10, atol=1e-10)
+
+
+@all_families
 def test_contraction_is_the_derivative_in_the_logarithms(rng, spatial, temporal):
     d, n, step = 3, 12, 1e-6
     Z, u = rng.normal(size=(d, n)), rng.normal(size=n)
@@ -161,10 +182,14 @@ def arguments(name):
             *(np.empty(N), np.empty((D + 1, N))),
         ],
         "contract_gradient": [Z, u, *families, square, square.copy(), u.copy(), np.empty(D + 2)],
+        "contract_cross_gradient": [
+            *(Z[:, :3].copy(), u[:3], Z, u, *families),
+            *(square[:3].copy(), square[1:4].copy(), np.empty(D + 1)),
+        ],
     }[name]
 
 
-OUTPUTS = {"gram": 1, "cross_gram": 1, "cross_with_gradient": 2, "contract_gradient": 1}
+OUTPUTS = {name: 2 if name == "cross_with_gradient" else 1 for name in FUNCTIONS}
 ARRAYS = [
     (name, i, argument.ndim)
     for name in FUNCTIONS

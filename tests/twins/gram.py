@@ -74,3 +74,13 @@ def contract_gradient(Z, u, spatial, temporal, K, P, a):
         K * relative_slope(temporal, np.abs(du)) * du**2,
     ]
     return np.array([np.sum(W * derivative) for derivative in derivatives])
+
+
+def contract_cross_gradient(Z1, u1, Z2, u2, spatial, temporal, K, W):
+    dz, du = _differences(Z1, u1, Z2, u2)
+    s = np.sqrt(np.sum(dz**2, axis=0))
+    derivatives = [
+        *(K * relative_slope(spatial, s) * dz**2),
+        K * relative_slope(temporal, np.abs(du)) * du**2,
+    ]
+    return np.array([np.sum(W * derivative) for derivative in derivatives])

@@ -1,0 +1,271 @@
+"""Determinantal point processes of k items: greedy maximization, and the swap chain.
+
+Greedy. A pivoted Cholesky factorization: after m choices row l < m of L (k, N) is column l of the
+factor of all of K, and residual[j] = K_jj - sum_l L_lj^2 is the Schur complement of item j given the
+chosen ones (SparQ algorithm 3), by which the determinant grows if j is next. One column of K a
+choice, O(N m) each: O(N k^2) time and O(N k) memory in all.
+
+The chain (SparQ algorithm 2). With B = K_Z^-1 for the state Z, b = K_Zj, w = B b and the Schur
+complement s = K_jj - b'w, putting j at the place p of i multiplies the determinant by
+
+    det K_Z' / det K_Z = B_pp t,    t = s + w_p^2 / B_pp,
+
+where t is the Schur complement of j given Z without i: O(k^2) for the product B b, and nothing is
+subtracted but in s. On acceptance, with v = w - B_p w_p / B_pp and v_p = -1,
+
+    B <- B - B_p B_p' / B_pp + v v' / t.
+
+Such updates forget: leaving a nearly singular state subtracts large numbers from one another, and
+the next such state multiplies what is left of the error. So an acceptance is checked before it is
+carried out: does w still solve the p-th equation of K_Z w = b, and are both pivots, that of i which
+is lost and that of j which is gained, far from rounding? If not, and after a fixed number of updates
+anyway, Z and Z' are factored afresh, O(k^3), and decided upon by the factors' determinants: an
+inaccurate inverse cannot lead into a singular state. Half of the proposals are refused by their coin
+alone.
+"""
+
+from libc.math cimport exp, log, sqrt
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy
+
+from scipy.linalg.cython_blas cimport ddot, dgemv
+from scipy.linalg.cython_lapack cimport dpotrf, dpotri
+
+# Relative to the variances: residuals above the one, and pivots below the other, are not trusted.
+cdef double RESIDUAL = 1e-10
+cdef double PIVOT = 1e-4
+
+
+def best(const double[::1] residual, const double[::1] diagonal, double tol):
+    """The item with the largest residual, the lowest index in a tie; -1 when all are zero.
+
+    A residual of at most ``tol`` times the diagonal is zero, and two that differ by less are tied:
+    points of a regular grid often are, but for rounding.
+    """
+    cdef Py_ssize_t N = residual.shape[0], j, found = -1
+    cdef double threshold
+    if diagonal.shape[0] != N:
+        raise ValueError("residual and diagonal must be of one length")
+    with nogil:
+        for j in range(N):
+            if residual[j] > tol * diagonal[j] and (found < 0 or residual[j] > residual[found]):
+                found = j
+        if found >= 0:
+            threshold = residual[found] - tol * diagonal[found]
+            for j in range(found):
+                if residual[j] > tol * diagonal[j] and residual[j] >= threshold:
+                    found = j
+                    break
+    return found
+
+
+def eliminate(
+    const double[::1] column, double[:, ::1] L, double[::1] residual, Py_ssize_t m, Py_ssize_t j
+):
+    """Write row m of L (k, N), given those before it, and update the residuals: j is chosen.
+
+    ``column`` is that of j in K. Its own entry is not used: the residual stands for it.
+    """
+    cdef Py_ssize_t N = residual.shape[0], c
+    if column.shape[0] != N or L.shape[1] != N or not 0 <= m < L.shape[0] or not 0 <= j < N:
+        raise ValueError("eliminate: column, residual (N,), L (k, N), m < k and j < N are needed")
+    if not residual[j] > 0.0:
+        raise ValueError("the residual of the chosen item must be positive")
+    cdef int N_ = <int> N, m_ = <int> m, one = 1
+    cdef double minus = -1.0, unit = 1.0, pivot = sqrt(residual[j])
+    cdef char plain = b"N"
+    with nogil:
+        memcpy(&L[m, 0], &column[0], N * sizeof(double))
+        if m > 0:
+            dgemv(&plain, &N_, &m_, &minus, &L[0, 0], &N_, &L[0, j], &N_, &unit, &L[m, 0], &one)
+        for c in range(N):
+            L[m, c] /= pivot
+            residual[c] -= L[m, c] * L[m, c]
+        L[m, j] = pivot
+        residual[j] = 0.0
+
+
+cdef bint _invert(const double* A, double* B, int k, double* log_det) noexcept nogil:
+    """B = A^-1 and log det A by Cholesky; False, with B spoilt, when A is not positive definite."""
+    cdef char uplo = b"U"
+    cdef int info
+    cdef Py_ssize_t r, c
+    cdef double total = 0.0
+    memcpy(B, A, k * k * sizeof(double))
+    dpotrf(&uplo, &k, B, &k, &info)
+    if info != 0:
+        return False
+    for r in range(k):
+        total += log(B[r * k + r])
+    log_det[0] = 2.0 * total
+    dpotri(&uplo, &k, B, &k, &info)
+    for r in range(k):
+        for c in range(r):
+            B[c * k + r] = B[r * k + c]
+    return info == 0
+
+
+cdef void _replace(double* A, const double* b, double corner, Py_ssize_t k, Py_ssize_t p) noexcept nogil:
+    """Row and column p of A become b, with ``corner`` on the diagonal."""
+    cdef Py_ssize_t m
+    for m in range(k):
+        A[m * k + p] = b[m]
+        A[p * k + m] = b[m]
+    A[p * k + p] = corner
+
+
+cdef void _update(
+    double* B, const double* w, double t, double* g, double* v, Py_ssize_t k, Py_ssize_t p
+) noexcept nogil:
+    """The inverse after the swap at p; g and v (k,) are scratch."""
+    cdef Py_ssize_t m, c
+    cdef double step, x, y
+    cdef double* row
+    for m in range(k):
+        g[m] = B[p * k + m]
+    step = w[p] / g[p]
+    for m in range(k):
+        v[m] = w[m] - step * g[m]
+    v[p] = -1.0
+    step = 1.0 / g[p]
+    for m in range(k):
+        x = step * g[m]
+        y = v[m] / t
+        row = B + m * k
+        for c in range(k):
+            row[c] += y * v[c] - x * g[c]
+    # Here the two large terms would cancel exactly.
+    for m in range(k):
+        B[p * k + m] = -v[m] / t
+        B[m * k + p] = -v[m] / t
+
+
+cdef int _check(
+    Py_ssize_t N, const Py_ssize_t[::1] Z, const Py_ssize_t[::1] rest,
+    const Py_ssize_t[::1] leave, const Py_ssize_t[::1] enter,
+) except -1:
+    """Z and rest together are a permutation, and the positions lie in them."""
+    cdef Py_ssize_t k = Z.shape[0], n_rest = rest.shape[0], m, item
+    cdef bint right = True
+    if k == 0 or k + n_rest != N:
+        raise ValueError("Z, not empty, and rest must hold each item once")
+    cdef char* seen = <char*> calloc(N, 1)
+    if seen == NULL:
+        raise MemoryError(f"no memory for {N} bytes")
+    with nogil:
+        for m in range(N):
+            item = Z[m] if m < k else rest[m - k]
+            if item < 0 or item >= N or seen[item]:
+                right = False
+                break
+            seen[item] = 1
+        free(seen)
+    if not right:
+        raise ValueError("Z, not empty, and rest must hold each item once")
+    with nogil:
+        for m in range(leave.shape[0]):
+            if not (0 <= leave[m] < k and 0 <= enter[m] < n_rest):
+                right = False
+                break
+    if not right:
+        raise ValueError("leave must hold positions in Z and enter positions in rest")
+    return 0
+
+
+def swap_chain(
+    const double[:, ::1] K, Py_ssize_t[::1] Z, Py_ssize_t[::1] rest,
+    const Py_ssize_t[::1] leave, const Py_ssize_t[::1] enter, const double[::1] u,
+    double tol, Py_ssize_t period, Py_ssize_t[:, ::1] trace=None,
+):
+    """Make n proposals, changing Z (k,) and rest (N - k,) in place.
+
+    Proposal m exchanges Z[leave[m]] and rest[enter[m]] if u[m] < min(1, ratio of determinants) / 2,
+    unless the Schur complement of the item that enters is at most ``tol`` times its variance. The
+    inverse is computed afresh after ``period`` updates. Row r of ``trace`` (n / thin, k) is Z
+    after thin (r + 1) proposals. Returns log det K_Z, and the number of proposals accepted.
+    """
+    cdef Py_ssize_t N = K.shape[0], k = Z.shape[0], n = u.shape[0]
+    if K.shape[1] != N or leave.shape[0] != n or enter.shape[0] != n:
+        raise ValueError("K must be square; leave, enter and u of one length")
+    _check(N, Z, rest, leave, enter)
+    cdef Py_ssize_t thin = n + 1, n_rows = 0
+    if trace is not None and trace.shape[0] > 0:
+        n_rows = trace.shape[0]
+        if trace.shape[1] != k or n % n_rows != 0:
+            raise ValueError("trace must have k columns, and its number of rows divide n")
+        thin = n // n_rows
+    cdef int k_ = <int> k, one = 1
+    cdef double unit = 1.0, zero = 0.0, log_det = 0.0, proposed = 0.0
+    cdef double s, t, B_pp, K_jj, gap
+    cdef Py_ssize_t step, m, c, p, i, j, since = 0, accepted = 0, row = 0
+    cdef bint trusted
+    cdef char plain = b"N"
+    cdef double* memory = <double*> malloc((4 * k * k + 4 * k) * sizeof(double))
+    if memory == NULL:
+        raise MemoryError(f"no memory for {4 * k * k + 4 * k} doubles")
+    cdef double* A = memory  # K_Z
+    cdef double* B = A + k * k  # its inverse
+    cdef double* A_new = B + k * k
+    cdef double* B_new = A_new + k * k
+    cdef double* b = B_new + k * k
+    cdef double* w = b + k
+    cdef double* g = w + k
+    cdef double* v = g + k
+    cdef bint regular
+    with nogil:
+        for m in range(k):
+            for c in range(k):
+                A[m * k + c] = K[Z[m], Z[c]]
+        regular = _invert(A, B, k_, &log_det)
+        for step in range(n if regular else 0):
+            if n_rows > 0 and step > 0 and step % thin == 0:
+                for m in range(k):
+                    trace[row, m] = Z[m]
+                row += 1
+            if not u[step] < 0.5:
+                continue
+            p = leave[step]
+            i, j = Z[p], rest[enter[step]]
+            K_jj = K[j, j]
+            for m in range(k):
+                b[m] = K[j, Z[m]]
+            dgemv(&plain, &k_, &k_, &unit, B, &k_, b, &one, &zero, w, &one)
+            s = K_jj - ddot(&k_, b, &one, w, &one)
+            B_pp = B[p * k + p]
+            t = (s if s > 0.0 else 0.0) + w[p] * w[p] / B_pp
+            if not t > tol * K_jj or not u[step] < 0.5 * B_pp * t:
+                continue
+            trusted = since < period and t > PIVOT * K_jj and PIVOT * B_pp * K[i, i] < 1.0
+            if trusted:
+                # One equation at random is O(k), and errors of the inverse are in all of them.
+                gap = ddot(&k_, &A[p * k], &one, w, &one) - b[p]
+                trusted = gap * gap <= RESIDUAL * RESIDUAL * A[p * k + p] * K_jj
+            if trusted:
+                _update(B, w, t, g, v, k, p)
+                log_det += log(B_pp * t)
+                since += 1
+            else:
+                if since > 0 and _invert(A, B_new, k_, &proposed):
+                    B, B_new = B_new, B
+                    log_det = proposed
+                    since = 0
+                memcpy(A_new, A, k * k * sizeof(double))
+                _replace(A_new, b, K_jj, k, p)
+                if (not _invert(A_new, B_new, k_, &proposed)
+                        or not tol * K_jj * B_new[p * k + p] < 1.0
+                        or not u[step] < 0.5 * exp(proposed - log_det)):
+                    continue
+                B, B_new = B_new, B
+                log_det = proposed
+                since = 0
+            _replace(A, b, K_jj, k, p)
+            Z[p] = j
+            rest[enter[step]] = i
+            accepted += 1
+        if n_rows > 0 and regular:
+            for m in range(k):
+                trace[row, m] = Z[m]
+    free(memory)
+    if not regular:
+        raise ValueError("the state that the chain starts from is singular")
+    return log_det, accepted

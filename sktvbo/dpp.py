@@ -1,0 +1,481 @@
+"""Determinantal point processes: subsets of k rows that are spread out, greedily or at random.
+
+A k-DPP with kernel matrix K gives a set Z of k items a probability proportional to det K_Z
+(Kulesza & Taskar 2012): similar items seldom come together. Its samples make good inducing points
+(Burt et al. 2020), and good questions to an expert (SparQ algorithm 1).
+
+Rounding is decided upon here. An item whose variance given the chosen ones is at most 10 k ε of its
+own variance, with ε the spacing of K's floats, is a combination of them: a set with such an item
+has probability zero, and K has a rank below k when no other set can be found. Nothing is ever added
+to K's diagonal. A negative variance is an error beyond √ε, relatively.
+"""
+
+from math import ceil, log
+from numbers import Integral
+
+import numpy as np
+from scipy.linalg import eigh
+from sklearn.base import BaseEstimator, clone
+from sklearn.gaussian_process.kernels import RBF, Kernel
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._fast import kdpp as _fast
+from ._threads import blas_threads
+from .exceptions import NotPositiveDefiniteError
+
+__all__ = ["KDPPSelector", "greedy_map", "sample_kdpp"]
+
+_EPS = np.finfo(np.float64).eps
+# SparQ's number of proposals; what the mixing time asks for is less when N k is below some 1,000.
+_MAX_STEPS = 10_000
+_TOTAL_VARIATION = 0.01
+# Proposals between two calls of NumPy's generator, and updates between two factorizations.
+_BLOCK, _PERIOD = 16_384, 1_000
+
+
+def greedy_map(K, k, *, X=None):
+    """Choose k items one after the other, each time the one that makes the determinant largest.
+
+    Parameters
+    ----------
+    K : array-like (N, N) or Kernel
+        Positive semi-definite, or a scikit-learn kernel of the rows of ``X``: then only k of its
+        columns are computed, never the whole matrix.
+    k : int
+        From 1 to N.
+    X : array-like (N, d), default=None
+        The items, if K is a kernel.
+
+    Returns
+    -------
+    indices : ndarray of int (k,)
+        In the order chosen; the first so many of them are the answer to a smaller k. Of several
+        equally good ones, up to rounding, the one with the lowest index is taken.
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        The rank of K is below k, or a variance comes out negative. K is looked at only as far as
+        the choices lead: not every indefinite matrix is noticed.
+    ValueError
+        K is not square, symmetric and finite, k is out of range, or X does not go with K.
+
+    Notes
+    -----
+    A pivoted Cholesky factorization, O(N k²) time and O(N k) memory besides K (SparQ algorithm 3,
+    Burt et al. 2020). The determinant is within a factor k!² of the largest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from sktvbo.dpp import greedy_map
+    >>> X = np.array([[0.0], [0.1], [0.5], [0.9], [1.0]])
+    >>> greedy_map(RBF(0.3), 3, X=X)
+    array([0, 4, 2])
+    >>> greedy_map(RBF(0.3)(X), 3)
+    array([0, 4, 2])
+    """
+    if isinstance(K, Kernel):
+        if X is None:
+            raise ValueError(
+                f"X must hold the items when K is a kernel. Got K={K} and X=None: give X, or the "
+                "matrix K(X)."
+            )
+        X = check_array(X, dtype=np.float64, order="C")
+        return _greedy_rows(K, X, _check_k(k, len(X)))
+    if X is not None:
+        raise ValueError(
+            f"X goes with a kernel, but K is {type(K).__name__}. Give a scikit-learn Kernel with "
+            "X, or the matrix alone."
+        )
+    K, eps = _check_matrix(K)
+    return _greedy_matrix(K, _check_k(k, len(K)), eps)
+
+
+def sample_kdpp(K, k, *, method="mcmc", n_steps=None, random_state=None):
+    """Draw k items with a probability proportional to the determinant of their submatrix.
+
+    Parameters
+    ----------
+    K : array-like (N, N)
+        Positive semi-definite.
+    k : int
+        From 1 to N.
+    method : {"mcmc", "exact"}, default="mcmc"
+        - "mcmc": ``n_steps`` proposals to exchange an item, from the greedy maximum on
+          (:func:`greedy_map`), O(N k² + n_steps k²);
+        - "exact": from the eigenvectors of K, O(N³).
+    n_steps : int, default=None
+        Proposals of the chain. None is 2 N k log(100), which is what a total variation of 0.01
+        asks for, or 10,000, which is what the authors of the method use, if that is less. 0 gives
+        the start.
+    random_state : int, RandomState or None, default=None
+
+    Returns
+    -------
+    indices : ndarray of int (k,)
+        Sorted.
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        The rank of K is below k, or K has a negative eigenvalue beyond rounding. The chain notices
+        the latter only as far as its start leads; "exact" always does.
+    ValueError
+        K is not square, symmetric and finite, or a parameter is out of range.
+
+    Notes
+    -----
+    The chain is that of SparQ algorithm 2. It forgets a start Z within 2 N k log(1 / (ε P(Z)))
+    proposals, up to a total variation of ε (Anari et al. 2016); the term in P(Z), which the default
+    leaves out, is smallest for the best Z. The exact sampler is that of Kulesza & Taskar (2012,
+    algorithms 7 and 8), with the elementary symmetric polynomials in log space.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from sktvbo.dpp import sample_kdpp
+    >>> K = RBF(2.0)(np.arange(20.0)[:, None])
+    >>> indices = sample_kdpp(K, 5, random_state=0)
+    >>> bool(np.diff(indices).min() > 1)        # neighbours are much alike
+    True
+    """
+    K, eps = _check_matrix(K)
+    k = _check_k(k, len(K))
+    _check_method(method, ("mcmc", "exact"))
+    n_steps = _check_n_steps(n_steps, len(K), k)
+    return _sample(K, k, method, n_steps, check_random_state(random_state), eps)
+
+
+class KDPPSelector(BaseEstimator):
+    """Select rows that are spread out: a k-DPP of a kernel, for scikit-learn.
+
+    It selects samples, not features, and so is no transformer: a pipeline expects as many rows out
+    of a step as went in.
+
+    Parameters
+    ----------
+    kernel : Kernel, default=None
+        Of scikit-learn; None is ``RBF(1.0)``.
+    n_samples : int, default=10
+        Rows to select.
+    method : {"mcmc", "exact", "greedy"}, default="mcmc"
+        As in :func:`sample_kdpp`, or :func:`greedy_map`, which never computes the whole kernel
+        matrix.
+    n_steps : int, default=None
+        Proposals of "mcmc", as in :func:`sample_kdpp`.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    indices_ : ndarray of int (n_samples,)
+        The rows selected: sorted, or for "greedy" in the order chosen.
+    selected_ : ndarray (n_samples, d)
+        ``X[indices_]``.
+    kernel_ : Kernel
+        The kernel used.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from sktvbo.dpp import KDPPSelector
+    >>> X = np.array([[0.0], [0.1], [0.5], [0.9], [1.0]])
+    >>> selector = KDPPSelector(RBF(0.3), n_samples=3, method="greedy")
+    >>> selector.fit_select(X).ravel()
+    array([0. , 1. , 0.5])
+    >>> selector.get_support()
+    array([ True, False,  True, False,  True])
+    """
+
+    def __init__(
+        self, kernel=None, n_samples=10, *, method="mcmc", n_steps=None, random_state=None
+    ):
+        self.kernel = kernel
+        self.n_samples = n_samples
+        self.method = method
+        self.n_steps = n_steps
+        self.random_state = random_state
+
+    def fit(self, X, y=None):
+        """Select among the rows of X.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            At least ``n_samples`` rows. Some may be alike as long as enough different ones are
+            left.
+        y : Ignored
+
+        Returns
+        -------
+        self : KDPPSelector
+
+        Raises
+        ------
+        ValueError
+            A parameter is out of range, or X has too few rows or different rows.
+        """
+        X = validate_data(self, X, dtype=np.float64, order="C")
+        n = len(X)
+        k = _check_k(self.n_samples, n, "n_samples", f"the number of rows of X (n_samples = {n})")
+        _check_method(self.method, ("mcmc", "exact", "greedy"))
+        n_steps = _check_n_steps(self.n_steps, n, k)
+        if not (self.kernel is None or isinstance(self.kernel, Kernel)):
+            raise ValueError(
+                "The 'kernel' parameter of KDPPSelector must be a scikit-learn Kernel or None. "
+                f"Got {self.kernel!r} instead."
+            )
+        rng = check_random_state(self.random_state)
+        kernel = RBF(1.0) if self.kernel is None else clone(self.kernel)
+        if self.method == "greedy":
+            indices = _greedy_rows(kernel, X, k)
+        else:
+            K, eps = _check_matrix(kernel(X))
+            indices = _sample(K, k, self.method, n_steps, rng, eps)
+        self.kernel_, self.indices_, self.selected_, self._n_rows = kernel, indices, X[indices], n
+        return self
+
+    def fit_select(self, X, y=None):
+        """Select among the rows of X and return the selected ones.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        y : Ignored
+
+        Returns
+        -------
+        selected : ndarray (n_samples, d)
+        """
+        return self.fit(X, y).selected_
+
+    def get_support(self, indices=False):
+        """Which rows of the X of ``fit`` are selected, as a mask or by number.
+
+        Parameters
+        ----------
+        indices : bool, default=False
+
+        Returns
+        -------
+        support : ndarray of bool (n,), or of int (n_samples,)
+            ``y[selector.get_support()]`` goes with ``X[selector.get_support()]``; the numbers are
+            ``indices_``.
+        """
+        check_is_fitted(self, "indices_")
+        if indices:
+            return self.indices_.copy()
+        mask = np.zeros(self._n_rows, dtype=bool)
+        mask[self.indices_] = True
+        return mask
+
+
+# --- checks ---------------------------------------------------------------------------------------
+
+
+def _check_matrix(K):
+    """K as float64 in C order, and the spacing ε of the floats that it came in."""
+    if isinstance(K, Kernel):
+        raise ValueError(f"K must be a matrix (N, N). Got the kernel {K}: give K(X) instead.")
+    K = np.asarray(K)
+    if K.dtype.kind not in "biuf":
+        raise ValueError(f"K must be a matrix of real numbers. Got dtype {K.dtype}.")
+    if K.ndim != 2 or K.shape[0] != K.shape[1] or K.size == 0:
+        raise ValueError(
+            f"K must be a square matrix (N, N), N ≥ 1. Got shape {K.shape}: give the kernel matrix "
+            "of the items with themselves."
+        )
+    eps = max(_EPS, float(np.finfo(K.dtype).eps)) if K.dtype.kind == "f" else _EPS
+    K = np.ascontiguousarray(K, dtype=np.float64)
+    if not np.isfinite(K).all():
+        raise ValueError("K must be finite. It contains NaN or infinity.")
+    if not np.array_equal(K, K.T):
+        gap = np.abs(K - K.T).max()
+        if gap > np.sqrt(eps) * np.abs(K).max():
+            raise ValueError(
+                f"K must be symmetric. Got entries K[i, j] and K[j, i] that differ by {gap:.1e}: "
+                "give (K + K.T) / 2 if they should not."
+            )
+        K = 0.5 * (K + K.T)
+    return K, eps
+
+
+def _check_k(k, n, name="k", what="the number of items"):
+    if not isinstance(k, Integral) or isinstance(k, bool) or not 1 <= k <= n:
+        raise ValueError(f"{name} must be an integer from 1 to {n}, {what}. Got {k!r}.")
+    return int(k)
+
+
+def _check_method(method, known):
+    if not (isinstance(method, str) and method in known):
+        raise ValueError(f"method must be one of {', '.join(map(repr, known))}. Got {method!r}.")
+
+
+def _check_n_steps(n_steps, n, k):
+    if n_steps is None:
+        return min(ceil(2.0 * n * k * log(1.0 / _TOTAL_VARIATION)), _MAX_STEPS)
+    if not isinstance(n_steps, Integral) or isinstance(n_steps, bool) or n_steps < 0:
+        raise ValueError(f"n_steps must be a non-negative integer or None. Got {n_steps!r}.")
+    return int(n_steps)
+
+
+def _not_psd(what, amount):
+    return NotPositiveDefiniteError(
+        f"K must be positive semi-definite. Got {what} {amount:.2e}, which is beyond rounding: "
+        "check the kernel, or add to the diagonal of K."
+    )
+
+
+def _rank_error(rank, k):
+    return NotPositiveDefiniteError(
+        f"K must have rank k = {k} or more. Got a matrix of rank {rank} up to rounding: ask for "
+        "fewer items, remove duplicates, shorten the lengthscale, or add to the diagonal of K."
+    )
+
+
+# --- greedy ---------------------------------------------------------------------------------------
+
+
+def _tolerance(k, eps):
+    """The variance, relative to the prior one, that is zero after k subtractions."""
+    return 10.0 * k * eps
+
+
+def _greedy_matrix(K, k, eps):
+    return _greedy(K.__getitem__, np.diagonal(K).copy(), k, eps)
+
+
+def _greedy_rows(kernel, X, k):
+    def column(j):
+        values = np.ascontiguousarray(kernel(X, X[[j]])[:, 0], dtype=np.float64)
+        if not np.isfinite(values).all():
+            raise ValueError(f"The kernel {kernel} must be finite. It gives NaN or infinity at X.")
+        return values
+
+    diagonal = np.array(kernel.diag(X), dtype=np.float64)
+    if not np.isfinite(diagonal).all():
+        raise ValueError(f"The kernel {kernel} must be finite. It gives NaN or infinity at X.")
+    return _greedy(column, diagonal, k, _EPS)
+
+
+def _greedy(column, diagonal, k, eps):
+    """Indices (k,); ``column(j)`` is that of K, C-ordered (N,)."""
+    n = len(diagonal)
+    if diagonal.min() < 0.0:
+        raise _not_psd("a diagonal entry", diagonal.min())
+    tol = _tolerance(k, eps)
+    L, residual = np.empty((k, n)), diagonal.copy()
+    indices = np.empty(k, dtype=np.intp)
+    with blas_threads(n):
+        for m in range(k):
+            j = _fast.best(residual, diagonal, tol)
+            if j < 0:
+                break
+            indices[m] = j
+            # The column of the last one only serves to see whether it leaves all variances >= 0.
+            _fast.eliminate(column(j), L, residual, m, j)
+        else:
+            m = k
+    worst = np.argmin(residual + np.sqrt(eps) * diagonal)
+    if residual[worst] < -np.sqrt(eps) * diagonal[worst]:
+        raise _not_psd(f"for item {worst}, given others, the variance", residual[worst])
+    if m < k:
+        raise _rank_error(m, k)
+    return indices
+
+
+# --- sampling -------------------------------------------------------------------------------------
+
+
+def _sample(K, k, method, n_steps, rng, eps):
+    if method == "exact":
+        return _exact_draws(K, k, 1, rng, eps)[0]
+    return np.sort(_mcmc(K, k, n_steps, rng, eps))
+
+
+def _mcmc(K, k, n_steps, rng, eps):
+    """State of the chain (k,) after n_steps proposals."""
+    n = len(K)
+    Z = _greedy_matrix(K, k, eps)
+    if k == n:
+        return Z
+    rest = np.setdiff1d(np.arange(n), Z)
+    with blas_threads(k):
+        for start in range(0, n_steps, _BLOCK):
+            size = min(_BLOCK, n_steps - start)
+            leave = rng.randint(k, size=size, dtype=np.intp)
+            enter = rng.randint(n - k, size=size, dtype=np.intp)
+            u = rng.uniform(size=size)
+            _fast.swap_chain(K, Z, rest, leave, enter, u, _tolerance(k, eps), _PERIOD)
+    return Z
+
+
+def _exact_draws(K, k, n_draws, rng, eps):
+    """Independent draws (n_draws, k), each sorted, from one eigendecomposition."""
+    n = len(K)
+    with blas_threads(n):
+        values, vectors = eigh(K)
+    scale = max(values[-1], -values[0])
+    if values[0] < -np.sqrt(eps) * scale:
+        raise _not_psd("the eigenvalue", values[0])
+    positive = values > n * eps * scale
+    if np.count_nonzero(positive) < k:
+        raise _rank_error(np.count_nonzero(positive), k)
+    # The probabilities do not depend on the scale.
+    values, vectors = values[positive] / scale, vectors[:, positive]
+    chosen = _eigenvectors(np.log(values), k, n_draws, rng)
+    return np.sort(_projection_draws(vectors.T[chosen], rng), axis=1)
+
+
+def _log_elementary_symmetric(log_values, k):
+    """Logs of the polynomials e_l of the first n values, (k + 1, N + 1) for l and n.
+
+    Sums of positive terms only, so that nothing cancels (Kulesza & Taskar 2012, algorithm 7).
+    """
+    E = np.full((k + 1, len(log_values) + 1), -np.inf)
+    E[0] = 0.0
+    for n, log_value in enumerate(log_values, 1):
+        E[1:, n] = np.logaddexp(E[1:, n - 1], log_value + E[:-1, n - 1])
+    return E
+
+
+def _eigenvectors(log_values, k, n_draws, rng):
+    """Indices (n_draws, k) of eigenvectors: k of them, in proportion to their values' product."""
+    E = _log_elementary_symmetric(log_values, k)
+    left = np.full(n_draws, k)
+    chosen = np.empty((n_draws, k), dtype=np.intp)
+    for n in range(len(log_values), 0, -1):
+        # With as many left to choose as there are, both terms are the same and the probability 1.
+        log_odds = log_values[n - 1] + E[np.maximum(left - 1, 0), n - 1] - E[left, n]
+        take = np.flatnonzero((left > 0) & (rng.uniform(size=n_draws) < np.exp(log_odds)))
+        left[take] -= 1
+        chosen[take, left[take]] = n - 1
+    return chosen
+
+
+def _projection_draws(V, rng):
+    """Items (n_draws, k) of the projection DPPs onto the rows of V (n_draws, k, N), orthonormal.
+
+    By the chain rule: an item in proportion to its variance given those before, as in ``_greedy``
+    (Kulesza & Taskar 2012, algorithm 8, whose projections are this Cholesky factorization).
+    """
+    n_draws, k, n = V.shape
+    each = np.arange(n_draws)
+    L, variance = np.empty_like(V), np.sum(V**2, axis=1)
+    items = np.empty((n_draws, k), dtype=np.intp)
+    for m in range(k):
+        cumulated = np.cumsum(variance, axis=1)
+        threshold = rng.uniform(size=(n_draws, 1)) * cumulated[:, -1:]
+        j = np.minimum(np.sum(cumulated <= threshold, axis=1), n - 1)
+        items[:, m] = j
+        column = np.einsum("dk,dkn->dn", V[each, :, j], V)
+        column -= np.einsum("dl,dln->dn", L[each, :m, j], L[:, :m])
+        L[:, m] = column / np.sqrt(variance[each, j])[:, np.newaxis]
+        variance = np.maximum(variance - L[:, m] ** 2, 0.0)
+        variance[each, j] = 0.0
+    return items

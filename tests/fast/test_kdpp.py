@@ -1,0 +1,312 @@
+"""Greedy choices and the swap chain against determinants computed afresh."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.gaussian_process.kernels import RBF, Matern
+from twins import kdpp as twin
+
+from sktvbo._fast import kdpp as fast
+
+TOL = 1e-13
+
+
+def spd(rng, n, condition=100.0):
+    Q, _ = np.linalg.qr(rng.normal(size=(n, n)))
+    K = (Q * np.geomspace(1.0 / condition, 1.0, n)) @ Q.T
+    return 0.5 * (K + K.T)
+
+
+def greedy(K, k, tol=TOL):
+    """The compiled choices (k,), the factor and the residuals."""
+    diagonal = np.diagonal(K).copy()
+    L, residual, chosen = np.full((k, len(K)), np.nan), diagonal.copy(), []
+    for m in range(k):
+        chosen.append(fast.best(residual, diagonal, tol))
+        fast.eliminate(K[chosen[-1]], L, residual, m, chosen[-1])
+    return np.array(chosen), L, residual
+
+
+def proposals(rng, n, N, k):
+    """Positions that leave and enter, and coins."""
+    leave, enter = rng.randint(k, size=n), rng.randint(N - k, size=n)
+    return leave.astype(np.intp), enter.astype(np.intp), rng.uniform(size=n)
+
+
+def start(N, k):
+    return np.arange(k), np.arange(k, N)
+
+
+def chain(K, Z, rest, leave, enter, u, tol=TOL, period=1000):
+    """The compiled chain on copies: all its states, the last rest, log-determinant, accepted."""
+    Z, rest, trace = Z.copy(), rest.copy(), np.full((len(u), len(Z)), -1)
+    log_det, accepted = fast.swap_chain(K, Z, rest, leave, enter, u, tol, period, trace)
+    if len(u):
+        assert_array_equal(trace[-1], Z)
+    return trace, rest, log_det, accepted
+
+
+@pytest.mark.parametrize("name", ["best", "eliminate", "swap_chain"])
+def test_twins_are_two(name):
+    assert getattr(fast, name) is not getattr(twin, name)
+
+
+# --- greedy ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("N", [0, 1, 2, 30])
+def test_best(rng, N):
+    for residual in (rng.uniform(size=N), np.round(rng.uniform(size=N), 1), np.zeros(N)):
+        diagonal = residual + rng.uniform(size=N)
+        for tol in (0.0, 1e-13, 0.2):
+            assert fast.best(residual, diagonal, tol) == twin.best(residual, diagonal, tol)
+
+
+@pytest.mark.parametrize("N", [1, 2, 30])
+def test_eliminate(rng, N):
+    K = spd(rng, N)
+    L, residual = np.full((N, N), np.nan), np.diagonal(K).copy()
+    for m, j in enumerate(rng.permutation(N)):
+        expected_row, expected = twin.eliminate(K[j], L, residual, m, j)
+        fast.eliminate(K[j], L, residual, m, j)
+        assert_allclose(L[m], expected_row, rtol=1e-10, atol=1e-12)
+        assert_allclose(residual, expected, rtol=1e-10, atol=1e-12)
+    assert_allclose(L.T @ L, K, rtol=1e-10, atol=1e-12)
+    assert_array_equal(residual <= 1e-12, True)
+
+
+@pytest.mark.parametrize(("N", "k"), [(1, 1), (2, 1), (12, 5), (12, 12), (60, 20)])
+def test_greedy(rng, N, k):
+    for _ in range(5):
+        K = spd(rng, N)
+        chosen, L, residual = greedy(K, k)
+        assert_array_equal(chosen, twin.greedy(K, k))
+        pivots = L[np.arange(k), chosen]
+        assert np.sum(np.log(pivots**2)) == pytest.approx(twin.log_determinant(K, chosen), abs=1e-9)
+        assert np.all(residual[chosen] <= 0.0)
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.5), Matern(0.7, nu=1.5)], ids=str)
+def test_ties_go_to_the_lowest_index(kernel):
+    # Corners, edges and middles of a grid are alike, but for rounding.
+    axis = np.linspace(-0.7, 0.7, 5) + 0.1
+    K = kernel(np.column_stack([g.ravel() for g in np.meshgrid(axis, axis)]))
+    assert_array_equal(greedy(K, 9)[0], twin.greedy(K, 9))
+    assert_array_equal(greedy(np.eye(6), 6)[0], np.arange(6))
+
+
+def test_the_column_of_an_item_need_not_hold_its_own_variance(rng):
+    K = spd(rng, 10)
+    _, L, residual = greedy(K, 1)
+    j = int(np.argmax(np.diagonal(K)))
+    column, other, left = K[j].copy(), np.empty((1, 10)), np.diagonal(K).copy()
+    column[j] = np.nan
+    fast.eliminate(column, other, left, 0, j)
+    assert_array_equal(other, L)
+    assert_array_equal(left, residual)
+
+
+# --- the chain ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("period", [0, 1, 7, 10**9])
+@pytest.mark.parametrize(("N", "k"), [(2, 1), (9, 1), (9, 8), (20, 6), (40, 15)])
+def test_chain_step_by_step(rng, N, k, period):
+    K = spd(rng, N)
+    arguments = (K, *start(N, k), *proposals(rng, 3000, N, k))
+    states, rest, log_det, accepted = chain(*arguments, period=period)
+    expected, expected_rest, expected_log_det, expected_accepted = twin.swap_chain(*arguments, TOL)
+    assert_array_equal(states, expected)
+    assert_array_equal(rest, expected_rest)
+    assert log_det == pytest.approx(expected_log_det, abs=1e-9)
+    assert accepted == expected_accepted
+    assert accepted > 100
+
+
+@pytest.mark.parametrize("condition", [1e4, 1e6, 1e8])
+def test_chain_step_by_step_with_an_ill_conditioned_matrix(rng, condition):
+    N, k = 30, 12
+    K = spd(rng, N, condition)
+    arguments = (K, *start(N, k), *proposals(rng, 5000, N, k))
+    states, _, log_det, accepted = chain(*arguments)
+    expected, _, expected_log_det, expected_accepted = twin.swap_chain(*arguments, TOL)
+    assert_array_equal(states, expected)
+    assert accepted == expected_accepted
+    assert log_det == pytest.approx(expected_log_det, abs=1e-6)
+
+
+@pytest.mark.parametrize("period", [100, 10**9])
+def test_the_inverse_does_not_wear_out(rng, period):
+    # In and out of nearly singular states, where updates alone lose everything.
+    x = np.sort(rng.uniform(size=(60, 1)), axis=0)
+    K, k = RBF(0.15)(x), 9
+    Z, rest, (leave, enter, u) = *start(60, k), proposals(rng, 200_000, 60, k)
+    Z = greedy(K, k)[0]
+    rest = np.setdiff1d(np.arange(60), Z)
+    log_det, accepted = fast.swap_chain(K, Z, rest, leave, enter, u, TOL, period)
+    assert accepted > 20_000
+    condition = np.linalg.cond(K[np.ix_(Z, Z)])
+    assert log_det == pytest.approx(twin.log_determinant(K, Z), abs=1e-14 * condition + 1e-9)
+    # Up to here nothing has been lost: the next proposals are judged as with a fresh inverse.
+    more = proposals(rng, 1000, 60, k)
+    assert_array_equal(chain(K, Z, rest, *more)[0], twin.swap_chain(K, Z, rest, *more, TOL)[0])
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-8, 1e8, 1e150])
+def test_units_do_not_matter(rng, scale):
+    K = spd(rng, 20)
+    arguments = (*start(20, 6), *proposals(rng, 1000, 20, 6))
+    assert_array_equal(chain(scale * K, *arguments)[0], chain(K, *arguments)[0])
+    assert_array_equal(greedy(scale * K, 6)[0], greedy(K, 6)[0])
+
+
+def test_items_of_very_different_variances(rng):
+    scales = np.geomspace(1e-6, 1e6, 12)
+    K = spd(rng, 12) * np.outer(scales, scales)
+    arguments = (K, *start(12, 4), *proposals(rng, 3000, 12, 4))
+    assert_array_equal(chain(*arguments)[0], twin.swap_chain(*arguments, TOL)[0])
+
+
+def test_singular_states_are_never_entered(rng):
+    # Every item three times: a state with two copies of one is singular.
+    K = np.kron(spd(rng, 6), np.ones((3, 3)))
+    Z = np.arange(0, 18, 3)[:4].copy()
+    rest = np.setdiff1d(np.arange(18), Z)
+    states, _, log_det, accepted = chain(K, Z, rest, *proposals(rng, 5000, 18, 4))
+    assert accepted > 100
+    assert all(len(set(state // 3)) == 4 for state in states)
+    assert log_det == pytest.approx(twin.log_determinant(K, states[-1]), abs=1e-9)
+
+
+def test_a_matrix_of_just_the_rank(rng):
+    half = rng.normal(size=(40, 5))
+    K = half @ half.T
+    for k in (4, 5):
+        arguments = (K, *start(40, k), *proposals(rng, 3000, 40, k))
+        assert_array_equal(chain(*arguments)[0], twin.swap_chain(*arguments, TOL)[0])
+
+
+def test_trace_is_thinned(rng):
+    K, (Z, rest), moves = spd(rng, 10), start(10, 3), proposals(rng, 60, 10, 3)
+    everything = chain(K, Z, rest, *moves)[0]
+    for rows in (1, 2, 20):
+        trace = np.empty((rows, 3), dtype=np.intp)
+        fast.swap_chain(K, Z.copy(), rest.copy(), *moves, TOL, 10, trace)
+        assert_array_equal(trace, everything[60 // rows - 1 :: 60 // rows])
+    untraced = Z.copy()
+    fast.swap_chain(K, untraced, rest.copy(), *moves, TOL, 10)
+    assert_array_equal(untraced, everything[-1])
+
+
+def test_no_proposals(rng):
+    K, (Z, rest) = spd(rng, 5), start(5, 2)
+    _, left, log_det, accepted = chain(K, Z, rest, *proposals(rng, 0, 5, 2))
+    assert (log_det, accepted) == (pytest.approx(twin.log_determinant(K, Z)), 0)
+    assert_array_equal(left, rest)
+    Z, rest = start(5, 5)
+    log_det, _ = fast.swap_chain(K, Z, rest, *proposals(rng, 0, 6, 5), TOL, 10)
+    assert log_det == pytest.approx(twin.log_determinant(K, Z))
+
+
+def test_a_singular_start(rng):
+    Z, rest = start(4, 2)
+    with pytest.raises(ValueError, match="starts from is singular"):
+        fast.swap_chain(np.ones((4, 4)), Z, rest, *proposals(rng, 3, 4, 2), TOL, 10)
+
+
+# --- errors, layouts ------------------------------------------------------------------------------
+
+
+def integers(*values):
+    return np.array(values, dtype=np.intp)
+
+
+def call(**changes):
+    arguments = {
+        "K": np.eye(4),
+        "Z": integers(0, 1),
+        "rest": integers(2, 3),
+        "leave": integers(0, 1),
+        "enter": integers(1, 0),
+        "u": np.array([0.1, 0.9]),
+        "tol": TOL,
+        "period": 10,
+        "trace": np.empty((2, 2), dtype=np.intp),
+    } | changes
+    return fast.swap_chain(*arguments.values())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"K": np.ones((4, 5))}, "K must be square"),
+        ({"leave": integers(0)}, "of one length"),
+        ({"enter": integers(0)}, "of one length"),
+        ({"Z": integers(0, 1, 2)}, "each item once"),
+        ({"Z": integers(0, 0)}, "each item once"),
+        ({"Z": integers(0, 4)}, "each item once"),
+        ({"Z": integers(0, -1)}, "each item once"),
+        ({"Z": integers(), "rest": integers(0, 1, 2, 3)}, "not empty"),
+        ({"leave": integers(0, 2)}, "positions"),
+        ({"leave": integers(0, -1)}, "positions"),
+        ({"enter": integers(0, 2)}, "positions"),
+        ({"enter": integers(0, -1)}, "positions"),
+        ({"trace": np.empty((2, 3), dtype=np.intp)}, "trace must have k columns"),
+        ({"trace": np.empty((3, 2), dtype=np.intp)}, "divide n"),
+    ],
+    ids=str,
+)
+def test_errors_of_the_chain(changes, message):
+    assert call()[1] == 1
+    with pytest.raises(ValueError, match=message):
+        call(**changes)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((np.ones(3), np.ones((2, 4)), np.ones(4), 0, 0), "are needed"),
+        ((np.ones(4), np.ones((2, 3)), np.ones(4), 0, 0), "are needed"),
+        ((np.ones(4), np.ones((2, 4)), np.ones(4), 2, 0), "are needed"),
+        ((np.ones(4), np.ones((2, 4)), np.ones(4), -1, 0), "are needed"),
+        ((np.ones(4), np.ones((2, 4)), np.ones(4), 0, 4), "are needed"),
+        ((np.ones(4), np.ones((2, 4)), np.ones(4), 0, -1), "are needed"),
+        ((np.ones(4), np.ones((2, 4)), np.zeros(4), 0, 0), "must be positive"),
+    ],
+)
+def test_errors_of_eliminate(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        fast.eliminate(*arguments)
+    with pytest.raises(ValueError, match="of one length"):
+        fast.best(np.ones(3), np.ones(4), TOL)
+
+
+def read_only(array):
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+def test_read_only_inputs():
+    names = {"K": np.eye(4), "leave": integers(0, 1), "enter": integers(1, 0), "u": np.ones(2)}
+    call(**{name: read_only(array) for name, array in names.items()})
+    fast.best(read_only(np.ones(3)), read_only(np.ones(3)), TOL)
+    fast.eliminate(read_only(np.ones(3)), np.empty((1, 3)), np.ones(3), 0, 0)
+    with pytest.raises((ValueError, BufferError)):
+        call(Z=read_only(integers(0, 1)))
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        lambda A: A.astype(np.float32),
+        lambda A: np.repeat(A, 2, axis=1)[:, ::2],
+        lambda A: np.asfortranarray(A),
+    ],
+    ids=["float32", "strided", "Fortran"],
+)
+def test_other_layouts_are_refused(layout):
+    with pytest.raises((ValueError, TypeError, BufferError)):
+        call(K=layout(np.eye(4)))
+    with pytest.raises((ValueError, TypeError, BufferError)):
+        fast.eliminate(np.ones(4), layout(np.eye(4)), np.ones(4), 0, 0)

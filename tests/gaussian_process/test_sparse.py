@@ -1,0 +1,299 @@
+"""The sparse regressor against the exact one, finite differences and its definition."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
+from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sktvbo import WDBO, SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
+from sktvbo.gaussian_process import GeometricInjection, QuadraticInjection
+from sktvbo.kernels import Forgetting
+
+STATIC = ConstantKernel(1.0, "fixed")
+
+MODELS = {
+    "matern": (Matern(0.4, nu=2.5), Matern(3.0, nu=1.5), None),
+    "ard-rbf-injection": (
+        Matern([0.4, 0.6], nu=1.5),
+        RBF(3.0),
+        QuadraticInjection(0.3, (1e-3, 1.0)),
+    ),
+    "unknown-geometric": (
+        RationalQuadratic(0.5),
+        Forgetting(0.1),
+        GeometricInjection(0.9, (0.1, 1.0)),
+    ),
+    "static-injection": (RBF(0.5), STATIC, QuadraticInjection(0.3)),
+}
+
+
+@pytest.fixture(params=MODELS.values(), ids=MODELS.keys())
+def model(request):
+    return request.param
+
+
+def data(n=60, seed=0):
+    rng = np.random.RandomState(seed)
+    X = np.column_stack([rng.uniform(size=(n, 2)), rng.uniform(0.0, 10.0, n) + 50.0])
+    y = np.sin(5.0 * X[:, 0] + 0.3 * X[:, 2]) + 0.1 * rng.normal(size=n)
+    return X, y, rng.uniform(0.0, 0.1, n)
+
+
+def make(kind, model, **options):
+    spatial, temporal, noise_model = model
+    options = {
+        "signal_variance": 1.3,
+        "noise_variance": 0.05,
+        "noise_model": noise_model,
+        "optimizer": None,
+    } | options
+    return kind(spatial, temporal, **options)
+
+
+def sparse(model, **options):
+    return make(SparseTimeVaryingGPRegressor, model, **{"random_state": 0} | options)
+
+
+# One check wants a score on 200 rows with one informative column of ten, which kernels that start
+# at lengthscale 1 do not reach with 50 inducing points: those have as many as rows.
+@parametrize_with_checks(
+    [
+        SparseTimeVaryingGPRegressor(random_state=0),
+        SparseTimeVaryingGPRegressor(n_inducing=60, inducing="greedy"),
+        SparseTimeVaryingGPRegressor(inducing="kmeans", n_inducing=60, random_state=0),
+        SparseTimeVaryingGPRegressor(optimizer=None, n_inducing=300),
+        SparseTimeVaryingGPRegressor(normalize_y=True, time_column=0, random_state=0),
+        SparseTimeVaryingGPRegressor(
+            RBF(), Forgetting(), noise_model=QuadraticInjection(0.1), n_inducing=300
+        ),
+        SparseTimeVaryingGPRegressor(RationalQuadratic(), n_inducing=300),
+    ]
+)
+def test_scikit_learn_compatible(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("normalize_y", [False, True])
+def test_at_the_training_inputs_it_is_the_exact_regressor(model, normalize_y):
+    X, y, v = data()
+    exact = make(TimeVaryingGPRegressor, model, normalize_y=normalize_y).fit(X, y, v)
+    gp = sparse(model, inducing=X, normalize_y=normalize_y).fit(X, y, v)
+    assert gp.elbo_ == pytest.approx(exact.log_marginal_likelihood_value_, abs=1e-8)
+    assert gp.kl_divergence() == pytest.approx(0.0, abs=1e-8)
+    new = data(20, seed=1)[0]
+    for got, expected in zip(
+        gp.predict(new, return_std=True) + gp.predict(new, return_cov=True),
+        exact.predict(new, return_std=True) + exact.predict(new, return_cov=True),
+    ):
+        np.testing.assert_allclose(got, expected, atol=1e-8)
+
+
+def dense_bound(gp, X, y, noise):
+    """SparQ proposition 5, with the n x n matrices written out."""
+    k = gp._covariance.kernel
+    Z = gp.inducing_points_
+    K_Z, K_ZX = k(Z), k(Z, X)
+    Q = K_ZX.T @ np.linalg.solve(K_Z + 1e-12 * np.eye(len(Z)), K_ZX)
+    S = Q + np.diag(noise)
+    log_determinant = np.linalg.slogdet(S)[1]
+    value = -0.5 * (y @ np.linalg.solve(S, y) + log_determinant + len(y) * np.log(2 * np.pi))
+    return value - 0.5 * np.sum((k.diag(X) - np.diag(Q)) / noise)
+
+
+def test_the_bound_is_its_definition_and_below_the_likelihood(model):
+    X, y, v = data()
+    gp = sparse(model, inducing=X[::4] + 0.01).fit(X, y, v)
+    exact = make(TimeVaryingGPRegressor, model).fit(X, y, v)
+    noise = gp._noise(gp._covariance)
+    assert gp.elbo_ == pytest.approx(dense_bound(gp, X, y, noise), rel=1e-7)
+    likelihood = exact.log_marginal_likelihood_value_
+    assert gp.elbo_ < likelihood
+    assert gp.kl_divergence() == pytest.approx(likelihood - gp.elbo_)
+    assert gp.log_marginal_likelihood() == pytest.approx(likelihood)
+
+
+@pytest.mark.parametrize("inducing", ["kdpp", "greedy", "kmeans"])
+def test_the_bound_never_exceeds_the_likelihood(model, inducing):
+    X, y, v = data()
+    bounds = [
+        sparse(model, inducing=inducing, n_inducing=m).fit(X, y, v).elbo_ for m in (1, 5, 20, 59)
+    ]
+    exact = make(TimeVaryingGPRegressor, model).fit(X, y, v)
+    assert max(bounds) <= exact.log_marginal_likelihood_value_ + 1e-8
+    assert bounds[0] < bounds[-1]
+
+
+@pytest.mark.parametrize("normalize_y", [False, True])
+def test_gradient(model, normalize_y):
+    X, y, v = data()
+    gp = sparse(model, inducing=X[::4] + 0.01, normalize_y=normalize_y).fit(X, y, v)
+    theta = gp.theta_ + 0.05
+    gradient = gp.elbo(theta, eval_gradient=True)[1]
+    numeric = approx_fprime(theta, gp.elbo, 1e-6)
+    np.testing.assert_allclose(gradient, numeric, rtol=1e-4, atol=1e-3)
+
+
+def test_gradient_in_space_for_optimizers(model):
+    X, y, v = data()
+    posterior = sparse(model, inducing=X[::4]).fit(X, y, v).posterior_at(57.0)
+    s = np.array([0.3, 0.4])
+    mean, std, mean_slope, std_slope = posterior.with_gradient(s)
+    np.testing.assert_allclose([[mean], [std]], posterior(s[np.newaxis]), rtol=1e-9)
+    for got, which in ((mean_slope, 0), (std_slope, 1)):
+        numeric = approx_fprime(s, lambda u, w=which: posterior(u[np.newaxis])[w][0], 1e-6)
+        np.testing.assert_allclose(got, numeric, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("normalize_y", [False, True])
+@pytest.mark.parametrize("known_noise", [False, True])
+def test_streaming_equals_a_fresh_fit(model, normalize_y, known_noise):
+    X, y, v = data(90)
+    v = v if known_noise else 0.0 * v
+    Z = X[::6] + 0.01
+    gp = sparse(model, inducing=Z, normalize_y=normalize_y).partial_fit(X[:30], y[:30], v[:30])
+    left = list(range(30))
+    rng = np.random.RandomState(0)
+    for i in range(30, 90):
+        gp.partial_fit(X[[i]], y[[i]], v[[i]])
+        left.append(i)
+        if i % 2:
+            out = rng.randint(len(left))
+            gp.forget([out])
+            del left[out]
+    fresh = sparse(model, inducing=Z, normalize_y=normalize_y).fit(X[left], y[left], v[left])
+    fresh.advance(gp.now_)
+    assert gp.elbo_ == pytest.approx(fresh.elbo_, abs=1e-7)
+    for a, b in zip(gp.predict(X, return_std=True), fresh.predict(X, return_std=True)):
+        np.testing.assert_allclose(a, b, atol=1e-8)
+
+
+def test_fitting_approaches_the_exact_fit():
+    X, y, _ = data(400)
+    model = (Matern(0.4, nu=2.5), Matern(3.0, nu=1.5), None)
+    exact = make(TimeVaryingGPRegressor, model, optimizer="fmin_l_bfgs_b").fit(X, y)
+    gaps = []
+    for m in (20, 80, 200):
+        gp = sparse(model, optimizer="fmin_l_bfgs_b", n_inducing=m).fit(X, y)
+        gaps.append(exact.log_marginal_likelihood_value_ - gp.elbo_)
+    assert gaps[0] > gaps[1] > gaps[2] > 0.0
+    np.testing.assert_allclose(gp.predict(X), exact.predict(X), atol=0.1)
+
+
+@pytest.mark.parametrize("inducing", ["kdpp", "greedy", "kmeans"])
+def test_inducing_points(inducing):
+    X, y, _ = data(2500)
+    gp = sparse(MODELS["matern"], inducing=inducing, n_inducing=30).fit(X, y)
+    Z = gp.inducing_points_
+    assert Z.shape == (30, 3)
+    assert np.all((X.min(axis=0) <= Z) & (X.max(axis=0) >= Z))
+    if inducing != "kmeans":
+        assert all((z == X).all(axis=1).any() for z in Z)
+    again = sparse(MODELS["matern"], inducing=inducing, n_inducing=30).fit(X, y)
+    np.testing.assert_array_equal(again.inducing_points_, Z)
+    # Better than as many neighbours.
+    close = sparse(MODELS["matern"], inducing=X[np.argsort(X[:, 0])[:30]]).fit(X, y)
+    assert gp.elbo_ > close.elbo_
+
+
+def test_no_more_inducing_points_than_distinct_rows():
+    X, y, _ = data(20)
+    X = np.vstack([X, X])
+    gp = sparse(MODELS["matern"], n_inducing=50).fit(X, np.append(y, y))
+    assert gp.inducing_points_.shape == (20, 3)
+    assert gp.kl_divergence() == pytest.approx(0.0, abs=1e-6)
+
+
+def test_duplicated_inducing_points_change_nothing():
+    X, y, _ = data()
+    Z = X[::5]
+    once = sparse(MODELS["matern"], inducing=Z).fit(X, y)
+    twice = sparse(MODELS["matern"], inducing=np.vstack([Z, Z])).fit(X, y)
+    np.testing.assert_allclose(once.predict(X), twice.predict(X), atol=1e-6)
+    assert once.elbo_ == pytest.approx(twice.elbo_, abs=1e-4)
+
+
+def test_a_kernel_smoother_than_the_points_can_tell():
+    X, y, _ = data(200)
+    gp = sparse((RBF(50.0), STATIC, None), n_inducing=60).fit(X, y)
+    assert np.isfinite(gp.predict(X)).all()
+
+
+def test_failure_leaves_it_as_it_was():
+    X, y, _ = data()
+    gp = sparse(MODELS["matern"], n_inducing=10).fit(X, y)
+    before = gp.predict(X)
+    for bad in (
+        lambda: gp.partial_fit(X[:, :2], y),
+        lambda: gp.forget([99]),
+        lambda: gp.fit(X, y[1:]),
+    ):
+        with pytest.raises(ValueError):
+            bad()
+        np.testing.assert_array_equal(gp.predict(X), before)
+
+
+def test_pickling_and_copying_in_mid_stream():
+    X, y, _ = data()
+    gp = sparse(MODELS["matern"], n_inducing=10).fit(X[:40], y[:40])
+    for twin in (pickle.loads(pickle.dumps(gp)), copy.deepcopy(gp)):
+        twin.partial_fit(X[40:], y[40:])
+        expected = copy.deepcopy(gp).partial_fit(X[40:], y[40:]).predict(X)
+        np.testing.assert_array_equal(twin.predict(X), expected)
+
+
+def test_grid_search_over_the_number_of_inducing_points():
+    X, y, _ = data(120)
+    X = X[np.argsort(X[:, 2])]
+    grid = {"n_inducing": [3, 30], "temporal_kernel__epsilon": [0.01, 0.5]}
+    gp = SparseTimeVaryingGPRegressor(Matern(0.4), Forgetting(), optimizer=None, random_state=0)
+    search = GridSearchCV(gp, grid, cv=TimeSeriesSplit(3)).fit(X, y)
+    assert len(set(np.round(search.cv_results_["mean_test_score"], 9))) == 4
+
+
+def test_as_the_surrogate_of_an_optimizer():
+    """With as many inducing points as observations W-DBO makes the queries of the exact one."""
+    queries = []
+    for kind, options in (
+        (TimeVaryingGPRegressor, {}),
+        (SparseTimeVaryingGPRegressor, {"n_inducing": 40, "random_state": 0}),
+    ):
+        surrogate = kind(Matern(0.4, nu=2.5), Matern(20.0, nu=1.5), normalize_y=True, **options)
+        opt = WDBO([(0.0, 1.0)], surrogate=surrogate, n_initial_points=8, random_state=0)
+        for t in range(25):
+            x = opt.ask(float(t))
+            opt.tell(x, -((x[0] - 0.3 - 0.01 * t) ** 2))
+        queries.append(opt.told_X_)
+        assert opt.n_removed_ > 0
+    np.testing.assert_allclose(*queries, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_inducing": 0}, "'n_inducing' parameter"),
+        ({"n_inducing": 2.5}, "'n_inducing' parameter"),
+        ({"inducing": "random"}, "'inducing' parameter must be"),
+        ({"inducing": np.zeros((4, 2))}, r"shape \(m, 3\), like the rows of X. Got shape \(4, 2\)"),
+        ({"inducing": np.full((4, 3), np.nan)}, "must be finite"),
+        ({"inducing": np.zeros((0, 3))}, r"Got shape \(0, 3\)"),
+    ],
+)
+def test_bad_parameters(options, message):
+    X, y, _ = data()
+    with pytest.raises(ValueError, match=message):
+        sparse(MODELS["matern"], **options).fit(X, y)
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_rows():
+    rng = np.random.RandomState(0)
+    X = np.column_stack([rng.uniform(size=(100_000, 2)), np.linspace(0.0, 10.0, 100_000)])
+    y = np.sin(5.0 * X[:, 0] + X[:, 2]) + 0.1 * rng.normal(size=100_000)
+    gp = SparseTimeVaryingGPRegressor(n_inducing=200, random_state=0).fit(X, y)
+    assert gp.noise_variance_ == pytest.approx(0.01, rel=0.05)
+    assert gp.score(X, y) > 0.97

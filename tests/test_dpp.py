@@ -1,0 +1,531 @@
+"""Greedy choices and samples against enumeration, and the selector."""
+
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import chi2
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
+from sklearn.utils.estimator_checks import check_estimator
+from twins import kdpp as twin
+
+from sktvbo import dpp
+from sktvbo._fast import kdpp as fast
+from sktvbo.dpp import KDPPSelector, greedy_map, sample_kdpp
+from sktvbo.exceptions import NotPositiveDefiniteError
+
+N, K_ITEMS, N_DRAWS = 8, 3, 200_000
+METHODS = ["mcmc", "exact"]
+every_method = pytest.mark.parametrize("method", METHODS)
+
+
+def spd(rng, n, condition=100.0):
+    Q, _ = np.linalg.qr(rng.normal(size=(n, n)))
+    K = (Q * np.geomspace(1.0 / condition, 1.0, n)) @ Q.T
+    return 0.5 * (K + K.T)
+
+
+# --- greedy ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (5, 1), (20, 7), (15, 15)])
+def test_greedy_is_brute_force(rng, n, k):
+    for _ in range(10):
+        K = spd(rng, n)
+        found = greedy_map(K, k)
+        assert found.dtype == np.intp
+        assert_array_equal(found, twin.greedy(K, k))
+        assert_array_equal(found[: k // 2 + 1], greedy_map(K, k // 2 + 1))
+
+
+def test_ties_go_to_the_lowest_index():
+    assert_array_equal(greedy_map(np.eye(5), 3), [0, 1, 2])
+    assert_array_equal(greedy_map(np.diag([1.0, 2.0, 2.0]), 3), [1, 2, 0])
+    x = np.linspace(0.1, 1.3, 7)[:, np.newaxis]
+    assert_array_equal(greedy_map(RBF(0.4)(x), 5), twin.greedy(RBF(0.4)(x), 5))
+    # A copy that differs by rounding is no better than the original.
+    assert greedy_map(np.diag([1.0, 1.0 + 1e-16, 1.0 + 4e-16]), 1) == 0
+
+
+KERNELS = [
+    RBF(0.3),
+    2.0 * Matern([0.2, 0.5], nu=1.5),
+    Matern(0.3, nu=2.5) + WhiteKernel(0.1),
+]
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_greedy_from_a_kernel(rng, kernel):
+    X = rng.uniform(size=(50, 2))
+    expected = greedy_map(kernel(X), 12)
+    assert_array_equal(greedy_map(kernel, 12, X=X), expected)
+    assert_array_equal(greedy_map(kernel, 12, X=np.asfortranarray(X)), expected)
+    assert_array_equal(greedy_map(kernel, 12, X=X.tolist()), expected)
+
+
+class Columns(RBF):
+    """A kernel that refuses to compute more than a column at a time."""
+
+    def __call__(self, X, Y=None, eval_gradient=False):
+        assert Y is not None
+        assert len(Y) == 1
+        return super().__call__(X, Y)
+
+
+def test_greedy_never_asks_for_the_matrix(rng):
+    X = rng.uniform(size=(5000, 3))
+    found = greedy_map(Columns(0.5), 10, X=X)
+    assert len(set(found)) == 10
+    selector = KDPPSelector(Columns(0.5), 10, method="greedy").fit(X)
+    assert_array_equal(selector.indices_, found)
+
+
+# --- distributions --------------------------------------------------------------------------------
+
+
+def chi_square_p_value(draws, subsets, probabilities):
+    """How probable counts (of draws (n, k), as sets) are that lie as far off, or farther."""
+    n = subsets.max() + 1
+    codes = np.sort(subsets, axis=1) @ n ** np.arange(subsets.shape[1])
+    counts = np.bincount(np.sort(draws, axis=1) @ n ** np.arange(subsets.shape[1]))
+    counts = np.r_[counts, np.zeros(max(0, codes.max() + 1 - len(counts)), dtype=int)]
+    observed, expected = counts[codes], len(draws) * probabilities
+    assert observed.sum() == len(draws)
+    # Rare sets are counted together.
+    rare = expected < 10.0
+    if rare.any():
+        observed = np.r_[observed[~rare], observed[rare].sum()]
+        expected = np.r_[expected[~rare], expected[rare].sum()]
+    with np.errstate(divide="ignore"):
+        statistic = np.sum((observed - expected) ** 2 / expected)
+    return chi2.sf(statistic, len(expected) - 1)
+
+
+def chain_draws(K, k, thin, n_draws, rng, coins=lambda u: u):
+    """Every thin-th state of one long chain of the compiled routine, (n_draws, k)."""
+    n = len(K)
+    Z = greedy_map(K, k)
+    rest = np.setdiff1d(np.arange(n), Z)
+    draws, n_blocks = [], 20
+    for block in range(n_blocks + 1):
+        size = thin * n_draws // n_blocks
+        leave = rng.randint(k, size=size, dtype=np.intp)
+        enter = rng.randint(n - k, size=size, dtype=np.intp)
+        trace = np.empty((n_draws // n_blocks, k), dtype=np.intp)
+        u = coins(rng.uniform(size=size))
+        fast.swap_chain(K, Z, rest, leave, enter, u, 1e-13, 1000, trace)
+        if block > 0:  # the first block is for forgetting the start
+            draws.append(trace)
+    return np.concatenate(draws)
+
+
+def thinning(K, k):
+    """After how many proposals at most 1/1000 of any correlation is left.
+
+    From the second eigenvalue of the transition matrix. The counts' variance then is that of
+    independent draws up to a factor 1.002.
+    """
+    second = np.sort(np.abs(np.linalg.eigvals(twin.transitions(K, k))))[-2]
+    return int(np.ceil(np.log(1e-3) / np.log(second)))
+
+
+@pytest.fixture(scope="module")
+def small():
+    """A kernel matrix of 8 items, the 3-subsets and their probabilities, and the thinning."""
+    K = spd(np.random.RandomState(3), N, condition=200.0)
+    return K, *twin.distribution(K, K_ITEMS), thinning(K, K_ITEMS)
+
+
+def test_the_enumeration_is_stationary(small):
+    K, subsets, probabilities, thin = small
+    assert len(subsets) == 56
+    assert_allclose(probabilities @ twin.transitions(K, K_ITEMS), probabilities, rtol=1e-12)
+    assert 10 < thin < 100
+    assert probabilities.max() > 4.0 * np.median(probabilities)
+
+
+def test_the_chains_counts(small, rng):
+    K, subsets, probabilities, thin = small
+    draws = chain_draws(K, K_ITEMS, thin, N_DRAWS, rng)
+    assert chi_square_p_value(draws, subsets, probabilities) > 1e-3
+
+
+def test_the_exact_samplers_counts(small, rng):
+    K, subsets, probabilities, _ = small
+    draws = dpp._exact_draws(K, K_ITEMS, N_DRAWS, rng, dpp._EPS)
+    assert chi_square_p_value(draws, subsets, probabilities) > 1e-3
+
+
+def test_planted_wrong_samplers_fail(small, rng):
+    K, subsets, probabilities, thin = small
+    exact = dpp._exact_draws(K, K_ITEMS, N_DRAWS, rng, dpp._EPS)
+    wrong = {
+        # 2 u² < r / 2 when u < √r / 2: accepted with the root of the ratio.
+        "root of the ratio": chain_draws(K, K_ITEMS, thin, N_DRAWS, rng, lambda u: 2.0 * u**2),
+        "half of the items": chain_draws(K[:4, :4].copy(), K_ITEMS, thin, N_DRAWS, rng),
+        "eigenvectors of the largest eigenvalues": dpp._projection_draws(
+            np.broadcast_to(np.linalg.eigh(K)[1].T[-3:], (N_DRAWS, 3, N)), rng
+        ),
+        "uniform": subsets[rng.randint(56, size=N_DRAWS)],
+        "5% of the draws uniform": np.where(
+            rng.uniform(size=(N_DRAWS, 1)) < 0.05, subsets[rng.randint(56, size=N_DRAWS)], exact
+        ),
+    }
+    for name, draws in wrong.items():
+        assert chi_square_p_value(draws, subsets, probabilities) < 1e-6, name
+
+
+def exact_probabilities(K, subsets):
+    """From determinants in rational arithmetic: nothing is lost, however singular K is."""
+
+    def determinant(rows):
+        if len(rows) == 1:
+            return rows[0][0]
+        minors = ([row[:c] + row[c + 1 :] for row in rows[1:]] for c in range(len(rows)))
+        return sum((-1) ** c * rows[0][c] * determinant(m) for c, m in enumerate(minors))
+
+    exact = [[Fraction(float(x)) for x in row] for row in K]
+    weights = [determinant([[exact[i][j] for j in items] for i in items]) for items in subsets]
+    return np.array([float(w / sum(weights)) for w in weights])
+
+
+@every_method
+def test_counts_with_condition_number_1e12(rng, method):
+    # Any four of these points have a nearly singular matrix, and are decided upon by its factors.
+    K, k = RBF(3.0)(np.linspace(0.0, 1.0, 7)[:, np.newaxis] ** 1.1), 4
+    assert np.linalg.cond(K) > 1e12
+    subsets, _ = twin.distribution(K, k)
+    probabilities = exact_probabilities(K, subsets)
+    if method == "exact":
+        draws = dpp._exact_draws(K, k, 50_000, rng, dpp._EPS)
+    else:
+        draws = chain_draws(K, k, 50, 10_000, rng)
+    assert chi_square_p_value(draws, subsets, probabilities) > 1e-3
+    flat = subsets[rng.randint(len(subsets), size=10_000)]
+    assert chi_square_p_value(flat, subsets, probabilities) < 1e-6
+
+
+@pytest.mark.parametrize("k", [1, 2, 6, 7, 8])
+def test_exact_counts_of_any_size(rng, k):
+    K = spd(rng, N, condition=1e12)
+    subsets = twin.distribution(K, k)[0]
+    probabilities = exact_probabilities(K, subsets) if k < 7 else twin.distribution(K, k)[1]
+    draws = dpp._exact_draws(K, k, 50_000, rng, dpp._EPS)
+    if k < N:
+        assert chi_square_p_value(draws, subsets, probabilities) > 1e-3
+    else:
+        assert_array_equal(draws, np.broadcast_to(np.arange(N), draws.shape))
+
+
+def test_the_polynomials_are_those_of_vieta(rng):
+    values = rng.uniform(size=10)
+    E = dpp._log_elementary_symmetric(np.log(values), 10)
+    assert_allclose(np.exp(E[:, 10]), np.abs(np.poly(values)), rtol=1e-12)
+    assert_array_equal(np.exp(E[:, 0]), [1.0] + [0.0] * 10)
+    tiny = np.log(np.geomspace(1e-300, 1e-10, 60))
+    E = dpp._log_elementary_symmetric(tiny, 60)
+    assert E[60, 60] == pytest.approx(tiny.sum(), rel=1e-12)
+
+
+# --- samples --------------------------------------------------------------------------------------
+
+
+@every_method
+@pytest.mark.parametrize("condition", [10.0, 1e12])
+@pytest.mark.parametrize(
+    ("n", "k"), [(1, 1), (2, 1), (2, 2), (30, 1), (30, 10), (30, 29), (30, 30)]
+)
+def test_samples_are_sorted_subsets(rng, n, k, condition, method):
+    K = spd(rng, n, condition)
+    indices = sample_kdpp(K, k, method=method, random_state=0)
+    assert indices.shape == (k,)
+    assert indices.dtype == np.intp
+    assert np.all(np.diff(indices) > 0)
+    assert 0 <= indices[0] <= indices[-1] < n
+    assert twin.log_determinant(K, indices) > -np.inf
+
+
+@every_method
+def test_seeds(rng, method):
+    K = spd(rng, 30)
+
+    def draw(seed):
+        return sample_kdpp(K, 6, method=method, random_state=seed)
+
+    assert_array_equal(draw(0), draw(0))
+    assert_array_equal(draw(np.random.RandomState(5)), draw(5))
+    assert len({tuple(draw(seed)) for seed in range(10)}) > 5
+    shared = np.random.RandomState(0)
+    assert len({tuple(draw(shared)) for _ in range(10)}) > 5
+    np.random.seed(0)
+    state = np.random.get_state()[1].copy()
+    draw(3)
+    assert_array_equal(np.random.get_state()[1], state)
+
+
+def test_no_steps_give_the_start(rng):
+    K = spd(rng, 20)
+    assert_array_equal(sample_kdpp(K, 6, n_steps=0), np.sort(greedy_map(K, 6)))
+    assert not np.array_equal(sample_kdpp(K, 6, random_state=0), np.sort(greedy_map(K, 6)))
+
+
+def test_the_samplers_chain_is_the_twins(rng):
+    K, k, n_steps = spd(rng, 25), 6, dpp._BLOCK + 500
+    found = sample_kdpp(K, k, n_steps=n_steps, random_state=7)
+    stream = np.random.RandomState(7)
+    Z = twin.greedy(K, k)
+    rest = np.setdiff1d(np.arange(25), Z)
+    for size in (dpp._BLOCK, 500):
+        moves = stream.randint(k, size=size), stream.randint(25 - k, size=size)
+        states, rest, *_ = twin.swap_chain(K, Z, rest, *moves, stream.uniform(size=size), 1e-13)
+        Z = states[-1]
+    assert_array_equal(found, np.sort(Z))
+
+
+@pytest.mark.parametrize(("n", "k", "expected"), [(8, 3, 222), (1, 1, 10), (1000, 50, 10_000)])
+def test_default_number_of_steps(n, k, expected):
+    assert dpp._check_n_steps(None, n, k) == expected
+
+
+@every_method
+def test_layouts_and_types(rng, method):
+    K = spd(rng, 20)
+    expected = sample_kdpp(K, 5, method=method, random_state=0)
+    kept = K.copy()
+    K.flags.writeable = False
+    for matrix in (K, np.asfortranarray(K), np.repeat(K, 2, axis=1)[:, ::2], K.tolist()):
+        assert_array_equal(sample_kdpp(matrix, 5, method=method, random_state=0), expected)
+        assert_array_equal(greedy_map(matrix, 5), greedy_map(K, 5))
+    assert_array_equal(K, kept)
+    single = K.astype(np.float32)
+    assert_array_equal(greedy_map(single, 5), greedy_map(K, 5))
+    assert len(sample_kdpp(single, 5, method=method, random_state=0)) == 5
+    whole = np.array([[2, 1], [1, 2]])
+    assert_array_equal(sample_kdpp(whole, 2, method=method), [0, 1])
+    # Rounding may have left a matrix a little unsymmetric.
+    tilted = K * (1.0 + 1e-12 * rng.normal(size=K.shape))
+    assert_array_equal(greedy_map(tilted, 5), greedy_map(K, 5))
+
+
+@every_method
+def test_items_without_variance_are_never_chosen(rng, method):
+    K = np.zeros((10, 10))
+    K[3:8, 3:8] = spd(rng, 5)
+    for seed in range(20):
+        indices = sample_kdpp(K, 3, method=method, random_state=seed)
+        assert set(indices) <= set(range(3, 8))
+
+
+@every_method
+def test_duplicates(rng, method):
+    X = np.repeat(rng.uniform(size=(6, 2)), 3, axis=0)
+    K = RBF(0.3)(X)
+    for seed in range(20):
+        indices = sample_kdpp(K, 6, method=method, random_state=seed)
+        assert_array_equal(np.sort(indices // 3), np.arange(6))
+    assert_array_equal(np.sort(greedy_map(K, 6)) % 3, 0)
+    for too_many in (lambda: sample_kdpp(K, 7, method=method), lambda: greedy_map(K, 7)):
+        with pytest.raises(
+            NotPositiveDefiniteError, match=r"rank k = 7 or more\. Got .* rank 6 up"
+        ):
+            too_many()
+
+
+@every_method
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("rank", [1, 4, 20])
+def test_rank(rng, rank, dtype, method):
+    half = rng.normal(size=(60, rank))
+    K = (half @ half.T).astype(dtype)
+    assert len(sample_kdpp(K, rank, method=method, random_state=0)) == rank
+    with pytest.raises(NotPositiveDefiniteError, match=f"rank {rank} up to rounding: ask for"):
+        sample_kdpp(K, rank + 1, method=method)
+
+
+@pytest.mark.parametrize("length_scale", [0.3, 1.0, 3.0])
+def test_smooth_kernels_down_to_rounding(length_scale):
+    # As many items as the rank allows, whatever it is: each start must be one the chain can use.
+    K = RBF(length_scale)(np.linspace(0.0, 1.0, 40)[:, np.newaxis])
+    possible = 0
+    for k in range(1, 25):
+        try:
+            start = greedy_map(K, k)
+        except NotPositiveDefiniteError:
+            break
+        possible = k
+        for seed in range(3):
+            assert len(set(sample_kdpp(K, k, n_steps=500, random_state=seed))) == len(start)
+    assert 5 < possible < 24
+
+
+# --- errors ---------------------------------------------------------------------------------------
+
+NEGATIVE = [[1.0, 2.0], [2.0, 1.0]]
+BAD_MATRICES = [
+    (np.ones((2, 3)), r"square matrix \(N, N\), N ≥ 1\. Got shape \(2, 3\)"),
+    (np.ones(4), r"square matrix .* Got shape \(4,\)"),
+    (np.empty((0, 0)), r"square matrix .* Got shape \(0, 0\)"),
+    ([[1.0, np.nan], [np.nan, 1.0]], "K must be finite"),
+    ([[np.inf, 0.0], [0.0, 1.0]], "K must be finite"),
+    ([[1.0, 0.5], [0.4, 1.0]], r"symmetric\. Got .* differ by 1\.0e-01: give \(K \+ K\.T\)"),
+    (np.eye(2) * 1j, "real numbers. Got dtype complex128"),
+    (np.array([["a", "b"], ["c", "d"]]), "real numbers. Got dtype <U1"),
+    (-np.eye(2), "positive semi-definite"),
+    (NEGATIVE, "positive semi-definite"),
+]
+
+
+@pytest.mark.parametrize(("K", "message"), BAD_MATRICES, ids=lambda value: str(value)[:30])
+def test_bad_matrices(K, message):
+    calls = [lambda: greedy_map(K, 1), *(lambda m=m: sample_kdpp(K, 1, method=m) for m in METHODS)]
+    for call in calls:
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+def test_an_indefinite_matrix(rng):
+    K = spd(rng, 20)
+    values, vectors = np.linalg.eigh(K)
+    values[0] = -0.3
+    K = (vectors * values) @ vectors.T
+    K = 0.5 * (K + K.T)
+    with pytest.raises(NotPositiveDefiniteError, match=r"Got the eigenvalue -3\.00e-01"):
+        sample_kdpp(K, 3, method="exact")
+    for call in (greedy_map, sample_kdpp):
+        with pytest.raises(NotPositiveDefiniteError, match=r"Got .* beyond rounding: check"):
+            call(K, 15)
+
+
+@pytest.mark.parametrize("k", [0, -1, 5, 2.0, "2", None, True, np.float64(2.0)])
+def test_bad_k(k):
+    X = np.arange(4.0)[:, np.newaxis]
+    calls = [
+        lambda: greedy_map(np.eye(4), k),
+        lambda: greedy_map(RBF(), k, X=X),
+        *(lambda m=m: sample_kdpp(np.eye(4), k, method=m) for m in METHODS),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=r"k must be an integer from 1 to 4, .* Got "):
+            call()
+
+
+def test_k_may_be_numpys():
+    assert len(sample_kdpp(np.eye(4), np.int64(2), n_steps=np.int32(5))) == 2
+
+
+@pytest.mark.parametrize("method", ["MCMC", "greedy", None, 1, []])
+def test_unknown_methods(method):
+    with pytest.raises(ValueError, match=r"method must be one of 'mcmc', 'exact'\. Got "):
+        sample_kdpp(np.eye(3), 2, method=method)
+
+
+@pytest.mark.parametrize("n_steps", [-1, 1.5, "10", True])
+def test_bad_numbers_of_steps(n_steps):
+    with pytest.raises(ValueError, match=r"n_steps must be a non-negative integer or None\. Got "):
+        sample_kdpp(np.eye(3), 2, n_steps=n_steps)
+
+
+def test_kernels_and_matrices_mixed_up():
+    X = np.arange(4.0)[:, np.newaxis]
+    with pytest.raises(ValueError, match=r"X must hold the items when K is a kernel\. Got K=RBF"):
+        greedy_map(RBF(), 2)
+    with pytest.raises(ValueError, match=r"X goes with a kernel, but K is ndarray"):
+        greedy_map(np.eye(4), 2, X=X)
+    with pytest.raises(ValueError, match=r"K must be a matrix.* Got the kernel RBF.*give K\(X\)"):
+        sample_kdpp(RBF(), 2)
+    with pytest.raises(ValueError, match="Expected 2D array"):
+        greedy_map(RBF(), 2, X=X[:, 0])
+    with pytest.raises(ValueError, match="contains NaN"):
+        greedy_map(RBF(), 2, X=X * np.nan)
+    with pytest.raises(ValueError, match=r"must be finite\. It gives NaN"):
+        greedy_map(ConstantKernel(np.inf), 2, X=X)
+    with pytest.raises(NotPositiveDefiniteError, match="rank k = 2 or more"):
+        greedy_map(ConstantKernel(2.0), 2, X=X)
+
+
+# --- the selector ---------------------------------------------------------------------------------
+
+EVERY_METHOD = ["mcmc", "exact", "greedy"]
+
+
+@pytest.mark.parametrize("method", EVERY_METHOD)
+def test_selector(rng, method):
+    X, kernel = rng.uniform(size=(40, 2)), Matern(0.3, nu=1.5)
+    selector = KDPPSelector(kernel, 8, method=method, random_state=0)
+    assert selector.fit(X, y=np.ones(40)) is selector
+    if method == "greedy":
+        expected = greedy_map(kernel(X), 8)
+    else:
+        expected = sample_kdpp(kernel(X), 8, method=method, random_state=0)
+    assert_array_equal(selector.indices_, expected)
+    assert_array_equal(selector.selected_, X[expected])
+    assert_array_equal(selector.get_support(indices=True), expected)
+    assert_array_equal(np.flatnonzero(selector.get_support()), np.sort(expected))
+    assert selector.get_support().shape == (40,)
+    assert_array_equal(clone(selector).fit_select(X), selector.selected_)
+    assert selector.kernel_ == kernel
+    assert selector.kernel_ is not kernel
+    assert selector.n_features_in_ == 2
+
+
+def test_selector_steps(rng):
+    X = rng.uniform(size=(40, 2))
+    start = KDPPSelector(RBF(0.2), 5, n_steps=0).fit(X).indices_
+    assert_array_equal(start, np.sort(KDPPSelector(RBF(0.2), 5, method="greedy").fit(X).indices_))
+
+
+def test_selector_default_kernel(rng):
+    X = 10.0 * rng.uniform(size=(40, 2))
+    selector = KDPPSelector(random_state=0).fit(X)
+    assert selector.kernel is None
+    assert selector.kernel_ == RBF(1.0)
+    assert selector.selected_.shape == (10, 2)
+
+
+@pytest.mark.parametrize("method", EVERY_METHOD)
+def test_selector_is_scikit_learns(method):
+    # Ten rows of the single feature that a check has would be too much alike for RBF(1.0).
+    results = check_estimator(KDPPSelector(n_samples=2, method=method), on_skip=None)
+    assert sum(result["status"] == "passed" for result in results) > 30
+
+
+def test_selector_parameters(rng):
+    selector = KDPPSelector(RBF(0.5), 4, method="exact", random_state=3)
+    assert selector.get_params()["kernel__length_scale"] == 0.5
+    selector.set_params(kernel__length_scale=0.2, n_samples=3)
+    fitted = clone(selector).fit(rng.uniform(size=(20, 2)))
+    assert fitted.kernel_.length_scale == 0.2
+    assert len(fitted.indices_) == 3
+    restored = pickle.loads(pickle.dumps(fitted))
+    assert_array_equal(restored.indices_, fitted.indices_)
+    assert_array_equal(restored.get_support(), fitted.get_support())
+    assert repr(restored) == repr(fitted)
+    with pytest.raises(NotFittedError, match="not fitted"):
+        selector.get_support()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_samples": 0}, r"n_samples must be an integer from 1 to 12, .* Got 0"),
+        ({"n_samples": 13}, r"n_samples must be an integer from 1 to 12, the number of rows of X"),
+        ({"n_samples": 2.5}, "n_samples must be an integer"),
+        ({"method": "kmeans"}, "method must be one of 'mcmc', 'exact', 'greedy'. Got 'kmeans'"),
+        ({"n_steps": -1}, "n_steps must be a non-negative integer"),
+        ({"kernel": "rbf"}, "'kernel' parameter of KDPPSelector must be .* Got 'rbf' instead"),
+        ({"kernel": ConstantKernel(1.0)}, "rank k = 5 or more"),
+        ({"random_state": "seed"}, "cannot be used to seed"),
+    ],
+    ids=str,
+)
+def test_selector_errors(rng, parameters, message):
+    X = rng.uniform(size=(12, 2))
+    selector = KDPPSelector(**{"kernel": RBF(0.2), "n_samples": 5} | parameters)
+    with pytest.raises(ValueError, match=message):
+        selector.fit(X)
+    with pytest.raises(NotFittedError):
+        selector.get_support()
