@@ -2,7 +2,8 @@
 
 Both chains have the same law: half of the proposals are refused by a coin, the others accepted by
 the ratio of two determinants. Both start at the greedy maximum. DPPy counts the start as an
-iteration, and is given one more. Our whole call also checks the matrix and finds the start.
+iteration, and is given one more. Our whole call also checks the matrix and finds the start; ours is
+slower where the states are nearly singular, and factored afresh whenever one is accepted.
 """
 
 import numpy as np
@@ -51,9 +52,13 @@ def compare(kernel):
         )
         length.append(len(peer.list_of_samples[0]) - 1)
 
-    print(f"{kernel!s:>34}, whole call   {alternate(ours, theirs, 7, calls=5)}")
-    print(f"{kernel!s:>34}, chain alone  {alternate(chain_alone, theirs, 7, calls=5)}")
-    computed = count_determinants(theirs) - 1
+    print(f"{kernel!s:>34}, as installed             {alternate(ours, theirs, 5, calls=5)}")
+    with threadpool_limits(1):
+        print(f"{kernel!s:>34}, one thread               {alternate(ours, theirs, 5, calls=5)}")
+        chains = alternate(chain_alone, theirs, 5, calls=5)
+        print(f"{kernel!s:>34}, one thread, chain alone  {chains}")
+        # The first of their determinants is that of the start.
+        computed = count_determinants(theirs) - 1
     states = np.array(peer.list_of_samples[0])
     moved = np.count_nonzero(np.any(states[1:] != states[:-1], axis=1))
     print(
@@ -63,12 +68,9 @@ def compare(kernel):
 
 
 def main():
-    header(
-        f"{STEPS} proposals of a k-DPP's chain, N = {N}, k = {K_ITEMS}, one thread; theirs: DPPy"
-    )
-    with threadpool_limits(1):
-        for kernel in (Matern(0.3, nu=0.5), Matern(0.3, nu=2.5), RBF(0.3), RBF(1.0)):
-            compare(kernel)
+    header(f"{STEPS} proposals of a swap chain, N = {N}, k = {K_ITEMS}; theirs: DPPy")
+    for kernel in (Matern(0.3, nu=0.5), Matern(0.3, nu=2.5), RBF(0.3), RBF(1.0)):
+        compare(kernel)
 
 
 if __name__ == "__main__":

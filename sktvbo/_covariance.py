@@ -8,6 +8,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel
 from ._fast import cholesky as _cholesky
 from ._fast import gram as _gram
 from ._fast.gram import Family
+from ._solvers import dot
 from .kernels import Factor, Separable, recognize, recognize_or_raise
 
 
@@ -221,10 +222,12 @@ class SeparableCovariance:
     def noise_gradient(self, w, age):
         """Σ_i w_i ∂noise_i/∂theta, for the noise's part of theta."""
         *_, noise, model = self._sizes
-        on_variance = [w @ self.noise(age)] * noise
+        on_variance = [dot(w, self.noise(age))] * noise
         if not model:
             return np.array(on_variance)
-        return np.append(on_variance, self.noise_variance * (w @ self.noise_model.slopes(age)))
+        return np.append(
+            on_variance, self.noise_variance * dot(w, self.noise_model.slopes(age)[:, 0])
+        )
 
     def gradient(self, S, t, age, K, P, a):
         """Σ_ij W_ij ∂Δ_ij/∂theta, W = a aᵀ − P, Δ = K + diag(noise): (n_theta,).
@@ -282,11 +285,11 @@ class SeparableCovariance:
     def variance_gradient(self, S, t, w):
         """Σ_i w_i ∂k_ii/∂theta; the kernel's part of theta."""
         signal, spatial, temporal, *_ = self._sizes
-        total = [w @ self.variance(S, t)] * signal
+        total = [dot(w, self.variance(S, t))] * signal
         if self.fused:
             return np.append(total, np.zeros(spatial + temporal))
         entries = range(signal, signal + spatial + temporal)
-        slopes = self._theta_differences(lambda c: w @ c.variance(S, t), entries)
+        slopes = self._theta_differences(lambda c: dot(w, c.variance(S, t)), entries)
         return np.append(total, slopes)
 
     def _theta_differences(self, function, entries):

@@ -14,7 +14,7 @@ from sklearn.utils import Bunch
 
 from .exceptions import InvalidObservationError, MissingDataError, MissingExtraError
 
-__all__ = ["load_intel_temperature"]
+__all__ = ["load_intel_temperature", "load_ny_ozone"]
 
 _ENVIRONMENT = "SKTVBO_DATA"
 
@@ -42,6 +42,38 @@ Source: MIT CSAIL "Intel Lab Data", P. Bodik, W. Hong, C. Guestrin, S. Madden, M
 R. Thibaux, db.csail.mit.edu/labdata/labdata.html.
 """
 
+_OZONE_FILE = "ny_state_ozone_2020.npz"
+_OZONE_SHAPES = {
+    "ozone_ppb": (338, 25),
+    "date": (338,),
+    "xy_km": (25, 2),
+    "lat_deg": (25,),
+    "lon_deg": (25,),
+    "site_id": (25,),
+    "site_name": (25,),
+    "imputed": (338, 25),
+}
+_OZONE_DESCR = """\
+Ozone in New York State, 25 sites, daily maximum of the 8-hour mean, 2020-01-01 to 2020-12-03.
+
+ozone             (338, 25)  parts per billion, to 1 ppb
+date              (338,)     the day, datetime64[D]
+t                 (338,)     days since the first day
+xy                (25, 2)    position in km, local projection around the sites' mean position
+lat_deg, lon_deg  (25,)      position in degrees
+site_id           (25,)      number of the site in the Air Quality System
+site_name         (25,)      name of the site
+imputed           (338, 25)  whether the entry was missing and filled linearly in time (2.3 %)
+
+Sites with at least 93 % of the days. Part of the values is preliminary (AirNow).
+
+Source: US EPA AirData, daily maximum 8-hour ozone,
+aqs.epa.gov/aqsweb/airdata/download_files.html.
+"""
+
+_NUMERIC = "iuf"
+_KIND_NAMES = {_NUMERIC: "numeric", "U": "text", "b": "bool"}
+
 
 def _data_folder(data_dir):
     """Folder to look in, the first of the three places that is named; None when none is."""
@@ -66,43 +98,57 @@ def _find(filename, data_dir, *, original, contents):
     )
 
 
-def _read_npz(path, shapes):
-    """Read the arrays named in ``shapes`` and check that they are numeric, finite and so shaped."""
+def _damaged(path, what):
+    return InvalidObservationError(
+        f"The data file {path} is damaged: {what}. Replace it with an intact copy."
+    )
 
-    def bad(what):
-        return InvalidObservationError(
-            f"The data file {path} is damaged: {what}. Replace it with an intact copy."
-        )
 
+def _read_npz(path, shapes, kinds):
+    """Read the arrays named in ``shapes``; check shapes, that numbers are finite, and ``kinds``.
+
+    ``kinds`` maps names to NumPy's codes of dtypes; an array it does not name is numeric.
+    """
     try:
         archive = np.load(path, allow_pickle=False)
     # ValueError is what NumPy raises for a file of neither of its formats.
     except (zipfile.BadZipFile, EOFError, ValueError) as exc:
-        raise bad(f"it is not a readable NumPy archive ({exc})") from exc
+        raise _damaged(path, f"it is not a readable NumPy archive ({exc})") from exc
     if not isinstance(archive, np.lib.npyio.NpzFile):
-        raise bad("expected an archive (.npz), got a single array (.npy)")
+        raise _damaged(path, "expected an archive (.npz), got a single array (.npy)")
     arrays = {}
     with archive:
         missing = [name for name in shapes if name not in archive.files]
         if missing:
-            raise bad(f"expected the arrays {', '.join(shapes)}, missing {', '.join(missing)}")
+            what = f"expected the arrays {', '.join(shapes)}, missing {', '.join(missing)}"
+            raise _damaged(path, what)
         for name, shape in shapes.items():
             try:
                 array = archive[name]
             except (zipfile.BadZipFile, zlib.error, EOFError, ValueError) as exc:
-                raise bad(f"the array {name} cannot be read ({exc})") from exc
+                raise _damaged(path, f"the array {name} cannot be read ({exc})") from exc
             if array.shape != shape:
-                raise bad(f"expected {name} of shape {shape}, got {array.shape}")
-            if array.dtype.kind not in "iuf":
-                raise bad(f"expected {name} to be numeric, got dtype {array.dtype}")
-            if not np.all(np.isfinite(array)):
+                raise _damaged(path, f"expected {name} of shape {shape}, got {array.shape}")
+            kind = kinds.get(name, _NUMERIC)
+            if array.dtype.kind not in kind:
+                what = f"expected {name} to be {_KIND_NAMES[kind]}, got dtype {array.dtype}"
+                raise _damaged(path, what)
+            if kind == _NUMERIC and not np.all(np.isfinite(array)):
                 count = int(np.sum(~np.isfinite(array)))
-                raise bad(f"expected {name} to be finite, got {count} NaN or infinite entries")
+                what = f"expected {name} to be finite, got {count} NaN or infinite entries"
+                raise _damaged(path, what)
             arrays[name] = array
     return arrays
 
 
-def _as_frame(values, index, columns):
+def _load(filename, shapes, data_dir, *, original, kinds=None):
+    """Path and checked arrays of a data file."""
+    contents = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+    path = _find(filename, data_dir, original=original, contents=contents)
+    return path, _read_npz(path, shapes, kinds or {})
+
+
+def _as_frame(values, index=None, columns=None):
     try:
         import pandas as pd
     except ImportError as exc:
@@ -152,19 +198,15 @@ def load_intel_temperature(*, data_dir=None, as_frame=False):
     >>> data.temperature.shape  # doctest: +SKIP
     (1152, 46)
     """
-    path = _find(
+    path, arrays = _load(
         _INTEL_FILE,
+        _INTEL_SHAPES,
         data_dir,
         original='MIT CSAIL "Intel Lab Data", db.csail.mit.edu/labdata/labdata.html',
-        contents=", ".join(f"{name} {shape}" for name, shape in _INTEL_SHAPES.items()),
     )
-    arrays = _read_npz(path, _INTEL_SHAPES)
     t = arrays["t_s"].astype(np.float64)
     if not np.all(np.diff(t) == 600.0):
-        raise InvalidObservationError(
-            f"The data file {path} is damaged: expected t_s in steps of 600 s. "
-            "Replace it with an intact copy."
-        )
+        raise _damaged(path, "expected t_s in steps of 600 s")
     temperature = arrays["temperature_c"].astype(np.float64)
     sensor_id = arrays["sensor_id"]
     return Bunch(
@@ -175,4 +217,90 @@ def load_intel_temperature(*, data_dir=None, as_frame=False):
         fill_code=arrays["fill_code"],
         frame=_as_frame(temperature, t, sensor_id) if as_frame else None,
         DESCR=_INTEL_DESCR,
+    )
+
+
+def load_ny_ozone(*, data_dir=None, as_frame=False):
+    """Load the ozone of New York State: 25 sites, a value a day, 338 days of 2020.
+
+    Parameters
+    ----------
+    data_dir : path-like, default=None
+        Folder that holds ``ny_state_ozone_2020.npz``. None: the folder that the environment
+        variable ``SKTVBO_DATA`` names, else ``../shared/data`` beside the repository.
+    as_frame : bool, default=False
+        Also give a pandas data frame.
+
+    Returns
+    -------
+    Bunch
+        ``ozone`` (338, 25) float64, daily maximum of the 8-hour mean in ppb; ``date`` (338,)
+        datetime64[D]; ``t`` (338,) float64, days since the first day; ``xy`` (25, 2) float64, km;
+        ``lat_deg`` and ``lon_deg`` (25,) float64; ``site_id`` (25,); ``site_name`` (25,);
+        ``imputed`` (338, 25) bool, filled linearly in time; ``frame``, or None: a row for each day
+        and site, sorted by day, with the columns date, day (that is t), x_km, y_km and ozone_ppb;
+        ``DESCR``.
+
+    Raises
+    ------
+    MissingDataError
+        The file is not at hand.
+    InvalidObservationError
+        The file is damaged.
+    MissingExtraError
+        ``as_frame=True`` without pandas.
+
+    Notes
+    -----
+    Source: US EPA AirData, daily maximum 8-hour ozone.
+
+    Examples
+    --------
+    >>> from sktvbo.datasets import load_ny_ozone
+    >>> data = load_ny_ozone()  # doctest: +SKIP
+    >>> data.ozone.shape  # doctest: +SKIP
+    (338, 25)
+    """
+    path, arrays = _load(
+        _OZONE_FILE,
+        _OZONE_SHAPES,
+        data_dir,
+        original=(
+            "US EPA AirData, daily maximum 8-hour ozone, "
+            "aqs.epa.gov/aqsweb/airdata/download_files.html"
+        ),
+        kinds={"date": "U", "site_name": "U", "imputed": "b"},
+    )
+    try:
+        date = arrays["date"].astype("datetime64[D]")
+    except ValueError as exc:
+        raise _damaged(path, f"expected date as YYYY-MM-DD ({exc})") from exc
+    if not np.all(np.diff(date) == np.timedelta64(1, "D")):
+        raise _damaged(path, "expected date in steps of one day")
+    ozone = arrays["ozone_ppb"].astype(np.float64)
+    t = (date - date[0]).astype(np.float64)
+    xy = arrays["xy_km"].astype(np.float64)
+    frame = None
+    if as_frame:
+        n_days, n_sites = ozone.shape
+        columns = {
+            "date": np.repeat(date.astype("datetime64[s]"), n_sites),
+            "day": np.repeat(t, n_sites),
+            "x_km": np.tile(xy[:, 0], n_days),
+            "y_km": np.tile(xy[:, 1], n_days),
+            "ozone_ppb": ozone.ravel(),
+        }
+        frame = _as_frame(columns)
+    return Bunch(
+        ozone=ozone,
+        date=date,
+        t=t,
+        xy=xy,
+        lat_deg=arrays["lat_deg"].astype(np.float64),
+        lon_deg=arrays["lon_deg"].astype(np.float64),
+        site_id=arrays["site_id"],
+        site_name=arrays["site_name"],
+        imputed=arrays["imputed"],
+        frame=frame,
+        DESCR=_OZONE_DESCR,
     )

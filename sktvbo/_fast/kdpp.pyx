@@ -1,8 +1,8 @@
 """Determinantal point processes of k items: greedy maximization, and the swap chain.
 
 Greedy. A pivoted Cholesky factorization: after m choices row l < m of L (k, N) is column l of the
-factor of all of K, and residual[j] = K_jj - sum_l L_lj^2 is the Schur complement of item j given the
-chosen ones (SparQ algorithm 3), by which the determinant grows if j is next. One column of K a
+factor of all of K, and residual[j] = K_jj - sum_l L_lj^2 is the Schur complement of item j given
+the chosen ones (SparQ algorithm 3), by which the determinant grows if j is next. One column of K a
 choice, O(N m) each: O(N k^2) time and O(N k) memory in all.
 
 The chain (SparQ algorithm 2). With B = K_Z^-1 for the state Z, b = K_Zj, w = B b and the Schur
@@ -18,10 +18,10 @@ subtracted but in s. On acceptance, with v = w - B_p w_p / B_pp and v_p = -1,
 Such updates forget: leaving a nearly singular state subtracts large numbers from one another, and
 the next such state multiplies what is left of the error. So an acceptance is checked before it is
 carried out: does w still solve the p-th equation of K_Z w = b, and are both pivots, that of i which
-is lost and that of j which is gained, far from rounding? If not, and after a fixed number of updates
-anyway, Z and Z' are factored afresh, O(k^3), and decided upon by the factors' determinants: an
-inaccurate inverse cannot lead into a singular state. Half of the proposals are refused by their coin
-alone.
+is lost and that of j which is gained, far from rounding? If not, and after a fixed number of
+updates anyway, Z and Z' are factored afresh, O(k^3), and decided upon by the factors' determinants:
+an inaccurate inverse cannot lead into a singular state. Half of the proposals are refused by their
+coin alone.
 """
 
 from libc.math cimport exp, log, sqrt
@@ -105,7 +105,9 @@ cdef bint _invert(const double* A, double* B, int k, double* log_det) noexcept n
     return info == 0
 
 
-cdef void _replace(double* A, const double* b, double corner, Py_ssize_t k, Py_ssize_t p) noexcept nogil:
+cdef void _replace(
+    double* A, const double* b, double corner, Py_ssize_t k, Py_ssize_t p
+) noexcept nogil:
     """Row and column p of A become b, with ``corner`` on the diagonal."""
     cdef Py_ssize_t m
     for m in range(k):

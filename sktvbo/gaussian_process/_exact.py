@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import relevancy as _relevancy
 from .._covariance import SeparableCovariance
-from .._solvers import DenseCholesky, cholesky, lower_inverse, try_cholesky
+from .._solvers import DenseCholesky, cholesky, lower_inverse, times, try_cholesky
 from .._threads import blas_threads
 from ..exceptions import NotPositiveDefiniteError
 from ._priors import HyperPrior
@@ -619,7 +619,7 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
     def _posterior(self, S, t, return_std=False, return_cov=False):
         """``predict`` for validated places (m, d) and shifted times (m,)."""
         K = self._covariance.cross(S, t, *self._basis)
-        mean = self._y_mean + self._y_scale * (K @ self._weights)
+        mean = self._y_mean + self._y_scale * times(K, self._weights)
         if return_cov:
             cov = self._covariance.cross(S, t) - self._explained(K, full=True)
             return mean, self._y_scale**2 * cov

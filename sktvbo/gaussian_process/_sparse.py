@@ -26,7 +26,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .. import dpp
-from .._solvers import DenseCholesky, try_cholesky
+from .._solvers import DenseCholesky, dot, times, transposed_times, try_cholesky
 from .._threads import blas_threads
 from ..exceptions import NotPositiveDefiniteError
 from ._exact import _LOG_2PI, TimeVaryingGPRegressor
@@ -63,15 +63,15 @@ class _Sums:
         """From V (n, m), targets, noise variances and prior variances (n,); ``out`` is scratch."""
         s = 1.0 / noise
         scaled = np.multiply(V, np.sqrt(s)[:, np.newaxis], out=out)
-        lost = s @ np.maximum(variance - np.einsum("ij,ij->i", V, V), 0.0)
+        lost = dot(s, np.maximum(variance - np.einsum("ij,ij->i", V, V), 0.0))
         return cls(
             len(y),
             _gram(scaled),
-            V.T @ s,
-            V.T @ (s * y),
+            transposed_times(V, s),
+            transposed_times(V, s * y),
             s.sum(),
-            s @ y,
-            s @ (y * y),
+            dot(s, y),
+            dot(s, y * y),
             np.log(noise).sum(),
             lost,
         )
@@ -254,11 +254,12 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGPRegressor):
         """Solver with L, and the jitter that was added to k(Z, Z)."""
         K = covariance.gram(*self._basis)
         diagonal = np.diagonal(K).copy()
-        for relative in _JITTERS:
-            A, jitter = K.copy(), relative * diagonal.mean()
-            np.fill_diagonal(A, diagonal + jitter)
-            if try_cholesky(A):
-                return DenseCholesky(A, jitter)
+        with blas_threads(len(K)):
+            for relative in _JITTERS:
+                A, jitter = K.copy(), relative * diagonal.mean()
+                np.fill_diagonal(A, diagonal + jitter)
+                if try_cholesky(A):
+                    return DenseCholesky(A, jitter)
         raise NotPositiveDefiniteError(
             f"The {len(K)} x {len(K)} covariance matrix of the inducing points under {covariance} "
             f"is not positive definite, even with {jitter:.1e} added to its diagonal. Use fewer "
@@ -286,18 +287,20 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGPRegressor):
             return value, np.zeros(len(covariance.bounds))
 
         m, s = len(beta), 1.0 / noise
-        B_inverse = outer.inverse()
+        with blas_threads(m):
+            B_inverse = outer.inverse()
         # U = V (I - B^-1); the memory of a C-ordered U is that of a Fortran-ordered U'.
         blas.dgemm(1.0, np.eye(m) - B_inverse, V.T, c=U.T, overwrite_c=1)
-        a = s * (y - V @ beta)
+        a = s * (y - times(V, beta))
         left = variance - np.einsum("ij,ij->i", V, U)
         on_noise = 0.5 * (a * a - s + s * s * left)
         U *= s[:, np.newaxis]
         blas.dger(1.0, beta, a, a=U.T, overwrite_a=1)
         on_cross = solver.half_solve(U, transpose=True)
         inner = np.outer(beta, beta) + sums.gram - np.eye(m) + B_inverse
-        solver.half_solve(inner, transpose=True)
-        on_basis = -0.5 * solver.half_solve(np.ascontiguousarray(inner.T), transpose=True)
+        with blas_threads(m):
+            solver.half_solve(inner, transpose=True)
+            on_basis = -0.5 * solver.half_solve(np.ascontiguousarray(inner.T), transpose=True)
 
         basis = self._basis
         gradient = covariance.cross_gradient(self._S, self._t, *basis, K, on_cross)
@@ -311,12 +314,13 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGPRegressor):
         """Bound, solver of B, and β for targets standardized by ``mean`` and ``scale``."""
         B = sums.gram.copy()
         B[np.diag_indices_from(B)] += 1.0
-        if not try_cholesky(B):
-            return -np.inf, None, None
-        outer = DenseCholesky(B)
         b = (sums.y - mean * sums.one) / scale
+        with blas_threads(len(b)):
+            if not try_cholesky(B):
+                return -np.inf, None, None
+            outer = DenseCholesky(B)
+            beta = outer.solve(b)
         square = sums.weighted_square - 2.0 * mean * sums.weighted_y + mean**2 * sums.weight
-        beta = outer.solve(b)
         value = -0.5 * (
             sums.n * _LOG_2PI
             + sums.log_noise
@@ -336,8 +340,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGPRegressor):
         if sums is None:
             solver = self._factor(covariance)
             sums = self._sums_of(covariance, solver, slice(None))
-        with blas_threads(len(self._basis_points[1])):
-            value, outer, beta = self._solve_sums(sums, self._y_mean, self._y_scale)
+        value, outer, beta = self._solve_sums(sums, self._y_mean, self._y_scale)
         if value == -np.inf:
             raise NotPositiveDefiniteError(
                 f"The bound under {covariance} overflowed. Scale y to a moderate range "
