@@ -74,6 +74,10 @@ def cholesky(K, noise, kernel):
     )
 
 
+# Rows of spare room after a drop.
+_SPARE = 32
+
+
 class _Buffer:
     """Storage that several factors share as long as one is the others' beginning."""
 
@@ -140,16 +144,22 @@ class DenseCholesky:
         # A pivot lost in the rounding of the subtraction says nothing.
         if not pivot > 1e-14 * kappa:
             return None
-        buffer.filled = n + 1
-        new = object.__new__(DenseCholesky)
-        new._buffer, new.n, new.jitter = buffer, n + 1, self.jitter
-        return new
+        return self._in(buffer, n + 1)
 
     def drop(self, i):
         """The factor without row and column i, O(n²)."""
-        smaller = np.zeros((self.n - 1, self.n - 1))
-        _cholesky.drop(self._buffer.array, self.n, i, smaller)
-        return DenseCholesky(smaller, self.jitter)
+        # Some room behind: an append that follows need not copy.
+        capacity = min(self.n + _SPARE, len(self._buffer.array))
+        buffer = _Buffer(np.zeros((capacity, capacity)))
+        _cholesky.drop(self._buffer.array, self.n, i, buffer.array)
+        return self._in(buffer, self.n - 1)
+
+    def _in(self, buffer, n):
+        """The factor that stands in the first n rows of a buffer."""
+        buffer.filled = n
+        new = object.__new__(DenseCholesky)
+        new._buffer, new.n, new.jitter = buffer, n, self.jitter
+        return new
 
 
 def times(K, x):

@@ -144,7 +144,8 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like (n, d + 1)
-            Space and time; a single column is time alone.
+            Space and time; a single column is time alone. A data frame's columns of dates become
+            seconds since 1970, UTC, and so are then all times and lengthscales.
         y : array-like (n,)
         y_variance : array-like (n,), default=None
             Variance of each observation known beforehand, in units of y²; comes on top of
@@ -222,6 +223,7 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
 
     def _fit(self, X, y, y_variance):
         self._check_parameters()
+        X = _numeric_times(X)
         X, y = validate_data(self, X, y, dtype=np.float64, order="C", y_numeric=True)
         self._set_data(X.copy(), y.astype(np.float64), _check_variance(y_variance, len(X)))
         self._learn()
@@ -230,6 +232,7 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         fitted = hasattr(self, "_solver")
         if not fitted:
             self._check_parameters()
+        X = _numeric_times(X)
         X, y = validate_data(
             self, X, y, dtype=np.float64, order="C", y_numeric=True, reset=not fitted
         )
@@ -612,7 +615,7 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         if return_std and return_cov:
             raise ValueError("At most one of return_std and return_cov can be asked for.")
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        X = validate_data(self, _numeric_times(X), dtype=np.float64, order="C", reset=False)
         S, t = self._split(X)
         return self._posterior(S, t, return_std, return_cov)
 
@@ -772,6 +775,20 @@ class _TimeSlice:
         mean = gp._y_mean + gp._y_scale * (k @ gp._weights)
         std_slope = (0.5 * prior_slope - dk @ w) / std
         return mean, gp._y_scale * std, gp._y_scale * (dk @ gp._weights), gp._y_scale * std_slope
+
+
+def _numeric_times(X):
+    """X, with a data frame's columns of dates as seconds since 1970 (UTC)."""
+    if not hasattr(X, "dtypes") or not hasattr(X, "assign"):
+        return X
+    dates = {}
+    for name, dtype in X.dtypes.items():
+        if getattr(dtype, "kind", "") == "M":
+            values = X[name].to_numpy(dtype="datetime64[ns]")
+            if np.isnat(values).any():
+                raise ValueError(f"Column {name!r} must hold dates. It contains NaT.")
+            dates[name] = values.astype(np.int64) * 1e-9
+    return X.assign(**dates) if dates else X
 
 
 def _weights(solver, y):

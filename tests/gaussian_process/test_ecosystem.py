@@ -1,0 +1,116 @@
+"""Data frames, dates, column transformers and metadata routing, for both regressors."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import config_context
+from sklearn.compose import ColumnTransformer
+from sklearn.gaussian_process.kernels import RBF, Matern
+from sklearn.model_selection import GridSearchCV, TimeSeriesSplit, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
+from sktvbo.kernels import Forgetting
+
+KINDS = [TimeVaryingGPRegressor, SparseTimeVaryingGPRegressor]
+
+both = pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)
+
+
+def frame(n=60, freq="6h", tz=None):
+    rng = np.random.RandomState(0)
+    X = pd.DataFrame(
+        {
+            "when": pd.date_range("2024-03-01", periods=n, freq=freq, tz=tz),
+            "east": rng.uniform(0.0, 1000.0, n),
+            "north": rng.uniform(0.0, 10.0, n),
+        }
+    )
+    return X, np.sin(X["east"] / 200.0) + 0.1 * rng.normal(size=n)
+
+
+def make(kind, spatial=None, temporal=None, **options):
+    if kind is SparseTimeVaryingGPRegressor:
+        options["random_state"] = 0
+    return kind(spatial, temporal, **options)
+
+
+@both
+@pytest.mark.parametrize("tz", [None, "UTC", "Europe/Zurich"])
+def test_dates_are_seconds(kind, tz):
+    X, y = frame(tz=tz)
+    seconds = X.assign(when=[t.timestamp() for t in X["when"]])
+    options = {"time_column": "when", "optimizer": None}
+    kernels = RBF(300.0), Matern(2 * 86400.0, nu=1.5)
+    dated = make(kind, *kernels, **options).fit(X, y)
+    plain = make(kind, *kernels, **options).fit(seconds, y)
+    np.testing.assert_allclose(dated.predict(X), plain.predict(seconds), atol=1e-9)
+    assert dated.now_ == X["when"].max().timestamp()
+    assert list(dated.feature_names_in_) == ["when", "east", "north"]
+    dated.partial_fit(X.iloc[:3], y[:3])
+    assert X["when"].dtype.kind == "M"  # the caller's frame is as it was
+
+
+@both
+def test_a_missing_date(kind):
+    X, y = frame()
+    X.loc[5, "when"] = pd.NaT
+    with pytest.raises(ValueError, match="'when' must hold dates"):
+        make(kind, time_column="when").fit(X, y)
+
+
+@both
+def test_scaling_the_spatial_columns_alone(kind):
+    X, y = frame()
+    hours = X.assign(when=np.arange(len(X)) * 6.0)
+    spatial_only = ColumnTransformer(
+        [("space", StandardScaler(), ["east", "north"])], remainder="passthrough"
+    )
+    pipeline = make_pipeline(spatial_only, make(kind, RBF(1.0), Matern(100.0, nu=1.5)))
+    pipeline.fit(hours, y)
+    gp = pipeline[-1]
+    np.testing.assert_array_equal(gp.X_train_[:, -1], hours["when"])
+    assert abs(gp.X_train_[:, :2].mean()) < 1e-12
+    scores = cross_val_score(pipeline, hours, y, cv=TimeSeriesSplit(3))
+    assert scores.shape == (3,)
+
+
+@both
+def test_names_survive_a_transformer_that_returns_frames(kind):
+    X, y = frame()
+    spatial_only = ColumnTransformer(
+        [("space", StandardScaler(), ["east", "north"])],
+        remainder="passthrough",
+        verbose_feature_names_out=False,
+    ).set_output(transform="pandas")
+    pipeline = make_pipeline(spatial_only, make(kind, time_column="when"))
+    pipeline.fit(X, y)
+    assert pipeline[-1].now_ == X["when"].max().timestamp()
+    assert pipeline.score(X, y) > 0.8
+
+
+@both
+def test_grid_search_over_the_forgetting_rate(kind):
+    X, y = frame(80)
+    hours = X.assign(when=np.arange(len(X)) * 1.0)
+    gp = make(kind, RBF(300.0), Forgetting(), time_column="when", optimizer=None)
+    grid = {"temporal_kernel__epsilon": [0.001, 0.3, 0.9]}
+    search = GridSearchCV(gp, grid, cv=TimeSeriesSplit(3)).fit(hours, y)
+    assert search.best_params_ == {"temporal_kernel__epsilon": 0.001}  # nothing changes here
+
+
+@both
+def test_metadata_routing_of_known_variances(kind):
+    X, y = frame()
+    hours = X.assign(when=np.arange(len(X)) * 6.0)
+    variance = np.linspace(0.0, 2.0, len(X))
+    with config_context(enable_metadata_routing=True):
+        gp = make(kind, RBF(300.0), Matern(100.0), time_column="when", optimizer=None)
+        gp.set_fit_request(y_variance=True)
+        routed = make_pipeline("passthrough", gp).fit(hours, y, y_variance=variance)
+    direct = make(kind, RBF(300.0), Matern(100.0), time_column="when", optimizer=None)
+    direct.fit(hours, y, y_variance=variance)
+    without = make(kind, RBF(300.0), Matern(100.0), time_column="when", optimizer=None)
+    np.testing.assert_array_equal(routed.predict(hours), direct.predict(hours))
+    assert np.abs(without.fit(hours, y).predict(hours) - direct.predict(hours)).max() > 0.01
