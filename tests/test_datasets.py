@@ -6,18 +6,28 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sktvbo import datasets
-from sktvbo.datasets import load_intel_temperature
+from sktvbo.datasets import load_intel_temperature, load_ny_ozone
 from sktvbo.exceptions import InvalidObservationError, MissingDataError, MissingExtraError
 
 FILE = "intel_lab_temperature.npz"
+OZONE_FILE = "ny_state_ozone_2020.npz"
+
+
+def _real_file(name):
+    folder = datasets._data_folder(None)
+    if folder is None or not (folder / name).is_file():
+        pytest.skip(f"{name} is not at hand: set SKTVBO_DATA")
+    return folder / name
 
 
 @pytest.fixture
 def intel_file():
-    folder = datasets._data_folder(None)
-    if folder is None or not (folder / FILE).is_file():
-        pytest.skip(f"{FILE} is not at hand: set SKTVBO_DATA")
-    return folder / FILE
+    return _real_file(FILE)
+
+
+@pytest.fixture
+def ozone_file():
+    return _real_file(OZONE_FILE)
 
 
 @pytest.fixture
@@ -43,6 +53,41 @@ def write(tmp_path, arrays):
     return write
 
 
+@pytest.fixture
+def ozone_arrays():
+    """Made-up arrays of the right form."""
+    rng = np.random.RandomState(0)
+    date = np.datetime64("2020-01-01") + np.arange(338)
+    return {
+        "ozone_ppb": rng.randint(1, 84, size=(338, 25)).astype(np.float32),
+        "date": date.astype("U10"),
+        "xy_km": rng.uniform(-300.0, 300.0, size=(25, 2)).astype(np.float32),
+        "lat_deg": rng.uniform(40.0, 45.0, size=25),
+        "lon_deg": rng.uniform(-79.0, -72.0, size=25),
+        "site_id": 360010000 + np.arange(25),
+        "site_name": np.array([f"SITE {i}" for i in range(25)]),
+        "imputed": rng.uniform(size=(338, 25)) < 0.02,
+    }
+
+
+@pytest.fixture
+def write_ozone(tmp_path, ozone_arrays):
+    def write(**changes):
+        content = {k: v for k, v in {**ozone_arrays, **changes}.items() if v is not None}
+        np.savez_compressed(tmp_path / OZONE_FILE, **content)
+        return tmp_path
+
+    return write
+
+
+@pytest.fixture(params=["intel", "ozone"])
+def either(request):
+    """Loader, name of the file, function that writes a made-up one."""
+    if request.param == "intel":
+        return load_intel_temperature, FILE, request.getfixturevalue("write")
+    return load_ny_ozone, OZONE_FILE, request.getfixturevalue("write_ozone")
+
+
 def test_the_real_file(intel_file):
     data = load_intel_temperature()
     assert data.temperature.shape == (1152, 46)
@@ -54,6 +99,46 @@ def test_the_real_file(intel_file):
     assert np.mean(data.fill_code > 0) == pytest.approx(0.0101, abs=1e-3)
     assert data.frame is None
     assert "Intel Lab Data" in data.DESCR
+
+
+def test_the_real_ozone_file(ozone_file):
+    data = load_ny_ozone()
+    assert data.ozone.shape == data.imputed.shape == (338, 25)
+    assert data.ozone.dtype == np.float64
+    assert (data.ozone.min(), data.ozone.max()) == (1.0, 83.0)
+    assert_array_equal(data.date[[0, -1]], np.array(["2020-01-01", "2020-12-03"], "datetime64[D]"))
+    assert_array_equal(data.t, np.arange(338.0))
+    assert data.xy.shape == (25, 2)
+    assert "ROCHESTER 2" in data.site_name
+    assert len(set(data.site_id)) == 25
+    assert np.mean(data.imputed) == pytest.approx(0.023, abs=1e-3)
+    # The projection is local: a degree of latitude is 111 km.
+    assert np.ptp(data.xy[:, 1]) == pytest.approx(111.2 * np.ptp(data.lat_deg), rel=0.01)
+    assert data.frame is None
+    assert "US EPA AirData" in data.DESCR
+
+
+def test_ozone_is_returned_as_stored(write_ozone, ozone_arrays):
+    data = load_ny_ozone(data_dir=write_ozone())
+    for ours, stored in [("ozone", "ozone_ppb"), ("xy", "xy_km"), ("date", "date")]:
+        assert_array_equal(data[ours].astype(ozone_arrays[stored].dtype), ozone_arrays[stored])
+    for name in ("lat_deg", "lon_deg", "site_id", "site_name", "imputed"):
+        assert_array_equal(data[name], ozone_arrays[name])
+
+
+def test_ozone_as_frame(write_ozone):
+    pytest.importorskip("pandas")
+    data = load_ny_ozone(data_dir=write_ozone(), as_frame=True)
+    frame = data.frame
+    assert list(frame.columns) == ["date", "day", "x_km", "y_km", "ozone_ppb"]
+    assert len(frame) == 338 * 25
+    row = frame.iloc[7 * 25 + 3]  # the eighth day, the fourth site
+    assert row.date == data.date[7]
+    assert row.day == data.t[7] == 7.0
+    assert_array_equal([row.x_km, row.y_km], data.xy[3])
+    assert row.ozone_ppb == data.ozone[7, 3]
+    assert frame.date.dtype.kind == "M"
+    assert frame.day.is_monotonic_increasing
 
 
 def test_arrays_are_returned_as_stored(write, arrays):
@@ -72,10 +157,11 @@ def test_as_frame(write):
     assert_array_equal(data.frame.columns, data.sensor_id)
 
 
-def test_as_frame_without_pandas_names_the_extra(write, monkeypatch):
+def test_as_frame_without_pandas_names_the_extra(either, monkeypatch):
+    load, _, write = either
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingExtraError, match=r"sktvbo\[frames\]"):
-        load_intel_temperature(data_dir=write(), as_frame=True)
+        load(data_dir=write(), as_frame=True)
 
 
 # -- where it looks -----------------------------------------------------------------------------
@@ -114,6 +200,22 @@ def test_missing_file_says_what_to_do(monkeypatch, tmp_path):
     assert isinstance(info.value, FileNotFoundError)
 
 
+def test_missing_ozone_says_what_to_do(monkeypatch, tmp_path):
+    monkeypatch.setenv("SKTVBO_DATA", str(tmp_path))
+    with pytest.raises(MissingDataError) as info:
+        load_ny_ozone()
+    for part in (
+        OZONE_FILE,
+        str(tmp_path),
+        "US EPA AirData",
+        "daily maximum 8-hour ozone",
+        "aqs.epa.gov/aqsweb/airdata/download_files.html",
+        "SKTVBO_DATA",
+        "ozone_ppb (338, 25)",
+    ):
+        assert part in str(info.value)
+
+
 def test_no_folder_at_all_is_said(monkeypatch, tmp_path):
     monkeypatch.delenv("SKTVBO_DATA", raising=False)
     monkeypatch.setattr(datasets, "__file__", str(tmp_path / "a" / "b" / "c.py"))
@@ -148,11 +250,12 @@ def _single_array(path):
 
 
 @pytest.mark.parametrize("damage", [_truncate, _flip, _garbage, _empty, _single_array])
-def test_damaged_bytes(write, damage):
+def test_damaged_bytes(either, damage):
+    load, file, write = either
     folder = write()
-    damage(folder / FILE)
-    with pytest.raises(InvalidObservationError, match=rf"{FILE} is damaged"):
-        load_intel_temperature(data_dir=folder)
+    damage(folder / file)
+    with pytest.raises(InvalidObservationError, match=rf"{file} is damaged"):
+        load(data_dir=folder)
 
 
 @pytest.mark.parametrize(
@@ -171,5 +274,24 @@ def test_damaged_content(write, changes, message):
         load_intel_temperature(data_dir=write(**changes))
 
 
-def test_description_has_no_local_path():
-    assert str(Path.home()) not in datasets._INTEL_DESCR
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"date": None, "xy_km": None}, "missing date, xy_km"),
+        ({"ozone_ppb": np.zeros((338, 24))}, r"shape \(338, 25\), got \(338, 24\)"),
+        ({"ozone_ppb": np.full((338, 25), np.inf)}, "finite, got 8450 NaN"),
+        ({"date": np.arange(338)}, "date to be text"),
+        ({"date": np.array(["monday"] * 338)}, "date as YYYY-MM-DD"),
+        ({"date": np.array(["2020-01-01"] * 338)}, "steps of one day"),
+        ({"imputed": np.zeros((338, 25))}, "imputed to be bool"),
+        ({"site_name": np.full(25, None)}, "site_name cannot be read"),
+    ],
+)
+def test_damaged_ozone_content(write_ozone, changes, message):
+    with pytest.raises(InvalidObservationError, match=message):
+        load_ny_ozone(data_dir=write_ozone(**changes))
+
+
+@pytest.mark.parametrize("text", [datasets._INTEL_DESCR, datasets._OZONE_DESCR])
+def test_description_has_no_local_path(text):
+    assert str(Path.home()) not in text

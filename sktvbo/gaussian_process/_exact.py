@@ -488,10 +488,11 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
     def _condition(self, covariance, solver=None):
         """Condition on the training data; ``solver`` is the factor when it is known already."""
         self._y_mean, self._y_scale, y = self._normalize()
-        if solver is None:
-            K = covariance.gram(self._S, self._t)
-            solver = DenseCholesky(*cholesky(K, self._noise(covariance), covariance))
-        a, value = _weights(solver, y)
+        with blas_threads(len(y)):
+            if solver is None:
+                K = covariance.gram(self._S, self._t)
+                solver = DenseCholesky(*cholesky(K, self._noise(covariance), covariance))
+            a, value = _weights(solver, y)
         if value == -np.inf:
             raise NotPositiveDefiniteError(
                 f"Solving with the covariance matrix of {covariance} overflowed. "
@@ -617,7 +618,8 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, _numeric_times(X), dtype=np.float64, order="C", reset=False)
         S, t = self._split(X)
-        return self._posterior(S, t, return_std, return_cov)
+        with blas_threads(max(len(t), len(self._t))):
+            return self._posterior(S, t, return_std, return_cov)
 
     def _posterior(self, S, t, return_std=False, return_cov=False):
         """``predict`` for validated places (m, d) and shifted times (m,)."""

@@ -295,5 +295,6 @@ def test_a_hundred_thousand_rows():
     X = np.column_stack([rng.uniform(size=(100_000, 2)), np.linspace(0.0, 10.0, 100_000)])
     y = np.sin(5.0 * X[:, 0] + X[:, 2]) + 0.1 * rng.normal(size=100_000)
     gp = SparseTimeVaryingGPRegressor(n_inducing=200, random_state=0).fit(X, y)
-    assert gp.noise_variance_ == pytest.approx(0.01, rel=0.05)
+    # What the inducing points cannot tell is taken for noise: the bound errs to that side.
+    assert 0.01 < gp.noise_variance_ < 0.013
     assert gp.score(X, y) > 0.97
