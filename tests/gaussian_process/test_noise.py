@@ -97,17 +97,20 @@ def test_growth_is_learnt(model):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
-def test_streaming_equals_a_fresh_fit(model):
+@pytest.mark.parametrize("normalize_y", [False, True])
+@pytest.mark.parametrize("known_noise", [False, True])
+def test_streaming_equals_a_fresh_fit(model, normalize_y, known_noise):
     X, y, v = data(60)
+    v = v if known_noise else 0.0 * v
     order = np.argsort(X[:, 2])
     X, y, v = X[order], y[order], v[order]
-    gp = make(model, normalize_y=True).partial_fit(X[:20], y[:20], v[:20])
+    gp = make(model, normalize_y=normalize_y).partial_fit(X[:20], y[:20], v[:20])
     for i in range(20, 60):
         gp.partial_fit(X[[i]], y[[i]], v[[i]])
         if i % 3 == 0:
             gp.forget([1])
     rows = [int(np.flatnonzero((x == X).all(axis=1))[0]) for x in gp.X_train_]
-    fresh = make(model, normalize_y=True).fit(X[rows], y[rows], v[rows])
+    fresh = make(model, normalize_y=normalize_y).fit(X[rows], y[rows], v[rows])
     assert gp.now_ == fresh.now_
     for a, b in zip(gp.predict(X, return_std=True), fresh.predict(X, return_std=True)):
         np.testing.assert_allclose(a, b, atol=1e-8)

@@ -138,6 +138,27 @@ def test_gradient(model, normalize_y):
     np.testing.assert_allclose(gradient, numeric, rtol=1e-4, atol=1e-3)
 
 
+def test_gradient_with_a_jitter_that_counts(monkeypatch):
+    """The jitter is relative to the signal variance, so it has a share in that derivative."""
+    monkeypatch.setattr("sktvbo.gaussian_process._sparse._JITTERS", (1e-2,))
+    X, y, v = data()
+    gp = sparse(MODELS["matern"], inducing=X[::4]).fit(X, y, v)
+    gradient = gp.elbo(gp.theta_, eval_gradient=True)[1]
+    numeric = approx_fprime(gp.theta_, gp.elbo, 1e-6)
+    np.testing.assert_allclose(gradient, numeric, rtol=1e-4, atol=1e-3)
+
+
+def test_other_data_needs_other_inducing_points():
+    """As an optimizer's policy that drops everything leaves it: one row, at another time."""
+    X, y, _ = data()
+    gp = sparse(MODELS["matern"], n_inducing=10).fit(X, y)
+    row = X[:1] + np.array([0.0, 0.0, 500.0])
+    gp._update(row, y[:1], drop=np.arange(len(X)))
+    np.testing.assert_array_equal(gp.inducing_points_, row)
+    exact = make(TimeVaryingGPRegressor, MODELS["matern"]).fit(row, y[:1])
+    np.testing.assert_allclose(gp.predict(row), exact.predict(row), atol=1e-8)
+
+
 def test_gradient_in_space_for_optimizers(model):
     X, y, v = data()
     posterior = sparse(model, inducing=X[::4]).fit(X, y, v).posterior_at(57.0)

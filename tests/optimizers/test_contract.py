@@ -173,9 +173,25 @@ def test_failure_in_the_middle_of_a_step_changes_nothing(modelled, monkeypatch):
         with pytest.raises(MemoryError, match="planted"):
             opt.tell(x, 1.0)
     same_state(opt, twin)
+    assert vars(opt.policy_) == vars(twin.policy_)
     opt.tell(x, 1.0), twin.tell(x, 1.0)  # the corrected call succeeds
     same_state(opt, twin)
     np.testing.assert_array_equal(opt.ask(13.0), twin.ask(13.0))
+
+
+def test_failure_while_asking_draws_no_random_numbers(modelled, monkeypatch):
+    opt, twin = make(modelled), make(modelled)
+    drive(opt, 8), drive(twin, 8)
+
+    def fail(score, posterior, domain, rng, **options):
+        rng.uniform(size=100)
+        raise MemoryError("planted")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("sktvbo.optimizers._base.maximize", fail)
+        with pytest.raises(MemoryError, match="planted"):
+            opt.ask(8.0)
+    np.testing.assert_array_equal(opt.ask(8.0), twin.ask(8.0))
 
 
 def test_callers_arrays_are_neither_changed_nor_kept(kind):

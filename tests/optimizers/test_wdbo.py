@@ -76,3 +76,13 @@ def test_a_faster_drift_keeps_less():
             opt.tell(x, np.sin(6.0 * x[0] + speed * t))
         sizes.append(len(opt.X_))
     assert sizes[1] < sizes[0]
+
+
+def test_lengthscale_is_bounded_by_the_recent_sampling_interval():
+    opt = WDBO([(0.0, 1.0)], n_initial_points=5, random_state=0)
+    for t in 3.0 * np.arange(12):
+        opt.tell(opt.ask(t), np.sin(40.0 * t))  # nothing but noise in time
+    low, high = opt.surrogate_.temporal_kernel_.length_scale_bounds
+    assert low == pytest.approx(15.0)
+    assert high == pytest.approx(10.0 * np.ptp(opt.X_[:, 1]), rel=0.2)
+    assert low <= opt.surrogate_.temporal_kernel_.length_scale <= high
