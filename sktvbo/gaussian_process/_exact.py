@@ -639,9 +639,8 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         return self._S, self._t
 
     def _explained(self, K, full=False):
-        """Prior minus posterior variance (m,), or covariance, from K (m, n); K is overwritten."""
-        V = self._solver.half_solve(K)
-        return V @ V.T if full else np.einsum("ij,ij->i", V, V)
+        """Prior minus posterior variance (m,), or covariance, from K (m, n); K becomes K L⁻ᵀ."""
+        return squares(self._solver.half_solve(K), full)
 
     def _explained_slope(self, k):
         """Half the gradient (n,) of the explained variance in one place's covariances k (n,)."""
@@ -744,6 +743,11 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return _TimeSlice(self, t)
+
+
+def squares(V, full):
+    """V Vᵀ (m, m), or only its diagonal (m,)."""
+    return V @ V.T if full else np.einsum("ij,ij->i", V, V)
 
 
 class _TimeSlice:

@@ -29,7 +29,7 @@ from .. import dpp
 from .._solvers import DenseCholesky, dot, times, transposed_times, try_cholesky
 from .._threads import blas_threads
 from ..exceptions import NotPositiveDefiniteError
-from ._exact import _LOG_2PI, TimeVaryingGPRegressor
+from ._exact import _LOG_2PI, TimeVaryingGPRegressor, squares
 
 # Of the inducing covariance's mean diagonal; the first that makes it positive definite is used.
 _JITTERS = (1e-12, 1e-10, 1e-8, 1e-6)
@@ -383,10 +383,8 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGPRegressor):
         return self._basis_points
 
     def _explained(self, K, full=False):
-        V = self._solver.half_solve(K)
-        explained = V @ V.T if full else np.einsum("ij,ij->i", V, V)
-        V = self._outer.half_solve(V)
-        return explained - (V @ V.T if full else np.einsum("ij,ij->i", V, V))
+        explained = super()._explained(K, full)
+        return explained - squares(self._outer.half_solve(K), full)
 
     def _explained_slope(self, k):
         v = self._solver.half_solve(k[np.newaxis].copy())[0]
@@ -441,11 +439,33 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGPRegressor):
         return exact
 
     def log_marginal_likelihood(self, theta=None, eval_gradient=False):
-        """Log marginal likelihood of the exact model, O(n³); see ``elbo`` for its bound."""
+        """Log marginal likelihood of the exact model, O(n³); see ``elbo`` for its bound.
+
+        Parameters
+        ----------
+        theta, eval_gradient
+            As for ``elbo``.
+
+        Returns
+        -------
+        value : float
+        gradient : ndarray (n_theta,)
+            Only with ``eval_gradient``.
+        """
         return self._exact().log_marginal_likelihood(theta, eval_gradient)
 
     def relevancy_sweep(self, now=None):
-        """As of the exact regressor with the same hyperparameters, O(n³)."""
+        """Relevancies in the exact model with the same hyperparameters, O(n³).
+
+        Parameters
+        ----------
+        now : float, default=None
+            Present time; None is the latest training time.
+
+        Returns
+        -------
+        sweep : sktvbo.relevancy.RelevancySweep
+        """
         return self._exact().relevancy_sweep(now)
 
 
