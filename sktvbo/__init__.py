@@ -3,15 +3,42 @@
 from importlib.metadata import version
 
 from .gaussian_process import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
-from .optimizers import GPUCB, WDBO, BayesianOptimizer, RandomSearch
+from .optimizers import (
+    ABO,
+    BOLT,
+    BRGPUCB,
+    ETGPUCB,
+    GPUCB,
+    IGPUCB,
+    RGPUCB,
+    SWGPUCB,
+    TVGPUCB,
+    UITVBO,
+    WDBO,
+    WGPUCB,
+    BayesianOptimizer,
+    RandomSearch,
+    SparQGPUCB,
+)
 
 __version__ = version("sktvbo")
 
 __all__ = [
+    "ABO",
+    "BOLT",
+    "BRGPUCB",
+    "ETGPUCB",
     "GPUCB",
+    "IGPUCB",
+    "RGPUCB",
+    "SWGPUCB",
+    "TVGPUCB",
+    "UITVBO",
     "WDBO",
+    "WGPUCB",
     "BayesianOptimizer",
     "RandomSearch",
+    "SparQGPUCB",
     "SparseTimeVaryingGPRegressor",
     "TimeVaryingGPRegressor",
 ]

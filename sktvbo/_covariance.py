@@ -206,18 +206,17 @@ class SeparableCovariance:
         return variance if self.spatial is None else variance * self.spatial.diag(S)
 
     def variance_with_gradient(self, s, t):
-        """Prior variance of f at one place s (d,) and time, and its gradient (d,) in s."""
+        """Prior variance of f at a place s (d,) and time, and its gradient (d + 1,), time last."""
         if self.fused:
-            return self.signal_variance, np.zeros(len(s))
-        points, steps = _stencil(s)
-        variances = self.variance(points, np.full(len(points), t))
-        return variances[0], _central_differences(variances, steps)
+            return self.signal_variance, np.zeros(len(s) + 1)
+        points, times, steps = _stencil(s, t)
+        variances = self.variance(points, times)
+        return variances[0], _differences(variances, steps)
 
     def noise(self, age):
-        """Noise variance (n,) of observations of these ages."""
-        if self.noise_model is None:
-            return np.full(len(age), self.noise_variance)
-        return self.noise_variance * self.noise_model.ratio(age)
+        """Noise variance (n,) of observations of these ages; none where the age is NaN."""
+        ratio = np.ones(len(age)) if self.noise_model is None else self.noise_model.ratio(age)
+        return self.noise_variance * np.where(np.isnan(age), 0.0, ratio)
 
     def noise_gradient(self, w, age):
         """Σ_i w_i ∂noise_i/∂theta, for the noise's part of theta."""
@@ -225,9 +224,8 @@ class SeparableCovariance:
         on_variance = [dot(w, self.noise(age))] * noise
         if not model:
             return np.array(on_variance)
-        return np.append(
-            on_variance, self.noise_variance * dot(w, self.noise_model.slopes(age)[:, 0])
-        )
+        slopes = np.where(np.isnan(age), 0.0, self.noise_model.slopes(age)[:, 0])
+        return np.append(on_variance, self.noise_variance * dot(w, slopes))
 
     def gradient(self, S, t, age, K, P, a):
         """Σ_ij W_ij ∂Δ_ij/∂theta, W = a aᵀ − P, Δ = K + diag(noise): (n_theta,).
@@ -308,18 +306,16 @@ class SeparableCovariance:
     def cross_with_gradient(self, x, u, Z, times):
         """Covariance (n,) of a point with (Z, times), and its gradient (d + 1, n) in the point.
 
-        All coordinates are ``scale``d when ``fused``, plain otherwise, when the slope in time is
-        NaN.
+        All coordinates are ``scale``d when ``fused``, plain otherwise; time is the last row.
         """
-        n, d = len(times), self.n_dims
         if self.fused:
+            n, d = len(times), self.n_dims
             k, dk = np.empty(n), np.empty((d + 1, n))
             _gram.cross_with_gradient(x, u, Z, times, *self._families, k, dk)
             return k, dk
-        points, steps = _stencil(x)
-        K = self.cross(points, np.full(len(points), u), Z, times)
-        # No slope in time: a step in it may leave the times that a kernel knows.
-        return K[0], np.vstack([_central_differences(K, steps), np.full(n, np.nan)])
+        points, at, steps = _stencil(x, u)
+        K = self.cross(points, at, Z, times)
+        return K[0], _differences(K, steps)
 
     def stationary_factors(self):
         """Both kernels in the form that the relevancies need, or an UnsupportedKernelError."""
@@ -338,14 +334,22 @@ class SeparableCovariance:
 
 
 # scikit-learn's kernels give no derivative in the points.
-def _stencil(point):
-    """A point (d,) with two neighbours in each direction, (2 d + 1, d), and the steps (d,)."""
+def _stencil(point, time):
+    """A point (d,) with two neighbours in each direction and a later one, and the steps (d + 1,).
+
+    Later only: a kernel may not know the times before.
+    """
     steps = np.cbrt(np.finfo(float).eps) * np.maximum(1.0, np.abs(point))
+    step = np.sqrt(np.finfo(float).eps) * max(1.0, abs(time))
     moves = np.diag(steps)
-    return np.vstack([point, point + moves, point - moves]), steps
+    points = np.vstack([point, point + moves, point - moves, point])
+    times = np.append(np.full(len(points) - 1, time), time + step)
+    return points, times, np.append(steps, step)
 
 
-def _central_differences(values, steps):
-    """Derivatives (d, ...) from the values at a stencil's points."""
-    d = len(steps)
-    return ((values[1 : d + 1] - values[d + 1 :]).T / (2.0 * steps)).T
+def _differences(values, steps):
+    """Derivatives (d + 1, ...) from the values at a stencil's points."""
+    d = len(steps) - 1
+    central = (values[1 : d + 1] - values[d + 1 : -1]) / 2.0
+    forward = values[-1:] - values[:1]
+    return (np.concatenate([central, forward]).T / steps).T

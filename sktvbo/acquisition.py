@@ -1,25 +1,42 @@
-"""Acquisition functions, and their maximization over a domain.
+"""Acquisition functions, the schedules of β, and the maximization over a domain.
 
-An acquisition function scores the posterior mean and standard deviation at a place, and gives the
-derivatives of the score in both: the maximizer does the rest by the chain rule.
+An acquisition function is called with the posterior mean and standard deviation at a place and an
+:class:`AcquisitionState`; it returns a score, to be maximized, and the derivatives of the score in
+both: the maximizer does the rest by the chain rule. One with ``joint = True`` is not called but
+stands for a draw from the joint posterior, as :class:`ThompsonSampling`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from numbers import Real
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.stats import qmc
+from scipy.special import erfcx, log_ndtr
 from sklearn.base import BaseEstimator
 
-from .domain import FiniteSet
+from ._maximizer import maximize
 
-__all__ = ["UCB", "AcquisitionState", "maximize"]
+__all__ = [
+    "UCB",
+    "AcquisitionState",
+    "BOLTBeta",
+    "DimensionBeta",
+    "ExpectedImprovement",
+    "InformationGainBeta",
+    "LogBeta",
+    "PosteriorMean",
+    "ProbabilityOfImprovement",
+    "SmoothnessBeta",
+    "ThompsonSampling",
+    "maximize",
+]
+
+_TINY = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True)
 class AcquisitionState:
-    """What a score may depend on besides the posterior.
+    """What a score may depend on besides the posterior at the place.
 
     Attributes
     ----------
@@ -29,11 +46,221 @@ class AcquisitionState:
         Observations told so far, removed ones included.
     n_dims : int
         Dimensions of the domain, without time.
+    surrogate : estimator
+        Fitted.
+    posterior : callable
+        Mean and standard deviation (m,) at places (m, d) of the unit box, at the time of the query.
+    information_gain : float
+        Of the data set, ½ log|I + Σ⁻¹ K|, in nats.
+    incumbent : float
+        The largest posterior mean, at the time of the query, where the function was observed.
     """
 
     n: int
     n_told: int
     n_dims: int
+    surrogate: object = field(default=None, repr=False)
+    posterior: object = field(default=None, repr=False)
+
+    @cached_property
+    def information_gain(self):
+        return self.surrogate.information_gain()
+
+    @cached_property
+    def incumbent(self):
+        places = np.unique(self.surrogate.X_train_[:, :-1], axis=0)
+        return float(np.max(self.posterior(places)[0]))
+
+
+# --- schedules of β -------------------------------------------------------------------------------
+
+
+class LogBeta(BaseEstimator):
+    """β = scale · log(rate · t), t being the number of observations told (TVGP section 5).
+
+    Parameters
+    ----------
+    scale, rate : float, default=0.8, 4.0
+        TVGP's; ET has 0.4 and 4 on synthetic data.
+
+    Examples
+    --------
+    >>> from sktvbo.acquisition import AcquisitionState, LogBeta
+    >>> round(LogBeta()(AcquisitionState(n=5, n_told=25, n_dims=2)), 3)
+    3.684
+    """
+
+    def __init__(self, scale=0.8, rate=4.0):
+        self.scale = scale
+        self.rate = rate
+
+    def __call__(self, state):
+        return self.scale * float(np.log(self.rate * state.n_told))
+
+
+class DimensionBeta(BaseEstimator):
+    """β = scale · d log(2 n), n being the size of the data set (the authors' code of W-DBO).
+
+    Parameters
+    ----------
+    scale : float, default=0.2
+
+    Examples
+    --------
+    >>> from sktvbo.acquisition import AcquisitionState, DimensionBeta
+    >>> round(DimensionBeta()(AcquisitionState(n=5, n_told=25, n_dims=2)), 3)
+    0.921
+    """
+
+    def __init__(self, scale=0.2):
+        self.scale = scale
+
+    def __call__(self, state):
+        return self.scale * state.n_dims * float(np.log(2.0 * state.n))
+
+
+_THEOREMS = {"reset": 2.0 / 3.0, "forgetting": 0.5, "event": 4.0 / 3.0}
+
+
+class SmoothnessBeta(BaseEstimator):
+    """β of the regret bounds for smooth draws from a Gaussian process.
+
+    β = 2 log(c π² t² / δ) + 2 d log(r d b t² √log(c d a π² t² / δ)): with probability 1 − δ the
+    function is within √β σ of the posterior mean, at all times and on a grid so fine that the rest
+    is within 1/t². t is the number of observations told. Conservative: in practice use
+    :class:`LogBeta`.
+
+    Parameters
+    ----------
+    theorem : {"reset", "forgetting", "event"}, default="forgetting"
+        Whose constant c: "reset" 2/3 (R-GP-UCB, TVGP eq. 16), "forgetting" 1/2 (TV-GP-UCB, TVGP
+        eq. 19), "event" 4/3 (ET theorem 1).
+    delta : float in (0, 1), default=0.1
+    a, b : float, default=1.0
+        Of the derivatives' tails: P(sup |∂f/∂x_j| > L) ≤ a exp(−(L/b)²) (TVGP eq. 10).
+    r : float, default=1.0
+        Side of the domain, 1 in the unit box.
+
+    Examples
+    --------
+    >>> from sktvbo.acquisition import AcquisitionState, SmoothnessBeta
+    >>> round(SmoothnessBeta()(AcquisitionState(n=5, n_told=25, n_dims=2)), 1)
+    54.0
+    """
+
+    def __init__(self, theorem="forgetting", delta=0.1, a=1.0, b=1.0, r=1.0):
+        self.theorem = theorem
+        self.delta = delta
+        self.a = a
+        self.b = b
+        self.r = r
+
+    def __call__(self, state):
+        if self.theorem not in _THEOREMS:
+            raise ValueError(
+                "The 'theorem' parameter of SmoothnessBeta must be one of "
+                f"{sorted(_THEOREMS)}. Got {self.theorem!r} instead."
+            )
+        _check_probability(self, "delta")
+        d, t = state.n_dims, float(state.n_told)
+        ratio = _THEOREMS[self.theorem] * np.pi**2 * t**2 / self.delta
+        fineness = self.r * d * self.b * t**2 * np.sqrt(np.log(d * self.a * ratio))
+        return float(2.0 * np.log(ratio) + 2.0 * d * np.log(fineness))
+
+
+class BOLTBeta(BaseEstimator):
+    """β = 2 d log(L d t² / (6 δ)) + 4 log(π t) (BOLT eq. 63), t being the observations told.
+
+    Parameters
+    ----------
+    lipschitz : float, default=1.0
+        L, in units of y per side of the unit box.
+    delta : float in (0, 1), default=0.1
+
+    Notes
+    -----
+    As printed. The union bound behind it needs 2 d log(L d t²) + 2 log(π² t² / (6 δ)), which is the
+    same for d = 1 and, for δ < 1/6, less for d > 1.
+
+    Examples
+    --------
+    >>> from sktvbo.acquisition import AcquisitionState, BOLTBeta
+    >>> round(BOLTBeta()(AcquisitionState(n=5, n_told=25, n_dims=1)), 2)
+    31.35
+    """
+
+    def __init__(self, lipschitz=1.0, delta=0.1):
+        self.lipschitz = lipschitz
+        self.delta = delta
+
+    def __call__(self, state):
+        _check_probability(self, "delta")
+        d, t = state.n_dims, float(state.n_told)
+        fineness = self.lipschitz * d * t**2 / (6.0 * self.delta)
+        return float(2.0 * d * np.log(fineness) + 4.0 * np.log(np.pi * t))
+
+
+class InformationGainBeta(BaseEstimator):
+    """β = (B + R √(2 (γ + c + log(1/δ))))², γ being the information gain of the data set.
+
+    For functions of a bounded norm: IGP-UCB (Chowdhury & Gopalan 2017), in a window or a block SW-
+    and BR-GP-UCB (Zhou & Shroff 2021), and with c = log 2 SparQ-GP-UCB (SparQ theorem 3.1, whose β
+    is the root of this one).
+
+    Parameters
+    ----------
+    norm_bound : float, default=1.0
+        B, bound of the function's norm in the space of the surrogate's kernel, λ included, in units
+        of the standardized y.
+    noise_ratio : float, default=1.0
+        R, bound of the noise's standard deviation in units of the surrogate's σ. The literature,
+        which regularizes by 1 rather than by σ², has R in units of y.
+    delta : float in (0, 1), default=0.1
+    constant : float, default=1.0
+        c.
+    anytime : bool, default=False
+        Spend δ over the steps, δ_t = δ / (2 t (1 + log t)²), as a bound that is to hold at all
+        times needs for W-GP-UCB.
+
+    Examples
+    --------
+    >>> from sktvbo import TimeVaryingGPRegressor
+    >>> from sktvbo.acquisition import AcquisitionState, InformationGainBeta
+    >>> gp = TimeVaryingGPRegressor(optimizer=None).fit([[0.1, 0.0], [0.9, 1.0]], [1.0, 2.0])
+    >>> state = AcquisitionState(n=2, n_told=2, n_dims=1, surrogate=gp)
+    >>> round(InformationGainBeta()(state), 1)
+    24.7
+    """
+
+    def __init__(self, norm_bound=1.0, noise_ratio=1.0, delta=0.1, constant=1.0, anytime=False):
+        self.norm_bound = norm_bound
+        self.noise_ratio = noise_ratio
+        self.delta = delta
+        self.constant = constant
+        self.anytime = anytime
+
+    def __call__(self, state):
+        _check_probability(self, "delta")
+        delta, t = self.delta, float(state.n_told)
+        if self.anytime:
+            delta = delta / (2.0 * t * (1.0 + np.log(t)) ** 2)
+        inner = state.information_gain + self.constant - np.log(delta)
+        return float((self.norm_bound + self.noise_ratio * np.sqrt(2.0 * inner)) ** 2)
+
+
+def _check_probability(owner, name):
+    value = getattr(owner, name)
+    if not isinstance(value, Real) or not 0.0 < value < 1.0:
+        raise ValueError(
+            f"The '{name}' parameter of {type(owner).__name__} must be a float in (0, 1). "
+            f"Got {value!r} instead."
+        )
+
+
+# --- acquisition functions ------------------------------------------------------------------------
+
+
+_NAMED = {"dimension": DimensionBeta(), "log": LogBeta()}
 
 
 class UCB(BaseEstimator):
@@ -42,11 +269,11 @@ class UCB(BaseEstimator):
     Parameters
     ----------
     beta : "dimension", "log", float or callable, default="dimension"
-        - "dimension": 0.2 d log(2 n), with n the observations in the data set (the authors' code
-          of W-DBO);
-        - "log": 0.8 log(4 t), with t the observations told so far (TVGP section 5);
-        - a non-negative float: constant;
-        - a callable of an :class:`AcquisitionState`.
+        - "dimension": :class:`DimensionBeta`, 0.2 d log(2 n);
+        - "log": :class:`LogBeta`, 0.8 log(4 t);
+        - a non-negative float: constant, which is competitive;
+        - a callable of an :class:`AcquisitionState`, such as :class:`SmoothnessBeta`,
+          :class:`BOLTBeta` and :class:`InformationGainBeta`.
 
     Examples
     --------
@@ -61,14 +288,9 @@ class UCB(BaseEstimator):
 
     def beta_value(self, state):
         """β in this state."""
-        if callable(self.beta):
-            beta = self.beta(state)
-        elif self.beta == "dimension":
-            beta = 0.2 * state.n_dims * np.log(2.0 * state.n)
-        elif self.beta == "log":
-            beta = 0.8 * np.log(4.0 * state.n_told)
-        else:
-            beta = self.beta
+        beta = _NAMED.get(self.beta, self.beta) if isinstance(self.beta, str) else self.beta
+        if callable(beta):
+            beta = beta(state)
         if not isinstance(beta, Real) or not 0.0 <= beta < np.inf:
             raise ValueError(
                 "The 'beta' parameter of UCB must be, or give, a non-negative finite float, or be "
@@ -82,52 +304,116 @@ class UCB(BaseEstimator):
         return mean + width * std, 1.0, width
 
 
-def maximize(score, posterior, domain, rng, *, anchors=None, n_candidates=512, n_starts=6):
-    """Where an acquisition function is largest.
+class PosteriorMean(BaseEstimator):
+    """The posterior mean: exploitation alone.
 
-    Over a ``FiniteSet`` by enumeration; over a ``Box`` from scrambled Sobol points, the best of
-    which L-BFGS-B improves with analytic gradients.
+    Examples
+    --------
+    >>> from sktvbo.acquisition import PosteriorMean
+    >>> PosteriorMean()(1.5, 0.3, state=None)
+    (1.5, 1.0, 0.0)
+    """
+
+    def __call__(self, mean, std, state):
+        """Score, and its derivatives in mean and standard deviation; arrays or floats."""
+        return mean, 1.0, 0.0
+
+
+class ProbabilityOfImprovement(BaseEstimator):
+    """Probability that f exceeds the incumbent by ``xi``, Φ((μ − best − ξ) / σ).
+
+    The incumbent is the best posterior mean, at the time of the query, among the places observed:
+    with noise and with time an old observation is no record.
 
     Parameters
     ----------
-    score : callable (mean, std) -> (value, d value / d mean, d value / d std)
-    posterior : callable (m, d) -> mean (m,), std (m,)
-        In the coordinates of the unit box. For a ``Box`` it also has ``with_gradient(u)``, which
-        returns mean, std and their gradients (d,) at u (d,).
-    domain : Box or FiniteSet
-    rng : RandomState
-    anchors : array-like (k, d), default=None
-        Places of the unit box to consider besides the Sobol points, such as the incumbent.
-    n_candidates : int, default=512
-        Number of Sobol points, a power of two.
-    n_starts : int, default=6
-        How many of the best are improved.
+    xi : float, default=0.01
+        Improvement asked for, in units of y; with 0 it hardly explores.
 
-    Returns
-    -------
-    x : ndarray (d,)
-        A place in the domain's own coordinates.
+    Notes
+    -----
+    The score is Φ's argument, which has the same maximizer and never becomes flat.
+
+    Examples
+    --------
+    >>> from sktvbo import GPUCB
+    >>> from sktvbo.acquisition import ProbabilityOfImprovement
+    >>> opt = GPUCB([(0.0, 1.0)], acquisition=ProbabilityOfImprovement(), random_state=0)
     """
-    if isinstance(domain, FiniteSet):
-        values = score(*posterior(domain.to_unit(domain.points)))[0]
-        return domain.points[np.argmax(values)].copy()
 
-    sobol = qmc.Sobol(domain.n_dims, rng=np.random.default_rng(rng.randint(2**32, dtype=np.uint64)))
-    candidates = sobol.random(n_candidates)
-    if anchors is not None and len(anchors):
-        candidates = np.vstack([anchors, candidates])
-    values = score(*posterior(candidates))[0]
-    order = np.argsort(-values, kind="stable")[:n_starts]
+    def __init__(self, xi=0.01):
+        self.xi = xi
 
-    def objective(u):
-        mean, std, mean_slope, std_slope = posterior.with_gradient(u)
-        value, on_mean, on_std = score(mean, std)
-        return -value, -(on_mean * mean_slope + on_std * std_slope)
+    def __call__(self, mean, std, state):
+        """Score, and its derivatives in mean and standard deviation; arrays or floats."""
+        std = np.maximum(std, _TINY**0.5)
+        z = (mean - state.incumbent - self.xi) / std
+        return z, 1.0 / std, -z / std
 
-    best, best_value = candidates[order[0]], values[order[0]]
-    bounds = [(0.0, 1.0)] * domain.n_dims
-    for start in candidates[order]:
-        found = minimize(objective, start, method="L-BFGS-B", jac=True, bounds=bounds)
-        if -found.fun > best_value:
-            best, best_value = found.x, -found.fun
-    return np.clip(domain.from_unit(best), domain.lower, domain.upper)
+
+class ExpectedImprovement(BaseEstimator):
+    """Expected improvement over the incumbent, E max(f − best − ξ, 0).
+
+    The incumbent is that of :class:`ProbabilityOfImprovement`.
+
+    Parameters
+    ----------
+    xi : float, default=0.0
+        Improvement that does not count, in units of y.
+
+    Notes
+    -----
+    The score is its logarithm, which has the same maximizer, and slopes where expected improvement
+    itself underflows (Ament et al. 2023).
+
+    Examples
+    --------
+    >>> from sktvbo import WDBO
+    >>> from sktvbo.acquisition import ExpectedImprovement
+    >>> opt = WDBO([(0.0, 1.0)], acquisition=ExpectedImprovement(), random_state=0)
+    """
+
+    def __init__(self, xi=0.0):
+        self.xi = xi
+
+    def __call__(self, mean, std, state):
+        """Score, and its derivatives in mean and standard deviation; arrays or floats."""
+        std = np.maximum(std, _TINY**0.5)
+        z = (mean - state.incumbent - self.xi) / std
+        log_h, cdf_share, pdf_share = _log_improvement(z)
+        return np.log(std) + log_h, cdf_share / std, pdf_share / std
+
+
+def _log_improvement(z):
+    """log h, Φ / h and φ / h for h(z) = φ(z) + z Φ(z), the improvement in units of σ."""
+    # Φ / φ by the scaled error function, finite for any z < 0; the cap only spares an overflow.
+    mills = np.sqrt(np.pi / 2.0) * erfcx(-np.minimum(z, 5.0) / np.sqrt(2.0))
+    # h / φ = 1 + z Φ / φ; far out its two terms cancel, and 1/z² − 3/z⁴ + 15/z⁶ is left.
+    far = np.minimum(z, -200.0) ** -2.0
+    h = np.where(z < -200.0, far * (1.0 - 3.0 * far + 15.0 * far**2), 1.0 + z * mills)
+    log_pdf = -0.5 * z**2 - 0.5 * np.log(2.0 * np.pi)
+    # Beyond z = 5, φ is nothing and h is z Φ but for 1e-7 of itself, which is kept.
+    cdf, pdf = np.exp(log_ndtr(z)), np.exp(log_pdf)
+    large = np.where(z > 5.0, pdf + z * cdf, 1.0)
+    return (
+        np.where(z > 5.0, np.log(large), log_pdf + np.log(np.where(z > 5.0, 1.0, h))),
+        np.where(z > 5.0, cdf / large, mills / h),
+        np.where(z > 5.0, pdf / large, 1.0 / h),
+    )
+
+
+class ThompsonSampling(BaseEstimator):
+    """Thompson sampling: query where one draw from the posterior is largest.
+
+    The draw is exact, and joint, at some hundreds of places: the Sobol points, the latest queries
+    and places near them. It has no parameter to choose, and its randomness makes several queries at
+    once differ.
+
+    Examples
+    --------
+    >>> from sktvbo import GPUCB
+    >>> from sktvbo.acquisition import ThompsonSampling
+    >>> opt = GPUCB([(0.0, 1.0)], acquisition=ThompsonSampling(), random_state=0)
+    """
+
+    joint = True

@@ -1,4 +1,5 @@
 import pickle
+from collections import Counter
 from copy import deepcopy
 
 import numpy as np
@@ -8,7 +9,7 @@ from scipy.optimize import Bounds
 from scipy.stats import kstest
 from sklearn.base import BaseEstimator, clone
 
-from sktvbo.domain import Box, FiniteSet, as_domain
+from sktvbo.domain import Box, FiniteSet, ParameterSpace, as_domain
 from sktvbo.exceptions import DomainError, InvalidObservationError, SktvboError
 
 BOX = Box([(0.0, 10.0), (-1.0, 1.0), (1e6, 1e6 + 1e-3)])
@@ -114,7 +115,7 @@ def test_as_domain_returns_domains_as_they_are(domain):
     assert as_domain(domain) is domain
 
 
-@pytest.mark.parametrize("domain", [{"a": (0, 1)}, None, 3, "unit", {(0, 1)}])
+@pytest.mark.parametrize("domain", [None, 3, "unit", {(0, 1)}])
 def test_as_domain_rejects_other_types(domain):
     with pytest.raises(DomainError, match=rf"must be a Box.*got {type(domain).__name__}\."):
         as_domain(domain)
@@ -138,15 +139,23 @@ def test_unit_map_and_back(domain):
     assert_allclose(domain.from_unit(U[0]), X[0], rtol=1e-12)
 
 
-@DOMAINS
-def test_unit_corners_are_exact(domain):
-    assert_array_equal(domain.from_unit(np.zeros(3)), domain.lower)
-    assert_array_equal(domain.from_unit(np.ones(3)), domain.upper)
+def test_unit_corners_are_exact():
+    assert_array_equal(BOX.from_unit(np.zeros(3)), BOX.lower)
+    assert_array_equal(BOX.from_unit(np.ones(3)), BOX.upper)
+
+
+def test_from_unit_gives_the_nearest_member():
+    assert_array_equal(BOX.from_unit([[-0.5, 0.5, 2.0]]), [[0.0, 0.0, BOX.upper[2]]])
+    assert_array_equal(ARMS.from_unit([[0.2, 7.0, 0.9], [0.9, 0.0, 0.4]]), ARMS.points[1:])
+    assert_array_equal(ARMS.from_unit(ARMS.to_unit(ARMS.points)), ARMS.points)
+    member = ARMS.from_unit(ARMS.to_unit(ARMS.points[1]))
+    member[:] = 9.0
+    assert_array_equal(ARMS.points[1], [1, 5, 3])
 
 
 def test_flat_coordinate_maps_to_zero():
     assert_array_equal(ARMS.to_unit(ARMS.points)[:, 1], 0.0)
-    assert_array_equal(ARMS.from_unit([[0.5, 0.5, 0.5]])[:, 1], 5.0)
+    assert_array_equal(ARMS.from_unit([[0.5, 0.0, 0.5]])[:, 1], 5.0)
 
 
 def test_unit_map_is_affine_outside_too():
@@ -324,3 +333,394 @@ def test_estimators_that_hold_a_domain_can_be_cloned(domain):
             self.domain = domain
 
     assert clone(Holder(domain)).domain == domain
+
+
+# -- what a maximizer asks for -------------------------------------------------------------------
+
+
+def test_box_offers_sobol_points_and_gradients_only():
+    U = BOX.candidates(64, np.random.RandomState(0))
+    assert U.shape == (64, 3)
+    for u in U.T:  # one in each 64th, as of Sobol points
+        assert_array_equal(np.sort(np.floor(64 * u)), np.arange(64))
+    assert_array_equal(U, BOX.candidates(64, np.random.RandomState(0)))
+    assert not np.array_equal(U, BOX.candidates(64, np.random.RandomState(1)))
+    assert_array_equal(BOX.candidates(2), [[0.0] * 3, [0.5] * 3])
+    assert BOX.continuous.all()
+    assert BOX.neighbours(U[0]).shape == (0, 3)
+    assert BOX.size == np.inf
+
+
+def test_finite_set_offers_its_members():
+    assert_array_equal(ARMS.candidates(1), ARMS.to_unit(ARMS.points))
+    assert not ARMS.continuous.any()
+    assert ARMS.size == 3
+    assert_array_equal(ARMS.neighbours(ARMS.to_unit(ARMS.points[1])), ARMS.candidates(1)[[0, 2]])
+
+
+@DOMAINS
+def test_decode_copies_and_the_unit_form_is_as_long_as_a_row(domain):
+    row = domain.sample(1, 0)[0]
+    point = domain.decode(row)
+    assert_array_equal(point, row)
+    assert not np.shares_memory(point, row)
+    assert domain.n_unit == domain.n_dims == 3
+
+
+# -- named parameters: construction --------------------------------------------------------------
+
+PARAMETERS = {
+    "alpha": ("log-real", 1e-6, 1e-1),
+    "depth": ("integer", 2, 9),
+    "rate": ("real", -1.0, 3.0),
+    "penalty": ("categorical", ["l1", None, 1, True, (1, 2), [1, 2]]),
+    "frozen": ("integer", 4, 4),
+    "solver": ("categorical", ["sag"]),
+}
+SPACE = ParameterSpace(PARAMETERS)
+POINT = {
+    "alpha": 1e-3,
+    "depth": 5,
+    "rate": 0.0,
+    "penalty": None,
+    "frozen": 4,
+    "solver": "sag",
+}
+
+
+def test_parameter_space_has_its_parameters():
+    assert SPACE.names == tuple(PARAMETERS)
+    assert SPACE.parameters == PARAMETERS
+    assert (SPACE.n_dims, SPACE.n_unit) == (6, 4 + 6 + 1)
+    assert_array_equal(SPACE.lower, [1e-6, 2, -1, 0, 4, 0])
+    assert_array_equal(SPACE.upper, [1e-1, 9, 3, 5, 4, 0])
+    assert_array_equal(np.flatnonzero(SPACE.continuous), [0, 2])
+    assert SPACE.size == np.inf
+    assert ParameterSpace({"a": ("integer", 0, 2), "b": ("categorical", "xy".split("x"))}).size == 6
+
+
+def test_a_dict_is_a_parameter_space():
+    assert as_domain(PARAMETERS) == SPACE
+    assert as_domain(SPACE) is SPACE
+
+
+def test_callers_dict_is_neither_changed_nor_kept():
+    values = ["l1", "l2"]
+    parameters = {"a": ["integer", 0, 3], "b": ("categorical", values)}
+    before = deepcopy(parameters)
+    space = ParameterSpace(parameters)
+    space.sample(3, 0)
+    assert parameters == before
+    parameters["c"] = ("real", 0, 1)
+    values.append("l3")
+    space.parameters["b"][1].append("l4")
+    assert space.parameters == {"a": ("integer", 0, 3), "b": ("categorical", ["l1", "l2"])}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({}, r"at least one named parameter, got \{\}"),
+        ([("real", 0, 1)], "must be a dict"),
+        ({3: ("real", 0, 1)}, "names of parameters must be strings, got 3"),
+        ({"a": (0, 1)}, r"parameters\['a'\] must be \('real', low, high\).*got \(0, 1\)"),
+        ({"a": ("float", 0, 1)}, r"parameters\['a'\] must be .*got \('float', 0, 1\)"),
+        ({"a": "real"}, r"parameters\['a'\] must be .*got 'real'"),
+        ({"a": ("real", 0)}, r"must be \('real', low, high\), got 1 bound"),
+        ({"a": ("real", 1, 1)}, r"low < high, got \(1.0, 1.0\)"),
+        ({"a": ("real", 0, np.inf)}, r"finite bounds, got \(0.0, inf\)"),
+        ({"a": ("real", -1.7e308, 1.7e308)}, "finite bounds"),
+        ({"a": ("real", "0", 1)}, r"parameters\['a'\] must be real numbers, got '0'"),
+        ({"a": ("real", [0, 1], 1)}, r"one number, got \[0, 1\]"),
+        ({"a": ("log-real", 0.0, 1)}, r"low > 0, got 0.0"),
+        ({"a": ("log-real", 1e6, 1e6 + 2e-10)}, "logarithms differ"),
+        ({"a": ("log-real", 2, 1)}, "low < high"),
+        ({"a": ("integer", 0.5, 2)}, "whole bounds.*got 0.5"),
+        ({"a": ("integer", 0, 2**51)}, r"at most 2\*\*50"),
+        ({"a": ("integer", 3, 2)}, r"low <= high, got \(3.0, 2.0\)"),
+        ({"a": ("categorical", [])}, "at least one value"),
+        ({"a": ("categorical", "l1")}, "a list of at least one value"),
+        ({"a": ("categorical", "l1", "l2")}, r"a list.*got \('l1', 'l2'\)"),
+        ({"a": ("categorical", {"l1", "l2"})}, "a list of at least one value"),
+        ({"a": ("categorical", ["l1", "l2", "l1"])}, "distinct values, got 'l1' again"),
+        ({"a": ("categorical", [np.nan, float("nan")])}, "distinct values, got nan again"),
+    ],
+)
+def test_parameter_space_rejects_bad_parameters(parameters, message):
+    with pytest.raises(DomainError, match=message):
+        ParameterSpace(parameters)
+
+
+# -- named parameters: rows, dicts and the unit form ---------------------------------------------
+
+
+def random_space(rng):
+    def term():
+        kind = rng.choice(["real", "log-real", "integer", "categorical"])
+        if kind == "categorical":
+            return kind, list(range(rng.randint(1, 6)))
+        if kind == "integer":
+            low = rng.randint(-50, 50)
+            return kind, low, low + rng.choice([0, 1, 7, 10**6])
+        low = 10.0 ** rng.uniform(-9, 3)
+        return kind, low, low * (1.0 + 10.0 ** rng.uniform(-3, 9))
+
+    return ParameterSpace({f"p{i}": term() for i in range(rng.randint(1, 7))})
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rows_survive_the_unit_form_and_the_dict(seed):
+    rng = np.random.RandomState(seed)
+    space = random_space(rng)
+    rows = np.vstack([space.sample(50, rng), space.lower, space.upper])
+    U = space.to_unit(rows)
+    assert U.shape == (52, space.n_unit)
+    assert U.min() >= 0.0
+    assert U.max() <= 1.0
+    back = space.from_unit(U)
+    countable = [kind in ("integer", "categorical") for kind, *_ in space.parameters.values()]
+    assert_array_equal(back[:, countable], rows[:, countable])
+    assert_array_equal(back[-2:], rows[-2:])
+    assert_allclose(back, rows, rtol=1e-12)
+    assert_array_equal(space.to_unit(rows[3]), U[3])
+    assert_array_equal(space.from_unit(U[3]), back[3])
+    dicts = [space.decode(row) for row in rows]
+    assert_array_equal(space.validate_points(dicts), rows)
+    assert_array_equal(space.validate_points(rows), rows)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_unit_point_becomes_a_member(seed):
+    rng = np.random.RandomState(seed)
+    space = random_space(rng)
+    U = rng.uniform(-0.5, 1.5, size=(200, space.n_unit))
+    rows = space.from_unit(U)
+    assert_array_equal(space.validate_points(rows), rows)
+    assert np.all((space.lower <= rows) & (rows <= space.upper))
+
+
+@pytest.mark.parametrize("low", [-(2**50), 0])
+def test_large_integers_survive_the_unit_form(low):
+    space = ParameterSpace({"seed": ("integer", low, 2**50)})
+    rows = space.upper - np.arange(1000.0)[:, np.newaxis]
+    assert_array_equal(space.from_unit(space.to_unit(rows)), rows)
+
+
+def test_unit_form_by_hand():
+    U = SPACE.to_unit([1e-6 * 1e5**0.25, 4.0, 2.0, 2.0, 4.0, 0.0])
+    half = np.sqrt(0.5)
+    assert_allclose(U, [0.25, 2 / 7, 0.75, 0, 0, half, 0, 0, 0, 0, half], rtol=1e-12)
+
+
+def test_any_two_categories_are_one_apart():
+    for n in (2, 3, 5):
+        U = ParameterSpace({"a": ("categorical", list(range(n)))}).to_unit(np.arange(n)[:, None])
+        squared = ((U[:, np.newaxis] - U) ** 2).sum(axis=2)
+        assert_allclose(squared, 1.0 - np.eye(n), rtol=1e-15)
+
+
+def test_dict_becomes_a_row_and_the_row_a_dict_of_python_types():
+    row = SPACE.validate_point(POINT)
+    assert_array_equal(row, [1e-3, 5.0, 0.0, 1.0, 4.0, 0.0])
+    assert row.dtype == np.float64
+    assert_array_equal(SPACE.validate_point(dict(reversed(POINT.items()))), row)
+    decoded = SPACE.decode(row)
+    assert decoded == POINT
+    assert list(decoded) == list(PARAMETERS)
+    assert [type(v) for v in decoded.values()] == [float, int, float, type(None), int, str]
+    numpy_point = {**POINT, "depth": np.int64(5), "alpha": np.float32(1e-3)}
+    assert_allclose(SPACE.validate_point(numpy_point), row, rtol=1e-6)
+
+
+def test_categories_are_told_apart_by_type():
+    values = PARAMETERS["penalty"][1]
+    rows = SPACE.validate_points([{**POINT, "penalty": value} for value in values])
+    assert_array_equal(rows[:, 3], np.arange(6))
+    for row, value in zip(rows, values):
+        assert SPACE.decode(row)["penalty"] is value
+
+
+def test_a_category_that_is_not_a_number_is_found_again():
+    space = ParameterSpace({"missing": ("categorical", [np.nan, -1])})
+    for nan in (np.nan, float("nan")):
+        assert space.validate_point({"missing": nan})[0] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"alpha": 0.2}, DomainError, r"x\['alpha'\] must lie in \[1e-06, 0.1\], got 0.2"),
+        ({"alpha": -1.0}, DomainError, r"x\['alpha'\] must lie in"),
+        ({"rate": -1.1}, DomainError, r"x\['rate'\] must lie in \[-1.0, 3.0\], got -1.1"),
+        ({"depth": 4.5}, DomainError, r"x\['depth'\] must be a whole number from 2 to 9, got 4.5"),
+        ({"depth": 10}, DomainError, r"x\['depth'\] must be a whole number from 2 to 9, got 10"),
+        ({"penalty": "l2"}, DomainError, r"x\['penalty'\] must be one of \['l1', .*got 'l2'"),
+        ({"penalty": 1.0}, DomainError, r"must be one of .*got 1.0"),
+        ({"rate": np.nan}, InvalidObservationError, r"finite, got nan at x\['rate'\]"),
+        ({"rate": None}, InvalidObservationError, r"x\['rate'\]"),
+        ({"rate": "1"}, InvalidObservationError, r"x\['rate'\] must be real numbers, got '1'"),
+        ({"rate": [1.0]}, InvalidObservationError, r"x\['rate'\] must be one number, got \[1.0\]"),
+        ({"dpth": 3}, InvalidObservationError, "no other, but has the unknown 'dpth'"),
+    ],
+)
+def test_unusable_dicts_are_rejected(change, error, message):
+    with pytest.raises(error, match=message):
+        SPACE.validate_point({**POINT, **change})
+
+
+def test_missing_names_are_named():
+    point = {"alpha": 1e-3, "dpth": 5, "rate": 0.0}
+    message = r"x must give .*lacks 'depth', 'penalty', 'frozen', 'solver' and has .*'dpth'"
+    with pytest.raises(InvalidObservationError, match=message):
+        SPACE.validate_point(point)
+    with pytest.raises(InvalidObservationError, match=r"X\[1\] must give each"):
+        SPACE.validate_points([POINT, point])
+
+
+@pytest.mark.parametrize(
+    ("i", "value", "error", "message"),
+    [
+        (3, 6.0, DomainError, r"\['penalty'\] must be the position of a .*0 to 5, got 6.0"),
+        (3, 0.5, DomainError, r"\['penalty'\] must be the position"),
+        (1, 4.5, DomainError, r"\['depth'\] must be a whole number"),
+        (0, np.inf, InvalidObservationError, r"finite, got inf at x\['alpha'\]"),
+    ],
+)
+def test_unusable_rows_are_rejected(i, value, error, message):
+    row = SPACE.validate_point(POINT)
+    row[i] = value
+    with pytest.raises(error, match=message):
+        SPACE.validate_point(row)
+    assert not SPACE.contains(row)
+    for call in (SPACE.decode, SPACE.to_unit):
+        with pytest.raises(error):
+            call(row)
+
+
+def test_errors_in_a_list_of_dicts_give_the_place():
+    with pytest.raises(DomainError, match=r"X\[1, 'depth'\] must be a whole number"):
+        SPACE.validate_points([POINT, {**POINT, "depth": 1}])
+    with pytest.raises(DomainError, match=r"X\[1, 'penalty'\] must be one of"):
+        SPACE.validate_points([POINT, {**POINT, "penalty": "l2"}])
+    with pytest.raises(InvalidObservationError, match=r"got nan at X\[1, 'rate'\]"):
+        SPACE.validate_points([POINT, {**POINT, "rate": np.nan}])
+    with pytest.raises(InvalidObservationError, match=r"shape \(6,\).*got shape \(2,\)"):
+        SPACE.validate_point([1e-3, 5.0])
+
+
+def test_rounding_errors_are_repaired_on_each_parameters_scale():
+    row = SPACE.validate_point(POINT)
+    repaired = SPACE.validate_point(row + [0, 1e-10, 0, -1e-10, 1e-10, 0])
+    assert_array_equal(repaired, row)
+    space = ParameterSpace({"a": ("log-real", 1e-6, 1e-1)})
+    assert space.validate_point([1e-6 * (1 - 1e-9)])[0] == 1e-6
+    assert not space.contains([1e-6 * (1 - 1e-7)])  # a linear scale would forgive it
+    assert space.validate_point([0.1 * (1 + 1e-9)])[0] == 0.1
+    assert not space.contains([0.1 * (1 + 1e-7)])
+
+
+def test_contains_takes_dicts_and_rows():
+    assert SPACE.contains(POINT)
+    assert SPACE.contains(SPACE.lower)
+    assert SPACE.contains(SPACE.upper)
+    for change in ({"alpha": 1.0}, {"depth": 2.5}, {"penalty": "l2"}, {"rate": np.nan}):
+        assert not SPACE.contains({**POINT, **change})
+    with pytest.raises(InvalidObservationError, match="lacks 'depth'"):
+        SPACE.contains({"alpha": 1e-3})
+
+
+# -- named parameters: sampling, candidates, neighbours ------------------------------------------
+
+
+def test_parameters_are_sampled_uniformly_on_their_scales():
+    rows = SPACE.sample(4000, np.random.RandomState(0))
+    assert_array_equal(rows, SPACE.sample(4000, np.random.RandomState(0)))
+    assert SPACE.sample(0, 1).shape == (0, 6)
+    U = SPACE.to_unit(rows)
+    for u in U[:, SPACE.continuous].T:
+        assert kstest(u, "uniform").pvalue > 0.01
+        assert kstest(u**1.1, "uniform").pvalue < 0.01  # the test notices a slight bias
+    for i, n in ((1, 8), (3, 6)):  # five standard deviations; both ends as likely as the rest
+        counts = np.bincount((rows[:, i] - SPACE.lower[i]).astype(int), minlength=n)
+        assert_allclose(counts, 4000 / n, atol=5 * np.sqrt(4000 / n))
+    assert_array_equal(rows[:, 4:], [[4.0, 0.0]] * 4000)
+
+
+def test_candidates_are_spread_evenly_over_all_parameters():
+    U = SPACE.candidates(512, np.random.RandomState(0))
+    assert U.shape == (512, SPACE.n_unit)
+    rows = SPACE.from_unit(U)
+    assert_allclose(SPACE.to_unit(rows), U, atol=1e-12)
+    counts = np.bincount(rows[:, 3].astype(int), minlength=6)
+    assert np.all(np.abs(counts - 512 / 6) < 1.0)
+    assert_array_equal(np.bincount(rows[:, 1].astype(int))[2:], 64)
+    assert_array_equal(np.sort(np.floor(512 * U[:, 0])), np.arange(512))
+    assert set(Counter(map(tuple, rows[:, [1, 3]])).values()) <= {10, 11}
+
+
+def test_a_small_countable_space_is_enumerated():
+    space = ParameterSpace({"a": ("integer", -1, 2), "b": ("categorical", "pqr".split("q"))})
+    rows = space.from_unit(space.candidates(8))
+    assert sorted(map(tuple, rows)) == [(a, b) for a in (-1, 0, 1, 2) for b in (0, 1)]
+    assert len(space.candidates(4, np.random.RandomState(0))) == 4  # not all: sampled
+
+
+def test_neighbours_differ_in_one_integer_or_category():
+    u = SPACE.to_unit(SPACE.validate_point(POINT))
+    before = u.copy()
+    rows = SPACE.from_unit(SPACE.neighbours(u))
+    assert_array_equal(u, before)
+    here = SPACE.validate_point(POINT)
+    assert_allclose(rows[:, [0, 2]], here[[0, 2]] * np.ones((len(rows), 1)))
+    assert np.all((rows[:, [1, 3]] != here[[1, 3]]).sum(axis=1) == 1)
+    assert sorted(rows[rows[:, 1] != 5, 1]) == [3, 4, 6, 7, 9]  # 5 -2, -1, +1, +2, +4
+    assert sorted(rows[rows[:, 3] != 1, 3]) == [0, 2, 3, 4, 5]
+    assert_array_equal(
+        SPACE.neighbours(u)[:, SPACE.continuous], u[SPACE.continuous] + 0 * rows[:, :2]
+    )
+    assert ParameterSpace({"a": ("real", 0, 1)}).neighbours(np.array([0.3])).shape == (0, 1)
+
+
+# -- named parameters: equality, repr, copies ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"a": ("integer", 0, 4), "b": ("categorical", [1, "x"])},
+        {"a": ("real", 0, 3), "b": ("categorical", [1, "x"])},
+        {"a": ("integer", 0, 3), "b": ("categorical", [True, "x"])},
+        {"a": ("integer", 0, 3), "b": ("categorical", ["x", 1])},
+        {"a": ("integer", 0, 3), "b": ("categorical", [1, "x", "y"])},
+        {"b": ("categorical", [1, "x"]), "a": ("integer", 0, 3)},
+        {"a": ("integer", 0, 3), "c": ("categorical", [1, "x"])},
+        {"a": ("integer", 0, 3)},
+    ],
+)
+def test_spaces_that_differ_are_not_equal(other):
+    parameters = {"a": ("integer", 0, 3), "b": ("categorical", [1, "x"])}
+    space = ParameterSpace(parameters)
+    assert space == ParameterSpace(deepcopy(parameters))
+    assert hash(space) == hash(ParameterSpace(deepcopy(parameters)))
+    assert space != ParameterSpace(other)
+    assert space != parameters
+    assert ParameterSpace({"a": ("real", 0, 1)}) != Box([(0, 1)])
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        deepcopy,
+        lambda d: pickle.loads(pickle.dumps(d)),
+        lambda d: clone(d, safe=False),
+        lambda d: eval(repr(d), {"ParameterSpace": ParameterSpace}),
+    ],
+)
+def test_copies_of_a_space_are_equal(copy):
+    again = copy(SPACE)
+    assert again is not SPACE
+    assert again == SPACE
+    assert hash(again) == hash(SPACE)
+    assert not again.lower.flags.writeable
+    assert not again.continuous.flags.writeable
+    assert again.decode(again.validate_point(POINT)) == POINT

@@ -171,6 +171,7 @@ def compare(
     n_jobs=None,
     progress=False,
     keep_optimizers=False,
+    expert=None,
 ):
     """Run every optimizer on every problem, several times, in parallel.
 
@@ -195,6 +196,8 @@ def compare(
         Show a bar; needs tqdm.
     keep_optimizers : bool, default=False
         Keep the optimizers' final states in the results, which makes them heavy.
+    expert : callable (X, t) -> (q,), or "problem", default=None
+        See `run`.
 
     Returns
     -------
@@ -240,7 +243,7 @@ def compare(
     if not isinstance(n_replications, int | np.integer) or n_replications < 1:
         raise ValueError(f"n_replications must be a whole number >= 1, got {n_replications!r}.")
     seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n_replications)
-    options = {"clock": clock, "horizon": horizon, "n_initial": n_initial}
+    options = {"clock": clock, "horizon": horizon, "n_initial": n_initial, "expert": expert}
     jobs = [
         (algorithm, problem, seed)
         for algorithm in optimizers

@@ -40,6 +40,8 @@ class RunResult:
         Observations that the optimizer kept, after each tell.
     removed_counts : ndarray of shape (n,)
         Observations that it had removed until then.
+    history : dict of str to ndarray of shape (n,)
+        What the optimizer's own ``history_`` says, such as resets, budget or window.
     optimizer : estimator or None
         The optimizer in its final state.
 
@@ -65,6 +67,7 @@ class RunResult:
     response_times: np.ndarray
     dataset_sizes: np.ndarray
     removed_counts: np.ndarray
+    history: dict = field(default_factory=dict, repr=False)
     optimizer: object = field(default=None, repr=False)
 
     def _after_initial(self, values):
@@ -123,6 +126,7 @@ class RunResult:
             "response_times": self.response_times.tolist(),
             "dataset_sizes": self.dataset_sizes.tolist(),
             "removed_counts": self.removed_counts.tolist(),
+            "history": {name: column.tolist() for name, column in self.history.items()},
         }
 
 
@@ -165,6 +169,8 @@ def run(
     n_initial=15,
     random_state=0,
     progress=False,
+    *,
+    expert=None,
 ):
     """Let an optimizer loose on a problem and record its regret.
 
@@ -189,6 +195,10 @@ def run(
         Of the design, the noise and the optimizer.
     progress : bool, default=False
         Show a bar; needs tqdm.
+    expert : callable (X, t) -> (q,), or "problem", default=None
+        Answers the questions of an optimizer that has ``ask_expert``, before each of its queries,
+        about the places X (q, d) at time t. "problem": the problem itself, with its noise. Other
+        optimizers do not notice it.
 
     Returns
     -------
@@ -197,7 +207,7 @@ def run(
     Raises
     ------
     TypeError
-        Something that is not a problem, or not an optimizer.
+        Something that is not a problem, not an optimizer, or not an expert.
     ValueError
         A horizon or an initial design that makes no sense.
     InvalidObservationError
@@ -221,6 +231,10 @@ def run(
     """
     check_problem(problem)
     horizon = _check_horizon(horizon, problem)
+    if not (expert is None or expert == "problem" or callable(expert)):
+        raise TypeError(
+            f"expert must be a callable (X, t) -> y, 'problem' or None, got {expert!r}."
+        )
     if not isinstance(n_initial, int | np.integer) or n_initial < 0:
         raise ValueError(f"n_initial must be a whole number >= 0, got {n_initial!r}.")
     design_seed, noise_seed, optimizer_seed = (
@@ -245,6 +259,16 @@ def run(
         seconds += perf_counter() - tic
         rows.append((t, x, y, seconds, len(optimizer.X_), optimizer.n_removed_))
 
+    def consult(t):
+        places = optimizer.ask_expert(t)
+        if len(places):
+            if expert == "problem":
+                answers = [problem.observe(x, t) for x in places]
+            else:
+                answers = expert(places, t)
+            optimizer.tell_expert(places, answers, t)
+
+    consulting = expert is not None and hasattr(optimizer, "ask_expert")
     bar = progress_bar(total=horizon, unit="t", desc=problem.name) if progress else None
     try:
         for x, t in zip(initial_points, initial_times.tolist()):
@@ -253,6 +277,8 @@ def run(
         while (now := clock.now()) < horizon:
             size = rows[-1][4] if rows else 0
             tic = perf_counter()
+            if consulting:
+                consult(now)
             x, not_before = optimizer.ask(now, return_time=True)
             seconds = perf_counter() - tic
             if not not_before >= now - 1e-9 * max(1.0, now):
@@ -288,5 +314,6 @@ def _result(rows, problem, horizon, n_initial, optimizer):
         response_times=np.array(seconds, dtype=np.float64),
         dataset_sizes=np.array(sizes, dtype=np.intp),
         removed_counts=np.array(removed, dtype=np.intp),
+        history=dict(getattr(optimizer, "history_", {})),
         optimizer=optimizer,
     )

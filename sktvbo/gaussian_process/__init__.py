@@ -3,10 +3,12 @@
 from ._exact import TimeVaryingGPRegressor
 from ._noise import GeometricInjection, QuadraticInjection
 from ._sparse import SparseTimeVaryingGPRegressor
+from ._weighted import WeightedGPRegressor
 
 __all__ = [
     "GeometricInjection",
     "QuadraticInjection",
     "SparseTimeVaryingGPRegressor",
     "TimeVaryingGPRegressor",
+    "WeightedGPRegressor",
 ]

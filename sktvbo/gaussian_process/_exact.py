@@ -4,6 +4,7 @@ import copy
 from numbers import Integral, Real
 
 import numpy as np
+from scipy.linalg import eigh
 from scipy.optimize import minimize
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.gaussian_process.kernels import Kernel, Matern
@@ -74,6 +75,8 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         Kernels with the learnt hyperparameters; ``spatial_kernel_`` is None when time is alone.
     signal_variance_, noise_variance_ : float
         Learnt λ and σ².
+    noise_std_ : float
+        σ in the units of y, of an observation without age.
     noise_model_ : noise model or None
         With the learnt hyperparameter.
     now_ : float
@@ -364,11 +367,17 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         self._S, self._t = self._split(X)
         self.now_ = float(X[:, self._position].max())
 
+    # Location and scale of y that stay as they were; None: those of the training targets.
+    _held_scale = None
+
     def _normalize(self):
         """Location, scale and standardized values of the training targets."""
         y = self.y_train_
         if not self.normalize_y:
             return 0.0, 1.0, y
+        if self._held_scale is not None:
+            mean, scale = self._held_scale
+            return mean, scale, (y - mean) / scale
         # By way of the largest: squares of large numbers overflow.
         peak = np.abs(y).max() or 1.0
         mean, scale = peak * (y / peak).mean(), peak * (y / peak).std()
@@ -379,11 +388,15 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
     def _noise(self, covariance, rows=slice(None)):
         """Noise variance (n,) of the training rows, in the units of the standardized y."""
         noise = covariance.noise(self._ages()[rows])
-        return noise + self._y_variance[rows] / self._y_scale / self._y_scale
+        return noise + np.abs(self._y_variance[rows]) / self._y_scale / self._y_scale
 
     def _ages(self):
-        """Ages (n,) of the training rows at the present time."""
-        return (self.now_ - self._time_origin) - self._t
+        """Ages (n,) of the training rows at the present time; NaN for no noise of the model's.
+
+        A negative ``_y_variance`` stands for such a row: its amount is all the noise there is.
+        """
+        ages = (self.now_ - self._time_origin) - self._t
+        return np.where(self._y_variance < 0.0, np.nan, ages)
 
     def _initial_covariance(self, follow_data):
         spatial, temporal = self.spatial_kernel, self.temporal_kernel
@@ -505,6 +518,11 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         self.noise_model_ = covariance.noise_model
 
     @property
+    def noise_std_(self):
+        check_is_fitted(self, "_solver")
+        return float(np.sqrt(self.noise_variance_) * self._y_scale)
+
+    @property
     def spatial_kernel_(self):
         check_is_fitted(self, "_solver")
         return self._covariance.spatial
@@ -575,15 +593,24 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
                 solver = solver.drop(int(i))
         self._condition(self._covariance, solver)
 
-    def _update(self, X, y, *, drop=(), refit=False):
-        """Drop rows (even all), append validated ones; ``refit`` searches on from ``theta_``."""
+    def _hold_scale(self, hold):
+        """Let y stay standardized as it is, or let the scale follow the training targets again."""
+        self._held_scale = (self._y_mean, self._y_scale) if hold else None
+
+    def _update(self, X, y, y_variance=None, *, drop=(), refit=False, hold_scale=False):
+        """Drop rows (even all), append validated ones; ``refit`` searches on from ``theta_``.
+
+        With ``hold_scale`` y stays standardized as it was: a handful of rows has no scale.
+        """
         n = len(self.X_train_)
+        y_variance = np.zeros(len(X)) if y_variance is None else y_variance
+        self._hold_scale(hold_scale)
         if refit or len(drop) == n:
             keep = np.delete(np.arange(n), drop)
             self._set_data(
                 np.vstack([self.X_train_[keep], X]),
                 np.append(self.y_train_[keep], y),
-                np.append(self._y_variance[keep], np.zeros(len(X))),
+                np.append(self._y_variance[keep], y_variance),
             )
             if refit:
                 self._learn(start=self.theta_)
@@ -592,7 +619,7 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
             return
         if len(drop):
             self._drop(np.sort(drop))
-        self._append(X, y, np.zeros(len(X)))
+        self._append(X, y, y_variance)
 
     # --- what was learnt ---------------------------------------------------------------------
 
@@ -688,6 +715,17 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         result = self._likelihood(covariance, y, eval_gradient, jitter=jitter)
         return result if eval_gradient else result[0]
 
+    def information_gain(self):
+        """What the training data tells about f, ½ log|I + Σ⁻¹ K|, in nats (SparQ eq. 26).
+
+        Returns
+        -------
+        gain : float
+        """
+        check_is_fitted(self)
+        noise = self._noise(self._covariance)
+        return 0.5 * float(self._solver.log_determinant - np.sum(np.log(noise)))
+
     def relevancy(self, now=None):
         """Relevancy of each training row to predictions from ``now`` on (W-DBO eq. 12).
 
@@ -739,10 +777,27 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         -------
         posterior : callable
             ``posterior(S)`` of places (m, d) gives mean and standard deviation (m,);
-            ``posterior.with_gradient(s)`` of one place (d,) gives both and their gradients (d,).
+            ``posterior.with_gradient(s)`` of one place (d,) gives both and their gradients (d,);
+            ``posterior.sample(S, rng)`` draws f (m,) jointly.
         """
         check_is_fitted(self)
         return _TimeSlice(self, t)
+
+    def posterior_between(self, low, high):
+        """The posterior as a function of space and of time in an interval.
+
+        Parameters
+        ----------
+        low, high : float
+
+        Returns
+        -------
+        posterior : callable
+            As of ``posterior_at``, of places with one more coordinate: time, 0 at ``low`` and 1 at
+            ``high``.
+        """
+        check_is_fitted(self)
+        return _TimeWindow(self, low, high)
 
 
 def squares(V, full):
@@ -750,12 +805,11 @@ def squares(V, full):
     return V @ V.T if full else np.einsum("ij,ij->i", V, V)
 
 
-class _TimeSlice:
-    """Posterior of a fitted regressor at one time, ready to be evaluated many times."""
+class _Posterior:
+    """Posterior of a fitted regressor, ready to be evaluated many times."""
 
-    def __init__(self, gp, t):
+    def __init__(self, gp):
         self._gp = gp
-        self._t = t - gp._time_origin
         self._data = gp._basis
         if gp._covariance.fused:
             self._data = gp._covariance.scale(*self._data)
@@ -765,22 +819,63 @@ class _TimeSlice:
         else:
             self._units = np.ones(gp._S.shape[1] + 1)
 
+    def _gradient(self, s, t):
+        """Mean, standard deviation and their gradients (d + 1,) at a place (d,) and time."""
+        gp, units = self._gp, self._units
+        k, dk = gp._covariance.cross_with_gradient(s * units[:-1], t * units[-1], *self._data)
+        w = gp._explained_slope(k)
+        prior, prior_slope = gp._covariance.variance_with_gradient(s, t)
+        std = np.sqrt(max(prior - k @ w, 1e-300))
+        dk = dk * units[:, np.newaxis]
+        mean = gp._y_mean + gp._y_scale * (k @ gp._weights)
+        std_slope = (0.5 * prior_slope - dk @ w) / std
+        return mean, gp._y_scale * std, gp._y_scale * (dk @ gp._weights), gp._y_scale * std_slope
+
+
+class _TimeSlice(_Posterior):
+    """The posterior at one time."""
+
+    def __init__(self, gp, t):
+        super().__init__(gp)
+        self._t = t - gp._time_origin
+
     def __call__(self, S):
         """Mean and standard deviation (m,) at the places S (m, d)."""
         S = np.asarray(S, dtype=np.float64)
         return self._gp._posterior(S, np.full(len(S), self._t), return_std=True)
 
+    def sample(self, S, rng):
+        """A joint draw of f (m,) at the places S (m, d)."""
+        S = np.asarray(S, dtype=np.float64)
+        mean, cov = self._gp._posterior(S, np.full(len(S), self._t), return_cov=True)
+        variances, directions = eigh(cov)
+        # Rounding may leave some below 0.
+        z = np.sqrt(np.maximum(variances, 0.0)) * rng.standard_normal(len(S))
+        return mean + directions @ z
+
     def with_gradient(self, s):
         """Mean, standard deviation and their gradients (d,) at one place s (d,)."""
-        gp, units = self._gp, self._units
-        k, dk = gp._covariance.cross_with_gradient(s * units[:-1], self._t * units[-1], *self._data)
-        w = gp._explained_slope(k)
-        prior, prior_slope = gp._covariance.variance_with_gradient(s, self._t)
-        std = np.sqrt(max(prior - k @ w, 1e-300))
-        dk = dk[:-1] * units[:-1, np.newaxis]
-        mean = gp._y_mean + gp._y_scale * (k @ gp._weights)
-        std_slope = (0.5 * prior_slope - dk @ w) / std
-        return mean, gp._y_scale * std, gp._y_scale * (dk @ gp._weights), gp._y_scale * std_slope
+        mean, std, mean_slope, std_slope = self._gradient(s, self._t)
+        return mean, std, mean_slope[:-1], std_slope[:-1]
+
+
+class _TimeWindow(_Posterior):
+    """The posterior in an interval of time, which the last coordinate runs through from 0 to 1."""
+
+    def __init__(self, gp, low, high):
+        super().__init__(gp)
+        self._low, self._width = low - gp._time_origin, high - low
+
+    def __call__(self, U):
+        """Mean and standard deviation (m,) at the points U (m, d + 1)."""
+        S = np.ascontiguousarray(U[:, :-1], dtype=np.float64)
+        return self._gp._posterior(S, self._low + self._width * U[:, -1], return_std=True)
+
+    def with_gradient(self, u):
+        """Mean, standard deviation and their gradients (d + 1,) at one point u (d + 1,)."""
+        units = np.append(np.ones(len(u) - 1), self._width)
+        mean, std, *slopes = self._gradient(u[:-1], self._low + self._width * u[-1])
+        return mean, std, slopes[0] * units, slopes[1] * units
 
 
 def _numeric_times(X):

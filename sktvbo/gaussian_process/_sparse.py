@@ -438,6 +438,16 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGPRegressor):
         exact._condition(self._covariance)
         return exact
 
+    def information_gain(self):
+        """What the training data tells about the sparse f, ½ log|I + Σ⁻¹ Q|, in nats.
+
+        Returns
+        -------
+        gain : float
+        """
+        check_is_fitted(self)
+        return 0.5 * float(self._outer.log_determinant)
+
     def log_marginal_likelihood(self, theta=None, eval_gradient=False):
         """Log marginal likelihood of the exact model, O(n³); see ``elbo`` for its bound.
 

@@ -3,26 +3,31 @@
 import copy
 from collections import deque
 from dataclasses import dataclass, field
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.gaussian_process.kernels import Matern
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 from sklearn.utils import check_random_state
 
+from .._maximizer import TimeWindow, maximize, maximize_joint
 from .._threads import blas_threads
-from ..acquisition import UCB, AcquisitionState, maximize
+from ..acquisition import UCB, AcquisitionState, PosteriorMean
 from ..domain import as_domain
 from ..exceptions import AskTellError, DomainError, InvalidObservationError
 from ..gaussian_process import TimeVaryingGPRegressor
 from ..staleness import KeepAll
 from ._clock import make_clock
 
-# Queries whose time is remembered until they are told.
-_MAX_PENDING = 1024
+# Queries whose time is remembered until they are told, and those that a new query keeps away from.
+_MAX_PENDING, _MAX_HALLUCINATED = 1024, 32
 
 # Observations of which the sampling interval is taken.
 _N_RECENT = 50
+
+# Below that, or n_initial_points, hyperparameters and the scale of y are held.
+_MIN_TO_FIT = 10
 
 
 @dataclass
@@ -39,11 +44,15 @@ class _Run:
     next_time: float | None = None
     since_refit: int = 0
     pending: deque = field(default_factory=lambda: deque(maxlen=_MAX_PENDING))
+    # Times of the latest queries made with a surrogate, and sizes of the data set then.
+    asked: deque = field(default_factory=lambda: deque(maxlen=_MAX_PENDING))
     kept: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     # All that was told; the data set is what stands at `kept`.
     told: list = field(default_factory=list)  # rows (x, t)
     y: list = field(default_factory=list)
     removed_at: list = field(default_factory=list)  # NaN while in the data set
+    history: list = field(default_factory=list)  # a dict of numbers for each
+    own: dict = field(default_factory=dict)  # an algorithm's; values are replaced, never changed
 
 
 class BayesianOptimizer(BaseEstimator):
@@ -55,8 +64,9 @@ class BayesianOptimizer(BaseEstimator):
 
     Parameters
     ----------
-    domain : Box, FiniteSet, list of (low, high) pairs, or scipy.optimize.Bounds
-        Where queries may lie.
+    domain : Box, FiniteSet, list of (low, high) pairs, scipy.optimize.Bounds, or dict
+        Where queries may lie. A dict names parameters, and queries are dicts then: see
+        :class:`~sktvbo.domain.ParameterSpace`.
     surrogate : TimeVaryingGPRegressor, default=None
         Sees the domain scaled to the unit box, and time in the user's unit, as last column. None is
         a ``Matern(nu=2.5)`` in space and a ``Matern(nu=1.5)`` in time on standardized
@@ -66,7 +76,9 @@ class BayesianOptimizer(BaseEstimator):
     policy : stale-data policy, default=None
         As in :mod:`sktvbo.staleness`. None is ``KeepAll()``.
     n_initial_points : int, default=15
-        Queries drawn uniformly before the surrogate is fitted.
+        Queries drawn uniformly before the surrogate is fitted. Also, up to 10, the size that a data
+        set must have for hyperparameters to be searched: after a policy has left fewer, they and
+        the scale of y are held.
     refit_every : int, default=1
         Hyperparameters are searched at every ``refit_every``-th observation, from the present ones;
         at the others the observation is added with the hyperparameters held, O(n²).
@@ -95,6 +107,9 @@ class BayesianOptimizer(BaseEstimator):
         Time at which each was removed; NaN while it is in the data set.
     next_time_ : float or None
         Time of the latest query asked for.
+    history_ : dict of str to ndarray (n_told,)
+        After each ``tell``: the present time, the size n of the data set, and what the policy
+        records (resets, budget, window...).
 
     Examples
     --------
@@ -153,23 +168,34 @@ class BayesianOptimizer(BaseEstimator):
         """Stale-data policy."""
         return KeepAll() if self.policy is None else clone(self.policy)
 
+    def _latest(self, run, surrogate, t):
+        """Until when the query may wait; t for at once."""
+        return t
+
     # --- the contract ------------------------------------------------------------------------
 
-    def ask(self, t=None, *, return_time=False):
+    def ask(self, t=None, *, n_points=None, return_time=False):
         """Where to query next.
+
+        Queries that were asked for and not told yet are pending: the surrogate takes them for
+        observations of its own mean, so that a new query looks elsewhere (hallucinated
+        observations, Desautels et al. 2014).
 
         Parameters
         ----------
         t : float, default=None
             Present time, in the user's unit; None reads the clock. Never before an earlier time.
+        n_points : int, default=None
+            Ask for a batch of so many queries.
         return_time : bool, default=False
             Also return the time of the query.
 
         Returns
         -------
-        x : ndarray (d,)
+        x : ndarray (d,), or a dict for named parameters
+            With ``n_points``: ndarray (n_points, d), or a list of dicts.
         t_query : float
-            Only with ``return_time``.
+            Only with ``return_time``; with ``n_points`` an ndarray (n_points,).
 
         Raises
         ------
@@ -177,28 +203,33 @@ class BayesianOptimizer(BaseEstimator):
             The time is not finite or goes backwards.
         """
         run = self._started()
-        t = self._time(run, t)
-        if t < run.now:
-            raise InvalidObservationError(
-                f"Time must not go backwards: expected t >= {run.now}, the latest time asked or "
-                f"told, got {t}. A late observation is told with tell(x, y, t)."
-            )
+        t = self._forward_time(run, t)
+        size = 1 if n_points is None else n_points
+        if not isinstance(size, Integral) or size < 1:
+            raise ValueError(f"n_points must be a positive int or None. Got {n_points!r}.")
         rng = copy.deepcopy(run.rng)
         if run.surrogate is None:
-            x = run.domain.sample(1, rng)[0]
+            queries = [(x, t) for x in run.domain.sample(size, rng)]
         else:
             with blas_threads(len(run.kept)):
-                x = self._maximize(run, self._score(run), t, rng)
-        run.rng, run.now, run.next_time = rng, t, t
-        run.pending.append((x, t))
-        return (x.copy(), t) if return_time else x.copy()
+                queries = self._queries(run, t, size, rng)
+            run.asked.append((t, len(run.kept)))
+        run.rng, run.now, run.next_time = rng, t, queries[-1][1]
+        run.pending.extend(queries)
+        if n_points is None:
+            x, times = run.domain.decode(queries[0][0]), queries[0][1]
+        else:
+            x = [run.domain.decode(x) for x, _ in queries]
+            x = x if isinstance(x[0], dict) else np.array(x)
+            times = np.array([time for _, time in queries])
+        return (x, times) if return_time else x
 
     def tell(self, x, y, t=None):
         """Add an observation, search the hyperparameters, forget what is stale.
 
         Parameters
         ----------
-        x : array-like (d,)
+        x : array-like (d,), or a dict for named parameters
             A query, asked for or not.
         y : float
             What was observed.
@@ -228,6 +259,7 @@ class BayesianOptimizer(BaseEstimator):
         now = max(t, run.now)
         with blas_threads(len(run.kept)):
             surrogate, policy, kept, since_refit = self._absorb(run, x, t, y, now)
+        record = getattr(policy, "record", dict)()
 
         new = len(run.told)
         run.surrogate, run.policy, run.since_refit, run.now = surrogate, policy, since_refit, now
@@ -237,6 +269,7 @@ class BayesianOptimizer(BaseEstimator):
         for index in np.setdiff1d(np.append(run.kept, new), kept):
             run.removed_at[index] = now
         run.kept = kept
+        run.history.append({"time": now, "n": len(kept), **record})
         if asked is not None:
             del run.pending[asked]
 
@@ -250,7 +283,7 @@ class BayesianOptimizer(BaseEstimator):
 
         Returns
         -------
-        x : ndarray (d,)
+        x : ndarray (d,), or a dict for named parameters
 
         Raises
         ------
@@ -265,7 +298,9 @@ class BayesianOptimizer(BaseEstimator):
                 f"observations, got {len(run.told)}. Tell some more first."
             )
         with blas_threads(len(run.kept)):
-            return self._maximize(run, _posterior_mean, t, copy.deepcopy(run.rng))
+            surrogate, rng = self._present(run, t), copy.deepcopy(run.rng)
+            x, _ = self._query(run, surrogate, PosteriorMean(), t, t, rng)
+        return run.domain.decode(x)
 
     # --- attributes --------------------------------------------------------------------------
 
@@ -291,6 +326,14 @@ class BayesianOptimizer(BaseEstimator):
     @property
     def removed_at_(self):
         return np.array(self._started().removed_at, dtype=np.float64)
+
+    @property
+    def history_(self):
+        history = self._started().history
+        names = dict.fromkeys(name for row in history for name in row)
+        return {
+            name: np.array([row.get(name) for row in history], dtype=np.float64) for name in names
+        }
 
     @property
     def surrogate_(self):
@@ -347,20 +390,77 @@ class BayesianOptimizer(BaseEstimator):
     def _time(self, run, t):
         return run.clock(len(run.told)) if t is None else _finite_float(t, "t")
 
-    def _score(self, run):
-        """The acquisition function in the present state, of mean and standard deviation.
+    def _forward_time(self, run, t):
+        t = self._time(run, t)
+        if t < run.now:
+            raise InvalidObservationError(
+                f"Time must not go backwards: expected t >= {run.now}, the latest time asked or "
+                f"told, got {t}. A late observation is told with tell(x, y, t)."
+            )
+        return t
+
+    def _present(self, run, t):
+        """The surrogate as it is at time t: injected noise has grown."""
+        surrogate = run.surrogate
+        if surrogate.noise_model is not None and t > surrogate.now_:
+            return copy.copy(surrogate).advance(t)
+        return surrogate
+
+    def _queries(self, run, t, size, rng):
+        """Queries (x, time), each with the pending ones and those before hallucinated."""
+        surrogate = self._present(run, t)
+        pending = list(run.pending)[-_MAX_HALLUCINATED:]
+        if pending:
+            surrogate = self._hallucinate(run, surrogate, pending)
+        queries = []
+        for i in range(size):
+            if i:
+                surrogate = self._hallucinate(run, surrogate, queries[-1:])
+            latest = self._latest(run, surrogate, t)
+            queries.append(self._query(run, surrogate, run.acquisition, t, latest, rng))
+        return queries
+
+    @staticmethod
+    def _hallucinate(run, surrogate, queries):
+        """The surrogate with its own posterior mean observed at some queries."""
+        X = np.array([np.append(run.domain.to_unit(x), t) for x, t in queries])
+        surrogate = copy.copy(surrogate)
+        surrogate._update(X, surrogate.predict(X), hold_scale=True)
+        return surrogate
+
+    @staticmethod
+    def _query(run, surrogate, acquisition, t, latest, rng):
+        """Where, and when between t and ``latest``, an acquisition function is largest.
 
         Scores are to be maximized: the surrogate has seen -y when minimizing.
         """
-        state = AcquisitionState(n=len(run.kept), n_told=len(run.told), n_dims=run.domain.n_dims)
-        return lambda mean, std: run.acquisition(mean, std, state)
-
-    def _maximize(self, run, score, t, rng):
-        """Where in the domain the score is largest at time t."""
-        posterior = run.surrogate.posterior_at(t)
+        posterior = surrogate.posterior_at(t)
         # The latest queries are near the optimum when the optimizer has been tracking it.
-        recent = run.surrogate.X_train_[-3:, :-1]
-        return maximize(score, posterior, run.domain, rng, anchors=recent)
+        recent = surrogate.X_train_[-3:, :-1]
+        if getattr(acquisition, "joint", False):
+            draw = partial(posterior.sample, rng=rng)
+            return maximize_joint(draw, run.domain, rng, anchors=recent), t
+        state = AcquisitionState(
+            len(run.kept), len(run.told), run.domain.n_dims, surrogate, posterior
+        )
+
+        def score(mean, std):
+            return acquisition(mean, std, state)
+
+        if not latest > t:
+            return maximize(score, posterior, run.domain, rng, anchors=recent), t
+        row = maximize(
+            score,
+            surrogate.posterior_between(t, latest),
+            TimeWindow(run.domain, t, latest),
+            rng,
+            anchors=np.column_stack([recent, np.zeros(len(recent))]),
+        )
+        return row[:-1], float(row[-1])
+
+    def _step_policy(self, run):
+        """A copy of the policy, for one step to change."""
+        return copy.copy(run.policy)
 
     def _absorb(self, run, x, t, y, now):
         """Surrogate, policy, data set and refit counter after an observation.
@@ -373,7 +473,7 @@ class BayesianOptimizer(BaseEstimator):
         if len(kept) < self.n_initial_points and run.surrogate is None:
             return None, run.policy, kept, 0
 
-        policy = copy.copy(run.policy)
+        policy = self._step_policy(run)
         since_refit = run.since_refit + 1
         refit = run.surrogate is None or since_refit >= self.refit_every
         if run.surrogate is None:
@@ -387,16 +487,24 @@ class BayesianOptimizer(BaseEstimator):
         else:
             surrogate = copy.copy(run.surrogate)
             drop = np.asarray(policy.before_add(surrogate, row[0, :-1], t, target[0]))
+            kept = np.delete(kept, drop)
+            few = len(kept) < self._enough
+            refit = refit and not few and surrogate.optimizer is not None
             if refit:
                 times = np.append(np.delete(surrogate.X_train_[:, -1], drop), t)
                 surrogate.temporal_kernel = self._fresh_surrogate(run, times, t).temporal_kernel
-            surrogate._update(row, target, drop=drop, refit=refit)
-            kept = np.delete(kept, drop)
+            surrogate._update(row, target, drop=drop, refit=refit, hold_scale=few)
         drop = np.asarray(policy.after_add(surrogate, now))
         if len(drop):
-            surrogate.forget(drop)
             kept = np.delete(kept, drop)
+            surrogate._hold_scale(len(kept) < self._enough)
+            surrogate.forget(drop)
         return surrogate, policy, kept, 0 if refit else since_refit
+
+    @property
+    def _enough(self):
+        """How many observations make a search of the hyperparameters, and a scale of y."""
+        return min(self.n_initial_points, _MIN_TO_FIT)
 
     def _fresh_surrogate(self, run, times, t):
         """The user's surrogate, or the algorithm's own for a data set at these times."""
@@ -406,28 +514,30 @@ class BayesianOptimizer(BaseEstimator):
         return self._make_surrogate(times, recent)
 
 
-def _posterior_mean(mean, std):
-    return mean, 1.0, 0.0
-
-
-def default_surrogate(temporal_kernel):
+def default_surrogate(temporal_kernel, kind=TimeVaryingGPRegressor, **options):
     """Matérn 5/2 in space, with bounds for the unit box and standardized observations.
 
     The bounds are close to those of TuRBO (Eriksson et al. 2019), and matter more than they seem
     to: after the function has jumped, or when all recent queries are at one place, the likelihood
     alone is content with a lengthscale of many boxes, and exploration ends.
     """
-    return TimeVaryingGPRegressor(
+    return kind(
         Matern(length_scale=0.5, length_scale_bounds=(0.01, 2.0), nu=2.5),
         temporal_kernel,
         signal_variance_bounds=(0.05, 20.0),
         noise_variance_bounds=(1e-4, 1.0),
         normalize_y=True,
+        **options,
     )
 
 
-def smooth_kernel(times, recent):
-    """Matérn 3/2 in time, of at least five sampling intervals and at most ten times the span.
+def static_surrogate(**options):
+    """The default surrogate of a function that does not change."""
+    return default_surrogate(ConstantKernel(1.0, "fixed"), **options)
+
+
+def smooth_kernel(times, recent, nu=1.5):
+    """Matérn in time, of at least five sampling intervals and at most ten times the span.
 
     What changes faster than that cannot be tracked by one query an interval. Without the lower
     bound a few odd observations make the likelihood believe in pure change: each interval then buys
@@ -436,7 +546,7 @@ def smooth_kernel(times, recent):
     gaps = np.diff(np.unique(recent))
     lowest = 5.0 * (np.median(gaps) if gaps.size else 1.0)
     bounds = (lowest, max(10.0 * np.ptp(times), 2.0 * lowest))
-    return Matern(np.clip(0.25 * np.ptp(times), *bounds), bounds, nu=1.5)
+    return Matern(np.clip(0.25 * np.ptp(times), *bounds), bounds, nu=nu)
 
 
 def _finite_float(value, name):

@@ -1,8 +1,6 @@
 """GP-UCB: keep everything, and take the function for static."""
 
-from sklearn.gaussian_process.kernels import ConstantKernel
-
-from ._base import BayesianOptimizer, default_surrogate
+from ._base import BayesianOptimizer, static_surrogate
 
 
 class GPUCB(BayesianOptimizer):
@@ -63,4 +61,4 @@ class GPUCB(BayesianOptimizer):
         )
 
     def _make_surrogate(self, times, recent):
-        return default_surrogate(ConstantKernel(1.0, "fixed"))
+        return static_surrogate()

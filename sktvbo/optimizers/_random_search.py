@@ -42,4 +42,4 @@ class RandomSearch(BayesianOptimizer):
         if not run.y:
             raise AskTellError("recommend() expects at least one observation, got none.")
         best = np.argmax(run.y) if self.maximize else np.argmin(run.y)
-        return run.told[best][:-1].copy()
+        return run.domain.decode(run.told[best][:-1])

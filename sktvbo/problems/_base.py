@@ -5,10 +5,10 @@ import inspect
 import math
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.stats import qmc
 from sklearn.utils import check_random_state
 
+from .._maximizer import search
 from ..domain import FiniteSet, as_domain, real_array
 from ..exceptions import InvalidObservationError
 
@@ -107,37 +107,32 @@ def check_positive(value, what, *, zero=False):
 def numeric_maximum(values, domain, *, log2_samples=12, n_starts=8):
     """Maximize a vectorised function over a domain.
 
-    A finite set is enumerated. In a box, a Sobol set is searched and L-BFGS-B refines the best
-    points: good for smooth functions with a few dozen maxima, a guess beyond.
+    A domain of at most 2**log2_samples members is enumerated, and so is any finite set. In others a
+    Sobol set is searched, and the best points are improved by L-BFGS-B and by steps of integers and
+    categories: good for smooth functions with a few dozen maxima, a guess beyond.
 
     Parameters
     ----------
     values : callable, (n, d) -> (n,)
-    domain : Box or FiniteSet
+    domain : Box, FiniteSet or ParameterSpace
     log2_samples : int, default=12
         Logarithm of the number of Sobol points.
     n_starts : int, default=8
-        How many of them are refined.
+        How many of them are improved.
 
     Returns
     -------
     ndarray of shape (d,)
     """
-    if isinstance(domain, FiniteSet):
-        return domain.points[np.argmax(values(domain.points))].copy()
+
+    def unit_values(U):
+        return values(domain.from_unit(U))
 
     def minus(u):
-        return -float(values(domain.from_unit(u)[np.newaxis])[0])
+        return -float(unit_values(u[np.newaxis])[0])
 
-    U = qmc.Sobol(domain.n_dims, scramble=False).random_base2(log2_samples)
-    f = values(domain.from_unit(U))
-    order = np.argsort(-f, kind="stable")[:n_starts]
-    best, best_value = U[order[0]], -f[order[0]]
-    for start in U[order]:
-        found = minimize(minus, start, method="L-BFGS-B", bounds=[(0.0, 1.0)] * domain.n_dims)
-        if found.fun < best_value:
-            best, best_value = found.x, found.fun
-    return domain.from_unit(best)
+    candidates = domain.candidates(2**log2_samples)
+    return domain.from_unit(search(unit_values, minus, domain, candidates, n_starts))
 
 
 class Problem:
@@ -149,7 +144,7 @@ class Problem:
     Parameters
     ----------
     name : str
-    domain : Box, FiniteSet or whatever `sktvbo.domain.as_domain` accepts
+    domain : Box, FiniteSet, ParameterSpace or whatever `sktvbo.domain.as_domain` accepts
     horizon : float
         The problem lasts from 0 to there, in seconds (or in steps, should you say so).
     noise_variance : float, default=0.0
@@ -160,7 +155,7 @@ class Problem:
     Attributes
     ----------
     name, domain, horizon, noise_variance
-        As given; ``domain`` is a Box or a FiniteSet.
+        As given; ``domain`` is a Box, a FiniteSet or a ParameterSpace.
     needs_data : bool
         Whether the problem needs a data file.
 
@@ -221,7 +216,7 @@ class Problem:
 
         Parameters
         ----------
-        x : array-like of shape (d,), or a scalar when d = 1
+        x : array-like of shape (d,), a scalar when d = 1, or a dict of named parameters
         t : float
             Time in [0, horizon].
 
@@ -244,7 +239,7 @@ class Problem:
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
+        X : array-like of shape (n, d), or a list of dicts of named parameters
         t : float or array-like of shape (n,)
             Time in [0, horizon], one for all or one per row.
 
@@ -267,7 +262,7 @@ class Problem:
 
         Parameters
         ----------
-        x : array-like of shape (d,), or a scalar when d = 1
+        x : array-like of shape (d,), a scalar when d = 1, or a dict of named parameters
         t : float
             Time in [0, horizon].
 
@@ -296,6 +291,7 @@ class Problem:
         Returns
         -------
         x_star : ndarray of shape (d,)
+            A row of the domain; ``domain.decode(x_star)`` names its parameters.
         f_star : float
             Noise-free value at x_star.
 
@@ -341,7 +337,7 @@ class Problem:
         else:
             # The shift keeps the set off the dyadic fractions, where periodic functions repeat.
             U = (qmc.Sobol(self.domain.n_dims + 1, scramble=False).random_base2(14) + 0.5**0.5) % 1
-            X, u = self.domain.from_unit(U[:, :-1]), U[:, -1]
+            X, u = self.domain.quantile(U[:, :-1]), U[:, -1]
         return float(np.var(self._values(X, u * self.horizon)))
 
     def _set_noise(self, noise):
@@ -366,7 +362,7 @@ class CallableProblem(Problem):
 
     def _values(self, X, t):
         times = np.broadcast_to(t, len(X)).tolist()
-        values = [self._call(self.function, x.copy(), s) for x, s in zip(X, times)]
+        values = [self._call(self.function, self.domain.decode(x), s) for x, s in zip(X, times)]
         return np.array(values, dtype=np.float64)
 
     def _call(self, function, x, t):
@@ -374,7 +370,7 @@ class CallableProblem(Problem):
         if np.ndim(value) != 0 or not np.isfinite(value):
             raise InvalidObservationError(
                 f"The function of {self.name!r} must return one finite number, "
-                f"got {value!r} at x={x.tolist()}, t={t}."
+                f"got {value!r} at x={x}, t={t}."
             )
         return value
 
@@ -405,15 +401,18 @@ def from_callable(
     Parameters
     ----------
     function : callable, (x, t) -> float
-        Noise-free objective, to be maximized; x is (d,), t a float.
-    domain : Box, FiniteSet, sequence of (low, high) pairs, or scipy.optimize.Bounds
+        Noise-free objective, to be maximized; x is (d,), or a dict for named parameters, and t a
+        float.
+    domain : Box, FiniteSet, ParameterSpace, sequence of (low, high) pairs, \
+            scipy.optimize.Bounds, or dict of named parameters
     horizon : float
         The problem lasts from 0 to there.
     optimum : callable, t -> (x_star, f_star), default=None
-        The exact optimum. None: a finite set is enumerated, which is exact; a box is searched
-        at 1024 Sobol points and the best four are refined by L-BFGS-B, which is **approximate**
-        and calls the function some thousand times per t, so that a regret may come out
-        slightly wrong, even negative.
+        The exact optimum. None: a finite set, or up to 1024 combinations of integers and
+        categories, is enumerated, which is exact. Anything else is searched at 1024 Sobol points
+        and the best four are improved, by L-BFGS-B and by steps of integers and categories, which
+        is **approximate** and calls the function some thousand times per t, so that a regret may
+        come out slightly wrong, even negative.
     noise_variance : float, default=0.0
         Variance of the Gaussian noise that `observe` adds.
     random_state : int, RandomState or None, default=None

@@ -1,0 +1,240 @@
+"""Maximization of an acquisition function over a domain.
+
+Everything here works in the unit form of `sktvbo.domain` and asks a domain for four things only:
+``candidates``, ``continuous``, ``neighbours`` and ``size``. The function is never evaluated
+anywhere else than at members, so an integer is seen by the surrogate where it will be observed.
+"""
+
+import math
+
+import numpy as np
+from scipy.optimize import minimize
+
+from .exceptions import DomainError
+
+# Of the alternation between gradients and neighbours, from each start; it seldom takes five.
+_MAX_ROUNDS = 50
+
+# Places that maximize_joint tries around each anchor, and the range of their distances.
+_N_AROUND = 32
+_NEAR, _FAR = 1e-3, 0.1
+
+
+def maximize(score, posterior, domain, rng, *, anchors=None, n_candidates=512, n_starts=6):
+    """Where an acquisition function is largest.
+
+    A domain of at most ``n_candidates`` members, or a ``FiniteSet``, is enumerated. Others are
+    searched as `search` says, from scrambled Sobol points, with analytic gradients.
+
+    Parameters
+    ----------
+    score : callable (mean, std) -> (value, d value / d mean, d value / d std)
+    posterior : callable (m, u) -> mean (m,), std (m,)
+        At places in unit form. For a domain with reals it also has ``with_gradient(place)``, which
+        returns mean, std and their gradients (u,) at one place (u,).
+    domain : Box, FiniteSet, ParameterSpace or TimeWindow
+    rng : RandomState
+    anchors : array-like (k, u), default=None
+        Members in unit form to consider besides the Sobol points, such as the incumbent.
+    n_candidates : int, default=512
+        Number of Sobol points, a power of two.
+    n_starts : int, default=6
+        How many of the best are improved.
+
+    Returns
+    -------
+    x : ndarray (d,)
+        A row of the domain.
+    """
+
+    def values(U):
+        return score(*posterior(U))[0]
+
+    def minus(u):
+        mean, std, mean_slope, std_slope = posterior.with_gradient(u)
+        value, on_mean, on_std = score(mean, std)
+        return -value, -(on_mean * mean_slope + on_std * std_slope)
+
+    candidates = domain.candidates(n_candidates, rng)
+    best = search(values, minus, domain, candidates, n_starts, anchors=anchors, gradient=True)
+    return domain.from_unit(best)
+
+
+def search(values, minus, domain, candidates, n_starts, *, anchors=None, gradient=False):
+    """Place where a function is largest, in unit form.
+
+    Candidates that are the whole domain settle it. Otherwise each of the best ``n_starts`` is
+    improved by turns: L-BFGS-B moves the continuous coordinates, then a step to the best of the
+    neighbours changes one integer or category, until there is nothing to gain.
+
+    Parameters
+    ----------
+    values : callable, (m, u) -> (m,)
+    minus : callable, (u,) -> float
+        What L-BFGS-B minimizes, minus the same function; with ``gradient`` it returns minus the
+        gradient (u,) as well.
+    domain : Box, FiniteSet, ParameterSpace or TimeWindow
+    candidates : ndarray (m, u)
+    n_starts : int
+    anchors : array-like (k, u), default=None
+        More candidates.
+    gradient : bool, default=False
+
+    Returns
+    -------
+    ndarray (u,)
+    """
+    complete = _complete(domain, candidates)
+    if anchors is not None and len(anchors) and not complete:
+        candidates = np.vstack([anchors, candidates])
+    found = values(candidates)
+    if complete:
+        return candidates[np.argmax(found)]
+
+    order = np.argsort(-found, kind="stable")[:n_starts]
+    best, best_value = candidates[order[0]], found[order[0]]
+    for i in order:
+        place, value = _climb(values, minus, domain, candidates[i], found[i], gradient)
+        if value > best_value:
+            best, best_value = place, value
+    return best
+
+
+def _climb(values, minus, domain, place, value, gradient):
+    for _ in range(_MAX_ROUNDS):
+        if domain.continuous.any():
+            moved, reached = _slide(minus, domain.continuous, place, gradient)
+            if reached > value:
+                place, value = moved, reached
+        neighbours = domain.neighbours(place)
+        if not len(neighbours):
+            break
+        found = values(neighbours)
+        k = np.argmax(found)
+        if not found[k] > value:
+            break
+        place, value = neighbours[k], found[k]
+    return place, value
+
+
+def _slide(minus, free, start, gradient):
+    """L-BFGS-B on the free coordinates, the others held: place and value."""
+
+    def place(z):
+        u = start.copy()
+        u[free] = z
+        return u
+
+    def objective(z):
+        if not gradient:
+            return minus(place(z))
+        value, slope = minus(place(z))
+        return value, slope[free]
+
+    bounds = [(0.0, 1.0)] * int(free.sum())
+    found = minimize(objective, start[free], method="L-BFGS-B", jac=gradient, bounds=bounds)
+    return place(found.x), -found.fun
+
+
+def maximize_joint(draw, domain, rng, *, anchors=None, n_candidates=512):
+    """Where a function drawn from the posterior is largest, as Thompson sampling wants it.
+
+    The draw is made once, jointly, at the domain's candidates, at the anchors and at 32 places
+    around each anchor: the anchor, or with equal chance one of its neighbours where it has any,
+    its continuous coordinates shifted by Gaussians whose standard deviations spread over
+    [0.001, 0.1] on a logarithmic scale. So a late query is not bound to the Sobol points' spacing.
+    Of a domain that the candidates enumerate, nothing else is drawn. No place occurs twice.
+
+    Parameters
+    ----------
+    draw : callable, (m, u) -> (m,)
+        Values drawn at places in unit form.
+    domain : Box, FiniteSet, ParameterSpace or TimeWindow
+    rng : RandomState
+    anchors : array-like (k, u), default=None
+        Members in unit form.
+    n_candidates : int, default=512
+        Number of Sobol points, a power of two.
+
+    Returns
+    -------
+    x : ndarray (d,)
+        A row of the domain.
+    """
+    candidates = domain.candidates(n_candidates, rng)
+    if anchors is not None and not _complete(domain, candidates):
+        around = [_around(np.asarray(anchor), domain, rng) for anchor in anchors]
+        candidates = np.unique(np.vstack([candidates, *around]), axis=0)
+    return domain.from_unit(candidates[np.argmax(draw(candidates))])
+
+
+def _around(anchor, domain, rng):
+    """The anchor (u,) and places around it (_N_AROUND + 1, u)."""
+    neighbours = domain.neighbours(anchor)
+    places = np.tile(anchor, (_N_AROUND + 1, 1))
+    if len(neighbours):
+        places[2::2] = neighbours[rng.randint(len(neighbours), size=_N_AROUND // 2)]
+    scales = np.geomspace(_NEAR, _FAR, _N_AROUND)[:, np.newaxis]
+    shifts = scales * rng.standard_normal((_N_AROUND, int(domain.continuous.sum())))
+    places[1:, domain.continuous] = np.clip(places[1:, domain.continuous] + shifts, 0.0, 1.0)
+    return places
+
+
+def _complete(domain, candidates):
+    return len(candidates) >= domain.size
+
+
+class TimeWindow:
+    """A domain together with an interval of time: where to query, and when.
+
+    A row is one of the domain with the time at its end, in the user's unit; the unit form is the
+    domain's with the time at its end, 0 at ``low`` and 1 at ``high``.
+
+    Parameters
+    ----------
+    domain : Box, FiniteSet or ParameterSpace
+    low, high : float
+        low <= high.
+    """
+
+    def __init__(self, domain, low, high):
+        if not -math.inf < low <= high < math.inf:
+            raise DomainError(f"A window of time must have low <= high, got ({low}, {high}).")
+        self.domain = domain
+        self.low = float(low)
+        self.high = float(high)
+        self.n_dims = domain.n_dims + 1
+        self.n_unit = domain.n_unit + 1
+        self.continuous = np.append(domain.continuous, low < high)
+        self.size = math.inf if low < high else domain.size
+
+    def to_unit(self, X):
+        """Unit form (n, u + 1) or (u + 1,) of rows (n, d + 1) or (d + 1,)."""
+        X = np.asarray(X, dtype=np.float64)
+        u = (X[..., -1:] - self.low) / (self.high - self.low or 1.0)
+        return np.concatenate([self.domain.to_unit(X[..., :-1]), u], axis=-1)
+
+    def from_unit(self, U):
+        """Rows (n, d + 1) or (d + 1,) of the unit form (n, u + 1) or (u + 1,)."""
+        U = np.asarray(U, dtype=np.float64)
+        u = U[..., -1:]
+        t = np.clip(self.low * (1.0 - u) + self.high * u, self.low, self.high)
+        return np.concatenate([self.domain.from_unit(U[..., :-1]), t], axis=-1)
+
+    def candidates(self, n, rng):
+        """Each of the domain's candidates (m, u) at time ``low`` and at k = max(2, n // m) others.
+
+        All m k times are different and spread evenly over the window.
+        """
+        places = self.domain.candidates(n, rng)
+        m = len(places)
+        k = max(2, n // m) if self.low < self.high else 0
+        # A Latin hypercube: in each k-th part of the window the candidates take turns.
+        times = [(j + (rng.permutation(m) + 0.5) / m) / k for j in range(k)]
+        times = np.concatenate([np.zeros(m), *times])
+        return np.column_stack([np.tile(places, (k + 1, 1)), times])
+
+    def neighbours(self, u):
+        """The domain's neighbours of u (u + 1,), at the same time."""
+        neighbours = self.domain.neighbours(u[:-1])
+        return np.column_stack([neighbours, np.full(len(neighbours), u[-1])])

@@ -1,0 +1,58 @@
+"""Weighted Gaussian process regression, with the width that W-GP-UCB's analysis asks for."""
+
+import numpy as np
+
+from ._exact import TimeVaryingGPRegressor, squares
+
+
+class WeightedGPRegressor(TimeVaryingGPRegressor):
+    """Weighted regression, whose standard deviation is that of W-GP-UCB's two matrices.
+
+    With c = Δ⁻¹ k(x) the mean is cᵀ y, as that of the Gaussian process. The width is
+
+        s² = σ² ‖c‖² + k(x, x) − 2 kᵀ c + cᵀ K c,
+
+    the error's part from the noise of the observations as it is, σ², and its part from the
+    function's norm. Written with the noise σ² / w_i of the weighted model, s² = k(x, x) − kᵀ c −
+    σ² Σ_i (1/w_i − 1) c_i²: at most the posterior variance, and equal to it when all weights are 1.
+
+    Parameters
+    ----------
+    noise_model : GeometricInjection or QuadraticInjection, default=None
+        The reciprocal weights 1 / w_i of the observations by age; None: all 1, which makes this an
+        ordinary regressor.
+    spatial_kernel, temporal_kernel, signal_variance, noise_variance, and all others
+        See :class:`TimeVaryingGPRegressor`. The literature's is static in time,
+        ``temporal_kernel=ConstantKernel(1.0, "fixed")``.
+
+    References
+    ----------
+    Y. Deng, X. Zhou, B. Kim, A. Tewari, A. Gupta, N. Shroff, "Weighted Gaussian Process Bandits for
+    Non-stationary Environments", AISTATS 2022.
+
+    Examples
+    --------
+    >>> from sktvbo.gaussian_process import (
+    ...     GeometricInjection, TimeVaryingGPRegressor, WeightedGPRegressor,
+    ... )
+    >>> X, y = [[0.1, 0.0], [0.5, 4.0]], [0.3, 0.7]
+    >>> options = {"noise_model": GeometricInjection(0.9), "optimizer": None}
+    >>> s = WeightedGPRegressor(**options).fit(X, y).predict([[0.2, 4.0]], return_std=True)[1]
+    >>> std = TimeVaryingGPRegressor(**options).fit(X, y).predict([[0.2, 4.0]], return_std=True)[1]
+    >>> bool(s < std)
+    True
+    """
+
+    @property
+    def _excess(self):
+        """σ² (1/w − 1) of the training rows (n,)."""
+        return self._noise(self._covariance) - self.noise_variance_
+
+    def _explained(self, K, full=False):
+        explained = super()._explained(K, full)
+        C = self._solver.half_solve(K, transpose=True)
+        return explained + squares(C * np.sqrt(self._excess), full)
+
+    def _explained_slope(self, k):
+        c = super()._explained_slope(k)
+        return c + self._solver.solve(self._excess * c)

@@ -1,0 +1,264 @@
+"""Choose an algorithm's hyperparameters with scikit-learn's own tools: problems are the samples."""
+
+import math
+from copy import deepcopy
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+
+from . import evaluation
+from .evaluation._run import check_problem
+
+__all__ = ["OnlineRun"]
+
+# What evaluation.run sets on the optimizer's clone.
+_SET_BY_RUN = ("domain", "maximize", "random_state")
+
+
+class OnlineRun(BaseEstimator):
+    """An optimizer as an estimator: the samples are problems, the score is minus the regret.
+
+    ``score(problems)`` lets a clone of the optimizer loose on each problem and returns minus the
+    mean of the average regrets, so that `sklearn.model_selection.GridSearchCV` and its relatives
+    work on "optimizer__alpha".
+
+    There is nothing to learn before a run, so ``fit`` only validates, and the training folds are
+    not used. With K folds each candidate runs once on every problem, in the fold where it is
+    tested. With `sklearn.model_selection.LeaveOneOut` too, and each test score is one problem's.
+
+    All problems and all candidates get the same seeds: a problem's runs start from the same design
+    with the same noise whatever its fold and the candidate, which makes comparisons paired.
+
+    Parameters
+    ----------
+    optimizer : estimator
+        An ask/tell optimizer. Its domain, random state and ``maximize=True`` come from the run.
+    horizon : float, default=None
+        End of the runs, at most each problem's own horizon, which is the default.
+    clock : Clock, default=None
+        How time passes; None is a `~sktvbo.evaluation.StepClock`. On a
+        `~sktvbo.evaluation.WallClock` parallel jobs slow each other down, and scores vary.
+    n_initial : int, default=15
+        Points of the initial design.
+    n_replications : int, default=1
+        Runs per problem, each with a seed of its own.
+    average : {"query", "time"}, default="query"
+        Average regret over the queries after the initial ones, or over the time.
+    normalize : {None, "random"}, default=None
+        "random" divides the regrets on a problem by the expected regret of uniform queries there,
+        so that no problem dominates the mean by its scale: a score of 0 is perfect, -1 is no better
+        than random search. The divisor is a mean over 64 times between 0 and the horizon with 64
+        points each: one number per problem, whatever the seed, the clock and the candidate.
+    random_state : int, RandomState or None, default=0
+        The replications' seeds are drawn from it, the same as in `sktvbo.evaluation.compare`.
+        None: other seeds at each call, so that comparisons are no longer paired.
+
+    Attributes
+    ----------
+    problem_names_ : list of str
+        The problems given to ``fit``.
+
+    Notes
+    -----
+    `sklearn.model_selection.HalvingGridSearchCV` can spend ``resource="n_replications"``: who
+    survives keeps the earlier seeds and gets more. Its default ``return_train_score=True`` would
+    also run the problems of the training folds.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sktvbo import WDBO, problems
+    >>> from sktvbo.model_selection import OnlineRun
+    >>> some = [problems.make(name, horizon=20.0) for name in ("six-hump-camel", "eggholder")]
+    >>> search = GridSearchCV(
+    ...     OnlineRun(WDBO(n_initial_points=5), n_initial=5, normalize="random"),
+    ...     {"optimizer__alpha": [0.25, 1.0]},
+    ...     cv=2,
+    ... ).fit(some)
+    >>> sorted(search.best_params_)
+    ['optimizer__alpha']
+    """
+
+    def __init__(
+        self,
+        optimizer,
+        *,
+        horizon=None,
+        clock=None,
+        n_initial=15,
+        n_replications=1,
+        average="query",
+        normalize=None,
+        random_state=0,
+    ):
+        self.optimizer = optimizer
+        self.horizon = horizon
+        self.clock = clock
+        self.n_initial = n_initial
+        self.n_replications = n_replications
+        self.average = average
+        self.normalize = normalize
+        self.random_state = random_state
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.no_validation = True
+        tags.requires_fit = False
+        return tags
+
+    def fit(self, problems, y=None):
+        """Validate the parameters and the problems; nothing is run or learnt.
+
+        Parameters
+        ----------
+        problems : list of Problem
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        OnlineRun
+            self
+
+        Raises
+        ------
+        TypeError
+            Something that is not a list of problems, or not an ask/tell optimizer.
+        ValueError
+            No problem, a horizon beyond a problem's own, or a parameter that makes no sense.
+        """
+        self.problem_names_ = [problem.name for problem in self._check(problems)]
+        return self
+
+    def run(self, problems):
+        """Let the optimizer loose on the problems.
+
+        Parameters
+        ----------
+        problems : list of Problem
+
+        Returns
+        -------
+        list of RunResult
+            The replications on the first problem, then those on the second, and so on.
+
+        Raises
+        ------
+        TypeError, ValueError
+            See `fit`. Whatever a run raises says in a note in which run.
+        """
+        problems = self._check(problems)
+        rng = check_random_state(deepcopy(self.random_state))
+        seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_replications).tolist()
+        return [self._run_one(problem, seed) for problem in problems for seed in seeds]
+
+    def score(self, problems, y=None):
+        """Minus the average regret, normalized or not: the mean over problems and replications.
+
+        Parameters
+        ----------
+        problems : list of Problem
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        TypeError, ValueError
+            See `run`.
+        InvalidObservationError
+            A run without a query after the initial ones.
+        """
+        problems = self._check(problems)
+        name = "average_regret" if self.average == "query" else "time_average_regret"
+        regrets = np.array([getattr(result, name) for result in self.run(problems)])
+        regrets = regrets.reshape(len(problems), self.n_replications)
+        if self.normalize == "random":
+            regrets /= [[_random_regret(problem, self.horizon)] for problem in problems]
+        return -float(np.mean(regrets))
+
+    def _run_one(self, problem, seed):
+        try:
+            return evaluation.run(
+                self.optimizer,
+                problem,
+                clock=self.clock,
+                horizon=self.horizon,
+                n_initial=self.n_initial,
+                random_state=seed,
+            )
+        except Exception as exc:
+            exc.add_note(f"In the run on {problem.name!r} with random_state={seed} of {self!r}.")
+            raise
+
+    def _check(self, problems):
+        """Validate everything, and return the problems as a list."""
+        self._check_optimizer()
+        for name, choices in (("average", ("query", "time")), ("normalize", (None, "random"))):
+            value = getattr(self, name)
+            if value not in choices:
+                raise ValueError(f"{name} must be {choices[0]!r} or {choices[1]!r}, got {value!r}.")
+        for name, lowest in (("n_initial", 0), ("n_replications", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or value < lowest:
+                raise ValueError(f"{name} must be a whole number >= {lowest}, got {value!r}.")
+        if not np.iterable(problems):
+            raise TypeError(
+                f"problems must be a list of problems, got {problems!r}; write [problem] for one."
+            )
+        problems = list(problems)
+        if not problems:
+            raise ValueError("problems must hold at least one problem, got none.")
+        for problem in problems:
+            check_problem(problem)
+            self._check_horizon(problem)
+        return problems
+
+    def _check_optimizer(self):
+        optimizer = self.optimizer
+        known = hasattr(optimizer, "ask") and hasattr(optimizer, "tell")
+        if not known or isinstance(optimizer, type) or not hasattr(optimizer, "get_params"):
+            raise TypeError(
+                "optimizer must be an ask/tell optimizer that is a scikit-learn estimator, "
+                f"got {optimizer!r}; use for example sktvbo.WDBO()."
+            )
+        missing = [name for name in _SET_BY_RUN if name not in optimizer.get_params(deep=False)]
+        if missing:
+            raise TypeError(
+                f"optimizer must have the parameters {', '.join(_SET_BY_RUN)}, which a run sets; "
+                f"{optimizer!r} lacks {', '.join(missing)}."
+            )
+
+    def _check_horizon(self, problem):
+        horizon = self.horizon
+        if horizon is None:
+            return
+        if not isinstance(horizon, Real) or not 0.0 < horizon <= problem.horizon:
+            raise ValueError(
+                f"horizon must be None or in (0, {problem.horizon}], up to the own horizon of "
+                f"{problem.name!r}, got {horizon!r}."
+            )
+
+
+def _random_regret(problem, horizon=None, n_times=64, n_points=64):
+    """Expected regret of uniform queries at times spread evenly over [0, horizon]."""
+    problem = deepcopy(problem)  # its cache of optima would grow
+    horizon = problem.horizon if horizon is None else horizon
+    rng = np.random.RandomState(0)
+    regrets = [
+        problem.optimum(t)[1] - np.mean(problem.values(problem.domain.sample(n_points, rng), t))
+        for t in ((np.arange(n_times) + 0.5) / n_times * horizon).tolist()
+    ]
+    regret = float(np.mean(regrets))
+    if not (math.isfinite(regret) and regret > 0.0):
+        raise ValueError(
+            f"normalize='random' needs a problem on which random queries have a positive regret, "
+            f"got {regret} on {problem.name!r}; leave it out, or use normalize=None."
+        )
+    return regret

@@ -1,0 +1,129 @@
+"""ABO: choose the time of the next query as well."""
+
+from numbers import Real
+
+import numpy as np
+
+from ..kernels import temporal_length_scale
+from ..staleness import KeepAll
+from ._base import BayesianOptimizer
+
+# Lengthscales whose trend is looked at, and the relative change per step that is none.
+_N_TREND, _SETTLED = 5, 0.1
+
+
+class ABO(BayesianOptimizer):
+    """ABO (Nyikosa et al. 2018): where, and when, to query next.
+
+    1. Query where and when μ + √β σ is largest, over the domain and the times from now to now +
+       lookahead · l_T.
+    2. Wait until then; observe; add the observation to the data set.
+    3. Refit λ, l_S, l_T and σ² by marginal likelihood.
+
+    Until l_T has settled (its last five values change by less than a tenth a step) queries are made
+    at once. Nothing is ever forgotten.
+
+    When to use it: queries are expensive and the function is smooth in time, so that it pays to
+    wait for a good moment. When not: regret counts all the time; or the run is long.
+
+    Parameters
+    ----------
+    lookahead : float, default=1/3
+        How far to look ahead, in temporal lengthscales.
+    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, random_state
+        See :class:`BayesianOptimizer`.
+
+    Attributes
+    ----------
+    next_time_ : float
+        When the last query asked for is to be made: ``ask(t, return_time=True)`` returns it too,
+        and ``tell`` assumes it.
+
+    References
+    ----------
+    F. M. Nyikosa, M. A. Osborne, S. J. Roberts, "Bayesian Optimization for Dynamic Problems", 2018.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sktvbo import ABO
+    >>> opt = ABO([(0.0, 10.0)], n_initial_points=5, random_state=0)
+    >>> t = 0.0
+    >>> while t < 100.0:
+    ...     x, t = opt.ask(t, return_time=True)      # t is later than asked for
+    ...     opt.tell(x, np.exp(-(x[0] - 5.0 - 2.0 * np.sin(0.1 * t)) ** 2))
+    ...     t += 1.0
+    >>> opt.n_told_ < 100
+    True
+    """
+
+    def __init__(
+        self,
+        domain=None,
+        *,
+        lookahead=1 / 3,
+        surrogate=None,
+        acquisition=None,
+        n_initial_points=15,
+        refit_every=1,
+        maximize=True,
+        clock="wall",
+        random_state=None,
+    ):
+        super().__init__(
+            domain,
+            surrogate=surrogate,
+            acquisition=acquisition,
+            n_initial_points=n_initial_points,
+            refit_every=refit_every,
+            maximize=maximize,
+            clock=clock,
+            random_state=random_state,
+        )
+        self.lookahead = lookahead
+
+    def _make_policy(self):
+        return LengthScaleTrend()
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        if not isinstance(self.lookahead, Real) or not 0.0 <= self.lookahead < np.inf:
+            raise ValueError(
+                "The 'lookahead' parameter of ABO must be a non-negative float. "
+                f"Got {self.lookahead!r} instead."
+            )
+
+    def _latest(self, run, surrogate, t):
+        if not run.policy.settled:
+            return t
+        return t + self.lookahead * temporal_length_scale(surrogate.temporal_kernel_)
+
+
+class LengthScaleTrend(KeepAll):
+    """Forget nothing, and watch the temporal lengthscale.
+
+    Attributes
+    ----------
+    length_scales_ : tuple of float
+        The last five.
+    """
+
+    length_scales_ = ()
+
+    def after_add(self, surrogate, now):
+        """Nothing to drop."""
+        latest = temporal_length_scale(surrogate.temporal_kernel_)
+        self.length_scales_ = (*self.length_scales_, latest)[-_N_TREND:]
+        return super().after_add(surrogate, now)
+
+    @property
+    def settled(self):
+        """Whether the lengthscale has stopped changing."""
+        if len(self.length_scales_) < _N_TREND:
+            return False
+        slope = np.polynomial.polynomial.polyfit(np.arange(_N_TREND), self.length_scales_, 1)[1]
+        return abs(slope) < _SETTLED * np.mean(self.length_scales_)
+
+    def record(self):
+        """Columns of the optimizer's history."""
+        return {"length_scale": self.length_scales_[-1] if self.length_scales_ else None}

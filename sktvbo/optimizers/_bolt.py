@@ -1,0 +1,85 @@
+"""BOLT: keep as many observations as pays."""
+
+import numpy as np
+
+from ..staleness import RelevancyCap, ResponseTime
+from ._base import BayesianOptimizer
+
+
+class BOLT(BayesianOptimizer):
+    """BOLT (Bardou & Thiran 2025, algorithm 1): keep as many observations as pays, and the best of
+    them.
+
+    1. Query where μ + √β σ is largest now.
+    2. Observe; add the observation; refit λ, l_S, l_T and σ² by marginal likelihood.
+    3. Fit the response time R(n) to the times between the queries so far.
+    4. n* = argmax_n Σ_{i≤n} k_T(i R(n))² (eq. 9): more would tell more, but makes each step slower.
+    5. While there are more than n* observations: remove the least relevant one (W-DBO eq. 12).
+
+    When to use it: time passes while the optimizer thinks, in a long run. When not: steps take the
+    same time whatever the data set (``clock="step"``): then the recommended size has no bound.
+
+    Parameters
+    ----------
+    max_size : int or "recommended", default="recommended"
+        n*, or step 4.
+    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, random_state
+        See :class:`BayesianOptimizer`.
+
+    Attributes
+    ----------
+    policy_ : RelevancyCap
+        With ``max_size_``, the present n*, and ``response_time_``, the model of R(n).
+
+    References
+    ----------
+    A. Bardou, P. Thiran, "Optimizing Through Change: Bounds and Recommendations for Time-Varying
+    Bayesian Optimization Algorithms", ICML 2025.
+
+    Examples
+    --------
+    >>> from sktvbo import BOLT
+    >>> opt = BOLT([(0.0, 10.0)], max_size=20, n_initial_points=5, random_state=0)
+    >>> for t in range(40):
+    ...     x = opt.ask(t)
+    ...     opt.tell(x, -(x[0] - 5.0 - 0.1 * t) ** 2)
+    >>> len(opt.X_), bool(abs(opt.recommend(40)[0] - 9.0) < 0.5)
+    (20, True)
+    """
+
+    def __init__(
+        self,
+        domain=None,
+        *,
+        max_size="recommended",
+        surrogate=None,
+        acquisition=None,
+        n_initial_points=15,
+        refit_every=1,
+        maximize=True,
+        clock="wall",
+        random_state=None,
+    ):
+        super().__init__(
+            domain,
+            surrogate=surrogate,
+            acquisition=acquisition,
+            n_initial_points=n_initial_points,
+            refit_every=refit_every,
+            maximize=maximize,
+            clock=clock,
+            random_state=random_state,
+        )
+        self.max_size = max_size
+
+    def _make_policy(self):
+        return RelevancyCap(self.max_size)
+
+    def _step_policy(self, run):
+        policy = super()._step_policy(run)
+        if len(run.asked) > 1:
+            times, sizes = np.array(run.asked).T
+            durations = np.diff(times)
+            passed = durations > 0.0  # a query asked for again takes none
+            policy.response_time_ = ResponseTime(sizes[:-1][passed], durations[passed])
+        return policy

@@ -1,0 +1,75 @@
+"""ET-GP-UCB: forget everything when something has happened."""
+
+from ..staleness import EventTriggeredReset
+from ._base import BayesianOptimizer, static_surrogate
+
+
+class ETGPUCB(BayesianOptimizer):
+    """ET-GP-UCB (Brunzema et al., ET algorithm 1): GP-UCB that starts anew when it is contradicted.
+
+    1. Query where μ + √β σ is largest.
+    2. Observe y. If |y − μ| > √ρ σ + w̄, which a static function hardly ever does (lemma 3), forget
+       everything.
+    3. Add the observation; refit a Gaussian process of space alone.
+
+    When to use it: the function changes abruptly now and then, and it is not known how often. When
+    not: it drifts slowly, so that no single observation is conspicuous.
+
+    Parameters
+    ----------
+    delta : float in (0, 1), default=0.1
+        δ_B, probability of a reset though the function is static.
+    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, random_state
+        See :class:`BayesianOptimizer`.
+
+    Attributes
+    ----------
+    policy_ : EventTriggeredReset
+        With the number of resets, and the last deviation and its bound.
+
+    References
+    ----------
+    P. Brunzema, A. von Rohr, F. Solowjow, S. Trimpe, "Event-Triggered Time-Varying Bayesian
+    Optimization".
+
+    Examples
+    --------
+    >>> from sktvbo import ETGPUCB
+    >>> opt = ETGPUCB([(0.0, 10.0)], n_initial_points=5, random_state=0)
+    >>> for t in range(40):
+    ...     x = opt.ask(t)
+    ...     opt.tell(x, -(x[0] - (2.0 if t < 25 else 8.0)) ** 2)
+    >>> opt.policy_.n_resets_, bool(abs(opt.recommend(40)[0] - 8.0) < 0.5)
+    (1, True)
+    """
+
+    def __init__(
+        self,
+        domain=None,
+        *,
+        delta=0.1,
+        surrogate=None,
+        acquisition=None,
+        n_initial_points=15,
+        refit_every=1,
+        maximize=True,
+        clock="wall",
+        random_state=None,
+    ):
+        super().__init__(
+            domain,
+            surrogate=surrogate,
+            acquisition=acquisition,
+            n_initial_points=n_initial_points,
+            refit_every=refit_every,
+            maximize=maximize,
+            clock=clock,
+            random_state=random_state,
+        )
+        self.delta = delta
+
+    def _make_policy(self):
+        return EventTriggeredReset(self.delta)
+
+    def _make_surrogate(self, times, recent):
+        return static_surrogate()

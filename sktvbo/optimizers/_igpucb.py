@@ -1,0 +1,76 @@
+"""IGP-UCB: GP-UCB for functions of a bounded norm."""
+
+from ..acquisition import UCB, InformationGainBeta
+from ._base import BayesianOptimizer, static_surrogate
+
+
+class IGPUCB(BayesianOptimizer):
+    """IGP-UCB (Chowdhury & Gopalan 2017): GP-UCB whose width follows the information gained.
+
+    1. Query where μ + √β σ is largest, √β = B + R √(2 (γ + 1 + log(1/δ))), γ being the information
+       gain of the data set.
+    2. Observe; add the observation to the data set.
+    3. Refit a Gaussian process of space alone.
+
+    Nothing is ever forgotten.
+
+    When to use it: the function does not change, and its norm is known rather than its
+    distribution. When not: it changes; or regret matters soon, since the width is a conservative
+    one.
+
+    Parameters
+    ----------
+    norm_bound : float, default=1.0
+        B, see :class:`~sktvbo.acquisition.InformationGainBeta`.
+    delta : float in (0, 1), default=0.1
+        Probability with which the bound may fail.
+    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, random_state
+        See :class:`BayesianOptimizer`.
+
+    References
+    ----------
+    S. R. Chowdhury, A. Gopalan, "On Kernelized Multi-armed Bandits", ICML 2017.
+
+    Examples
+    --------
+    >>> from sktvbo import IGPUCB
+    >>> opt = IGPUCB([(0.0, 10.0)], n_initial_points=5, random_state=0)
+    >>> for t in range(25):
+    ...     x = opt.ask(t)
+    ...     opt.tell(x, -(x[0] - 5.0 - 0.0 * t) ** 2)
+    >>> bool(abs(opt.recommend(25)[0] - 5.0) < 0.5)
+    True
+    """
+
+    def __init__(
+        self,
+        domain=None,
+        *,
+        norm_bound=1.0,
+        delta=0.1,
+        surrogate=None,
+        acquisition=None,
+        n_initial_points=15,
+        refit_every=1,
+        maximize=True,
+        clock="wall",
+        random_state=None,
+    ):
+        super().__init__(
+            domain,
+            surrogate=surrogate,
+            acquisition=acquisition,
+            n_initial_points=n_initial_points,
+            refit_every=refit_every,
+            maximize=maximize,
+            clock=clock,
+            random_state=random_state,
+        )
+        self.norm_bound = norm_bound
+        self.delta = delta
+
+    def _make_acquisition(self):
+        return UCB(InformationGainBeta(norm_bound=self.norm_bound, delta=self.delta))
+
+    def _make_surrogate(self, times, recent):
+        return static_surrogate()

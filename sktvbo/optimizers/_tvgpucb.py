@@ -1,0 +1,87 @@
+"""TV-GP-UCB: forget gradually."""
+
+import numpy as np
+
+from ..kernels import Forgetting
+from ._base import BayesianOptimizer, default_surrogate, smooth_kernel
+
+
+class TVGPUCB(BayesianOptimizer):
+    """TV-GP-UCB (Bogunovic et al. 2016, TVGP algorithm 2): correlation that decays with time.
+
+    1. Query where μ + √β σ is largest now, under the covariance k_S(x, x') (1 − ε)^{|t − t'| / 2}
+       (eq. 7-8).
+    2. Observe; add the observation to the data set.
+    3. Refit, ε included unless it is given (appendix B).
+
+    Nothing is forgotten for good, so a step becomes slower and slower.
+
+    When to use it: the function changes all the time, like a Markov process. When not: it changes
+    smoothly (``WDBO`` models that), or the run is long.
+
+    Parameters
+    ----------
+    epsilon : float in (0, 1) or "learn", default="learn"
+        Rate of change ε per unit of time.
+    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, random_state
+        See :class:`BayesianOptimizer`.
+
+    Attributes
+    ----------
+    epsilon_ : float
+        ε per unit of time, as given or learnt.
+
+    References
+    ----------
+    I. Bogunovic, J. Scarlett, V. Cevher, "Time-Varying Gaussian Process Bandit Optimization",
+    AISTATS 2016.
+
+    Examples
+    --------
+    >>> from sktvbo import TVGPUCB
+    >>> opt = TVGPUCB([(0.0, 10.0)], n_initial_points=5, random_state=0)
+    >>> for t in range(40):
+    ...     x = opt.ask(t)
+    ...     opt.tell(x, -(x[0] - 5.0 - 0.05 * t) ** 2)
+    >>> bool(abs(opt.recommend(40)[0] - 7.0) < 1.0)
+    True
+    """
+
+    def __init__(
+        self,
+        domain=None,
+        *,
+        epsilon="learn",
+        surrogate=None,
+        acquisition=None,
+        n_initial_points=15,
+        refit_every=1,
+        maximize=True,
+        clock="wall",
+        random_state=None,
+    ):
+        super().__init__(
+            domain,
+            surrogate=surrogate,
+            acquisition=acquisition,
+            n_initial_points=n_initial_points,
+            refit_every=refit_every,
+            maximize=maximize,
+            clock=clock,
+            random_state=random_state,
+        )
+        self.epsilon = epsilon
+
+    def _make_surrogate(self, times, recent):
+        if not (isinstance(self.epsilon, str) and self.epsilon == "learn"):
+            return default_surrogate(Forgetting(self.epsilon, "fixed"))
+        # The same kernel by its lengthscale, -2 / log(1 - ε): with many queries in a unit of time ε
+        # is so near to 1 that floats cannot tell.
+        return default_surrogate(smooth_kernel(times, recent, nu=0.5))
+
+    @property
+    def epsilon_(self):
+        kernel = self.surrogate_.temporal_kernel_
+        if isinstance(kernel, Forgetting):
+            return kernel.epsilon
+        return float(-np.expm1(-2.0 / kernel.length_scale))

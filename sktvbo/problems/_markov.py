@@ -1,0 +1,268 @@
+"""Samples of Gaussian processes on a grid of the unit cube, changing with the steps of time."""
+
+import math
+import pickle
+from functools import lru_cache
+from numbers import Integral
+
+import numpy as np
+from scipy.linalg.lapack import dpstrf
+from sklearn.gaussian_process.kernels import RBF, Kernel
+from sklearn.utils import check_random_state
+
+from ..domain import FiniteSet, real_array
+from ._base import Problem, check_positive, register
+
+# A step is reached that much early: a clock that adds up its ticks arrives with a rounding error.
+_SLACK = 1e-9
+
+
+def _grid(n_grid, n_dims):
+    axes = np.meshgrid(*[np.linspace(0.0, 1.0, n_grid)] * n_dims, indexing="ij")
+    return np.column_stack([axis.ravel() for axis in axes])
+
+
+# Keyed by the pickle: scikit-learn's kernels have no hash, and their repr rounds to 3 digits.
+@lru_cache(maxsize=2)
+def _factor(pickled_kernel, n_grid, n_dims):
+    """A (m, r) with A Aᵀ = k(grid, grid) up to 1e-12.
+
+    Pivoted Cholesky stops at the numerical rank r, so a singular matrix needs no jitter: an RBF on
+    2500 points has r = 283, and a draw then costs a ninth.
+    """
+    K = pickle.loads(pickled_kernel)(_grid(n_grid, n_dims))
+    L, pivots, rank, _ = dpstrf(K, lower=1)
+    A = np.empty((len(K), rank))
+    A[pivots - 1] = np.tril(L)[:, :rank]
+    return A
+
+
+class _GridGP(Problem):
+    """A problem made of GP samples on a grid; a subclass defines ``_at(t, index)``.
+
+    The function comes from a stream of its own, derived from ``random_state``: restarting the
+    noise leaves it as it is, and the noise owes nothing to the function.
+    """
+
+    def __init__(self, name, *, kernel, n_grid, n_dims, horizon, noise_variance, random_state):
+        for value, what, least in ((n_grid, "n_grid", 2), (n_dims, "n_dims", 1)):
+            if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+                raise ValueError(f"{what} must be a whole number >= {least}, got {value!r}.")
+        kernel = RBF(0.2) if kernel is None else kernel
+        if not isinstance(kernel, Kernel):
+            raise TypeError(
+                "kernel must be one of scikit-learn's kernels, such as RBF(0.2), or None, "
+                f"got {kernel!r}."
+            )
+        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+        self._function_rng = np.random.RandomState(seed)
+        super().__init__(
+            name, FiniteSet(_grid(n_grid, n_dims)), horizon, noise_variance, random_state
+        )
+        self._factor_key = pickle.dumps(kernel), int(n_grid), int(n_dims)
+
+    def _draws(self, n):
+        """n independent samples of the process, shape (n, m)."""
+        A = _factor(*self._factor_key)
+        return self._function_rng.standard_normal((n, A.shape[1])) @ A.T
+
+    def _at(self, t, index):
+        """Values at the grid points of these indices; t and index are broadcast."""
+        raise NotImplementedError(f"{type(self).__name__} must define _at(t, index).")
+
+    def _values(self, X, t):
+        return self._at(t, self.domain.indices(X))
+
+    def _argmax(self, t):
+        points = self.domain.points
+        return points[np.argmax(self._at(t, np.arange(len(points))))]
+
+
+class MarkovGP(_GridGP):
+    r"""A Gaussian process that forgets at a constant rate.
+
+    .. math:: f_0 = g_0, \quad f_{s+1} = \sqrt{1-\epsilon} f_s + \sqrt{\epsilon} g_{s+1},
+
+    with g independent samples of the process. The domain is a grid of the unit cube; time counts
+    steps, and between two steps the function stays what it was at the earlier one.
+
+    Parameters
+    ----------
+    epsilon : float in [0, 1], default=0.01
+        Rate of change: 0 is a static function, 1 one that is independent from step to step.
+    kernel : scikit-learn kernel, default=None
+        Covariance of g over the unit cube. None: ``RBF(0.2)``.
+    n_grid : int, default=50
+        Points per dimension, the ends of [0, 1] among them.
+    n_dims : int, default=2
+    horizon : float, default=500.0
+        In steps. The function is kept whole: 8 bytes times ``n_grid**n_dims`` per step.
+    noise_variance : float, default=0.01
+    random_state : int, RandomState or None, default=None
+        Of the function and, by a stream of its own, of the noise. A longer horizon continues the
+        function of a shorter one.
+
+    Notes
+    -----
+    TVGP section 5.1, equations 3 and 4: the defaults, with ``epsilon`` in 0.001, 0.01, 0.03 and
+    ``kernel`` either the default or ``Matern(0.2, nu=2.5)``. ET's comparison within the model is
+    ``horizon=400, noise_variance=0.02`` with ``epsilon`` in 0.01, 0.03, 0.05.
+
+    Examples
+    --------
+    >>> from sktvbo import problems
+    >>> problem = problems.make("markov-gp", epsilon=0.03, horizon=200, random_state=0)
+    >>> problem.value([0.0, 1.0], 7.9) == problem.value([0.0, 1.0], 7.0)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon=0.01,
+        kernel=None,
+        n_grid=50,
+        n_dims=2,
+        horizon=500.0,
+        noise_variance=0.01,
+        random_state=None,
+    ):
+        epsilon = check_positive(epsilon, "epsilon", zero=True)
+        if epsilon > 1.0:
+            raise ValueError(f"epsilon must lie in [0, 1], got {epsilon}.")
+        super().__init__(
+            "markov-gp",
+            kernel=kernel,
+            n_grid=n_grid,
+            n_dims=n_dims,
+            horizon=horizon,
+            noise_variance=noise_variance,
+            random_state=random_state,
+        )
+        f = self._draws(math.floor(self.horizon + _SLACK) + 1)
+        for s in range(1, len(f)):
+            f[s] = math.sqrt(1.0 - epsilon) * f[s - 1] + math.sqrt(epsilon) * f[s]  # TVGP eq. 4
+        self._table = f
+
+    def _at(self, t, index):
+        return self._table[np.floor(np.asarray(t) + _SLACK).astype(np.intp), index]
+
+
+class AbruptGP(_GridGP):
+    """A Gaussian process sample that is replaced by an independent one at given times.
+
+    The domain is a grid of the unit cube; between the changes the function is static.
+
+    Parameters
+    ----------
+    change_times : sequence of float, default=(100.0, 200.0)
+        Increasing, each above 0; from a change time on, the new function holds.
+    kernel, n_grid, n_dims, horizon, noise_variance, random_state
+        See `MarkovGP`; by default ``RBF(0.2)`` on 101 points of [0, 1], 500 steps and a noise
+        variance of 0.1.
+
+    Notes
+    -----
+    ET appendix A (a) fixes the horizon, the change times, the kernel and the noise, and leaves the
+    three functions to Deng et al. (2022). These here are of the same kind but not the same:
+    regrets compare in order, not in size.
+
+    Examples
+    --------
+    >>> from sktvbo import problems
+    >>> problem = problems.make("gp-abrupt", random_state=0)
+    >>> [bool(problem.value(0.0, t) == problem.value(0.0, 0.0)) for t in (99.9, 100.0)]
+    [True, False]
+    """
+
+    def __init__(
+        self,
+        *,
+        change_times=(100.0, 200.0),
+        kernel=None,
+        n_grid=101,
+        n_dims=1,
+        horizon=500.0,
+        noise_variance=0.1,
+        random_state=None,
+    ):
+        super().__init__(
+            "gp-abrupt",
+            kernel=kernel,
+            n_grid=n_grid,
+            n_dims=n_dims,
+            horizon=horizon,
+            noise_variance=noise_variance,
+            random_state=random_state,
+        )
+        times = real_array(change_times, "change_times", ValueError)
+        increasing = times.ndim == 1 and np.all(np.diff(times, prepend=0.0) > 0.0)
+        if not (increasing and np.all(np.isfinite(times))):
+            raise ValueError(
+                "change_times must be an increasing sequence of finite times above 0, "
+                f"got {change_times!r}."
+            )
+        self._change_times = times
+        self._pieces = self._draws(len(times) + 1)
+
+    def _at(self, t, index):
+        piece = np.searchsorted(self._change_times, np.asarray(t) + _SLACK, side="right")
+        return self._pieces[piece, index]
+
+
+class SlowGP(_GridGP):
+    """A Gaussian process sample that turns slowly into an independent one.
+
+    f(x, t) = cos(a) g(x) + sin(a) h(x), a = π t / (2 horizon), with g and h independent samples:
+    at every time a sample of the same process, at the horizon none of the first is left. The
+    domain is a grid of the unit cube.
+
+    Parameters
+    ----------
+    kernel, n_grid, n_dims, horizon, noise_variance, random_state
+        See `MarkovGP`; by default ``RBF(0.2)`` on 101 points of [0, 1], 500 steps and a noise
+        variance of 0.1.
+
+    Notes
+    -----
+    ET appendix A (b) fixes the horizon, the kernel and the noise, and leaves the function to Deng
+    et al. (2022). This here is of the same kind but not the same: regrets compare in order, not
+    in size.
+
+    Examples
+    --------
+    >>> from sktvbo import problems
+    >>> problem = problems.make("gp-slow", random_state=0)
+    >>> bool(abs(problem.value(0.5, 101.0) - problem.value(0.5, 100.0)) < 0.01)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel=None,
+        n_grid=101,
+        n_dims=1,
+        horizon=500.0,
+        noise_variance=0.1,
+        random_state=None,
+    ):
+        super().__init__(
+            "gp-slow",
+            kernel=kernel,
+            n_grid=n_grid,
+            n_dims=n_dims,
+            horizon=horizon,
+            noise_variance=noise_variance,
+            random_state=random_state,
+        )
+        self._first, self._last = self._draws(2)
+
+    def _at(self, t, index):
+        angle = 0.5 * np.pi * np.asarray(t) / self.horizon
+        return np.cos(angle) * self._first[index] + np.sin(angle) * self._last[index]
+
+
+register("markov-gp", MarkovGP)
+register("gp-abrupt", AbruptGP)
+register("gp-slow", SlowGP)

@@ -1,0 +1,289 @@
+import pickle
+from copy import deepcopy
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+
+from sktvbo.domain import FiniteSet
+from sktvbo.exceptions import DomainError, InvalidObservationError
+from sktvbo.problems import make
+from sktvbo.problems._markov import _factor, _grid
+
+ALL = ["gp-abrupt", "gp-slow", "markov-gp"]
+N_SEEDS = 800
+# The grid points and the steps whose covariances are looked at.
+PLACES, STEPS = [0, 1, 4, 10], [0, 1, 2, 6]
+
+
+def small(name="markov-gp", **options):
+    return make(name, **{"n_grid": 11, "n_dims": 1, "horizon": 8, "random_state": 0, **options})
+
+
+def everywhere(problem, t):
+    return problem.values(problem.domain.points, t)
+
+
+def many_functions(name="markov-gp", **options):
+    """Values of many functions, shape (N_SEEDS, steps * places)."""
+    rows = []
+    for seed in range(N_SEEDS):
+        problem = small(name, random_state=seed, **options)
+        X, t = np.tile(problem.domain.points[PLACES], (len(STEPS), 1)), np.repeat(STEPS, 4)
+        rows.append(problem.values(X, t.astype(float)))
+    return np.array(rows)
+
+
+def model(in_time, kernel=None):
+    """Covariance that the columns of `many_functions` should have."""
+    X = np.linspace(0.0, 1.0, 11)[PLACES, np.newaxis]
+    return np.kron(in_time, (kernel or RBF(0.2))(X))
+
+
+def forgetting(epsilon):
+    """TVGP section 2: the Markov model's covariance in time."""
+    return (1.0 - epsilon) ** (np.abs(np.subtract.outer(STEPS, STEPS)) / 2.0)
+
+
+def surprise(F, C):
+    """Largest deviation of the rows' moments from N(0, C), in standard errors."""
+    n, variance = len(F), np.diag(C)
+    mean = np.abs(F.mean(axis=0)) / np.sqrt(variance / n)
+    # Isserlis: the product of two centred Gaussians has variance C_ii C_jj + C_ij².
+    error = np.sqrt((np.outer(variance, variance) + C**2) / n)
+    return max(mean.max(), (np.abs(F.T @ F / n - C) / error).max())
+
+
+# -- the processes ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "kernel"),
+    [(0.2, None), (0.7, Matern(0.3, nu=2.5)), (0.0, None), (1.0, ConstantKernel(4.0) * RBF(0.1))],
+)
+def test_markov_functions_have_the_models_covariance(epsilon, kernel):
+    F = many_functions(epsilon=epsilon, kernel=kernel)
+    assert surprise(F, model(forgetting(epsilon), kernel)) < 5.0
+
+
+def test_a_wrong_model_is_found_out():
+    F = many_functions(epsilon=0.2)
+    assert surprise(F, model(forgetting(0.4))) > 6.0
+    assert surprise(F, model(forgetting(0.2), RBF(0.3))) > 6.0
+
+
+def test_a_wrong_recursion_is_found_out():
+    right, wrong = np.random.RandomState(0).multivariate_normal(
+        np.zeros(4), model(np.eye(1)), size=(2, N_SEEDS, 7)
+    )
+    for s in range(1, 7):
+        right[:, s] = 0.8**0.5 * right[:, s - 1] + 0.2**0.5 * right[:, s]
+        wrong[:, s] = 0.8 * wrong[:, s - 1] + 0.2 * wrong[:, s]
+    right, wrong = (f[:, STEPS].reshape(N_SEEDS, -1) for f in (right, wrong))
+    assert surprise(right, model(forgetting(0.2))) < 5.0
+    assert surprise(wrong, model(forgetting(0.2))) > 10.0
+
+
+def test_abruptly_changing_function_has_independent_pieces():
+    F = many_functions("gp-abrupt", change_times=(1.5, 6.0))
+    piece = np.array([0, 0, 1, 2])
+    assert surprise(F, model(piece[:, np.newaxis] == piece)) < 5.0
+
+
+def test_slowly_changing_function_stays_a_sample_while_it_turns():
+    F = many_functions("gp-slow")
+    angle = np.pi / 2.0 * np.subtract.outer(STEPS, STEPS) / 8.0
+    assert surprise(F, model(np.cos(angle))) < 5.0
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.2), Matern(0.2, nu=2.5)])
+def test_papers_kernels_are_kept_to_rounding(kernel):
+    # The RBF's matrix of 2500 points is singular to working precision.
+    A, X = _factor(pickle.dumps(kernel), 50, 2), _grid(50, 2)
+    rows = np.random.RandomState(0).choice(2500, size=200, replace=False)
+    assert_allclose(A[rows] @ A.T, kernel(X[rows], X), atol=1e-11)
+
+
+def test_kernels_that_print_alike_are_told_apart():
+    kernels = RBF(0.2), RBF(0.2001)
+    assert repr(kernels[0]) == repr(kernels[1])
+    a, b = (everywhere(small(kernel=kernel), 0.0) for kernel in kernels)
+    assert 0.0 < np.abs(a - b).max() < 0.1
+
+
+# -- domain and time ----------------------------------------------------------------------------
+
+
+def test_markov_defaults_are_the_papers():
+    problem = make("markov-gp", horizon=3, random_state=0)
+    ticks = np.arange(50) / 49.0
+    expected = FiniteSet([(a, b) for a in ticks for b in ticks])
+    assert_allclose(problem.domain.points, expected.points, atol=1e-15)
+    assert problem.noise_variance == 0.01
+    same = make(
+        "markov-gp", horizon=3, random_state=0, epsilon=0.01, kernel=RBF(0.2), n_grid=50, n_dims=2
+    )
+    assert_array_equal(everywhere(problem, 3.0), everywhere(same, 3.0))
+
+
+@pytest.mark.parametrize("name", ["gp-abrupt", "gp-slow"])
+def test_changing_functions_live_on_a_line(name):
+    problem = make(name)
+    assert_allclose(problem.domain.points[:, 0], np.linspace(0.0, 1.0, 101))
+    assert (problem.horizon, problem.noise_variance) == (500.0, 0.1)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_grid_has_as_many_dimensions_as_asked_for(name):
+    problem = small(name, n_grid=3, n_dims=3)
+    assert problem.domain.points.shape == (27, 3)
+    assert problem.value([0.5, 0.0, 1.0], 2.0) == everywhere(problem, 2.0)[11]
+    with pytest.raises(DomainError, match="one of the 27 points"):
+        problem.value([0.4, 0.0, 1.0], 2.0)
+
+
+def test_markov_function_holds_until_the_next_step():
+    problem = small(epsilon=0.5, horizon=7.5)
+    for step in range(8):
+        now = everywhere(problem, float(step))
+        assert_array_equal(everywhere(problem, step + 0.4), now)
+        # 0.1 added thirty times is 2.9999999999999996.
+        assert_array_equal(everywhere(problem, np.nextafter(step, -1.0) if step else 0.0), now)
+        if step < 7:
+            assert_array_equal(everywhere(problem, step + 0.999), now)
+            assert np.abs(everywhere(problem, step + 1.0) - now).min() > 0.0
+
+
+def test_abrupt_changes_come_at_their_times():
+    problem = small("gp-abrupt", change_times=(2.0, 5.0))
+    fields = [everywhere(problem, t) for t in (0.0, 1.999, 2.0, 4.999, 5.0, 8.0)]
+    for first, second, third in (fields[::2], fields[1::2]):
+        assert_array_equal(first, fields[0])
+        assert_array_equal(second, fields[2])
+        assert_array_equal(third, fields[4])
+    assert np.abs(fields[0] - fields[2]).min() > 0.0
+    assert np.abs(fields[2] - fields[4]).min() > 0.0
+    late = small("gp-abrupt", horizon=2e8, change_times=(1e8,))  # where 1e-9 is rounded away
+    assert_array_equal(everywhere(late, 1e8), everywhere(late, 2e8))
+    still = small("gp-abrupt", change_times=())
+    assert_array_equal(everywhere(still, 0.0), everywhere(still, 8.0))
+
+
+def test_slow_change_turns_a_quarter_by_the_horizon():
+    problem = small("gp-slow")
+    first, last = everywhere(problem, 0.0), everywhere(problem, 8.0)
+    assert_allclose(everywhere(problem, 4.0), (first + last) / np.sqrt(2.0))
+    third = np.sqrt(3.0) / 2.0 * first + 0.5 * last  # 30 of 90 degrees
+    assert_allclose(everywhere(problem, 8.0 / 3.0), third)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_times_beyond_the_horizon_are_rejected(name):
+    with pytest.raises(InvalidObservationError, match=r"\[0, 8.0\], the span of"):
+        small(name).value(0.0, 8.1)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("markov-gp", {"epsilon": 0.3}), ("gp-abrupt", {"change_times": (4.0,)}), ("gp-slow", {})],
+)
+def test_optimum_is_the_best_grid_point(name, options):
+    problem = small(name, n_dims=2, **options)
+    places = set()
+    for t in np.linspace(0.0, 8.0, 30):
+        x_star, f_star = problem.optimum(t)
+        assert f_star == max(problem.value(x, t) for x in problem.domain.points)
+        assert problem.value(x_star, t) == f_star
+        places.add(tuple(x_star))
+    assert len(places) > 1
+
+
+# -- randomness ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_seed_of_the_problem_sets_function_and_noise(name):
+    a, b, other = small(name), small(name), small(name, random_state=1)
+    assert_array_equal(everywhere(a, 5.0), everywhere(b, 5.0))
+    assert a.observe(0.3, 5.0) == b.observe(0.3, 5.0)
+    assert not np.array_equal(everywhere(a, 5.0), everywhere(other, 5.0))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_order_of_the_questions_does_not_matter(name):
+    forwards, backwards = small(name), small(name)
+    times = [0.0, 1.0, 4.5, 8.0]
+    a = [everywhere(forwards, t) for t in times]
+    backwards.optimum(8.0)
+    b = [everywhere(backwards, t) for t in times[::-1]]
+    assert_array_equal(a, b[::-1])
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_restarting_the_noise_keeps_the_function(name):
+    problem = small(name)
+    before, first = everywhere(problem, 3.0), problem.observe(0.3, 3.0)
+    problem.seed(7)
+    assert_array_equal(everywhere(problem, 3.0), before)
+    assert problem.observe(0.3, 3.0) != first
+    assert problem.seed(0).observe(0.3, 3.0) == first
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_noise_has_the_stated_variance_and_nothing_of_the_function(name):
+    n = 400
+    problem = small(name, n_grid=n, kernel=Matern(1e-6), noise_variance=0.5)
+    noise = np.array([problem.observe(0.0, 0.0) for _ in range(n)]) - problem.value(0.0, 0.0)
+    assert noise.var() == pytest.approx(0.5, rel=5.0 * np.sqrt(2.0 / n))
+    # With that kernel the function is white, so it shows the very numbers that were drawn.
+    f = everywhere(problem, 0.0)
+    assert abs(np.corrcoef(noise, f)[0, 1]) < 5.0 / np.sqrt(n)
+
+
+def test_longer_horizon_continues_the_function():
+    short, long = small(horizon=3), small(horizon=8)
+    for t in range(4):
+        assert_allclose(everywhere(short, t), everywhere(long, t), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("copy", [deepcopy, lambda p: pickle.loads(pickle.dumps(p))])
+def test_copies_have_the_same_function_and_noise(name, copy):
+    problem = small(name)
+    again = copy(problem)
+    assert_array_equal(everywhere(again, 6.0), everywhere(problem, 6.0))
+    assert again.observe(0.3, 6.0) == problem.observe(0.3, 6.0)
+
+
+# -- options ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"n_grid": 1}, ValueError, "n_grid must be a whole number >= 2, got 1"),
+        ({"n_grid": 4.0}, ValueError, "n_grid must be a whole number >= 2, got 4.0"),
+        ({"n_dims": 0}, ValueError, "n_dims must be a whole number >= 1, got 0"),
+        ({"n_dims": True}, ValueError, "n_dims must be a whole number >= 1, got True"),
+        ({"kernel": "rbf"}, TypeError, "kernel must be one of scikit-learn's.*got 'rbf'"),
+        ({"horizon": 0}, ValueError, "horizon must be a number > 0, got 0"),
+        ({"noise_variance": -1.0}, ValueError, "noise_variance must be a number >= 0, got -1.0"),
+    ],
+)
+def test_options_out_of_range(name, options, error, message):
+    with pytest.raises(error, match=message):
+        small(name, **options)
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, 1.1, np.nan])
+def test_epsilon_out_of_range(epsilon):
+    with pytest.raises(ValueError, match=r"epsilon must (be a number >= 0|lie in \[0, 1\]), got"):
+        small(epsilon=epsilon)
+
+
+@pytest.mark.parametrize("times", [(0.0, 3.0), (3.0, 3.0), (5.0, 3.0), (np.nan,), (np.inf,), 4.0])
+def test_change_times_out_of_order(times):
+    with pytest.raises(ValueError, match="change_times must be an increasing sequence"):
+        small("gp-abrupt", change_times=times)

@@ -1,0 +1,381 @@
+import pickle
+from copy import deepcopy
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator, clone
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.model_selection import (
+    GridSearchCV,
+    HalvingGridSearchCV,
+    KFold,
+    LeaveOneOut,
+    PredefinedSplit,
+    RandomizedSearchCV,
+    ShuffleSplit,
+    check_cv,
+    cross_val_score,
+)
+from sklearn.utils import get_tags
+
+from sktvbo import GPUCB, WDBO, RandomSearch, evaluation
+from sktvbo.model_selection import OnlineRun
+from sktvbo.problems import from_callable, make
+
+ALPHAS = {"optimizer__alpha": [0.1, 3.0]}
+# Of scikit-learn's random state 0, as evaluation.compare draws them.
+SEEDS = np.random.RandomState(0).randint(np.iinfo(np.int32).max, size=3).tolist()
+
+
+class Touchy(BaseEstimator):
+    """Queries the centre, and fails where the domain has ``fails_at`` dimensions."""
+
+    def __init__(self, domain=None, *, fails_at=None, maximize=True, random_state=None):
+        self.domain = domain
+        self.fails_at = fails_at
+        self.maximize = maximize
+        self.random_state = random_state
+
+    def ask(self, t=None, *, return_time=False):
+        if self.domain.n_dims == self.fails_at:
+            raise RuntimeError("too touchy")
+        x = self.domain.from_unit(np.full(self.domain.n_dims, 0.5))
+        return (x, t) if return_time else x
+
+    def tell(self, x, y, t=None):
+        self.X_, self.n_removed_ = [x], 0
+
+
+def slow(n):
+    return 0.5 + 0.1 * n
+
+
+def some_problems():
+    names = ("six-hump-camel", "eggholder", "ackley", "six-hump-camel-switched")
+    return [make(name, horizon=16.0) for name in names]
+
+
+def online(optimizer=None, **options):
+    optimizer = WDBO(n_initial_points=4) if optimizer is None else optimizer
+    return OnlineRun(optimizer, **{"n_initial": 4, **options})
+
+
+def by_hand(optimizer, problem, seed, **options):
+    return evaluation.run(optimizer, problem, n_initial=4, random_state=seed, **options)
+
+
+def ramp(scale=1.0, name="ramp"):
+    """Regret scale * (1 - x): of uniform queries scale / 2, of the centre too."""
+    return from_callable(
+        lambda x, t: scale * x[0],
+        [(0, 1)],
+        horizon=16.0,
+        optimum=lambda t: ([1.0], scale),
+        name=name,
+    )
+
+
+# -- the score ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("optimizer", [GPUCB(n_initial_points=4), WDBO(n_initial_points=4)])
+def test_score_is_minus_the_mean_of_the_average_regrets_of_runs_by_hand(optimizer):
+    some = some_problems()[:2]
+    expected = [by_hand(optimizer, p, seed).average_regret for p in some for seed in SEEDS[:2]]
+    assert online(optimizer, n_replications=2).fit(some).score(some) == -np.mean(expected)
+
+
+def test_clock_horizon_and_average_by_time_are_those_of_the_run():
+    problem = some_problems()[1]
+    options = {"clock": evaluation.SimulatedClock(slow), "horizon": 12.0}
+    expected = by_hand(GPUCB(n_initial_points=4), problem, SEEDS[0], **options)
+    run = online(GPUCB(n_initial_points=4), average="time", **options)
+    assert run.score([problem]) == -expected.time_average_regret
+    assert expected.time_average_regret != expected.average_regret
+    assert run.run([problem])[0].horizon == 12.0
+
+
+def test_seeds_are_those_of_compare():
+    some = some_problems()[:2]
+    rows = evaluation.compare(
+        {"random": RandomSearch()}, some, n_initial=4, n_replications=3, random_state=7
+    ).summary()
+    score = online(RandomSearch(), n_replications=3, random_state=7).score(some)
+    assert_allclose(score, -np.mean([row["average_regret"] for row in rows]), rtol=1e-14)
+
+
+def test_runs_come_problem_by_problem_each_with_all_seeds():
+    some = some_problems()[:2]
+    results = online(RandomSearch(), n_replications=3).run(some)
+    assert [r.problem for r in results] == ["six-hump-camel"] * 3 + ["eggholder"] * 3
+    for result, seed in zip(results, SEEDS * 2, strict=True):
+        expected = by_hand(RandomSearch(), make(result.problem, horizon=16.0), seed)
+        assert_array_equal(result.observations, expected.observations)
+
+
+def test_random_state_given_as_a_generator_is_not_used_up():
+    run = online(RandomSearch(), random_state=np.random.RandomState(3))
+    some = some_problems()[:1]
+    assert run.score(some) == run.score(some) == online(RandomSearch(), random_state=3).score(some)
+    assert run.score(some) != online(RandomSearch()).score(some)
+
+
+def test_score_changes_nothing():
+    some = some_problems()[:2]
+    run = online(normalize="random", clock=evaluation.SimulatedClock(slow)).fit(some)
+    before = pickle.dumps((run, some))
+    run.score(some)
+    assert pickle.dumps((run, some)) == before
+
+
+def test_a_run_without_a_query_after_the_initial_ones_is_an_error():
+    run = online(RandomSearch(), clock=evaluation.SimulatedClock(lambda n: 100.0))
+    with pytest.raises(ValueError, match="at least one query after the 4 initial ones"):
+        run.score(some_problems()[:1])
+
+
+# -- normalization ------------------------------------------------------------------------------
+
+
+def test_normalized_regret_does_not_depend_on_the_scale_of_a_problem():
+    run = online(RandomSearch(), normalize="random")
+    assert_allclose(run.score([ramp(1e3)]), run.score([ramp(1.0)]), rtol=1e-12)
+
+
+def test_normalized_score_is_the_mean_of_ratios_and_not_the_ratio_of_means():
+    some = [ramp(1.0, "small"), ramp(1e3, "large")]
+    run = online(RandomSearch(), n_replications=2, normalize="random")
+    ratios = [run.score([problem]) for problem in some]
+    assert_allclose(run.score(some), np.mean(ratios), rtol=1e-14)
+
+
+def test_the_centre_of_a_ramp_is_as_good_as_random_search():
+    # Uniform x leave 1 - x a relative standard deviation of 3^(-1/2): 0.009 for 4096 points.
+    assert abs(online(Touchy(), normalize="random").score([ramp(5.0)]) + 1.0) < 0.02
+
+
+def test_random_search_scores_about_minus_one():
+    problem = make("six-hump-camel", horizon=300.0)
+    run = OnlineRun(RandomSearch(), n_initial=0, n_replications=2, normalize="random")
+    regrets = np.concatenate([result.regrets for result in run.run([problem])])
+    error = np.std(regrets) / np.mean(regrets) / np.sqrt(600)
+    assert abs(run.score([problem]) + 1.0) < 2.0 * error < 0.1
+
+
+def test_normalization_knows_the_shortened_horizon():
+    growing = from_callable(
+        lambda x, t: t * x[0], [(0, 1)], horizon=16.0, optimum=lambda t: ([1.0], t)
+    )
+    plain, run = (online(Touchy(), horizon=8.0, normalize=n) for n in (None, "random"))
+    # Uniform queries in [0, 8] have a mean regret of 2; in [0, 16] it would be 4.
+    assert_allclose(run.score([growing]), plain.score([growing]) / 2.0, rtol=0.02)
+
+
+def test_a_flat_problem_cannot_be_normalized():
+    flat = from_callable(
+        lambda x, t: 0.0, [(0, 1)], horizon=16.0, optimum=lambda t: ([0.5], 0.0), name="flat"
+    )
+    assert online(Touchy()).score([flat]) == 0.0
+    with pytest.raises(ValueError, match=r"random queries have a positive regret.*'flat'"):
+        online(Touchy(), normalize="random").score([flat])
+
+
+# -- scikit-learn's tools -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [
+        2,
+        KFold(2, shuffle=True, random_state=0),
+        ShuffleSplit(2, test_size=0.5, random_state=0),
+        LeaveOneOut(),
+        PredefinedSplit([0, 0, 1, -1]),
+        [(np.arange(4), np.arange(4))],
+    ],
+)
+def test_cross_validation_scores_the_test_folds(cv):
+    some = some_problems()
+    run = online(RandomSearch(), n_replications=2)
+    alone = np.array([run.score([problem]) for problem in some])
+    expected = [alone[test].mean() for _, test in check_cv(cv).split(some)]
+    assert_allclose(cross_val_score(run, some, cv=cv, error_score="raise"), expected, rtol=1e-13)
+
+
+@pytest.fixture(scope="module")
+def grid_search():
+    return GridSearchCV(online(), ALPHAS, cv=2, error_score="raise").fit(some_problems()[:2])
+
+
+def test_grid_search_equals_runs_by_hand(grid_search):
+    some = some_problems()[:2]
+    for alpha, mean in zip([0.1, 3.0], grid_search.cv_results_["mean_test_score"], strict=True):
+        optimizer = WDBO(alpha=alpha, n_initial_points=4)
+        regrets = [by_hand(optimizer, problem, SEEDS[0]).average_regret for problem in some]
+        assert_allclose(mean, -np.mean(regrets), rtol=1e-13)
+    best = grid_search.best_estimator_
+    assert best.optimizer.alpha == grid_search.best_params_["optimizer__alpha"]
+    assert best.problem_names_ == [problem.name for problem in some]
+
+
+def test_grid_search_sees_that_alpha_matters(grid_search):
+    assert np.ptp(grid_search.cv_results_["mean_test_score"]) > 0.0
+
+
+@pytest.mark.parametrize("search", [GridSearchCV, RandomizedSearchCV])
+def test_two_jobs_find_what_one_finds(search, grid_search):
+    options = {"random_state": 0, "n_iter": 2} if search is RandomizedSearchCV else {}
+    parallel = search(online(), ALPHAS, cv=2, n_jobs=2, error_score="raise", **options)
+    results = parallel.fit(some_problems()[:2]).cv_results_
+    order = np.argsort(results["param_optimizer__alpha"].astype(float))
+    for split in ("split0_test_score", "split1_test_score"):
+        assert_array_equal(results[split][order], grid_search.cv_results_[split])
+
+
+def test_two_jobs_take_a_clock_that_is_a_lambda():
+    clock = evaluation.SimulatedClock(lambda n: 0.5 + 0.1 * n)
+    run = online(RandomSearch(), clock=clock, normalize="random", n_replications=2)
+    one, two = (
+        cross_val_score(run, some_problems(), cv=2, n_jobs=n, error_score="raise") for n in (1, 2)
+    )
+    assert_array_equal(two, one)
+
+
+def test_halving_spends_replications_on_the_survivors():
+    search = HalvingGridSearchCV(
+        online(),
+        {"optimizer__alpha": [0.1, 0.5, 3.0]},
+        resource="n_replications",
+        max_resources=3,
+        cv=2,
+        return_train_score=False,
+        error_score="raise",
+    ).fit(some_problems()[:2])
+    assert search.n_resources_ == [1, 3]
+    assert search.n_candidates_ == [3, 1]
+    best = clone(search.best_estimator_)
+    assert best.n_replications == 3
+    scores = cross_val_score(best, some_problems()[:2], cv=2)
+    assert_allclose(search.best_score_, scores.mean(), rtol=1e-14)
+
+
+def test_halving_spends_problems_too():
+    search = HalvingGridSearchCV(
+        online(RandomSearch()),
+        {"average": ["query", "time"]},
+        factor=2,
+        min_resources=2,
+        cv=2,
+        random_state=0,
+        return_train_score=False,
+        error_score="raise",
+    ).fit(some_problems())
+    assert search.n_resources_ == [2, 4]
+
+
+def test_problems_come_as_a_tuple_or_an_array_too():
+    some = some_problems()[:2]
+    array = np.empty(2, dtype=object)
+    array[:] = some
+    run = online(RandomSearch())
+    assert run.score(tuple(some)) == run.score(array) == run.score(some)
+
+
+def test_clone_pickle_and_nested_parameters():
+    run = online(WDBO(alpha=0.3), clock=evaluation.SimulatedClock(slow), horizon=12.0)
+    copy = clone(run).set_params(optimizer__alpha=0.7)
+    assert (run.optimizer.alpha, copy.optimizer.alpha) == (0.3, 0.7)
+    assert run.get_params()["optimizer__alpha"] == 0.3
+    fitted = run.fit(some_problems()[:1])
+    again = pickle.loads(pickle.dumps(fitted))
+    assert again.problem_names_ == ["six-hump-camel"]
+    assert again.score(some_problems()[:1]) == run.score(some_problems()[:1])
+    assert "horizon=12.0" in repr(again)
+    assert "alpha=0.3" in repr(again)
+
+
+def test_tags_ask_for_no_table_of_numbers():
+    tags = get_tags(online())
+    assert tags.no_validation
+    assert not tags.input_tags.two_d_array
+    assert not tags.requires_fit
+
+
+# -- what goes wrong ----------------------------------------------------------------------------
+
+
+def test_what_is_no_list_of_problems_is_rejected():
+    problem = some_problems()[0]
+    for wrong, message in (
+        (problem, r"must be a list of problems, got <Synthetic.*write \[problem\]"),
+        (3, "must be a list of problems, got 3"),
+        ("ackley", "must be a sktvbo.problems.Problem, got 'a'"),
+        ([problem, "ackley"], "must be a sktvbo.problems.Problem, got 'ackley'"),
+    ):
+        for method in ("fit", "run", "score"):
+            with pytest.raises(TypeError, match=message):
+                getattr(online(), method)(wrong)
+    for method in ("fit", "run", "score"):
+        with pytest.raises(ValueError, match="at least one problem, got none"):
+            getattr(online(), method)([])
+
+
+def test_what_is_no_optimizer_is_rejected():
+    class Bare(BaseEstimator):
+        ask = tell = None
+
+    for wrong, message in (
+        (BaseEstimator(), r"must be an ask/tell optimizer.*got BaseEstimator\(\)"),
+        (WDBO, "must be an ask/tell optimizer.*got <class"),
+        (None, "must be an ask/tell optimizer.*got None"),
+        (Bare(), r"Bare\(\) lacks domain, maximize, random_state"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            OnlineRun(wrong).fit(some_problems())
+
+
+def test_parameters_that_make_no_sense_are_rejected():
+    for options, message in (
+        ({"horizon": 17.0}, r"horizon must be.*\(0, 16.0\].*'six-hump-camel', got 17.0"),
+        ({"horizon": 0.0}, "horizon must be.*got 0.0"),
+        ({"horizon": "long"}, "horizon must be.*got 'long'"),
+        ({"average": "mean"}, "average must be 'query' or 'time', got 'mean'"),
+        ({"normalize": "max"}, "normalize must be None or 'random', got 'max'"),
+        ({"n_replications": 0}, "n_replications must be a whole number >= 1, got 0"),
+        ({"n_replications": 1.5}, "n_replications must be a whole number >= 1, got 1.5"),
+        ({"n_initial": -1}, "n_initial must be a whole number >= 0, got -1"),
+    ):
+        run = online(**options)
+        with pytest.raises(ValueError, match=message):
+            run.fit(some_problems())
+        with pytest.raises(ValueError, match=message):
+            run.score(some_problems())
+        assert not hasattr(run, "problem_names_")
+
+
+def test_a_failing_run_says_which_it_was_even_from_another_process():
+    some = some_problems()[1:3]  # of one and of three dimensions
+    for n_jobs in (1, 2):
+        search = GridSearchCV(
+            online(Touchy()),
+            {"optimizer__fails_at": [2, 3]},
+            cv=2,
+            n_jobs=n_jobs,
+            error_score="raise",
+        )
+        with pytest.raises(RuntimeError, match="too touchy") as caught:
+            search.fit(deepcopy(some))
+        (note,) = caught.value.__notes__
+        assert f"'ackley' with random_state={SEEDS[0]}" in note
+        assert "fails_at=3" in note
+
+
+def test_without_raise_the_warning_names_the_failing_run():
+    search = GridSearchCV(online(Touchy()), {"optimizer__fails_at": [2, 3]}, cv=2)
+    with (
+        pytest.warns(UserWarning, match=r"(?s)too touchy.*'ackley'.*fails_at=3"),
+        pytest.warns(UserWarning, match="non-finite"),
+    ):
+        search.fit(some_problems()[1:3])
+    assert_array_equal(np.isnan(search.cv_results_["mean_test_score"]), [False, True])
