@@ -96,10 +96,10 @@ plt.show()
 # What it says, and what it does not
 # ----------------------------------
 # On average over the problems the smallest α is the worst. The switched camel is the plainest
-# case: there the old function must be forgotten. On Ackley nothing exceeds the error bars. The paper
-# finds its best α at 1/4; five replications show no valley here. With twenty the black curve falls
-# until α = 1 and stays there: on this clock, which makes large data sets expensive, these problems
-# would have W-DBO forget more than the paper recommends.
+# case: there the old function must be forgotten. On Ackley nothing exceeds the error bars. The
+# paper finds its best α at 1/4; five replications show no valley here. With twenty the black curve
+# falls until α = 1 and stays there: on this clock, which makes large data sets expensive, these
+# problems would have W-DBO forget more than the paper recommends.
 #
 # So the best α depends on the problem and on what thinking costs. Put your own problem and your own
 # response time in, and more replications.

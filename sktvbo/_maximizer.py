@@ -221,7 +221,7 @@ class TimeWindow:
         t = np.clip(self.low * (1.0 - u) + self.high * u, self.low, self.high)
         return np.concatenate([self.domain.from_unit(U[..., :-1]), t], axis=-1)
 
-    def candidates(self, n, rng):
+    def candidates(self, n, rng=None):
         """Each of the domain's candidates (m, u) at time ``low`` and at k = max(2, n // m) others.
 
         All m k times are different and spread evenly over the window.
@@ -229,9 +229,9 @@ class TimeWindow:
         places = self.domain.candidates(n, rng)
         m = len(places)
         k = max(2, n // m) if self.low < self.high else 0
-        # A Latin hypercube: in each k-th part of the window the candidates take turns.
-        times = [(j + (rng.permutation(m) + 0.5) / m) / k for j in range(k)]
-        times = np.concatenate([np.zeros(m), *times])
+        # In each k-th part of the window the candidates take turns: Hammersley's set, if Sobol's.
+        turns = (np.arange(m) + 0.5) / m
+        times = np.concatenate([np.zeros(m), *[(j + turns) / k for j in range(k)]])
         return np.column_stack([np.tile(places, (k + 1, 1)), times])
 
     def neighbours(self, u):

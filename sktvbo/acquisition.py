@@ -31,7 +31,8 @@ __all__ = [
     "maximize",
 ]
 
-_TINY = np.finfo(np.float64).tiny
+# Standard deviations below are taken for this one: the squares of its reciprocal do not overflow.
+_MIN_STD = np.finfo(np.float64).tiny ** 0.25
 
 
 @dataclass(frozen=True)
@@ -346,7 +347,7 @@ class ProbabilityOfImprovement(BaseEstimator):
 
     def __call__(self, mean, std, state):
         """Score, and its derivatives in mean and standard deviation; arrays or floats."""
-        std = np.maximum(std, _TINY**0.5)
+        std = np.maximum(std, _MIN_STD)
         z = (mean - state.incumbent - self.xi) / std
         return z, 1.0 / std, -z / std
 
@@ -378,7 +379,7 @@ class ExpectedImprovement(BaseEstimator):
 
     def __call__(self, mean, std, state):
         """Score, and its derivatives in mean and standard deviation; arrays or floats."""
-        std = np.maximum(std, _TINY**0.5)
+        std = np.maximum(std, _MIN_STD)
         z = (mean - state.incumbent - self.xi) / std
         log_h, cdf_share, pdf_share = _log_improvement(z)
         return np.log(std) + log_h, cdf_share / std, pdf_share / std

@@ -54,6 +54,8 @@ class OnlineRun(BaseEstimator):
     random_state : int, RandomState or None, default=0
         The replications' seeds are drawn from it, the same as in `sktvbo.evaluation.compare`.
         None: other seeds at each call, so that comparisons are no longer paired.
+    expert : callable (X, t) -> (q,), or "problem", default=None
+        See `sktvbo.evaluation.run`.
 
     Attributes
     ----------
@@ -92,6 +94,7 @@ class OnlineRun(BaseEstimator):
         average="query",
         normalize=None,
         random_state=0,
+        expert=None,
     ):
         self.optimizer = optimizer
         self.horizon = horizon
@@ -101,6 +104,7 @@ class OnlineRun(BaseEstimator):
         self.average = average
         self.normalize = normalize
         self.random_state = random_state
+        self.expert = expert
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -192,6 +196,7 @@ class OnlineRun(BaseEstimator):
                 horizon=self.horizon,
                 n_initial=self.n_initial,
                 random_state=seed,
+                expert=self.expert,
             )
         except Exception as exc:
             exc.add_note(f"In the run on {problem.name!r} with random_state={seed} of {self!r}.")

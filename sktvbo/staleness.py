@@ -8,6 +8,7 @@ trailing underscore, which it replaces and never changes in place: the optimizer
 the policy, and takes it over only when the whole step has succeeded.
 """
 
+import copy
 from numbers import Integral, Real
 
 import numpy as np
@@ -145,7 +146,7 @@ class EventTriggeredReset(KeepAll):
     deviation_, bound_ : float
         The two sides of the inequality at the last observation, in units of y.
     steps_ : int
-        Observations since the last reset, itself included.
+        Observations since the last reset; 0 at a reset.
     n_resets_ : int
 
     Examples
@@ -187,13 +188,15 @@ class EventTriggeredReset(KeepAll):
             )
         n = len(surrogate.X_train_)
         steps = getattr(self, "steps_", n) + 1
+        if surrogate.noise_model is not None and t > surrogate.now_:
+            surrogate = copy.copy(surrogate).advance(t)  # injected noise has grown
         mean, std = surrogate.posterior_at(t)(x[np.newaxis])
         rho = 2.0 * np.log(2.0 * (np.pi**2 * steps**2 / 6.0) / self.delta)  # eq. (10)
         noise_bound = np.sqrt(rho) * surrogate.noise_std_
         self.deviation_ = float(abs(y - mean[0]))
         self.bound_ = float(np.sqrt(rho) * std[0] + noise_bound)  # eq. (11)
         triggered = self.deviation_ > self.bound_
-        self.steps_ = 1 if triggered else steps
+        self.steps_ = 0 if triggered else steps
         self.n_resets_ = getattr(self, "n_resets_", 0) + int(triggered)
         return np.arange(n) if triggered else _NOTHING
 

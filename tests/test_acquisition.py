@@ -1,15 +1,179 @@
-"""Scores against their formulas, and the maximizer against a dense search."""
+"""Schedules and scores against their formulas, and the maximizer against a dense search."""
+
+import warnings
+from decimal import Decimal, localcontext
+from functools import partial
+from math import log, pi, sqrt
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
+from scipy.integrate import quad
+from scipy.stats import chisquare, norm
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
-from sktvbo import TimeVaryingGPRegressor
-from sktvbo.acquisition import UCB, AcquisitionState, maximize
+from sktvbo import BayesianOptimizer, TimeVaryingGPRegressor
+from sktvbo._maximizer import maximize_joint
+from sktvbo.acquisition import (
+    UCB,
+    AcquisitionState,
+    BOLTBeta,
+    DimensionBeta,
+    ExpectedImprovement,
+    InformationGainBeta,
+    LogBeta,
+    PosteriorMean,
+    ProbabilityOfImprovement,
+    SmoothnessBeta,
+    ThompsonSampling,
+    maximize,
+)
 from sktvbo.domain import Box, FiniteSet
 from sktvbo.kernels import Wiener
 
 STATE = AcquisitionState(n=30, n_told=50, n_dims=2)
+
+
+# --- schedules of β -------------------------------------------------------------------------------
+
+
+def at(t, d, gain=None, n=30):
+    """The state after t observations in d dimensions."""
+    surrogate = SimpleNamespace(information_gain=lambda: gain)
+    return AcquisitionState(n=n, n_told=t, n_dims=d, surrogate=surrogate)
+
+
+def tvgp_16(t, d, delta, a, b, r):
+    inner = log(2 * d * a * pi**2 * t**2 / (3 * delta))
+    return 2 * log(2 * pi**2 * t**2 / (3 * delta)) + 2 * d * log(r * d * b * t**2 * sqrt(inner))
+
+
+def tvgp_19(t, d, delta, a, b, r):
+    inner = log(d * a * pi**2 * t**2 / (2 * delta))
+    return 2 * log(pi**2 * t**2 / (2 * delta)) + 2 * d * log(r * d * b * t**2 * sqrt(inner))
+
+
+def et_theorem_1(t, d, delta, a, b, r):
+    inner = log(4 * d * a * pi**2 * t**2 / (3 * delta))
+    return 2 * log(4 * pi**2 * t**2 / (3 * delta)) + 2 * d * log(t**2 * d * b * r * sqrt(inner))
+
+
+steps = pytest.mark.parametrize(("t", "d"), [(1, 1), (7, 2), (300, 6)])
+
+
+@steps
+@pytest.mark.parametrize(
+    ("theorem", "formula"),
+    [("reset", tvgp_16), ("forgetting", tvgp_19), ("event", et_theorem_1)],
+)
+@pytest.mark.parametrize(
+    "constants",
+    [
+        {"delta": 0.1, "a": 1.0, "b": 1.0, "r": 1.0},
+        {"delta": 0.03, "a": 2.5, "b": 1.7, "r": 4.0},
+    ],
+    ids=["default", "other"],
+)
+def test_smoothness_beta_is_the_papers(t, d, theorem, formula, constants):
+    assert SmoothnessBeta(theorem, **constants)(at(t, d)) == pytest.approx(
+        formula(t, d, **constants), rel=1e-13
+    )
+
+
+def test_smoothness_betas_defaults():
+    assert SmoothnessBeta()(at(9, 3)) == pytest.approx(tvgp_19(9, 3, 0.1, 1.0, 1.0, 1.0))
+
+
+@steps
+@pytest.mark.parametrize(("lipschitz", "delta"), [(1.0, 0.1), (12.0, 0.5)])
+def test_bolt_beta_is_eq_63(t, d, lipschitz, delta):
+    expected = 2 * d * log(lipschitz * d * t**2 / (6 * delta)) + 4 * log(pi * t)
+    assert BOLTBeta(lipschitz, delta)(at(t, d)) == pytest.approx(expected, rel=1e-13)
+
+
+@steps
+def test_practical_betas(t, d):
+    assert LogBeta()(at(t, d, n=3)) == pytest.approx(0.8 * log(4 * t))
+    assert LogBeta(0.4, 6.0)(at(t, d)) == pytest.approx(0.4 * log(6 * t))
+    assert DimensionBeta()(at(t, d, n=3)) == pytest.approx(0.2 * d * log(6))
+    assert DimensionBeta(0.7)(at(t, d, n=5)) == pytest.approx(0.7 * d * log(10))
+
+
+@pytest.mark.parametrize("gain", [0.0, 3.7])
+def test_information_gain_beta_is_igp_ucbs(gain):
+    B, R, delta = 1.3, 0.6, 0.2
+    expected = (B + R * sqrt(2 * (gain + 1 + log(1 / delta)))) ** 2
+    assert InformationGainBeta(B, R, delta)(at(40, 2, gain)) == pytest.approx(expected, rel=1e-13)
+
+
+def test_the_root_of_information_gain_beta_is_sparqs():
+    """SparQ theorem 3.1, with the determinants written out."""
+    gp = fitted(2)
+    K = gp.signal_variance_ * gp.spatial_kernel_(gp.X_train_[:, :-1])
+    K = K * gp.temporal_kernel_(gp.X_train_[:, -1:])
+    Sigma = gp.noise_variance_ * np.eye(len(K))
+    delta, B = 0.05, 2.0
+    ratio = np.sqrt(np.linalg.det(Sigma + K)) / np.sqrt(np.linalg.det(Sigma))
+    beta = InformationGainBeta(B, delta=delta, constant=log(2))(
+        AcquisitionState(n=25, n_told=25, n_dims=2, surrogate=gp)
+    )
+    assert sqrt(beta) == pytest.approx(sqrt(2 * log(2 / delta * ratio)) + B, rel=1e-9)
+
+
+def test_an_anytime_beta_spends_no_more_than_delta():
+    def share(t):
+        beta = InformationGainBeta(0.0, 1.0, delta=0.1, constant=0.0, anytime=True)(at(t, 1, 0.0))
+        return np.exp(-beta / 2)  # δ_t
+
+    shares = [share(t) for t in range(1, 3001)]
+    assert shares[:2] == pytest.approx([0.05, 0.1 / (4 * (1 + log(2)) ** 2)])
+    tail = 0.1 / (2 * (1 + log(3000)))  # at least the sum of all that follow: their integral
+    assert 0.09 < sum(shares) + tail <= 0.1
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        LogBeta(),
+        *[SmoothnessBeta(theorem) for theorem in ("reset", "forgetting", "event")],
+        BOLTBeta(),
+        InformationGainBeta(anytime=True),
+    ],
+    ids=str,
+)
+def test_schedules_grow_with_time(schedule):
+    betas = [schedule(at(t, 2, gain=5.0)) for t in range(1, 200)]
+    assert np.all(np.diff(betas) > 0.0)
+    assert betas[0] > 0.0
+
+
+def test_dimension_beta_grows_with_the_data_set_alone():
+    betas = [DimensionBeta()(at(50, 2, n=n)) for n in range(1, 100)]
+    assert np.all(np.diff(betas) > 0.0)
+    assert len({DimensionBeta()(at(t, 2, n=9)) for t in (9, 99)}) == 1
+
+
+@pytest.mark.parametrize("theorem", ["bolt", None, 1])
+def test_unknown_theorems(theorem):
+    with pytest.raises(ValueError, match=r"'theorem' .* \['event', 'forgetting', 'reset'\]. Got"):
+        SmoothnessBeta(theorem)(STATE)
+
+
+@pytest.mark.parametrize("kind", [SmoothnessBeta, BOLTBeta, InformationGainBeta])
+@pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, 2.0, np.nan, None, "0.1"])
+def test_deltas_that_are_no_probability(kind, delta):
+    with pytest.raises(ValueError, match=rf"'delta' parameter of {kind.__name__} must be a float"):
+        kind(delta=delta)(at(5, 1, 1.0))
+
+
+def test_ucb_takes_any_schedule():
+    for schedule in (SmoothnessBeta(), BOLTBeta(), clone(LogBeta(0.4))):
+        assert UCB(schedule).beta_value(STATE) == schedule(STATE)
+    too_early = LogBeta(rate=0.01)  # log 0.5
+    with pytest.raises(ValueError, match=r"'beta' parameter of UCB .* Got -0\.5"):
+        UCB(too_early).beta_value(STATE)
 
 
 @pytest.mark.parametrize(
@@ -35,6 +199,9 @@ def test_beta(beta, expected):
 def test_bad_beta(beta):
     with pytest.raises(ValueError, match="'beta' parameter of UCB"):
         UCB(beta).beta_value(STATE)
+
+
+# --- the maximizer --------------------------------------------------------------------------------
 
 
 def upper_bound(width):
@@ -115,3 +282,243 @@ def test_posterior_gradient_of_a_kernel_that_starts_at_a_time():
     for k, step in enumerate(h * np.eye(2)):
         up, down = posterior((u + step)[np.newaxis])[0], posterior((u - step)[np.newaxis])[0]
         assert slope[k] == pytest.approx((up - down)[0] / (2 * h), rel=1e-5, abs=1e-7)
+
+
+# --- improvement ----------------------------------------------------------------------------------
+
+PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899")
+# On both sides of the places where the implementation changes its formula, -200 and 5.
+FAR = [-1e5, -1e4, -1e3, -201, -200.01, -200, -199.99, -150, -50, -38, -20, -8]
+NEAR = [-3, -1, -0.1, 0, 0.1, 0.9, 1, 3, 4.99, 5, 5.01, 8, 20, 40]
+Z = np.array([*FAR, *NEAR])
+
+
+def incumbent(value):
+    return SimpleNamespace(incumbent=value)
+
+
+def upper_tail_over_density(x):
+    """(1 − Φ(x)) / φ(x) for a Decimal x ≥ 4, by Laplace's continued fraction."""
+    value = x
+    for k in range(500, 0, -1):
+        value = x + k / value
+    return 1 / value
+
+
+def log_expected_improvement(mean, std, best):
+    """To some 60 digits, from Decimals."""
+    z = (mean - best) / std
+    log_density = -z * z / 2 - (2 * PI).ln() / 2
+    if z < -4:
+        return std.ln() + log_density + (1 + z * upper_tail_over_density(-z)).ln()
+    if z > 4:
+        density = log_density.exp()
+        cdf = 1 - density * upper_tail_over_density(z)
+    else:
+        # Φ(z) = ½ + φ(z) (z + z³/3 + z⁵/(3·5) + ...)
+        density, term, total = log_density.exp(), z, z
+        for k in range(1, 200):
+            term *= z * z / (2 * k + 1)
+            total += term
+        cdf = Decimal("0.5") + density * total
+    return std.ln() + (density + z * cdf).ln()
+
+
+def test_the_reference_is_quadrature():
+    for z in (-9.0, -4.0, -1.5, 0.0, 2.0, 6.0):
+        integral = quad(lambda u, z=z: (u + z) * norm.pdf(u), -z, 12.0, epsabs=0.0, epsrel=1e-12)[0]
+        reference = log_expected_improvement(Decimal(z), Decimal(1), Decimal(0))
+        assert float(reference.exp()) == pytest.approx(integral, rel=1e-10)
+
+
+@pytest.mark.parametrize("std", [1.0, 0.3, 2e-5])
+@pytest.mark.parametrize("z", Z)
+def test_expected_improvement_and_its_slopes_to_high_precision(z, std):
+    best, xi = 0.25, 0.125
+    mean = best + xi + z * std
+    found = ExpectedImprovement(xi)(mean, std, incumbent(best))
+    with localcontext() as context:
+        context.prec = 400  # φ(40) has 348 zeros
+        # From the very numbers that the implementation is given, less its own rounding of z.
+        m, s, b = Decimal(mean - best - xi), Decimal(std), Decimal(0)
+        h = Decimal("1e-25") * s
+        value = log_expected_improvement(m, s, b)
+        slopes = [
+            (log_expected_improvement(m + i * h, s + j * h, b) - value) / h
+            for i, j in ((1, 0), (0, 1))
+        ]
+    # log EI near 0 has absolute digits only; of z² there are no more than of z.
+    assert found[0] == pytest.approx(float(value), rel=1e-14, abs=1e-10)
+    assert_allclose(found[1:], [float(slope) for slope in slopes], rtol=2e-10, atol=1e-300)
+
+
+@pytest.mark.parametrize(("mean", "std"), [(0.2, 0.5), (-1.0, 0.3), (2.0, 0.1), (0.4, 1e-3)])
+def test_the_exponential_of_the_score_is_the_expected_improvement(mean, std):
+    best, xi = 0.35, 0.05
+    score = ExpectedImprovement(xi)(mean, std, incumbent(best))[0]
+    threshold = best + xi
+    gain, _ = quad(
+        lambda f: (f - threshold) * norm.pdf(f, mean, std),
+        threshold,
+        max(threshold, mean) + 10.0 * std,
+        points=[max(threshold, mean)],
+        epsabs=0.0,
+        epsrel=1e-11,
+    )
+    assert np.exp(score) == pytest.approx(gain, rel=1e-8)
+
+
+@pytest.mark.parametrize(("mean", "std"), [(0.2, 0.5), (-1.0, 0.3), (0.5, 0.1)])
+def test_probability_of_improvement_is_quadratures(mean, std):
+    best, xi = 0.35, 0.05
+    score = ProbabilityOfImprovement(xi)(mean, std, incumbent(best))[0]
+    probability = quad(norm.pdf, best + xi, mean + 12.0 * std, (mean, std), epsabs=0.0)[0]
+    assert norm.cdf(score) == pytest.approx(probability, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    "acquisition",
+    [ExpectedImprovement(0.1), ProbabilityOfImprovement(0.1), UCB(2.0), PosteriorMean()],
+    ids=str,
+)
+@pytest.mark.parametrize("z", [-300.0, -30.0, -2.0, 0.3, 4.0, 7.0, 30.0])
+def test_slopes_are_those_of_the_score(acquisition, z):
+    state, std = incumbent(0.4), 0.7
+    mean, h = 0.5 + z * std, 1e-4
+    _, on_mean, on_std = acquisition(mean, std, state)
+    up, down = acquisition(mean + h, std, state)[0], acquisition(mean - h, std, state)[0]
+    assert on_mean == pytest.approx((up - down) / (2 * h), rel=1e-5, abs=1e-9)
+    up, down = acquisition(mean, std + h, state)[0], acquisition(mean, std - h, state)[0]
+    assert on_std == pytest.approx((up - down) / (2 * h), rel=1e-5, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", [ExpectedImprovement, ProbabilityOfImprovement])
+def test_arrays_and_numbers_agree(kind):
+    std = np.full(len(Z), 0.3)
+    many = kind()(Z, std, incumbent(1.0))
+    for i, z in enumerate(Z):
+        one = kind()(z, 0.3, incumbent(1.0))
+        assert_allclose([column[i] for column in many], one, rtol=1e-14)
+
+
+@pytest.mark.parametrize("kind", [ExpectedImprovement, ProbabilityOfImprovement])
+@pytest.mark.parametrize("std", [0.0, 1e-300, 1e-150, 1e-30])
+def test_no_uncertainty_is_no_trouble(kind, std):
+    """Where nothing is left to learn the larger mean is the better one."""
+    means = np.array([-1e9, -5.0, -1.0, 0.0, 1e-3, 1.0, 5.0, 1e9])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = kind(0.0)(means, np.full(len(means), std), incumbent(0.0))
+        for mean in means:
+            assert np.isfinite(kind(0.0)(mean, std, incumbent(0.0))).all()
+    assert all(np.isfinite(column).all() for column in found)
+    assert np.all(np.diff(found[0]) > 0.0)
+
+
+# --- the incumbent --------------------------------------------------------------------------------
+
+
+def drifted():
+    """The best place of long ago, 0.2, has become the worst; 0.8 has been seen late, with noise."""
+    X = np.array([[0.2, 0.0], [0.5, 8.0], [0.8, 9.0], [0.8, 9.5], [0.2, 10.0]])
+    y = np.array([5.0, 1.0, 2.0, 1.5, -1.0])
+    gp = TimeVaryingGPRegressor(RBF(0.1), Matern(2.0, nu=1.5), noise_variance=0.5, optimizer=None)
+    return gp.fit(X, y)
+
+
+@pytest.mark.parametrize("t", [10.0, 10.5, 14.0])
+def test_incumbent_is_the_best_mean_at_the_places_observed_at_the_time_of_the_query(t):
+    gp = drifted()
+    state = AcquisitionState(n=5, n_told=5, n_dims=1, surrogate=gp, posterior=gp.posterior_at(t))
+    means = gp.predict([[0.2, t], [0.5, t], [0.8, t]])
+    assert state.incumbent == pytest.approx(means.max(), rel=1e-12)
+    assert means.argmax() == 2
+    assert state.incumbent < 2.0  # neither the noisy record of the place nor the old one of all
+
+
+def test_an_optimizer_gives_the_state_of_the_query():
+    states = []
+
+    class Spy(PosteriorMean):
+        def __call__(self, mean, std, state):
+            states.append(state)
+            return super().__call__(mean, std, state)
+
+    surrogate = clone(drifted())
+    opt = BayesianOptimizer(
+        [(0.0, 1.0)], surrogate=surrogate, acquisition=Spy(), n_initial_points=3, random_state=0
+    )
+    for *x, t in drifted().X_train_:
+        opt.tell(np.array(x), -2.0 * x[0], t)
+    opt.ask(12.0)
+    gp = opt.surrogate_
+    rows = np.column_stack([np.unique(gp.X_train_[:, 0]), np.full(3, 12.0)])
+    assert states[0].incumbent == pytest.approx(gp.predict(rows).max(), rel=1e-12)
+    assert states[0].information_gain == gp.information_gain()
+    assert (states[0].n, states[0].n_told, states[0].n_dims) == (5, 5, 1)
+
+
+# --- Thompson sampling ----------------------------------------------------------------------------
+
+ARMS = FiniteSet(np.array([[0.0], [0.1], [1.0]]))
+N_DRAWS = 3000
+
+
+def arms_posterior():
+    """Two arms that are nearly one, and a third: correlation decides which is the best."""
+    gp = TimeVaryingGPRegressor(RBF(0.3), Matern(5.0, nu=1.5), optimizer=None)
+    places = ARMS.to_unit(ARMS.points)[[0, 2]]
+    X = np.column_stack([places, [0.0, 1.0]])
+    return gp.fit(X, [0.3, 0.1]).posterior_at(6.0)
+
+
+def chances(posterior):
+    """Probabilities of being the best arm, by a Monte Carlo of the covariance's Cholesky factor."""
+    U = ARMS.to_unit(ARMS.points)
+    rows = np.column_stack([U, np.full(3, 6.0)])
+    mean, cov = posterior._gp.predict(rows, return_cov=True)
+    draws = np.random.RandomState(99).standard_normal((400_000, 3)) @ np.linalg.cholesky(cov).T
+    return np.bincount(np.argmax(mean + draws, axis=1), minlength=3) / len(draws)
+
+
+def p_value(sample, posterior):
+    rng = np.random.RandomState(3)
+    found = [
+        ARMS.index(maximize_joint(partial(sample, rng=rng), ARMS, rng)) for _ in range(N_DRAWS)
+    ]
+    return chisquare(np.bincount(found, minlength=3), N_DRAWS * chances(posterior)).pvalue
+
+
+def test_arms_are_drawn_as_often_as_they_are_best():
+    posterior = arms_posterior()
+    assert chances(posterior).min() > 0.1
+    assert p_value(posterior.sample, posterior) > 1e-3
+
+
+def test_independent_draws_are_found_out():
+    posterior = arms_posterior()
+
+    def independent(U, rng):
+        mean, std = posterior(U)
+        return mean + std * rng.standard_normal(len(U))
+
+    assert p_value(independent, posterior) < 1e-6
+
+
+def test_an_optimizer_draws_arms_as_often_as_they_are_best():
+    posterior = arms_posterior()
+    X, y = posterior._gp.X_train_, posterior._gp.y_train_
+    surrogate = clone(posterior._gp)
+    counts = np.zeros(3)
+    for seed in range(400):
+        opt = BayesianOptimizer(
+            ARMS,
+            surrogate=surrogate,
+            acquisition=ThompsonSampling(),
+            n_initial_points=2,
+            random_state=seed,
+        )
+        for row, value in zip(X, y):
+            opt.tell(ARMS.from_unit(row[:-1]), value, row[-1])
+        counts[ARMS.index(opt.ask(6.0))] += 1
+    assert chisquare(counts, 400 * chances(posterior)).pvalue > 1e-3

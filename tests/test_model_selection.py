@@ -19,7 +19,9 @@ from sklearn.model_selection import (
 )
 from sklearn.utils import get_tags
 
-from sktvbo import GPUCB, WDBO, RandomSearch, evaluation
+from sktvbo import ETGPUCB, GPUCB, SWGPUCB, WDBO, RandomSearch, evaluation
+from sktvbo.acquisition import UCB
+from sktvbo.evaluation import SimulatedClock
 from sktvbo.model_selection import OnlineRun
 from sktvbo.problems import from_callable, make
 
@@ -379,3 +381,62 @@ def test_without_raise_the_warning_names_the_failing_run():
     ):
         search.fit(some_problems()[1:3])
     assert_array_equal(np.isnan(search.cv_results_["mean_test_score"]), [False, True])
+
+
+def moving(place, name):
+    """A bump whose place is a function of time."""
+    return from_callable(
+        lambda x, t: np.exp(-20.0 * (x[0] - place(t)) ** 2),
+        [(0.0, 1.0)],
+        horizon=100.0,
+        optimum=lambda t: ([place(t)], 1.0),
+        noise_variance=1e-2,
+        name=name,
+    )
+
+
+def jumping(length):
+    places = np.random.RandomState(1).uniform(size=100)
+    return moving(lambda t: places[int(t // length)], f"jumps every {length}")
+
+
+def drifting(start, end):
+    return moving(lambda t: start + (end - start) * t / 100.0, f"{start} to {end}")
+
+
+@pytest.mark.parametrize(
+    ("online", "parameter", "expected", "rival", "functions"),
+    [
+        # A larger data set makes each step slower, and forgets nothing of the drift.
+        (
+            OnlineRun(
+                WDBO(n_initial_points=5),
+                clock=SimulatedClock(response_time=lambda n: 0.2 + (n / 20.0) ** 2),
+            ),
+            "alpha",
+            *(1.0, 0.0),
+            [drifting(0.1, 0.9), drifting(0.8, 0.3)],
+        ),
+        # With delta = 1e-300 no deviation is large enough for a reset.
+        (
+            OnlineRun(ETGPUCB(n_initial_points=5)),
+            "delta",
+            *(0.1, 1e-300),
+            [jumping(25), jumping(33)],
+        ),
+        (
+            OnlineRun(SWGPUCB(n_initial_points=5, acquisition=UCB())),
+            "window",
+            *(15, 100),
+            [drifting(0.1, 0.9), drifting(0.8, 0.3)],
+        ),
+    ],
+    ids=["alpha", "delta", "window"],
+)
+def test_a_search_finds_what_suits_the_change(online, parameter, expected, rival, functions):
+    online.set_params(n_initial=5, n_replications=2)
+    grid = {f"optimizer__{parameter}": [rival, expected]}
+    search = GridSearchCV(online, grid, cv=2, n_jobs=2, error_score="raise").fit(functions)
+    assert search.best_params_ == {f"optimizer__{parameter}": expected}
+    worse, better = search.cv_results_["mean_test_score"]
+    assert better > worse / 1.3  # scores are negative

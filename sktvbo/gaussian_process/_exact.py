@@ -229,6 +229,7 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         X = _numeric_times(X)
         X, y = validate_data(self, X, y, dtype=np.float64, order="C", y_numeric=True)
         self._set_data(X.copy(), y.astype(np.float64), _check_variance(y_variance, len(X)))
+        self._hold_scale(False)
         self._learn()
 
     def _partial_fit(self, X, y, y_variance):

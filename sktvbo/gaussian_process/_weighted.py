@@ -45,8 +45,8 @@ class WeightedGPRegressor(TimeVaryingGPRegressor):
 
     @property
     def _excess(self):
-        """σ² (1/w − 1) of the training rows (n,)."""
-        return self._noise(self._covariance) - self.noise_variance_
+        """σ² (1/w − 1) of the training rows (n,); 0 where the noise is all given."""
+        return np.maximum(self._covariance.noise(self._ages()) - self.noise_variance_, 0.0)
 
     def _explained(self, K, full=False):
         explained = super()._explained(K, full)

@@ -26,7 +26,7 @@ _MAX_PENDING, _MAX_HALLUCINATED = 1024, 32
 # Observations of which the sampling interval is taken.
 _N_RECENT = 50
 
-# Below that, or n_initial_points, hyperparameters and the scale of y are held.
+# So many, or n_initial_points, make a search of the hyperparameters.
 _MIN_TO_FIT = 10
 
 
@@ -76,9 +76,9 @@ class BayesianOptimizer(BaseEstimator):
     policy : stale-data policy, default=None
         As in :mod:`sktvbo.staleness`. None is ``KeepAll()``.
     n_initial_points : int, default=15
-        Queries drawn uniformly before the surrogate is fitted. Also, up to 10, the size that a data
-        set must have for hyperparameters to be searched: after a policy has left fewer, they and
-        the scale of y are held.
+        Queries drawn uniformly before the surrogate is fitted. When a policy has left fewer
+        observations, or fewer than 10, hyperparameters and the scale of y are found with the latest
+        of the forgotten ones besides: what kind of function it is survives.
     refit_every : int, default=1
         Hyperparameters are searched at every ``refit_every``-th observation, from the present ones;
         at the others the observation is added with the hyperparameters held, O(n²).
@@ -166,7 +166,7 @@ class BayesianOptimizer(BaseEstimator):
 
     def _make_policy(self):
         """Stale-data policy."""
-        return KeepAll() if self.policy is None else clone(self.policy)
+        return KeepAll() if self.policy is None else clone(self.policy, safe=False)
 
     def _latest(self, run, surrogate, t):
         """Until when the query may wait; t for at once."""
@@ -205,7 +205,7 @@ class BayesianOptimizer(BaseEstimator):
         run = self._started()
         t = self._forward_time(run, t)
         size = 1 if n_points is None else n_points
-        if not isinstance(size, Integral) or size < 1:
+        if not isinstance(size, Integral) or isinstance(size, bool) or size < 1:
             raise ValueError(f"n_points must be a positive int or None. Got {n_points!r}.")
         rng = copy.deepcopy(run.rng)
         if run.surrogate is None:
@@ -246,16 +246,16 @@ class BayesianOptimizer(BaseEstimator):
         run = self._started()
         x = run.domain.validate_point(x)
         y = _finite_float(y, "y")
-        asked = next((i for i, (p, _) in enumerate(run.pending) if np.array_equal(p, x)), None)
-        if t is not None:
-            t = _finite_float(t, "t")
-        elif asked is not None:
-            t = run.pending[asked][1]
-        else:
+        t = None if t is None else _finite_float(t, "t")
+        same = [i for i, (point, _) in enumerate(run.pending) if np.array_equal(point, x)]
+        # Of a point that is pending more than once: the query made at t, or else the oldest.
+        asked = min(same, key=lambda i: run.pending[i][1] != t, default=None)
+        if t is None and asked is None:
             raise AskTellError(
                 f"tell() without t expects a point that ask() returned, got {x.tolist()}, which is "
                 "not pending. Give the time of the observation: tell(x, y, t)."
             )
+        t = run.pending[asked][1] if t is None else t
         now = max(t, run.now)
         with blas_threads(len(run.kept)):
             surrogate, policy, kept, since_refit = self._absorb(run, x, t, y, now)
@@ -366,7 +366,7 @@ class BayesianOptimizer(BaseEstimator):
             self._run = _Run(
                 domain=as_domain(self.domain),
                 clock=make_clock(self.clock),
-                rng=copy.deepcopy(check_random_state(self.random_state)),
+                rng=_own_random_state(self.random_state),
                 surrogate=None,
                 policy=self._make_policy(),
                 acquisition=self._make_acquisition() if acquisition is None else acquisition,
@@ -388,7 +388,7 @@ class BayesianOptimizer(BaseEstimator):
                 )
 
     def _time(self, run, t):
-        return run.clock(len(run.told)) if t is None else _finite_float(t, "t")
+        return _finite_float(run.clock(len(run.told)) if t is None else t, "t")
 
     def _forward_time(self, run, t):
         t = self._time(run, t)
@@ -488,12 +488,19 @@ class BayesianOptimizer(BaseEstimator):
             surrogate = copy.copy(run.surrogate)
             drop = np.asarray(policy.before_add(surrogate, row[0, :-1], t, target[0]))
             kept = np.delete(kept, drop)
+            refit = refit and surrogate.optimizer is not None
             few = len(kept) < self._enough
-            refit = refit and not few and surrogate.optimizer is not None
             if refit:
-                times = np.append(np.delete(surrogate.X_train_[:, -1], drop), t)
+                # What kind of function it is survives what is forgotten of its values.
+                borrowed = self._latest_forgotten(run, kept) if few else np.empty(0, dtype=np.intp)
+                X, values = self._rows(run, borrowed)
+                row, target = np.vstack([X, row]), np.append(values, target)
+                times = np.append(np.delete(surrogate.X_train_[:, -1], drop), row[:, -1])
                 surrogate.temporal_kernel = self._fresh_surrogate(run, times, t).temporal_kernel
-            surrogate._update(row, target, drop=drop, refit=refit, hold_scale=few)
+            surrogate._update(row, target, drop=drop, refit=refit, hold_scale=few and not refit)
+            if few and refit:
+                surrogate._hold_scale(True)
+                surrogate.forget(len(kept) - 1 + np.arange(len(borrowed)))
         drop = np.asarray(policy.after_add(surrogate, now))
         if len(drop):
             kept = np.delete(kept, drop)
@@ -505,6 +512,20 @@ class BayesianOptimizer(BaseEstimator):
     def _enough(self):
         """How many observations make a search of the hyperparameters, and a scale of y."""
         return min(self.n_initial_points, _MIN_TO_FIT)
+
+    def _latest_forgotten(self, run, kept):
+        """The latest observations that are not kept, to make enough with the new one."""
+        forgotten = np.setdiff1d(np.arange(len(run.told)), kept)
+        return forgotten[len(forgotten) - min(self._enough - len(kept), len(forgotten)) :]
+
+    def _rows(self, run, indices):
+        """What the surrogate sees of observations told: rows (m, u + 1) and targets (m,)."""
+        told = np.array(run.told).reshape(len(run.told), -1)[indices]
+        sign = 1.0 if self.maximize else -1.0
+        return (
+            np.column_stack([run.domain.to_unit(told[:, :-1]), told[:, -1]]),
+            sign * np.array(run.y)[indices],
+        )
 
     def _fresh_surrogate(self, run, times, t):
         """The user's surrogate, or the algorithm's own for a data set at these times."""
@@ -547,6 +568,13 @@ def smooth_kernel(times, recent, nu=1.5):
     lowest = 5.0 * (np.median(gaps) if gaps.size else 1.0)
     bounds = (lowest, max(10.0 * np.ptp(times), 2.0 * lowest))
     return Matern(np.clip(0.25 * np.ptp(times), *bounds), bounds, nu=nu)
+
+
+def _own_random_state(random_state):
+    """A generator that nobody else draws from."""
+    if random_state is None:
+        return np.random.RandomState()  # a copy of NumPy's global one would be every optimizer's
+    return copy.deepcopy(check_random_state(random_state))
 
 
 def _finite_float(value, name):

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.linalg.lapack import dpstrf
 
 from ..acquisition import UCB, InformationGainBeta
+from ..domain import ParameterSpace, real_array
 from ..dpp import sample_kdpp
 from ..exceptions import AskTellError, InvalidObservationError
 from ..gaussian_process import QuadraticInjection
@@ -154,7 +155,7 @@ class SparQGPUCB(BayesianOptimizer):
         run.rng, run.now = rng, t
         run.own = run.own | {"asked_expert": t}
         places = [run.domain.decode(row) for row in rows]
-        return places if places and isinstance(places[0], dict) else rows
+        return places if isinstance(run.domain, ParameterSpace) else rows
 
     def tell_expert(self, X, y, t=None):
         """The expert's answers, for the next query alone.
@@ -183,9 +184,9 @@ class SparQGPUCB(BayesianOptimizer):
                 "answers: tell_expert(X, y, t)."
             )
         t = run.own["asked_expert"] if t is None else self._forward_time(run, t)
-        if not len(X):
+        if np.size(X) == np.size(y) == 0:
             return
-        X, y = run.domain.validate_points(X), np.array(y, dtype=np.float64)
+        X, y = run.domain.validate_points(X), real_array(y, "y", InvalidObservationError)
         if y.shape != (len(X),) or not np.isfinite(y).all():
             raise InvalidObservationError(
                 f"y must hold {len(X)} finite numbers, one for each place. Got shape {y.shape}: "

@@ -1,5 +1,9 @@
 """UI-TVBO: inject uncertainty, keep the mean."""
 
+from dataclasses import replace
+
+import numpy as np
+
 from ..kernels import Wiener
 from ._base import BayesianOptimizer, default_surrogate
 
@@ -68,3 +72,14 @@ class UITVBO(BayesianOptimizer):
 
     def _make_surrogate(self, times, recent):
         return default_surrogate(Wiener(self.drift_variance, "fixed", start=times.min()))
+
+    def _fresh_surrogate(self, run, times, t):
+        # Pending queries may be older than all data, and the kernel knows of no time before start.
+        pending = [time for _, time in run.pending]
+        return super()._fresh_surrogate(run, np.append(times, pending), t)
+
+    def _absorb(self, run, x, t, y, now):
+        if run.surrogate is not None and t < run.surrogate.X_train_[:, -1].min():
+            # So late an observation asks for an earlier start, which only a search gives.
+            run = replace(run, since_refit=self.refit_every)
+        return super()._absorb(run, x, t, y, now)

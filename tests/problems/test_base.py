@@ -259,4 +259,80 @@ def test_from_callable_rejects_bad_arguments():
     with pytest.raises(ValueError, match="noise_variance must be a number >= 0"):
         from_callable(bump, [(0, 1)], horizon=2.0, noise_variance=-1.0)
     with pytest.raises(DomainError, match="domain must be"):
-        from_callable(bump, {"a": (0, 1)}, horizon=2.0)
+        from_callable(bump, 3, horizon=2.0)
+
+
+# -- named parameters ---------------------------------------------------------------------------
+
+NAMED = {
+    "rate": ("log-real", 1e-4, 1.0),
+    "depth": ("integer", 0, 30),
+    "kind": ("categorical", ["linear", None]),
+}
+
+
+def named(x, t):
+    """Best at rate 10^-(1 + t), depth 3 t and no kind."""
+    assert [type(v) for v in (x["rate"], x["depth"])] == [float, int]
+    return (
+        -((np.log10(x["rate"]) + 1.0 + t) ** 2)
+        - 0.1 * (x["depth"] - 3.0 * t) ** 2
+        - 0.5 * (x["kind"] is not None)
+    )
+
+
+def test_function_of_named_parameters_gets_a_dict():
+    problem = from_callable(named, NAMED, horizon=2.0)
+    point = {"rate": 0.01, "depth": 2, "kind": "linear"}
+    row = problem.domain.validate_point(point)
+    assert problem.value(point, 1.0) == named(point, 1.0) == problem.value(row, 1.0)
+    assert_array_equal(
+        problem.values([point, point], [1.0, 2.0]), problem.values([row] * 2, [1, 2])
+    )
+    assert problem.observe(point, 1.0) == named(point, 1.0)
+    with pytest.raises(DomainError, match=r"x\['depth'\] must be a whole number"):
+        problem.value({**point, "depth": 31}, 1.0)
+
+
+@pytest.mark.parametrize("t", [0.0, 1.0, 2.0])
+def test_optimum_over_named_parameters_is_found(t):
+    problem = from_callable(named, NAMED, horizon=2.0)
+    x_star, f_star = problem.optimum(t)
+    best = problem.domain.decode(x_star)
+    assert (best["depth"], best["kind"]) == (3 * t, None)
+    assert best["rate"] == pytest.approx(10.0 ** -(1.0 + t), rel=1e-3)
+    assert f_star == pytest.approx(0.0, abs=1e-6)
+
+
+def test_optimum_over_combinations_is_exact():
+    parameters = {"a": ("integer", -9, 9), "b": ("categorical", [0.3, -0.2, 0.1])}
+    table = np.random.RandomState(0).normal(size=(19, 3))
+    values = parameters["b"][1]
+    problem = from_callable(
+        lambda x, t: table[x["a"] + 9, values.index(x["b"])], parameters, horizon=1.0
+    )
+    x_star, f_star = problem.optimum(0.5)
+    assert f_star == table.max()
+    assert_array_equal(x_star, np.argwhere(table == table.max())[0] - [9, 0])
+
+
+def test_optimum_of_named_parameters_may_be_given_as_a_dict():
+    best = {"rate": 0.1, "depth": 0, "kind": None}
+    problem = from_callable(named, NAMED, horizon=2.0, optimum=lambda t: (best, 0.0))
+    assert problem.domain.decode(problem.optimum(0.0)[0]) == best
+
+
+def test_function_of_named_parameters_that_fails_is_quoted_with_its_dict():
+    problem = from_callable(lambda x, t: np.nan, {"a": ("integer", 0, 3)}, horizon=1.0)
+    with pytest.raises(InvalidObservationError, match=r"got nan at x=\{'a': 2\}, t=1.0"):
+        problem.value({"a": 2}, 1.0)
+
+
+def test_objective_variance_over_named_parameters():
+    class Named(Problem):
+        def _values(self, X, t):
+            return np.log10(X[:, 0]) + X[:, 1]
+
+    problem = Named("named", {"a": ("log-real", 1e-3, 1.0), "b": ("integer", 0, 3)}, horizon=1.0)
+    problem._set_noise(1.0)
+    assert problem.noise_variance == pytest.approx(3.0**2 / 12 + 15 / 12, rel=1e-3)

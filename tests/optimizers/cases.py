@@ -1,0 +1,179 @@
+"""Every optimizer, small and quick, with the domains and the steps that the contract is tested on.
+
+The objective is a bump in the unit form that drifts, and jumps once, so that each policy has a
+reason to forget.
+"""
+
+import copy
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.testing import assert_array_equal
+
+from sktvbo import optimizers as opts
+from sktvbo.acquisition import (
+    ExpectedImprovement,
+    PosteriorMean,
+    ProbabilityOfImprovement,
+    ThompsonSampling,
+)
+from sktvbo.domain import FiniteSet, ParameterSpace, as_domain
+from sktvbo.staleness import EventTriggeredReset, PeriodicReset, RelevancyBudget, SlidingWindow
+
+N_INITIAL, STEPS, JUMP = 5, 14, 9
+
+BOX = [(0.0, 2.0), (-1.0, 1.0)]
+ARMS = FiniteSet(np.random.RandomState(3).uniform(size=(12, 2)))
+NAMED = {
+    "rate": ("real", 0.0, 1.0),
+    "alpha": ("log-real", 1e-3, 1.0),
+    "depth": ("integer", 1, 5),
+    "loss": ("categorical", ["l1", "l2", None]),
+}
+DOMAINS = {"box": BOX, "finite": ARMS, "named": NAMED}
+
+
+def objective(x, t, domain="box"):
+    """Value at a point, an array or a dict."""
+    space = as_domain(DOMAINS[domain])
+    u = space.to_unit(space.validate_point(x))
+    return float(np.exp(-2.0 * np.sum((u - 0.4 - 0.01 * t - 0.3 * (t >= JUMP)) ** 2)))
+
+
+@dataclass(eq=False)
+class Case:
+    """An optimizer with its options, and what is special about it."""
+
+    name: str
+    kind: type
+    options: dict = field(default_factory=dict)
+    expert: bool = False  # asked before each query
+    forgets: bool = False  # something, in STEPS steps over the box
+    records: tuple = ()  # columns of the history besides time and n
+    started: dict = field(default_factory=dict, repr=False)
+
+    @property
+    def modelled(self):
+        return self.kind is not opts.RandomSearch
+
+    def make(self, domain="box", **options):
+        defaults = {"n_initial_points": N_INITIAL} if self.modelled else {}
+        return self.kind(
+            DOMAINS[domain], **({"random_state": 0} | defaults | self.options | options)
+        )
+
+    def consult(self, opt, t, domain="box", sign=1.0):
+        """Ask the expert, where there is one."""
+        if self.expert:
+            places = opt.ask_expert(t)
+            opt.tell_expert(places, [sign * objective(x, t, domain) for x in places])
+
+    def drive(self, opt, steps, start=0, domain="box", sign=1.0):
+        """Ask and tell at start, start + 1, ...; the queries made."""
+        queries = []
+        for t in np.arange(float(start), start + steps):
+            self.consult(opt, t, domain, sign)
+            queries.append(opt.ask(t))
+            opt.tell(queries[-1], sign * objective(queries[-1], t, domain), t)
+        return queries
+
+    def after(self, steps=STEPS, domain="box"):
+        """An optimizer after so many steps, and its queries. The steps are made once."""
+        key = steps, domain
+        if key not in self.started:
+            opt = self.make(domain)
+            self.started[key] = opt, self.drive(opt, steps, domain=domain)
+        return copy.deepcopy(self.started[key])
+
+
+CASES = [
+    Case("RandomSearch", opts.RandomSearch),
+    Case("GPUCB", opts.GPUCB),
+    Case("IGPUCB", opts.IGPUCB),
+    Case("RGPUCB-auto", opts.RGPUCB, records=("n_resets", "period", "epsilon")),
+    Case(
+        "RGPUCB-period",
+        opts.RGPUCB,
+        {"reset_period": 6},
+        forgets=True,
+        records=("n_resets", "period"),
+    ),
+    Case(
+        "BRGPUCB", opts.BRGPUCB, {"horizon": 14}, forgets=True, records=("n_resets", "period")
+    ),
+    Case("SWGPUCB", opts.SWGPUCB, {"window": 6}, forgets=True, records=("window",)),
+    Case("TVGPUCB-learn", opts.TVGPUCB),
+    Case("TVGPUCB-fixed", opts.TVGPUCB, {"epsilon": 0.1}),
+    Case("WGPUCB", opts.WGPUCB),
+    Case("UITVBO", opts.UITVBO),
+    Case("ETGPUCB", opts.ETGPUCB, forgets=True, records=("n_resets", "deviation", "bound")),
+    Case("ABO", opts.ABO, records=("length_scale",)),
+    Case("WDBO", opts.WDBO, forgets=True, records=("budget",)),
+    Case("BOLT-recommended", opts.BOLT, records=("max_size",)),
+    Case("BOLT-max-size", opts.BOLT, {"max_size": 10}, forgets=True, records=("max_size",)),
+    Case("SparQGPUCB", opts.SparQGPUCB, forgets=True, records=("cap",)),
+    Case("SparQGPUCB-expert", opts.SparQGPUCB, expert=True, forgets=True, records=("cap",)),
+    Case(
+        "improvement",
+        opts.BayesianOptimizer,
+        {"acquisition": ExpectedImprovement(), "policy": RelevancyBudget(0.5, min_size=6)},
+        forgets=True,
+        records=("budget",),
+    ),
+    Case(
+        "probability",
+        opts.BayesianOptimizer,
+        {"acquisition": ProbabilityOfImprovement(), "policy": SlidingWindow(7)},
+        forgets=True,
+        records=("window",),
+    ),
+    Case(
+        "thompson",
+        opts.BayesianOptimizer,
+        {"acquisition": ThompsonSampling(), "policy": PeriodicReset(8)},
+        forgets=True,
+        records=("n_resets", "period"),
+    ),
+    Case(
+        "mean",
+        opts.BayesianOptimizer,
+        {"acquisition": PosteriorMean(), "policy": EventTriggeredReset()},
+        forgets=True,
+        records=("n_resets", "deviation", "bound"),
+    ),
+]
+BY_NAME = {case.name: case for case in CASES}
+
+
+def points(X, domain="box"):
+    """Queries, arrays or dicts, as rows (n, d)."""
+    return as_domain(DOMAINS[domain]).validate_points(list(X))
+
+
+def space(domain):
+    return as_domain(DOMAINS[domain])
+
+
+def is_dict(domain):
+    return isinstance(space(domain), ParameterSpace)
+
+
+def same_state(a, b):
+    """All that users see of two optimizers is the same."""
+    for name in ("X_", "y_", "told_X_", "told_y_", "removed_at_"):
+        assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
+    assert (a.n_told_, a.n_removed_, a.next_time_) == (b.n_told_, b.n_removed_, b.next_time_)
+    assert list(a.history_) == list(b.history_)
+    for name, column in a.history_.items():
+        assert_array_equal(column, b.history_[name], err_msg=name)
+    assert (a.surrogate_ is None) == (b.surrogate_ is None)
+    if a.surrogate_ is not None:
+        assert_array_equal(a.surrogate_.theta_, b.surrogate_.theta_)
+        assert_array_equal(a.surrogate_.X_train_, b.surrogate_.X_train_)
+        assert_array_equal(a.surrogate_.y_train_, b.surrogate_.y_train_)
+
+
+def next_query(case, opt, t, domain="box"):
+    """What the next step asks: an array or a dict's row."""
+    case.consult(opt, t, domain)
+    return points([opt.ask(t)], domain)[0]
