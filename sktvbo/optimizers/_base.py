@@ -246,16 +246,16 @@ class BayesianOptimizer(BaseEstimator):
         run = self._started()
         x = run.domain.validate_point(x)
         y = _finite_float(y, "y")
-        t = None if t is None else _finite_float(t, "t")
-        same = [i for i, (point, _) in enumerate(run.pending) if np.array_equal(point, x)]
-        # Of a point that is pending more than once: the query made at t, or else the oldest.
-        asked = min(same, key=lambda i: run.pending[i][1] != t, default=None)
-        if t is None and asked is None:
+        asked = next((i for i, (p, _) in enumerate(run.pending) if np.array_equal(p, x)), None)
+        if t is not None:
+            t = _finite_float(t, "t")
+        elif asked is not None:
+            t = run.pending[asked][1]
+        else:
             raise AskTellError(
                 f"tell() without t expects a point that ask() returned, got {x.tolist()}, which is "
                 "not pending. Give the time of the observation: tell(x, y, t)."
             )
-        t = run.pending[asked][1] if t is None else t
         now = max(t, run.now)
         with blas_threads(len(run.kept)):
             surrogate, policy, kept, since_refit = self._absorb(run, x, t, y, now)
@@ -366,7 +366,10 @@ class BayesianOptimizer(BaseEstimator):
             self._run = _Run(
                 domain=as_domain(self.domain),
                 clock=make_clock(self.clock),
-                rng=_own_random_state(self.random_state),
+                # A copy of NumPy's global generator would be every optimizer's.
+                rng=np.random.RandomState()
+                if self.random_state is None
+                else copy.deepcopy(check_random_state(self.random_state)),
                 surrogate=None,
                 policy=self._make_policy(),
                 acquisition=self._make_acquisition() if acquisition is None else acquisition,
@@ -568,13 +571,6 @@ def smooth_kernel(times, recent, nu=1.5):
     lowest = 5.0 * (np.median(gaps) if gaps.size else 1.0)
     bounds = (lowest, max(10.0 * np.ptp(times), 2.0 * lowest))
     return Matern(np.clip(0.25 * np.ptp(times), *bounds), bounds, nu=nu)
-
-
-def _own_random_state(random_state):
-    """A generator that nobody else draws from."""
-    if random_state is None:
-        return np.random.RandomState()  # a copy of NumPy's global one would be every optimizer's
-    return copy.deepcopy(check_random_state(random_state))
 
 
 def _finite_float(value, name):
