@@ -3,7 +3,7 @@
 Both chains have the same law: half of the proposals are refused by a coin, the others accepted by
 the ratio of two determinants. Both start at the greedy maximum. DPPy counts the start as an
 iteration, and is given one more. Our whole call also checks the matrix and finds the start; ours is
-slower where the states are nearly singular, and factored afresh whenever one is accepted.
+slower where the states are nearly singular, and the determinants' ratios have to be refined.
 """
 
 import numpy as np

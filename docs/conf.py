@@ -53,11 +53,13 @@ _PUBLIC = [
     "exceptions",
     "gaussian_process",
     "kernels",
+    "model_selection",
     "optimizers",
     "plotting",
     "problems",
     "relevancy",
     "staleness",
+    "theory",
 ]
 
 

@@ -292,17 +292,22 @@ def _check_matrix(K):
         )
     eps = max(_EPS, float(np.finfo(K.dtype).eps)) if K.dtype.kind == "f" else _EPS
     K = np.ascontiguousarray(K, dtype=np.float64)
+    if not _fast.is_symmetric(K):
+        K = _symmetrized(K, eps)
+    return K, eps
+
+
+def _symmetrized(K, eps):
+    """The symmetric part, if that is finite and K but for rounding."""
     if not np.isfinite(K).all():
         raise ValueError("K must be finite. It contains NaN or infinity.")
-    if not np.array_equal(K, K.T):
-        gap = np.abs(K - K.T).max()
-        if gap > np.sqrt(eps) * np.abs(K).max():
-            raise ValueError(
-                f"K must be symmetric. Got entries K[i, j] and K[j, i] that differ by {gap:.1e}: "
-                "give (K + K.T) / 2 if they should not."
-            )
-        K = 0.5 * (K + K.T)
-    return K, eps
+    gap = np.abs(K - K.T).max()
+    if gap > np.sqrt(eps) * np.abs(K).max():
+        raise ValueError(
+            f"K must be symmetric. Got entries K[i, j] and K[j, i] that differ by {gap:.1e}: "
+            "give (K + K.T) / 2 if they should not."
+        )
+    return 0.5 * (K + K.T)
 
 
 def _check_k(k, n, name="k", what="the number of items"):
@@ -404,7 +409,9 @@ def _mcmc(K, k, n_steps, rng, eps):
     Z = _greedy_matrix(K, k, eps)
     if k == n:
         return Z
-    rest = np.setdiff1d(np.arange(n), Z)
+    others = np.ones(n, dtype=bool)
+    others[Z] = False
+    rest = np.flatnonzero(others)
     with blas_threads(k):
         for start in range(0, n_steps, _BLOCK):
             size = min(_BLOCK, n_steps - start)

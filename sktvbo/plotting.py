@@ -349,10 +349,10 @@ class PosteriorDisplay:
         """
         domain = as_domain(optimizer.domain)
         arms = isinstance(domain, FiniteSet)
-        if not arms and domain.n_dims != 1:
+        if not arms and not domain.continuous.tolist() == [True]:
             raise DomainError(
-                "PosteriorDisplay expects a domain of one dimension or a FiniteSet, got "
-                f"{domain.n_dims} dimensions; show a slice with surrogate_.posterior_at(t)."
+                "PosteriorDisplay expects a domain of one real dimension or a FiniteSet, got "
+                f"{domain!r}; show a slice with surrogate_.posterior_at(t)."
             )
         surrogate = optimizer.surrogate_
         if surrogate is None:

@@ -493,6 +493,10 @@ class ResponseTime:
     coefficients : ndarray (4,)
         Of 1, n, n² and n³.
 
+    Notes
+    -----
+    Plain least squares: a pause between two queries counts for as long as it was.
+
     Examples
     --------
     >>> from sktvbo.staleness import ResponseTime

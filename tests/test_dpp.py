@@ -365,12 +365,24 @@ def test_smooth_kernels_down_to_rounding(length_scale):
 # --- errors ---------------------------------------------------------------------------------------
 
 NEGATIVE = [[1.0, 2.0], [2.0, 1.0]]
+
+
+def bordered(corner):
+    """The identity of 40 items, but for two entries that mirror one another."""
+    K = np.eye(40)
+    K[3, 37] = K[37, 3] = corner
+    return K
+
+
 BAD_MATRICES = [
     (np.ones((2, 3)), r"square matrix \(N, N\), N ≥ 1\. Got shape \(2, 3\)"),
     (np.ones(4), r"square matrix .* Got shape \(4,\)"),
     (np.empty((0, 0)), r"square matrix .* Got shape \(0, 0\)"),
     ([[1.0, np.nan], [np.nan, 1.0]], "K must be finite"),
     ([[np.inf, 0.0], [0.0, 1.0]], "K must be finite"),
+    (bordered(np.nan), "K must be finite"),
+    (bordered(-np.inf), "K must be finite"),
+    (np.tril(np.ones((40, 40))), "symmetric. Got .* differ by 1.0e[+]00"),
     ([[1.0, 0.5], [0.4, 1.0]], r"symmetric\. Got .* differ by 1\.0e-01: give \(K \+ K\.T\)"),
     (np.eye(2) * 1j, "real numbers. Got dtype complex128"),
     (np.array([["a", "b"], ["c", "d"]]), "real numbers. Got dtype <U1"),

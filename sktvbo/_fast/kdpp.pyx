@@ -10,30 +10,78 @@ complement s = K_jj - b'w, putting j at the place p of i multiplies the determin
 
     det K_Z' / det K_Z = B_pp t,    t = s + w_p^2 / B_pp,
 
-where t is the Schur complement of j given Z without i: O(k^2) for the product B b, and nothing is
-subtracted but in s. On acceptance, with v = w - B_p w_p / B_pp and v_p = -1,
+where t is the Schur complement of j given Z without i, and 1 / B_pp that of i: O(k^2) for the
+product B b, and nothing is subtracted but in s. On acceptance, with v = w - B_p w_p / B_pp and
+v_p = -1,
 
     B <- B - B_p B_p' / B_pp + v v' / t.
 
-Such updates forget: leaving a nearly singular state subtracts large numbers from one another, and
-the next such state multiplies what is left of the error. So an acceptance is checked before it is
-carried out: does w still solve the p-th equation of K_Z w = b, and are both pivots, that of i which
-is lost and that of j which is gained, far from rounding? If not, and after a fixed number of
-updates anyway, Z and Z' are factored afresh, O(k^3), and decided upon by the factors' determinants:
-an inaccurate inverse cannot lead into a singular state. Half of the proposals are refused by their
-coin alone.
+Half of the proposals are refused by their coin alone.
+
+Rounding. Leaving a nearly singular state subtracts large numbers from one another, and the next
+such state multiplies what is left of the error; even a fresh inverse is worse than its factor. So
+two residuals are looked at, O(k): of the equation in K_Z w = b that belongs to the item most like
+j, which is in the same cluster if K has such, and of the p-th one in K_Z B_p = e_p. There are three
+ways to decide:
+
+- By the ratio above, if the residuals are tiny, and both pivots, that of i which is lost and that
+  of j which is gained, far from rounding; if not, to refuse a coin that exceeds the ratio with a
+  quarter of it and many times the residuals added.
+- Otherwise by t_j / t_i, both Schur complements given Z without i from K itself, with B only as the
+  preconditioner of an iterative refinement, O(k^2). With x near the solution of K_-i x = b,
+  B_-i = B - B_p B_p' / B_pp, the residual r = b - K_-i x and its correction d = B_-i r,
+
+      t = K_jj - b'x - r'x - r'd
+
+  has an error of third order in that of x, and r'd / t tells its size in any units. B is updated
+  with its own column p, so that the errors of i leave with it, and the refined x for v, so that j
+  brings none in.
+- By the determinants of K_Z and K_Z' from their factors, O(k^3), if refinement fails, as it does
+  in states that are singular but for rounding, and to accept after a fixed number of updates.
 """
 
-from libc.math cimport exp, log, sqrt
+from libc.math cimport exp, fabs, log, sqrt
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
-from scipy.linalg.cython_blas cimport ddot, dgemv
+from scipy.linalg.cython_blas cimport ddot, dgemm, dgemv, idamax
 from scipy.linalg.cython_lapack cimport dpotrf, dpotri
 
 # Relative to the variances: residuals above the one, and pivots below the other, are not trusted.
 cdef double RESIDUAL = 1e-10
 cdef double PIVOT = 1e-4
+# Times the residual of one equation: more than the relative error of a Schur complement.
+cdef double SAFETY = 100.0
+# Times a ratio, in case that residual is small by chance.
+cdef double SLACK = 1.25
+# Refinement is over when the last correction changed t by less, relatively; or has failed.
+cdef double CONVERGED = 1e-8
+cdef int REFINEMENTS = 3
+# Rows and columns that fit into the fastest cache, together with their mirror image.
+cdef Py_ssize_t TILE = 16
+
+
+def is_symmetric(const double[:, ::1] K):
+    """Whether K is finite and exactly symmetric.
+
+    Tile by tile: each is read along its rows, and its mirror image from the cache.
+    """
+    cdef Py_ssize_t N = K.shape[0], n_tiles = (N + TILE - 1) // TILE, I, J, r, c
+    cdef bint right = True
+    if K.shape[1] != N:
+        raise ValueError("K must be square")
+    with nogil:
+        for I in range(n_tiles):
+            for J in range(I + 1):
+                for r in range(I * TILE, min((I + 1) * TILE, N)):
+                    for c in range(J * TILE, min((J + 1) * TILE, r + 1)):
+                        # Not zero but NaN for NaN and infinity on both sides.
+                        right &= K[r, c] - K[c, r] == 0.0
+                if not right:
+                    break
+            if not right:
+                break
+    return right
 
 
 def best(const double[::1] residual, const double[::1] diagonal, double tol):
@@ -117,29 +165,55 @@ cdef void _replace(
 
 
 cdef void _update(
-    double* B, const double* w, double t, double* g, double* v, Py_ssize_t k, Py_ssize_t p
+    double* B, const double* v, double t, int k, Py_ssize_t p, double* left, double* right
 ) noexcept nogil:
-    """The inverse after the swap at p; g and v (k,) are scratch."""
-    cdef Py_ssize_t m, c
-    cdef double step, x, y
-    cdef double* row
+    """The inverse after the swap at p; left and right (2, k) are scratch."""
+    cdef Py_ssize_t m
+    cdef int two = 2
+    cdef double unit = 1.0, x = 1.0 / sqrt(t), y = 1.0 / sqrt(B[p * k + p])
+    cdef char plain = b"N", transposed = b"T"
     for m in range(k):
-        g[m] = B[p * k + m]
-    step = w[p] / g[p]
-    for m in range(k):
-        v[m] = w[m] - step * g[m]
-    v[p] = -1.0
-    step = 1.0 / g[p]
-    for m in range(k):
-        x = step * g[m]
-        y = v[m] / t
-        row = B + m * k
-        for c in range(k):
-            row[c] += y * v[c] - x * g[c]
+        left[m] = right[m] = x * v[m]
+        left[k + m] = y * B[p * k + m]
+        right[k + m] = -left[k + m]
+    dgemm(&plain, &transposed, &k, &k, &two, &unit, left, &k, right, &k, &unit, B, &k)
     # Here the two large terms would cancel exactly.
+    x = -1.0 / t
     for m in range(k):
-        B[p * k + m] = -v[m] / t
-        B[m * k + p] = -v[m] / t
+        B[p * k + m] = x * v[m]
+        B[m * k + p] = x * v[m]
+
+
+cdef double _complement(
+    double* A, double* B, double* b, double corner, double* x, int k,
+    Py_ssize_t p, double* r, double* d
+) noexcept nogil:
+    """The Schur complement of an item given all but that at p; zero if it cannot be had.
+
+    x (k,) is A_-p^-1 b, refined in place, with x_p = 0. r and d (k,) are scratch.
+    """
+    cdef Py_ssize_t m, attempt
+    cdef int one = 1
+    cdef double t, step, square, unit = 1.0, minus = -1.0, zero = 0.0
+    cdef double* g = B + p * k
+    cdef char transposed = b"T"
+    x[p] = 0.0
+    for attempt in range(REFINEMENTS):
+        memcpy(r, b, k * sizeof(double))
+        dgemv(&transposed, &k, &k, &minus, A, &k, x, &one, &unit, r, &one)
+        r[p] = 0.0
+        dgemv(&transposed, &k, &k, &unit, B, &k, r, &one, &zero, d, &one)
+        step = d[p] / g[p]
+        for m in range(k):
+            d[m] -= step * g[m]
+        d[p] = 0.0
+        square = ddot(&k, r, &one, d, &one)
+        t = corner - ddot(&k, b, &one, x, &one) - ddot(&k, r, &one, x, &one) - square
+        for m in range(k):
+            x[m] += d[m]
+        if fabs(square) <= CONVERGED * t:
+            return t
+    return 0.0
 
 
 cdef int _check(
@@ -198,21 +272,25 @@ def swap_chain(
         thin = n // n_rows
     cdef int k_ = <int> k, one = 1
     cdef double unit = 1.0, zero = 0.0, log_det = 0.0, proposed = 0.0
-    cdef double s, t, B_pp, K_jj, gap
-    cdef Py_ssize_t step, m, c, p, i, j, since = 0, accepted = 0, row = 0
-    cdef bint trusted
-    cdef char plain = b"N"
-    cdef double* memory = <double*> malloc((4 * k * k + 4 * k) * sizeof(double))
+    cdef double s, t, lost, ratio, x_p, B_pp, K_ii, K_jj, gap_i, gap_j, bound
+    cdef Py_ssize_t step, m, c, p, q, i, j, since = 0, accepted = 0, row = 0
+    cdef bint usable, sure
+    cdef char transposed = b"T"
+    cdef double* memory = <double*> malloc((4 * k * k + 10 * k) * sizeof(double))
     if memory == NULL:
-        raise MemoryError(f"no memory for {4 * k * k + 4 * k} doubles")
+        raise MemoryError(f"no memory for {4 * k * k + 10 * k} doubles")
     cdef double* A = memory  # K_Z
     cdef double* B = A + k * k  # its inverse
     cdef double* A_new = B + k * k
     cdef double* B_new = A_new + k * k
     cdef double* b = B_new + k * k
     cdef double* w = b + k
-    cdef double* g = w + k
-    cdef double* v = g + k
+    cdef double* v = w + k
+    cdef double* x = v + k
+    cdef double* r = x + k
+    cdef double* d = r + k
+    cdef double* left = d + k
+    cdef double* right = left + 2 * k
     cdef bint regular
     with nogil:
         for m in range(k):
@@ -228,23 +306,45 @@ def swap_chain(
                 continue
             p = leave[step]
             i, j = Z[p], rest[enter[step]]
-            K_jj = K[j, j]
             for m in range(k):
                 b[m] = K[j, Z[m]]
-            dgemv(&plain, &k_, &k_, &unit, B, &k_, b, &one, &zero, w, &one)
+            K_ii, K_jj = A[p * k + p], K[j, j]
+            if not K_jj > 0.0:
+                continue
+            dgemv(&transposed, &k_, &k_, &unit, B, &k_, b, &one, &zero, w, &one)
             s = K_jj - ddot(&k_, b, &one, w, &one)
             B_pp = B[p * k + p]
             t = (s if s > 0.0 else 0.0) + w[p] * w[p] / B_pp
-            if not t > tol * K_jj or not u[step] < 0.5 * B_pp * t:
+            ratio = B_pp * t
+            # Item q of Z is the one most like j.
+            q = idamax(&k_, b, &one) - 1
+            gap_j = fabs(ddot(&k_, &A[q * k], &one, w, &one) - b[q])
+            gap_j /= sqrt(A[q * k + q]) * sqrt(K_jj)
+            gap_i = fabs(ddot(&k_, &A[p * k], &one, &B[p * k], &one) - 1.0)
+            sure = (gap_j <= RESIDUAL and gap_i <= RESIDUAL
+                    and t > PIVOT * K_jj and PIVOT * B_pp * K_ii < 1.0)
+            bound = ratio
+            if not sure:
+                bound = (SLACK * ratio + SAFETY * gap_j * B_pp * K_jj) * (1.0 + SAFETY * gap_i)
+            if B_pp > 0.0 and u[step] >= 0.5 * bound:
                 continue
-            trusted = since < period and t > PIVOT * K_jj and PIVOT * B_pp * K[i, i] < 1.0
-            if trusted:
-                # One equation at random is O(k), and errors of the inverse are in all of them.
-                gap = ddot(&k_, &A[p * k], &one, w, &one) - b[p]
-                trusted = gap * gap <= RESIDUAL * RESIDUAL * A[p * k + p] * K_jj
-            if trusted:
-                _update(B, w, t, g, v, k, p)
-                log_det += log(B_pp * t)
+            x_p = w[p] / B_pp
+            for m in range(k):
+                v[m] = w[m] - x_p * B[p * k + m]
+            usable = since < period and B_pp > 0.0
+            if usable and not sure:
+                for m in range(k):
+                    x[m] = -B[p * k + m] / B_pp
+                t = _complement(A, B, b, K_jj, v, k_, p, r, d)
+                lost = _complement(A, B, &A[p * k], K_ii, x, k_, p, r, d)
+                usable = t > 0.0 and lost > 0.0
+                ratio = t / lost
+            if usable:
+                if not (t > tol * K_jj and u[step] < 0.5 * ratio):
+                    continue
+                v[p] = -1.0
+                _update(B, v, t, k_, p, left, right)
+                log_det += log(ratio)
                 since += 1
             else:
                 if since > 0 and _invert(A, B_new, k_, &proposed):
@@ -264,6 +364,9 @@ def swap_chain(
             Z[p] = j
             rest[enter[step]] = i
             accepted += 1
+        # The sum of the logarithms of many ratios has gathered the errors of all of them.
+        if since > 0 and _invert(A, B_new, k_, &proposed):
+            log_det = proposed
         if n_rows > 0 and regular:
             for m in range(k):
                 trace[row, m] = Z[m]

@@ -810,7 +810,7 @@ class _Posterior:
     """Posterior of a fitted regressor, ready to be evaluated many times."""
 
     def __init__(self, gp):
-        self._gp = gp
+        self._gp = copy.copy(gp)  # which may learn more meanwhile
         self._data = gp._basis
         if gp._covariance.fused:
             self._data = gp._covariance.scale(*self._data)

@@ -471,64 +471,64 @@ class BayesianOptimizer(BaseEstimator):
         Nothing of the run is changed.
         """
         kept = np.append(run.kept, len(run.told))
-        sign = 1.0 if self.maximize else -1.0
-        row, target = np.append(run.domain.to_unit(x), t)[np.newaxis], np.array([sign * y])
-        if len(kept) < self.n_initial_points and run.surrogate is None:
+        row, target = self._seen(run, np.append(x, t)[np.newaxis], [y])
+        if run.surrogate is None and len(kept) < self.n_initial_points:
             return None, run.policy, kept, 0
-
         policy = self._step_policy(run)
-        since_refit = run.since_refit + 1
-        refit = run.surrogate is None or since_refit >= self.refit_every
         if run.surrogate is None:
-            told = np.array([*run.told, np.append(x, t)])
-            surrogate = clone(self._fresh_surrogate(run, told[:, -1], t))
-            surrogate.set_params(time_column=-1)
-            surrogate.fit(
-                np.column_stack([run.domain.to_unit(told[:, :-1]), told[:, -1]]),
-                sign * np.array([*run.y, y]),
-            )
+            surrogate, since_refit = self._first_surrogate(run, row, target), 0
         else:
             surrogate = copy.copy(run.surrogate)
             drop = np.asarray(policy.before_add(surrogate, row[0, :-1], t, target[0]))
             kept = np.delete(kept, drop)
-            refit = refit and surrogate.optimizer is not None
-            few = len(kept) < self._enough
-            if refit:
-                # What kind of function it is survives what is forgotten of its values.
-                borrowed = self._latest_forgotten(run, kept) if few else np.empty(0, dtype=np.intp)
-                X, values = self._rows(run, borrowed)
-                row, target = np.vstack([X, row]), np.append(values, target)
-                times = np.append(np.delete(surrogate.X_train_[:, -1], drop), row[:, -1])
-                surrogate.temporal_kernel = self._fresh_surrogate(run, times, t).temporal_kernel
-            surrogate._update(row, target, drop=drop, refit=refit, hold_scale=few and not refit)
-            if few and refit:
-                surrogate._hold_scale(True)
-                surrogate.forget(len(kept) - 1 + np.arange(len(borrowed)))
+            since_refit = self._extend(run, surrogate, kept, drop, row, target)
         drop = np.asarray(policy.after_add(surrogate, now))
         if len(drop):
             kept = np.delete(kept, drop)
             surrogate._hold_scale(len(kept) < self._enough)
             surrogate.forget(drop)
-        return surrogate, policy, kept, 0 if refit else since_refit
+        return surrogate, policy, kept, since_refit
+
+    def _first_surrogate(self, run, row, target):
+        """The surrogate fitted to all that was told, and the new row."""
+        X, y = self._seen(run, np.array(run.told).reshape(-1, run.domain.n_dims + 1), run.y)
+        X, y = np.vstack([X, row]), np.append(y, target)
+        surrogate = clone(self._fresh_surrogate(run, X[:, -1], X[-1, -1]))
+        return surrogate.set_params(time_column=-1).fit(X, y)
+
+    def _extend(self, run, surrogate, kept, drop, row, target):
+        """Drop rows from the surrogate, append the new one, search if it is time; refit counter."""
+        since_refit, few = run.since_refit + 1, len(kept) < self._enough
+        if since_refit < self.refit_every or surrogate.optimizer is None:
+            surrogate._update(row, target, drop=drop, hold_scale=few)
+            return since_refit
+        borrowed = 0
+        if few:
+            # What kind of function it is survives what is forgotten of its values.
+            forgotten = np.setdiff1d(np.arange(len(run.told)), kept)
+            borrowed = min(self._enough - len(kept), len(forgotten))
+            latest = forgotten[len(forgotten) - borrowed :]
+            told, y = [run.told[i] for i in latest], [run.y[i] for i in latest]
+            X, y = self._seen(run, np.reshape(told, (borrowed, -1)), y)
+            row, target = np.vstack([X, row]), np.append(y, target)
+        times = np.append(np.delete(surrogate.X_train_[:, -1], drop), row[:, -1])
+        fresh = self._fresh_surrogate(run, times, row[-1, -1])
+        surrogate.temporal_kernel = fresh.temporal_kernel
+        surrogate._update(row, target, drop=drop, refit=True)
+        if few:
+            surrogate._hold_scale(True)
+            surrogate.forget(len(kept) - 1 + np.arange(borrowed))
+        return 0
 
     @property
     def _enough(self):
         """How many observations make a search of the hyperparameters, and a scale of y."""
         return min(self.n_initial_points, _MIN_TO_FIT)
 
-    def _latest_forgotten(self, run, kept):
-        """The latest observations that are not kept, to make enough with the new one."""
-        forgotten = np.setdiff1d(np.arange(len(run.told)), kept)
-        return forgotten[len(forgotten) - min(self._enough - len(kept), len(forgotten)) :]
-
-    def _rows(self, run, indices):
-        """What the surrogate sees of observations told: rows (m, u + 1) and targets (m,)."""
-        told = np.array(run.told).reshape(len(run.told), -1)[indices]
-        sign = 1.0 if self.maximize else -1.0
-        return (
-            np.column_stack([run.domain.to_unit(told[:, :-1]), told[:, -1]]),
-            sign * np.array(run.y)[indices],
-        )
+    def _seen(self, run, told, y):
+        """What the surrogate sees of rows (m, d + 1) and observations (m,)."""
+        X = np.column_stack([run.domain.to_unit(told[:, :-1]), told[:, -1]])
+        return X, np.array(y) * (1.0 if self.maximize else -1.0)
 
     def _fresh_surrogate(self, run, times, t):
         """The user's surrogate, or the algorithm's own for a data set at these times."""

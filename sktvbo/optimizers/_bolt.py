@@ -7,8 +7,7 @@ from ._base import BayesianOptimizer
 
 
 class BOLT(BayesianOptimizer):
-    """BOLT (Bardou & Thiran 2025, algorithm 1): keep as many observations as pays, and the best of
-    them.
+    """BOLT (Bardou & Thiran, algorithm 1): keep as many observations as pays.
 
     1. Query where μ + √β σ is largest now.
     2. Observe; add the observation; refit λ, l_S, l_T and σ² by marginal likelihood.
@@ -34,7 +33,7 @@ class BOLT(BayesianOptimizer):
     References
     ----------
     A. Bardou, P. Thiran, "Optimizing Through Change: Bounds and Recommendations for Time-Varying
-    Bayesian Optimization Algorithms", ICML 2025.
+    Bayesian Optimization Algorithms".
 
     Examples
     --------

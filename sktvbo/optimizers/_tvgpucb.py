@@ -1,5 +1,7 @@
 """TV-GP-UCB: forget gradually."""
 
+from numbers import Real
+
 import numpy as np
 
 from ..kernels import Forgetting
@@ -72,8 +74,21 @@ class TVGPUCB(BayesianOptimizer):
         )
         self.epsilon = epsilon
 
+    @property
+    def _learns(self):
+        return isinstance(self.epsilon, str) and self.epsilon == "learn"
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        known = isinstance(self.epsilon, Real) and 0.0 < self.epsilon < 1.0
+        if not (known or self._learns):
+            raise ValueError(
+                "The 'epsilon' parameter of TVGPUCB must be a float in (0, 1) or 'learn'. "
+                f"Got {self.epsilon!r} instead."
+            )
+
     def _make_surrogate(self, times, recent):
-        if not (isinstance(self.epsilon, str) and self.epsilon == "learn"):
+        if not self._learns:
             return default_surrogate(Forgetting(self.epsilon, "fixed"))
         # The same kernel by its lengthscale, -2 / log(1 - ε): with many queries in a unit of time ε
         # is so near to 1 that floats cannot tell.

@@ -1,6 +1,7 @@
 """UI-TVBO: inject uncertainty, keep the mean."""
 
 from dataclasses import replace
+from numbers import Real
 
 import numpy as np
 
@@ -69,6 +70,14 @@ class UITVBO(BayesianOptimizer):
             random_state=random_state,
         )
         self.drift_variance = drift_variance
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        if not isinstance(self.drift_variance, Real) or not 0.0 < self.drift_variance < np.inf:
+            raise ValueError(
+                "The 'drift_variance' parameter of UITVBO must be a positive float. "
+                f"Got {self.drift_variance!r} instead."
+            )
 
     def _make_surrogate(self, times, recent):
         return default_surrogate(Wiener(self.drift_variance, "fixed", start=times.min()))

@@ -50,6 +50,9 @@ def make(name, **options):
         [0, horizon]), ``noise=0.05`` (variance of the noise as a fraction of the objective's
         variance over domain x [0, horizon]), ``random_state=None`` (of the noise). The sensor
         problems also take ``day=0``, a day or the (first, last) of several, and ``data_dir``.
+        "markov-gp", "gp-abrupt", "gp-slow" and "moving-bump" count ``horizon`` in steps and have an
+        absolute ``noise_variance`` instead of ``noise``; the first three take ``kernel``,
+        ``n_grid`` and ``n_dims``, besides ``epsilon`` or ``change_times``.
 
     Returns
     -------

@@ -46,9 +46,38 @@ def chain(K, Z, rest, leave, enter, u, tol=TOL, period=1000):
     return trace, rest, log_det, accepted
 
 
-@pytest.mark.parametrize("name", ["best", "eliminate", "swap_chain"])
+@pytest.mark.parametrize("name", ["is_symmetric", "best", "eliminate", "swap_chain"])
 def test_twins_are_two(name):
     assert getattr(fast, name) is not getattr(twin, name)
+
+
+# --- symmetry -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("N", [0, 1, 2, 15, 16, 17, 33, 50])
+def test_symmetric_matrices(rng, N):
+    K = spd(rng, N)
+    assert twin.is_symmetric(K)
+    assert fast.is_symmetric(K)
+    K[:, : N // 2] = -0.0  # equal to 0
+    K[: N // 2] = 0.0
+    assert fast.is_symmetric(K)
+
+
+@pytest.mark.parametrize("N", [2, 16, 17, 35])
+def test_every_entry_counts(N):
+    for i in range(N):
+        for j in range(N):
+            for value in (np.nan, np.inf, -np.inf):
+                K = np.ones((N, N))
+                K[i, j] = K[j, i] = value
+                assert not fast.is_symmetric(K)
+            if i != j:
+                K = np.zeros((N, N))
+                K[i, j] = 5e-324
+                assert fast.is_symmetric(K) is twin.is_symmetric(K) is False
+    with pytest.raises(ValueError, match="must be square"):
+        fast.is_symmetric(np.ones((N, N + 1)))
 
 
 # --- greedy ---------------------------------------------------------------------------------------
@@ -150,6 +179,72 @@ def test_the_inverse_does_not_wear_out(rng, period):
     # Up to here nothing has been lost: the next proposals are judged as with a fresh inverse.
     more = proposals(rng, 1000, 60, k)
     assert_array_equal(chain(K, Z, rest, *more)[0], twin.swap_chain(K, Z, rest, *more, TOL)[0])
+
+
+def clusters(rng, sizes, length_scale):
+    """Kernel matrix of intervals of points, far apart: in each it is nearly singular."""
+    x = np.concatenate([1000.0 * c + rng.uniform(size=size) for c, size in enumerate(sizes)])
+    return RBF(length_scale)(x[:, np.newaxis])
+
+
+NEARLY_SINGULAR = {
+    "line": (lambda rng: clusters(rng, [60], 3.0), 5, 20_000),
+    "two clusters": (lambda rng: clusters(rng, [30, 30], 3.0), 8, 10_000),
+    "four clusters": (lambda rng: clusters(rng, [15, 15, 15, 15], 3.0), 16, 10_000),
+    "less so": (lambda rng: clusters(rng, [20, 20, 20], 1.0), 15, 5_000),
+    "cube": (lambda rng: RBF(2.0)(rng.uniform(size=(200, 3))), 40, 2_000),
+}
+
+
+@pytest.mark.parametrize("name", NEARLY_SINGULAR)
+def test_nearly_singular_states_are_decided_upon_like_any(rng, name):
+    # With an inverse alone, fresh or not, refusals and acceptances go wrong here.
+    make, k, n = NEARLY_SINGULAR[name]
+    K = make(rng)
+    Z = greedy(K, k)[0]
+    rest = np.setdiff1d(np.arange(len(K)), Z)
+    arguments = (K, Z, rest, *proposals(rng, n, len(K), k))
+    expected, _, _, accepted = twin.swap_chain(*arguments, TOL)
+    assert accepted > 200
+    conditions = [np.linalg.cond(K[np.ix_(state, state)]) for state in expected[:: n // 50]]
+    assert np.median(conditions) > 1e6
+    for period in (0, 1000, 10**9):
+        assert_array_equal(chain(*arguments, period=period)[0], expected)
+
+
+def test_coins_close_to_the_ratio(rng):
+    margin, n, k = 1e-5, 3_000, 40
+    K = RBF(1.0)(rng.uniform(size=(200, 3)))
+    Z = greedy(K, k)[0]
+    rest = np.setdiff1d(np.arange(len(K)), Z)
+    leave, enter, u = proposals(rng, n, len(K), k)
+    state, others, expected = Z.copy(), rest.copy(), np.empty((n, k), dtype=int)
+    log_det, accepted = twin.log_determinant(K, state), 0
+    for m in range(n):
+        new = state.copy()
+        new[leave[m]] = others[enter[m]]
+        log_new = twin.log_determinant(K, new)
+        ratio = min(1.0, np.exp(log_new - log_det))
+        # A ratio far below is of a state too singular for the margin.
+        accept = ratio > 0.01 and u[m] < 0.5
+        u[m] = 0.5 * ratio * (1.0 - margin if accept else 1.0 + margin if ratio > 0.01 else 1.1)
+        if accept:
+            others[enter[m]] = state[leave[m]]
+            state, log_det, accepted = new, log_new, accepted + 1
+        expected[m] = state
+    assert accepted > 100
+    assert_array_equal(chain(K, Z, rest, leave, enter, u)[0], expected)
+
+
+@pytest.mark.parametrize("length_scale", [0.15, 0.3, 1.0])
+def test_updates_decide_as_factors_do(rng, length_scale):
+    K, k = RBF(length_scale)(np.sort(rng.uniform(size=(60, 1)), axis=0)), 5
+    Z = greedy(K, k)[0]
+    rest = np.setdiff1d(np.arange(60), Z)
+    arguments = (K, Z, rest, *proposals(rng, 100_000, 60, k))
+    expected = chain(*arguments, period=0)
+    assert expected[3] > 10_000
+    assert_array_equal(chain(*arguments, period=10**9)[0], expected[0])
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e-8, 1e8, 1e150])
@@ -290,6 +385,7 @@ def read_only(array):
 def test_read_only_inputs():
     names = {"K": np.eye(4), "leave": integers(0, 1), "enter": integers(1, 0), "u": np.ones(2)}
     call(**{name: read_only(array) for name, array in names.items()})
+    assert fast.is_symmetric(read_only(np.eye(4)))
     fast.best(read_only(np.ones(3)), read_only(np.ones(3)), TOL)
     fast.eliminate(read_only(np.ones(3)), np.empty((1, 3)), np.ones(3), 0, 0)
     with pytest.raises((ValueError, BufferError)):
@@ -308,5 +404,7 @@ def test_read_only_inputs():
 def test_other_layouts_are_refused(layout):
     with pytest.raises((ValueError, TypeError, BufferError)):
         call(K=layout(np.eye(4)))
+    with pytest.raises((ValueError, TypeError, BufferError)):
+        fast.is_symmetric(layout(np.eye(4)))
     with pytest.raises((ValueError, TypeError, BufferError)):
         fast.eliminate(np.ones(4), layout(np.eye(4)), np.ones(4), 0, 0)

@@ -98,9 +98,7 @@ CASES = [
         forgets=True,
         records=("n_resets", "period"),
     ),
-    Case(
-        "BRGPUCB", opts.BRGPUCB, {"horizon": 14}, forgets=True, records=("n_resets", "period")
-    ),
+    Case("BRGPUCB", opts.BRGPUCB, {"horizon": 14}, forgets=True, records=("n_resets", "period")),
     Case("SWGPUCB", opts.SWGPUCB, {"window": 6}, forgets=True, records=("window",)),
     Case("TVGPUCB-learn", opts.TVGPUCB),
     Case("TVGPUCB-fixed", opts.TVGPUCB, {"epsilon": 0.1}),

@@ -14,6 +14,10 @@ def log_determinant(K, items):
     return value if sign > 0 else -np.inf
 
 
+def is_symmetric(K):
+    return bool(np.isfinite(K).all() and np.array_equal(K, K.T))
+
+
 def best(residual, diagonal, tol):
     """The lowest index among the largest residuals."""
     items = [j for j in range(len(residual)) if residual[j] > tol * diagonal[j]]

@@ -1,0 +1,139 @@
+"""ABO's own decision: when to query, and that place and time are the best together."""
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+
+from sktvbo import ABO, TimeVaryingGPRegressor
+from sktvbo.acquisition import UCB
+
+LOOKAHEAD = 0.5
+GRID = np.linspace(0.0, 1.0, 101)
+
+
+def value(x, t):
+    return np.exp(-20.0 * (x[0] - 0.5 - 0.3 * np.sin(0.05 * t)) ** 2)
+
+
+def drive(opt, until, value=value):
+    """Ask where and when, wait, answer; what was asked, with the state it was asked in."""
+    t = 0.0
+    while t < until:
+        surrogate, history = opt.surrogate_, opt.history_
+        x, t_query = opt.ask(t, return_time=True)
+        assert opt.next_time_ == t_query
+        yield t, x, t_query, surrogate, history
+        opt.tell(x, value(x, t_query))
+        assert opt.told_X_[-1].tolist() == [*x, t_query]
+        t = t_query + 1.0
+
+
+def settled(length_scales):
+    """Whether a line through the last five lengthscales changes by less than a tenth a step."""
+    latest = length_scales[~np.isnan(length_scales)][-5:]
+    if len(latest) < 5:
+        return False
+    return abs(np.polyfit(np.arange(5), latest, 1)[0]) < 0.1 * latest.mean()
+
+
+@pytest.mark.parametrize("maximize", [True, False])
+def test_waits_only_once_the_lengthscale_has_settled_and_not_too_long(maximize):
+    opt = ABO(
+        [(0.0, 1.0)],
+        lookahead=LOOKAHEAD,
+        n_initial_points=6,
+        maximize=maximize,
+        random_state=0,
+    )
+    n_early, n_unsettled, waits = 0, 0, []
+    sign = 1.0 if maximize else -1.0
+    run = drive(opt, 120.0, lambda x, t: sign * value(x, t))
+    for t, _, t_query, surrogate, history in run:
+        if surrogate is None:
+            assert t_query == t
+            continue
+        scales = history["length_scale"]
+        assert scales[-1] == surrogate.temporal_kernel_.length_scale
+        if settled(scales):
+            assert t <= t_query <= t + LOOKAHEAD * scales[-1] * (1.0 + 1e-12)
+            waits.append((t_query - t) / scales[-1])
+        else:
+            assert t_query == t
+            n_early += np.isfinite(scales).sum() < 5
+            n_unsettled += np.isfinite(scales).sum() >= 5
+    assert n_early == 4  # at least: too few lengthscales to tell
+    assert n_unsettled >= 1
+    assert len(waits) >= 5
+    assert max(waits) > 0.1
+
+
+def fixed():
+    return TimeVaryingGPRegressor(RBF(0.2), RBF(40.0), optimizer=None, normalize_y=True)
+
+
+@pytest.mark.parametrize("beta", [0.01, 4.0])
+def test_place_and_time_are_best_together(beta):
+    """The upper confidence bound at the query beats a dense grid of places and times."""
+    opt = ABO(
+        [(0.0, 1.0)],
+        lookahead=1.5,
+        surrogate=fixed(),
+        acquisition=UCB(beta),
+        n_initial_points=6,
+        random_state=0,
+    )
+
+    def tide(x, t):
+        return value(x, t) + np.cos(0.06 * t)
+
+    n_checked, n_inside = 0, 0
+    for t, x, t_query, gp, history in drive(opt, 400.0, tide):
+        if gp is None or not settled(history["length_scale"]):
+            continue
+        latest = t + 1.5 * 40.0
+        rows = np.stack(np.meshgrid(GRID, np.linspace(t, latest, 61)), axis=-1).reshape(-1, 2)
+        mean, std = gp.predict(np.vstack([[*x, t_query], rows]), return_std=True)
+        score = mean + np.sqrt(beta) * std
+        assert score[0] >= score[1:].max() - 1e-3 * np.ptp(score)
+        n_checked += 1
+        n_inside += t + 0.1 < t_query < latest - 0.1
+    assert n_checked > 5
+    assert n_inside > 0 or beta > 1.0  # the less is known, the later the better
+
+
+@pytest.mark.parametrize("lookahead", [0.0, 0.1, 2.0])
+def test_lookahead_is_in_lengthscales(lookahead):
+    opt = ABO(
+        [(0.0, 1.0)],
+        lookahead=lookahead,
+        surrogate=fixed(),
+        n_initial_points=4,
+        random_state=0,
+    )
+    waits = [
+        (t_query - t) / 40.0
+        for t, _, t_query, gp, history in drive(opt, 150.0)
+        if gp is not None and len(history["n"]) > 8
+    ]
+    assert max(waits) <= lookahead
+    if lookahead:
+        assert max(waits) > 0.5 * lookahead
+
+
+def test_an_uncertain_future_is_worth_waiting_for_and_never_less_than_now():
+    """Waiting never makes the bound at the query smaller than the best at once."""
+    opt = ABO([(0.0, 1.0)], surrogate=fixed(), n_initial_points=5, random_state=0)
+    for t, x, t_query, gp, _ in drive(opt, 120.0):
+        if gp is None:
+            continue
+        width = np.sqrt(0.2 * np.log(2.0 * len(gp.X_train_)))
+        at_once = np.column_stack([GRID, np.full(101, t)])
+        mean, std = gp.predict(np.vstack([[*x, t_query], at_once]), return_std=True)
+        score = mean + width * std
+        assert score[0] >= score[1:].max() - 1e-9
+
+
+@pytest.mark.parametrize("lookahead", [-0.1, np.inf, np.nan, "far", None])
+def test_bad_lookahead(lookahead):
+    with pytest.raises(ValueError, match="'lookahead' parameter of ABO must be a non-negative"):
+        ABO([(0.0, 1.0)], lookahead=lookahead).ask(0.0)

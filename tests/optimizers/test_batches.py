@@ -1,0 +1,150 @@
+"""Several queries at once: batches, pending points, asynchronous workers."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from optimizers.cases import BOX, BY_NAME, STEPS, is_dict, objective, points, space
+
+from sktvbo import GPUCB
+from sktvbo.domain import Box
+
+# A posterior mean takes no notice of what is pending: its observation is the mean itself.
+EXPLORING = [case for case in BY_NAME.values() if case.name != "mean"]
+
+
+@pytest.fixture(params=EXPLORING, ids=lambda case: case.name)
+def exploring(request):
+    return request.param
+
+
+def unit_distances(X):
+    U = Box(BOX).to_unit(X)
+    return np.linalg.norm(U[:, np.newaxis] - U, axis=-1)[np.triu_indices(len(U), 1)]
+
+
+@pytest.mark.parametrize("steps", [0, STEPS], ids=["initial", "later"])
+def test_shapes(case, domain, steps):
+    opt, _ = case.after(steps, domain)
+    batch, times = opt.ask(20.0, n_points=4, return_time=True)
+    assert isinstance(batch, list if is_dict(domain) else np.ndarray)
+    assert len(batch) == 4
+    assert points(batch, domain).shape == (4, space(domain).n_dims)
+    assert times.shape == (4,)
+    assert np.all(times >= 20.0)
+    assert opt.next_time_ == times[-1]
+    one = opt.ask(20.0, n_points=1)
+    assert points(one, domain).shape == (1, space(domain).n_dims)
+    if not is_dict(domain):
+        assert batch.shape == (4, 2)
+        assert one.shape == (1, 2)
+
+
+def test_a_batch_of_one_is_the_query(case, domain):
+    one, _ = case.after(domain=domain)
+    many, _ = case.after(domain=domain)
+    x, t = one.ask(20.0, return_time=True)
+    X, times = many.ask(20.0, n_points=np.int64(1), return_time=True)
+    assert_array_equal(points([x], domain), points(X, domain))
+    assert times.tolist() == [t]
+
+
+def test_points_of_a_batch_are_distinct(exploring):
+    """Each query is a hallucinated observation to the next, equal to the posterior mean.
+
+    So the mean stays, and the standard deviation falls most at that very place. Inside of the box
+    a maximum has no slope, √β ∇σ = −∇μ; afterwards ∇σ there is √((σ² + σ_n²) / σ_n²) times what it
+    was: steeper, unless both were 0. The maximum moves. A Thompson sample is another each time.
+    """
+    opt, _ = exploring.after()
+    exploring.consult(opt, STEPS)
+    X = opt.ask(STEPS, n_points=4)
+    assert unit_distances(X).min() > 1e-3
+
+
+def test_the_posterior_mean_alone_asks_for_one_place_again():
+    opt, _ = BY_NAME["mean"].after()
+    X = opt.ask(STEPS, n_points=4)
+    assert unit_distances(X).max() < 1e-2
+
+
+@pytest.mark.parametrize("name", ["GPUCB", "TVGPUCB-learn", "UITVBO", "WDBO", "WGPUCB", "ABO"])
+def test_a_pending_query_sends_the_next_one_elsewhere(name):
+    case = BY_NAME[name]
+    opt, _ = case.after()
+    twin, _ = case.after()
+    twin._run.rng.uniform(size=10)  # other candidates, the same maximum
+    x = opt.ask(STEPS)
+    assert unit_distances([x, twin.ask(STEPS)]) < 1e-3
+    assert unit_distances([x, opt.ask(STEPS)]) > 1e-2
+
+
+def test_a_query_that_was_told_is_not_pending_any_more():
+    opt, _ = BY_NAME["GPUCB"].after()
+    twin, _ = BY_NAME["GPUCB"].after()
+    batch = opt.ask(STEPS, n_points=3)
+    for x in batch:
+        opt.tell(x, 0.2, STEPS)
+        twin.tell(x, 0.2, STEPS)  # not asked for
+    twin._run.rng = opt._run.rng
+    assert_array_equal(opt.ask(STEPS), twin.ask(STEPS))
+
+
+def test_a_batch_is_told_in_any_order(case, domain):
+    opt, _ = case.after(domain=domain)
+    batch, times = opt.ask(20.0, n_points=4, return_time=True)
+    order = [2, 0, 3, 1]
+    for i in order:
+        opt.tell(batch[i], 0.1 * i)
+    rows = np.column_stack([points(batch, domain), times])
+    if len(np.unique(rows[:, :-1], axis=0)) == 4:
+        assert_array_equal(opt.told_X_[-4:], rows[order])
+    assert sorted(map(tuple, opt.told_X_[-4:])) == sorted(map(tuple, rows))
+    assert opt.told_y_[-4:].tolist() == [0.1 * i for i in order]
+    assert not opt._run.pending
+
+
+def test_the_order_of_telling_does_not_matter_to_the_model():
+    first, _ = BY_NAME["TVGPUCB-learn"].after()
+    second, _ = BY_NAME["TVGPUCB-learn"].after()
+    for opt, order in ((first, [0, 1, 2, 3]), (second, [3, 1, 0, 2])):
+        opt.set_params(refit_every=100)
+        batch = opt.ask(STEPS, n_points=4)
+        for i in order:
+            opt.tell(batch[i], objective(batch[i], STEPS))
+    rows = np.random.RandomState(0).uniform(size=(20, 3)) * [1, 1, 20]
+    for a, b in zip(first.surrogate_.predict(rows, True), second.surrogate_.predict(rows, True)):
+        np.testing.assert_allclose(a, b, atol=1e-9)
+
+
+def test_three_workers_that_finish_when_they_like(case):
+    """Each has a query of its own; the answers come late and out of order."""
+    opt = case.make()
+    rng = np.random.RandomState(0)
+    running = [opt.ask(0.0, return_time=True) for _ in range(3)]
+    asked = {}
+    for t in range(1, 15):
+        x, started = running.pop(rng.randint(3))
+        opt.tell(x, objective(x, started))
+        asked[tuple(x)] = started
+        running.append(opt.ask(max(t, opt.history_["time"][-1]), return_time=True))
+    assert opt.n_told_ == 14
+    assert len(opt._run.pending) == 3
+    assert [asked[tuple(row[:2])] for row in opt.told_X_] == opt.told_X_[:, 2].tolist()
+    if opt.surrogate_ is not None:
+        assert_array_equal(opt.surrogate_.X_train_[:, -1], opt.X_[:, -1])
+    if case.name != "mean":
+        assert unit_distances([x for x, _ in running]).min() > 1e-4
+
+
+def test_a_batch_may_exceed_the_arms():
+    opt, _ = BY_NAME["WDBO"].after(domain="finite")
+    assert opt.ask(20.0, n_points=20).shape == (20, 2)
+
+
+def test_a_thousand_forgotten_queries_do_no_harm():
+    opt = GPUCB(BOX, n_initial_points=3, random_state=0)
+    opt.ask(0.0, n_points=1100)
+    for t in range(4):
+        opt.tell([1.0, 0.1 * t], 0.5, t)
+    assert Box(BOX).contains(opt.ask(4.0))
+    assert len(opt._run.pending) <= 1024

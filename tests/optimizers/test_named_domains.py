@@ -1,0 +1,114 @@
+"""Queries that are dicts of reals, logarithmic reals, integers and categories."""
+
+import copy
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from optimizers.cases import NAMED, STEPS, objective, points, same_state, space
+
+from sktvbo import WDBO
+from sktvbo.exceptions import DomainError, InvalidObservationError
+
+GOOD = {"rate": 0.5, "alpha": 0.1, "depth": 3, "loss": None}
+
+
+def test_queries_are_dicts_of_the_users_own_values(case):
+    opt, queries = case.after(domain="named")
+    batch = opt.ask(STEPS, n_points=3)
+    if case.expert:
+        batch = [*batch, *opt.ask_expert(STEPS)]
+    for x in [*queries, *batch, opt.recommend(STEPS)]:
+        assert list(x) == list(NAMED)
+        assert [type(x[name]) for name in ("rate", "alpha", "depth")] == [float, float, int]
+        assert 0.0 <= x["rate"] <= 1.0
+        assert 1e-3 <= x["alpha"] <= 1.0
+        assert 1 <= x["depth"] <= 5
+        assert x["loss"] in ("l1", "l2", None)
+
+
+def test_rows_of_the_history_stand_for_the_queries(case):
+    opt, queries = case.after(domain="named")
+    assert [space("named").decode(row) for row in opt.told_X_[:, :-1]] == queries
+
+
+def test_a_point_is_told_as_a_dict_or_as_a_row(case):
+    first, _ = case.after(8, "named")
+    second, _ = case.after(8, "named")
+    case.consult(first, 8, "named"), case.consult(second, 8, "named")
+    x = first.ask(8)
+    shuffled = {name: x[name] for name in reversed(NAMED)}
+    assert second.ask(8) == x
+    first.tell(shuffled, 0.4)
+    second.tell(points([x], "named")[0], 0.4)
+    same_state(first, second)
+
+
+def test_the_callers_dicts_are_neither_changed_nor_kept(case):
+    domain = copy.deepcopy(NAMED)
+    opt = case.make("named").set_params(domain=domain)
+    for t in range(7):
+        x = opt.ask(t)
+        given = dict(x)
+        opt.tell(x, objective(x, t, "named"))
+        assert x == given
+        x["rate"], x["depth"] = 77.0, "deep"
+        domain["loss"] = ("categorical", ["another"])
+    assert opt.told_X_[:, 0].max() <= 1.0
+    assert set(opt.ask(7)) == set(NAMED)
+    assert opt.ask(7)["loss"] in ("l1", "l2", None)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"rate": None}, InvalidObservationError, r"x\['rate'\]"),
+        ({"rate": np.nan}, InvalidObservationError, r"must be finite, got nan at x\['rate'\]"),
+        ({"rate": 1.5}, DomainError, r"x\['rate'\] must lie in \[0.0, 1.0\], got 1.5"),
+        ({"alpha": 0.0}, DomainError, r"x\['alpha'\] must lie in"),
+        ({"depth": 2.5}, DomainError, r"x\['depth'\] must be a whole number from 1 to 5"),
+        ({"loss": "l3"}, DomainError, r"x\['loss'\] must be one of .*'l1'.*got 'l3'"),
+        ({"speed": 1.0}, InvalidObservationError, "has the unknown 'speed'"),
+    ],
+)
+def test_a_bad_value_is_named_and_changes_nothing(case, change, error, message):
+    opt, _ = case.after(domain="named")
+    twin, _ = case.after(domain="named")
+    with pytest.raises(error, match=message):
+        opt.tell(GOOD | change, 1.0, 20.0)
+    same_state(opt, twin)
+    opt.tell(GOOD, 1.0, 20.0), twin.tell(GOOD, 1.0, 20.0)
+    same_state(opt, twin)
+
+
+def test_a_missing_parameter_is_named(case):
+    opt, _ = case.after(domain="named")
+    with pytest.raises(InvalidObservationError, match="lacks 'loss'"):
+        opt.tell({name: GOOD[name] for name in ("rate", "alpha", "depth")}, 1.0, 20.0)
+    assert opt.n_told_ == STEPS
+
+
+def test_a_space_without_reals():
+    opt = WDBO(
+        {"depth": ("integer", 1, 4), "loss": ("categorical", ["a", "b"])},
+        n_initial_points=4,
+        random_state=0,
+    )
+    for t in range(20):
+        x = opt.ask(t)
+        opt.tell(x, -((x["depth"] - 2) ** 2) - (x["loss"] == "a"))
+    assert opt.recommend(20) == {"depth": 2, "loss": "b"}
+
+
+def test_a_domain_that_makes_no_sense_is_noticed_at_the_first_step(case):
+    opt = case.make("named").set_params(domain={"rate": ("real", 1.0, 0.0)})
+    with pytest.raises(DomainError, match=r"parameters\['rate'\] must have low < high"):
+        opt.ask(0.0)
+
+
+def test_telling_a_batch_by_its_dicts(case):
+    opt, _ = case.after(domain="named")
+    batch = opt.ask(STEPS, n_points=3)
+    for i, x in enumerate(batch):
+        opt.tell(dict(x), 0.1 * i)
+    assert_array_equal(opt.told_X_[-3:, :-1], points(batch, "named"))

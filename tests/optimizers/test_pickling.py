@@ -1,0 +1,179 @@
+"""Interrupted and resumed, copied, cloned, seeded; parameters."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from optimizers.cases import BOX, BY_NAME, CASES, N_INITIAL, STEPS, objective, points, same_state
+from sklearn.base import clone
+
+from sktvbo import WDBO, RandomSearch, optimizers
+
+COPIES = {"pickle": lambda opt: pickle.loads(pickle.dumps(opt)), "deepcopy": copy.deepcopy}
+
+
+@pytest.fixture(params=COPIES)
+def twin_of(request):
+    return COPIES[request.param]
+
+
+@pytest.mark.parametrize("at", [0, 3, N_INITIAL, 9])
+def test_a_copy_in_mid_run_goes_on_alike(case, at, twin_of):
+    expected, queries = case.after(at + 3)
+    opt = case.make()
+    case.drive(opt, at)
+    twin = twin_of(opt)
+    assert_array_equal(case.drive(twin, 3, start=at), queries[at:])
+    same_state(twin, expected)
+    assert opt.n_told_ == at
+
+
+def test_a_copy_of_a_named_or_finite_run_goes_on_alike(case, domain, twin_of):
+    opt, _ = case.after(9, domain)
+    _, queries = case.after(domain=domain)
+    twin = twin_of(opt)
+    again = case.drive(twin, STEPS - 9, start=9, domain=domain)
+    assert_array_equal(points(again, domain), points(queries[9:], domain))
+
+
+def test_a_copy_between_ask_and_tell_with_several_pending(case, twin_of):
+    opt, _ = case.after(8)
+    case.consult(opt, 8)
+    batch = opt.ask(8.0, n_points=3)
+    single = opt.ask(8.5)
+    twin = twin_of(opt)
+    for each in (opt, twin):
+        each.tell(batch[1], 0.3)
+        each.tell(single, 0.2)
+    same_state(opt, twin)
+    assert_array_equal(opt.ask(20.0), twin.ask(20.0))  # two are still pending
+
+
+def test_a_copy_between_the_experts_answers_and_the_query(twin_of):
+    case = BY_NAME["SparQGPUCB-expert"]
+    opt, _ = case.after()
+    case.consult(opt, STEPS)
+    twin = twin_of(opt)
+    assert len(twin.expert_y_) > 0
+    assert_array_equal(twin.expert_X_, opt.expert_X_)
+    assert_array_equal(twin.recommend(STEPS), opt.recommend(STEPS))
+    x = opt.ask(STEPS)
+    assert_array_equal(twin.ask(STEPS), x)
+    opt.tell(x, 0.5), twin.tell(x, 0.5)
+    same_state(opt, twin)
+
+
+def test_a_copy_between_asking_the_expert_and_the_answers(twin_of):
+    case = BY_NAME["SparQGPUCB-expert"]
+    opt, _ = case.after()
+    places = opt.ask_expert(STEPS)
+    twin = twin_of(opt)
+    for each in (opt, twin):
+        each.tell_expert(places, np.linspace(0.0, 1.0, len(places)))
+    assert_array_equal(opt.expert_X_[:, -1], STEPS)
+    assert_array_equal(opt.ask(STEPS), twin.ask(STEPS))
+
+
+def test_a_copy_is_independent(case, twin_of):
+    opt, _ = case.after()
+    untouched, _ = case.after()
+    twin = twin_of(opt)
+    case.drive(twin, 2, start=STEPS)
+    same_state(opt, untouched)
+
+
+def test_wall_clock_goes_on_where_it_stood(twin_of):
+    opt = RandomSearch(BOX, random_state=0)
+    opt.ask()
+    earlier = opt.ask(return_time=True)[1]
+    assert earlier <= twin_of(opt).ask(return_time=True)[1] < earlier + 60.0
+
+
+def test_clone_starts_afresh_with_the_same_parameters(case):
+    opt, queries = case.after()
+    fresh = clone(opt)
+    assert fresh.n_told_ == 0
+    assert fresh.next_time_ is None
+    assert {k: repr(v) for k, v in fresh.get_params().items()} == {
+        k: repr(v) for k, v in opt.get_params().items()
+    }
+    assert_array_equal(case.drive(fresh, 8), queries[:8])
+
+
+# --- seeds ----------------------------------------------------------------------------------------
+
+
+def test_same_seed_same_run_other_seed_another(case, domain):
+    _, queries = case.after(domain=domain)
+    again = case.drive(case.make(domain), 8, domain=domain)
+    assert_array_equal(points(again, domain), points(queries[:8], domain))
+    other = case.drive(case.make(domain, random_state=1), 4, domain=domain)
+    assert not np.array_equal(points(other, domain), points(queries[:4], domain))
+
+
+def test_a_random_state_is_not_used_up(case):
+    rng = np.random.RandomState(7)
+    first, second = case.make(random_state=rng), case.make(random_state=7)
+    assert_array_equal(case.drive(first, 7), case.drive(second, 7))
+    assert rng.randint(2**30) == np.random.RandomState(7).randint(2**30)
+
+
+def test_without_a_seed_each_is_another_and_numpys_generator_stays(case):
+    before = np.random.get_state()[1].copy()
+    first, second = case.make(random_state=None), case.make(random_state=None)
+    assert not np.array_equal(case.drive(first, 7), case.drive(second, 7))
+    assert_array_equal(np.random.get_state()[1], before)
+
+
+# --- parameters -----------------------------------------------------------------------------------
+
+
+def test_every_optimizer_is_tested():
+    assert {case.kind.__name__ for case in CASES} == set(optimizers.__all__)
+
+
+def test_constructor_only_stores(case):
+    kind = case.kind
+    values = {name: object() for name in kind().get_params()}
+    opt = kind(**values)
+    assert vars(opt) == values
+    assert all(getattr(opt, name) is value for name, value in values.items())
+
+
+def test_parameters_are_got_set_and_shown(case):
+    opt = case.make()
+    assert opt.get_params()["random_state"] == 0
+    shown = repr(opt)
+    assert shown.startswith(f"{case.kind.__name__}(")
+    for name in case.options:
+        assert f"{name}=" in shown
+    assert opt.set_params(random_state=3, maximize=False) is opt
+    assert (opt.random_state, opt.maximize) == (3, False)
+    with pytest.raises(ValueError, match="Invalid parameter 'speed'"):
+        opt.set_params(speed=1.0)
+    before = opt.get_params()
+    opt.tell([1.0, 0.5], objective([1.0, 0.5], 0), 0)
+    opt.ask(1)
+    assert opt.get_params() == before
+
+
+def test_nested_parameters():
+    opt = BY_NAME["improvement"].make()
+    opt.set_params(acquisition__xi=0.3, policy__alpha=2.0)
+    assert clone(opt).get_params()["acquisition__xi"] == 0.3
+    BY_NAME["improvement"].drive(opt, 7)
+    assert opt.policy_.alpha == 2.0
+    assert opt.policy_ is not opt.policy
+    assert not hasattr(opt.policy, "budget_")
+
+
+def test_a_run_does_not_reach_the_parameters_policy():
+    policy = BY_NAME["thompson"].options["policy"]
+    BY_NAME["thompson"].after()
+    assert vars(policy) == {"period": 8}
+
+
+def test_set_params_before_the_first_step():
+    assert WDBO(BOX, alpha="nonsense").set_params(alpha=0.5).alpha == 0.5
