@@ -23,7 +23,7 @@ from sklearn.utils import check_random_state
 
 from .exceptions import DomainError, InvalidObservationError
 
-__all__ = ["Box", "FiniteSet", "ParameterSpace", "as_domain"]
+__all__ = ["Arms", "Box", "FiniteSet", "ParameterSpace", "as_domain"]
 
 # A point that far outside, relative to the width of its coordinate, is a rounding error.
 _TOLERANCE = 1e-9
@@ -533,6 +533,69 @@ class FiniteSet(_Domain):
 
     def __reduce__(self):
         return FiniteSet, (np.array(self.points),)
+
+
+class Arms(FiniteSet):
+    """The arms 0, 1, ..., n - 1 of a bandit, without any order or distance.
+
+    The unit form of an arm is its index itself, which is what a kernel of arms expects, such as
+    `sktvbo.kernels.Empirical`. Kernels of distances see arms with near indices as alike: for arms
+    with coordinates take a `FiniteSet` of these.
+
+    Parameters
+    ----------
+    n_arms : int
+        At least one.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_arms, 1)
+        The indices, read-only.
+    size : int
+        Number of arms. All else is as in `FiniteSet`.
+
+    Raises
+    ------
+    DomainError
+        When n_arms is not a positive int.
+
+    Examples
+    --------
+    >>> from sktvbo import TVGPUCB, TimeVaryingGPRegressor
+    >>> from sktvbo.domain import Arms
+    >>> from sktvbo.kernels import Empirical, Forgetting
+    >>> kernel = Empirical([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    >>> gp = TimeVaryingGPRegressor(kernel, Forgetting(0.03), optimizer=None)
+    >>> opt = TVGPUCB(Arms(3), surrogate=gp, n_initial_points=1, clock="step", random_state=0)
+    >>> opt.tell([0], 1.0, t=0)
+    >>> opt.tell([2], -1.0, t=0)
+    >>> opt.recommend(0)
+    array([0.])
+    """
+
+    def __init__(self, n_arms):
+        if not isinstance(n_arms, int | np.integer) or isinstance(n_arms, bool) or n_arms < 1:
+            raise DomainError(f"n_arms must be a positive int, got {n_arms!r}.")
+        super().__init__(np.arange(float(n_arms))[:, np.newaxis])
+        # With a width of 1, FiniteSet's maps to the unit form and back are the identity.
+        self._width = self._scale = np.ones(1)
+        self._width.setflags(write=False)
+        self._tree = KDTree(self.points)
+
+    def __eq__(self, other):
+        if not isinstance(other, FiniteSet):
+            return NotImplemented
+        # Not equal to a FiniteSet of the same indices, whose unit form differs.
+        return isinstance(other, Arms) and self.size == other.size
+
+    def __hash__(self):
+        return hash((Arms, self.size))
+
+    def __repr__(self):
+        return f"Arms({self.size})"
+
+    def __reduce__(self):
+        return Arms, (self.size,)
 
 
 class _Real:

@@ -540,7 +540,8 @@ class NoiseThreshold(KeepAll):
 
     Notes
     -----
-    The newest observation is kept whatever g says. The surrogate needs a ``noise_model``.
+    What is as new as the newest observation is kept whatever g says. The surrogate needs a
+    ``noise_model``.
 
     Examples
     --------
@@ -580,7 +581,7 @@ class NoiseThreshold(KeepAll):
         self.cap_ = self._cap(self.steps_)
         ratio = surrogate.noise_model_.ratio(np.maximum(now - times, 0.0))
         stale = ratio > self.cap_
-        stale[np.argmax(times)] = False
+        stale[times == times.max()] = False
         return np.flatnonzero(stale)
 
     def _cap(self, steps):

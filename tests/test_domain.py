@@ -9,8 +9,15 @@ from scipy.optimize import Bounds
 from scipy.stats import kstest
 from sklearn.base import BaseEstimator, clone
 
-from sktvbo.domain import Box, FiniteSet, ParameterSpace, as_domain
-from sktvbo.exceptions import DomainError, InvalidObservationError, SktvboError
+from sktvbo import ETGPUCB, GPUCB, TVGPUCB, WDBO, TimeVaryingGPRegressor
+from sktvbo.domain import Arms, Box, FiniteSet, ParameterSpace, as_domain
+from sktvbo.exceptions import (
+    DomainError,
+    InvalidObservationError,
+    SktvboError,
+    UnsupportedKernelError,
+)
+from sktvbo.kernels import Empirical, Forgetting
 
 BOX = Box([(0.0, 10.0), (-1.0, 1.0), (1e6, 1e6 + 1e-3)])
 ARMS = FiniteSet([[0.0, 5.0, 1.0], [1.0, 5.0, 3.0], [4.0, 5.0, 2.0]])  # the second is flat
@@ -726,3 +733,119 @@ def test_copies_of_a_space_are_equal(copy):
     assert not again.lower.flags.writeable
     assert not again.continuous.flags.writeable
     assert again.decode(again.validate_point(POINT)) == POINT
+
+
+# -- arms ----------------------------------------------------------------------------------------
+
+
+def test_arms_are_their_indices_in_both_forms():
+    arms = Arms(5)
+    indices = np.arange(5.0)[:, np.newaxis]
+    assert_array_equal(arms.points, indices)
+    assert_array_equal(arms.to_unit(indices), indices)
+    assert_array_equal(arms.from_unit(indices), indices)
+    assert_array_equal(arms.candidates(512), indices)
+    assert_array_equal(arms.to_unit([3.0]), [3.0])
+    assert (arms.n_dims, arms.n_unit, arms.size) == (1, 1, 5)
+    assert not arms.continuous.any()
+    assert as_domain(arms) is arms
+
+
+def test_arms_go_to_the_nearest_and_have_neighbours():
+    arms = Arms(4)
+    assert_array_equal(arms.from_unit([[-7.0], [1.4], [1.6], [9.0]]), [[0], [1], [2], [3]])
+    assert_array_equal(arms.neighbours(np.array([2.0])), [[0], [1], [3]])
+    assert sorted(arms.sample(4, 0)[:, 0]) == [0, 1, 2, 3]
+    assert_array_equal(arms.indices([[3.0], [0.0]]), [3, 0])
+
+
+def test_one_arm_is_enough():
+    assert_array_equal(Arms(1).to_unit([0.0]), [0.0])
+    assert_array_equal(Arms(1).from_unit([0.3]), [0.0])
+
+
+@pytest.mark.parametrize("x", [1, 1.0, [1], np.array([1], dtype=np.int16), 1.0 + 1e-10])
+def test_an_arm_is_given_by_its_index(x):
+    assert_array_equal(Arms(3).validate_point(x), [1.0])
+
+
+@pytest.mark.parametrize("x", [-1, 3, 0.5, 1.0 + 1e-8])
+def test_other_numbers_are_no_arms(x):
+    with pytest.raises(DomainError, match="one of the 3 points"):
+        Arms(3).validate_point(x)
+    assert not Arms(3).contains(x)
+
+
+@pytest.mark.parametrize("n_arms", [0, -2, 3.0, "3", None, True, [3]])
+def test_number_of_arms_is_a_positive_int(n_arms):
+    with pytest.raises(DomainError, match="n_arms must be a positive int, got"):
+        Arms(n_arms)
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        deepcopy,
+        lambda d: pickle.loads(pickle.dumps(d)),
+        lambda d: clone(d, safe=False),
+        lambda d: eval(repr(d), {"Arms": Arms}),
+    ],
+)
+def test_copies_of_arms_are_equal(copy):
+    again = copy(Arms(3))
+    assert type(again) is Arms
+    assert again == Arms(3)
+    assert hash(again) == hash(Arms(3))
+    assert_array_equal(again.to_unit([2.0]), [2.0])
+    assert not again.points.flags.writeable
+
+
+def test_arms_equal_nothing_with_another_unit_form():
+    same_rows = FiniteSet(Arms(3).points)
+    assert Arms(3) != same_rows
+    assert same_rows != Arms(3)
+    assert Arms(3) != Arms(4)
+    assert Arms(3) != 3
+
+
+ARMS_COVARIANCE = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]])
+
+
+def arms_surrogate(**options):
+    fixed = {"signal_variance_bounds": "fixed", "noise_variance": 0.01}
+    kernel = Empirical(ARMS_COVARIANCE)
+    return TimeVaryingGPRegressor(kernel, Forgetting(0.03, "fixed"), **(fixed | options))
+
+
+@pytest.mark.parametrize("algorithm", [GPUCB, TVGPUCB, ETGPUCB])
+@pytest.mark.parametrize("options", [{"optimizer": None}, {}], ids=["fixed", "noise is learnt"])
+def test_optimizers_choose_among_arms(algorithm, options):
+    best = {"surrogate": arms_surrogate(**options), "n_initial_points": 3, "random_state": 0}
+    opt = algorithm(Arms(3), clock="step", **best)
+    for _ in range(12):
+        x = opt.ask()
+        opt.tell(x, [0.0, 0.1, 1.0][int(x[0])])
+    assert_array_equal(opt.recommend(), [2.0])
+    assert_array_equal(opt.surrogate_.X_train_[:, :-1], opt.X_[:, :-1])
+    again = pickle.loads(pickle.dumps(opt))
+    assert_array_equal(again.ask(), opt.ask())
+
+
+def test_what_is_seen_of_an_arm_says_something_of_another():
+    opt = TVGPUCB(Arms(3), surrogate=arms_surrogate(optimizer=None), n_initial_points=1)
+    opt.tell([0], -1.0, t=0.0)
+    assert_array_equal(opt.recommend(0.0), [2.0])
+    opt.tell([0], 2.0, t=0.0)
+    opt.tell([2], 0.1, t=0.0)
+    mean = opt.surrogate_.predict([[0, 0.0], [1, 0.0], [2, 0.0]])
+    assert mean[1] == pytest.approx(0.9 * mean[0])
+
+
+def test_relevancy_of_arms_has_no_closed_form_and_the_error_says_so():
+    surrogate = arms_surrogate(optimizer=None)
+    opt = WDBO(Arms(3), surrogate=surrogate, n_initial_points=2, clock="step", random_state=0)
+    opt.tell(opt.ask(), 0.0)
+    x = opt.ask()
+    with pytest.raises(UnsupportedKernelError, match="not available for Empirical"):
+        opt.tell(x, 0.0)  # the first that makes a surrogate
+    assert opt.n_told_ == 1

@@ -1,7 +1,7 @@
 """One optimizer, one problem, one clock: the loop that every experiment goes through."""
 
+import math
 from copy import deepcopy
-from dataclasses import dataclass, field
 from time import perf_counter
 
 import numpy as np
@@ -10,124 +10,9 @@ from sklearn.utils import check_random_state
 
 from ..exceptions import AskTellError, InvalidObservationError, MissingExtraError
 from ._clocks import StepClock
+from ._results import RunResult
 
-__all__ = ["RunResult", "run"]
-
-
-@dataclass(eq=False)
-class RunResult:
-    """What happened in a run; every array has one entry per query, the initial ones first.
-
-    Attributes
-    ----------
-    problem : str
-        The problem's name.
-    horizon : float
-        When the run ended.
-    n_initial : int
-        How many queries belong to the initial design.
-    times : ndarray of shape (n,)
-        When each query happened.
-    queries : ndarray of shape (n, d)
-        Where.
-    observations : ndarray of shape (n,)
-        The noisy values that the optimizer was told.
-    regrets : ndarray of shape (n,)
-        Noise-free max_x f(x, t) - f(x_t, t).
-    response_times : ndarray of shape (n,)
-        Measured seconds of asking and telling; of telling alone for the initial design.
-    dataset_sizes : ndarray of shape (n,)
-        Observations that the optimizer kept, after each tell.
-    removed_counts : ndarray of shape (n,)
-        Observations that it had removed until then.
-    history : dict of str to ndarray of shape (n,)
-        What the optimizer's own ``history_`` says, such as resets, budget or window.
-    optimizer : estimator or None
-        The optimizer in its final state.
-
-    Examples
-    --------
-    >>> from sktvbo import evaluation, problems
-    >>> from sktvbo.optimizers import RandomSearch
-    >>> problem = problems.make("six-hump-camel", horizon=50.0)
-    >>> result = evaluation.run(RandomSearch(problem.domain), problem)
-    >>> result.regrets.shape
-    (50,)
-    >>> result.average_regret > 0.0
-    True
-    """
-
-    problem: str
-    horizon: float
-    n_initial: int
-    times: np.ndarray
-    queries: np.ndarray
-    observations: np.ndarray
-    regrets: np.ndarray
-    response_times: np.ndarray
-    dataset_sizes: np.ndarray
-    removed_counts: np.ndarray
-    history: dict = field(default_factory=dict, repr=False)
-    optimizer: object = field(default=None, repr=False)
-
-    def _after_initial(self, values):
-        if len(values) <= self.n_initial:
-            raise InvalidObservationError(
-                f"An average needs at least one query after the {self.n_initial} initial ones, "
-                f"got none before the horizon {self.horizon}; use a longer horizon or a faster "
-                "clock."
-            )
-        return values[self.n_initial :]
-
-    @property
-    def average_regret(self):
-        """Mean regret over the queries after the initial ones.
-
-        Raises
-        ------
-        InvalidObservationError
-            When there is none.
-        """
-        return float(np.mean(self._after_initial(self.regrets)))
-
-    @property
-    def time_average_regret(self):
-        """Mean regret over the time from the first query after the initial ones to the horizon.
-
-        The regret of a query counts until the next query.
-
-        Raises
-        ------
-        InvalidObservationError
-            When there is none.
-        """
-        durations = np.diff(self._after_initial(self.times), append=self.horizon)
-        return float(np.average(self._after_initial(self.regrets), weights=durations))
-
-    def to_dict(self):
-        """Return everything but the optimizer as plain numbers and lists, ready for JSON.
-
-        Returns
-        -------
-        dict
-            ``average_regret`` and ``time_average_regret`` are None when they are undefined.
-        """
-        some = len(self.times) > self.n_initial
-        return {
-            "problem": self.problem,
-            "horizon": self.horizon,
-            "n_initial": self.n_initial,
-            "average_regret": self.average_regret if some else None,
-            "time_average_regret": self.time_average_regret if some else None,
-            "times": self.times.tolist(),
-            "queries": self.queries.tolist(),
-            "observations": self.observations.tolist(),
-            "regrets": self.regrets.tolist(),
-            "response_times": self.response_times.tolist(),
-            "dataset_sizes": self.dataset_sizes.tolist(),
-            "removed_counts": self.removed_counts.tolist(),
-            "history": {name: column.tolist() for name, column in self.history.items()},
-        }
+__all__ = ["run"]
 
 
 def progress_bar(**options):
@@ -150,7 +35,8 @@ def check_problem(problem):
         )
 
 
-def _check_horizon(horizon, problem):
+def check_horizon(horizon, problem):
+    """Return the horizon of a run on problem, or raise."""
     if horizon is None:
         return problem.horizon
     if not 0.0 < horizon <= problem.horizon:
@@ -159,6 +45,16 @@ def _check_horizon(horizon, problem):
             f"got {horizon!r}."
         )
     return float(horizon)
+
+
+def check_options(n_initial, expert):
+    """Raise unless these options of a run, which do not depend on the problem, make sense."""
+    if not (expert is None or expert == "problem" or callable(expert)):
+        raise TypeError(
+            f"expert must be a callable (X, t) -> y, 'problem' or None, got {expert!r}."
+        )
+    if not isinstance(n_initial, int | np.integer) or n_initial < 0:
+        raise ValueError(f"n_initial must be a whole number >= 0, got {n_initial!r}.")
 
 
 def run(
@@ -211,7 +107,7 @@ def run(
     ValueError
         A horizon or an initial design that makes no sense.
     InvalidObservationError
-        A simulated clock on which time stands still.
+        A simulated clock on which time stands still; an objective that is not finite.
     MissingExtraError
         ``progress=True`` without tqdm.
 
@@ -230,13 +126,9 @@ def run(
     array([2. , 2.5, 3. ])
     """
     check_problem(problem)
-    horizon = _check_horizon(horizon, problem)
-    if not (expert is None or expert == "problem" or callable(expert)):
-        raise TypeError(
-            f"expert must be a callable (X, t) -> y, 'problem' or None, got {expert!r}."
-        )
-    if not isinstance(n_initial, int | np.integer) or n_initial < 0:
-        raise ValueError(f"n_initial must be a whole number >= 0, got {n_initial!r}.")
+    horizon = check_horizon(horizon, problem)
+    check_options(n_initial, expert)
+    seed = int(random_state) if isinstance(random_state, int | np.integer) else None
     design_seed, noise_seed, optimizer_seed = (
         check_random_state(random_state).randint(np.iinfo(np.int32).max, size=3).tolist()
     )
@@ -253,7 +145,7 @@ def run(
 
     def observe_and_tell(x, t, seconds):
         x = problem.domain.validate_point(x)
-        y = problem.observe(x, t)
+        y = _finite(problem.observe(x, t), problem, x, t)
         tic = perf_counter()
         optimizer.tell(x.copy(), y, t)
         seconds += perf_counter() - tic
@@ -270,9 +162,11 @@ def run(
 
     consulting = expert is not None and hasattr(optimizer, "ask_expert")
     bar = progress_bar(total=horizon, unit="t", desc=problem.name) if progress else None
+    now = 0.0
+    regrets = []
     try:
-        for x, t in zip(initial_points, initial_times.tolist()):
-            observe_and_tell(x, t, 0.0)
+        for x, now in zip(initial_points, initial_times.tolist()):
+            observe_and_tell(x, now, 0.0)
         clock.start(start)
         while (now := clock.now()) < horizon:
             size = rows[-1][4] if rows else 0
@@ -288,25 +182,27 @@ def run(
                 )
             if not_before >= horizon or (t := clock.answer(size, not_before)) >= horizon:
                 break
-            observe_and_tell(x, t, seconds)
+            now = t
+            observe_and_tell(x, now, seconds)
             clock.told()
             if bar is not None:
-                bar.update(t - bar.n)
+                bar.update(now - bar.n)
+        # Regrets are computed after the run: the search for the optimum costs time, which a wall
+        # clock would charge to the optimizer.
+        for now, x, *_ in rows:
+            regret = problem.optimum(now)[1] - problem.value(x, now)
+            regrets.append(_finite(regret, problem, x, now))
+    except Exception as exc:
+        exc.failed_at = now  # for those who report it
+        raise
     finally:
         if bar is not None:
             bar.close()
-    return _result(rows, problem, horizon, int(n_initial), optimizer)
-
-
-def _result(rows, problem, horizon, n_initial, optimizer):
-    # Regrets are computed after the run: the search for the optimum costs time, which a wall
-    # clock would charge to the optimizer.
-    regrets = [problem.optimum(t)[1] - problem.value(x, t) for t, x, *_ in rows]
     times, queries, observations, seconds, sizes, removed = zip(*rows) if rows else [()] * 6
     return RunResult(
         problem=problem.name,
         horizon=horizon,
-        n_initial=n_initial,
+        n_initial=int(n_initial),
         times=np.array(times, dtype=np.float64),
         queries=np.array(queries, dtype=np.float64).reshape(-1, problem.domain.n_dims),
         observations=np.array(observations, dtype=np.float64),
@@ -316,4 +212,15 @@ def _result(rows, problem, horizon, n_initial, optimizer):
         removed_counts=np.array(removed, dtype=np.intp),
         history=dict(getattr(optimizer, "history_", {})),
         optimizer=optimizer,
+        seed=seed,
     )
+
+
+def _finite(value, problem, x, t):
+    """Return a value or a regret of problem, or raise: averages and models cannot use NaN."""
+    if not math.isfinite(value):
+        raise InvalidObservationError(
+            f"{problem.name!r} must have finite values and optima, got {value} at "
+            f"x={x.tolist()}, t={t:g}."
+        )
+    return value

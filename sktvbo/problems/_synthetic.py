@@ -6,9 +6,11 @@ given time is known, ``argmin(s)`` gives it; the default is a numeric search.
 """
 
 from functools import partial
+from itertools import combinations_with_replacement
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.ndimage import minimum_filter
+from scipy.optimize import brentq, minimize, minimize_scalar
 
 from ..domain import Box
 from ._base import Problem, register
@@ -65,9 +67,26 @@ def _synthetic(name, *, bounds, n_dims, argmin=None):
 
 
 def _best_of(g, candidates, s):
-    """The candidate, one spatial coordinate each, with the smallest g."""
+    """The candidate with the smallest g; candidates (n, n_dims - 1), or (n,) of one coordinate."""
     Z = np.column_stack([candidates, np.full(len(candidates), s)])
-    return Z[np.argmin(g(Z)), :1]
+    return Z[np.argmin(g(Z)), :-1]
+
+
+def _descend(g, starts, s, bounds):
+    """The best of the local minima that L-BFGS-B finds from the starts (n, n_dims - 1)."""
+
+    def at(x):
+        return g(np.append(x, s)[np.newaxis])[0]
+
+    box = [bounds] * starts.shape[1]
+    options = {"ftol": 1e-13, "gtol": 1e-7}
+    found = [minimize(at, x, method="L-BFGS-B", bounds=box, options=options).x for x in starts]
+    return _best_of(g, np.vstack([starts, found]), s)
+
+
+def _constant_argmin(x, s):
+    """The minimizer of a function whose minimum stays where it is."""
+    return np.array(x)
 
 
 def _ackley_argmin(s):
@@ -146,3 +165,184 @@ def six_hump_camel_switched(Z):
     """W-DBO appendix G.4: x and t change places at t = -1/2, a sudden change of the objective."""
     x, s = Z.T
     return np.where(s < -0.5, _camel(x, s), _camel(s, x))
+
+
+@_synthetic(
+    "rastrigin", bounds=(-4.0, 4.0), n_dims=5, argmin=partial(_constant_argmin, (0.0,) * 4)
+)
+def rastrigin(Z):
+    """W-DBO appendix G.2, a = 10."""
+    return 10.0 * Z.shape[1] + np.sum(Z**2 - 10.0 * np.cos(2.0 * np.pi * Z), axis=1)
+
+
+# x sin(sqrt x) is stationary where 2 sin y + y cos y = 0, y = sqrt x; this is the best such x.
+_SCHWEFEL = brentq(lambda y: 2.0 * np.sin(y) + y * np.cos(y), 20.0, 21.0, xtol=1e-14) ** 2
+
+
+@_synthetic(
+    "schwefel", bounds=(-500.0, 500.0), n_dims=4, argmin=partial(_constant_argmin, (_SCHWEFEL,) * 3)
+)
+def schwefel(Z):
+    """W-DBO appendix G.2; its constant is rounded, so the minimum is 5e-5, not 0."""
+    return 418.9829 * Z.shape[1] - np.sum(Z * np.sin(np.sqrt(np.abs(Z))), axis=1)
+
+
+# The least root of the derivative of x^4 - 16 x^2 + 5 x.
+_STYBLINSKI_TANG = np.roots([4.0, 0.0, -32.0, 5.0]).real.min()
+
+
+@_synthetic(
+    "styblinski-tang",
+    bounds=(-5.0, 5.0),
+    n_dims=4,
+    argmin=partial(_constant_argmin, (_STYBLINSKI_TANG,) * 3),
+)
+def styblinski_tang(Z):
+    """W-DBO appendix G.2, where 1/2 multiplies the whole sum."""
+    return 0.5 * np.sum(Z**4 - 16.0 * Z**2 + 5.0 * Z, axis=1)
+
+
+def _rosenbrock_argmin(s):
+    # Two polynomial equations. The slope in x1 vanishes at x2 = n(x1) / d(x1); put into the slope
+    # in x2, times d^3, that leaves a polynomial of degree 9 in x1. Its root at 0 comes from the
+    # multiplication. For all s in [-1, 1.5] the minimum lies inside the bounds.
+    x = np.polynomial.Polynomial([0.0, 1.0])
+    n, d = 200.0 * x**3 + x - 1.0, 200.0 * x
+    slope = 200.0 * (n - x**2 * d) * d**2 - 400.0 * n * (s * d**2 - n**2) + 2.0 * (n - d) * d**2
+    x1 = slope.roots().real
+    x1 = x1[np.abs(x1) > 1e-3]
+    return _best_of(rosenbrock, np.clip(np.column_stack([x1, n(x1) / d(x1)]), -1.0, 1.5), s)
+
+
+@_synthetic("rosenbrock", bounds=(-1.0, 1.5), n_dims=3, argmin=_rosenbrock_argmin)
+def rosenbrock(Z):
+    """W-DBO appendix G.2."""
+    x, following = Z[:, :-1], Z[:, 1:]
+    return np.sum(100.0 * (following - x**2) ** 2 + (x - 1.0) ** 2, axis=1)
+
+
+_SHEKEL_BETA = np.array([1, 2, 2, 4, 4, 6, 3, 7, 5, 5]) / 10.0
+_SHEKEL_C = np.array(
+    [[4, 1, 8, 6, 3, 2, 5, 8, 6, 7], [4, 1, 8, 6, 7, 9, 3, 1, 2, 3.6]] * 2, dtype=np.float64
+)
+
+
+def _shekel_argmin(s):
+    # Where the gradient vanishes, x is a weighted mean of the centres, and they have x1 = x3: so
+    # has the minimum, and a grid of the plane will do. A cell's diagonal costs the sharpest peak
+    # less than a tenth, so a valley shallower than that by the grid is shallower indeed.
+    axis = np.linspace(0.0, 10.0, 101)
+    a, b = (v.ravel() for v in np.meshgrid(axis, axis, indexing="ij"))
+    values = shekel(np.column_stack([a, b, a, np.full(len(a), s)])).reshape(101, 101)
+    valleys = (values == minimum_filter(values, 3)) & (values <= 0.9 * values.min())
+    i, j = np.nonzero(valleys)
+    return _descend(shekel, np.column_stack([axis[i], axis[j], axis[i]]), s, (0.0, 10.0))
+
+
+@_synthetic("shekel", bounds=(0.0, 10.0), n_dims=4, argmin=_shekel_argmin)
+def shekel(Z):
+    """W-DBO appendix G.2, m = 10 centres, the columns of C."""
+    squares = np.sum((Z[:, :, np.newaxis] - _SHEKEL_C) ** 2, axis=1)
+    return -np.sum(1.0 / (squares + _SHEKEL_BETA), axis=1)
+
+
+_HARTMANN_ALPHA = np.array([1.0, 1.2, 3.0, 3.2])
+_HARTMANN_3 = (
+    np.array([[3, 10, 30], [0.1, 10, 35], [3, 10, 30], [0.1, 10, 35]]),
+    np.array([[3689, 1170, 2673], [4699, 4387, 7470], [1091, 8732, 5547], [381, 5743, 8828]])
+    / 1e4,
+)
+_HARTMANN_6 = (
+    np.array(
+        [
+            [10, 3, 17, 3.5, 1.7, 8],
+            [0.05, 10, 17, 0.1, 8, 14],
+            [3, 3.5, 1.7, 10, 17, 8],
+            [17, 8, 0.05, 10, 0.1, 14],
+        ]
+    ),
+    np.array(
+        [
+            [1312, 1696, 5569, 124, 8283, 5886],
+            [2329, 4135, 8307, 3736, 1004, 9991],
+            [2348, 1451, 3522, 2883, 3047, 6650],
+            [4047, 8828, 8732, 5743, 1091, 381],
+        ]
+    )
+    / 1e4,
+)
+
+
+def _hartmann(Z, A, P):
+    """Sum of four bumps with centres P (4, n_dims) and steepnesses A (4, n_dims)."""
+    squares = np.sum(A * (Z[:, np.newaxis] - P) ** 2, axis=2)
+    return -np.exp(-squares) @ _HARTMANN_ALPHA
+
+
+# Four weights, multiples of 1/12, that add up to 1: all there are.
+_WEIGHTS = (
+    np.array([np.diff([0, *cuts, 12]) for cuts in combinations_with_replacement(range(13), 3)])
+    / 12.0
+)
+
+
+def _hartmann_argmin(A, P, g, s):
+    # Where the gradient vanishes, x_j = sum_i w_i A_ij P_ij / sum_i w_i A_ij, the weights w being
+    # the bumps' shares of the value: the minimum lies on this image of the simplex, well inside.
+    A, P = A[:, :-1], P[:, :-1]
+    X = _WEIGHTS @ (A * P) / (_WEIGHTS @ A)
+    values = g(np.column_stack([X, np.full(len(X), s)]))
+    return _descend(g, X[np.argsort(values)[:4]], s, (0.0, 1.0))
+
+
+def hartmann_3(Z):
+    """W-DBO appendix G.2."""
+    return _hartmann(Z, *_HARTMANN_3)
+
+
+def hartmann_6(Z):
+    """W-DBO appendix G.2."""
+    return _hartmann(Z, *_HARTMANN_6)
+
+
+for _name, _g, _tables in (
+    ("hartmann-3", hartmann_3, _HARTMANN_3),
+    ("hartmann-6", hartmann_6, _HARTMANN_6),
+):
+    _synthetic(
+        _name,
+        bounds=(0.0, 1.0),
+        n_dims=_tables[0].shape[1],
+        argmin=partial(_hartmann_argmin, *_tables, _g),
+    )(_g)
+
+
+def _powell_argmin(s):
+    # Even powers of linear terms are convex, so one descent finds the only minimum.
+    return _descend(powell, np.array([[s, -s / 10.0, s]]), s, (-4.0, 5.0))
+
+
+@_synthetic("powell", bounds=(-4.0, 5.0), n_dims=4, argmin=_powell_argmin)
+def powell(Z):
+    """W-DBO appendix G.2."""
+    a, b, c, d = Z.T
+    return (
+        (a + 10.0 * b) ** 2 + 5.0 * (c - d) ** 2 + (b - 2.0 * c) ** 4 + 10.0 * (a - d) ** 4
+    )
+
+
+def _griewank_argmin(s):
+    # To be minimized: sum_i i a_i^2 / 4000 - c prod_i cos a_i, with a_i = x_i / sqrt(i). If c < 0,
+    # only a_1 moves: by the Pythagoras of the sphere, cos r = prod_i cos a_i for an r with
+    # r^2 <= sum_i a_i^2, so that a_1 = r alone is no worse. There sin r / r = 1 / (2000 |c|).
+    c, x = np.cos(s / np.sqrt(6.0)), np.zeros(5)
+    if c < -1.0 / 2000.0:
+        x[0] = brentq(lambda r: np.sinc(r / np.pi) + 1.0 / (2000.0 * c), 0.0, np.pi, xtol=1e-14)
+    return x
+
+
+@_synthetic("griewank", bounds=(-600.0, 600.0), n_dims=6, argmin=_griewank_argmin)
+def griewank(Z):
+    """BOLT appendix F."""
+    waves = np.cos(Z / np.sqrt(np.arange(1, Z.shape[1] + 1)))
+    return np.sum(Z**2, axis=1) / 4000.0 - np.prod(waves, axis=1) + 1.0

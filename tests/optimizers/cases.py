@@ -7,6 +7,7 @@ reason to forget.
 import copy
 from dataclasses import dataclass, field
 
+import joblib
 import numpy as np
 from numpy.testing import assert_array_equal
 
@@ -78,12 +79,19 @@ class Case:
         return queries
 
     def after(self, steps=STEPS, domain="box"):
-        """An optimizer after so many steps, and its queries. The steps are made once."""
-        key = steps, domain
-        if key not in self.started:
-            opt = self.make(domain)
-            self.started[key] = opt, self.drive(opt, steps, domain=domain)
-        return copy.deepcopy(self.started[key])
+        """An optimizer after so many steps, and its queries.
+
+        The steps of a domain are made once, without interruption; copies are kept on the way.
+        """
+        if domain not in self.started:
+            opt, queries = self.make(domain), []
+            kept = self.started[domain] = [copy.deepcopy(opt)]
+            for t in range(STEPS):
+                queries += self.drive(opt, 1, t, domain)
+                kept.append(copy.deepcopy(opt))
+            kept.append(queries)
+        *kept, queries = self.started[domain]
+        return copy.deepcopy((kept[steps], queries[:steps]))
 
 
 CASES = [
@@ -128,7 +136,12 @@ CASES = [
     Case(
         "thompson",
         opts.BayesianOptimizer,
-        {"acquisition": ThompsonSampling(), "policy": PeriodicReset(8)},
+        # Slow over a box: few of its steps have a surrogate.
+        {
+            "acquisition": ThompsonSampling(),
+            "policy": PeriodicReset(11),
+            "n_initial_points": 10,
+        },
         forgets=True,
         records=("n_resets", "period"),
     ),
@@ -171,7 +184,23 @@ def same_state(a, b):
         assert_array_equal(a.surrogate_.y_train_, b.surrogate_.y_train_)
 
 
-def next_query(case, opt, t, domain="box"):
-    """What the next step asks: an array or a dict's row."""
-    case.consult(opt, t, domain)
-    return points([opt.ask(t)], domain)[0]
+def fingerprint(opt):
+    """Of all that an optimizer holds: data, surrogate, policy, pending queries, random numbers."""
+    run = opt._started()
+    for surrogate in (run.surrogate, run.own.get("answers", {}).get("surrogate")):
+        if surrogate is not None:
+            surrogate.spatial_kernel_  # noqa: B018  (made when first asked for)
+    return joblib.hash(vars(opt))
+
+
+def fail_after(monkeypatch, owner, name):
+    """Let a method do all its work, and fail then."""
+    original, called = getattr(owner, name), []
+
+    def failing(*args, **options):
+        called.append(name)
+        original(*args, **options)
+        raise MemoryError("planted")
+
+    monkeypatch.setattr(owner, name, failing)
+    return called

@@ -67,38 +67,31 @@ def test_waits_only_once_the_lengthscale_has_settled_and_not_too_long(maximize):
     assert max(waits) > 0.1
 
 
-def fixed():
-    return TimeVaryingGPRegressor(RBF(0.2), RBF(40.0), optimizer=None, normalize_y=True)
+def fixed(l_T=40.0):
+    return TimeVaryingGPRegressor(RBF(0.2), RBF(l_T), optimizer=None, normalize_y=True)
 
 
-@pytest.mark.parametrize("beta", [0.01, 4.0])
-def test_place_and_time_are_best_together(beta):
+@pytest.mark.parametrize(("beta", "inside"), [(0.001, True), (9.0, False)])
+def test_place_and_time_are_best_together(beta, inside):
     """The upper confidence bound at the query beats a dense grid of places and times."""
     opt = ABO(
         [(0.0, 1.0)],
-        lookahead=1.5,
-        surrogate=fixed(),
+        lookahead=LOOKAHEAD,
+        surrogate=fixed(15.0),
         acquisition=UCB(beta),
         n_initial_points=6,
         random_state=0,
     )
-
-    def tide(x, t):
-        return value(x, t) + np.cos(0.06 * t)
-
-    n_checked, n_inside = 0, 0
-    for t, x, t_query, gp, history in drive(opt, 400.0, tide):
-        if gp is None or not settled(history["length_scale"]):
-            continue
-        latest = t + 1.5 * 40.0
-        rows = np.stack(np.meshgrid(GRID, np.linspace(t, latest, 61)), axis=-1).reshape(-1, 2)
-        mean, std = gp.predict(np.vstack([[*x, t_query], rows]), return_std=True)
-        score = mean + np.sqrt(beta) * std
-        assert score[0] >= score[1:].max() - 1e-3 * np.ptp(score)
-        n_checked += 1
-        n_inside += t + 0.1 < t_query < latest - 0.1
-    assert n_checked > 5
-    assert n_inside > 0 or beta > 1.0  # the less is known, the later the better
+    for t, x in zip(np.linspace(0.0, 60.0, 60), np.random.RandomState(0).uniform(size=60)):
+        opt.tell([x], np.cos(0.1 * t) - (x - 0.4) ** 2, t)  # high tide will be at t = 62.8
+    x, t_query = opt.ask(60.0, return_time=True)
+    gp, latest = opt.surrogate_, 60.0 + LOOKAHEAD * 15.0
+    rows = np.stack(np.meshgrid(GRID, np.linspace(60.0, latest, 201)), axis=-1).reshape(-1, 2)
+    mean, std = gp.predict(np.vstack([[*x, t_query], rows]), return_std=True)
+    score = mean + np.sqrt(beta) * std
+    assert score[0] >= score[1:].max() - 1e-3 * np.ptp(score)
+    assert (60.0 < t_query < latest) == inside
+    assert inside == (abs(t_query - 62.8) < 1.0)
 
 
 @pytest.mark.parametrize("lookahead", [0.0, 0.1, 2.0])

@@ -86,3 +86,47 @@ def test_lengthscale_is_bounded_by_the_recent_sampling_interval():
     assert low == pytest.approx(15.0)
     assert high == pytest.approx(10.0 * np.ptp(opt.X_[:, 1]), rel=0.2)
     assert low <= opt.surrogate_.temporal_kernel_.length_scale <= high
+
+
+@pytest.mark.parametrize("maximize", [True, False])
+def test_history_tells_what_was_removed_and_when(maximize):
+    """Observation by observation, from the data sets between the steps."""
+    opt = WDBO([(0.0, 1.0)], alpha=1.0, n_initial_points=12, maximize=maximize, random_state=0)
+    removed_at, sizes, budgets = {}, [], []
+    kept = np.empty((0, 2))
+    for t in 0.5 * np.arange(50.0):
+        x = opt.ask(t)
+        opt.tell(x, np.sin(6.0 * x[0] + 0.4 * t))
+        now_kept = opt.X_
+        for row in np.vstack([kept, [*x, t]]):
+            if not (now_kept == row).all(axis=1).any():
+                removed_at[tuple(row)] = t
+        kept = now_kept
+        sizes.append(len(kept))
+        budgets.append(getattr(opt.policy_, "budget_", 1.0))
+    assert len(removed_at) == opt.n_removed_ > 10
+    expected = [removed_at.get(tuple(row), np.nan) for row in opt.told_X_]
+    np.testing.assert_array_equal(opt.removed_at_, expected)
+    history = opt.history_
+    np.testing.assert_array_equal(history["time"], 0.5 * np.arange(50.0))
+    np.testing.assert_array_equal(history["n"], sizes)
+    np.testing.assert_array_equal(history["budget"], budgets)
+    # The size of the data set after each step can be had from the times of the removals.
+    times = opt.told_X_[:, 1]
+    alive = [np.sum((times <= t) & ~(opt.removed_at_ <= t)) for t in times]
+    np.testing.assert_array_equal(alive, sizes)
+
+
+def test_query_is_where_the_bound_is_largest():
+    """At the time of the query, with the data set as forgetting left it."""
+    opt = WDBO([(0.0, 1.0)], n_initial_points=10, random_state=0)
+    grid = np.linspace(0.0, 1.0, 501)
+    for t in range(40):
+        gp, x = opt.surrogate_, opt.ask(float(t))
+        if gp is not None:
+            rows = np.column_stack([np.append(x, grid), np.full(502, float(t))])
+            mean, std = gp.predict(rows, return_std=True)
+            score = mean + np.sqrt(0.2 * np.log(2.0 * len(opt.X_))) * std
+            assert score[0] >= score[1:].max() - 1e-6 * np.ptp(score)
+        opt.tell(x, np.sin(6.0 * x[0] + 0.2 * t))
+    assert opt.n_removed_ > 0

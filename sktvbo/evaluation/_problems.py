@@ -1,0 +1,110 @@
+"""The problems of a comparison: fixed ones, and ones made anew for every replication."""
+
+from collections.abc import Mapping
+from copy import copy
+
+import numpy as np
+
+from ..problems import available, make
+from ._run import check_problem
+
+__all__ = ["Fresh"]
+
+
+class Fresh:
+    """A problem with another function in every replication, for `compare`.
+
+    Called with a replication's seed, it makes the problem; in a replication, all optimizers meet
+    the same function. Any callable of a seed will do instead: this one makes problems by name.
+
+    Parameters
+    ----------
+    problem : str
+        One of `sktvbo.problems.available`; to be of use, one whose function is drawn from
+        ``random_state``, such as "markov-gp", "gp-abrupt", "gp-slow".
+    **options
+        For `sktvbo.problems.make`, without ``random_state``.
+
+    Raises
+    ------
+    ValueError
+        An unknown name.
+    TypeError
+        ``random_state`` among the options.
+
+    Notes
+    -----
+    ``make`` gets ``RandomState([seed, 1])`` and not the seed itself, from which `run` draws the
+    initial design: the function would come from the design's own random numbers.
+
+    Examples
+    --------
+    >>> from sktvbo import evaluation
+    >>> fresh = evaluation.Fresh("markov-gp", epsilon=0.03, n_grid=10, horizon=50)
+    >>> fresh(1).value([0, 0], 0) == fresh(1).value([0, 0], 0)
+    True
+    >>> fresh(1).value([0, 0], 0) == fresh(2).value([0, 0], 0)
+    False
+    """
+
+    def __init__(self, problem, **options):
+        if problem not in available():
+            make(problem)  # raises, and lists the names
+        if "random_state" in options:
+            raise TypeError(
+                "Fresh makes a problem for every seed, so it must not be given random_state; use "
+                f"sktvbo.problems.make({problem!r}, random_state=...) for one function."
+            )
+        self.name = problem
+        self.options = options
+
+    def __call__(self, seed):
+        """Make the problem.
+
+        Parameters
+        ----------
+        seed : int
+
+        Returns
+        -------
+        Problem
+        """
+        return make(self.name, random_state=np.random.RandomState([seed, 1]), **self.options)
+
+    def __repr__(self):
+        options = "".join(f", {name}={value!r}" for name, value in self.options.items())
+        return f"Fresh({self.name!r}{options})"
+
+
+def named_problems(problems):
+    """Dict of name to Problem or callable, of what `compare` accepts."""
+    pairs = []
+    for entry in [problems] if isinstance(problems, Mapping) else problems:
+        if isinstance(entry, Mapping):
+            pairs.extend(entry.items())
+        else:
+            if not isinstance(entry, Fresh):
+                check_problem(entry)
+            pairs.append((entry.name, entry))
+    for _, problem in pairs:
+        if not is_factory(problem):
+            check_problem(problem)
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        raise ValueError(
+            f"problems must have distinct names, got {', '.join(names)}; set problem.name, or "
+            "give a dict of name to problem."
+        )
+    return dict(pairs)
+
+
+def make_problem(problem, name, seed):
+    """The problem of one replication, under the name that it has in the comparison."""
+    problem = problem(seed) if is_factory(problem) else copy(problem)
+    check_problem(problem)
+    problem.name = name
+    return problem
+
+
+def is_factory(entry):
+    return callable(entry) and not hasattr(entry, "observe")

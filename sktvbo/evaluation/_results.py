@@ -1,0 +1,196 @@
+"""What a run has recorded."""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..exceptions import InvalidObservationError
+
+__all__ = ["RunResult"]
+
+_ARRAYS = {
+    "times": np.float64,
+    "queries": np.float64,
+    "observations": np.float64,
+    "regrets": np.float64,
+    "response_times": np.float64,
+    "dataset_sizes": np.intp,
+    "removed_counts": np.intp,
+}
+
+
+@dataclass(eq=False)
+class RunResult:
+    """What happened in a run; every array has one entry per query, the initial ones first.
+
+    Attributes
+    ----------
+    problem : str
+        The problem's name.
+    horizon : float
+        When the run ended.
+    n_initial : int
+        How many queries belong to the initial design.
+    times : ndarray of shape (n,)
+        When each query happened.
+    queries : ndarray of shape (n, d)
+        Where.
+    observations : ndarray of shape (n,)
+        The noisy values that the optimizer was told.
+    regrets : ndarray of shape (n,)
+        Noise-free max_x f(x, t) - f(x_t, t).
+    response_times : ndarray of shape (n,)
+        Measured seconds of asking and telling; of telling alone for the initial design.
+    dataset_sizes : ndarray of shape (n,)
+        Observations that the optimizer kept, after each tell.
+    removed_counts : ndarray of shape (n,)
+        Observations that it had removed until then.
+    history : dict of str to ndarray of shape (n,)
+        What the optimizer's own ``history_`` says, such as resets, budget or window.
+    optimizer : estimator or None
+        The optimizer in its final state.
+    seed : int or None
+        The run's ``random_state``, where that was a number.
+
+    Examples
+    --------
+    >>> from sktvbo import evaluation, problems
+    >>> from sktvbo.optimizers import RandomSearch
+    >>> problem = problems.make("six-hump-camel", horizon=50.0)
+    >>> result = evaluation.run(RandomSearch(problem.domain), problem)
+    >>> result.regrets.shape
+    (50,)
+    >>> result.average_regret > 0.0
+    True
+    """
+
+    problem: str
+    horizon: float
+    n_initial: int
+    times: np.ndarray
+    queries: np.ndarray
+    observations: np.ndarray
+    regrets: np.ndarray
+    response_times: np.ndarray
+    dataset_sizes: np.ndarray
+    removed_counts: np.ndarray
+    history: dict = field(default_factory=dict, repr=False)
+    optimizer: object = field(default=None, repr=False)
+    seed: int | None = None
+
+    def _after_initial(self, values):
+        if len(values) <= self.n_initial:
+            raise InvalidObservationError(
+                f"An average needs at least one query after the {self.n_initial} initial ones, "
+                f"got none before the horizon {self.horizon}; use a longer horizon or a faster "
+                "clock."
+            )
+        return values[self.n_initial :]
+
+    @property
+    def average_regret(self):
+        """Mean regret over the queries after the initial ones.
+
+        Raises
+        ------
+        InvalidObservationError
+            When there is none.
+        """
+        return float(np.mean(self._after_initial(self.regrets)))
+
+    @property
+    def time_average_regret(self):
+        """Mean regret over the time from the first query after the initial ones to the horizon.
+
+        The regret of a query counts until the next query.
+
+        Raises
+        ------
+        InvalidObservationError
+            When there is none.
+        """
+        durations = np.diff(self._after_initial(self.times), append=self.horizon)
+        return float(np.average(self._after_initial(self.regrets), weights=durations))
+
+    def to_dict(self):
+        """Return everything but the optimizer as plain numbers and lists, ready for JSON.
+
+        Returns
+        -------
+        dict
+            ``average_regret`` and ``time_average_regret`` are None when they are undefined. JSON
+            has no NaN and no infinity, so in ``history`` they are None, "Infinity", "-Infinity".
+        """
+        some = len(self.times) > self.n_initial
+        return {
+            "problem": self.problem,
+            "seed": self.seed,
+            "horizon": self.horizon,
+            "n_initial": self.n_initial,
+            "average_regret": self.average_regret if some else None,
+            "time_average_regret": self.time_average_regret if some else None,
+            **{name: getattr(self, name).tolist() for name in _ARRAYS},
+            "history": {name: _to_json(column) for name, column in self.history.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, content):
+        """Return the run that `to_dict` has written, without its optimizer.
+
+        Parameters
+        ----------
+        content : dict
+
+        Returns
+        -------
+        RunResult
+
+        Raises
+        ------
+        ValueError
+            The content is not that of a run.
+
+        Examples
+        --------
+        >>> from sktvbo import evaluation, problems
+        >>> from sktvbo.optimizers import RandomSearch
+        >>> problem = problems.make("six-hump-camel", horizon=50.0)
+        >>> result = evaluation.run(RandomSearch(problem.domain), problem)
+        >>> again = evaluation.RunResult.from_dict(result.to_dict())
+        >>> again.average_regret == result.average_regret
+        True
+        """
+        try:
+            arrays = {name: np.array(content[name], dtype) for name, dtype in _ARRAYS.items()}
+            n = len(arrays["times"])
+            arrays["queries"] = arrays["queries"].reshape(n, -1) if n else np.empty((0, 0))
+            history = {name: _from_json(column) for name, column in content["history"].items()}
+            lengths = {len(column) for column in [*arrays.values(), *history.values()]}
+            if lengths != {n}:
+                raise ValueError(f"its columns have different lengths, {sorted(lengths)}")
+            return cls(
+                problem=str(content["problem"]),
+                horizon=float(content["horizon"]),
+                n_initial=int(content["n_initial"]),
+                seed=content["seed"],
+                history=history,
+                **arrays,
+            )
+        except (KeyError, TypeError, AttributeError, ValueError) as exc:
+            raise ValueError(
+                f"The content must be what RunResult.to_dict returns, got {type(content).__name__} "
+                f"with {type(exc).__name__}: {exc}."
+            ) from exc
+
+
+def _to_json(column):
+    """Values that JSON has: None for NaN, and a name for the infinities."""
+    names = {math.inf: "Infinity", -math.inf: "-Infinity"}
+    return [None if v != v else names.get(v, v) for v in column.tolist()]
+
+
+def _from_json(column):
+    return np.array(
+        [math.nan if v is None else float(v) if isinstance(v, str) else v for v in column]
+    )

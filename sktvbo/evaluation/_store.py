@@ -1,0 +1,233 @@
+"""A folder that keeps finished runs, and what tells one setting from another."""
+
+import contextlib
+import functools
+import hashlib
+import json
+import math
+import os
+import re
+import tempfile
+import types
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from ..exceptions import SktvboError
+from ._results import RunResult
+
+__all__ = ["StoreError", "StoreMismatchError"]
+
+# Set by every run, whatever the optimizer's own.
+_SET_BY_RUN = ("domain", "random_state", "maximize")
+
+# A problem's memory and its noise, which every run starts anew.
+_PASSING = ("_optima", "_rng")
+
+# What a function closes over is its setting where it cannot change, and where it is code.
+_CONSTANT = (int, float, str, tuple, np.generic, np.ndarray, types.FunctionType, functools.partial)
+
+
+class StoreError(SktvboError, OSError):
+    """A store that cannot be written or read."""
+
+
+class StoreMismatchError(SktvboError, ValueError):
+    """A store that holds runs made with other settings."""
+
+
+class Store:
+    """Finished runs, one JSON file each; files are complete or absent, whatever is killed when.
+
+    Parameters
+    ----------
+    folder : path-like
+        Made when it does not exist.
+
+    Raises
+    ------
+    StoreError
+        When it cannot be written.
+    """
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+        with self._explained():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            # Better to know before the first run than after it.
+            tempfile.TemporaryFile(dir=self.folder).close()
+
+    def load(self, algorithm, problem, seed, settings):
+        """Return the finished `RunResult`, or None when there is none that can be read.
+
+        Raises
+        ------
+        StoreMismatchError
+            The run is there, but with other settings.
+        StoreError
+            The folder cannot be read.
+        """
+        path = self._path(algorithm, problem, seed)
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            stored, result = content["settings"], RunResult.from_dict(content["result"])
+        except FileNotFoundError:
+            return None
+        except OSError as exc:
+            raise StoreError(
+                exc.errno, f"The store must be readable, got: {exc.strerror}", str(path)
+            ) from exc
+        except (ValueError, KeyError, TypeError) as exc:
+            warnings.warn(
+                f"{path} does not hold a finished run ({type(exc).__name__}: {exc}): "
+                f"{algorithm!r} on {problem!r} with seed {seed} is run again.",
+                stacklevel=3,
+            )
+            return None
+        if different := list(_differences(stored, json.loads(json.dumps(settings)))):
+            raise StoreMismatchError(
+                f"The store {str(self.folder)!r} holds {algorithm!r} on {problem!r} with other "
+                f"settings: {'; '.join(different)}. Use the same settings, another folder, or "
+                "another name."
+            )
+        return result
+
+    def save(self, algorithm, problem, seed, settings, result):
+        """Write a finished run.
+
+        Raises
+        ------
+        StoreError
+            The disk is full, or the folder cannot be written.
+        """
+        content = {
+            "algorithm": algorithm,
+            "problem": problem,
+            "seed": seed,
+            "settings": settings,
+            "result": result.to_dict(),
+        }
+        with self._explained():
+            write_json(self._path(algorithm, problem, seed), content)
+
+    def _path(self, algorithm, problem, seed):
+        # A readable name, and a digest since different names may read the same.
+        names = [algorithm, problem]
+        readable = [re.sub(r"[^\w.-]+", "-", name)[:40] for name in names]
+        return self.folder / f"{'_'.join(readable)}_{seed}_{_digest(names)[:8]}.json"
+
+    @contextlib.contextmanager
+    def _explained(self):
+        try:
+            yield
+        except OSError as exc:
+            raise StoreError(
+                exc.errno,
+                f"The store must be writable, got: {exc.strerror}. The runs that it holds are "
+                "kept: make room and compare again, or use another folder",
+                str(self.folder),
+            ) from exc
+
+
+def write_json(path, content):
+    """Write all or nothing: neither readers nor a crash ever meet half a file."""
+    path = Path(path)
+    text = json.dumps(content, allow_nan=False)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with open(part, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise
+
+
+def describe_optimizer(optimizer):
+    """`describe` what a run takes over from an optimizer."""
+    parameters = optimizer.get_params(deep=False).items()
+    return {
+        "type": _name(type(optimizer)),
+        **{name: describe(value) for name, value in parameters if name not in _SET_BY_RUN},
+    }
+
+
+def describe(thing, _within=()):
+    """Plain data, ready for JSON, that tell settings apart and are the same in every process.
+
+    ``repr`` does neither: kernels' rounds to three digits, functions' has an address. Functions
+    count by their code, and by the constants that they close over; other objects by their
+    parameters, or their attributes.
+    """
+    if thing is None or isinstance(thing, bool | int | str):
+        return thing
+    if isinstance(thing, float):
+        return thing if math.isfinite(thing) else repr(thing)
+    if isinstance(thing, np.generic):
+        return describe(thing.item())
+    if isinstance(thing, type):
+        return _name(thing)
+    if id(thing) in _within:
+        return "..."
+    inner = functools.partial(describe, _within=(*_within, id(thing)))
+    if isinstance(thing, np.ndarray):
+        if thing.size <= 16 or thing.dtype.hasobject:
+            return inner(thing.tolist())
+        return f"array {thing.shape} {thing.dtype} {_digest(thing.tobytes())[:16]}"
+    if isinstance(thing, Mapping):
+        return {str(key): inner(value) for key, value in thing.items()}
+    if isinstance(thing, list | tuple):
+        return [inner(value) for value in thing]
+    if isinstance(thing, set | frozenset):
+        return sorted(map(inner, thing), key=repr)
+    if isinstance(thing, np.random.RandomState):
+        return inner(thing.get_state())
+    if isinstance(thing, functools.partial):
+        return {"partial": inner(thing.func), "args": inner([thing.args, thing.keywords])}
+    if isinstance(thing, types.CodeType):
+        return _digest([thing.co_code.hex(), thing.co_names, inner(thing.co_consts)])[:16]
+    if isinstance(thing, types.MethodType):
+        return {"method": thing.__name__, "of": inner(thing.__self__)}
+    if isinstance(thing, types.FunctionType):
+        cells = [cell.cell_contents for cell in thing.__closure__ or ()]
+        return {
+            "function": _name(thing),
+            "code": inner(thing.__code__),
+            "defaults": inner([thing.__defaults__, thing.__kwdefaults__]),
+            "closure": inner([c if isinstance(c, _CONSTANT) else type(c) for c in cells]),
+        }
+    if hasattr(thing, "get_params"):
+        return {"type": _name(type(thing)), **inner(thing.get_params(deep=False))}
+    if hasattr(thing, "__dict__"):
+        state = {name: value for name, value in vars(thing).items() if name not in _PASSING}
+        return {"type": _name(type(thing)), **inner(state)}
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(thing))
+
+
+def _name(thing):
+    return f"{thing.__module__}.{thing.__qualname__}"
+
+
+def _digest(thing):
+    data = thing if isinstance(thing, bytes) else json.dumps(thing).encode()
+    return hashlib.sha256(data).hexdigest()
+
+
+def _differences(old, new, name=""):
+    """Sentences that name each setting that is not the same."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in old | new:
+            inner = f"{name}.{key}" if name else key
+            yield from _differences(old.get(key, "absent"), new.get(key, "absent"), inner)
+    elif old != new:
+        yield f"{name} was {_short(old)}, is {_short(new)}"
+
+
+def _short(value):
+    text = json.dumps(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

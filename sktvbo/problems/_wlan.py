@@ -1,0 +1,177 @@
+"""A wireless network whose users walk about: tune the nodes' transmission powers."""
+
+import math
+from itertools import product
+from numbers import Integral
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.stats import qmc
+from sklearn.utils import check_random_state
+
+from ._base import Problem, check_positive, register
+
+_LOG_POWERS = np.log(10.0) * np.array([0.1, 2.5])  # of mW
+_CELL = 25.0  # m
+_SPEEDS = 0.5, 1.5  # m/s
+_LOSS_AT_1_M = 40.05  # dB, of free space at 2.4 GHz
+_LOSS_EXPONENT = 3.0
+_NOISE_DENSITY = -174.0 + 7.0  # dBm / Hz: thermal at 290 K, and a receiver's noise figure
+_MAX_NODES = 8
+_LOG2_POINTS, _N_STARTS = 10, 10
+
+
+def _walk(arena, horizon, seed):
+    """Times (k,) and positions (k, 2) of a user's waypoints, up to the horizon or beyond."""
+    rng = np.random.RandomState(seed)
+    times, places = [0.0], [arena * rng.uniform(size=2)]
+    while times[-1] < horizon:
+        *place, speed = rng.uniform(size=3)
+        places.append(arena * place)
+        speed = _SPEEDS[0] + (_SPEEDS[1] - _SPEEDS[0]) * speed
+        times.append(times[-1] + np.linalg.norm(places[-1] - places[-2]) / speed)
+    return np.array(times), np.array(places)
+
+
+def _received(powers, gains, serving):
+    """Power received by each user (n, n_nodes, n_users): from its own node, from the others."""
+    received = powers[:, :, np.newaxis] * gains
+    return np.where(serving, received, 0.0), np.where(serving, 0.0, received)
+
+
+class WLAN(Problem):
+    r"""Maximize the throughput of a wireless network while its users walk about.
+
+    .. math:: f(x, t) = \sum_i \sum_{j \in N_i} W \log_2 \left( 1 + \frac{x_i g_{ij}(t)}
+        {\eta + \sum_{k \ne i} x_k g_{kj}(t)} \right),
+
+    the sum of the Shannon capacities of the links from node i to its users N_i, in Mbit/s, where
+    x_i is the power of node i in mW, from 10^0.1 to 10^2.5. All share one channel of W MHz: power
+    that serves a node's users disturbs those of the others.
+
+    Parameters
+    ----------
+    n_nodes : int, default=4
+        From 1 to 8.
+    n_users : int, default=18
+    bandwidth : float, default=20.0
+        W, in MHz.
+    horizon, noise, random_state
+        See `sktvbo.problems.make`; ``random_state`` is that of the users' walks and, by a stream
+        of its own, of the noise. A longer horizon continues the walks, and more users leave the
+        first ones' as they were.
+
+    Notes
+    -----
+    Source: W-DBO appendix G.2 (4 nodes, 18 users) and BOLT appendix F (6 nodes, 27 users): the
+    objective and the range of the powers. They don't say how the users move nor how the signal
+    fades. Here
+
+    - the nodes stand in the middle of the square cells, 25 m wide, of a rectangle as square as
+      their number allows;
+    - the users move by random waypoints: straight to a place drawn uniformly from the
+      rectangle, at a speed drawn uniformly from 0.5 to 1.5 m/s, without pauses;
+    - a user belongs to the nearest node, so f jumps when one crosses between two cells;
+    - the gain g is 40.05 dB of loss at one metre (free space at 2.4 GHz) and 30 dB more per
+      decade of distance, which is at least one metre;
+    - the noise η has -174 dBm/Hz and a noise figure of 7 dB.
+
+    f has many local maxima over x, most of them with powers at the ends of their range. The
+    optimum is searched from the best of all such corners and of 1024 points between them.
+
+    Examples
+    --------
+    >>> from sktvbo import problems
+    >>> problem = problems.make("wlan", n_nodes=6, n_users=27, random_state=0)
+    >>> x_star, f_star = problem.optimum(300.0)
+    >>> f_star > problem.value([100.0] * 6, 300.0)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        n_nodes=4,
+        n_users=18,
+        bandwidth=20.0,
+        horizon=600.0,
+        noise=0.05,
+        random_state=None,
+    ):
+        for value, what, most in ((n_nodes, "n_nodes", _MAX_NODES), (n_users, "n_users", math.inf)):
+            if not isinstance(value, Integral) or isinstance(value, bool) or not 1 <= value <= most:
+                limit = f"from 1 to {most}" if most < math.inf else ">= 1"
+                raise ValueError(f"{what} must be a whole number {limit}, got {value!r}.")
+        self._bandwidth = check_positive(bandwidth, "bandwidth")
+        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+        super().__init__(
+            "wlan", [tuple(np.exp(_LOG_POWERS))] * n_nodes, horizon, random_state=random_state
+        )
+        n_columns = math.ceil(math.sqrt(n_nodes))
+        cells = np.array([divmod(i, n_columns)[::-1] for i in range(n_nodes)])
+        self._nodes = _CELL * (cells + 0.5)
+        arena = _CELL * (cells.max(axis=0) + 1.0)
+        seeds = np.random.RandomState(seed).randint(np.iinfo(np.int32).max, size=n_users)
+        self._walks = [_walk(arena, self.horizon, s) for s in seeds]
+        self._noise_power = 10.0 ** (_NOISE_DENSITY / 10.0) * 1e6 * self._bandwidth  # mW
+        self._set_noise(noise)
+
+    def _users(self, t):
+        """Positions (m, n_users, 2) at the times (m,)."""
+        return np.stack(
+            [
+                np.column_stack([np.interp(t, times, places[:, k]) for k in (0, 1)])
+                for times, places in self._walks
+            ],
+            axis=1,
+        )
+
+    def _links(self, t):
+        """Gains and who serves whom, both (m, n_nodes, n_users), at the times (m,)."""
+        offsets = self._users(t)[:, np.newaxis] - self._nodes[:, np.newaxis]
+        distances = np.linalg.norm(offsets, axis=3)
+        nearest = np.argmin(distances, axis=1)[:, np.newaxis]
+        loss = _LOSS_AT_1_M + 10.0 * _LOSS_EXPONENT * np.log10(np.maximum(distances, 1.0))
+        return 10.0 ** (-loss / 10.0), nearest == np.arange(len(self._nodes))[:, np.newaxis]
+
+    def _capacity(self, powers, links):
+        own, others = (received.sum(axis=1) for received in _received(powers, *links))
+        sinr = own / (self._noise_power + others)
+        return self._bandwidth / math.log(2.0) * np.log1p(sinr).sum(axis=1)
+
+    def _minus_capacity(self, log_powers, links):
+        """Minus the capacity at one point and its gradient, both in the logarithm of the powers."""
+        own, others = (received[0] for received in _received(np.exp(log_powers)[None], *links))
+        disturbance = self._noise_power + others.sum(axis=0)
+        signal = own.sum(axis=0)
+        unit = self._bandwidth / math.log(2.0)
+        # log(1 + s/d) = log(d + s) - log d.
+        slopes = (own + others) / (disturbance + signal) - others / disturbance
+        return -unit * np.log1p(signal / disturbance).sum(), -unit * slopes.sum(axis=1)
+
+    def _values(self, X, t):
+        return self._capacity(X, self._links(np.atleast_1d(t)))
+
+    def _argmax(self, t):
+        links, d = self._links(np.atleast_1d(t)), len(self._nodes)
+        low, high = _LOG_POWERS
+        between = low + (high - low) * qmc.Sobol(d, scramble=False).random_base2(_LOG2_POINTS)
+        starts = np.vstack([list(product(_LOG_POWERS, repeat=d)), between])
+        order = np.argsort(-self._capacity(np.exp(starts), links), kind="stable")
+        found = [
+            minimize(
+                self._minus_capacity,
+                starts[i],
+                args=(links,),
+                method="L-BFGS-B",
+                jac=True,
+                bounds=[(low, high)] * d,
+                options={"ftol": 1e-13},
+            )
+            for i in order[:_N_STARTS]
+        ]
+        best = min(found, key=lambda result: result.fun)
+        return np.clip(np.exp(best.x), self.domain.lower, self.domain.upper)
+
+
+register("wlan", WLAN)
