@@ -5,8 +5,8 @@ Tuning a classifier on a drifting world
 
 How much of the past should a classifier be trained on? As much as possible while the world stands
 still, and little when it changes: old examples are wrong then. In this example the pace of change
-has seasons, so the best hyperparameters move. An optimizer tunes them while the work goes on, at one
-fit a day, against the best setting that never changes, which only hindsight knows.
+has seasons, so the best hyperparameters move. An optimizer tunes them while the work goes on, at
+one fit a day, against the best setting that never changes, which only hindsight knows.
 """
 
 # %%
@@ -14,8 +14,8 @@ fit a day, against the best setting that never changes, which only hindsight kno
 # ----------
 # Parcels are sorted by a handwritten digit to ten destinations, 200 a day. Scans are poor: noise is
 # added to the images of :func:`sklearn.datasets.load_digits`. Now and then two digits swap their
-# destinations, and nobody tells the classifier: in the calm season once in half a year, in the busy
-# one several times a day. In the evening it becomes known where the day's parcels had to go.
+# destinations, and nobody tells the classifier: in the calm season once in many months, in the
+# busy one several times a day. In the evening it becomes known where the day's parcels had to go.
 #
 # No image comes twice within eight days, so that none is in the training set and in the test set.
 
@@ -26,6 +26,7 @@ from scipy.ndimage import uniform_filter1d
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
+from threadpoolctl import threadpool_limits
 
 from sktvbo import ETGPUCB, GPUCB, TVGPUCB, WDBO, RandomSearch
 
@@ -137,6 +138,7 @@ optimizers = {
 }
 
 
+@threadpool_limits.wrap(limits=1)  # small matrices: threads would wait for each other
 def run_stream(seed, n_days):
     stream = make_stream(n_days, seed)
     fixed = [[accuracy(params, stream, day) for day in range(n_days)] for params in grid]
@@ -174,7 +176,7 @@ def study(n_days, n_streams, n_jobs):
 
 
 # Small when a test runs this file.
-n_days, n_streams, n_jobs = (150, 6, 2) if __name__ == "__main__" else (45, 2, 1)
+n_days, n_streams, n_jobs = (150, 6, 2) if __name__ == "__main__" else (30, 2, 1)
 accuracies, fixed, (best_params, oracle_params, asked) = study(n_days, n_streams, n_jobs)
 
 # %%
@@ -197,12 +199,20 @@ for name, by_day in accuracies.items():
     print(f"{name:14s} {mean_and_error(means):>15s} {difference:>20s}")
 
 # %%
-# TEXT
+# The optimum does move: the oracle is ahead of the best fixed setting by several standard errors. But
+# no optimizer beats that setting. All are ahead of random search; W-DBO is about as good as tuning
+# once, which costs many more fits, and no better than optimizers that take time for less. Following
+# costs as much as there is to gain: one noisy number a day tells of two parameters, and the accuracy
+# of all settings falls and rises with the season, by more than the settings differ. Where changes
+# are gentle and a middling setting does well at all times, that setting is hard to beat, if one
+# knows it.
 #
 # The picture
 # -----------
 # Left, accuracy, averaged over streams and eleven days. Right, how many rows the model is trained
-# on: the geometric mean over streams and eleven days of W-DBO's choices, and those of hindsight.
+# on: the geometric mean over streams and eleven days of W-DBO's choices, and those of hindsight. It
+# finds the long history of the calm season, where it is ahead of the best fixed setting, follows
+# into the busy one, too far, and comes back late; on the way it loses what it had gained.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.6, 4.2), layout="constrained")
 colours = {"oracle": "black", "best fixed": "#D55E00", "W-DBO": "#0072B2"}

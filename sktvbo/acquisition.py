@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import erfcx, log_ndtr
 from sklearn.base import BaseEstimator
 
+from ._checks import check_positive, check_probability
 from ._maximizer import maximize
 
 __all__ = [
@@ -162,7 +163,9 @@ class SmoothnessBeta(BaseEstimator):
                 "The 'theorem' parameter of SmoothnessBeta must be one of "
                 f"{sorted(_THEOREMS)}. Got {self.theorem!r} instead."
             )
-        _check_probability(self, "delta")
+        check_probability(self.delta, "delta", self)
+        for name in ("a", "b", "r"):
+            check_positive(getattr(self, name), name, self)
         d, t = state.n_dims, float(state.n_told)
         ratio = _THEOREMS[self.theorem] * np.pi**2 * t**2 / self.delta
         fineness = self.r * d * self.b * t**2 * np.sqrt(np.log(d * self.a * ratio))
@@ -195,7 +198,8 @@ class BOLTBeta(BaseEstimator):
         self.delta = delta
 
     def __call__(self, state):
-        _check_probability(self, "delta")
+        check_probability(self.delta, "delta", self)
+        check_positive(self.lipschitz, "lipschitz", self)
         d, t = state.n_dims, float(state.n_told)
         fineness = self.lipschitz * d * t**2 / (6.0 * self.delta)
         return float(2.0 * d * np.log(fineness) + 4.0 * np.log(np.pi * t))
@@ -241,21 +245,14 @@ class InformationGainBeta(BaseEstimator):
         self.anytime = anytime
 
     def __call__(self, state):
-        _check_probability(self, "delta")
+        check_probability(self.delta, "delta", self)
+        for name in ("norm_bound", "noise_ratio", "constant"):
+            check_positive(getattr(self, name), name, self, zero=True)
         delta, t = self.delta, float(state.n_told)
         if self.anytime:
             delta = delta / (2.0 * t * (1.0 + np.log(t)) ** 2)
         inner = state.information_gain + self.constant - np.log(delta)
         return float((self.norm_bound + self.noise_ratio * np.sqrt(2.0 * inner)) ** 2)
-
-
-def _check_probability(owner, name):
-    value = getattr(owner, name)
-    if not isinstance(value, Real) or not 0.0 < value < 1.0:
-        raise ValueError(
-            f"The '{name}' parameter of {type(owner).__name__} must be a float in (0, 1). "
-            f"Got {value!r} instead."
-        )
 
 
 # --- acquisition functions ------------------------------------------------------------------------
@@ -347,6 +344,7 @@ class ProbabilityOfImprovement(BaseEstimator):
 
     def __call__(self, mean, std, state):
         """Score, and its derivatives in mean and standard deviation; arrays or floats."""
+        check_positive(self.xi, "xi", self, zero=True)
         std = np.maximum(std, _MIN_STD)
         z = (mean - state.incumbent - self.xi) / std
         return z, 1.0 / std, -z / std
@@ -379,6 +377,7 @@ class ExpectedImprovement(BaseEstimator):
 
     def __call__(self, mean, std, state):
         """Score, and its derivatives in mean and standard deviation; arrays or floats."""
+        check_positive(self.xi, "xi", self, zero=True)
         std = np.maximum(std, _MIN_STD)
         z = (mean - state.incumbent - self.xi) / std
         log_h, cdf_share, pdf_share = _log_improvement(z)

@@ -9,13 +9,14 @@ the policy, and takes it over only when the whole step has succeeded.
 """
 
 import copy
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 from scipy.optimize import nnls
 from scipy.stats import qmc
 from sklearn.base import BaseEstimator
 
+from ._checks import check_positive, check_positive_int, check_probability
 from .kernels import temporal_length_scale
 from .theory import maximum_information_gain, recommended_dataset_size
 
@@ -121,7 +122,7 @@ class PeriodicReset(KeepAll):
 
     def _length(self, surrogate):
         period = self.period(surrogate) if callable(self.period) else self.period
-        return _positive_int(period, "period", self)
+        return check_positive_int(period, "period", self)
 
     def record(self):
         """Columns of the optimizer's history."""
@@ -181,17 +182,13 @@ class EventTriggeredReset(KeepAll):
         -------
         indices : ndarray of int
         """
-        if not isinstance(self.delta, Real) or not 0.0 < self.delta < 1.0:
-            raise ValueError(
-                "The 'delta' parameter of EventTriggeredReset must be a float in (0, 1). "
-                f"Got {self.delta!r} instead."
-            )
+        delta = check_probability(self.delta, "delta", self)
         n = len(surrogate.X_train_)
         steps = getattr(self, "steps_", n) + 1
         if surrogate.noise_model is not None and t > surrogate.now_:
             surrogate = copy.copy(surrogate).advance(t)  # injected noise has grown
         mean, std = surrogate.posterior_at(t)(x[np.newaxis])
-        rho = 2.0 * np.log(2.0 * (np.pi**2 * steps**2 / 6.0) / self.delta)  # eq. (10)
+        rho = 2.0 * np.log(2.0 * (np.pi**2 * steps**2 / 6.0) / delta)  # eq. (10)
         noise_bound = np.sqrt(rho) * surrogate.noise_std_
         self.deviation_ = float(abs(y - mean[0]))
         self.bound_ = float(np.sqrt(rho) * std[0] + noise_bound)  # eq. (11)
@@ -251,7 +248,7 @@ class SlidingWindow(KeepAll):
         """
         if not hasattr(self, "window_"):
             window = self.window(surrogate) if callable(self.window) else self.window
-            self.window_ = _positive_int(window, "window", self)
+            self.window_ = check_positive_int(window, "window", self)
         times = surrogate.X_train_[:, -1]
         return np.argsort(times, kind="stable")[: -self.window_]
 
@@ -296,8 +293,8 @@ class VariationBudget(BaseEstimator):
 
     def __call__(self, surrogate):
         """Observations (int) to a window or block, for a fitted surrogate."""
-        horizon = _positive_int(self.horizon, "horizon", self)
-        _positive(self.variation_budget, "variation_budget", self)
+        horizon = check_positive_int(self.horizon, "horizon", self)
+        check_positive(self.variation_budget, "variation_budget", self)
         n_dims = surrogate.X_train_.shape[1] - 1
         places = qmc.Sobol(n_dims, scramble=False).random_base2(8)
         K = surrogate.signal_variance_ * surrogate.spatial_kernel_(places)
@@ -388,9 +385,9 @@ class RelevancyBudget(KeepAll):
         return np.array([index for index, _ in removals], dtype=np.intp)
 
     def _check_parameters(self):
-        _positive(self.alpha, "alpha", self, zero=True)
-        _positive_int(self.min_size, "min_size", self)
-        _positive(self.max_step, "max_step", self, finite=False)
+        check_positive(self.alpha, "alpha", self, zero=True)
+        check_positive_int(self.min_size, "min_size", self)
+        check_positive(self.max_step, "max_step", self, finite=False)
 
     def record(self):
         """Columns of the optimizer's history."""
@@ -447,7 +444,7 @@ class RelevancyCap(KeepAll):
         -------
         indices : ndarray of int
         """
-        min_size = _positive_int(self.min_size, "min_size", self)
+        min_size = check_positive_int(self.min_size, "min_size", self)
         self.max_size_ = self._max_size(surrogate)
         removals = []
         if self.max_size_ is not None:
@@ -461,7 +458,7 @@ class RelevancyCap(KeepAll):
 
     def _max_size(self, surrogate):
         if self.max_size != "recommended":
-            return _positive_int(self.max_size, "max_size", self)
+            return check_positive_int(self.max_size, "max_size", self)
         response_time = getattr(self, "response_time_", None)
         if response_time is None or not response_time.known:
             return None
@@ -505,12 +502,11 @@ class ResponseTime:
     1.0
     """
 
-    _min_pairs = 3
-
     def __init__(self, sizes, durations):
         n, R = np.asarray(sizes, dtype=np.float64), np.asarray(durations, dtype=np.float64)
-        self.known = len(n) >= self._min_pairs
         self.coefficients = np.zeros(4)
+        # Fewer different sizes leave the cubic open, and what it says of larger ones arbitrary.
+        self.known = len(np.unique(n)) >= len(self.coefficients)
         if self.known:
             # In units of the largest size, so that the powers are of one magnitude.
             scale = n.max()
@@ -605,22 +601,3 @@ def _remove_least(sweep, relevancy):
     removal = int(sweep.index[least]), float(relevancy[least])
     sweep.remove(least)
     return removal
-
-
-def _positive_int(value, name, owner):
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(
-            f"The '{name}' parameter of {type(owner).__name__} must be a positive int. "
-            f"Got {value!r} instead."
-        )
-    return int(value)
-
-
-def _positive(value, name, owner, *, zero=False, finite=True):
-    valid = isinstance(value, Real) and (value > 0.0 or (zero and value == 0.0))
-    if not valid or (finite and value == np.inf):
-        raise ValueError(
-            f"The '{name}' parameter of {type(owner).__name__} must be a "
-            f"{'non-negative' if zero else 'positive'} float. Got {value!r} instead."
-        )
-    return float(value)

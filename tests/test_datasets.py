@@ -6,11 +6,21 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sktvbo import datasets
-from sktvbo.datasets import load_intel_temperature, load_ny_ozone
+from sktvbo.datasets import (
+    load_intel_temperature,
+    load_irish_wind,
+    load_la_traffic,
+    load_ny_ozone,
+    load_sp500,
+)
 from sktvbo.exceptions import InvalidObservationError, MissingDataError, MissingExtraError
 
 FILE = "intel_lab_temperature.npz"
 OZONE_FILE = "ny_state_ozone_2020.npz"
+SUMMER_FILE = "ny_ozone_summer2006.npz"
+TRAFFIC_FILE = "metr_la_speed_week1.npz"
+WIND_FILE = "irish_wind.npz"
+STOCKS_FILE = "sp500_subset_close.npz"
 
 
 def _real_file(name):
@@ -80,12 +90,89 @@ def write_ozone(tmp_path, ozone_arrays):
     return write
 
 
-@pytest.fixture(params=["intel", "ozone"])
+def load_summer(**options):
+    return load_ny_ozone(version="summer2006", **options)
+
+
+def _made_up(name):
+    """Made-up arrays of the right form, of the other files."""
+    rng = np.random.RandomState(0)
+
+    def days(first, n):
+        return (np.datetime64(first) + np.arange(n)).astype("U10")
+
+    def places(m):
+        return {
+            "xy_km": rng.uniform(-300.0, 300.0, size=(m, 2)).astype(np.float32),
+            "lat_deg": rng.uniform(40.0, 45.0, size=m),
+            "lon_deg": rng.uniform(-79.0, -72.0, size=m),
+        }
+
+    def names(m):
+        return np.array([f"S{i}" for i in range(m)])
+
+    def readings(*shape):
+        return rng.uniform(1.0, 70.0, size=shape).astype(np.float32)
+
+    if name == SUMMER_FILE:
+        return places(28) | {
+            "ozone_ppb": readings(62, 28),
+            "date": days("2006-07-01", 62),
+            "site_index": np.arange(1, 29, dtype=np.int16),
+            "imputed": rng.uniform(size=(62, 28)) < 0.02,
+        }
+    if name == TRAFFIC_FILE:
+        return places(207) | {
+            "speed_mph": readings(2016, 207),
+            "t_s": np.arange(2016, dtype=np.int32) * 300,
+            "sensor_id": np.arange(207, dtype=np.int32),
+            "suspected_filled": rng.uniform(size=(2016, 207)) < 0.02,
+        }
+    if name == WIND_FILE:
+        return places(12) | {
+            "wind_knots": readings(6574, 12),
+            "date": days("1961-01-01", 6574),
+            "station": names(12),
+            "station_name": names(12),
+        }
+    return {
+        "close_usd": readings(1259, 94),
+        "date": days("2013-02-08", 1259),
+        "ticker": names(94),
+        "idx48": rng.permutation(94)[:48].astype(np.int16),
+        "last823_start": np.int16(436),
+    }
+
+
+@pytest.fixture
+def write_other(tmp_path):
+    def write(name, **changes):
+        content = {k: v for k, v in {**_made_up(name), **changes}.items() if v is not None}
+        np.savez(tmp_path / name, **content)
+        return tmp_path
+
+    return write
+
+
+OTHERS = {
+    "summer": (load_summer, SUMMER_FILE),
+    "traffic": (load_la_traffic, TRAFFIC_FILE),
+    "wind": (load_irish_wind, WIND_FILE),
+    "stocks": (load_sp500, STOCKS_FILE),
+}
+others = pytest.mark.parametrize(("load", "file"), OTHERS.values(), ids=OTHERS.keys())
+
+
+@pytest.fixture(params=["intel", "ozone", *OTHERS])
 def either(request):
     """Loader, name of the file, function that writes a made-up one."""
     if request.param == "intel":
         return load_intel_temperature, FILE, request.getfixturevalue("write")
-    return load_ny_ozone, OZONE_FILE, request.getfixturevalue("write_ozone")
+    if request.param == "ozone":
+        return load_ny_ozone, OZONE_FILE, request.getfixturevalue("write_ozone")
+    load, file = OTHERS[request.param]
+    write = request.getfixturevalue("write_other")
+    return load, file, lambda: write(file)
 
 
 def test_the_real_file(intel_file):
@@ -116,6 +203,108 @@ def test_the_real_ozone_file(ozone_file):
     assert np.ptp(data.xy[:, 1]) == pytest.approx(111.2 * np.ptp(data.lat_deg), rel=0.01)
     assert data.frame is None
     assert "US EPA AirData" in data.DESCR
+
+
+def test_the_real_ozone_of_2006():
+    _real_file(SUMMER_FILE)
+    data = load_summer()
+    assert data.ozone.shape == data.imputed.shape == (62, 28)
+    assert data.ozone.dtype == np.float64
+    assert_array_equal(data.date[[0, -1]], np.array(["2006-07-01", "2006-08-31"], "datetime64[D]"))
+    assert_array_equal(data.site_id, np.arange(1, 29))
+    assert data.site_name is None
+    assert np.mean(data.imputed) == pytest.approx(0.014, abs=1e-3)
+    assert "28 sites" in data.DESCR
+
+
+def test_the_real_traffic():
+    _real_file(TRAFFIC_FILE)
+    data = load_la_traffic()
+    assert data.speed.shape == data.suspected_filled.shape == (2016, 207)
+    assert data.speed.dtype == np.float64
+    assert (data.speed.min(), data.speed.max()) == (1.0, 70.0)
+    assert_array_equal(data.t, np.arange(2016) * 300.0)
+    assert len(set(data.sensor_id)) == 207
+    assert np.ptp(data.xy[:, 1]) == pytest.approx(111.2 * np.ptp(data.lat_deg), rel=0.01)
+    # The rush hours of working days, and of no other.
+    hour, day = data.t % 86400 / 3600, data.t // 86400
+    morning = [data.speed[(day == k) & (hour >= 7) & (hour < 9)].mean() for k in range(7)]
+    assert set(np.flatnonzero(np.array(morning) > 60.0)) == {2, 3}
+    assert "METR-LA" in data.DESCR
+
+
+def test_the_real_wind():
+    _real_file(WIND_FILE)
+    data = load_irish_wind()
+    assert data.wind.shape == (6574, 12)
+    assert data.wind.dtype == np.float64
+    assert_array_equal(data.wind[0, :3], np.float32([15.04, 14.96, 13.17]))
+    assert_array_equal(data.date[[0, -1]], np.array(["1961-01-01", "1978-12-31"], "datetime64[D]"))
+    assert_array_equal(data.t, np.arange(6574.0))
+    assert data.station_name[list(data.station).index("VAL")] == "Valentia"
+    assert np.ptp(data.xy[:, 1]) == pytest.approx(111.2 * np.ptp(data.lat_deg), rel=0.01)
+    assert "Haslett" in data.DESCR
+
+
+def test_the_real_stocks():
+    _real_file(STOCKS_FILE)
+    data = load_sp500()
+    assert data.close.shape == (1259, 94)
+    assert data.close.dtype == np.float64
+    assert_array_equal(data.date[[0, -1]], np.array(["2013-02-08", "2018-02-07"], "datetime64[D]"))
+    assert (data.t[0], data.t[-1]) == (0.0, 1825.0)
+    assert set(np.diff(data.t)) == {1.0, 2.0, 3.0, 4.0}
+    assert data.ticker[data.largest[0]] == "AAPL"
+    assert len(data.close[data.last823 :]) == 823
+    assert "kaggle.com" in data.DESCR
+
+
+def test_others_are_returned_as_stored(write_other):
+    renamed = {
+        "ozone": "ozone_ppb",
+        "speed": "speed_mph",
+        "wind": "wind_knots",
+        "close": "close_usd",
+        "site_id": "site_index",
+        "xy": "xy_km",
+        "largest": "idx48",
+        "last823": "last823_start",
+    }
+    ours = {stored: name for name, stored in renamed.items()}
+    for load, file in OTHERS.values():
+        data = load(data_dir=write_other(file))
+        for stored, array in _made_up(file).items():
+            value = np.asarray(data["t" if stored == "t_s" else ours.get(stored, stored)])
+            assert_array_equal(value.astype(array.dtype), array)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "index", "columns"),
+    [
+        ("traffic", "speed", "t", "sensor_id"),
+        ("wind", "wind", "date", "station"),
+        ("stocks", "close", "date", "ticker"),
+    ],
+)
+def test_others_as_frame(write_other, name, values, index, columns):
+    pytest.importorskip("pandas")
+    load, file = OTHERS[name]
+    data = load(data_dir=write_other(file), as_frame=True)
+    assert_array_equal(data.frame.to_numpy(), data[values])
+    assert_array_equal(data.frame.index.to_numpy().astype(data[index].dtype), data[index])
+    assert_array_equal(data.frame.columns, data[columns])
+
+
+def test_summer_as_frame(write_other):
+    pytest.importorskip("pandas")
+    data = load_summer(data_dir=write_other(SUMMER_FILE), as_frame=True)
+    assert len(data.frame) == 62 * 28
+    assert data.frame.ozone_ppb[28 + 3] == data.ozone[1, 3]
+
+
+def test_unknown_version_of_the_ozone():
+    with pytest.raises(ValueError, match="version must be '2020' or 'summer2006', got 2006"):
+        load_ny_ozone(version=2006)
 
 
 def test_ozone_is_returned_as_stored(write_ozone, ozone_arrays):
@@ -216,6 +405,21 @@ def test_missing_ozone_says_what_to_do(monkeypatch, tmp_path):
         assert part in str(info.value)
 
 
+@others
+def test_other_missing_files_say_what_to_do(load, file, monkeypatch, tmp_path):
+    monkeypatch.setenv("SKTVBO_DATA", str(tmp_path))
+    parts = {
+        SUMMER_FILE: ["spTimer", "Fill the gaps", "site_index (28,)"],
+        TRAFFIC_FILE: ["METR-LA", "7 days from 2012-03-01", "speed_mph (2016, 207)"],
+        WIND_FILE: ["R package gstat", "wind_knots (6574, 12)"],
+        STOCKS_FILE: ["C. Nugent", "94 without a missing day", "idx48 (48,)"],
+    }
+    with pytest.raises(MissingDataError) as info:
+        load()
+    for part in (file, str(tmp_path), "SKTVBO_DATA", *parts[file]):
+        assert part in str(info.value)
+
+
 def test_no_folder_at_all_is_said(monkeypatch, tmp_path):
     monkeypatch.delenv("SKTVBO_DATA", raising=False)
     monkeypatch.setattr(datasets, "__file__", str(tmp_path / "a" / "b" / "c.py"))
@@ -292,6 +496,32 @@ def test_damaged_ozone_content(write_ozone, changes, message):
         load_ny_ozone(data_dir=write_ozone(**changes))
 
 
-@pytest.mark.parametrize("text", [datasets._INTEL_DESCR, datasets._OZONE_DESCR])
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        ("summer", {"site_index": None}, "missing site_index"),
+        ("summer", {"date": np.array(["2006-07-01"] * 62)}, "steps of one day"),
+        ("traffic", {"t_s": np.arange(2016)}, "steps of 300 s"),
+        ("traffic", {"speed_mph": np.full((2016, 207), np.nan)}, "finite, got 417312 NaN"),
+        ("traffic", {"suspected_filled": np.zeros((2016, 207))}, "suspected_filled to be bool"),
+        ("wind", {"wind_knots": np.zeros((6574, 11))}, r"shape \(6574, 12\), got \(6574, 11\)"),
+        ("wind", {"date": np.array(["monday"] * 6574)}, "date as YYYY-MM-DD"),
+        ("wind", {"station": np.arange(12)}, "station to be text"),
+        ("stocks", {"date": np.array(["2013-02-08"] * 1259)}, "increasing order"),
+        ("stocks", {"idx48": np.zeros(48)}, "distinct columns from 0 to 93"),
+        ("stocks", {"idx48": np.arange(48) + 47}, "distinct columns"),
+        ("stocks", {"last823_start": np.int16(437)}, "last823_start 436, got 437"),
+        ("stocks", {"last823_start": np.zeros(1)}, r"shape \(\), got \(1,\)"),
+    ],
+)
+def test_damaged_content_of_the_others(write_other, name, changes, message):
+    load, file = OTHERS[name]
+    with pytest.raises(InvalidObservationError, match=message):
+        load(data_dir=write_other(file, **changes))
+
+
+@pytest.mark.parametrize(
+    "text", [getattr(datasets, name) for name in dir(datasets) if name.endswith("_DESCR")]
+)
 def test_description_has_no_local_path(text):
     assert str(Path.home()) not in text

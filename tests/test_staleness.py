@@ -247,8 +247,8 @@ def test_response_times_never_decrease():
         R = ResponseTime(rng.randint(1, 60, size=8), rng.exponential(size=8))
         assert np.all(np.diff([R(n) for n in range(1, 200)]) >= 0.0)
         assert R(1) > 0.0
-    falling = ResponseTime([10, 20, 30], [3.0, 2.0, 1.0])
-    assert falling(10) == pytest.approx(falling(30)) == pytest.approx(2.0)
+    falling = ResponseTime([10, 20, 30, 40], [3.0, 2.5, 1.5, 1.0])
+    assert falling(10) == pytest.approx(falling(40)) == pytest.approx(2.0)
 
 
 def test_a_pause_counts_for_as_long_as_it_was():
@@ -260,9 +260,10 @@ def test_a_pause_counts_for_as_long_as_it_was():
     assert mean == pytest.approx(60.0 / 60, rel=1e-6)
 
 
-@pytest.mark.parametrize(("m", "known"), [(0, False), (2, False), (3, True)])
-def test_few_response_times_say_nothing(m, known):
-    assert ResponseTime(np.arange(1, m + 1), np.ones(m)).known is known
+@pytest.mark.parametrize(("m", "known"), [(0, False), (2, False), (3, False), (4, True)])
+def test_few_sizes_say_nothing(m, known):
+    sizes = np.repeat(np.arange(1, m + 1), 5)
+    assert ResponseTime(sizes, np.ones(len(sizes))).known is known
 
 
 # --- resets by period -----------------------------------------------------------------------------

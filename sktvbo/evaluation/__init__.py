@@ -1,15 +1,23 @@
 """Run optimizers on problems against a clock, and compare them on equal terms."""
 
 from ._clocks import Clock, SimulatedClock, StepClock, WallClock
-from ._compare import Comparison, compare
-from ._run import RunResult, run
+from ._compare import compare
+from ._comparison import Comparison, Failure
+from ._problems import Fresh
+from ._results import RunResult
+from ._run import run
+from ._store import StoreError, StoreMismatchError
 
 __all__ = [
     "Clock",
     "Comparison",
+    "Failure",
+    "Fresh",
     "RunResult",
     "SimulatedClock",
     "StepClock",
+    "StoreError",
+    "StoreMismatchError",
     "WallClock",
     "compare",
     "run",

@@ -2,13 +2,13 @@
 
 import warnings
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, nullcontext
+from importlib.metadata import version
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.utils import check_random_state
 
-from .. import __version__  # FIXME
 from ._comparison import Comparison, Failure
 from ._problems import is_factory, make_problem, named_problems
 from ._results import RunResult
@@ -149,7 +149,104 @@ def compare(
             outcomes[i] = store.load(a, p, seed, settings[a, p])
     missing = [i for i, outcome in outcomes.items() if outcome is None]
     calls = [
-        delayed(_attempt)(i, *keys[i], optimizers[keys[i][0]], problems[keys[i][1]], options,
-                          keep_optimizers, on_error)
+        delayed(_attempt)(
+            i,
+            keys[i],
+            optimizers[keys[i][0]],
+            problems[keys[i][1]],
+            options,
+            keep_optimizers,
+            on_error,
+        )
         for i in missing
     ]
+    bar = nullcontext()
+    if progress:
+        bar = progress_bar(total=len(keys), initial=len(keys) - len(missing), unit="run")
+    with bar, closing(_arriving(calls, n_jobs)) as arriving:
+        try:
+            for i, outcome in arriving:
+                outcomes[i] = outcome
+                if store is not None and isinstance(outcome, RunResult):
+                    store.save(*keys[i], settings[keys[i][:2]], outcome)
+                if progress:
+                    bar.update()
+        except StoreError:
+            raise
+        except Exception as exc:
+            # Runs report their own errors: this one is joblib's, or the cluster's.
+            if on_error == "raise":
+                raise
+            message = f"{exc} (The run had not arrived; it need not be the cause.)"
+            for i in missing:
+                outcomes[i] = outcomes[i] or Failure.of(exc, *keys[i], message)
+
+    results = {key[:2]: [] for key in keys}
+    failures = []
+    for i, key in enumerate(keys):
+        if isinstance(outcomes[i], Failure):
+            failures.append(outcomes[i])
+        else:
+            results[key[:2]].append(outcomes[i])
+    if failures:
+        warnings.warn(
+            f"{len(failures)} of {len(keys)} runs failed, see the comparison's failures. The "
+            f"first: {failures[0]}",
+            stacklevel=2,
+        )
+    return Comparison(results, failures)
+
+
+def _attempt(i, key, optimizer, problem, options, keep_optimizer, on_error):
+    """A run, its place among the runs beside it; or its failure, where that is reported."""
+    _, name, seed = key
+    try:
+        result = run(optimizer, make_problem(problem, name, seed), random_state=seed, **options)
+    except Exception as exc:
+        if on_error == "raise":
+            exc.add_note("In the run of {!r} on {!r} with random_state={}.".format(*key))
+            raise
+        return i, Failure.of(exc, *key)
+    if not keep_optimizer:
+        result.optimizer = None
+    return i, result
+
+
+def _arriving(calls, n_jobs):
+    """Yield what the calls return, as it arrives."""
+    try:
+        # A batch would withhold a finished run until the others of the batch are finished too.
+        parallel = Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")
+    except ValueError:
+        # The backend returns everything at the end, as Spark's does: rounds end sooner.
+        size = effective_n_jobs(n_jobs)
+        for start in range(0, len(calls), size):
+            yield from Parallel(n_jobs=n_jobs)(calls[start : start + size])
+    else:
+        yield from parallel(calls)
+
+
+def _check_optimizers(optimizers):
+    if not isinstance(optimizers, Mapping):
+        raise TypeError(
+            f"optimizers must be a dict of name to optimizer, got {type(optimizers).__name__}."
+        )
+    for name, optimizer in optimizers.items():
+        known = all(hasattr(optimizer, method) for method in ("ask", "tell", "get_params"))
+        if not known or isinstance(optimizer, type):
+            raise TypeError(
+                f"{name!r} must be an ask/tell optimizer that is a scikit-learn estimator, such "
+                f"as sktvbo.WDBO(), got {optimizer!r}."
+            )
+
+
+def _settings(optimizers, problems, options):
+    """All that a run depends on besides its seed, by (algorithm, problem)."""
+    common = {"version": version("sktvbo"), **describe(options)}
+    by_optimizer = {name: describe_optimizer(optimizer) for name, optimizer in optimizers.items()}
+    by_problem = {name: describe(problem) for name, problem in problems.items()}
+    return {
+        (a, p): {"optimizer": by_optimizer[a], "problem": by_problem[p], **common}
+        for a in optimizers
+        for p in problems
+    }

@@ -63,7 +63,9 @@ class Failure:
     def __str__(self):
         when = "" if self.time is None else f", at t={self.time:g}"
         message = textwrap.shorten(self.message, 200, placeholder=" ...")
-        return f"{self.algorithm} on {self.problem}, seed {self.seed}{when}: {self.error}: {message}"
+        return (
+            f"{self.algorithm} on {self.problem}, seed {self.seed}{when}: {self.error}: {message}"
+        )
 
 
 @dataclass(eq=False, repr=False)

@@ -1,9 +1,8 @@
 """ABO: choose the time of the next query as well."""
 
-from numbers import Real
-
 import numpy as np
 
+from .._checks import check_positive
 from ..kernels import temporal_length_scale
 from ..staleness import KeepAll
 from ._base import BayesianOptimizer
@@ -87,11 +86,7 @@ class ABO(BayesianOptimizer):
 
     def _check_parameters(self):
         super()._check_parameters()
-        if not isinstance(self.lookahead, Real) or not 0.0 <= self.lookahead < np.inf:
-            raise ValueError(
-                "The 'lookahead' parameter of ABO must be a non-negative float. "
-                f"Got {self.lookahead!r} instead."
-            )
+        check_positive(self.lookahead, "lookahead", self, zero=True)
 
     def _latest(self, run, surrogate, t):
         if not run.policy.settled:

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 from sklearn.utils import check_random_state
 
+from .._checks import check_positive_int
 from .._maximizer import TimeWindow, maximize, maximize_joint
 from .._threads import blas_threads
 from ..acquisition import UCB, AcquisitionState, PosteriorMean
@@ -383,12 +384,7 @@ class BayesianOptimizer(BaseEstimator):
                 "FiniteSet or a list of (low, high) pairs, got None."
             )
         for name in ("n_initial_points", "refit_every"):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(
-                    f"The '{name}' parameter of {type(self).__name__} must be a positive int. "
-                    f"Got {value!r} instead."
-                )
+            check_positive_int(getattr(self, name), name, self)
 
     def _time(self, run, t):
         return _finite_float(run.clock(len(run.told)) if t is None else t, "t")

@@ -80,5 +80,7 @@ class BOLT(BayesianOptimizer):
             times, sizes = np.array(run.asked).T
             durations = np.diff(times)
             passed = durations > 0.0  # a query asked for again takes none
-            policy.response_time_ = ResponseTime(sizes[:-1][passed], durations[passed])
+            model = ResponseTime(sizes[:-1][passed], durations[passed])
+            if model.known:
+                policy.response_time_ = model
         return policy

@@ -1,11 +1,12 @@
 """SparQ-GP-UCB: ask an expert about the past."""
 
 import copy
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from scipy.linalg.lapack import dpstrf
 
+from .._checks import check_positive
 from ..acquisition import UCB, InformationGainBeta
 from ..domain import ParameterSpace, real_array
 from ..dpp import sample_kdpp
@@ -59,8 +60,10 @@ class SparQGPUCB(BayesianOptimizer):
 
     Notes
     -----
-    Hyperparameters are searched when the expert has answered, from the answers and the recent
-    observations together, and otherwise as for the other optimizers.
+    Ages are in the user's unit of time, the paper's in steps: with a clock in seconds give a
+    surrogate with another ``QuadraticInjection(rate)``. Hyperparameters are searched when the
+    expert has answered, from the answers and the recent observations together, and otherwise as for
+    the other optimizers.
 
     References
     ----------
@@ -125,12 +128,8 @@ class SparQGPUCB(BayesianOptimizer):
 
     def _check_parameters(self):
         super()._check_parameters()
-        variance = self.expert_noise_variance
-        if variance is not None and not (isinstance(variance, Real) and 0.0 < variance < np.inf):
-            raise ValueError(
-                "The 'expert_noise_variance' parameter of SparQGPUCB must be a positive float or "
-                f"None. Got {variance!r} instead."
-            )
+        if self.expert_noise_variance is not None:
+            check_positive(self.expert_noise_variance, "expert_noise_variance", self)
 
     def ask_expert(self, t=None):
         """Places about which to ask the expert now, before ``ask``.

@@ -1,10 +1,10 @@
 """UI-TVBO: inject uncertainty, keep the mean."""
 
 from dataclasses import replace
-from numbers import Real
 
 import numpy as np
 
+from .._checks import check_positive
 from ..kernels import Wiener
 from ._base import BayesianOptimizer, default_surrogate
 
@@ -73,11 +73,7 @@ class UITVBO(BayesianOptimizer):
 
     def _check_parameters(self):
         super()._check_parameters()
-        if not isinstance(self.drift_variance, Real) or not 0.0 < self.drift_variance < np.inf:
-            raise ValueError(
-                "The 'drift_variance' parameter of UITVBO must be a positive float. "
-                f"Got {self.drift_variance!r} instead."
-            )
+        check_positive(self.drift_variance, "drift_variance", self)
 
     def _make_surrogate(self, times, recent):
         return default_surrogate(Wiener(self.drift_variance, "fixed", start=times.min()))

@@ -167,9 +167,7 @@ def six_hump_camel_switched(Z):
     return np.where(s < -0.5, _camel(x, s), _camel(s, x))
 
 
-@_synthetic(
-    "rastrigin", bounds=(-4.0, 4.0), n_dims=5, argmin=partial(_constant_argmin, (0.0,) * 4)
-)
+@_synthetic("rastrigin", bounds=(-4.0, 4.0), n_dims=5, argmin=partial(_constant_argmin, (0.0,) * 4))
 def rastrigin(Z):
     """W-DBO appendix G.2, a = 10."""
     return 10.0 * Z.shape[1] + np.sum(Z**2 - 10.0 * np.cos(2.0 * np.pi * Z), axis=1)
@@ -249,8 +247,7 @@ def shekel(Z):
 _HARTMANN_ALPHA = np.array([1.0, 1.2, 3.0, 3.2])
 _HARTMANN_3 = (
     np.array([[3, 10, 30], [0.1, 10, 35], [3, 10, 30], [0.1, 10, 35]]),
-    np.array([[3689, 1170, 2673], [4699, 4387, 7470], [1091, 8732, 5547], [381, 5743, 8828]])
-    / 1e4,
+    np.array([[3689, 1170, 2673], [4699, 4387, 7470], [1091, 8732, 5547], [381, 5743, 8828]]) / 1e4,
 )
 _HARTMANN_6 = (
     np.array(
@@ -326,9 +323,7 @@ def _powell_argmin(s):
 def powell(Z):
     """W-DBO appendix G.2."""
     a, b, c, d = Z.T
-    return (
-        (a + 10.0 * b) ** 2 + 5.0 * (c - d) ** 2 + (b - 2.0 * c) ** 4 + 10.0 * (a - d) ** 4
-    )
+    return (a + 10.0 * b) ** 2 + 5.0 * (c - d) ** 2 + (b - 2.0 * c) ** 4 + 10.0 * (a - d) ** 4
 
 
 def _griewank_argmin(s):

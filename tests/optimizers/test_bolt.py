@@ -61,7 +61,7 @@ def test_size_and_removals_recomputed(maximize):
         X = np.vstack([X, opt.told_X_[-1]])
         y = np.append(y, opt.told_y_[-1] * (1.0 if maximize else -1.0))
         policy = opt.policy_
-        if len(asked) > 3:
+        if len(asked) > 4:
             expected = policy.max_size_
         if len(asked) > 5:  # fewer do not determine the cubic
             coefficients = fitted_cubic(sizes[:-1], np.diff(asked))
@@ -74,7 +74,7 @@ def test_size_and_removals_recomputed(maximize):
             )
             known.append(expected)
             assert opt.history_["max_size"][-1] == expected
-        if len(asked) > 3:
+        if len(asked) > 4:
             rows = np.arange(len(y))
             # The scale of y is held while rows are taken out.
             standard = (y - y.mean()) / y.std()
@@ -164,13 +164,27 @@ def test_response_time_never_decreases_with_size(rng):
         np.testing.assert_allclose(R.coefficients, fitted_cubic(sizes, durations), atol=1e-9)
 
 
-def test_two_durations_are_not_enough():
-    assert not ResponseTime([10, 20], [0.1, 0.2]).known
-    assert ResponseTime([10, 20, 30], [0.1, 0.2, 0.3]).known
+def test_four_sizes_are_enough():
+    assert not ResponseTime([10, 20, 30, 30], [0.1, 0.2, 0.3, 0.3]).known
+    assert ResponseTime([10, 20, 30, 40], [0.1, 0.2, 0.3, 0.4]).known
     opt = BOLT([(0.0, 1.0)], n_initial_points=10, random_state=0)
-    for step, _ in enumerate(drive(opt, 14, cubic)):
+    for step, _ in enumerate(drive(opt, 16, cubic)):
         # Queries without a surrogate take no time that says anything.
-        assert (vars(opt.policy_).get("max_size_") is None) == (step < 13)
+        assert (vars(opt.policy_).get("max_size_") is None) == (step < 14)
+
+
+def test_a_data_set_of_one_size_leaves_the_model_as_it_was():
+    opt = BOLT([(0.0, 1.0)], surrogate=fixed(), n_initial_points=6, random_state=0)
+    t = 0.0
+    for _ in drive(opt, 20, cubic):
+        pass
+    model = opt.policy_.response_time_
+    opt._run.asked.clear()
+    t = opt.next_time_
+    for _ in range(3):  # three durations of its own do not determine a cubic
+        t += 50.0
+        opt.tell(opt.ask(t), value([0.5], t), t)
+        assert opt.policy_.response_time_ is model
 
 
 def test_asking_again_at_once_is_no_duration():

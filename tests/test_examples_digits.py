@@ -1,0 +1,92 @@
+"""The example that tunes a classifier on a stream: its parts, and the claims of its text."""
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "plot_tune_drifting_stream.py"
+
+
+@pytest.fixture(scope="module")
+def example():
+    """The small version."""
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("Agg")
+    yield runpy.run_path(str(EXAMPLE))
+    pyplot.close("all")
+
+
+def test_parameters_are_what_the_model_takes_and_lie_in_the_domain(example):
+    for runs in example["asked"].values():
+        for params in (params for run in runs for params in run):
+            model = example["clone"](example["model"]).set_params(**params)
+            assert 50 <= model.n_rows <= 1400
+            assert isinstance(model.estimator.n_neighbors, int)
+            assert 1 <= model.estimator.n_neighbors <= 20
+
+
+def test_a_model_sees_the_latest_rows_of_the_past_only(example, rng):
+    stream = X, y = example["make_stream"](3, 0)
+    morning = (example["PAST_DAYS"] + 1) * example["PER_DAY"]
+    today = slice(morning, morning + example["PER_DAY"])
+    neighbours = example["KNeighborsClassifier"](4).fit(
+        X[morning - 100 : morning], y[morning - 100 : morning]
+    )
+    params = {"n_rows": 100.4, "estimator__n_neighbors": 4}
+    assert example["accuracy"](params, stream, 1) == neighbours.score(X[today], y[today])
+
+
+def test_no_image_is_both_learnt_and_tested(example):
+    _, y = example["make_stream"](3, 0)
+    n_images = 1797
+    assert len(y) > n_images
+    assert (example["PAST_DAYS"] + 1) * example["PER_DAY"] <= n_images
+
+
+def test_destinations_change_in_the_busy_season_more_than_in_the_calm_one(example):
+    rates = example["swaps_a_day"](np.arange(101), 100)
+    assert_allclose(rates[[0, 50, 100]], [0.005, 4.0, 0.005])
+    assert (np.diff(rates[:51]) > 0.0).all()
+
+
+def test_hindsight_finds_what_was_planted(example):
+    fixed = np.zeros((2, 3, 60))
+    fixed[:, 0] = 0.2
+    fixed[:, 1, :30], fixed[:, 2, 30:] = 0.9, 0.8
+    fixed[1, 2, :20] = 0.95  # luck of one stream
+    fixed[0, 0, 40] = 1.0  # luck of one day
+    best, once, oracle = example["hindsight"](fixed)
+    assert best == fixed.mean(axis=(0, 2)).argmax() == 2
+    assert_array_equal(once, [1, 2])
+    assert_array_equal(oracle[[0, 20, 29, 31, 40, 59]], [1, 1, 1, 2, 2, 2])
+
+
+def test_the_best_fixed_setting_is_the_best_of_the_grid_and_the_oracle_is_ahead_of_it(example):
+    accuracies, fixed = example["accuracies"], example["fixed"]
+    best = accuracies["best fixed"].mean()
+    assert_allclose(best, fixed.mean(axis=(0, 2)).max())
+    assert example["best_params"] in example["grid"]
+    assert accuracies["tuned once"].mean() <= fixed.max(axis=1).mean()
+    oracle = accuracies["oracle"].mean()
+    for by_day in accuracies.values():
+        assert by_day.shape == (example["n_streams"], example["n_days"])
+        assert oracle >= by_day.mean()
+
+
+def test_the_optimum_moves(example):
+    rows = [params["n_rows"] for params in example["oracle_params"]]
+    calm, busy = [*rows[:5], *rows[-2:]], rows[13:18]
+    assert min(calm) > max(busy)
+
+
+@pytest.mark.slow
+def test_the_text_is_true_of_the_whole_comparison(example):
+    accuracies, *_ = example["study"](150, 6, 2)
+    mean = {name: by_day.mean() for name, by_day in accuracies.items()}
+    assert mean["oracle"] > mean["best fixed"] + 0.03
+    assert mean["tuned once"] < mean["best fixed"] - 0.02
+    for name in ("W-DBO", "TV-GP-UCB", "ET-GP-UCB", "GP-UCB"):
+        assert mean["random search"] + 0.01 < mean[name] < mean["best fixed"]
