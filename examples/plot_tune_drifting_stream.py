@@ -138,14 +138,14 @@ optimizers = {
 }
 
 
-@threadpool_limits.wrap(limits=1)  # small matrices: threads would wait for each other
 def run_stream(seed, n_days):
     stream = make_stream(n_days, seed)
-    fixed = [[accuracy(params, stream, day) for day in range(n_days)] for params in grid]
-    tuned = {
-        name: tune(clone(optimizer).set_params(random_state=seed), stream, n_days)
-        for name, optimizer in optimizers.items()
-    }
+    with threadpool_limits(1):  # the matrices are small: threads would wait
+        fixed = [[accuracy(params, stream, day) for day in range(n_days)] for params in grid]
+        tuned = {
+            name: tune(clone(optimizer).set_params(random_state=seed), stream, n_days)
+            for name, optimizer in optimizers.items()
+        }
     return np.array(fixed), tuned
 
 
@@ -199,13 +199,12 @@ for name, by_day in accuracies.items():
     print(f"{name:14s} {mean_and_error(means):>15s} {difference:>20s}")
 
 # %%
-# The optimum does move: the oracle is ahead of the best fixed setting by several standard errors. But
-# no optimizer beats that setting. All are ahead of random search; W-DBO is about as good as tuning
-# once, which costs many more fits, and no better than optimizers that take time for less. Following
-# costs as much as there is to gain: one noisy number a day tells of two parameters, and the accuracy
-# of all settings falls and rises with the season, by more than the settings differ. Where changes
-# are gentle and a middling setting does well at all times, that setting is hard to beat, if one
-# knows it.
+# The optimum does move: the oracle is ahead of the best fixed setting by several standard errors.
+# But no optimizer beats that setting. All are ahead of random search; W-DBO is about as good as
+# tuning once, which takes more than twice the fits, and no better than optimizers that take the
+# function for static, between resets or for good. To follow costs more here than there is to gain:
+# a day has a single query, its answer is noisy, and a middling setting does well in most seasons.
+# That setting is hard to beat, if one knows it.
 #
 # The picture
 # -----------

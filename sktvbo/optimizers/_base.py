@@ -180,7 +180,7 @@ class BayesianOptimizer(BaseEstimator):
 
         Queries that were asked for and not told yet are pending: the surrogate takes them for
         observations of its own mean, so that a new query looks elsewhere (hallucinated
-        observations, Desautels et al. 2014).
+        observations, Desautels et al. 2014). The latest 32 are heeded; see ``cancel``.
 
         Parameters
         ----------
@@ -247,12 +247,13 @@ class BayesianOptimizer(BaseEstimator):
         run = self._started()
         x = run.domain.validate_point(x)
         y = _finite_float(y, "y")
-        asked = next((i for i, (p, _) in enumerate(run.pending) if np.array_equal(p, x)), None)
-        if t is not None:
-            t = _finite_float(t, "t")
-        elif asked is not None:
+        t = None if t is None else _finite_float(t, "t")
+        # Of several queries of one point the one at that time, or else the oldest.
+        matches = [i for i, (point, _) in enumerate(run.pending) if np.array_equal(point, x)]
+        asked = min(matches, key=lambda i: run.pending[i][1] != t, default=None)
+        if t is None and asked is not None:
             t = run.pending[asked][1]
-        else:
+        elif t is None:
             raise AskTellError(
                 f"tell() without t expects a point that ask() returned, got {x.tolist()}, which is "
                 "not pending. Give the time of the observation: tell(x, y, t)."
@@ -273,6 +274,27 @@ class BayesianOptimizer(BaseEstimator):
         run.history.append({"time": now, "n": len(kept), **record})
         if asked is not None:
             del run.pending[asked]
+
+    def cancel(self, x):
+        """Withdraw a query that will not be told: others need not keep away from it any longer.
+
+        Parameters
+        ----------
+        x : array-like (d,), or a dict for named parameters
+            A query that was asked for; the oldest if several are the same.
+
+        Raises
+        ------
+        AskTellError
+            It was not asked for, or told already.
+        """
+        run = self._started()
+        x = run.domain.validate_point(x)
+        for i, (point, _) in enumerate(run.pending):
+            if np.array_equal(point, x):
+                del run.pending[i]
+                return
+        raise AskTellError(f"cancel() expects a point that ask() returned, got {x.tolist()}.")
 
     def recommend(self, t=None):
         """Where the posterior mean is best at a time: exploitation without exploration.
@@ -475,10 +497,10 @@ class BayesianOptimizer(BaseEstimator):
             surrogate, since_refit = self._first_surrogate(run, row, target), 0
         else:
             surrogate = copy.copy(run.surrogate)
-            drop = np.asarray(policy.before_add(surrogate, row[0, :-1], t, target[0]))
+            drop = np.asarray(policy.before_add(surrogate, row[0, :-1], t, target[0]), np.intp)
             kept = np.delete(kept, drop)
             since_refit = self._extend(run, surrogate, kept, drop, row, target)
-        drop = np.asarray(policy.after_add(surrogate, now))
+        drop = np.asarray(policy.after_add(surrogate, now), np.intp)
         if len(drop):
             kept = np.delete(kept, drop)
             surrogate._hold_scale(len(kept) < self._enough)
@@ -575,7 +597,10 @@ def _finite_float(value, name):
         if array.size != 1 or array.dtype.kind not in "iuf":
             raise InvalidObservationError(f"{name} must be one real number. Got {value!r} instead.")
         value = array.reshape(())[()]
-    value = float(value)
-    if not np.isfinite(value):
+    try:
+        number = float(value)
+    except OverflowError:  # an int or a fraction beyond the largest float
+        number = np.inf
+    if not np.isfinite(number):
         raise InvalidObservationError(f"{name} must be finite. Got {value} instead.")
-    return value
+    return number

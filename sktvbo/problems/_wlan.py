@@ -153,7 +153,12 @@ class WLAN(Problem):
         return -unit * np.log1p(signal / disturbance).sum(), -unit * slopes.sum(axis=1)
 
     def _values(self, X, t):
-        return self._capacity(X, self._links(np.atleast_1d(t)))
+        if np.ndim(t) == 0:
+            return self._capacity(X, self._links(np.atleast_1d(t)))
+        # In parts whose arrays have some million entries.
+        n_parts = 1 + len(X) * len(self._nodes) * len(self._walks) // 2**20
+        parts = zip(np.array_split(X, n_parts), np.array_split(t, n_parts))
+        return np.concatenate([self._capacity(x, self._links(s)) for x, s in parts])
 
     def _argmax(self, t):
         links = self._links(np.atleast_1d(t))

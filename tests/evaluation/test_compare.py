@@ -1,15 +1,19 @@
-import math
+import os
+import signal
 import sys
+import warnings
 
 import numpy as np
 import pytest
-from joblib import parallel_config
+from joblib import Parallel, parallel_config, register_parallel_backend
+from joblib._parallel_backends import ThreadingBackend
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator
 
-from sktvbo.evaluation import Comparison, RunResult, SimulatedClock, compare, run
-from sktvbo.exceptions import MissingExtraError
-from sktvbo.problems import make
+from sktvbo import GPUCB, RandomSearch
+from sktvbo.evaluation import Fresh, SimulatedClock, compare, run
+from sktvbo.exceptions import InvalidObservationError, MissingExtraError
+from sktvbo.problems import from_callable, make
 
 
 class Fixed(BaseEstimator):
@@ -58,34 +62,6 @@ def equal(a, b):
         for key in a.results
         for x, y in zip(a.results[key], b.results[key], strict=True)
         for name in ("times", "queries", "observations", "regrets", "dataset_sizes")
-    )
-
-
-def made_up(regrets, problem="p", response_time=0.1):
-    n = len(regrets)
-    return RunResult(
-        problem=problem,
-        horizon=float(n),
-        n_initial=1,
-        times=np.arange(n, dtype=float),
-        queries=np.zeros((n, 1)),
-        observations=np.zeros(n),
-        regrets=np.array(regrets, dtype=float),
-        response_times=np.full(n, response_time),
-        dataset_sizes=np.arange(1, n + 1),
-        removed_counts=np.zeros(n, dtype=int),
-    )
-
-
-@pytest.fixture
-def table():
-    return Comparison(
-        {
-            ("A", "p"): [made_up([9, 1, 3]), made_up([9, 3, 5])],
-            ("A", "q"): [made_up([9, 500, 520], "q"), made_up([9, 510, 530], "q")],
-            ("longer", "p"): [made_up([9, 5, 7]), made_up([9, 5, 7])],
-            ("longer", "q"): [made_up([9, 10, 10], "q"), made_up([9, 11, 11], "q")],
-        }
     )
 
 
@@ -164,6 +140,15 @@ def test_optimizers_are_dropped_unless_kept():
         (ALGORITHMS, ["ackley"], {}, TypeError, "use sktvbo.problems.make"),
         (ALGORITHMS, "twice", {}, ValueError, r"distinct names, got ackley, ackley; set problem"),
         (ALGORITHMS, None, {"n_replications": 0}, ValueError, "n_replications must be"),
+        (ALGORITHMS, None, {"on_error": "ignore"}, ValueError, "'report' or 'raise', got 'ignore'"),
+        (ALGORITHMS, None, {"horizon": 20.5}, ValueError, r"horizon must be in \(0, 20.0\]"),
+        (ALGORITHMS, None, {"n_initial": -1}, ValueError, "n_initial must be a whole number"),
+        (ALGORITHMS, None, {"expert": 3}, TypeError, "expert must be a callable"),
+        (ALGORITHMS, None, {"n_jobs": 0}, ValueError, "n_jobs == 0"),
+        (ALGORITHMS, {"a": 3}, {}, TypeError, "A problem must be .* got 3"),
+        (ALGORITHMS, [{"ackley": abs}, Fresh("ackley")], {}, ValueError, "got ackley, ackley"),
+        ({"class": Fixed}, None, {}, TypeError, "'class' must be an ask/tell optimizer"),
+        ({"text": "WDBO"}, None, {}, TypeError, "such as sktvbo.WDBO\\(\\), got 'WDBO'"),
     ],
 )
 def test_bad_arguments(optimizers, problems, options, error, message):
@@ -181,49 +166,263 @@ def test_progress_without_tqdm_names_the_extra(monkeypatch):
         small(progress=True)
 
 
-# -- Comparison ---------------------------------------------------------------------------------
+# -- failures -----------------------------------------------------------------------------------
 
 
-def test_summary(table):
-    row = table.summary()[0]
-    assert row["algorithm"] == "A"
-    assert row["problem"] == "p"
-    assert row["average_regret"] == 3.0
-    assert row["standard_error"] == pytest.approx(math.sqrt(2.0) / math.sqrt(2.0))
-    assert row["time_average_regret"] == 3.0
-    assert row["response_time"] == pytest.approx(0.1)
-    assert row["dataset_size"] == 2.5
-    assert row["n_replications"] == 2
+class Breaking:
+    """An objective over [0, 1] that does something else from t = 7 on, for one seed."""
+
+    def __init__(self, seed, what):
+        self.seed = seed
+        self.what = what
+
+    def __call__(self, seed):
+        def function(x, t):
+            return self.what(x, t) if seed == self.seed and t >= 7.0 else float(x[0])
+
+        return from_callable(function, [(0.0, 1.0)], horizon=12.0, optimum=lambda t: ([1.0], 1.0))
 
 
-def test_a_single_replication_has_no_standard_error():
-    single = Comparison({("A", "p"): [made_up([9, 1, 3])]})
-    assert math.isnan(single.summary()[0]["standard_error"])
-    assert "nan" not in str(single)
+def give_up(x, t):
+    raise OSError(5, "the sensor\nis gone")
 
 
-def test_frame(table):
-    pytest.importorskip("pandas")
-    frame = table.to_frame()
-    assert list(frame.columns) == list(table.summary()[0])
-    assert frame["average_regret"].tolist() == [3.0, 515.0, 6.0, 10.5]
+def give_nothing(x, t):
+    return float("nan")
 
 
-def test_frame_without_pandas_names_the_extra(table, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingExtraError, match=r"sktvbo\[frames\]"):
-        table.to_frame()
+def kill(x, t):
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_repr_is_short(table):
-    assert repr(table) == "<Comparison of 2 algorithm(s) on 2 problem(s)>"
+SEEDS = np.random.RandomState(0).randint(np.iinfo(np.int32).max, size=3).tolist()
 
 
-def test_text_table(table):
-    assert str(table).splitlines() == [
-        "average regret               p              q",
-        "---------------------------------------------",
-        "A                   3.0 ± 1.0*   515.0 ± 5.0",
-        "longer          6.000 ± 0.000   10.50 ± 0.50*",
-        "* best of its column; mean ± standard error",
+def breaking(what, **options):
+    problems = [make("ackley", horizon=12.0), {"fragile": Breaking(SEEDS[1], what)}]
+    options = {"n_replications": 3, "n_initial": 4, **options}
+    return compare({"random": Fixed()}, problems, **options)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("what", "error", "message"),
+    [
+        (give_up, "OSError", "the sensor\nis gone"),
+        (give_nothing, "InvalidObservationError", "must return one finite number, got nan"),
+    ],
+)
+def test_a_failing_objective_is_reported_and_the_others_are_intact(what, error, message, n_jobs):
+    with pytest.warns(UserWarning, match="1 of 6 runs failed.*random on fragile, seed .*, at t=7"):
+        table = breaking(what, n_jobs=n_jobs)
+    (failure,) = table.failures
+    assert (failure.algorithm, failure.problem) == ("random", "fragile")
+    assert failure.seed == SEEDS[1]
+    assert failure.time == 7.0
+    assert failure.error == error
+    assert message in failure.message
+    assert what.__name__ in failure.traceback or error == "InvalidObservationError"
+    assert failure.traceback.startswith("Traceback")
+    assert [result.seed for result in table.results["random", "fragile"]] == SEEDS[::2]
+    alone = compare(
+        {"random": Fixed()}, [make("ackley", horizon=12.0)], n_replications=3, n_initial=4
+    )
+    for a, b in zip(
+        table.results["random", "ackley"], alone.results["random", "ackley"], strict=True
+    ):
+        assert_array_equal(a.regrets, b.regrets)
+
+
+def test_a_problem_of_ones_own_may_not_return_nan():
+    # `from_callable` checks its function; other problems need not.
+    class Nan(type(make("ackley"))):
+        def _values(self, X, t):
+            return super()._values(X, t) if np.all(np.asarray(t) < 9.0) else np.full(len(X), np.nan)
+
+    problem = make("six-hump-camel", horizon=20.0, noise=0.0)
+    problem.__class__ = Nan
+    with pytest.raises(InvalidObservationError, match=r"finite.*got nan at x=\[.*\], t=9"):
+        run(Fixed(), problem, n_initial=4)
+
+
+def test_an_optimum_that_is_not_finite_is_a_failure():
+    problem = from_callable(
+        lambda x, t: float(x[0]),
+        [(0.0, 1.0)],
+        horizon=10.0,
+        optimum=lambda t: ([1.0], 1.0 if t < 6.0 else np.nan),
+    )
+    with pytest.warns(UserWarning, match="seed .*, at t=6: InvalidObservationError"):
+        compare({"random": Fixed()}, [problem], n_replications=1, n_initial=2)
+
+
+class Raising(Fixed):
+    def tell(self, x, y, t=None):
+        super().tell(x, y, t)
+        if t >= 6.0:
+            raise RuntimeError("out of ideas")
+
+
+def test_a_failing_optimizer_is_reported():
+    with pytest.warns(UserWarning, match="6 of 12 runs failed"):
+        table = compare(
+            {"bad": Raising(), "good": Fixed()}, some_problems(), n_replications=3, n_initial=4
+        )
+    assert table.algorithms == ["bad", "good"]
+    assert [len(runs) for runs in table.results.values()] == [0, 0, 3, 3]
+    assert {(f.error, f.message, f.time) for f in table.failures} == {
+        ("RuntimeError", "out of ideas", 6.0)
+    }
+    lines = str(table).splitlines()
+    assert lines[2].split() == ["bad", "failed", "!", "failed", "!"]
+    assert f"bad on ackley, seed {SEEDS[0]}, at t=6: RuntimeError: out of ideas" in str(table)
+
+
+def test_a_failing_factory_has_no_time():
+    def nothing(seed):
+        return "a problem" if seed == SEEDS[0] else make("ackley", horizon=10.0)
+
+    with pytest.warns(UserWarning, match="1 of 2 runs failed"):
+        table = compare({"random": Fixed()}, {"p": nothing}, n_replications=2, n_initial=2)
+    assert table.failures[0].time is None
+    assert "got 'a problem'" in table.failures[0].message
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_errors_are_raised_on_request(n_jobs):
+    with pytest.raises(OSError, match="is gone") as caught:
+        breaking(give_up, on_error="raise", n_jobs=n_jobs)
+    assert caught.value.__notes__ == [
+        f"In the run of 'random' on 'fragile' with random_state={SEEDS[1]}."
     ]
+
+
+def test_no_failure_no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert small().failures == []
+
+
+def test_a_killed_worker_is_reported_and_finished_runs_are_kept():
+    with pytest.warns(UserWarning, match="runs failed"):
+        table = breaking(kill, n_jobs=2)
+    failures = table.failures
+    assert ("fragile", SEEDS[1]) in {(f.problem, f.seed) for f in failures}
+    assert {f.error for f in failures} == {"TerminatedWorkerError"}
+    assert "SIGKILL" in failures[0].message
+    assert "need not be the cause" in failures[0].message
+    # joblib's order is not ours, but the first runs arrive before the killer begins its 7th step.
+    assert len(table.results["random", "ackley"]) >= 1
+    assert sum(map(len, table.results.values())) + len(failures) == 6
+
+
+def test_a_cluster_that_breaks_is_reported_or_raised(monkeypatch):
+    def breaks(calls, n_jobs):
+        for function, args, _ in calls[:2]:
+            yield function(*args)
+        raise ConnectionResetError("the scheduler is gone")
+
+    monkeypatch.setattr("sktvbo.evaluation._compare._arriving", breaks)
+    with pytest.warns(UserWarning, match="10 of 12 runs failed.*ConnectionResetError"):
+        table = small()
+    assert [len(runs) for runs in table.results.values()] == [2, 0, 0, 0]
+    assert {f.message.partition(" (")[0] for f in table.failures} == {"the scheduler is gone"}
+    with pytest.raises(ConnectionResetError):
+        small(on_error="raise")
+
+
+# -- problems -----------------------------------------------------------------------------------
+
+
+FRESH = {"n_grid": 8, "horizon": 12}
+
+
+def test_fresh_problems_have_another_function_in_each_replication_and_the_same_for_all():
+    table = compare(ALGORITHMS, [Fresh("markov-gp", **FRESH)], n_replications=3, n_initial=4)
+    assert table.problems == ["markov-gp"]
+    centre, random = (table.results[name, "markov-gp"] for name in ALGORITHMS)
+    for a, b in zip(centre, random):
+        problem = Fresh("markov-gp", **FRESH)(a.seed)
+        for result in (a, b):
+            values = [problem.value(x, t) for x, t in zip(result.queries, result.times)]
+            optima = [problem.optimum(t)[1] for t in result.times]
+            assert_array_equal(result.regrets, np.subtract(optima, values))
+    # The centre is always the same place: were the function too, so would be its values.
+    assert len({result.regrets[-1] for result in centre}) == 3
+
+
+def test_a_fresh_function_owes_nothing_to_the_initial_design():
+    # Made with the seed itself, it comes from the stream that draws the design: the sign of the
+    # first normal number is mostly that of the second uniform one, minus a half.
+    seeds = range(200)
+    design = [np.random.RandomState(s).randint(np.iinfo(np.int32).max) for s in seeds]
+    second = np.array([np.random.RandomState(d).uniform(size=2)[1] for d in design])
+    tiny = {"n_grid": 2, "n_dims": 1, "horizon": 1}
+
+    def agreements(problems):
+        return np.mean([(p.value(0.0, 0) > 0.0) == (u > 0.5) for p, u in zip(problems, second)])
+
+    assert agreements([make("markov-gp", random_state=s, **tiny) for s in seeds]) > 0.8
+    assert 0.4 < agreements(map(Fresh("markov-gp", **tiny), seeds)) < 0.6
+
+
+def test_fresh_says_what_it_is_and_rejects_what_it_is_not():
+    assert repr(Fresh("markov-gp", n_grid=8)) == "Fresh('markov-gp', n_grid=8)"
+    with pytest.raises(ValueError, match=r"must be one of .*; got 'markov-pg'\. Did you mean"):
+        Fresh("markov-pg")
+    with pytest.raises(TypeError, match="must not be given random_state"):
+        Fresh("markov-gp", random_state=0)
+
+
+def test_problems_may_be_named_in_one_dict_or_in_several():
+    slow, fast = (Fresh("markov-gp", epsilon=e, **FRESH) for e in (0.0, 1.0))
+    fixed = make("ackley", horizon=12.0)
+    options = {"n_replications": 2, "n_initial": 4}
+    one = compare(ALGORITHMS, {"slow": slow, "fast": fast, "fixed": fixed}, **options)
+    assert one.problems == ["slow", "fast", "fixed"]
+    assert one.results["random", "slow"][0].problem == "slow"
+    assert fixed.name == "ackley"
+    assert equal(
+        one, compare(ALGORITHMS, [{"slow": slow, "fast": fast}, {"fixed": fixed}], **options)
+    )
+
+
+def test_a_seed_is_recorded():
+    assert [result.seed for result in small().results["random", "ackley"]] == SEEDS
+
+
+# -- joblib's backends --------------------------------------------------------------------------
+
+
+class AtTheEnd(ThreadingBackend):
+    """Returns nothing before the end, like joblib-spark's."""
+
+    supports_return_generator = False
+
+
+def test_a_backend_without_generators_works_in_rounds():
+    register_parallel_backend("at the end", AtTheEnd)
+    with parallel_config(backend="at the end", n_jobs=2):
+        with pytest.raises(ValueError, match="does not support return_as"):
+            Parallel(return_as="generator_unordered")
+        table = small()
+    assert equal(table, small())
+
+
+def test_on_a_cluster_of_processes():
+    distributed = pytest.importorskip("distributed")
+    pytest.importorskip("joblib._dask")
+    algorithms = {"random": RandomSearch(), "GP-UCB": GPUCB(n_initial_points=4)}
+    problems = [make("six-hump-camel", horizon=12.0), Fresh("markov-gp", **FRESH)]
+    clock = SimulatedClock(lambda n: 0.5 + 0.01 * n)
+    options = {"n_replications": 2, "n_initial": 4, "clock": clock}
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster),
+        parallel_config(backend="dask"),
+    ):
+        table = compare(algorithms, problems, **options)
+    assert table.failures == []
+    assert equal(table, compare(algorithms, problems, **options))

@@ -9,8 +9,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator
 
+from sktvbo import ETGPUCB
 from sktvbo.domain import FiniteSet, as_domain
-from sktvbo.evaluation import SimulatedClock, StepClock, WallClock, run
+from sktvbo.evaluation import RunResult, SimulatedClock, StepClock, WallClock, run
 from sktvbo.exceptions import AskTellError, InvalidObservationError, MissingExtraError
 from sktvbo.problems import from_callable, make
 
@@ -261,6 +262,39 @@ def test_to_dict_is_json(problem):
     assert content["average_regret"] == result.average_regret
     assert content["regrets"] == result.regrets.tolist()
     assert "optimizer" not in content
+
+
+def test_from_dict_is_the_way_back(problem):
+    result = run(ETGPUCB(n_initial_points=5), problem, horizon=20, n_initial=4, random_state=3)
+    assert np.isnan(result.history["bound"]).any()
+    again = RunResult.from_dict(json.loads(json.dumps(result.to_dict(), allow_nan=False)))
+    assert again.to_dict() == result.to_dict()
+    assert again.seed == 3
+    assert again.queries.shape == result.queries.shape
+    assert again.dataset_sizes.dtype == result.dataset_sizes.dtype
+    assert_array_equal(again.history["bound"], result.history["bound"])
+
+
+def test_a_seed_that_is_no_number_is_not_recorded(problem):
+    rng = np.random.RandomState(0)
+    assert run(Toy(), problem, random_state=rng).seed is None
+    assert run(Toy(), problem, random_state=np.int64(4)).to_dict()["seed"] == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda content: [], "got list"),
+        (lambda content: content.pop("times") and content, "KeyError: 'times'"),
+        (lambda content: {**content, "regrets": [1.0]}, r"different lengths, \[1, 60\]"),
+        (lambda content: {**content, "regrets": ["much"] * 60}, "could not convert"),
+        (lambda content: {**content, "history": {"size": [1]}}, "different lengths"),
+    ],
+)
+def test_from_dict_rejects_what_is_no_run(problem, change, message):
+    content = change(run(Toy(), problem).to_dict())
+    with pytest.raises(ValueError, match=f"what RunResult.to_dict returns.*{message}"):
+        RunResult.from_dict(content)
 
 
 def test_no_initial_design(problem):

@@ -1,5 +1,7 @@
 """Several queries at once: batches, pending points, asynchronous workers."""
 
+import copy
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -7,6 +9,7 @@ from optimizers.cases import BOX, BY_NAME, JUMP, STEPS, is_dict, objective, poin
 
 from sktvbo import GPUCB
 from sktvbo.domain import Box
+from sktvbo.exceptions import AskTellError, InvalidObservationError
 
 # A posterior mean takes no notice of what is pending: its observation is the mean itself.
 EXPLORING = [case for case in BY_NAME.values() if case.name != "mean"]
@@ -147,3 +150,25 @@ def test_a_thousand_forgotten_queries_do_no_harm():
         opt.tell([1.0, 0.1 * t], 0.5, t)
     assert Box(BOX).contains(opt.ask(4.0))
     assert len(opt._run.pending) <= 1024
+
+
+def test_a_cancelled_query_is_no_longer_kept_away_from():
+    opt = GPUCB(BOX, n_initial_points=5, random_state=0)
+    for t in range(8):
+        opt.tell(opt.ask(t), float(t % 3))
+    never = copy.deepcopy(opt)
+    gone = opt.ask(8)
+    waiting = copy.deepcopy(opt)
+    opt.cancel(gone)
+    never._run.rng = copy.deepcopy(opt._run.rng)
+    expected = opt.ask(9)
+    assert_array_equal(never.ask(9), expected)
+    assert not np.array_equal(waiting.ask(9), expected)
+    with pytest.raises(AskTellError, match=r"cancel\(\) expects a point that ask\(\) returned"):
+        opt.cancel([0.123, 0.4])
+
+
+def test_what_cannot_be_a_float_is_said_to_be_infinite():
+    opt = GPUCB(BOX, random_state=0)
+    with pytest.raises(InvalidObservationError, match="y must be finite"):
+        opt.tell(opt.ask(0), 10**400)

@@ -329,7 +329,6 @@ def test_the_same_point_any_number_of_times(case, domain):
     assert t == 8.0 or case.name == "ABO"
 
 
-@pytest.mark.xfail(strict=True, reason="tell() takes the oldest of the same points, not that at t")
 def test_of_a_point_asked_for_twice_the_query_at_the_told_time_is_answered():
     opt = RandomSearch(FiniteSet(ARMS.points[:1]), random_state=0)
     x = opt.ask(6.0)

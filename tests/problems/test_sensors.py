@@ -342,6 +342,13 @@ def test_arms_of_the_real_data(name):
     assert np.all(result.regrets >= 0.0)
 
 
+@pytest.mark.parametrize("name", ARMS)
+def test_arms_need_their_data(name, monkeypatch, tmp_path):
+    monkeypatch.setenv("SKTVBO_DATA", str(tmp_path))
+    with pytest.raises(MissingDataError, match=r"\.npz was not found"):
+        make(name)
+
+
 def test_traffic_is_of_the_morning_hours():
     problem, data = arms_problem("traffic")
     columns = [list(data.sensor_id).index(label) for label in problem.labels]
@@ -409,7 +416,7 @@ def test_ranking_of_the_papers_on_the_temperatures():
             ]
         )
 
-    forgetting = regret(TVGPUCB, Forgetting(0.03, "fixed"))
-    static = regret(GPUCB)
-    assert forgetting < 0.5 * static < 0.5 * regret(RandomSearch)  # TVGP fig. 3a
-    assert regret(ETGPUCB) < 0.5 * static  # ET fig. 3b
+    # GP-UCB ends up "barely better than a random guess" (TVGP section 5.2).
+    baseline = min(regret(RandomSearch), regret(GPUCB))
+    assert regret(TVGPUCB, Forgetting(0.03, "fixed")) < 0.5 * baseline
+    assert regret(ETGPUCB) < 0.5 * baseline

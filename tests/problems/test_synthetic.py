@@ -1,13 +1,43 @@
+import math
+import pickle
+
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import qmc
 
 from sktvbo.domain import Box
 from sktvbo.problems import make
-from sktvbo.problems._synthetic import Synthetic, ackley, eggholder, six_hump_camel
+from sktvbo.problems._synthetic import (
+    Synthetic,
+    ackley,
+    eggholder,
+    griewank,
+    hartmann_3,
+    hartmann_6,
+    powell,
+    rastrigin,
+    rosenbrock,
+    schwefel,
+    shekel,
+    six_hump_camel,
+    styblinski_tang,
+)
 
 ONE_DIMENSIONAL = ["eggholder", "six-hump-camel", "six-hump-camel-switched"]
+SEPARABLE = ["rastrigin", "schwefel", "styblinski-tang"]
+# Dimensions with time, and range of the coordinates: W-DBO appendix G.2, BOLT appendix F.
+SETTINGS = {
+    "rastrigin": (5, -4.0, 4.0),
+    "schwefel": (4, -500.0, 500.0),
+    "styblinski-tang": (4, -5.0, 5.0),
+    "rosenbrock": (3, -1.0, 1.5),
+    "shekel": (4, 0.0, 10.0),
+    "hartmann-3": (3, 0.0, 1.0),
+    "hartmann-6": (6, 0.0, 1.0),
+    "powell": (4, -4.0, 5.0),
+    "griewank": (6, -600.0, 600.0),
+}
 
 
 def times(n):
@@ -36,6 +66,104 @@ def test_eggholders_global_minimum():
 def test_six_hump_camels_global_minima():
     Z = np.array([[0.0898, -0.7126], [-0.0898, 0.7126]])
     assert_allclose(six_hump_camel(Z), -1.0316, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("g", "place", "value", "atol"),
+    [
+        (rastrigin, [0.0] * 5, 0.0, 1e-12),
+        (schwefel, [420.9687] * 4, 0.0, 1e-4),
+        (styblinski_tang, [-2.903534] * 4, -39.16617 * 4, 1e-4),
+        (rosenbrock, [1.0] * 3, 0.0, 1e-12),
+        (shekel, [4.0] * 4, -10.5364, 2e-4),
+        (hartmann_3, [0.114614, 0.555649, 0.852547], -3.86278, 1e-5),
+        (
+            hartmann_6,
+            [0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.6573],
+            -3.32237,
+            1e-5,
+        ),
+        (powell, [0.0] * 4, 0.0, 1e-12),
+        (powell, [3.0, -1.0, 0.0, 1.0], 215.0, 1e-12),  # the customary start
+        (griewank, [0.0] * 6, 0.0, 1e-12),
+    ],
+)
+def test_published_values(g, place, value, atol):
+    assert_allclose(g(np.array([place])), value, atol=atol)
+
+
+def table(text):
+    return [[float(v) for v in row.split()] for row in text.strip().splitlines()]
+
+
+HARTMANN_3_A = table("3 10 30\n 0.1 10 35\n 3 10 30\n 0.1 10 35")
+HARTMANN_3_P = table("3689 1170 2673\n 4699 4387 7470\n 1091 8732 5547\n 381 5743 8828")
+HARTMANN_6_A = table("""
+    10    3    17    3.50  1.7  8
+    0.05  10   17    0.1   8    14
+    3     3.5  1.7   10    17   8
+    17    8    0.05  10    0.1  14
+""")
+HARTMANN_6_P = table("""
+    1312  1696  5569  124   8283  5886
+    2329  4135  8307  3736  1004  9991
+    2348  1451  3522  2883  3047  6650
+    4047  8828  8732  5743  1091  381
+""")
+SHEKEL_C = table("""
+    4  1  8  6  3  2  5  8  6  7
+    4  1  8  6  7  9  3  1  2  3.6
+    4  1  8  6  3  2  5  8  6  7
+    4  1  8  6  7  9  3  1  2  3.6
+""")
+SHEKEL_BETA = [0.1, 0.2, 0.2, 0.4, 0.4, 0.6, 0.3, 0.7, 0.5, 0.5]
+
+
+def hartmann_by_sums(z, A, P):
+    return -sum(
+        alpha * math.exp(-sum(a * (x - p / 1e4) ** 2 for a, x, p in zip(a_row, z, p_row)))
+        for alpha, a_row, p_row in zip((1.0, 1.2, 3.0, 3.2), A, P)
+    )
+
+
+# Term by term, as the papers print them (Styblinski-Tang's 1/2 apart).
+BY_SUMS = {
+    "rastrigin": lambda z: 10 * 5 + sum(x**2 - 10 * math.cos(2 * math.pi * x) for x in z),
+    "schwefel": lambda z: 418.9829 * 4 - sum(x * math.sin(abs(x) ** 0.5) for x in z),
+    "styblinski-tang": lambda z: sum(x**4 - 16 * x**2 + 5 * x for x in z) / 2,
+    "rosenbrock": lambda z: sum(
+        100 * (z[i + 1] - z[i] ** 2) ** 2 + (z[i] - 1) ** 2 for i in (0, 1)
+    ),
+    "shekel": lambda z: (
+        -sum(
+            1 / (sum((z[j] - SHEKEL_C[j][i]) ** 2 for j in range(4)) + SHEKEL_BETA[i])
+            for i in range(10)
+        )
+    ),
+    "hartmann-3": lambda z: hartmann_by_sums(z, HARTMANN_3_A, HARTMANN_3_P),
+    "hartmann-6": lambda z: hartmann_by_sums(z, HARTMANN_6_A, HARTMANN_6_P),
+    "powell": lambda z: (
+        (z[0] + 10 * z[1]) ** 2
+        + 5 * (z[2] - z[3]) ** 2
+        + (z[1] - 2 * z[2]) ** 4
+        + 10 * (z[0] - z[3]) ** 4
+    ),
+    "griewank": lambda z: (
+        sum(x**2 / 4000 for x in z)
+        - math.prod(math.cos(x / (i + 1) ** 0.5) for i, x in enumerate(z))
+        + 1
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_values_are_minus_the_formula_in_its_own_units(name):
+    n_dims, low, high = SETTINGS[name]
+    problem = make(name, horizon=100.0)
+    assert problem.domain == Box([(0.0, 1.0)] * (n_dims - 1))
+    U = np.random.RandomState(0).uniform(size=(50, n_dims))
+    expected = [-BY_SUMS[name]((low + (high - low) * u).tolist()) for u in U]
+    assert_allclose(problem.values(U[:, :-1], 100.0 * U[:, -1]), expected, rtol=1e-11)
 
 
 # -- the problems -------------------------------------------------------------------------------
@@ -79,6 +207,89 @@ def test_ackleys_optimum_is_the_best_of_a_search():
         assert_allclose(x_star, 0.5)
         nearby = np.clip(x_star + 1e-3 * (X - 0.5), 0.0, 1.0)
         assert f_star >= max(problem.values(X, t).max(), problem.values(nearby, t).max())
+
+
+def zoom(problem, t, n_best=4, levels=12):
+    """Largest value that a dense set finds, with finer and finer grids about its best places."""
+    d = problem.domain.n_dims
+    U = qmc.Sobol(d, scramble=False).random_base2(14)
+    best = -np.inf
+    for x in U[np.argsort(-problem.values(U, t))[:n_best]]:
+        for width in 0.1 * 0.55 ** np.arange(levels):
+            axis = np.linspace(-width, width, 5)
+            steps = np.stack(np.meshgrid(*[axis] * d), axis=-1).reshape(-1, d)
+            around = np.clip(x + steps, 0.0, 1.0)
+            f = problem.values(around, t)
+            x, value = around[np.argmax(f)], f.max()
+        best = max(best, value)
+    return best
+
+
+@pytest.mark.parametrize(
+    ("name", "n"),
+    [("rosenbrock", 20), ("shekel", 20), ("hartmann-3", 20), ("hartmann-6", 6), ("powell", 12)],
+)
+def test_optimum_is_that_of_a_dense_search_in_many_dimensions(name, n):
+    problem = make(name)
+    scale = spread(problem)
+    for t in times(n):
+        x_star, f_star = problem.optimum(t)
+        found = zoom(problem, t)
+        assert f_star == problem.value(x_star, t)
+        assert f_star >= found - 1e-9 * scale
+        assert found >= f_star - 1e-6 * scale  # or it would have found nothing better either
+
+
+@pytest.mark.parametrize("name", SEPARABLE)
+def test_optimum_of_a_sum_is_the_best_of_each_coordinate(name):
+    problem = make(name)
+    axis = np.linspace(0.0, 1.0, 40_001)
+    scale = spread(problem)
+    for t in times(3):
+        x_star, f_star = problem.optimum(t)
+        for j in range(problem.domain.n_dims):
+            X = np.tile(x_star, (len(axis), 1))
+            X[:, j] = axis
+            f = problem.values(X, t)
+            assert f.max() <= f_star + 1e-12 * scale
+            assert abs(axis[np.argmax(f)] - x_star[j]) < 1e-4
+
+
+def griewank_times():
+    # Where the cosine of the time coordinate is -1, about 0, nearly -1/2000, and anywhere.
+    z = np.sqrt(6.0) * np.array([np.pi, np.pi / 2, np.pi / 2 + 4e-4, np.pi / 2 + 6e-4, -np.pi])
+    return np.r_[300.0 + z / 2.0, times(12)]
+
+
+def test_griewanks_optimum_is_the_best_of_a_dense_search():
+    problem = make("griewank")
+    # Grids of those multiples of pi sqrt(i) at which the cosines have their signs, and of halves.
+    grids = [np.array([0.0, 0.5, 1.0, -1.0, 2.0]) * np.pi * np.sqrt(i) for i in range(1, 6)]
+    lattice = np.stack(np.meshgrid(*grids), axis=-1).reshape(-1, 5)
+    lines = np.zeros((5, 4001, 5))
+    for i in range(5):
+        lines[i, :, i] = np.linspace(-4.0, 4.0, 4001) * np.sqrt(i + 1)
+    rng = np.random.RandomState(0)
+    near = rng.uniform(-4.0, 4.0, size=(20_000, 5)) * rng.uniform(size=(20_000, 1))
+    U = (np.vstack([lattice, *lines, near]) + 600.0) / 1200.0
+    for t in griewank_times():
+        _, f_star = problem.optimum(t)
+        found = problem.values(U, t).max()
+        assert f_star >= found - 1e-12
+        assert found >= f_star - 1e-6
+
+
+def test_griewanks_optimum_is_on_both_sides_of_the_turn():
+    problem = make("griewank")
+    moved = [problem.optimum(t)[0][0] != 0.5 for t in times(40)]
+    assert 10 < sum(moved) < 30
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_new_problems_pickle(name):
+    problem = make(name, random_state=0)
+    again = pickle.loads(pickle.dumps(problem))
+    assert_array_equal(again.optimum(77.0)[0], problem.optimum(77.0)[0])
 
 
 def test_switched_camel_changes_places_at_minus_a_half():

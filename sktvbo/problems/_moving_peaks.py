@@ -1,0 +1,189 @@
+"""Peaks that move, grow and shrink: as many of them, in as many dimensions, as one likes."""
+
+import math
+from numbers import Integral
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from ._base import Problem, check_positive, register
+
+_SIDE = 100.0
+# A change is reached that much early: a clock that adds up its ticks arrives with a rounding error.
+_SLACK = 1e-9
+
+
+def _check_range(pair, what):
+    """(low, high) with 0 < low <= high, or ValueError."""
+    values = np.asarray(pair)
+    if values.shape == (2,) and values.dtype.kind in "iuf":
+        low, high = values.tolist()
+        if 0.0 < low <= high < math.inf:
+            return float(low), float(high)
+    raise ValueError(f"{what} must be (low, high) with 0 < low <= high, got {pair!r}.")
+
+
+def _reflect(values, steps, low, high):
+    """Values moved by steps and thrown back at the ends of [low, high]; the steps' new signs."""
+    fixed = low == high
+    width = np.where(fixed, 1.0, high - low)
+    folds, offset = np.divmod(values + np.where(fixed, 0.0, steps) - low, width)
+    turned = folds % 2.0 == 1.0
+    return low + np.where(turned, width - offset, offset), np.where(turned, -1.0, 1.0)
+
+
+def _unit(V):
+    """Rows (n, d) scaled to length 1; zero stays zero."""
+    norms = np.linalg.norm(V, axis=1, keepdims=True)
+    return np.divide(V, norms, out=np.zeros_like(V), where=norms > 0.0)
+
+
+def _history(n, n_peaks, low, high, severities, correlation, rng):
+    """Peaks (n, n_peaks, 2 + n_dims) after each change: height, steepness, centre."""
+    *scales, shift = severities
+    table = np.empty((n, n_peaks, len(low)))
+    table[0] = low + (high - low) * rng.uniform(size=table[0].shape)
+    directions = _unit(rng.standard_normal((n_peaks, len(low) - 2)))
+    for k in range(1, n):
+        steps = rng.standard_normal(table[k].shape)
+        steps[:, :2] *= scales
+        new = _unit(steps[:, 2:])
+        directions = _unit((1.0 - correlation) * new + correlation * directions)
+        steps[:, 2:] = shift * directions
+        table[k], signs = _reflect(table[k - 1], steps, low, high)
+        directions *= signs[:, 2:]
+    return table
+
+
+class MovingPeaks(Problem):
+    r"""Stay on the highest of several moving peaks.
+
+    .. math:: f(x, t) = \max_p \, h_p - w_p \lVert x - c_p \rVert \quad\text{(cones), or}\quad
+        \max_p \, h_p \exp\left(-\tfrac12 (w_p \lVert x - c_p \rVert / h_p)^2\right)
+
+    on [0, 100]^d, where the heights h, the steepnesses w and the centres c change with time. A
+    peak is nowhere higher than at its centre, so the best place is exactly the highest centre.
+
+    At each change a height gets a Gaussian step of ``height_severity``, a steepness one of
+    ``width_severity``, and a centre a step of length ``shift_severity`` in the direction of
+    (1 - λ) r + λ v, r being a random step of that length, v the centre's last one and λ the
+    ``correlation``. All are thrown back at the ends of their ranges.
+
+    Parameters
+    ----------
+    n_peaks : int, default=10
+    n_dims : int, default=2
+    shape : {"cone", "gaussian"}, default="cone"
+        A Gaussian's standard deviation, h / w, is the radius at which the cone is down to zero.
+    heights : (float, float), default=(30.0, 70.0)
+    widths : (float, float), default=(1.0, 12.0)
+        Range of the steepnesses, which Branke calls widths.
+    shift_severity : float, default=1.0
+        Distance that each centre moves per change. The side of the domain is 100.
+    height_severity : float, default=7.0
+    width_severity : float, default=1.0
+    correlation : float in [0, 1], default=0.0
+        0: every step in a new direction; 1: straight on.
+    change_every : float, default=10.0
+        Steps between changes.
+    smooth : bool, default=False
+        Between two changes, False: all stays as it is; True: heights, steepnesses and centres go
+        from the one to the other in a straight line.
+    horizon : float, default=500.0
+        In steps. The peaks are kept whole: 8 (``n_dims`` + 2) bytes per peak and change.
+    noise_variance : float, default=1.0
+    random_state : int, RandomState or None, default=None
+        Of the peaks and, by a stream of its own, of the noise. A longer horizon continues the
+        movements of a shorter one.
+
+    Notes
+    -----
+    The moving peaks benchmark of Branke (1999), "Memory enhanced evolutionary algorithms for
+    changing optimization problems", with the ranges and the severities of its second scenario; the
+    Gaussians, the movement in straight lines and the noise are added here. Centres start uniform
+    in the domain, heights and steepnesses uniform in their ranges.
+
+    Examples
+    --------
+    >>> from sktvbo import problems
+    >>> problem = problems.make("moving-peaks", n_peaks=50, n_dims=5, random_state=0)
+    >>> x_star, f_star = problem.optimum(250.0)
+    >>> x_star.shape, bool(30.0 <= f_star <= 70.0)
+    ((5,), True)
+    """
+
+    def __init__(
+        self,
+        *,
+        n_peaks=10,
+        n_dims=2,
+        shape="cone",
+        heights=(30.0, 70.0),
+        widths=(1.0, 12.0),
+        shift_severity=1.0,
+        height_severity=7.0,
+        width_severity=1.0,
+        correlation=0.0,
+        change_every=10.0,
+        smooth=False,
+        horizon=500.0,
+        noise_variance=1.0,
+        random_state=None,
+    ):
+        for value, what in ((n_peaks, "n_peaks"), (n_dims, "n_dims")):
+            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+                raise ValueError(f"{what} must be a whole number >= 1, got {value!r}.")
+        if shape not in ("cone", "gaussian"):
+            raise ValueError(f"shape must be 'cone' or 'gaussian', got {shape!r}.")
+        heights, widths = _check_range(heights, "heights"), _check_range(widths, "widths")
+        severities = [
+            check_positive(height_severity, "height_severity", zero=True),
+            check_positive(width_severity, "width_severity", zero=True),
+            check_positive(shift_severity, "shift_severity", zero=True),
+        ]
+        correlation = check_positive(correlation, "correlation", zero=True)
+        if correlation > 1.0:
+            raise ValueError(f"correlation must lie in [0, 1], got {correlation}.")
+        self._change_every = check_positive(change_every, "change_every")
+        self._shape, self._smooth = shape, bool(smooth)
+        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+        super().__init__(
+            "moving-peaks", [(0.0, _SIDE)] * n_dims, horizon, noise_variance, random_state
+        )
+        low, high = np.array([heights, widths, *[(0.0, _SIDE)] * n_dims]).T
+        # One more than is reached, for the straight lines to end at.
+        n = math.floor(self.horizon / self._change_every + _SLACK) + 2
+        rng = np.random.RandomState(seed)
+        self._table = _history(n, n_peaks, low, high, severities, correlation, rng)
+
+    def _peaks(self, t):
+        """Heights and steepnesses (m, n_peaks) and centres (m, n_peaks, n_dims) at times (m,)."""
+        position = t / self._change_every
+        k = np.floor(position + _SLACK).astype(np.intp)
+        peaks = self._table[k]
+        if self._smooth:
+            u = np.maximum(position - k, 0.0)[:, np.newaxis, np.newaxis]
+            peaks = (1.0 - u) * peaks + u * self._table[k + 1]
+        return peaks[..., 0], peaks[..., 1], peaks[..., 2:]
+
+    def _values(self, X, t):
+        # In parts whose arrays have some million entries.
+        n_parts = 1 + len(X) * self._table[0].size // 2**20
+        times = np.array_split(np.broadcast_to(t, len(X)), n_parts)
+        if np.ndim(t) == 0:
+            times = [np.atleast_1d(t)] * n_parts
+        parts = zip(np.array_split(X, n_parts), times)
+        return np.concatenate([self._highest(x, *self._peaks(s)) for x, s in parts])
+
+    def _highest(self, X, h, w, c):
+        fall = w * np.linalg.norm(X[:, np.newaxis] - c, axis=2)
+        if self._shape == "cone":
+            return np.max(h - fall, axis=1)
+        return np.max(h * np.exp(-0.5 * (fall / h) ** 2), axis=1)
+
+    def _argmax(self, t):
+        h, _, c = self._peaks(np.atleast_1d(t))
+        return c[0, np.argmax(h[0])]
+
+
+register("moving-peaks", MovingPeaks)

@@ -1,0 +1,379 @@
+import csv
+import json
+import math
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import wilcoxon
+
+from sktvbo.evaluation import Comparison, Failure, RunResult
+from sktvbo.exceptions import MissingExtraError
+
+
+def made_up(regrets, problem="p", response_time=0.1, seed=None, history=None):
+    n = len(regrets)
+    return RunResult(
+        problem=problem,
+        horizon=float(n),
+        n_initial=1,
+        times=np.arange(n, dtype=float),
+        queries=np.zeros((n, 1)),
+        observations=np.zeros(n),
+        regrets=np.array(regrets, dtype=float),
+        response_times=np.full(n, response_time),
+        dataset_sizes=np.arange(1, n + 1),
+        removed_counts=np.zeros(n, dtype=int),
+        history=history or {},
+        seed=seed,
+    )
+
+
+def constant(*averages, problem="p", seeds=None):
+    """Runs with these average regrets."""
+    seeds = range(len(averages)) if seeds is None else seeds
+    return [made_up([9, a, a], problem, seed=seed) for a, seed in zip(averages, seeds, strict=True)]
+
+
+def of_means(table):
+    """A comparison with these average regrets: one row per problem, one column per algorithm."""
+    return Comparison(
+        {
+            (f"a{j}", f"p{i}"): constant(mean, problem=f"p{i}")
+            for i, row in enumerate(table)
+            for j, mean in enumerate(row)
+        }
+    )
+
+
+def failure(seed=7, message="no more", problem="p", time=3.5):
+    return Failure("A", problem, seed, time, "ValueError", message, "Traceback ...")
+
+
+@pytest.fixture
+def table():
+    return Comparison(
+        {
+            ("A", "p"): [made_up([9, 1, 3]), made_up([9, 3, 5])],
+            ("A", "q"): [made_up([9, 500, 520], "q"), made_up([9, 510, 530], "q")],
+            ("longer", "p"): [made_up([9, 5, 7]), made_up([9, 5, 7])],
+            ("longer", "q"): [made_up([9, 10, 10], "q"), made_up([9, 11, 11], "q")],
+        }
+    )
+
+
+@pytest.fixture
+def incomplete():
+    """A has failed once on p and always on q, where B has no query after the initial one."""
+    return Comparison(
+        {
+            ("A", "p"): constant(1.0, 2.0),
+            ("A", "q"): [],
+            ("B", "p"): constant(5.0, 9.0, 7.0),
+            ("B", "q"): [made_up([9], "q", seed=0)],
+        },
+        [failure(), failure(0, problem="q", time=None)],
+    )
+
+
+# -- tables -------------------------------------------------------------------------------------
+
+
+def test_summary(table):
+    row = table.summary()[0]
+    assert row["algorithm"] == "A"
+    assert row["problem"] == "p"
+    assert row["average_regret"] == 3.0
+    assert row["standard_error"] == pytest.approx(math.sqrt(2.0) / math.sqrt(2.0))
+    assert row["time_average_regret"] == 3.0
+    assert row["response_time"] == pytest.approx(0.1)
+    assert row["dataset_size"] == 2.5
+    assert row["n_replications"] == 2
+    assert row["n_failures"] == 0
+
+
+def test_the_median_forgives_one_lost_run():
+    (row,) = Comparison({("A", "p"): constant(1.0, 2.0, 90.0)}).summary()
+    assert row["median_regret"] == 2.0
+    assert row["average_regret"] == 31.0
+
+
+def test_a_single_replication_has_no_standard_error():
+    single = Comparison({("A", "p"): [made_up([9, 1, 3])]})
+    assert math.isnan(single.summary()[0]["standard_error"])
+    assert "nan" not in str(single)
+
+
+def test_what_failed_is_counted_and_the_rest_summarized(incomplete):
+    rows = {(row["algorithm"], row["problem"]): row for row in incomplete.summary()}
+    assert [row["n_failures"] for row in rows.values()] == [1, 1, 0, 0]
+    assert [row["n_replications"] for row in rows.values()] == [2, 0, 3, 1]
+    assert rows["A", "p"]["average_regret"] == 1.5
+    for key in (("A", "q"), ("B", "q")):
+        assert math.isnan(rows[key]["average_regret"])
+        assert math.isnan(rows[key]["median_regret"])
+
+
+def test_rows_are_runs(incomplete):
+    rows = incomplete.rows()
+    assert len(rows) == 8
+    assert {tuple(row) for row in rows} == {tuple(rows[0])}
+    assert rows[1] == {
+        "algorithm": "A",
+        "problem": "p",
+        "seed": 1,
+        "average_regret": 2.0,
+        "time_average_regret": 2.0,
+        "n_queries": 2,
+        "response_time": pytest.approx(0.1),
+        "dataset_size": 2.5,
+        "final_dataset_size": 3,
+        "n_removed": 0,
+        "failure": None,
+    }
+    assert rows[-2]["failure"] == "ValueError: no more"
+    assert rows[-2]["seed"] == 7
+    assert math.isnan(rows[-2]["average_regret"])
+    assert rows[-3]["n_queries"] == 0
+
+
+def test_frame(incomplete):
+    pytest.importorskip("pandas")
+    frame = incomplete.to_frame()
+    assert list(frame.columns) == list(incomplete.rows()[0])
+    assert_allclose(frame["average_regret"], [1, 2, 5, 9, 7, *[math.nan] * 3])
+    means = frame.groupby(["algorithm", "problem"])["average_regret"].mean()
+    assert means["B", "p"] == 7.0
+
+
+def test_frame_without_pandas_names_the_extra(table, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingExtraError, match=r"sktvbo\[frames\]"):
+        table.to_frame()
+
+
+def test_csv(incomplete, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    path = tmp_path / "runs.csv"
+    incomplete.to_csv(path)
+    with open(path, newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["average_regret"] for row in rows] == [
+        "1.0",
+        "2.0",
+        "5.0",
+        "9.0",
+        "7.0",
+        "",
+        "",
+        "",
+    ]
+    assert list(rows[0]) == list(incomplete.rows()[0])
+    assert rows[-1]["failure"] == "ValueError: no more"
+
+
+def test_json_round_trip(incomplete, tmp_path):
+    incomplete.results["A", "p"][0].history = {
+        "bound": np.array([math.nan, math.inf, 2.5]),
+        "n_resets": np.array([0, 1, 1]),
+    }
+    path = tmp_path / "comparison.json"
+    incomplete.to_json(path)
+
+    def refuse(constant):
+        raise AssertionError(f"{constant} is not JSON")
+
+    json.loads(path.read_text(), parse_constant=refuse)
+    again = Comparison.from_json(path)
+    assert list(again.results) == list(incomplete.results)
+    assert again.failures == incomplete.failures
+    assert str(again) == str(incomplete)
+    np.testing.assert_equal(again.rows(), incomplete.rows())
+    history = again.results["A", "p"][0].history
+    np.testing.assert_equal(history, incomplete.results["A", "p"][0].history)
+    assert history["n_resets"].dtype.kind == "i"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["comparison.json"]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "other 1"}'])
+def test_a_file_with_something_else_is_refused(text, tmp_path):
+    path = tmp_path / "comparison.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"comparison.json must be a file of Comparison.to_json"):
+        Comparison.from_json(path)
+
+
+# -- text ---------------------------------------------------------------------------------------
+
+
+def test_repr_is_short(table, incomplete):
+    assert repr(table) == "<Comparison of 2 algorithm(s) on 2 problem(s)>"
+    assert repr(incomplete) == "<Comparison of 2 algorithm(s) on 2 problem(s), 2 failed run(s)>"
+
+
+def test_text_table(table):
+    assert str(table).splitlines() == [
+        "average regret               p              q",
+        "---------------------------------------------",
+        "A                   3.0 ± 1.0*   515.0 ± 5.0",
+        "longer          6.000 ± 0.000   10.50 ± 0.50*",
+        "* best of its column; mean ± standard error",
+    ]
+
+
+def test_overlapping_intervals_are_marked():
+    # Means 2, 4 and 5, errors 1, 1 and 1: [1, 3] touches [3, 5], but not [4, 6].
+    close = Comparison(
+        {
+            ("A", "p"): constant(1.0, 3.0),
+            ("B", "p"): constant(3.0, 5.0),
+            ("C", "p"): constant(4.0, 6.0),
+        }
+    )
+    assert str(close).splitlines()[2:] == [
+        "A               2.0 ± 1.0*",
+        "B               4.0 ± 1.0+",
+        "C               5.0 ± 1.0",
+        "* best of its column; mean ± standard error",
+        "+ its mean ± standard error overlaps the best's",
+    ]
+
+
+def test_text_table_shows_failures(incomplete):
+    assert str(incomplete).splitlines() == [
+        "average regret              p          q",
+        "----------------------------------------",
+        "A               1.50 ± 0.50*!   failed !",
+        "B                 7.0 ± 1.2    unknown",
+        "* best of its column; mean ± standard error",
+        "! 2 run(s) failed:",
+        "  A on p, seed 7, at t=3.5: ValueError: no more",
+        "  A on q, seed 0: ValueError: no more",
+    ]
+
+
+def test_many_failures_are_cut_short():
+    many = Comparison({("A", "p"): []}, [failure(seed, "long " * 99) for seed in range(9)])
+    lines = str(many).splitlines()
+    assert lines[-1] == "  and 4 more, see .failures"
+    assert len(lines) == 11
+    assert max(map(len, lines)) < 260
+
+
+# -- statistics ---------------------------------------------------------------------------------
+
+# GP-UCB, R-GP-UCB, TV-GP-UCB, ET-GP-UCB, ABO, W-DBO.
+WDBO_TABLE_2 = [
+    [17.81, 53.67, 26.50, 19.54, 36.16, 18.54],
+    [469.10, 954.03, 520.40, 428.97, 662.32, 290.34],
+    [18.83, 45.82, 15.74, 22.16, 58.40, 13.04],
+    [542.53, 273.60, 287.01, 559.61, 256.92, 225.68],
+    [4.10, 4.45, 3.27, 3.96, 3.63, 2.24],
+    [31.37, 25.99, 17.55, 28.79, 171.04, 3.81],
+    [2.56, 2.21, 2.03, 2.70, 2.06, 1.72],
+    [1.17, 0.26, 0.82, 1.06, 0.55, 0.35],
+    [1.33, 1.25, 0.44, 1.46, 0.61, 0.32],
+    [1992.1, 1167.6, 1223.4, 534.2, 9888.6, 428.1],
+    [1.02, 0.69, 1.36, 1.25, 1.21, 0.68],
+    [1.46, 4.84, 1.33, 4.98, 12.94, 1.19],
+]
+
+
+def test_normalized_average_is_that_of_the_papers():
+    rows = of_means(WDBO_TABLE_2).normalized()
+    # To the two digits of the paper's last row, whose columns above are rounded too.
+    assert_allclose(
+        [row["normalized_regret"] for row in rows], [0.48, 0.47, 0.29, 0.54, 0.62, 0.01], atol=0.01
+    )
+    assert {row["n_problems"] for row in rows} == {12}
+
+
+def test_normalized_by_hand():
+    first, second, third = of_means([[1.0, 2.0, 5.0], [10.0, 0.0, 10.0]]).normalized()
+    assert first["by_problem"] == {"p0": 0.0, "p1": 1.0}
+    assert second["by_problem"] == {"p0": 0.25, "p1": 0.0}
+    assert second["normalized_regret"] == 0.125
+    assert second["standard_error"] == pytest.approx(0.125)
+    assert third["normalized_regret"] == 1.0
+    assert third["standard_error"] == 0.0
+
+
+def test_normalized_where_all_are_the_same_or_unknown(incomplete):
+    assert [row["normalized_regret"] for row in of_means([[2.0, 2.0]]).normalized()] == [0.0, 0.0]
+    a, b = incomplete.normalized()
+    assert (a["normalized_regret"], b["normalized_regret"]) == (0.0, 1.0)
+    assert (a["n_problems"], b["n_problems"]) == (1, 1)
+    assert math.isnan(a["by_problem"]["q"])
+
+
+def test_paired_by_hand():
+    # A's pairs are not in the order of B's, and one seed is missing in each.
+    seeds = [0, 1, 2, 3, 4, 5, 6]
+    b = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+    differences = [0.5, 1.0, 0.25, -0.1, 2.0, 0.7]
+    a = {seed: value + d for seed, value, d in zip(seeds, b, differences)}
+    a[99] = 1000.0
+    order = [5, 99, 0, 3, 1, 4, 2]
+    table = Comparison(
+        {
+            ("A", "p"): constant(*(a[seed] for seed in order), seeds=order),
+            ("B", "p"): constant(*b),
+        }
+    )
+    (row,) = table.paired("B")
+    assert (row["problem"], row["algorithm"], row["reference"]) == ("p", "A", "B")
+    assert row["n_pairs"] == 6
+    assert row["difference"] == pytest.approx(np.mean(differences))
+    assert row["standard_error"] == pytest.approx(np.std(differences, ddof=1) / math.sqrt(6))
+    assert row["p_value"] == pytest.approx(wilcoxon(differences).pvalue)
+    # Of the 64 signs, those with a rank sum of 1 or less: 2 on each side.
+    assert row["p_value"] == row["p_holm"] == 4 / 64
+    (mirrored,) = table.paired("A")
+    assert mirrored["difference"] == pytest.approx(-row["difference"])
+    assert mirrored["p_value"] == row["p_value"]
+
+
+def test_holm_by_hand():
+    # Against R: all seven above, p = 2 / 128; one below with the smallest rank, 4 / 128; none.
+    zero = [0.0] * 7
+    table = Comparison(
+        {
+            ("same", "p"): constant(*zero),
+            ("some", "p"): constant(-1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0),
+            ("R", "p"): constant(*zero),
+            ("all", "p"): constant(1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0),
+            ("none", "p"): [],
+        }
+    )
+    rows = {row["algorithm"]: row for row in table.paired("R")}
+    assert list(rows) == ["same", "some", "all", "none"]
+    assert [rows[a]["p_value"] for a in ("same", "some", "all")] == [1.0, 4 / 128, 2 / 128]
+    # Times 3, 2 and 1; "none" was not tested and does not count.
+    assert [rows[a]["p_holm"] for a in ("same", "some", "all")] == [1.0, 8 / 128, 6 / 128]
+    assert math.isnan(rows["none"]["p_holm"])
+    assert rows["none"]["n_pairs"] == 0
+
+
+def test_holm_never_falls():
+    # p = 4/128 and 4/128: 2 x and 1 x, of which the second must not be below the first.
+    values = (-1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0)
+    table = Comparison(
+        {
+            ("R", "p"): constant(*[0.0] * 7),
+            ("A", "p"): constant(*values),
+            ("B", "p"): constant(*values[::-1]),
+        }
+    )
+    assert [row["p_holm"] for row in table.paired("R")] == [8 / 128, 8 / 128]
+
+
+def test_runs_without_seeds_are_paired_by_position(table):
+    rows = table.paired("longer")
+    assert [row["n_pairs"] for row in rows] == [2, 2]
+    assert rows[0]["difference"] == -3.0
+
+
+def test_unknown_reference(table):
+    with pytest.raises(ValueError, match=r"reference must be one of A, longer, .* got 'B'"):
+        table.paired("B")

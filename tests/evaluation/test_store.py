@@ -1,0 +1,405 @@
+import errno
+import functools
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF, Matern
+
+from sktvbo import BOLT, GPUCB, WDBO, RandomSearch, TimeVaryingGPRegressor
+from sktvbo.evaluation import (
+    Fresh,
+    RunResult,
+    SimulatedClock,
+    StoreError,
+    StoreMismatchError,
+    compare,
+)
+from sktvbo.evaluation._store import describe, describe_optimizer
+from sktvbo.exceptions import SktvboError
+from sktvbo.problems import from_callable, make
+
+
+def counting(calls):
+    """A factory that notes the seeds it was called with, one per run that is really made."""
+
+    def factory(seed):
+        calls.append(seed)
+        return make("six-hump-camel", horizon=12.0)
+
+    return factory
+
+
+def stored(folder, calls=None, algorithms=("one", "two"), **options):
+    options = {"n_replications": 3, "n_initial": 4, **options}
+    optimizers = dict.fromkeys(algorithms, RandomSearch())
+    factory = counting([] if calls is None else calls)
+    return compare(optimizers, {"camel": factory}, store=folder, **options)
+
+
+def same(a, b):
+    """Everything that was recorded, measured seconds too."""
+    return list(a.results) == list(b.results) and all(
+        x.to_dict() == y.to_dict()
+        for key in a.results
+        for x, y in zip(a.results[key], b.results[key], strict=True)
+    )
+
+
+# -- taking up ----------------------------------------------------------------------------------
+
+
+def test_finished_runs_are_files_and_are_not_made_again(tmp_path):
+    calls = []
+    first = stored(tmp_path / "made" / "here", calls)
+    assert len(calls) == 6
+    files = sorted((tmp_path / "made" / "here").iterdir())
+    assert len(files) == 6
+    content = json.loads(files[0].read_text())
+    assert content["algorithm"] == "one"
+    assert content["problem"] == "camel"
+    assert content["seed"] in calls
+    assert content["settings"]["n_initial"] == 4
+    assert content["settings"]["version"]
+    assert RunResult.from_dict(content["result"]).seed == content["seed"]
+    again = stored(tmp_path / "made" / "here", calls)
+    assert len(calls) == 6
+    assert same(first, again)
+    assert str(first) == str(again)
+
+
+def test_only_what_is_missing_is_made(tmp_path):
+    calls = []
+    stored(tmp_path, calls)
+    lost = sorted(tmp_path.iterdir())[2]
+    seed = json.loads(lost.read_text())["seed"]
+    lost.unlink()
+    stored(tmp_path, calls)
+    assert calls[6:] == [seed]
+
+
+def test_a_store_may_grow(tmp_path):
+    calls = []
+    stored(tmp_path, calls)
+    more = stored(tmp_path, calls, algorithms=("one", "two", "three"), n_replications=5)
+    assert len(calls) == 15
+    assert str(more) == str(stored(None, algorithms=("one", "two", "three"), n_replications=5))
+
+
+@pytest.mark.parametrize("progress", [False, True])
+def test_a_store_with_several_jobs(tmp_path, progress, capsys):
+    options = {"n_jobs": 2, "progress": progress}
+    first = stored(tmp_path, **options)
+    assert len(list(tmp_path.iterdir())) == 6
+    sorted(tmp_path.iterdir())[0].unlink()
+    assert str(stored(tmp_path, **options)) == str(first)
+    assert ("6/6" in capsys.readouterr().err) is progress
+
+
+def test_names_that_read_the_same_have_files_of_their_own(tmp_path):
+    names = ("a/b", "a b", "ä" * 300)
+    stored(tmp_path, algorithms=names, n_replications=1)
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_failed_runs_are_not_stored(tmp_path):
+    broken = True
+
+    def factory(seed):
+        if broken:
+            raise ConnectionError("the network is down")
+        return make("ackley", horizon=8.0)
+
+    options = {"n_replications": 2, "n_initial": 4, "store": tmp_path}
+    with pytest.warns(UserWarning, match="the network is down"):
+        assert len(compare({"a": RandomSearch()}, {"p": factory}, **options).failures) == 2
+    assert list(tmp_path.iterdir()) == []
+    broken = False
+    assert compare({"a": RandomSearch()}, {"p": factory}, **options).failures == []
+
+
+# -- a killed process ---------------------------------------------------------------------------
+
+SCRIPT = """
+    import os, sys, time
+    from pathlib import Path
+    from sktvbo import RandomSearch
+    from sktvbo.evaluation import compare
+    from sktvbo.problems import make
+
+    def factory(seed):
+        with open("made.txt", "a") as file:
+            file.write(f"{seed}\\n")
+        if made("made.txt") > int(os.environ["HANG_AFTER"]):
+            time.sleep(600)
+        return make("six-hump-camel", horizon=12.0)
+
+    def made(path):
+        return len(Path(path).read_text().splitlines())
+
+    print(compare(
+        {"one": RandomSearch(), "two": RandomSearch()}, {"camel": factory}, 4,
+        n_initial=4, store="store",
+    ))
+"""
+
+
+def test_a_killed_comparison_is_taken_up_where_it_was(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(SCRIPT))
+
+    def start(hang_after):
+        return subprocess.Popen(
+            [sys.executable, script],
+            cwd=tmp_path,
+            env={**os.environ, "HANG_AFTER": str(hang_after)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def n_made():
+        path = tmp_path / "made.txt"
+        return len(path.read_text().splitlines()) if path.exists() else 0
+
+    killed = start(hang_after=5)
+    while n_made() < 6:
+        assert killed.poll() is None
+        time.sleep(0.05)
+    killed.kill()
+    assert killed.communicate() == ("", None)
+    assert killed.returncode == -signal.SIGKILL
+    before = {path: path.read_bytes() for path in (tmp_path / "store").iterdir()}
+    assert len(before) == 5
+
+    table, _ = start(hang_after=1000).communicate()
+    assert n_made() == 6 + 3
+    assert len(list((tmp_path / "store").iterdir())) == 8
+    assert all(path.read_bytes() == content for path, content in before.items())
+    assert table == f"{stored(None, n_replications=4)}\n"
+
+
+# -- what goes wrong ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_initial": 5}, "n_initial was 4, is 5"),
+        ({"horizon": 10.0}, "horizon was null, is 10.0"),
+        ({"clock": SimulatedClock(lambda n: 0.5)}, "clock was null, is .*SimulatedClock"),
+        ({"expert": "problem"}, 'expert was null, is "problem"'),
+    ],
+)
+def test_other_settings_are_refused_before_anything_is_run(tmp_path, options, message):
+    stored(tmp_path, n_replications=1)
+    calls = []
+    with pytest.raises(StoreMismatchError, match=f"'one' on 'camel' with other.*: {message}"):
+        stored(tmp_path, calls, **options)
+    assert calls == []
+
+
+def test_an_algorithm_with_other_parameters_is_refused(tmp_path):
+    def of(optimizer):
+        return compare(
+            {"a": optimizer}, [make("ackley", horizon=6.0)], 1, n_initial=4, store=tmp_path
+        )
+
+    of(WDBO(alpha=0.25))
+    of(WDBO([(7, 8)], alpha=0.25, random_state=3, maximize=False))  # all set by the run
+    with pytest.raises(StoreMismatchError, match=r"optimizer.alpha was 0.25, is 0.2500001\. Use"):
+        of(WDBO(alpha=0.2500001))
+    with pytest.raises(StoreMismatchError, match=r'optimizer.type was ".*WDBO", is ".*BOLT"'):
+        of(BOLT())
+
+
+def test_another_version_is_refused(tmp_path, monkeypatch):
+    stored(tmp_path)
+    monkeypatch.setattr("sktvbo.evaluation._compare.version", lambda name: "99.0")
+    with pytest.raises(StoreMismatchError, match=r'version was ".*", is "99.0"'):
+        stored(tmp_path)
+
+
+@pytest.mark.parametrize("damage", ["half", "empty", "list", "short", "binary"])
+def test_a_damaged_file_is_reported_and_made_again(tmp_path, damage):
+    calls = []
+    first = stored(tmp_path, calls)
+    path = sorted(tmp_path.iterdir())[0]
+    text = path.read_text()
+    content = json.loads(text)
+    seed = content["seed"]
+    content["result"]["regrets"].pop()
+    path.write_bytes(
+        {
+            "half": text[: len(text) // 2].encode(),
+            "empty": b"",
+            "list": b"[]",
+            "short": json.dumps(content).encode(),
+            "binary": b"\xff\x00\xff",
+        }[damage]
+    )
+    with pytest.warns(UserWarning, match=f"does not hold a finished run.*seed {seed} is run again"):
+        again = stored(tmp_path, calls)
+    assert calls[6:] == [seed]
+    assert str(first) == str(again)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        stored(tmp_path, calls)
+    assert len(calls) == 7
+
+
+def test_a_folder_that_cannot_be_made_is_known_before_the_first_run(tmp_path):
+    (tmp_path / "file").write_text("")
+    calls = []
+    with pytest.raises(StoreError, match=r"store must be writable, got: .*file/store'") as caught:
+        stored(tmp_path / "file" / "store", calls)
+    assert calls == []
+    assert isinstance(caught.value, SktvboError)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_full_disk_keeps_the_finished_runs(tmp_path, monkeypatch, n_jobs):
+    fsync, written = os.fsync, []
+
+    def full(descriptor):
+        written.append(descriptor)
+        if len(written) > 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StoreError, match=r"No space left on device.*are kept: make room") as caught:
+        stored(tmp_path, n_jobs=n_jobs)
+    assert caught.value.errno == errno.ENOSPC
+    assert len(list(tmp_path.iterdir())) == 2  # and nothing half written
+    monkeypatch.undo()
+    calls = []
+    assert str(stored(tmp_path, calls)) == str(stored(None))
+    assert len(calls) == 4
+
+
+@pytest.mark.parametrize("options", [{"random_state": None}, {"keep_optimizers": True}])
+def test_what_a_store_cannot_keep(tmp_path, options):
+    with pytest.raises(ValueError, match="store needs a random_state"):
+        stored(tmp_path, **options)
+
+
+# -- settings -----------------------------------------------------------------------------------
+
+
+def scaled(n, by):
+    return by * n
+
+
+def above(limit):
+    return lambda x: x > limit
+
+
+PAIRS = {
+    "kernel": (RBF(0.2), RBF(0.20000001)),
+    "kernel of kernels": (RBF(0.2) + RBF(1.0), RBF(0.2) * RBF(1.0)),
+    "surrogate": (
+        TimeVaryingGPRegressor(Matern(0.2)),
+        TimeVaryingGPRegressor(Matern(0.2), noise_variance=0.1),
+    ),
+    "constant of a function": (lambda n: 0.5, lambda n: 0.6),
+    "what a function calls": (lambda n: abs(n), lambda n: int(n)),
+    "default of a function": (lambda n, a=1: n * a, lambda n, a=2: n * a),
+    "what a function closes over": (above(1.0), above(2.0)),
+    "a function in a function": (lambda n: (lambda: 1)(), lambda n: (lambda: 2)()),
+    "partial": (functools.partial(scaled, by=2.0), functools.partial(scaled, by=3.0)),
+    "clock": (SimulatedClock(abs), SimulatedClock(abs, 1.0)),
+    "method": (SimulatedClock(abs).answer, SimulatedClock(abs, 1.0).answer),
+    "array": (np.arange(5.0), np.arange(5)[::-1]),
+    "large array": (np.arange(500.0), np.arange(500.0) + 1e-12),
+    "objects": (np.array([RBF(0.2)]), np.array([RBF(0.3)])),
+    "infinity": (np.inf, -np.inf),
+    "class": (RBF, Matern),
+    "set": ({"a", "b"}, {"a", "c"}),
+    "problem": (make("ackley"), make("ackley", noise=0.1)),
+    "function of a problem": (
+        make("gp-slow", random_state=0, n_grid=5),
+        make("gp-slow", random_state=1, n_grid=5),
+    ),
+    "function of a user": (
+        from_callable(lambda x, t: x[0], [(0, 1)], horizon=5.0),
+        from_callable(lambda x, t: -x[0], [(0, 1)], horizon=5.0),
+    ),
+    "fresh": (Fresh("markov-gp", epsilon=0.1), Fresh("markov-gp", epsilon=0.2)),
+    "generator": (np.random.RandomState(0), np.random.RandomState(1)),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_settings_that_differ_are_told_apart(name):
+    one, other = (json.dumps(describe(thing)) for thing in PAIRS[name])
+    assert one != other
+
+
+def test_a_problem_that_has_been_used_is_still_the_same():
+    problem = make("gp-slow", n_grid=5, random_state=0)
+    before = describe(problem)
+    problem.observe(0.5, 3.0)
+    problem.optimum(7.0)
+    assert describe(problem) == before
+
+
+def test_a_function_may_close_over_what_changes():
+    calls = []
+    factory = counting(calls)
+    before = describe(factory)
+    factory(1)
+    assert describe(factory) == before
+
+
+def test_an_object_within_itself_ends():
+    clock = SimulatedClock(abs)
+    clock.response_time = clock
+    assert describe(clock)["response_time"] == "..."
+
+
+def test_settings_are_the_same_in_another_process():
+    # Addresses and the order of sets of strings are not.
+    code = """
+        import json, sys
+        from sktvbo import GPUCB, evaluation, problems
+        from sktvbo.evaluation._store import describe, describe_optimizer
+
+        def within(x, t):
+            return float(x[0] in {"a", "b", "c", "d"})
+
+        print(json.dumps([
+            describe(evaluation.SimulatedClock(lambda n: 0.5)),
+            describe(problems.make("gp-slow", n_grid=30, random_state=0)),
+            describe(problems.make("six-hump-camel-switched")),
+            describe(problems.from_callable(within, [(0, 1)], horizon=5.0)),
+            describe({"a", "b", "c", "d"}),
+            describe_optimizer(GPUCB()),
+            describe(object()),
+        ], sort_keys=True))
+    """
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(code)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for seed in ("1", "2")
+    ]
+    one, other = (process.communicate()[0] for process in processes)
+    assert len(json.loads(one)) == 7
+    assert one == other
+    assert "0x" not in one
+
+
+def test_what_a_run_sets_is_no_setting_of_an_optimizer():
+    one, other = GPUCB([(0, 1)], random_state=1), GPUCB([(0, 2)], maximize=False)
+    assert describe_optimizer(one) == describe_optimizer(other)
+    assert describe_optimizer(one) != describe_optimizer(GPUCB(n_initial_points=3))
