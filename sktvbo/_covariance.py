@@ -9,7 +9,7 @@ from ._fast import cholesky as _cholesky
 from ._fast import gram as _gram
 from ._fast.gram import Family
 from ._solvers import dot
-from .kernels import Factor, Separable, recognize, recognize_or_raise
+from .kernels import Empirical, Factor, Separable, recognize, recognize_or_raise
 
 
 class SeparableCovariance:
@@ -205,13 +205,16 @@ class SeparableCovariance:
         variance = self.signal_variance * self.temporal.diag(t[:, np.newaxis])
         return variance if self.spatial is None else variance * self.spatial.diag(S)
 
-    def variance_with_gradient(self, s, t):
-        """Prior variance of f at a place s (d,) and time, and its gradient (d + 1,), time last."""
+    def variance_with_gradient(self, s, t, moving=None):
+        """Prior variance of f at a place s (d,) and time, and its gradient (d + 1,), time last.
+
+        ``moving`` is as in ``cross_with_gradient``.
+        """
         if self.fused:
             return self.signal_variance, np.zeros(len(s) + 1)
-        points, times, steps = _stencil(s, t)
+        points, times, steps, rows = _stencil(s, t, moving)
         variances = self.variance(points, times)
-        return variances[0], _differences(variances, steps)
+        return variances[0], _differences(variances, steps, rows, len(s) + 1)
 
     def noise(self, age):
         """Noise variance (n,) of observations of these ages; none where the age is NaN."""
@@ -303,23 +306,26 @@ class SeparableCovariance:
             slopes.append((up - down) / (2.0 * h))
         return np.array(slopes)
 
-    def cross_with_gradient(self, x, u, Z, times):
+    def cross_with_gradient(self, x, u, Z, times, moving=None):
         """Covariance (n,) of a point with (Z, times), and its gradient (d + 1, n) in the point.
 
-        All coordinates are ``scale``d when ``fused``, plain otherwise; time is the last row.
+        All coordinates are ``scale``d when ``fused``, plain otherwise; time is the last row. Rows
+        of coordinates that ``moving`` (d,) excludes may be 0: a kernel may know integers only.
         """
         if self.fused:
             n, d = len(times), self.n_dims
             k, dk = np.empty(n), np.empty((d + 1, n))
             _gram.cross_with_gradient(x, u, Z, times, *self._families, k, dk)
             return k, dk
-        points, at, steps = _stencil(x, u)
+        points, at, steps, rows = _stencil(x, u, moving)
         K = self.cross(points, at, Z, times)
-        return K[0], _differences(K, steps)
+        return K[0], _differences(K, steps, rows, len(x) + 1)
 
     def stationary_factors(self):
         """Both kernels in the form that the relevancies need, or an UnsupportedKernelError."""
         purpose = "The relevancy of observations"
+        if isinstance(self.spatial, Empirical):
+            return self.spatial, recognize_or_raise(self.temporal, 1, purpose)
         static = [f.family == Family.CONSTANT for f in self._factors or ()]
         if self.fused and not static[1] and (self.n_dims == 0 or not static[0]):
             return self._factors
@@ -334,22 +340,27 @@ class SeparableCovariance:
 
 
 # scikit-learn's kernels give no derivative in the points.
-def _stencil(point, time):
-    """A point (d,) with two neighbours in each direction and a later one, and the steps (d + 1,).
+def _stencil(point, time, moving=None):
+    """A point (d,) with two neighbours in each direction that moves, and a later one.
 
-    Later only: a kernel may not know the times before.
+    Also the steps, and which rows of the gradient they give. Later only: a kernel may not know the
+    times before.
     """
-    steps = np.cbrt(np.finfo(float).eps) * np.maximum(1.0, np.abs(point))
+    rows = np.flatnonzero(np.ones(len(point), dtype=bool) if moving is None else moving)
+    steps = np.cbrt(np.finfo(float).eps) * np.maximum(1.0, np.abs(point[rows]))
     step = np.sqrt(np.finfo(float).eps) * max(1.0, abs(time))
-    moves = np.diag(steps)
+    moves = np.zeros((len(rows), len(point)))
+    moves[np.arange(len(rows)), rows] = steps
     points = np.vstack([point, point + moves, point - moves, point])
     times = np.append(np.full(len(points) - 1, time), time + step)
-    return points, times, np.append(steps, step)
+    return points, times, np.append(steps, step), np.append(rows, len(point))
 
 
-def _differences(values, steps):
-    """Derivatives (d + 1, ...) from the values at a stencil's points."""
+def _differences(values, steps, rows, n_rows):
+    """Derivatives (n_rows, ...) from the values at a stencil's points; 0 but for ``rows``."""
     d = len(steps) - 1
     central = (values[1 : d + 1] - values[d + 1 : -1]) / 2.0
     forward = values[-1:] - values[:1]
-    return (np.concatenate([central, forward]).T / steps).T
+    slopes = np.zeros((n_rows, *values.shape[1:]))
+    slopes[rows] = (np.concatenate([central, forward]).T / steps).T
+    return slopes

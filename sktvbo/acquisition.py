@@ -78,12 +78,12 @@ class AcquisitionState:
 
 
 class LogBeta(BaseEstimator):
-    """β = scale · log(rate · t), t being the number of observations told (TVGP section 5).
+    """β = scale · log(rate · t) or 0, t being the number of observations told (TVGP section 5).
 
     Parameters
     ----------
     scale, rate : float, default=0.8, 4.0
-        TVGP's; ET has 0.4 and 4 on synthetic data.
+        TVGP's; ET has 0.4 and 4 on synthetic data, and both have 0.8 and 0.4 on temperatures.
 
     Examples
     --------
@@ -97,7 +97,7 @@ class LogBeta(BaseEstimator):
         self.rate = rate
 
     def __call__(self, state):
-        return self.scale * float(np.log(self.rate * state.n_told))
+        return self.scale * max(float(np.log(self.rate * state.n_told)), 0.0)
 
 
 class DimensionBeta(BaseEstimator):

@@ -379,7 +379,7 @@ def load_intel_temperature(*, data_dir=None, as_frame=False):
     Notes
     -----
     Source: MIT CSAIL "Intel Lab Data", the data of TVGP section 5.2, W-DBO appendix G.2 and
-    ET section 5. `fetch_intel_temperature` gives much the same from the original log.
+    ET section 5. `fetch_intel_temperature` makes such a table of the original log.
 
     Examples
     --------
@@ -393,7 +393,7 @@ def load_intel_temperature(*, data_dir=None, as_frame=False):
         _INTEL_SHAPES,
         data_dir,
         original='MIT CSAIL "Intel Lab Data", db.csail.mit.edu/labdata/labdata.html',
-        rule="fetch_intel_temperature() downloads it and gives much the same. ",
+        rule="fetch_intel_temperature() downloads it and makes such a table of it. ",
     )
     t = _seconds(path, arrays["t_s"], _INTEL_BIN)
     temperature = arrays["temperature_c"].astype(np.float64)
@@ -476,8 +476,9 @@ def fetch_intel_temperature(
     an offset linear in time such that both ends fit; without such motes they are linear too. A gap
     at the first or last bin has one end, whose value (or offset) holds throughout.
 
-    `load_intel_temperature` was made of another author's ten-minute means, so its rule could reject
-    whole bins only: the two agree up to that. No checksum of the log is published.
+    The file of `load_intel_temperature` was made by the same rule, but of another author's
+    ten-minute means, where only whole bins could be rejected: the tables differ by that, and may
+    differ in the motes kept. No checksum of the log is known, so only its form is checked.
 
     Examples
     --------

@@ -273,6 +273,24 @@ class Empirical(Kernel):
         C = self._matrix()
         return np.diagonal(C)[self._index(X, len(C))]
 
+    def convolution(self, X, Y=None):
+        """Σ_m k(x, m) k(y, m) over the arms m, of which relevancies are made.
+
+        Parameters
+        ----------
+        X : array-like (n, 1)
+            Indices.
+        Y : array-like (k, 1), default=None
+            None is X.
+
+        Returns
+        -------
+        convolution : ndarray (n, k)
+        """
+        C = self._matrix()
+        rows = C[self._index(X, len(C))]
+        return rows @ (rows if Y is None else C[self._index(Y, len(C))]).T
+
     def __repr__(self):
         # A list may be ragged: the repr is for error messages, and must not raise one.
         C = self.covariance

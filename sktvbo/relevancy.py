@@ -23,7 +23,7 @@ from ._fast import relevancy as _fast
 from ._fast.gram import Family
 from ._solvers import DenseCholesky, cholesky
 from ._threads import blas_threads
-from .kernels import recognize_or_raise, split_time
+from .kernels import Empirical, recognize_or_raise, split_time
 
 __all__ = [
     "RelevancySweep",
@@ -53,7 +53,8 @@ def wasserstein_relevancy(
     y : array-like (n,)
         Observations, of prior mean 0.
     spatial_kernel : Kernel or None
-        ``RBF`` or ``Matern`` with nu 0.5, 1.5, 2.5 or inf; ignored when time is alone.
+        ``RBF`` or ``Matern`` with nu 0.5, 1.5, 2.5 or inf, or ``Empirical``; ignored when time is
+        alone.
     temporal_kernel : Kernel
         The same, or ``Forgetting``.
     signal_variance : float
@@ -132,7 +133,8 @@ def spatial_convolution(kernel, X, Y=None):
     Parameters
     ----------
     kernel : Kernel
-        ``RBF`` or ``Matern`` with nu 0.5, 1.5, 2.5 or inf, with one lengthscale or d.
+        ``RBF`` or ``Matern`` with nu 0.5, 1.5, 2.5 or inf, with one lengthscale or d; or
+        ``Empirical``, whose integral is the sum over its arms.
     X : array-like (n, d)
     Y : array-like (m, d), default=None
         None is X.
@@ -155,6 +157,8 @@ def spatial_convolution(kernel, X, Y=None):
         Y = _finite_matrix(Y, "Y")
         if Y.shape[1] != X.shape[1]:
             raise ValueError(f"X has {X.shape[1]} columns but Y has {Y.shape[1]}: they must agree.")
+    if isinstance(kernel, Empirical):
+        return kernel.convolution(X, Y)
     factor = recognize_or_raise(kernel, X.shape[1], "The spatial convolution")
     return _spatial_convolution(factor, X, Y)
 
@@ -312,7 +316,8 @@ def convolutions(spatial, temporal, S, ages):
     future = _future_rbf if temporal.family == Family.RBF else _future_matern
     C = future(temporal, ages, ages, ages.min())
     if S.shape[1]:
-        C *= _spatial_convolution(spatial, S)
+        over_arms = isinstance(spatial, Empirical)
+        C *= spatial.convolution(S) if over_arms else _spatial_convolution(spatial, S)
     return C
 
 

@@ -363,6 +363,7 @@ class RelevancyBudget(KeepAll):
         indices : ndarray of int
         """
         self._check_parameters()
+        surrogate.check_relevancy()
         budget = 1.0
         if hasattr(self, "budget_"):
             # The lengthscale known when the interval began (algorithm 1, line 24).
@@ -445,6 +446,7 @@ class RelevancyCap(KeepAll):
         indices : ndarray of int
         """
         min_size = check_positive_int(self.min_size, "min_size", self)
+        surrogate.check_relevancy()
         self.max_size_ = self._max_size(surrogate)
         removals = []
         if self.max_size_ is not None:

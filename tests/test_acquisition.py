@@ -171,9 +171,9 @@ def test_deltas_that_are_no_probability(kind, delta):
 def test_ucb_takes_any_schedule():
     for schedule in (SmoothnessBeta(), BOLTBeta(), clone(LogBeta(0.4))):
         assert UCB(schedule).beta_value(STATE) == schedule(STATE)
-    too_early = LogBeta(rate=0.01)  # log 0.5
+    assert UCB(LogBeta(rate=0.01)).beta_value(STATE) == 0.0  # log 0.5
     with pytest.raises(ValueError, match=r"'beta' parameter of UCB .* Got -0\.5"):
-        UCB(too_early).beta_value(STATE)
+        UCB(lambda state: -0.5).beta_value(STATE)
 
 
 @pytest.mark.parametrize(

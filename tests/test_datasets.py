@@ -506,6 +506,11 @@ def test_damaged_ozone_content(write_ozone, changes, message):
         ("traffic", {"suspected_filled": np.zeros((2016, 207))}, "suspected_filled to be bool"),
         ("wind", {"wind_knots": np.zeros((6574, 11))}, r"shape \(6574, 12\), got \(6574, 11\)"),
         ("wind", {"date": np.array(["monday"] * 6574)}, "date as YYYY-MM-DD"),
+        (
+            "wind",
+            {"date": (np.datetime64("1961-01-01") + 2 * np.arange(6574)).astype("U10")},
+            "one day",
+        ),
         ("wind", {"station": np.arange(12)}, "station to be text"),
         ("stocks", {"date": np.array(["2013-02-08"] * 1259)}, "increasing order"),
         ("stocks", {"idx48": np.zeros(48)}, "distinct columns from 0 to 93"),

@@ -322,11 +322,13 @@ def test_truncated_download(fetch, server):
     [
         (packed(day_of(1))[:-9], "no complete gzip file"),
         (packed(day_of(1))[:200] + bytes(300), "no complete gzip file"),
+        (packed(day_of(1))[:10] + b"\xff" * 300, "no complete gzip file"),
         (b"<html>Moved</html>", "no complete gzip file"),
         (packed(["<html>", "Moved", "</html>"]), r"lines of 'date time .*line 1 is '<html>"),
         (packed([]), "there is none"),
         (packed([reading("2004-03-01", 3, 77, 20.0)]), "no valid reading"),
     ],
+    ids=["cut", "zeros", "noise", "page", "packed page", "empty", "other motes"],
 )
 def test_wrong_log(fetch, server, content, message):
     server.files["/data.txt.gz"] = content
@@ -337,7 +339,9 @@ def test_wrong_log(fetch, server, content, message):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"<html>Moved</html>", b"1 2\n3 4\n", b"1 0 0\n1 2 2\n", b"1 0 nan\n", b"\xff"]
+    "content",
+    [b"", b"<html>Moved</html>", b"1 2\n3 4\n", b"1 0 0\n1 2 2\n", b"1 0 nan\n", b"\xff"],
+    ids=["empty", "page", "two columns", "twice", "nan", "binary"],
 )
 def test_wrong_positions(fetch, server, content):
     server.files["/mote_locs.txt"] = content

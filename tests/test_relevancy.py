@@ -10,8 +10,9 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, Ration
 from twins import convolution as convolution_twin
 from twins import relevancy as twin
 
+from sktvbo import TimeVaryingGPRegressor
 from sktvbo.exceptions import JitterWarning, UnsupportedKernelError
-from sktvbo.kernels import Forgetting, recognize
+from sktvbo.kernels import Empirical, Forgetting, recognize
 from sktvbo.relevancy import (
     RelevancySweep,
     spatial_convolution,
@@ -558,3 +559,51 @@ def test_sweep_leaves_the_weights():
     kept = a.copy()
     RelevancySweep(P, a, C).remove(3)
     assert_array_equal(a, kept)
+
+
+def test_relevancy_of_arms_is_the_change_of_the_posterior_summed_over_them():
+    """Removal by brute force, means and variances of all arms integrated over the future."""
+    rng = np.random.RandomState(0)
+    A = rng.normal(size=(5, 3))
+    arms, temporal = Empirical(A @ A.T / 3.0), Matern(3.0, nu=1.5)
+    X = np.column_stack([rng.randint(5, size=7), np.sort(rng.uniform(0.0, 6.0, 7))])
+    y, now, noise, signal = rng.normal(size=7), 6.5, 0.05, 1.7
+
+    def posterior(rows, t):
+        gp = TimeVaryingGPRegressor(
+            arms, temporal, signal_variance=signal, noise_variance=noise, optimizer=None
+        ).fit(X[rows], y[rows])
+        mean, std = gp.predict(np.column_stack([np.arange(5), np.full(5, t)]), return_std=True)
+        return mean, std**2
+
+    everything = np.arange(7)
+    nodes, weights = np.polynomial.legendre.leggauss(80)
+    t, weights = now + 30.0 * (nodes + 1.0), 30.0 * weights  # 20 lengthscales ahead
+
+    def distance(rows):
+        squared = 0.0
+        for time, weight in zip(t, weights):
+            mean, variance = posterior(everything, time)
+            if rows is None:  # the prior
+                other, prior = np.zeros(5), signal * arms.diag(np.arange(5.0)[:, None])
+            else:
+                other, prior = posterior(rows, time)
+            squared += weight * np.sum((mean - other) ** 2 + prior - variance)
+        return squared
+
+    total = distance(None)
+    expected = [np.sqrt(distance(np.delete(everything, i)) / total) for i in everything]
+    got = wasserstein_relevancy(
+        X,
+        y,
+        spatial_kernel=arms,
+        temporal_kernel=temporal,
+        signal_variance=signal,
+        noise_variance=noise,
+        now=now,
+    )
+    np.testing.assert_allclose(got, expected, rtol=1e-6)
+    np.testing.assert_allclose(
+        spatial_convolution(arms, [[0.0], [3.0]], [[1.0]]),
+        (A @ A.T / 3.0)[[0, 3]] @ (A @ A.T / 3.0)[[1]].T,
+    )

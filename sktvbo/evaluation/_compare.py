@@ -13,7 +13,7 @@ from ._comparison import Comparison, Failure
 from ._problems import is_factory, make_problem, named_problems
 from ._results import RunResult
 from ._run import check_horizon, check_options, progress_bar, run
-from ._store import Store, StoreError, describe, describe_optimizer
+from ._store import Store, describe, describe_optimizer
 
 __all__ = ["compare"]
 
@@ -137,57 +137,37 @@ def compare(
             f"optimizers; got random_state={random_state!r}, keep_optimizers={keep_optimizers!r}."
         )
     effective_n_jobs(n_jobs)  # raises when it makes no sense
+
     seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n_replications)
     keys = [(a, p, seed) for a in optimizers for p in problems for seed in seeds.tolist()]
+    outcomes = [None] * len(keys)
     options = {"clock": clock, "horizon": horizon, "n_initial": n_initial, "expert": expert}
-
-    outcomes = dict.fromkeys(range(len(keys)))
     if store is not None:
         store = Store(store)
         settings = _settings(optimizers, problems, options)
-        for i, (a, p, seed) in enumerate(keys):
-            outcomes[i] = store.load(a, p, seed, settings[a, p])
-    missing = [i for i, outcome in outcomes.items() if outcome is None]
+        outcomes = [store.load(*key, settings[key[:2]]) for key in keys]
+    missing = {i: key for i, key in enumerate(keys) if outcomes[i] is None}
     calls = [
         delayed(_attempt)(
-            i,
-            keys[i],
-            optimizers[keys[i][0]],
-            problems[keys[i][1]],
-            options,
-            keep_optimizers,
-            on_error,
+            i, key, optimizers[key[0]], problems[key[1]], options, keep_optimizers, on_error
         )
-        for i in missing
+        for i, key in missing.items()
     ]
     bar = nullcontext()
     if progress:
         bar = progress_bar(total=len(keys), initial=len(keys) - len(missing), unit="run")
-    with bar, closing(_arriving(calls, n_jobs)) as arriving:
-        try:
-            for i, outcome in arriving:
-                outcomes[i] = outcome
-                if store is not None and isinstance(outcome, RunResult):
-                    store.save(*keys[i], settings[keys[i][:2]], outcome)
-                if progress:
-                    bar.update()
-        except StoreError:
-            raise
-        except Exception as exc:
-            # Runs report their own errors: this one is joblib's, or the cluster's.
-            if on_error == "raise":
-                raise
-            message = f"{exc} (The run had not arrived; it need not be the cause.)"
-            for i in missing:
-                outcomes[i] = outcomes[i] or Failure.of(exc, *keys[i], message)
+    with bar, closing(_outcomes(calls, missing, n_jobs, on_error)) as arriving:
+        for i, outcome in arriving:
+            outcomes[i] = outcome
+            if store is not None and isinstance(outcome, RunResult):
+                store.save(*keys[i], settings[keys[i][:2]], outcome)
+            if progress:
+                bar.update()
 
     results = {key[:2]: [] for key in keys}
     failures = []
-    for i, key in enumerate(keys):
-        if isinstance(outcomes[i], Failure):
-            failures.append(outcomes[i])
-        else:
-            results[key[:2]].append(outcomes[i])
+    for key, outcome in zip(keys, outcomes):
+        (failures if isinstance(outcome, Failure) else results[key[:2]]).append(outcome)
     if failures:
         warnings.warn(
             f"{len(failures)} of {len(keys)} runs failed, see the comparison's failures. The "
@@ -198,7 +178,7 @@ def compare(
 
 
 def _attempt(i, key, optimizer, problem, options, keep_optimizer, on_error):
-    """A run, its place among the runs beside it; or its failure, where that is reported."""
+    """The i-th run's place and result, or failure where failures are reported."""
     _, name, seed = key
     try:
         result = run(optimizer, make_problem(problem, name, seed), random_state=seed, **options)
@@ -210,6 +190,22 @@ def _attempt(i, key, optimizer, problem, options, keep_optimizer, on_error):
     if not keep_optimizer:
         result.optimizer = None
     return i, result
+
+
+def _outcomes(calls, keys, n_jobs, on_error):
+    """Yield what the calls return, and failures of those that do not."""
+    waiting = dict(keys)
+    try:
+        for i, outcome in _arriving(calls, n_jobs):
+            del waiting[i]
+            yield i, outcome
+    except Exception as exc:
+        # Runs report their own errors: this one is joblib's, or the cluster's.
+        if on_error == "raise":
+            raise
+        message = f"{exc} (The run had not arrived; it need not be the cause.)"
+        for i, key in waiting.items():
+            yield i, Failure.of(exc, *key, message)
 
 
 def _arriving(calls, n_jobs):

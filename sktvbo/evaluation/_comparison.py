@@ -354,9 +354,9 @@ class Comparison:
         >>> problem = problems.make("six-hump-camel", horizon=30.0)
         >>> algorithms = {"GP-UCB": GPUCB(), "random": RandomSearch()}
         >>> table = evaluation.compare(algorithms, [problem], n_replications=6)
-        >>> row, = table.paired("GP-UCB")
-        >>> row["algorithm"], row["difference"] > 0.0, row["p_value"]
-        ('random', True, 0.03125)
+        >>> (row,) = table.paired("GP-UCB")
+        >>> row["algorithm"], row["difference"] > 0.0, row["n_pairs"]
+        ('random', True, 6)
         """
         if reference not in self.algorithms:
             raise ValueError(

@@ -743,6 +743,17 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         """
         return self.relevancy_sweep(now).relevancy()
 
+    def check_relevancy(self):
+        """Raise an UnsupportedKernelError unless the relevancy of these kernels is known.
+
+        Raises
+        ------
+        UnsupportedKernelError
+            A kernel without a closed-form convolution.
+        """
+        check_is_fitted(self)
+        self._covariance.stationary_factors()
+
     def relevancy_sweep(self, now=None):
         """Relevancies that stay up to date while rows are taken out, O(n²) each.
 
@@ -767,12 +778,15 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
             C = _relevancy.convolutions(*factors, self._S, now - self._t)
             return _relevancy.RelevancySweep(self._solver.inverse(), self._weights, C)
 
-    def posterior_at(self, t):
+    def posterior_at(self, t, moving=None):
         """The posterior at one time as a function of space alone, for many evaluations.
 
         Parameters
         ----------
         t : float
+        moving : array-like of bool (d,), default=None
+            Coordinates of which gradients are wanted; None for all. Of others, such as an arm's
+            index, they may be 0.
 
         Returns
         -------
@@ -782,14 +796,16 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
             ``posterior.sample(S, rng)`` draws f (m,) jointly.
         """
         check_is_fitted(self)
-        return _TimeSlice(self, t)
+        return _TimeSlice(self, t, moving)
 
-    def posterior_between(self, low, high):
+    def posterior_between(self, low, high, moving=None):
         """The posterior as a function of space and of time in an interval.
 
         Parameters
         ----------
         low, high : float
+        moving : array-like of bool (d,), default=None
+            See ``posterior_at``.
 
         Returns
         -------
@@ -798,7 +814,7 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
             ``high``.
         """
         check_is_fitted(self)
-        return _TimeWindow(self, low, high)
+        return _TimeWindow(self, low, high, moving)
 
 
 def squares(V, full):
@@ -809,8 +825,9 @@ def squares(V, full):
 class _Posterior:
     """Posterior of a fitted regressor, ready to be evaluated many times."""
 
-    def __init__(self, gp):
+    def __init__(self, gp, moving):
         self._gp = copy.copy(gp)  # which may learn more meanwhile
+        self._moving = moving
         self._data = gp._basis
         if gp._covariance.fused:
             self._data = gp._covariance.scale(*self._data)
@@ -823,9 +840,11 @@ class _Posterior:
     def _gradient(self, s, t):
         """Mean, standard deviation and their gradients (d + 1,) at a place (d,) and time."""
         gp, units = self._gp, self._units
-        k, dk = gp._covariance.cross_with_gradient(s * units[:-1], t * units[-1], *self._data)
+        k, dk = gp._covariance.cross_with_gradient(
+            s * units[:-1], t * units[-1], *self._data, self._moving
+        )
         w = gp._explained_slope(k)
-        prior, prior_slope = gp._covariance.variance_with_gradient(s, t)
+        prior, prior_slope = gp._covariance.variance_with_gradient(s, t, self._moving)
         std = np.sqrt(max(prior - k @ w, 1e-300))
         dk = dk * units[:, np.newaxis]
         mean = gp._y_mean + gp._y_scale * (k @ gp._weights)
@@ -836,8 +855,8 @@ class _Posterior:
 class _TimeSlice(_Posterior):
     """The posterior at one time."""
 
-    def __init__(self, gp, t):
-        super().__init__(gp)
+    def __init__(self, gp, t, moving=None):
+        super().__init__(gp, moving)
         self._t = t - gp._time_origin
 
     def __call__(self, S):
@@ -863,8 +882,8 @@ class _TimeSlice(_Posterior):
 class _TimeWindow(_Posterior):
     """The posterior in an interval of time, which the last coordinate runs through from 0 to 1."""
 
-    def __init__(self, gp, low, high):
-        super().__init__(gp)
+    def __init__(self, gp, low, high, moving=None):
+        super().__init__(gp, moving)
         self._low, self._width = low - gp._time_origin, high - low
 
     def __call__(self, U):

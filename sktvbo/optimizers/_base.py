@@ -455,7 +455,7 @@ class BayesianOptimizer(BaseEstimator):
 
         Scores are to be maximized: the surrogate has seen -y when minimizing.
         """
-        posterior = surrogate.posterior_at(t)
+        posterior = surrogate.posterior_at(t, run.domain.continuous)
         # The latest queries are near the optimum when the optimizer has been tracking it.
         recent = surrogate.X_train_[-3:, :-1]
         if getattr(acquisition, "joint", False):
@@ -472,7 +472,7 @@ class BayesianOptimizer(BaseEstimator):
             return maximize(score, posterior, run.domain, rng, anchors=recent), t
         row = maximize(
             score,
-            surrogate.posterior_between(t, latest),
+            surrogate.posterior_between(t, latest, run.domain.continuous),
             TimeWindow(run.domain, t, latest),
             rng,
             anchors=np.column_stack([recent, np.zeros(len(recent))]),

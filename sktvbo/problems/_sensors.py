@@ -311,6 +311,18 @@ class TemperatureArms(SensorArms):
     variance of 5 % of the signal's, β = 0.8 log(0.4 t). ET section 5 and table 5: the same ε,
     resets and β, noise variance 0.01, and other pairs of test days after all earlier days, such as
     ``train=(0, 5), test=(6, 7)``. Theirs may be other days of the same log.
+
+    Examples
+    --------
+    TV-GP-UCB as in TVGP, but for β:
+
+    >>> from sktvbo import TVGPUCB, evaluation, problems
+    >>> from sktvbo.kernels import Forgetting
+    >>> problem = problems.make("temperature-arms")  # doctest: +SKIP
+    >>> surrogate = problem.surrogate(Forgetting(0.03, "fixed"))  # doctest: +SKIP
+    >>> optimizer = TVGPUCB(surrogate=surrogate, n_initial_points=1)  # doctest: +SKIP
+    >>> result = evaluation.run(optimizer, problem, n_initial=1)  # doctest: +SKIP
+    >>> degrees = problem.scale * result.average_regret  # doctest: +SKIP
     """
 
     def __init__(

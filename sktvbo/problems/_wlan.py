@@ -10,7 +10,8 @@ from sklearn.utils import check_random_state
 
 from ._base import Problem, check_positive, register
 
-_LOG_POWERS = np.log(10.0) * np.array([0.1, 2.5])  # of mW
+_POWERS = 10.0**0.1, 10.0**2.5  # mW
+_LOG_POWERS = np.log(_POWERS)
 _CELL = 25.0  # m
 _SPEEDS = 0.5, 1.5  # m/s
 _LOSS_AT_1_M = 40.05  # dB, of free space at 2.4 GHz
@@ -107,9 +108,7 @@ class WLAN(Problem):
                 raise ValueError(f"{what} must be a whole number {limit}, got {value!r}.")
         self._bandwidth = check_positive(bandwidth, "bandwidth")
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
-        super().__init__(
-            "wlan", [tuple(np.exp(_LOG_POWERS))] * n_nodes, horizon, random_state=random_state
-        )
+        super().__init__("wlan", [_POWERS] * n_nodes, horizon, random_state=random_state)
         n_columns = math.ceil(math.sqrt(n_nodes))
         cells = np.array([divmod(i, n_columns)[::-1] for i in range(n_nodes)])
         self._nodes = _CELL * (cells + 0.5)

@@ -1,6 +1,7 @@
 import os
 import signal
 import sys
+import time
 import warnings
 
 import numpy as np
@@ -192,6 +193,7 @@ def give_nothing(x, t):
 
 
 def kill(x, t):
+    time.sleep(0.5)  # so that what has finished can arrive
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -311,7 +313,6 @@ def test_a_killed_worker_is_reported_and_finished_runs_are_kept():
     assert {f.error for f in failures} == {"TerminatedWorkerError"}
     assert "SIGKILL" in failures[0].message
     assert "need not be the cause" in failures[0].message
-    # joblib's order is not ours, but the first runs arrive before the killer begins its 7th step.
     assert len(table.results["random", "ackley"]) >= 1
     assert sum(map(len, table.results.values())) + len(failures) == 6
 
@@ -409,11 +410,15 @@ def test_a_backend_without_generators_works_in_rounds():
     assert equal(table, small())
 
 
-def test_on_a_cluster_of_processes():
+def test_on_a_cluster_of_processes(tmp_path):
     distributed = pytest.importorskip("distributed")
     pytest.importorskip("joblib._dask")
     algorithms = {"random": RandomSearch(), "GP-UCB": GPUCB(n_initial_points=4)}
-    problems = [make("six-hump-camel", horizon=12.0), Fresh("markov-gp", **FRESH)]
+    problems = {
+        "camel": make("six-hump-camel", horizon=12.0),
+        "fresh": Fresh("markov-gp", **FRESH),
+        "where": lambda seed: os.getpid(),  # not a problem, as the failure will say
+    }
     clock = SimulatedClock(lambda n: 0.5 + 0.01 * n)
     options = {"n_replications": 2, "n_initial": 4, "clock": clock}
     with (
@@ -422,7 +427,11 @@ def test_on_a_cluster_of_processes():
         ) as cluster,
         distributed.Client(cluster),
         parallel_config(backend="dask"),
+        pytest.warns(UserWarning, match="4 of 12 runs failed"),
     ):
-        table = compare(algorithms, problems, **options)
-    assert table.failures == []
-    assert equal(table, compare(algorithms, problems, **options))
+        table = compare(algorithms, problems, store=tmp_path, **options)
+    assert all(f"got {os.getpid()};" not in failure.message for failure in table.failures)
+    assert all("A problem must be" in failure.message for failure in table.failures)
+    assert len(list(tmp_path.iterdir())) == 8
+    with pytest.warns(UserWarning, match="4 of 12 runs failed"):
+        assert equal(table, compare(algorithms, problems, **options))

@@ -11,6 +11,7 @@ import warnings
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from sktvbo import BOLT, GPUCB, WDBO, RandomSearch, TimeVaryingGPRegressor
@@ -101,6 +102,23 @@ def test_a_store_with_several_jobs(tmp_path, progress, capsys):
     sorted(tmp_path.iterdir())[0].unlink()
     assert str(stored(tmp_path, **options)) == str(first)
     assert ("6/6" in capsys.readouterr().err) is progress
+
+
+def test_a_finished_run_is_written_while_an_earlier_one_goes_on(tmp_path):
+    seen = []
+
+    def factory(seed):
+        if not seen:
+            seen.append(0)
+            give_up = time.monotonic() + 10.0
+            while len(list(tmp_path.glob("*.json"))) < 3 and time.monotonic() < give_up:
+                time.sleep(0.01)
+            seen.append(len(list(tmp_path.glob("*.json"))))
+        return make("six-hump-camel", horizon=8.0)
+
+    with parallel_config(backend="threading", n_jobs=2):
+        compare({"one": RandomSearch()}, {"p": factory}, 6, n_initial=4, store=tmp_path)
+    assert seen[1] >= 3
 
 
 def test_names_that_read_the_same_have_files_of_their_own(tmp_path):
@@ -263,6 +281,8 @@ def test_a_folder_that_cannot_be_made_is_known_before_the_first_run(tmp_path):
     assert isinstance(caught.value, SktvboError)
 
 
+# joblib says so when it is stopped.
+@pytest.mark.filterwarnings("ignore:.*tasks which were still being processed:UserWarning")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_full_disk_keeps_the_finished_runs(tmp_path, monkeypatch, n_jobs):
     fsync, written = os.fsync, []

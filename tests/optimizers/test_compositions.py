@@ -5,9 +5,14 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
 
 from sktvbo import (
+    ABO,
+    BOLT,
+    ETGPUCB,
+    TVGPUCB,
+    WDBO,
     BayesianOptimizer,
     SparseTimeVaryingGPRegressor,
     TimeVaryingGPRegressor,
@@ -19,8 +24,10 @@ from sktvbo.acquisition import (
     ProbabilityOfImprovement,
     ThompsonSampling,
 )
+from sktvbo.domain import Arms
+from sktvbo.exceptions import UnsupportedKernelError
 from sktvbo.gaussian_process import GeometricInjection, QuadraticInjection, WeightedGPRegressor
-from sktvbo.kernels import Forgetting, Separable, Wiener
+from sktvbo.kernels import Empirical, Forgetting, Separable, Wiener
 from sktvbo.relevancy import wasserstein_relevancy
 from sktvbo.staleness import (
     EventTriggeredReset,
@@ -165,3 +172,36 @@ def test_a_policy_that_needs_a_noise_model_says_so():
     with pytest.raises(ValueError, match="needs a surrogate with a noise_model"):
         drive(opt, range(12))
     assert opt.n_told_ == 11
+
+
+def test_a_kernel_without_relevancy_is_refused_at_the_first_step_with_a_surrogate():
+    for kind in (WDBO, BOLT):
+        opt = kind(
+            [(0.0, 1.0)],
+            surrogate=TimeVaryingGPRegressor(RationalQuadratic(0.5)),
+            n_initial_points=4,
+            random_state=0,
+        )
+        for t in range(3):
+            opt.tell(opt.ask(t), float(t % 2))
+        x = opt.ask(3)
+        with pytest.raises(UnsupportedKernelError, match="not available for RationalQuadratic"):
+            opt.tell(x, 1.0)
+        assert opt.n_told_ == 3
+
+
+@pytest.mark.parametrize("kind", [WDBO, BOLT, ABO, ETGPUCB, TVGPUCB])
+def test_arms_with_an_empirical_covariance(kind):
+    rng = np.random.RandomState(0)
+    A = rng.normal(size=(8, 4))
+    options = {"max_size": 12} if kind is BOLT else {}
+    surrogate = TimeVaryingGPRegressor(Empirical(A @ A.T / 4.0), Matern(20.0, (1.0, 100.0), nu=1.5))
+    opt = kind(Arms(8), surrogate=surrogate, n_initial_points=6, random_state=0, **options)
+    t, regrets = 0.0, []
+    for _ in range(40):
+        x, t = opt.ask(t, return_time=True)
+        values = A @ np.array([np.sin(0.05 * t), np.cos(0.05 * t), 1.0, 0.0])
+        opt.tell(x, values[int(x[0])])
+        regrets.append(values.max() - values[int(x[0])])
+        t += 1.0
+    assert np.mean(regrets[20:]) < 0.5 * np.mean(regrets[:6])

@@ -209,7 +209,7 @@ def test_ackleys_optimum_is_the_best_of_a_search():
         assert f_star >= max(problem.values(X, t).max(), problem.values(nearby, t).max())
 
 
-def zoom(problem, t, n_best=4, levels=12):
+def zoom(problem, t, n_best=4, levels=16):
     """Largest value that a dense set finds, with finer and finer grids about its best places."""
     d = problem.domain.n_dims
     U = qmc.Sobol(d, scramble=False).random_base2(14)

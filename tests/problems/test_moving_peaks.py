@@ -1,0 +1,218 @@
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sktvbo.domain import Box
+from sktvbo.problems import make
+from sktvbo.problems._moving_peaks import _reflect
+
+TIMES = [0.0, 3.0, 9.99, 10.0, 237.5, 500.0]
+SHAPES = ["cone", "gaussian"]
+
+
+def peaks(problem, t):
+    return [part[0] for part in problem._peaks(np.array([t]))]
+
+
+def by_loops(shape, x, h, w, c):
+    distances = [sum((a - b) ** 2 for a, b in zip(x, centre)) ** 0.5 for centre in c]
+    if shape == "cone":
+        return max(a - b * r for a, b, r in zip(h, w, distances))
+    return max(a * np.exp(-(r**2) / (2 * (a / b) ** 2)) for a, b, r in zip(h, w, distances))
+
+
+# -- values and optimum -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("smooth", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_values_are_the_highest_peaks(shape, smooth):
+    problem = make("moving-peaks", n_dims=3, shape=shape, smooth=smooth, random_state=0)
+    X = problem.domain.sample(len(TIMES), 0)
+    expected = [by_loops(shape, x, *peaks(problem, t)) for x, t in zip(X, TIMES)]
+    assert_allclose(problem.values(X, TIMES), expected, rtol=1e-12)
+    assert_allclose([problem.value(x, t) for x, t in zip(X, TIMES)], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("smooth", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_optimum_is_the_best_of_a_dense_search(shape, smooth):
+    problem = make("moving-peaks", shape=shape, smooth=smooth, random_state=1)
+    axis = np.linspace(0.0, 100.0, 201)
+    grid = np.column_stack([v.ravel() for v in np.meshgrid(axis, axis)])
+    for t in TIMES:
+        x_star, f_star = problem.optimum(t)
+        near = np.clip(x_star + 1e-3 * (grid - 50.0), 0.0, 100.0)
+        f = problem.values(np.vstack([grid, near]), t)
+        assert f_star == problem.value(x_star, t)
+        assert f_star >= f.max()
+        assert f.max() >= f_star - 1e-6 * 12.0
+        assert f_star == peaks(problem, t)[0].max()
+
+
+def test_many_peaks_in_many_dimensions_are_evaluated_in_parts():
+    problem = make("moving-peaks", n_peaks=300, n_dims=20, horizon=30.0, random_state=0)
+    X, t = problem.domain.sample(1000, 0), np.linspace(0.0, 30.0, 1000)
+    f = problem.values(X, t)
+    for i in (0, 1, 517, 999):
+        assert f[i] == problem.value(X[i], t[i])
+    assert_allclose(problem.values(X, 7.0)[::250], [problem.value(x, 7.0) for x in X[::250]])
+    assert len(problem.values(X[:0], 7.0)) == 0
+
+
+# -- movement -----------------------------------------------------------------------------------
+
+
+def test_values_are_thrown_back_at_the_ends():
+    values = np.array([1.0, 1.0, 9.0, 9.0, 5.0, 5.0])
+    steps = np.array([2.0, -3.0, 0.5, 4.0, 27.0, 0.0])
+    moved, signs = _reflect(values, steps, np.zeros(6), np.full(6, 10.0))
+    assert_allclose(moved, [3.0, 2.0, 9.5, 7.0, 8.0, 5.0])
+    assert_array_equal(signs, [1.0, -1.0, 1.0, -1.0, -1.0, 1.0])
+
+
+def test_a_range_of_no_width_stays():
+    problem = make("moving-peaks", heights=(50.0, 50.0), widths=(2.0, 2.0), random_state=0)
+    h, w, _ = problem._peaks(np.array(TIMES))
+    assert_array_equal(h, 50.0)
+    assert_array_equal(w, 2.0)
+
+
+def centres(**options):
+    """Centres (51, n_peaks, n_dims) at the changes, and which were not thrown back."""
+    problem = make("moving-peaks", n_peaks=40, random_state=0, **options)
+    c = problem._peaks(np.arange(0.0, 501.0, 10.0))[2]
+    inside = np.all((c > 5.0) & (c < 95.0), axis=2)
+    return c, inside[:-2] & inside[1:-1] & inside[2:]
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5, 1.0])
+def test_centres_move_by_the_severity(correlation):
+    c, free = centres(shift_severity=4.0, correlation=correlation)
+    steps = np.diff(c, axis=0)
+    lengths = np.linalg.norm(steps, axis=2)
+    assert_allclose(lengths[:-1][free], 4.0)
+    cosines = np.sum(steps[:-1] * steps[1:], axis=2)[free] / 16.0
+    # In the plane, with the angle a between new and last uniform: the mean of cos(a / 2) is 2 / pi.
+    expected = {0.0: 0.0, 0.5: 2.0 / np.pi, 1.0: 1.0}[correlation]
+    assert cosines.mean() == pytest.approx(expected, abs=5.0 * cosines.std() / len(cosines) ** 0.5)
+
+
+def test_straight_movements_turn_at_the_border_only():
+    c, _ = centres(shift_severity=4.0, correlation=1.0)
+    steps = np.diff(c, axis=0)
+    far = np.minimum(c, 100.0 - c) > 4.0
+    straight = far[:-1] & far[1:]
+    # Away from the border the speed stays, coordinate by coordinate.
+    usual = np.broadcast_to(np.median(np.abs(steps), axis=0), steps.shape)
+    assert_allclose(np.abs(steps)[straight], usual[straight])
+    turns = np.sign(steps[1:]) != np.sign(steps[:-1])
+    assert turns.any()
+    assert not turns[straight[:-1] & straight[1:]].any()
+
+
+def test_heights_and_widths_take_gaussian_steps_in_their_ranges():
+    problem = make(
+        "moving-peaks",
+        n_peaks=400,
+        heights=(100.0, 1000.0),
+        widths=(10.0, 100.0),
+        height_severity=7.0,
+        width_severity=0.5,
+        random_state=0,
+    )
+    h, w, c = problem._peaks(np.arange(0.0, 501.0, 10.0))
+    for values, (low, high), severity in ((h, (100.0, 1000.0), 7.0), (w, (10.0, 100.0), 0.5)):
+        assert low <= values.min() < low + 0.2 * (high - low)
+        assert high - 0.2 * (high - low) < values.max() <= high
+        free = (values[:-1] > low + 5 * severity) & (values[:-1] < high - 5 * severity)
+        steps = np.diff(values, axis=0)[free]
+        assert steps.std() == pytest.approx(severity, rel=5.0 / np.sqrt(2 * len(steps)))
+        assert abs(steps.mean()) < 5.0 * severity / np.sqrt(len(steps))
+    assert 0.0 <= c.min() <= c.max() <= 100.0
+    assert abs(c[0].mean() - 50.0) < 5.0 * 100.0 / np.sqrt(12 * c[0].size)
+
+
+def test_nothing_moves_without_severity():
+    problem = make(
+        "moving-peaks", shift_severity=0.0, height_severity=0.0, width_severity=0.0, random_state=0
+    )
+    assert_array_equal(problem.optimum(0.0)[0], problem.optimum(500.0)[0])
+    assert problem.value([3.0, 4.0], 0.0) == problem.value([3.0, 4.0], 500.0)
+
+
+def test_stepwise_peaks_stay_between_changes():
+    problem = make("moving-peaks", change_every=4.0, random_state=0)
+    x = [30.0, 60.0]
+    assert problem.value(x, 4.0) == problem.value(x, 7.99) != problem.value(x, 8.0)
+    assert problem.value(x, 8.0 - 1e-10) == problem.value(x, 8.0)
+
+
+def test_smooth_peaks_go_in_straight_lines_through_the_stepwise_ones():
+    stepwise = make("moving-peaks", random_state=0)
+    smooth = make("moving-peaks", smooth=True, random_state=0)
+    for k in (0.0, 20.0, 490.0):
+        here, there = peaks(stepwise, k), peaks(stepwise, k + 10.0)
+        for a, b, c in zip(here, there, peaks(smooth, k + 2.5)):
+            assert_allclose(c, 0.75 * a + 0.25 * b)
+        assert smooth.value([1.0, 2.0], k) == stepwise.value([1.0, 2.0], k)
+    assert smooth.value([1.0, 2.0], 500.0) == stepwise.value([1.0, 2.0], 500.0)
+
+
+# -- the problem --------------------------------------------------------------------------------
+
+
+def test_settings():
+    problem = make("moving-peaks")
+    assert problem.domain == Box([(0.0, 100.0)] * 2)
+    assert (problem.horizon, problem.noise_variance, problem.needs_data) == (500.0, 1.0, False)
+
+
+def test_peaks_follow_the_random_state_and_the_noise_has_its_own_stream():
+    a, b, other = (make("moving-peaks", random_state=seed) for seed in (0, 0, 1))
+    assert_array_equal(a._table, b._table)
+    assert not np.array_equal(a._table, other._table)
+    before, first = a.value([1.0, 2.0], 77.0), a.observe([1.0, 2.0], 77.0)
+    assert first == b.observe([1.0, 2.0], 77.0)
+    a.seed(7)
+    assert a.value([1.0, 2.0], 77.0) == before
+    assert a.observe([1.0, 2.0], 77.0) != first
+    again = pickle.loads(pickle.dumps(b))
+    assert again.observe([1.0, 2.0], 5.0) == b.observe([1.0, 2.0], 5.0)
+
+
+@pytest.mark.parametrize("smooth", [False, True])
+def test_longer_horizon_continues_the_movements(smooth):
+    short, long = (
+        make("moving-peaks", horizon=horizon, smooth=smooth, random_state=0)
+        for horizon in (35.0, 500.0)
+    )
+    for t in (0.0, 17.0, 35.0):
+        assert short.value([50.0, 50.0], t) == long.value([50.0, 50.0], t)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_peaks": 0}, "n_peaks must be a whole number >= 1, got 0"),
+        ({"n_dims": 2.0}, "n_dims must be a whole number >= 1, got 2.0"),
+        ({"n_dims": True}, "n_dims must be a whole number >= 1, got True"),
+        ({"shape": "cube"}, "shape must be 'cone' or 'gaussian', got 'cube'"),
+        ({"heights": (70.0, 30.0)}, r"heights must be \(low, high\) with 0 < low <= high, got"),
+        ({"heights": (0.0, 30.0)}, "heights must be"),
+        ({"widths": 3.0}, "widths must be"),
+        ({"widths": (1.0, np.inf)}, "widths must be"),
+        ({"widths": ("a", "b")}, "widths must be"),
+        ({"shift_severity": -1.0}, "shift_severity must be a number >= 0, got -1.0"),
+        ({"height_severity": np.nan}, "height_severity must be"),
+        ({"width_severity": "big"}, "width_severity must be"),
+        ({"correlation": 1.5}, r"correlation must lie in \[0, 1\], got 1.5"),
+        ({"change_every": 0.0}, "change_every must be a number > 0, got 0.0"),
+        ({"noise_variance": -1.0}, "noise_variance must be a number >= 0"),
+    ],
+)
+def test_options_out_of_range(options, message):
+    with pytest.raises(ValueError, match=message):
+        make("moving-peaks", **options)
