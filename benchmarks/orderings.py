@@ -2,10 +2,11 @@
 
     python benchmarks/orderings.py tvgp-fig2 --seeds 20 --n-jobs 2 --output docs/tables
 
-Settings: tvgp-fig2, et-fig2, et-table1, sparq-fig1. Each writes SETTING.csv, a line for each
-condition and algorithm: mean, standard error and median over the seeds of the average regret R_T/T,
-and what share of the seeds the algorithm beats the one that the paper compares it with. In one seed
-all algorithms see the same function, and noise from the same stream.
+Settings: tvgp-fig2, et-fig2, et-table1, et-table2, sparq-fig1. Each writes SETTING.csv, a line
+for each condition and algorithm: mean, standard error and median over the seeds of the average
+regret R_T/T, its mean in each quarter of the run, the mean number of resets, and in what share of
+the seeds the paper's algorithm is better. In one seed all algorithms see the same function, and
+noise from the same stream.
 """
 
 import argparse
@@ -93,6 +94,23 @@ def et_fig2():
     )
 
 
+def et_table2():
+    """ET table 2: the trigger's probability; as figure 2, for ET-GP-UCB alone."""
+    for epsilon in (0.01, 0.03, 0.05):
+        _, options, run_options = markov(RBF(0.2, "fixed"), epsilon, 0.02, 400, 0.4)
+        static = known(RBF(0.2, "fixed"), noise=0.02)
+        algorithms = {
+            f"delta={delta}": ETGPUCB(
+                delta=delta,
+                n_initial_points=1,
+                surrogate=static,
+                acquisition=UCB(LogBeta(scale=0.4, rate=4.0)),
+            )
+            for delta in (0.005, 0.01, 0.05, 0.1, 0.5)
+        }
+        yield f"eps={epsilon}", algorithms, options, run_options
+
+
 def et_table1():
     """ET table 1: change at two steps, or all the time; T = 500, noise variance 0.1, l = 0.2."""
     kernel, noise, horizon = RBF(0.2, "fixed"), 0.1, 500
@@ -135,6 +153,7 @@ SETTINGS = {
     "tvgp-fig2": tvgp_fig2,
     "et-fig2": et_fig2,
     "et-table1": et_table1,
+    "et-table2": et_table2,
     "sparq-fig1": sparq_fig1,
 }
 # The algorithm whose regret the others' is compared with, seed by seed.
@@ -142,17 +161,19 @@ RIVAL = {
     "tvgp-fig2": "TV-GP-UCB",
     "et-fig2": "ET-GP-UCB",
     "et-table1": "ET-GP-UCB",
+    "et-table2": "delta=0.1",
     "sparq-fig1": "SparQ-GP-UCB",
 }
 QUARTERS = 4
 
 
 def replicate(optimizer, options, run_options, seed):
-    """Average regret of a run, in all and in each quarter of it."""
+    """Average regret of a run, in all and in each quarter of it, and the number of resets."""
     problem = make(**options, random_state=seed)
     result = run(optimizer, problem, clock=StepClock(), random_state=seed, **run_options)
     quarters = [part.mean() for part in np.array_split(result.regrets, QUARTERS)]
-    return [result.regrets.mean(), *quarters]
+    resets = result.history.get("n_resets", [np.nan])[-1]
+    return [result.regrets.mean(), *quarters, resets]
 
 
 def main():
@@ -169,19 +190,20 @@ def main():
         regrets = Parallel(n_jobs=arguments.n_jobs)(
             delayed(replicate)(algorithms[name], options, run_options, seed) for name, seed in jobs
         )
-        regrets = np.reshape(regrets, (len(algorithms), len(seeds), 1 + QUARTERS))
+        regrets = np.reshape(regrets, (len(algorithms), len(seeds), -1))
         reference = regrets[list(algorithms).index(rival), :, 0]
         for name, values in zip(algorithms, regrets):
             average = values[:, 0]
             error = average.std(ddof=1) / np.sqrt(len(seeds))
             wins = "" if name == rival else f"{np.mean(reference < average):.0%}"
-            quarters = [f"{q:.3f}" for q in values[:, 1:].mean(axis=0)]
-            numbers = [f"{v:.3f}" for v in (average.mean(), error, np.median(average))]
-            lines.append([condition, name, *numbers, *quarters, wins])
+            *quarters, resets = values[:, 1:].mean(axis=0)
+            numbers = (average.mean(), error, np.median(average), *quarters)
+            resets = "" if np.isnan(resets) else f"{resets:.1f}"
+            lines.append([condition, name, *[f"{v:.3f}" for v in numbers], resets, wins])
             print(*lines[-1], sep="\t", flush=True)
     arguments.output.mkdir(parents=True, exist_ok=True)
     header = ["Condition", "Algorithm", "Average regret", "Standard error", "Median"]
-    header += [f"Quarter {i + 1}" for i in range(QUARTERS)] + [f"{rival} better"]
+    header += [f"Quarter {i + 1}" for i in range(QUARTERS)] + ["Resets", f"{rival} better"]
     with open(arguments.output / f"{arguments.setting}.csv", "w", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([header, *lines])
 

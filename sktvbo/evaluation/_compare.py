@@ -9,7 +9,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.utils import check_random_state
 
-from ._comparison import Comparison, Failure
+from ._comparison import Comparison, Failure, record_failure
 from ._problems import is_factory, make_problem, named_problems
 from ._results import RunResult
 from ._run import check_horizon, check_options, progress_bar, run
@@ -186,7 +186,7 @@ def _attempt(i, key, optimizer, problem, options, keep_optimizer, on_error):
         if on_error == "raise":
             exc.add_note("In the run of {!r} on {!r} with random_state={}.".format(*key))
             raise
-        return i, Failure.of(exc, *key)
+        return i, record_failure(exc, *key)
     if not keep_optimizer:
         result.optimizer = None
     return i, result
@@ -205,7 +205,7 @@ def _outcomes(calls, keys, n_jobs, on_error):
             raise
         message = f"{exc} (The run had not arrived; it need not be the cause.)"
         for i, key in waiting.items():
-            yield i, Failure.of(exc, *key, message)
+            yield i, record_failure(exc, *key, message)
 
 
 def _arriving(calls, n_jobs):

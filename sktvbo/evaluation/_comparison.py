@@ -47,25 +47,25 @@ class Failure:
     message: str
     traceback: str = field(repr=False)
 
-    @classmethod
-    def of(cls, exc, algorithm, problem, seed, message=None):
-        """Record an exception."""
-        return cls(
-            algorithm,
-            problem,
-            seed,
-            getattr(exc, "failed_at", None),
-            type(exc).__name__,
-            str(exc) if message is None else message,
-            "".join(traceback.format_exception(exc)),
-        )
-
     def __str__(self):
         when = "" if self.time is None else f", at t={self.time:g}"
         message = textwrap.shorten(self.message, 200, placeholder=" ...")
         return (
             f"{self.algorithm} on {self.problem}, seed {self.seed}{when}: {self.error}: {message}"
         )
+
+
+def record_failure(exc, algorithm, problem, seed, message=None):
+    """The `Failure` of a run that has raised exc."""
+    return Failure(
+        algorithm,
+        problem,
+        seed,
+        getattr(exc, "failed_at", None),
+        type(exc).__name__,
+        str(exc) if message is None else message,
+        "".join(traceback.format_exception(exc)),
+    )
 
 
 @dataclass(eq=False, repr=False)

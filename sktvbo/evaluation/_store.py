@@ -115,7 +115,7 @@ class Store:
     def _path(self, algorithm, problem, seed):
         # A readable name, and a digest since different names may read the same.
         names = [algorithm, problem]
-        readable = [re.sub(r"[^\w.-]+", "-", str(name))[:40] for name in names]
+        readable = [re.sub(r"[^A-Za-z0-9.-]+", "-", str(name))[:40] for name in names]
         return self.folder / f"{'_'.join(readable)}_{seed}_{_digest(names)[:8]}.json"
 
     @contextlib.contextmanager

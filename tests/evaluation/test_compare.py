@@ -235,16 +235,18 @@ def test_a_failing_objective_is_reported_and_the_others_are_intact(what, error, 
         assert_array_equal(a.regrets, b.regrets)
 
 
-def test_a_problem_of_ones_own_may_not_return_nan():
+def test_an_observation_that_is_not_finite_is_not_told():
     # `from_callable` checks its function; other problems need not.
-    class Nan(type(make("ackley"))):
-        def _values(self, X, t):
-            return super()._values(X, t) if np.all(np.asarray(t) < 9.0) else np.full(len(X), np.nan)
+    problem = make("six-hump-camel", horizon=20.0)
+    problem.observe = lambda x, t: 1.0 if t < 9.0 else np.nan
 
-    problem = make("six-hump-camel", horizon=20.0, noise=0.0)
-    problem.__class__ = Nan
+    class Wary(Fixed):
+        def tell(self, x, y, t=None):
+            assert np.isfinite(y)
+            super().tell(x, y, t)
+
     with pytest.raises(InvalidObservationError, match=r"finite.*got nan at x=\[.*\], t=9"):
-        run(Fixed(), problem, n_initial=4)
+        run(Wary(), problem, n_initial=4)
 
 
 def test_an_optimum_that_is_not_finite_is_a_failure():
@@ -423,15 +425,19 @@ def test_on_a_cluster_of_processes(tmp_path):
     options = {"n_replications": 2, "n_initial": 4, "clock": clock}
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            local_directory=tmp_path / "dask",
         ) as cluster,
         distributed.Client(cluster),
         parallel_config(backend="dask"),
         pytest.warns(UserWarning, match="4 of 12 runs failed"),
     ):
-        table = compare(algorithms, problems, store=tmp_path, **options)
+        table = compare(algorithms, problems, store=tmp_path / "store", **options)
     assert all(f"got {os.getpid()};" not in failure.message for failure in table.failures)
     assert all("A problem must be" in failure.message for failure in table.failures)
-    assert len(list(tmp_path.iterdir())) == 8
+    assert len(list((tmp_path / "store").iterdir())) == 8
     with pytest.warns(UserWarning, match="4 of 12 runs failed"):
         assert equal(table, compare(algorithms, problems, **options))

@@ -22,7 +22,7 @@ def made_up(regrets, problem="p", response_time=0.1, seed=None, history=None):
         queries=np.zeros((n, 1)),
         observations=np.zeros(n),
         regrets=np.array(regrets, dtype=float),
-        response_times=np.full(n, response_time),
+        response_times=np.r_[99.0, np.full(n - 1, response_time)],
         dataset_sizes=np.arange(1, n + 1),
         removed_counts=np.zeros(n, dtype=int),
         history=history or {},

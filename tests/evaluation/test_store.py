@@ -8,6 +8,7 @@ import sys
 import textwrap
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -122,9 +123,9 @@ def test_a_finished_run_is_written_while_an_earlier_one_goes_on(tmp_path):
 
 
 def test_names_that_read_the_same_have_files_of_their_own(tmp_path):
-    names = ("a/b", "a b", "ä" * 300)
+    names = ("a/b", "a b", "算" * 300, "a" * 300)
     stored(tmp_path, algorithms=names, n_replications=1)
-    assert len(list(tmp_path.iterdir())) == 3
+    assert len(list(tmp_path.iterdir())) == 4
 
 
 def test_failed_runs_are_not_stored(tmp_path):
@@ -244,6 +245,16 @@ def test_another_version_is_refused(tmp_path, monkeypatch):
         stored(tmp_path)
 
 
+def test_a_setting_that_is_no_more_is_refused(tmp_path):
+    stored(tmp_path)
+    path = sorted(tmp_path.iterdir())[0]
+    content = json.loads(path.read_text())
+    content["settings"]["extra"] = [1] * 99
+    path.write_text(json.dumps(content))
+    with pytest.raises(StoreMismatchError, match=r'extra was \[1, 1, .*\.\.\., is "absent"'):
+        stored(tmp_path)
+
+
 @pytest.mark.parametrize("damage", ["half", "empty", "list", "short", "binary"])
 def test_a_damaged_file_is_reported_and_made_again(tmp_path, damage):
     calls = []
@@ -279,6 +290,14 @@ def test_a_folder_that_cannot_be_made_is_known_before_the_first_run(tmp_path):
         stored(tmp_path / "file" / "store", calls)
     assert calls == []
     assert isinstance(caught.value, SktvboError)
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs a folder that is never writable")
+def test_a_folder_that_cannot_be_written_is_known_before_the_first_run():
+    calls = []
+    with pytest.raises(StoreError, match="store must be writable"):
+        stored("/proc/self", calls)
+    assert calls == []
 
 
 # joblib says so when it is stopped.

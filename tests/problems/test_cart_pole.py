@@ -10,7 +10,7 @@ from scipy.stats import qmc
 
 from sktvbo.domain import Box
 from sktvbo.exceptions import DomainError, InvalidObservationError
-from sktvbo.problems import make
+from sktvbo.problems import _cart_pole, make
 from sktvbo.problems._cart_pole import _dynamics
 
 FRICTION = 2.2e-3
@@ -93,6 +93,32 @@ def test_roll_outs_have_the_expected_mean_and_variance(noise, t):
     assert results.var() == pytest.approx(variance, rel=5.0 * np.sqrt(2.0 / n))
 
 
+def test_first_state_is_not_disturbed(monkeypatch):
+    monkeypatch.setattr(_cart_pole, "_N_STEPS", 1)
+    problem = make("cart-pole", process_noise=1.0)
+    cost = 10.0 * START @ START + (GAINS @ START) ** 2
+    assert problem.observe(GAINS, 0.0) == pytest.approx(-cost) == problem.value(GAINS, 0.0)
+
+
+def test_variance_of_a_short_roll_out_is_that_of_a_quadratic_form(monkeypatch):
+    n, noise = 7, 0.3
+    monkeypatch.setattr(_cart_pole, "_N_STEPS", n)
+    problem = make("cart-pole", process_noise=noise)
+    A, b = _dynamics(FRICTION)
+    F = A - np.outer(b, GAINS)
+    W = np.kron(np.eye(n), (10.0 * np.eye(4) + np.outer(GAINS, GAINS)) / n)
+    # All states are C z0 + G w, with w the disturbances of all but the first.
+    powers = [np.linalg.matrix_power(F, k) for k in range(n)]
+    C = np.vstack(powers)
+    G = np.zeros((4 * n, 4 * n - 4))
+    for j in range(1, n):
+        G[4 * j :, 4 * j - 4 : 4 * j] = np.vstack(powers[: n - j])
+    H, slope = noise**2 * G.T @ W @ G, 2.0 * noise * G.T @ W @ C @ START
+    assert problem.value(GAINS, 0.0) == pytest.approx(-(START @ C.T @ W @ C @ START + np.trace(H)))
+    expected = slope @ slope + 2.0 * np.trace(H @ H)
+    assert problem._rollout_variance(GAINS, 0.0) == pytest.approx(expected, rel=1e-12)
+
+
 def test_noise_variance_is_that_at_the_centre():
     problem = make("cart-pole")
     centre = np.array([-2.5, -5.0, -37.5, -3.0])
@@ -140,13 +166,17 @@ def test_optimum_is_the_best_of_a_dense_search(options):
         assert found >= f_star - 1e-6
 
 
-def test_optimum_is_searched_once_before_and_once_after():
+def test_optimum_is_searched_once_before_and_once_after(monkeypatch):
     problem = make("cart-pole")
+    searched, search = [], problem._search
+    monkeypatch.setattr(
+        problem, "_search", lambda regime: searched.append(regime) or search(regime)
+    )
     before, after = problem.optimum(0.0)[0], problem.optimum(100.0)[0]
     assert np.abs(before - after).max() > 1.0
     assert_array_equal(problem.optimum(99.0)[0], before)
     assert_array_equal(problem.optimum(300.0)[0], after)
-    assert set(problem._best) == {0, 1}
+    assert searched == [0, 1]
 
 
 # -- the problem --------------------------------------------------------------------------------

@@ -209,17 +209,19 @@ def test_ackleys_optimum_is_the_best_of_a_search():
         assert f_star >= max(problem.values(X, t).max(), problem.values(nearby, t).max())
 
 
-def zoom(problem, t, n_best=4, levels=16):
-    """Largest value that a dense set finds, with finer and finer grids about its best places."""
+def zoom(problem, t):
+    """Largest value that a dense set finds, with finer and finer ones about its best places."""
     d = problem.domain.n_dims
     U = qmc.Sobol(d, scramble=False).random_base2(14)
+    steps = 2.0 * qmc.Sobol(d, scramble=False).random_base2(8) - 1.0
     best = -np.inf
-    for x in U[np.argsort(-problem.values(U, t))[:n_best]]:
-        for width in 0.1 * 0.55 ** np.arange(levels):
-            axis = np.linspace(-width, width, 5)
-            steps = np.stack(np.meshgrid(*[axis] * d), axis=-1).reshape(-1, d)
-            around = np.clip(x + steps, 0.0, 1.0)
+    for x in U[np.argsort(-problem.values(U, t))[:16]]:
+        value, width = -np.inf, 0.2
+        while width > 1e-6:
+            around = np.clip(np.vstack([x, x + width * steps, x - width * steps]), 0.0, 1.0)
             f = problem.values(around, t)
+            if f.max() <= value:
+                width *= 0.6
             x, value = around[np.argmax(f)], f.max()
         best = max(best, value)
     return best
@@ -227,12 +229,13 @@ def zoom(problem, t, n_best=4, levels=16):
 
 @pytest.mark.parametrize(
     ("name", "n"),
-    [("rosenbrock", 20), ("shekel", 20), ("hartmann-3", 20), ("hartmann-6", 6), ("powell", 12)],
+    [("rosenbrock", 5), ("shekel", 6), ("hartmann-3", 5), ("hartmann-6", 2), ("powell", 4)],
 )
 def test_optimum_is_that_of_a_dense_search_in_many_dimensions(name, n):
     problem = make(name)
     scale = spread(problem)
-    for t in times(n):
+    # At 123 and 183 a climb from an ordinary place ends on a lower peak of the Hartmanns.
+    for t in np.r_[times(n), 123.0, 183.0]:
         x_star, f_star = problem.optimum(t)
         found = zoom(problem, t)
         assert f_star == problem.value(x_star, t)
