@@ -15,6 +15,9 @@ from .exceptions import DomainError
 # Of the alternation between gradients and neighbours, from each start; it seldom takes five.
 _MAX_ROUNDS = 50
 
+# Of numeric derivatives, of functions scaled to the unit box.
+_STEP = np.sqrt(np.finfo(np.float64).eps)
+
 # Places that maximize_joint tries around each anchor, and the range of their distances.
 _N_AROUND = 32
 _NEAR, _FAR = 1e-3, 0.1
@@ -126,13 +129,16 @@ def _slide(minus, free, start, gradient):
         return u
 
     def objective(z):
-        if not gradient:
-            return minus(place(z))
-        value, slope = minus(place(z))
-        return value, slope[free]
+        if gradient:
+            value, slope = minus(place(z))
+            return value, slope[free]
+        value = minus(place(z))
+        # Differences of our own: L-BFGS-B may leave its bounds by rounding, which SciPy's refuse.
+        steps = np.where(z < 0.5, _STEP, -_STEP)
+        return value, np.array([minus(place(x)) - value for x in z + np.diag(steps)]) / steps
 
     bounds = [(0.0, 1.0)] * int(free.sum())
-    found = minimize(objective, start[free], method="L-BFGS-B", jac=gradient, bounds=bounds)
+    found = minimize(objective, start[free], method="L-BFGS-B", jac=True, bounds=bounds)
     return place(found.x), -found.fun
 
 

@@ -3,6 +3,7 @@
 import difflib
 import inspect
 import math
+from numbers import Integral
 
 import numpy as np
 from scipy.stats import qmc
@@ -14,6 +15,9 @@ from ..exceptions import InvalidObservationError
 
 _FACTORIES = {}
 _CACHE_SIZE = 4096
+
+# A step is reached that much early: a clock that adds up its ticks arrives with a rounding error.
+STEP_SLACK = 1e-9
 
 
 def register(name, factory):
@@ -50,9 +54,9 @@ def make(name, **options):
         [0, horizon]), ``noise=0.05`` (variance of the noise as a fraction of the objective's
         variance over domain x [0, horizon]), ``random_state=None`` (of the noise). The sensor
         problems also take ``day=0``, a day or the (first, last) of several, and ``data_dir``.
-        "markov-gp", "gp-abrupt", "gp-slow" and "moving-bump" count ``horizon`` in steps and have an
-        absolute ``noise_variance`` instead of ``noise``; the first three take ``kernel``,
-        ``n_grid`` and ``n_dims``, besides ``epsilon`` or ``change_times``.
+        "markov-gp", "gp-abrupt", "gp-slow", "moving-bump" and "moving-peaks" count ``horizon`` in
+        steps and have an absolute ``noise_variance`` instead of ``noise``. Other options are named
+        in the error about one that a problem does not have.
 
     Returns
     -------
@@ -105,6 +109,13 @@ def check_positive(value, what, *, zero=False):
     if not (math.isfinite(number) and (number > 0.0 or (zero and number == 0.0))):
         raise ValueError(f"{what} must be a number {'>=' if zero else '>'} 0, got {value!r}.")
     return number
+
+
+def check_whole(value, what, least, most=math.inf):
+    """Raise ValueError unless value is a whole number from ``least`` to ``most``."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or not least <= value <= most:
+        limit = f"from {least} to {most}" if most < math.inf else f">= {least}"
+        raise ValueError(f"{what} must be a whole number {limit}, got {value!r}.")
 
 
 def numeric_maximum(values, domain, *, log2_samples=12, n_starts=8):

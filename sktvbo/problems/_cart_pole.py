@@ -5,7 +5,7 @@ from scipy.linalg import expm
 
 from .._maximizer import search
 from ..domain import Box
-from ._base import Problem, check_positive, register
+from ._base import STEP_SLACK, Problem, check_positive, register
 
 _POLE_MASS = 0.0804  # kg
 _POLE_LENGTH = 0.147  # m
@@ -18,8 +18,6 @@ _START = np.array([4.0, 0.0, 0.1, -0.01])  # m, m/s, rad, rad/s
 _Q, _R = 10.0 * np.eye(4), 1.0
 _GAINS = [(-3.0, -2.0), (-6.0, -4.0), (-50.0, -25.0), (-4.0, -2.0)]
 _MAX_FACTOR = 5.0
-# A step is reached that much early: a clock that adds up its ticks arrives with a rounding error.
-_SLACK = 1e-9
 
 
 def _dynamics(friction):
@@ -115,7 +113,7 @@ class CartPole(Problem):
         self.noise_variance = self._rollout_variance(np.mean(_GAINS, axis=1), 0.0)
 
     def _regime(self, t):
-        return (np.asarray(t) + _SLACK >= self._change_time).astype(np.intp)
+        return (np.asarray(t) + STEP_SLACK >= self._change_time).astype(np.intp)
 
     def _closed_loop(self, X, regime):
         """F (n, 4, 4) with z' = F z, and the weights W (n, 4, 4) of the cost z·W z."""

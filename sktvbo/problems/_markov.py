@@ -3,7 +3,6 @@
 import math
 import pickle
 from functools import lru_cache
-from numbers import Integral
 
 import numpy as np
 from scipy.linalg.lapack import dpstrf
@@ -11,10 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, Kernel
 from sklearn.utils import check_random_state
 
 from ..domain import FiniteSet, real_array
-from ._base import Problem, check_positive, register
-
-# A step is reached that much early: a clock that adds up its ticks arrives with a rounding error.
-_SLACK = 1e-9
+from ._base import STEP_SLACK, Problem, check_positive, check_whole, register
 
 
 def _grid(n_grid, n_dims):
@@ -46,8 +42,7 @@ class _GridGP(Problem):
 
     def __init__(self, name, *, kernel, n_grid, n_dims, horizon, noise_variance, random_state):
         for value, what, least in ((n_grid, "n_grid", 2), (n_dims, "n_dims", 1)):
-            if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-                raise ValueError(f"{what} must be a whole number >= {least}, got {value!r}.")
+            check_whole(value, what, least)
         kernel = RBF(0.2) if kernel is None else kernel
         if not isinstance(kernel, Kernel):
             raise TypeError(
@@ -139,13 +134,13 @@ class MarkovGP(_GridGP):
             noise_variance=noise_variance,
             random_state=random_state,
         )
-        f = self._draws(math.floor(self.horizon + _SLACK) + 1)
+        f = self._draws(math.floor(self.horizon + STEP_SLACK) + 1)
         for s in range(1, len(f)):
             f[s] = math.sqrt(1.0 - epsilon) * f[s - 1] + math.sqrt(epsilon) * f[s]  # TVGP eq. 4
         self._table = f
 
     def _at(self, t, index):
-        return self._table[np.floor(np.asarray(t) + _SLACK).astype(np.intp), index]
+        return self._table[np.floor(np.asarray(t) + STEP_SLACK).astype(np.intp), index]
 
 
 class AbruptGP(_GridGP):
@@ -206,7 +201,7 @@ class AbruptGP(_GridGP):
         self._pieces = self._draws(len(times) + 1)
 
     def _at(self, t, index):
-        piece = np.searchsorted(self._change_times, np.asarray(t) + _SLACK, side="right")
+        piece = np.searchsorted(self._change_times, np.asarray(t) + STEP_SLACK, side="right")
         return self._pieces[piece, index]
 
 

@@ -1,16 +1,13 @@
 """Peaks that move, grow and shrink: as many of them, in as many dimensions, as one likes."""
 
 import math
-from numbers import Integral
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ._base import Problem, check_positive, register
+from ._base import STEP_SLACK, Problem, check_positive, check_whole, register
 
 _SIDE = 100.0
-# A change is reached that much early: a clock that adds up its ticks arrives with a rounding error.
-_SLACK = 1e-9
 
 
 def _check_range(pair, what):
@@ -130,9 +127,8 @@ class MovingPeaks(Problem):
         noise_variance=1.0,
         random_state=None,
     ):
-        for value, what in ((n_peaks, "n_peaks"), (n_dims, "n_dims")):
-            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{what} must be a whole number >= 1, got {value!r}.")
+        check_whole(n_peaks, "n_peaks", 1)
+        check_whole(n_dims, "n_dims", 1)
         if shape not in ("cone", "gaussian"):
             raise ValueError(f"shape must be 'cone' or 'gaussian', got {shape!r}.")
         heights, widths = _check_range(heights, "heights"), _check_range(widths, "widths")
@@ -152,14 +148,14 @@ class MovingPeaks(Problem):
         )
         low, high = np.array([heights, widths, *[(0.0, _SIDE)] * n_dims]).T
         # One more than is reached, for the straight lines to end at.
-        n = math.floor(self.horizon / self._change_every + _SLACK) + 2
+        n = math.floor(self.horizon / self._change_every + STEP_SLACK) + 2
         rng = np.random.RandomState(seed)
         self._table = _history(n, n_peaks, low, high, severities, correlation, rng)
 
     def _peaks(self, t):
         """Heights and steepnesses (m, n_peaks) and centres (m, n_peaks, n_dims) at times (m,)."""
         position = t / self._change_every
-        k = np.floor(position + _SLACK).astype(np.intp)
+        k = np.floor(position + STEP_SLACK).astype(np.intp)
         peaks = self._table[k]
         if self._smooth:
             u = np.maximum(position - k, 0.0)[:, np.newaxis, np.newaxis]

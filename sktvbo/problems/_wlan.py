@@ -2,13 +2,12 @@
 
 import math
 from itertools import product
-from numbers import Integral
 
 import numpy as np
 from scipy.optimize import minimize
 from sklearn.utils import check_random_state
 
-from ._base import Problem, check_positive, register
+from ._base import Problem, check_positive, check_whole, register
 
 _POWERS = 10.0**0.1, 10.0**2.5  # mW
 _LOG_POWERS = np.log(_POWERS)
@@ -102,10 +101,8 @@ class WLAN(Problem):
         noise=0.05,
         random_state=None,
     ):
-        for value, what, most in ((n_nodes, "n_nodes", _MAX_NODES), (n_users, "n_users", math.inf)):
-            if not isinstance(value, Integral) or isinstance(value, bool) or not 1 <= value <= most:
-                limit = f"from 1 to {most}" if most < math.inf else ">= 1"
-                raise ValueError(f"{what} must be a whole number {limit}, got {value!r}.")
+        check_whole(n_nodes, "n_nodes", 1, _MAX_NODES)
+        check_whole(n_users, "n_users", 1)
         self._bandwidth = check_positive(bandwidth, "bandwidth")
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
         super().__init__("wlan", [_POWERS] * n_nodes, horizon, random_state=random_state)
