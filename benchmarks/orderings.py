@@ -72,13 +72,13 @@ def markov(spatial, epsilon, noise, horizon, scale, *, event=False, believed=Non
 
 
 def tvgp_fig2():
-    """TVGP figure 2a-b: β = 0.8 log(4 t), noise variance 0.01; T = 500, as the text names none."""
+    """TVGP figure 2a-b: β = 0.8 log(4 t), noise variance 0.01; T = 300, as the text names none."""
     for name, kernel in (
         ("RBF", RBF(0.2, "fixed")),
         ("Matern 5/2", Matern(0.2, "fixed", nu=2.5)),
     ):
         for epsilon in (0.001, 0.01, 0.03):
-            yield f"{name}, eps={epsilon}", *markov(kernel, epsilon, 0.01, 500, 0.8)
+            yield f"{name}, eps={epsilon}", *markov(kernel, epsilon, 0.01, 300, 0.8)
 
 
 def et_fig2():

@@ -17,7 +17,7 @@ from scipy.stats import qmc
 from sklearn.base import BaseEstimator
 
 from ._checks import check_positive, check_positive_int, check_probability
-from .kernels import temporal_length_scale
+from .kernels import Empirical, temporal_length_scale
 from .theory import maximum_information_gain, recommended_dataset_size
 
 __all__ = [
@@ -271,8 +271,8 @@ class VariationBudget(BaseEstimator):
     Notes
     -----
     γ_T is the information that T observations can give at most
-    (:func:`sktvbo.theory.maximum_information_gain`), under the fitted kernel, among
-    256 places of the unit box. Larger values buy less: γ_T enters by its fourth root.
+    (:func:`sktvbo.theory.maximum_information_gain`), under the fitted kernel, among 256 places of the
+    unit box, or all arms of an ``Empirical`` kernel. It enters by its fourth root only.
 
     References
     ----------
@@ -296,8 +296,12 @@ class VariationBudget(BaseEstimator):
         horizon = check_positive_int(self.horizon, "horizon", self)
         check_positive(self.variation_budget, "variation_budget", self)
         n_dims = surrogate.X_train_.shape[1] - 1
-        places = qmc.Sobol(n_dims, scramble=False).random_base2(8)
-        K = surrogate.signal_variance_ * surrogate.spatial_kernel_(places)
+        kernel = surrogate.spatial_kernel_
+        if isinstance(kernel, Empirical):
+            places = np.arange(float(len(kernel.covariance)))[:, np.newaxis]
+        else:
+            places = qmc.Sobol(n_dims, scramble=False).random_base2(8)
+        K = surrogate.signal_variance_ * kernel(places)
         gain = maximum_information_gain(K, surrogate.noise_variance_, horizon)
         length = np.ceil(gain**0.25 * np.sqrt(horizon / self.variation_budget))
         return int(np.clip(length, 1, horizon))

@@ -1,5 +1,6 @@
 """The command line: what it prints, what it writes, and how it fails."""
 
+import json
 import re
 import subprocess
 import sys
@@ -7,8 +8,9 @@ import sys
 import pytest
 
 import sktvbo
-from sktvbo import _cli, problems
+from sktvbo import RandomSearch, _bench, _cli, evaluation, problems
 from sktvbo._cli import main
+from sktvbo.evaluation import Comparison
 from sktvbo.exceptions import SktvboError
 from sktvbo.optimizers import __all__ as algorithms
 
@@ -161,3 +163,193 @@ def test_the_module_is_the_command():
         [sys.executable, "-m", "sktvbo", "--version"], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == f"sktvbo {sktvbo.__version__}"
+
+
+# -- bench --------------------------------------------------------------------------------------
+
+# Some twenty queries a run.
+SMALL = ["--horizon", "8", "--replications", "2", "--n-jobs", "1"]
+
+
+class FailsLate(RandomSearch):
+    """Random search that breaks down in the middle of a run."""
+
+    def tell(self, x, y, t=None):
+        if t > 4.0:
+            raise ValueError("out of order")
+        super().tell(x, y, t)
+
+
+def bench(*arguments):
+    return main(["bench", *map(str, arguments)])
+
+
+def test_bench_writes_what_it_shows(small, tmp_path, capsys):
+    folder = tmp_path / "a" / "b"
+    problem = "griewank:noise=0.01,horizon=30"
+    options = [*SMALL, "--algorithms", "wdbo,W-DBO:alpha=0.5,random", "--output", folder]
+    assert bench("ackley", problem, *options) == 0
+    out = capsys.readouterr().out
+    assert f"[2/2] {problem}: 6 runs" in out
+    header = next(line for line in out.splitlines() if line.startswith("average regret"))
+    assert header.split() == ["average", "regret", "ackley", problem]
+    for name in ("W-DBO", "W-DBO:alpha=0.5", "random"):
+        row = next(line for line in out.splitlines() if line.startswith(f"{name} "))
+        assert row.count("±") == 2
+    assert (folder / "table.txt").read_text(encoding="utf-8").strip() in out
+    pictures = {path.name for path in folder.glob("*.png")}
+    assert pictures == {"ackley.png", "griewank-noise-0.01-horizon-30.png", "comparison.png"}
+    runs = Comparison.from_json(folder / "runs.json")
+    assert runs.problems == ["ackley", problem]
+    assert len((folder / "runs.csv").read_text(encoding="utf-8").splitlines()) == 1 + 12
+    assert len(list((folder / "store").glob("*.json"))) == 12
+    settings = json.loads((folder / "settings.json").read_text(encoding="utf-8"))
+    assert settings["replications"] == 2
+    assert settings["tasks"][1]["options"]["options"] == {"noise": 0.01, "horizon": 30}
+    assert settings["tasks"][0]["algorithms"]["W-DBO:alpha=0.5"]["alpha"] == 0.5
+    assert settings["tasks"][0]["clock"]["response_time"]["name"] == "papers"
+
+
+def test_bench_goes_on_where_it_stopped(tmp_path, monkeypatch, capsys):
+    command = ["ackley", *SMALL, "--algorithms", "random", "--no-plot", "--output", tmp_path]
+    assert bench(*command) == 0
+    first = capsys.readouterr().out
+    kept = sorted((tmp_path / "store").iterdir())
+    kept[0].unlink()
+    made = []
+    original = evaluation._compare.run
+    monkeypatch.setattr(
+        evaluation._compare, "run", lambda *a, **k: made.append(a) or original(*a, **k)
+    )
+    assert bench(*command) == 0
+    assert len(made) == 1
+
+    def regrets(out):
+        return out[out.index("average regret") : out.index("mean of all runs")]
+
+    assert regrets(capsys.readouterr().out) == regrets(first)
+    assert bench("ackley", "--seed", "1", *command[1:]) == 0
+    assert regrets(capsys.readouterr().out) != regrets(first)
+    assert not list(tmp_path.glob("*.png"))
+
+
+def test_bench_refuses_a_folder_of_other_settings(tmp_path, capsys):
+    options = ["--algorithms", "random", "--no-plot", "--output", tmp_path]
+    assert bench("ackley", *SMALL, *options) == 0
+    capsys.readouterr()
+    assert bench("ackley", *SMALL, *options, "--call-duration", "1") == 1
+    err = capsys.readouterr().err
+    assert "clock.call_duration was 0.0, is 1.0" in err
+    settings = json.loads((tmp_path / "settings.json").read_text(encoding="utf-8"))
+    assert settings["tasks"][0]["clock"]["call_duration"] == 0.0
+
+
+def test_bench_reports_failures_at_the_end(small, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(_bench.ALGORITHMS, "BOLT", FailsLate)
+    options = [*SMALL, "--algorithms", "random,BOLT", "--output", tmp_path]
+    assert bench("ackley", *options) == 1
+    captured = capsys.readouterr()
+    assert captured.out.count("BOLT on ackley, seed") == 2
+    assert "out of order" in captured.out
+    assert "2 of 4 runs failed" in captured.err
+    assert len(list((tmp_path / "store").glob("*.json"))) == 2
+    assert "ValueError: out of order" in (tmp_path / "runs.csv").read_text(encoding="utf-8")
+    assert (tmp_path / "ackley.png").exists()
+    monkeypatch.undo()
+    assert bench("ackley", *options, "--no-plot") == 0
+
+
+def test_bench_shows_published_numbers_beside_ours(tmp_path, capsys):
+    options = ["--algorithms", "BOLT,gp-ucb", "--no-plot", "--output", tmp_path]
+    assert bench("--preset", "bolt-table3", "ackley", *SMALL, *options) == 0
+    out = capsys.readouterr().out
+    table = out[out.rindex("average regret") :].splitlines()
+    assert table[0].split()[2:] == ["ackley", "published", "normalized", "published"]
+    rows = {line.split()[0]: line for line in table[2:4]}
+    assert "2.92 ± 0.35" in rows["BOLT"]
+    assert "4.27 ± 0.50" in rows["GP-UCB"]
+    assert rows["BOLT"].split()[-1] == "0.00"
+    assert rows["GP-UCB"].split()[-1] == "1.00"
+    assert "1 % of the signal variance" in out
+    assert "These runs end at 8" in out
+
+
+def test_presets_leave_out_what_needs_data(without_data, tmp_path, capsys):
+    assert bench("--preset", "et-fig3", "--dry-run") == 0
+    out = capsys.readouterr().out
+    assert "Leaving out 'temperature-days-7-8'" in out
+    assert "100 runs" in out
+    assert bench("--preset", "et-fig3", "temperature-days-7-8", "--dry-run") == 1
+    assert bench("--preset", "sparq-fig2", "--dry-run") == 1
+    assert capsys.readouterr().err.count("was not found") == 2
+
+
+def test_a_dry_run_only_tells(without_data, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert bench("--preset", "wdbo-table2", "ackley", "powell", "--dry-run") == 0
+    out = capsys.readouterr().out
+    assert "120 runs: about" in out
+    assert "W-DBO (Bardou et al. 2024) table 2" in out
+    assert bench("ackley", "--clock", "step", "--replications", "3", "--dry-run") == 0
+    assert "12 runs" in capsys.readouterr().out
+    assert [path.name for path in tmp_path.iterdir()] == ["empty"]
+
+
+def test_response_times_of_a_preset_can_be_chosen(tmp_path, capsys):
+    command = ["--preset", "bolt-table3", "powell", "--dry-run"]
+    assert bench(*command, "--response-time", "sktvbo") == 0
+    assert "SimulatedClock(response_time('sktvbo'), call_duration=1.0)" in capsys.readouterr().out
+
+
+def test_bench_can_be_interrupted(tmp_path, monkeypatch, capsys):
+    def interrupt(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_bench, "run", interrupt)
+    assert bench("ackley", "--no-plot", "--output", tmp_path) == 130
+    assert "the same command goes on" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "name at least one PROBLEM, or a --preset"),
+        (["akley"], r"got 'akley'\. Did you mean 'ackley'\?"),
+        (["ackley:dims=3"], "has no option 'dims'; its options are"),
+        (["ackley:dims"], "NAME:key=value"),
+        (["ackley:random_state=1"], "must not be given random_state"),
+        (["ackley", "--algorithms", "W-DBA"], r"got 'W-DBA'\. Did you mean 'W-DBO'\?"),
+        (["ackley", "--algorithms", "W-DBO:beta=3"], "has no option 'beta'"),
+        (["ackley", "--algorithms", "SW-GP-UCB"], "give window"),
+        (["ackley", "--horizon", "900"], r"horizon must be in \(0, 600"),
+        (["ackley", "--horizon", "long"], "a number >= 0, got 'long'"),
+        (["ackley", "--seed", "-1"], "from 0 to 2"),
+        (["ackley", "--clock", "sundial"], "invalid choice: 'sundial'"),
+        (["ackley", "--response-time", "theirs"], "invalid choice: 'theirs'"),
+        (["ackley", "--clock", "step", "--response-time", "papers"], "--response-time: needs"),
+        (["ackley", "--clock", "wall", "--call-duration", "1"], "--call-duration: needs"),
+        (["--preset", "et-fig3", "cart-pole", "--horizon", "9"], "n_initial=15 steps"),
+        (["--preset", "wdbo-table3"], "invalid choice: 'wdbo-table3'"),
+        (["--preset", "wdbo-table2", "--clock", "step"], "--clock: the preset has its own"),
+        (["--preset", "wdbo-table2", "akley"], r"got 'akley'\. Did you mean 'ackley'\?"),
+        (["--preset", "wdbo-table2", "--algorithms", "BOLT"], "must be one of GP-UCB, .*'BOLT'"),
+        (
+            ["--preset", "et-fig3", "cart-pole", "--response-time", "papers"],
+            "the preset counts steps",
+        ),
+    ],
+)
+def test_usage_errors_of_bench(arguments, message, tmp_path, capsys):
+    with pytest.raises(SystemExit) as exit_info:
+        bench(*arguments, "--output", tmp_path / "out")
+    assert exit_info.value.code == 2
+    assert re.search(message, " ".join(capsys.readouterr().err.split()))
+    assert not (tmp_path / "out").exists()
+
+
+def test_list_names_the_presets(without_data, capsys):
+    assert main(["list"]) == 0
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line}
+    for name in _bench.PRESETS:
+        assert "problem(s)" in lines[name]
+    assert "7 algorithms, 10 problem(s)" in lines["bolt-table3"]

@@ -9,13 +9,12 @@ from scipy.optimize import Bounds
 from scipy.stats import kstest
 from sklearn.base import BaseEstimator, clone
 
-from sktvbo import ETGPUCB, GPUCB, TVGPUCB, WDBO, TimeVaryingGPRegressor
+from sktvbo import ETGPUCB, GPUCB, TVGPUCB, TimeVaryingGPRegressor
 from sktvbo.domain import Arms, Box, FiniteSet, ParameterSpace, as_domain
 from sktvbo.exceptions import (
     DomainError,
     InvalidObservationError,
     SktvboError,
-    UnsupportedKernelError,
 )
 from sktvbo.kernels import Empirical, Forgetting
 
@@ -839,16 +838,3 @@ def test_what_is_seen_of_an_arm_says_something_of_another():
     opt.tell([2], 0.1, t=0.0)
     mean = opt.surrogate_.predict([[0, 0.0], [1, 0.0], [2, 0.0]])
     assert mean[1] == pytest.approx(0.9 * mean[0])
-
-
-def test_relevancy_of_arms_has_no_closed_form_and_the_error_says_so():
-    surrogate = arms_surrogate(optimizer=None)
-    opt = WDBO(Arms(3), surrogate=surrogate, n_initial_points=2, clock="step", random_state=0)
-
-    def run():
-        for t in range(20):
-            opt.tell([t % 3], 0.0, t)
-
-    with pytest.raises(UnsupportedKernelError, match="not available for Empirical"):
-        run()
-    assert opt.n_told_ == len(opt.X_) < 20  # as before the step that failed

@@ -1,19 +1,30 @@
 """Displays: what they store, and what a reader finds in the picture."""
 
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process.kernels import RBF, Matern
 
-from sktvbo import WDBO, RandomSearch, evaluation, problems
+from sktvbo import GPUCB, WDBO, RandomSearch, TimeVaryingGPRegressor, evaluation, problems
 from sktvbo.domain import FiniteSet
 from sktvbo.exceptions import (
     AskTellError,
     DomainError,
     InvalidObservationError,
     MissingExtraError,
+    UnsupportedKernelError,
 )
-from sktvbo.plotting import PosteriorDisplay, RegretDisplay
+from sktvbo.plotting import (
+    ComparisonDisplay,
+    DatasetSizeDisplay,
+    PosteriorDisplay,
+    RegretDisplay,
+    RelevancyDisplay,
+    animate_run,
+)
+from sktvbo.relevancy import wasserstein_relevancy
 
 
 @pytest.fixture
@@ -271,7 +282,7 @@ def test_posterior_over_arms(arms, plt):
 def test_posterior_of_several_dimensions_is_refused():
     problem = problems.make("ackley", horizon=30.0)
     optimizer = evaluation.run(WDBO(), problem, horizon=16.0).optimizer
-    with pytest.raises(DomainError, match="one dimension or a FiniteSet, got 3 dimensions"):
+    with pytest.raises(DomainError, match="one real dimension or a FiniteSet, got Box"):
         PosteriorDisplay.from_run(optimizer, problem)
 
 
@@ -282,6 +293,462 @@ def test_posterior_needs_a_surrogate(optimizer):
         PosteriorDisplay.from_run(optimizer)
 
 
+# --- size of the data set -------------------------------------------------------------------------
+
+
+def made_run(times, sizes, *, regret=1.0, n_initial=1, horizon=10.0, problem="p"):
+    """A run of which only times, sizes and a constant regret matter."""
+    n = len(times)
+    return evaluation.RunResult(
+        problem=problem,
+        horizon=horizon,
+        n_initial=n_initial,
+        times=np.array(times, dtype=float),
+        queries=np.zeros((n, 1)),
+        observations=np.zeros(n),
+        regrets=np.full(n, float(regret)),
+        response_times=np.zeros(n),
+        dataset_sizes=np.array(sizes),
+        removed_counts=np.zeros(n, dtype=int),
+    )
+
+
+@pytest.fixture
+def three_runs():
+    return [
+        made_run([0, 2, 5], [1, 2, 3]),
+        made_run([1, 2, 6], [1, 2, 1]),
+        made_run([0, 3, 4], [1, 1, 2]),
+    ]
+
+
+def test_sizes_are_medians_and_quartiles_of_what_the_runs_hold(three_runs):
+    display = DatasetSizeDisplay.from_runs({"a": three_runs, "b": [made_run([0, 1], [4, 5])]})
+    # The third run makes its first query after the initial one at 3.
+    assert display.times.tolist() == [3, 4, 5, 6, 10]
+    # Held then: 2 2 1, 2 2 2, 3 2 2, 3 1 2, and the same at the end.
+    assert display.median["a"].tolist() == [2, 2, 2, 2, 2]
+    assert display.lower["a"].tolist() == [1.5, 2, 2, 1.5, 1.5]
+    assert display.upper["a"].tolist() == [2, 2, 2.5, 2.5, 2.5]
+    assert display.median["b"].tolist() == [5] * 5
+    assert display.n_runs == {"a": 3, "b": 1}
+
+
+def test_sizes_are_shown_until_the_first_run_ends(three_runs):
+    short = made_run([0, 1], [4, 5], horizon=4.5, problem="q")
+    display = DatasetSizeDisplay.from_runs({"a": three_runs, "b": [short]})
+    assert display.times.tolist() == [3, 4, 4.5]
+    assert display.problem is None
+
+
+def test_sizes_of_a_comparison_are_those_of_its_runs(comparison):
+    display = DatasetSizeDisplay.from_comparison(comparison, "eggholder", time_unit="h")
+    runs = {name: comparison.results[name, "eggholder"] for name in ("one", "two")}
+    direct = DatasetSizeDisplay.from_runs(runs)
+    np.testing.assert_array_equal(display.times, direct.times)
+    np.testing.assert_array_equal(display.median["two"], direct.median["two"])
+    assert (display.problem, display.time_unit) == ("eggholder", "h")
+    with pytest.raises(ValueError, match=r"one of six-hump-camel, eggholder.*got None"):
+        DatasetSizeDisplay.from_comparison(comparison)
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_sizes_picture(three_runs, log, plt):
+    runs = {"a": three_runs, "b": [made_run([0, 1], [4, 5])]}
+    display = DatasetSizeDisplay.from_runs(runs, time_unit="steps")
+    assert display.plot(log=log) is display
+    ax = display.ax_
+    assert (ax.get_xlabel(), ax.get_ylabel()) == (
+        "time (steps)",
+        "size of the data set (observations)",
+    )
+    assert ax.get_title() == "p (median and quartiles of 1 to 3 runs)"
+    assert ax.get_xscale() == ax.get_yscale() == ("log" if log else "linear")
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b"]
+    assert len(ax.collections) == 1  # a single run has no band
+    band = ax.collections[0].get_paths()[0].vertices
+    assert (band[:, 1].min(), band[:, 1].max()) == (1.5, 2.5)
+    line = display.lines_["a"]
+    np.testing.assert_array_equal(line.get_ydata(), display.median["a"])
+    assert line.get_drawstyle() == "steps-post"  # a size holds until the next time
+    display.figure_.canvas.draw()
+
+
+def test_sizes_on_a_logarithmic_axis_start_after_zero(plt):
+    run = made_run([0, 1, 2], [1, 2, 3], n_initial=0)
+    ax = DatasetSizeDisplay.from_runs({"a": [run]}).plot(log=True).ax_
+    assert ax.get_xlim() == (1.0, 10.0)
+
+
+def test_algorithms_that_keep_everything_do_not_hide_each_other(plt):
+    run = made_run([0, 1, 2], [1, 2, 3])
+    runs = {name: [run] for name in "abc"}
+    widths = [
+        line.get_linewidth() for line in DatasetSizeDisplay.from_runs(runs).plot().lines_.values()
+    ]
+    assert widths == sorted(set(widths), reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("runs", "message"), [({}, "got no algorithm"), ({"a": []}, "got none for 'a'")]
+)
+def test_sizes_need_runs(runs, message):
+    with pytest.raises(ValueError, match=message):
+        DatasetSizeDisplay.from_runs(runs)
+
+
+def test_sizes_need_a_query_after_the_initial_ones():
+    with pytest.raises(InvalidObservationError, match=r"after the 2 initial ones.*got none"):
+        DatasetSizeDisplay.from_runs({"a": [made_run([0, 1], [1, 2], n_initial=2)]})
+
+
+@pytest.mark.parametrize("display", [RegretDisplay, DatasetSizeDisplay])
+def test_an_algorithm_without_a_finished_run_is_left_out(display, three_runs, plt):
+    table = evaluation.Comparison({("failed", "p"): [], ("a", "p"): three_runs})
+    assert list(display.from_comparison(table).plot().lines_) == ["a"]
+    with pytest.raises(ValueError, match="finished run on 'p', got none; see its failures"):
+        display.from_comparison(evaluation.Comparison({("failed", "p"): []}))
+
+
+# --- comparison -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def scored():
+    """Average regrets 1, 2, 3 on p and 8, 4, 4 on q."""
+    regrets = {"a": {"p": 1, "q": 8}, "b": {"p": 2, "q": 4}, "c": {"p": 3, "q": 4}}
+    return evaluation.Comparison(
+        {
+            (name, problem): [made_run([0, 1], [1, 2], regret=regret, problem=problem)]
+            for name, by_problem in regrets.items()
+            for problem, regret in by_problem.items()
+        }
+    )
+
+
+def test_comparison_averages_normalized_regrets(scored):
+    display = ComparisonDisplay.from_comparison(scored)
+    assert display.by_problem == {
+        "a": {"p": 0.0, "q": 1.0},
+        "b": {"p": 0.5, "q": 0.0},
+        "c": {"p": 1.0, "q": 0.0},
+    }
+    assert display.mean == {"a": 0.5, "b": 0.25, "c": 0.5}
+    # Two values that differ by 2 h have a standard error of h.
+    assert display.standard_error == pytest.approx({"a": 0.5, "b": 0.25, "c": 0.5})
+
+
+def tops(bars):
+    return [bar.get_y() + bar.get_height() for bar in bars]
+
+
+def test_comparison_picture_has_the_best_first(scored, plt):
+    display = ComparisonDisplay.from_comparison(scored)
+    assert display.plot() is display
+    ax = display.ax_
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["b", "a", "c"]
+    assert [tops(display.bars_[name])[0] for name in "abc"] == pytest.approx([0.5, 0.25, 0.5])
+    centres = [bar.get_x() + bar.get_width() / 2 for bar in ax.patches]
+    assert centres == pytest.approx([0, 1, 2])
+    assert ax.get_ylabel() == "normalized average regret\n(best 0, worst 1)"
+    assert ax.get_title() == "mean ± s.e. of 2 problems"
+    (whisker,) = ax.collections[0].get_segments()
+    np.testing.assert_allclose(whisker, [[0.0, 0.0], [0.0, 0.5]])
+    colours = {name: bars[0].get_facecolor() for name, bars in display.bars_.items()}
+    assert len(set(colours.values())) == 3
+
+
+def test_comparison_colours_are_those_of_the_other_displays(scored, plt):
+    from matplotlib.colors import to_rgba
+
+    bars = ComparisonDisplay.from_comparison(scored).plot().bars_
+    lines = DatasetSizeDisplay.from_comparison(scored, "p").plot().lines_
+    for name in "abc":
+        assert bars[name][0].get_facecolor() == to_rgba(lines[name].get_color())
+
+
+def test_comparison_picture_by_problem(scored, plt):
+    display = ComparisonDisplay.from_comparison(scored).plot(by_problem=True)
+    ax = display.ax_
+    labels = [label.get_text() for label in ax.get_xticklabels()]
+    assert labels == ["mean ± s.e.", "p", "q"]
+    assert tops(display.bars_["a"]) == pytest.approx([0.5, 0.0, 1.0])
+    assert all(bar.get_height() > 0 for bar in display.bars_["a"])  # the best has a bar, too
+    assert sorted(text.get_text() for text in ax.get_legend().get_texts()) == ["a", "b", "c"]
+    edges = sorted((bar.get_x(), bar.get_x() + bar.get_width()) for bar in ax.patches)
+    assert all(right <= left + 1e-9 for (_, right), (left, _) in pairwise(edges))
+
+
+def test_comparison_says_where_no_run_has_finished(scored, plt):
+    scored.results["c", "q"] = []
+    display = ComparisonDisplay.from_comparison(scored)
+    assert display.mean["c"] == 1.0
+    assert np.isnan(display.standard_error["c"])
+    ax = display.plot(by_problem=True).ax_
+    (note,) = ax.texts
+    assert note.get_text() == "no run"
+    bar = display.bars_["c"][2]
+    assert note.xy[0] == pytest.approx(bar.get_x() + bar.get_width() / 2)
+
+
+def test_comparison_puts_an_algorithm_without_any_run_last(scored, plt):
+    scored.results["a", "p"] = scored.results["a", "q"] = []
+    display = ComparisonDisplay.from_comparison(scored).plot()
+    assert [label.get_text() for label in display.ax_.get_xticklabels()] == ["b", "c", "a"]
+    assert [text.get_text() for text in display.ax_.texts] == ["no run"]
+    display.figure_.canvas.draw()
+
+
+def test_comparison_of_one_problem_has_no_error(scored, plt):
+    only = {key: runs for key, runs in scored.results.items() if key[1] == "p"}
+    display = ComparisonDisplay.from_comparison(evaluation.Comparison(only)).plot()
+    assert display.ax_.get_title() == "p"
+    assert np.isnan(list(display.standard_error.values())).all()
+    display.figure_.canvas.draw()
+
+
+# --- relevancy ------------------------------------------------------------------------------------
+
+KERNELS = {"spatial_kernel": RBF(0.3), "temporal_kernel": Matern(8.0, nu=1.5)}
+VARIANCES = {"signal_variance": 1.5, "noise_variance": 0.1}
+
+
+@pytest.fixture(scope="module")
+def forgetful():
+    """A W-DBO in two dimensions whose hyperparameters are known, and that has forgotten some."""
+    gp = TimeVaryingGPRegressor(**KERNELS, **VARIANCES, optimizer=None)
+    optimizer = WDBO(
+        [(0.0, 10.0), (-1.0, 1.0)], surrogate=gp, alpha=2.0, n_initial_points=4, random_state=0
+    )
+    for t in range(30):
+        x = optimizer.ask(float(t))
+        optimizer.tell(x, np.cos(x[0] + 0.1 * t) - x[1] ** 2)
+    assert 0 < optimizer.n_removed_ < 26
+    return optimizer
+
+
+@pytest.mark.parametrize("time_column", [0, 1])
+def test_relevancy_of_a_regressor(rng, time_column):
+    places, times = rng.uniform(size=7), np.arange(7.0)
+    X = np.column_stack([times, places] if time_column == 0 else [places, times])
+    y = rng.normal(size=7)
+    gp = TimeVaryingGPRegressor(**KERNELS, **VARIANCES, time_column=time_column, optimizer=None)
+    display = RelevancyDisplay.from_estimator(gp.fit(X, y), now=9.0)
+    expected = wasserstein_relevancy(
+        np.column_stack([places, times]), y, **KERNELS, **VARIANCES, now=9.0
+    )
+    np.testing.assert_allclose(display.relevancy, expected)
+    np.testing.assert_array_equal(display.times, times)
+    np.testing.assert_array_equal(display.places, places)
+    assert display.now == 9.0
+    assert RelevancyDisplay.from_estimator(gp).now == 6.0
+    with pytest.raises(ValueError, match="before any observation"):
+        RelevancyDisplay.from_estimator(gp, now=3.0)
+
+
+def test_relevancy_of_a_regressor_whose_time_column_has_a_name(rng):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": rng.uniform(size=6), "when": np.arange(6.0), "b": np.ones(6)})
+    gp = TimeVaryingGPRegressor(**KERNELS, **VARIANCES, time_column="when", optimizer=None)
+    display = RelevancyDisplay.from_estimator(gp.fit(frame, frame["a"]))
+    assert display.times.tolist() == [0, 1, 2, 3, 4, 5]
+    assert display.places is None
+
+
+def test_relevancy_of_an_optimizer(forgetful):
+    display = RelevancyDisplay.from_optimizer(forgetful, now=31.0)
+    unit = (forgetful.X_ - [0.0, -1.0, 0.0]) / [10.0, 2.0, 1.0]
+    expected = wasserstein_relevancy(unit, forgetful.y_, **KERNELS, **VARIANCES, now=31.0)
+    np.testing.assert_allclose(display.relevancy, expected, rtol=1e-6)
+    np.testing.assert_array_equal(display.times, forgetful.X_[:, -1])
+    assert display.places is None
+    assert display.removed_places is None
+    everything = np.append(display.times, display.removed_times)
+    assert sorted(everything.tolist()) == forgetful.told_X_[:, -1].tolist()
+    assert RelevancyDisplay.from_optimizer(forgetful).now == 29.0
+
+
+def test_relevancy_against_time_in_several_dimensions(forgetful, plt):
+    display = RelevancyDisplay.from_optimizer(forgetful, time_unit="min")
+    assert display.plot() is display
+    ax = display.ax_
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("time (min)", "relevancy")
+    assert display.colorbar_ is None
+    (dots,) = ax.collections
+    drawn = sorted(dots.get_offsets().tolist())
+    assert drawn == sorted(np.column_stack([display.times, display.relevancy]).tolist())
+    assert dots.get_array().tolist() == sorted(display.relevancy)
+    assert dots.get_array().tolist() == dots.get_offsets()[:, 1].tolist()
+    crosses = next(line for line in ax.lines if line.get_marker() == "x")
+    np.testing.assert_array_equal(crosses.get_xdata(), display.removed_times)
+    # At the foot of the axes, whatever the scale.
+    assert crosses.get_transform() == ax.get_xaxis_transform()
+
+
+def test_relevancy_against_place_in_one_dimension(tracked, plt):
+    display = RelevancyDisplay.from_optimizer(tracked).plot()
+    ax = display.ax_
+    np.testing.assert_array_equal(np.column_stack([display.places, display.times]), tracked.X_)
+    gone = tracked.told_X_[np.isfinite(tracked.removed_at_)]
+    crosses = next(line for line in ax.lines if line.get_marker() == "x")
+    np.testing.assert_array_equal(crosses.get_xydata()[:, ::-1], gone)
+    (dots,) = ax.collections
+    order = np.argsort(display.relevancy)
+    np.testing.assert_array_equal(dots.get_offsets(), tracked.X_[order][:, ::-1])
+    np.testing.assert_array_equal(dots.get_array(), display.relevancy[order])
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("time (s)", "x")
+    assert display.colorbar_.ax.get_ylabel() == "relevancy"
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        f"kept ({len(tracked.X_)})",
+        f"removed ({tracked.n_removed_})",
+        "now, 39",
+    ]
+    display.figure_.canvas.draw()
+
+
+def test_relevancy_over_arms(arms, plt):
+    optimizer, problem = arms
+    display = RelevancyDisplay.from_optimizer(optimizer).plot()
+    np.testing.assert_array_equal(display.places, problem.domain.indices(optimizer.X_[:, :-1]))
+    assert display.ax_.get_ylabel() == "index of the arm"
+
+
+def test_relevancy_knows_of_a_query_that_is_under_way(camel):
+    optimizer = evaluation.run(WDBO(n_initial_points=5), camel, horizon=20.0).optimizer
+    optimizer.ask(23.5)
+    assert RelevancyDisplay.from_optimizer(optimizer).now == 23.5
+
+
+def test_relevancy_needs_a_surrogate_that_knows_time(camel):
+    with pytest.raises(AskTellError, match="without one after 0 observations"):
+        RelevancyDisplay.from_optimizer(WDBO([(0, 1)]))
+    static = evaluation.run(GPUCB(), camel, horizon=16.0).optimizer
+    with pytest.raises(UnsupportedKernelError):
+        RelevancyDisplay.from_optimizer(static)
+
+
+# --- animation ------------------------------------------------------------------------------------
+
+SHORT = {"horizon": 30.0, "n_initial": 8, "random_state": 3}
+
+
+@pytest.fixture
+def film(camel, plt, tmp_path):
+    """What is drawn in each of three frames, and the size of the file."""
+    pillow = pytest.importorskip("PIL.Image")
+    from matplotlib.animation import PillowWriter
+
+    drawn = []
+
+    def look(i, n):
+        ax = plt.gca()
+        lines = {line.get_label(): line.get_xydata() for line in ax.lines}
+        drawn.append((ax.texts[0].get_text(), lines, ax.collections[1], ax.get_ylim()))
+
+    animation = animate_run(
+        WDBO(n_initial_points=8), camel, **SHORT, n_frames=3, n_places=5, time_unit="steps"
+    )
+    path = tmp_path / "run.gif"
+    animation.save(path, writer=PillowWriter(fps=10), dpi=40, progress_callback=look)
+    with pillow.open(path) as image:
+        assert image.n_frames == 3
+    return drawn
+
+
+def test_animation_shows_beliefs_at_the_moment_of_a_query(film, camel):
+    result = evaluation.run(WDBO(n_initial_points=8), camel, **SHORT)
+    # 22 queries with a surrogate, at 8 to 29: the first, the middle and the last one. A shorter run
+    # of the same seed ends just before the query.
+    before = [
+        evaluation.run(WDBO(n_initial_points=8), camel, **SHORT | {"horizon": t}).optimizer
+        for t in (8.0, 18.0, 29.0)
+    ]
+    grid = np.linspace(0.0, 1.0, 5)
+    gone = np.zeros((0, 2))
+    for (title, lines, dots, _), optimizer, t in zip(film, before, (8, 18, 29), strict=True):
+        assert title == f"WDBO on six-hump-camel, t = {t} steps, {len(optimizer.X_)} kept"
+        mean = optimizer.surrogate_.predict(np.column_stack([grid, np.full(5, t)]))
+        np.testing.assert_allclose(lines["posterior mean"], np.column_stack([grid, mean]))
+        truth = camel.values(grid[:, np.newaxis], float(t))
+        np.testing.assert_allclose(lines["objective"], np.column_stack([grid, truth]))
+        (x_star,), f_star = camel.optimum(t)
+        np.testing.assert_allclose(lines["optimum"], [[x_star, f_star]])
+        np.testing.assert_array_equal(
+            lines["query"], [[result.queries[t, 0], result.observations[t]]]
+        )
+        X, y = optimizer.X_, optimizer.y_
+        np.testing.assert_array_equal(dots.get_offsets(), np.column_stack([X[:, 0], y]))
+        # Pale after a quarter of the horizon.
+        fade = [max(0.15, 1.0 - (t - then) / 7.5) for then in X[:, 1]]
+        np.testing.assert_allclose(dots.get_alpha(), fade)
+        removed = np.isfinite(optimizer.removed_at_)
+        now_gone = np.column_stack([optimizer.told_X_[removed, 0], optimizer.told_y_[removed]])
+        if t > 8:
+            just = [row for row in now_gone.tolist() if row not in gone.tolist()]
+            assert sorted(lines["just removed"].tolist()) == sorted(just)
+        gone = now_gone
+    assert len(gone) > 0
+    assert len({limits for *_, limits in film}) == 1  # the scale stays
+
+
+def test_animation_band_and_labels(camel, plt, tmp_path):
+    _, ax = plt.subplots()
+    animation = animate_run(
+        WDBO(n_initial_points=8),
+        camel,
+        **SHORT | {"horizon": 12.0},
+        n_frames=1,
+        n_places=3,
+        value_label="f (V)",
+        ax=ax,
+    )
+    assert ax.has_data()  # before it plays
+    animation.save(tmp_path / "run.gif", writer="pillow", dpi=40)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("x", "f (V)")
+    entries = [text.get_text() for text in ax.get_legend().get_texts()]
+    beliefs = {"± 2 s.d.", "posterior mean", "objective", "optimum"}
+    assert set(entries) == beliefs | {"kept (pale: old)", "just removed", "query"}
+    surrogate = evaluation.run(
+        WDBO(n_initial_points=8), camel, **SHORT | {"horizon": 8.0}
+    ).optimizer.surrogate_
+    mean, std = surrogate.predict([[x, 8.0] for x in (0.0, 0.5, 1.0)], return_std=True)
+    band = ax.collections[0].get_paths()[0].vertices[:, 1]
+    assert band.max() == pytest.approx((mean + 2.0 * std).max())
+    assert band.min() == pytest.approx((mean - 2.0 * std).min())
+
+
+def test_animation_over_arms(arms, plt, tmp_path):
+    _, problem = arms
+    optimizer = WDBO(n_initial_points=5)
+    animation = animate_run(optimizer, problem, horizon=9.0, n_initial=5, n_frames=2)
+    animation.save(tmp_path / "run.gif", writer="pillow", dpi=40)
+    ax = plt.gca()
+    assert ax.get_xlim() == (-0.5, 5.5)
+    assert ax.get_xlabel() == "index of the arm"
+    lines = {line.get_label(): line for line in ax.lines}
+    truth = problem.values(problem.domain.points, 8.0)
+    # The first and the last arm are drawn as wide as the others.
+    np.testing.assert_array_equal(lines["objective"].get_ydata(), truth[[0, *range(6), 5]])
+    np.testing.assert_array_equal(lines["objective"].get_xdata()[1:-1], np.arange(6))
+    assert lines["optimum"].get_xdata().tolist() == [1]
+    assert not hasattr(optimizer, "_run")  # it was cloned
+
+
+def test_animation_says_what_it_cannot_show(camel, plt):
+    with pytest.raises(TypeError, match=r"makes the run itself.*got RunResult"):
+        animate_run(made_run([0], [1]), camel)
+    with pytest.raises(TypeError, match="problem must be a"):
+        animate_run(WDBO(), "six-hump-camel")
+    with pytest.raises(DomainError, match="one real dimension or over a FiniteSet, got Box"):
+        animate_run(WDBO(), problems.make("ackley"))
+    with pytest.raises(AskTellError, match="RandomSearch with none among 16 queries"):
+        animate_run(RandomSearch(), camel, horizon=16.0)
+    for name, value in (("n_frames", 0), ("n_places", 1), ("fps", 0.0), ("n_frames", 2.5)):
+        with pytest.raises(ValueError, match=f"{name} must be a .*got {value}"):
+            animate_run(WDBO(), camel, **{name: value})
+    assert plt.get_fignums() == []  # nothing half made is left behind
+
+
 # --- without matplotlib ---------------------------------------------------------------------------
 
 
@@ -289,8 +756,17 @@ def test_posterior_needs_a_surrogate(optimizer):
 def test_missing_matplotlib_names_the_extra(comparison, tracked, camel, axes_given, monkeypatch):
     regret = RegretDisplay.from_comparison(comparison, "eggholder")
     posterior = PosteriorDisplay.from_run(tracked, camel, n_times=2)
+    sizes = DatasetSizeDisplay.from_comparison(comparison, "eggholder")
+    relevancy = RelevancyDisplay.from_optimizer(tracked)
+    overall = ComparisonDisplay.from_comparison(comparison)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    for display in (regret, posterior):
+    for display in (regret, posterior, sizes, relevancy, overall):
         expected = rf'{type(display).__name__}\.plot needs .*pip install "sktvbo\[plot\]"'
         with pytest.raises(MissingExtraError, match=expected):
             display.plot(object() if axes_given else None)
+
+
+def test_animation_without_matplotlib_fails_before_the_run(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtraError, match=r"animate_run needs .*sktvbo\[plot\]"):
+        animate_run(WDBO(), None)

@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from sktvbo import TimeVaryingGPRegressor
 from sktvbo.gaussian_process import GeometricInjection, QuadraticInjection
-from sktvbo.kernels import Forgetting
+from sktvbo.kernels import Empirical, Forgetting
 from sktvbo.relevancy import wasserstein_relevancy
 from sktvbo.staleness import (
     EventTriggeredReset,
@@ -26,7 +26,7 @@ from sktvbo.staleness import (
     SlidingWindow,
     VariationBudget,
 )
-from sktvbo.theory import recommended_dataset_size
+from sktvbo.theory import maximum_information_gain, recommended_dataset_size
 
 STATIC = ConstantKernel(1.0, "fixed")
 
@@ -640,3 +640,13 @@ def test_a_copy_goes_on_without_the_original(policy, record, aging):
     assert steps_of(aging, policy, [19.0, 25.0]) == first
     if not isinstance(policy, SlidingWindow) and record:
         assert vars(policy) != before  # there was something to share
+
+
+def test_variation_budget_of_arms_counts_them_all():
+    rng = np.random.RandomState(0)
+    A = rng.normal(size=(6, 3))
+    gp = TimeVaryingGPRegressor(
+        Empirical(A @ A.T), ConstantKernel(1.0, "fixed"), noise_variance=0.1, optimizer=None
+    ).fit([[0, 0.0], [3, 1.0]], [0.0, 1.0])
+    gain = maximum_information_gain(A @ A.T, 0.1, 50)
+    assert VariationBudget(50)(gp) == int(np.ceil(gain**0.25 * np.sqrt(50)))

@@ -16,7 +16,13 @@ import numpy as np
 
 from ..exceptions import InvalidObservationError
 
-__all__ = ["Clock", "SimulatedClock", "StepClock", "WallClock"]
+__all__ = ["Clock", "SimulatedClock", "StepClock", "WallClock", "response_time"]
+
+# Coefficients, in seconds, of 1, n, n² and n³; see `response_time`.
+_RESPONSE_TIMES = {
+    "papers": (0.363, 0.0, 0.0, 2.83e-7),
+    "sktvbo": (6.06e-3, 0.0, 3.51e-7, 2.06e-11),
+}
 
 
 class Clock:
@@ -188,17 +194,18 @@ class SimulatedClock(Clock):
 
     Parameters
     ----------
-    response_time : callable, int -> float
-        Seconds from the question to the answer, given the size of the data set.
+    response_time : callable, int -> float, or str
+        Seconds from the question to the answer, given the size of the data set; "papers" and
+        "sktvbo" are those of `response_time`.
     call_duration : float, default=0.0
         Seconds from the query to the next question: the cost of the objective.
 
     Raises
     ------
     TypeError
-        When response_time is not callable.
+        When response_time is neither callable nor a name.
     ValueError
-        When call_duration is negative or not finite.
+        When call_duration is negative or not finite, or there is no response time of that name.
 
     Examples
     --------
@@ -213,11 +220,14 @@ class SimulatedClock(Clock):
     """
 
     def __init__(self, response_time, call_duration=0.0):
+        if isinstance(response_time, str):
+            response_time = _Cubic(response_time)
         if not callable(response_time):
             raise TypeError(
                 "response_time must be a callable that takes the data-set size and returns "
-                f"seconds, got {type(response_time).__name__}; write lambda n: {response_time!r} "
-                "for a constant."
+                f"seconds, or one of {', '.join(_RESPONSE_TIMES)}, got "
+                f"{type(response_time).__name__}; write lambda n: {response_time!r} for a "
+                "constant."
             )
         if not (math.isfinite(call_duration) and call_duration >= 0.0):
             raise ValueError(f"call_duration must be a number >= 0, got {call_duration!r}.")
@@ -252,3 +262,69 @@ class SimulatedClock(Clock):
 
     def __repr__(self):
         return f"SimulatedClock({self.response_time!r}, call_duration={self.call_duration!r})"
+
+
+def response_time(name):
+    """A response time by its name, so that results depend neither on the machine nor on its load.
+
+    Parameters
+    ----------
+    name : {"papers", "sktvbo"}
+        "papers": W-DBO on BoTorch, by its authors, as in W-DBO and BOLT. "sktvbo": the W-DBO of
+        this package.
+
+    Returns
+    -------
+    callable, int -> float
+        Seconds from the question to the answer, a cubic of the size of the data set with
+        coefficients >= 0 (BOLT section 4). It can be pickled.
+
+    Raises
+    ------
+    ValueError
+        When there is none of that name.
+
+    Notes
+    -----
+    The time of a W-DBO step, which fits, computes the relevancies and maximizes the acquisition
+    function, in three dimensions. Measured on shared x86-64 cores, one thread each, by::
+
+        export OMP_NUM_THREADS=1
+        python response_time.py --only papers --sizes 20 60 120 200 --steps 3 --repeats 2
+        python response_time.py --only sktvbo --sizes 20 60 120 240 500 --steps 3 --repeats 4
+
+    in ``benchmarks/``. The papers give no numbers of their laptop's, so "papers" has their
+    algorithm's growth with n, and not their machine's speed.
+
+    One response time for all algorithms is a simplification: those that look for no irrelevant
+    observations, or learn no temporal lengthscale, answer sooner with as many observations. What
+    remains, and what the papers are about, is that more observations cost more time.
+
+    Examples
+    --------
+    >>> from sktvbo.evaluation import SimulatedClock
+    >>> clock = SimulatedClock(response_time="papers", call_duration=0.05)
+    >>> clock.response_time(30) < clock.response_time(120)
+    True
+    """
+    return _Cubic(name)
+
+
+class _Cubic:
+    """A named response time; a class, and not a closure, for pickle."""
+
+    def __init__(self, name):
+        if name not in _RESPONSE_TIMES:
+            raise ValueError(
+                f"The name of a response time must be one of {', '.join(_RESPONSE_TIMES)}; got "
+                f"{name!r}."
+            )
+        self.name = name
+        self.coefficients = _RESPONSE_TIMES[name]
+
+    def __call__(self, n):
+        a, b, c, d = self.coefficients
+        return a + n * (b + n * (c + n * d))
+
+    def __repr__(self):
+        return f"response_time({self.name!r})"

@@ -1,3 +1,4 @@
+import pickle
 import time
 from copy import deepcopy
 
@@ -6,6 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sktvbo.evaluation import Clock, SimulatedClock, StepClock, WallClock
+from sktvbo.evaluation._clocks import response_time
 from sktvbo.exceptions import InvalidObservationError
 
 
@@ -100,6 +102,39 @@ def test_simulated_clock_rejects_bad_arguments():
         SimulatedClock(0.5)
     with pytest.raises(ValueError, match=r"call_duration must be a number >= 0, got -1"):
         SimulatedClock(constant(1.0), call_duration=-1)
+
+
+@pytest.mark.parametrize("name", ["papers", "sktvbo"])
+def test_named_response_times_are_growing_cubics(name):
+    R = response_time(name)
+    coefficients = R.coefficients
+    assert len(coefficients) == 4
+    assert min(coefficients) >= 0.0
+    for n in (0, 15, 300):
+        by_hand = sum(c * n**power for power, c in enumerate(coefficients))
+        assert R(n) == pytest.approx(by_hand, rel=1e-12)
+    assert 0.0 < R(15) < R(120) < R(500)
+    assert pickle.loads(pickle.dumps(R))(120) == R(120)
+    assert repr(R) == f"response_time({name!r})"
+
+
+def test_botorch_answers_later_than_sktvbo():
+    for n in (15, 120, 500):
+        assert response_time("papers")(n) > 10.0 * response_time("sktvbo")(n)
+
+
+@pytest.mark.parametrize("name", ["papers", "sktvbo"])
+def test_a_simulated_clock_accepts_a_name(name):
+    named, given = SimulatedClock(name, 0.5), SimulatedClock(response_time(name), 0.5)
+    assert walk(named, 1.0, 5, size=100) == walk(given, 1.0, 5, size=100)
+    assert repr(named) == f"SimulatedClock(response_time({name!r}), call_duration=0.5)"
+
+
+def test_unknown_response_times_name_the_known_ones():
+    with pytest.raises(ValueError, match="must be one of papers, sktvbo; got 'paper'"):
+        response_time("paper")
+    with pytest.raises(ValueError, match="must be one of papers, sktvbo; got 'paper'"):
+        SimulatedClock("paper")
 
 
 # -- wall ---------------------------------------------------------------------------------------

@@ -1,0 +1,70 @@
+"""
+=======================
+Looking at a comparison
+=======================
+
+Tables say who was better; pictures say why. The displays of :mod:`sktvbo.plotting` draw what runs
+have recorded: who was best over all problems, how large the data sets grew, which observations
+matter, and what an optimizer believed while it ran.
+"""
+
+# %%
+# Two problems, three algorithms, and a second of thinking for each query. To be quick,
+# hyperparameters are searched at every fifth observation only.
+
+import matplotlib.pyplot as plt
+
+from sktvbo import GPUCB, WDBO, RandomSearch, evaluation, problems
+from sktvbo.plotting import (
+    ComparisonDisplay,
+    DatasetSizeDisplay,
+    RelevancyDisplay,
+    animate_run,
+)
+
+bump = problems.make("moving-bump", horizon=80.0)
+eggholder = problems.make("eggholder", horizon=80.0)
+comparison = evaluation.compare(
+    {"W-DBO": WDBO(refit_every=5), "GP-UCB": GPUCB(refit_every=5), "random search": RandomSearch()},
+    [bump, eggholder],
+    n_replications=3,
+    clock=evaluation.SimulatedClock(response_time=lambda n: 1.0),
+    n_jobs=2,
+    keep_optimizers=True,
+)
+
+# %%
+# Over all problems
+# -----------------
+# On each problem the best average regret becomes 0 and the worst 1, so that problems of different
+# scales can be averaged. The first group of bars is that average.
+
+ComparisonDisplay.from_comparison(comparison).plot(by_problem=True)
+plt.show()
+
+# %%
+# What is kept
+# ------------
+# GP-UCB and random search keep everything. W-DBO removes what no longer matters, which depends on
+# the problem and not on the number of queries.
+
+DatasetSizeDisplay.from_comparison(comparison, bump.name).plot()
+plt.show()
+
+# %%
+# Why it is kept
+# --------------
+# The darker an observation, the more the predictions of the future would change without it.
+
+run = comparison.results["W-DBO", bump.name][0]
+RelevancyDisplay.from_optimizer(run.optimizer).plot()
+plt.show()
+
+# %%
+# As a film
+# ---------
+# ``animate_run`` makes a run and shows what the optimizer believed at each query, before it knew
+# the answer. ``animation.save("run.gif", writer="pillow")`` writes a file.
+
+animation = animate_run(WDBO(refit_every=5), bump, n_frames=20, fps=5)
+plt.show()

@@ -1,0 +1,287 @@
+"""A run as a film."""
+
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+
+from .. import evaluation
+from ..domain import FiniteSet
+from ..evaluation._run import check_problem
+from ..exceptions import AskTellError, DomainError
+from ..optimizers import BayesianOptimizer
+from ._common import COLOURS, along_axis, axis_limits, has_one_axis, new_axes, pyplot
+
+_FIGSIZE = (7.6, 4.8)
+
+# An observation has faded after this part of the horizon, but never vanishes while it is kept.
+_FADED, _FAINTEST = 0.25, 0.15
+
+
+@dataclass
+class _Frame:
+    """What an optimizer believed when it made a query."""
+
+    time: float
+    mean: np.ndarray
+    std: np.ndarray
+    kept: np.ndarray  # positions in all that was told
+    query: int  # the same
+
+
+def animate_run(
+    optimizer,
+    problem,
+    *,
+    clock=None,
+    horizon=None,
+    n_initial=15,
+    random_state=0,
+    expert=None,
+    n_frames=100,
+    fps=10,
+    n_places=201,
+    time_unit="s",
+    space_label=None,
+    value_label="f(x, t)",
+    ax=None,
+):
+    """Run an optimizer on a problem, and show what it believed at each query.
+
+    A frame shows the moment of a query: the posterior mean with a band of two standard deviations,
+    before the query's observation; the objective and its optimum; the data set, whose observations
+    fade as they age, and those removed from it since the last frame; and the query.
+
+    Parameters
+    ----------
+    optimizer : BayesianOptimizer
+        It is cloned; the run makes the clone maximize.
+    problem : Problem
+        Over one real dimension, or a `FiniteSet`.
+    clock, horizon, n_initial, random_state, expert
+        See `sktvbo.evaluation.run`: with the same arguments it makes the same run, except on a
+        `WallClock`, to which the evaluation of the frames appears as thinking.
+    n_frames : int, default=100
+        At most so many, evenly spread over the queries made with a surrogate.
+    fps : float, default=10
+        Frames per second.
+    n_places : int, default=201
+        Places along the dimension; a finite set is shown whole.
+    time_unit : str, default="s"
+    space_label : str, default=None
+        None: "x", or "index of the arm".
+    value_label : str, default="f(x, t)"
+        For the label of the axis, where a unit is welcome.
+    ax : matplotlib Axes, default=None
+        Cleared at each frame. None: a new figure.
+
+    Returns
+    -------
+    animation : matplotlib.animation.FuncAnimation
+        ``animation.save("run.gif", writer="pillow")`` writes it, ``animation.to_jshtml()`` shows it
+        in a notebook. Keep it while it plays.
+
+    Raises
+    ------
+    MissingExtraError
+        Without matplotlib.
+    TypeError
+        The optimizer is not a `BayesianOptimizer`, or the problem no `Problem`.
+    DomainError
+        The domain has several dimensions.
+    ValueError
+        A number of frames or places, or a rate, that makes no sense.
+    AskTellError
+        The optimizer has made no query with a surrogate.
+
+    Notes
+    -----
+    In the manner of the videos of W-DBO appendix G.4, whose picture `PosteriorDisplay` draws.
+
+    Examples
+    --------
+    >>> from sktvbo import WDBO, problems
+    >>> from sktvbo.plotting import animate_run
+    >>> problem = problems.make("six-hump-camel", horizon=60.0)
+    >>> animation = animate_run(WDBO(), problem)           # doctest: +SKIP
+    >>> animation.save("run.gif", writer="pillow")         # doctest: +SKIP
+    """
+    plt = pyplot("animate_run")
+    from matplotlib.animation import FuncAnimation
+
+    _check(optimizer, problem, n_frames, fps, n_places)
+    domain = problem.domain
+    arms = isinstance(domain, FiniteSet)
+    U = domain.to_unit(domain.points) if arms else np.linspace(0.0, 1.0, n_places)[:, None]
+    frames = []
+    run = evaluation.run(
+        _watched(optimizer, U, frames),
+        problem,
+        clock=clock,
+        horizon=horizon,
+        n_initial=n_initial,
+        random_state=random_state,
+        expert=expert,
+    )
+    if not frames:
+        raise AskTellError(
+            "animate_run expects a run with queries made with a surrogate, got "
+            f"{type(optimizer).__name__} with none among {len(run.times)} queries (RandomSearch "
+            "never has one; others do after n_initial_points)."
+        )
+    shown = np.linspace(0, len(frames) - 1, min(n_frames, len(frames))).round().astype(int)
+    film = _Film(
+        ax=new_axes(plt, _FIGSIZE) if ax is None else ax,
+        frames=[frames[i] for i in shown],
+        run=run,
+        problem=problem,
+        title=f"{type(optimizer).__name__} on {problem.name}",
+        points=domain.points if arms else domain.from_unit(U),
+        time_unit=time_unit,
+        labels={
+            "xlabel": space_label or ("index of the arm" if arms else "x"),
+            "ylabel": value_label,
+        },
+    )
+    film.draw(0)  # a figure that is saved before it plays is not empty
+    return FuncAnimation(film.ax.figure, film.draw, frames=len(shown), interval=1000.0 / fps)
+
+
+def _check(optimizer, problem, n_frames, fps, n_places):
+    if not isinstance(optimizer, BayesianOptimizer):
+        raise TypeError(
+            "animate_run makes the run itself and expects a BayesianOptimizer, got "
+            f"{type(optimizer).__name__}."
+        )
+    check_problem(problem)
+    if not has_one_axis(problem.domain):
+        raise DomainError(
+            "animate_run expects a problem of one real dimension or over a FiniteSet, got "
+            f"{problem.domain!r}."
+        )
+    for name, value, least in (("n_frames", n_frames, 1), ("n_places", n_places, 2)):
+        if not isinstance(value, Integral) or value < least:
+            raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}.")
+    if not 0.0 < fps < np.inf:
+        raise ValueError(f"fps must be a positive number, got {fps!r}.")
+
+
+def _watched(optimizer, U, frames):
+    """A copy of an optimizer that appends a `_Frame`, over the places U, when it is told."""
+
+    class Watched(type(optimizer)):
+        def tell(self, x, y, t=None):
+            run = self._started()
+            if run.surrogate is not None:
+                posterior = self._present(run, t).posterior_at(t)
+                frames.append(_Frame(t, *posterior(U), kept=run.kept, query=len(run.told)))
+            super().tell(x, y, t)
+
+    return Watched(**optimizer.get_params(deep=False))
+
+
+class _Film:
+    """Draws the frames of a run, which show `points` (m, d) of the domain."""
+
+    def __init__(self, ax, frames, run, problem, points, title, time_unit, labels):
+        self.ax = ax
+        self.frames = frames
+        self.run = run
+        self.title = title
+        self.arms = isinstance(problem.domain, FiniteSet)
+        self.time_unit = time_unit
+        self.labels = labels
+        self.places = along_axis(problem.domain, points)
+        self.queries = along_axis(problem.domain, run.queries)
+        self.truth = np.array([problem.values(points, frame.time) for frame in frames])
+        optima = [problem.optimum(frame.time) for frame in frames]
+        self.optimum_places = along_axis(problem.domain, np.array([x for x, _ in optima]))
+        self.optimum_values = [f for _, f in optima]
+        # One scale for the whole film.
+        values = np.concatenate([self.truth.ravel(), run.observations])
+        margin = 0.15 * (np.ptp(values) or 1.0)
+        self.value_limits = values.min() - margin, values.max() + 2.0 * margin
+
+    def draw(self, i):
+        """Draw the i-th frame."""
+        ax, frame = self.ax, self.frames[i]
+        ax.clear()
+        step = {"drawstyle": "steps-mid"} if self.arms else {}
+        places, truth, mean, std = self._cells(self.truth[i], frame.mean, frame.std)
+        ax.fill_between(
+            places,
+            mean - 2.0 * std,
+            mean + 2.0 * std,
+            step="mid" if self.arms else None,
+            color=COLOURS[0],
+            alpha=0.2,
+            linewidth=0,
+            label="± 2 s.d.",
+        )
+        ax.plot(places, mean, color=COLOURS[0], linewidth=1.8, label="posterior mean", **step)
+        ax.plot(places, truth, "--", color="black", linewidth=1.4, label="objective", **step)
+        ax.plot(
+            self.optimum_places[i],
+            self.optimum_values[i],
+            "*",
+            color=COLOURS[4],
+            markeredgecolor="black",
+            markersize=14,
+            label="optimum",
+        )
+        age = (frame.time - self.run.times[frame.kept]) / (_FADED * self.run.horizon)
+        ax.scatter(
+            self.queries[frame.kept],
+            self.run.observations[frame.kept],
+            s=26,
+            color=COLOURS[0],
+            alpha=np.clip(1.0 - age, _FAINTEST, 1.0),
+            linewidth=0,
+        )
+        ax.plot([], [], "o", color=COLOURS[0], markersize=5, label="kept (pale: old)")
+        removed = self._removed(i)
+        ax.plot(
+            self.queries[removed],
+            self.run.observations[removed],
+            "x",
+            color=COLOURS[1],
+            markersize=7,
+            label="just removed",
+        )
+        x, y = self.queries[frame.query], self.run.observations[frame.query]
+        ax.axvline(x, color=COLOURS[2], linewidth=1.0)
+        ax.plot(x, y, "D", color=COLOURS[2], markersize=7, label="query")
+        ax.annotate(
+            f"{self.title}, t = {frame.time:.4g} {self.time_unit}, {len(frame.kept)} kept",
+            (0.015, 0.97),
+            xycoords="axes fraction",
+            va="top",
+            bbox={"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": "none"},
+        )
+        ax.set(
+            xlim=axis_limits(self.places, self.arms),
+            ylim=self.value_limits,
+            **self.labels,
+        )
+        ax.legend(
+            loc="lower center",
+            bbox_to_anchor=(0.5, 1.0),
+            ncols=4,
+            frameon=False,
+            columnspacing=1.2,
+            handletextpad=0.5,
+        )
+
+    def _cells(self, *values):
+        """Places, and values there; steps need half a cell more at both ends."""
+        if not self.arms:
+            return self.places, *values
+        return np.arange(-1, len(self.places) + 1), *(np.pad(v, 1, mode="edge") for v in values)
+
+    def _removed(self, i):
+        """Positions of the observations removed since the frame before."""
+        frame, before = self.frames[i], self.frames[max(i - 1, 0)]
+        return np.setdiff1d(
+            np.arange(frame.query),
+            np.union1d(frame.kept, np.setdiff1d(np.arange(before.query), before.kept)),
+        )

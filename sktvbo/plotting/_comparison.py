@@ -1,0 +1,157 @@
+"""Algorithms over all problems."""
+
+import math
+
+import numpy as np
+
+from ._common import COLOURS, axes
+
+# Bars start below 0, so that the best on a problem, whose number is 0, has one to be seen.
+_FLOOR = -0.03
+
+# Hatches take over when the colours have all been used.
+_HATCHES = ("", "//", "..", "xx")
+
+
+class ComparisonDisplay:
+    """Normalized average regret over the problems, by algorithm (W-DBO and BOLT, figures 3).
+
+    Made by `from_comparison`.
+
+    Parameters
+    ----------
+    mean : dict of str to float
+        By algorithm: the mean over the problems of the normalized regret, in which 0 is the best
+        algorithm on a problem and 1 the worst; NaN where no run has finished.
+    standard_error : dict of str to float
+        Of ``mean``, over the problems; NaN for a single one.
+    by_problem : dict of str to dict of str to float
+        By algorithm and problem: the normalized regret; NaN where no run has finished.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        After `plot`.
+    figure_ : matplotlib Figure
+        After `plot`.
+    bars_ : dict of str to matplotlib BarContainer
+        After `plot`: the bars of each algorithm.
+
+    Examples
+    --------
+    >>> from sktvbo import GPUCB, RandomSearch, evaluation, problems
+    >>> from sktvbo.plotting import ComparisonDisplay
+    >>> both = [problems.make(name, horizon=30.0) for name in ("six-hump-camel", "ackley")]
+    >>> algorithms = {"GP-UCB": GPUCB(), "random": RandomSearch()}
+    >>> comparison = evaluation.compare(algorithms, both, n_replications=2)
+    >>> display = ComparisonDisplay.from_comparison(comparison)
+    >>> sorted(display.by_problem["random"])
+    ['ackley', 'six-hump-camel']
+    >>> display.plot().figure_.savefig("comparison.png")  # doctest: +SKIP
+    """
+
+    _figsize = (7.2, 4.2)
+
+    def __init__(self, mean, standard_error, by_problem):
+        self.mean = mean
+        self.standard_error = standard_error
+        self.by_problem = by_problem
+
+    @classmethod
+    def from_comparison(cls, comparison):
+        """Normalize the average regrets of a comparison.
+
+        Parameters
+        ----------
+        comparison : sktvbo.evaluation.Comparison
+
+        Returns
+        -------
+        ComparisonDisplay
+
+        Notes
+        -----
+        See `sktvbo.evaluation.Comparison.normalized`, also for what these numbers do not say.
+        """
+        rows = comparison.normalized()
+        return cls(
+            {row["algorithm"]: row["normalized_regret"] for row in rows},
+            {row["algorithm"]: row["standard_error"] for row in rows},
+            {row["algorithm"]: row["by_problem"] for row in rows},
+        )
+
+    def plot(self, ax=None, *, by_problem=False):
+        """Draw a bar per algorithm, the best first, with its standard error.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None: a new figure.
+        by_problem : bool, default=False
+            Also draw the bars of each problem, on the right of those of the mean.
+
+        Returns
+        -------
+        ComparisonDisplay
+            self
+
+        Raises
+        ------
+        MissingExtraError
+            Without matplotlib.
+        """
+        ax = axes(self, ax)
+        problems = list(next(iter(self.by_problem.values())))
+        title = f"mean ± s.e. of {len(problems)} problems" if len(problems) > 1 else problems[0]
+        # The colours are those that the algorithms have in other displays.
+        names = list(self.mean)
+        ranked = sorted(names, key=lambda name: (math.isnan(self.mean[name]), self.mean[name]))
+        groups = np.arange(1 + len(problems) if by_problem else 1)
+        width = 0.8 / len(names) if by_problem else 0.7
+        self.bars_ = {}
+        for rank, name in enumerate(ranked):
+            i = names.index(name)
+            left = groups + width * (rank + 0.5 - 0.5 * len(names)) if by_problem else rank
+            values = np.array([self.mean[name], *self.by_problem[name].values()])[: len(groups)]
+            where = np.broadcast_to(left, values.shape)
+            self.bars_[name] = ax.bar(
+                where,
+                values - _FLOOR,
+                width,
+                bottom=_FLOOR,
+                color=COLOURS[i % len(COLOURS)],
+                hatch=_HATCHES[i // len(COLOURS) % len(_HATCHES)],
+                edgecolor="black",
+                linewidth=0.8,
+                label=name,
+            )
+            ax.errorbar(
+                where[0],
+                self.mean[name],
+                self.standard_error[name],
+                color="black",
+                capsize=1.5 if by_problem else 4.0,
+            )
+            for x in where[np.isnan(values)]:
+                ax.annotate("no run", (x, 0.0), rotation=90, ha="center", va="bottom")
+        ax.set(ylabel="normalized average regret\n(best 0, worst 1)")
+        if by_problem:
+            ax.set_xticks(groups, ["mean ± s.e.", *problems], rotation=30, ha="right")
+            ax.axvline(0.5, color="0.5", linewidth=0.8)
+            # Above the axes: inside it would hide bars.
+            ax.legend(
+                loc="lower center",
+                bbox_to_anchor=(0.5, 1.0),
+                ncols=min(len(names), 5),
+                frameon=False,
+                columnspacing=1.2,
+            )
+        else:
+            slanted = {"rotation": 30, "ha": "right"} if len(names) > 6 else {}
+            ax.set_xticks(range(len(names)), ranked, **slanted)
+            ax.set_title(title)
+        ax.set_ylim(min(_FLOOR, ax.dataLim.y0 - 0.01), max(1.05, ax.dataLim.y1 + 0.01))
+        ax.grid(axis="y", alpha=0.3)
+        ax.set_axisbelow(True)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

@@ -1,0 +1,212 @@
+"""Size of the data set over time."""
+
+import numpy as np
+
+from ..exceptions import InvalidObservationError
+from ._common import axes, look, runs_on
+
+
+class DatasetSizeDisplay:
+    """Size of the data set over time, by algorithm (BOLT figure 4).
+
+    Made by `from_runs` or `from_comparison`.
+
+    Parameters
+    ----------
+    times : ndarray of shape (n_times,)
+    median : dict of str to ndarray of shape (n_times,)
+        By algorithm: the median size over its runs. A size holds until the next time.
+    lower, upper : dict of str to ndarray of shape (n_times,)
+        The quartiles.
+    n_runs : dict of str to int
+    problem : str, default=None
+        The problem's name; None: runs on several.
+    time_unit : str, default="s"
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        After `plot`.
+    figure_ : matplotlib Figure
+        After `plot`.
+    lines_ : dict of str to matplotlib Line2D
+        After `plot`: the curve of each algorithm.
+
+    Examples
+    --------
+    >>> from sktvbo import RandomSearch, evaluation, problems
+    >>> from sktvbo.plotting import DatasetSizeDisplay
+    >>> problem = problems.make("six-hump-camel", horizon=50.0)
+    >>> run = evaluation.run(RandomSearch(), problem)
+    >>> display = DatasetSizeDisplay.from_runs({"random": [run]}, time_unit="steps")
+    >>> display.median["random"][-3:].tolist()
+    [49.0, 50.0, 50.0]
+    >>> display.plot(log=True).figure_.savefig("sizes.png")  # doctest: +SKIP
+    """
+
+    _figsize = (6.4, 4.2)
+
+    def __init__(self, times, median, lower, upper, *, n_runs, problem=None, time_unit="s"):
+        self.times = times
+        self.median = median
+        self.lower = lower
+        self.upper = upper
+        self.n_runs = n_runs
+        self.problem = problem
+        self.time_unit = time_unit
+
+    @classmethod
+    def from_runs(cls, runs, *, time_unit="s"):
+        """Take medians and quartiles over runs.
+
+        Parameters
+        ----------
+        runs : dict of str to list of sktvbo.evaluation.RunResult
+            By algorithm.
+        time_unit : str, default="s"
+            For the label of the axis, such as "steps" for a `StepClock`.
+
+        Returns
+        -------
+        DatasetSizeDisplay
+
+        Raises
+        ------
+        ValueError
+            No algorithm, or one without a run.
+        InvalidObservationError
+            A run has no query after the initial ones.
+
+        Notes
+        -----
+        The times are all those at which a size changes, from the moment when every run has made its
+        first query after the initial ones to the first end of a run.
+        """
+        if not runs or not all(runs.values()):
+            without = [name for name, results in runs.items() if not results]
+            raise ValueError(
+                "runs must have a list of at least one RunResult for each algorithm, got "
+                f"{f'none for {without[0]!r}' if without else 'no algorithm'}."
+            )
+        results = [run for some in runs.values() for run in some]
+        for run in results:
+            if len(run.times) <= run.n_initial:
+                raise InvalidObservationError(
+                    "DatasetSizeDisplay needs at least one query after the "
+                    f"{run.n_initial} initial ones in each run, got none before the horizon "
+                    f"{run.horizon:g} of one on {run.problem!r}; use a longer horizon or a faster "
+                    "clock."
+                )
+        first = max(run.times[run.n_initial] for run in results)
+        end = min(run.horizon for run in results)
+        times = np.unique(np.concatenate([run.times for run in results]))
+        times = np.append(times[(first <= times) & (times < end)], end)
+        quartiles = {}
+        for name, some in runs.items():
+            latest = [np.searchsorted(run.times, times, side="right") - 1 for run in some]
+            sizes = [run.dataset_sizes[i] for run, i in zip(some, latest)]
+            quartiles[name] = np.percentile(sizes, [25.0, 50.0, 75.0], axis=0)
+        problems = {run.problem for run in results}
+        return cls(
+            times,
+            median={name: values[1] for name, values in quartiles.items()},
+            lower={name: values[0] for name, values in quartiles.items()},
+            upper={name: values[2] for name, values in quartiles.items()},
+            n_runs={name: len(some) for name, some in runs.items()},
+            problem=problems.pop() if len(problems) == 1 else None,
+            time_unit=time_unit,
+        )
+
+    @classmethod
+    def from_comparison(cls, comparison, problem=None, *, time_unit="s"):
+        """Take medians and quartiles over the replications of a comparison.
+
+        Parameters
+        ----------
+        comparison : sktvbo.evaluation.Comparison
+        problem : str, default=None
+            Name of the problem; None when the comparison has only one.
+        time_unit : str, default="s"
+
+        Returns
+        -------
+        DatasetSizeDisplay
+
+        Raises
+        ------
+        ValueError
+            The comparison has no such problem, or several and none was named, or no finished run.
+        InvalidObservationError
+            A run has no query after the initial ones.
+        """
+        _, runs = runs_on(comparison, problem)
+        return cls.from_runs(runs, time_unit=time_unit)
+
+    def plot(self, ax=None, *, log=False):
+        """Draw a median curve per algorithm, and a band between its quartiles.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None: a new figure.
+        log : bool, default=False
+            Logarithmic axes, as in the paper: an algorithm that keeps everything is a straight
+            line, and small sizes can be told apart.
+
+        Returns
+        -------
+        DatasetSizeDisplay
+            self
+
+        Raises
+        ------
+        MissingExtraError
+            Without matplotlib.
+        """
+        ax = axes(self, ax)
+        self.lines_ = {}
+        # Those that keep everything coincide: a thinner line leaves the one below visible.
+        n = len(self.median)
+        for i, (name, median) in enumerate(self.median.items()):
+            colour, style = look(i)
+            (self.lines_[name],) = ax.step(
+                self.times,
+                median,
+                style,
+                where="post",
+                color=colour,
+                linewidth=1.4 + 2.0 * (n - 1 - i) / n,
+                label=name,
+            )
+            if self.n_runs[name] > 1:
+                ax.fill_between(
+                    self.times,
+                    self.lower[name],
+                    self.upper[name],
+                    step="post",
+                    color=colour,
+                    alpha=0.2,
+                    linewidth=0,
+                )
+        ax.set(
+            title=f"{self.problem or 'several problems'} ({self._runs()})",
+            xlabel=f"time ({self.time_unit})",
+            ylabel="size of the data set (observations)",
+        )
+        start = self.times[0]
+        if log:
+            ax.set(xscale="log", yscale="log")
+            start = self.times[self.times > 0.0][0]
+        else:
+            ax.set_ylim(bottom=0.0)
+        ax.set_xlim(start, self.times[-1])
+        ax.grid(alpha=0.3)
+        ax.legend()
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _runs(self):
+        low, high = min(self.n_runs.values()), max(self.n_runs.values())
+        if high == 1:
+            return "1 run"
+        return f"median and quartiles of {high if low == high else f'{low} to {high}'} runs"
