@@ -271,8 +271,8 @@ class VariationBudget(BaseEstimator):
     Notes
     -----
     γ_T is the information that T observations can give at most
-    (:func:`sktvbo.theory.maximum_information_gain`), under the fitted kernel, among 256 places of the
-    unit box, or all arms of an ``Empirical`` kernel. It enters by its fourth root only.
+    (:func:`sktvbo.theory.maximum_information_gain`), under the fitted kernel, among 256 places of
+    the unit box, or all arms of an ``Empirical`` kernel. It enters by its fourth root only.
 
     References
     ----------
