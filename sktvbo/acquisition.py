@@ -53,7 +53,7 @@ class AcquisitionState:
     posterior : callable
         Mean and standard deviation (m,) at places (m, d) of the unit box, at the time of the query.
     information_gain : float
-        Of the data set, ½ log|I + Σ⁻¹ K|, in nats.
+        Of the data set, ½ log det(I + Σ⁻¹ K), in nats.
     incumbent : float
         The largest posterior mean, at the time of the query, where the function was observed.
     """
@@ -139,7 +139,7 @@ class SmoothnessBeta(BaseEstimator):
         eq. 19), "event" 4/3 (ET theorem 1).
     delta : float in (0, 1), default=0.1
     a, b : float, default=1.0
-        Of the derivatives' tails: P(sup |∂f/∂x_j| > L) ≤ a exp(−(L/b)²) (TVGP eq. 10).
+        Of the derivatives' tails: ``P(sup |∂f/∂x_j| > L)`` ≤ a exp(−(L/b)²) (TVGP eq. 10).
     r : float, default=1.0
         Side of the domain, 1 in the unit box.
 

@@ -133,9 +133,9 @@ class EventTriggeredReset(KeepAll):
     """Forget everything when an observation is beyond what a static function allows.
 
     With probability 1 − δ all observations of a static function satisfy
-    |y − μ(x)| ≤ √ρ σ(x) + w̄, ρ = 2 log(2 π_s / δ), w̄² = 2 σ_n² log(2 π_s / δ), π_s = π² s² / 6,
-    s being the number of observations since the last reset. One that does not is all that is left
-    (ET lemma 3, algorithm 1).
+    ``|y − μ(x)| ≤ √ρ σ(x) + w̄``, ρ = 2 log(2 π_s / δ), w̄² = 2 σ_n² log(2 π_s / δ), π_s = π² s² /
+    6, s being the number of observations since the last reset. One that does not is all that is
+    left (ET lemma 3, algorithm 1).
 
     Parameters
     ----------
@@ -538,7 +538,7 @@ class NoiseThreshold(KeepAll):
     steps_ : int
         Observations so far.
     cap_ : float
-        g(steps_).
+        g at ``steps_``.
 
     Notes
     -----

@@ -344,7 +344,7 @@ def regret_slope_lower_bound(
     signal_variance : float
         λ, in units of f².
     lipschitz : float
-        L, in units of f per unit of length: |f(x, t) - f(x', t)| ≤ L |x - x'|.
+        L, in units of f per unit of length: ``|f(x, t) - f(x', t)| ≤ L |x - x'|``.
     n_dims : int
         d, the dimension of space.
     call_duration : float or array-like
@@ -428,7 +428,7 @@ def regret_upper_bound(
     noise_variance : float
         σ_0², in units of f².
     lipschitz : float
-        L, in units of f per unit of length: |f(x, t) - f(x', t)| ≤ L |x - x'|.
+        L, in units of f per unit of length: ``|f(x, t) - f(x', t)| ≤ L |x - x'|``.
     n_dims : int
         d, the dimension of space.
     delta : float in (0, 1), default=0.1
@@ -574,7 +574,7 @@ def reset_period(epsilon, *, spatial_kernel, n_dims, horizon):
 
 
 def information_gain(K, noise_variance):
-    """What observations tell about f, ½ log |I + Σ⁻¹ K|.
+    """What observations tell about f, ½ log det(I + Σ⁻¹ K).
 
     Parameters
     ----------

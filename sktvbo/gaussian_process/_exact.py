@@ -717,7 +717,7 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         return result if eval_gradient else result[0]
 
     def information_gain(self):
-        """What the training data tells about f, ½ log|I + Σ⁻¹ K|, in nats (SparQ eq. 26).
+        """What the training data tells about f, ½ log det(I + Σ⁻¹ K), in nats (SparQ eq. 26).
 
         Returns
         -------

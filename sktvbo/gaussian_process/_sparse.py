@@ -439,7 +439,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGPRegressor):
         return exact
 
     def information_gain(self):
-        """What the training data tells about the sparse f, ½ log|I + Σ⁻¹ Q|, in nats.
+        """What the training data tells about the sparse f, ½ log det(I + Σ⁻¹ Q), in nats.
 
         Returns
         -------

@@ -8,8 +8,8 @@ class ETGPUCB(BayesianOptimizer):
     """ET-GP-UCB (Brunzema et al., ET algorithm 1): GP-UCB that starts anew when it is contradicted.
 
     1. Query where μ + √β σ is largest.
-    2. Observe y. If |y − μ| > √ρ σ + w̄, which a static function hardly ever does (lemma 3), forget
-       everything.
+    2. Observe y. If ``|y − μ| > √ρ σ + w̄``, which a static function hardly ever does (lemma 3),
+       forget everything.
     3. Add the observation; refit a Gaussian process of space alone.
 
     When to use it: the function changes abruptly now and then, and it is not known how often. When

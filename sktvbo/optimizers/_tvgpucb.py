@@ -11,8 +11,8 @@ from ._base import BayesianOptimizer, default_surrogate, smooth_kernel
 class TVGPUCB(BayesianOptimizer):
     """TV-GP-UCB (Bogunovic et al. 2016, TVGP algorithm 2): correlation that decays with time.
 
-    1. Query where μ + √β σ is largest now, under the covariance k_S(x, x') (1 − ε)^{|t − t'| / 2}
-       (eq. 7-8).
+    1. Query where μ + √β σ is largest now, under the covariance k_S(x, x') (1 − ε)^(``|t − t'|`` /
+       2) (eq. 7-8).
     2. Observe; add the observation to the data set.
     3. Refit, ε included unless it is given (appendix B).
 
