@@ -222,6 +222,13 @@ class SparQGPUCB(BayesianOptimizer):
         answers = self._started().own.get("answers")
         return np.empty(0) if answers is None else answers["y"].copy()
 
+    def _extend(self, run, surrogate, kept, drop, row, target):
+        if "answers" in run.own and len(kept) < self._enough:
+            # The expert's answers have taught the hyperparameters more than stale rows would.
+            surrogate._update(row, target, drop=drop, hold_scale=True)
+            return run.since_refit + 1
+        return super()._extend(run, surrogate, kept, drop, row, target)
+
     def _present(self, run, t):
         answers = run.own.get("answers")
         if answers is None:

@@ -372,3 +372,17 @@ def test_bad_parameters(options, message):
     opt = make(n_initial_points=2, **options)
     with pytest.raises(ValueError, match=message):
         [(opt.tell([0.3 * t], 1.0, t), opt.ask_expert(t)) for t in range(3)]
+
+
+def test_what_the_expert_taught_is_not_searched_again_from_stale_rows():
+    opt = SparQGPUCB([(0.0, 1.0)], n_initial_points=8, random_state=0)
+    for t in range(14):
+        places = opt.ask_expert(float(t))
+        if len(places):
+            opt.tell_expert(places, np.sin(6.0 * places[:, 0] + 0.3 * t))
+        x = opt.ask(float(t))
+        taught = opt.surrogate_.theta_ if opt.surrogate_ is not None else None
+        opt.tell(x, np.sin(6.0 * x[0] + 0.3 * t))
+        if len(places):
+            np.testing.assert_array_equal(opt.surrogate_.theta_, taught)
+    assert len(opt.X_) < 8
