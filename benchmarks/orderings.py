@@ -149,20 +149,13 @@ def sparq_fig1():
     yield "moving bump", algorithms, options, {"n_initial": 10, "expert": "problem"}
 
 
+# With the algorithm whose regret the others' is compared with, seed by seed.
 SETTINGS = {
-    "tvgp-fig2": tvgp_fig2,
-    "et-fig2": et_fig2,
-    "et-table1": et_table1,
-    "et-table2": et_table2,
-    "sparq-fig1": sparq_fig1,
-}
-# The algorithm whose regret the others' is compared with, seed by seed.
-RIVAL = {
-    "tvgp-fig2": "TV-GP-UCB",
-    "et-fig2": "ET-GP-UCB",
-    "et-table1": "ET-GP-UCB",
-    "et-table2": "delta=0.1",
-    "sparq-fig1": "SparQ-GP-UCB",
+    "tvgp-fig2": (tvgp_fig2, "TV-GP-UCB"),
+    "et-fig2": (et_fig2, "ET-GP-UCB"),
+    "et-table1": (et_table1, "ET-GP-UCB"),
+    "et-table2": (et_table2, "delta=0.1"),
+    "sparq-fig1": (sparq_fig1, "SparQ-GP-UCB"),
 }
 QUARTERS = 4
 
@@ -184,8 +177,9 @@ def main():
     parser.add_argument("--output", type=Path, default=Path("docs/tables"))
     arguments = parser.parse_args()
 
-    rival, seeds, lines = RIVAL[arguments.setting], range(arguments.seeds), []
-    for condition, algorithms, options, run_options in SETTINGS[arguments.setting]():
+    setting, rival = SETTINGS[arguments.setting]
+    seeds, lines = range(arguments.seeds), []
+    for condition, algorithms, options, run_options in setting():
         jobs = [(name, seed) for name in algorithms for seed in seeds]
         regrets = Parallel(n_jobs=arguments.n_jobs)(
             delayed(replicate)(algorithms[name], options, run_options, seed) for name, seed in jobs

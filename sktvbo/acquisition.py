@@ -173,7 +173,7 @@ class SmoothnessBeta(BaseEstimator):
 
 
 class BOLTBeta(BaseEstimator):
-    """β = 2 d log(L d t² / (6 δ)) + 4 log(π t) (BOLT eq. 63), t being the observations told.
+    """β = 2 d log(L d t²) + 2 log(π² t² / (6 δ)) (BOLT eq. 63), t being the observations told.
 
     Parameters
     ----------
@@ -183,8 +183,8 @@ class BOLTBeta(BaseEstimator):
 
     Notes
     -----
-    As printed. The union bound behind it needs 2 d log(L d t²) + 2 log(π² t² / (6 δ)), which is the
-    same for d = 1 and, for δ < 1/6, less for d > 1.
+    What the union bound behind it needs. The paper prints 6 δ under the power d, which is the same
+    for d = 1 only.
 
     Examples
     --------
@@ -201,8 +201,8 @@ class BOLTBeta(BaseEstimator):
         check_probability(self.delta, "delta", self)
         check_positive(self.lipschitz, "lipschitz", self)
         d, t = state.n_dims, float(state.n_told)
-        fineness = self.lipschitz * d * t**2 / (6.0 * self.delta)
-        return float(2.0 * d * np.log(fineness) + 4.0 * np.log(np.pi * t))
+        union = np.log(np.pi**2 * t**2 / (6.0 * self.delta))
+        return float(2.0 * d * np.log(self.lipschitz * d * t**2) + 2.0 * union)
 
 
 class InformationGainBeta(BaseEstimator):

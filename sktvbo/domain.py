@@ -121,6 +121,19 @@ class _Domain:
         """
         return np.array(x, dtype=np.float64)
 
+    def decode_all(self, rows):
+        """Return rows in the form that users get: here, a copy of them.
+
+        Parameters
+        ----------
+        rows : array-like of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n, d), or a list of dicts from a `ParameterSpace`
+        """
+        return np.array(rows, dtype=np.float64)
+
     def _to_unit(self, X):
         flat = self._width == 0.0
         return np.where(flat, 0.0, (X - self.lower) / np.where(flat, 1.0, self._width))
@@ -933,6 +946,10 @@ class ParameterSpace(_Domain):
         """
         row = self.validate_point(x)
         return {name: term.decode(v) for (name, term), v in zip(self._parameters.items(), row)}
+
+    def decode_all(self, rows):
+        """Return the points of rows as a list of dicts, see `decode`."""
+        return [self.decode(row) for row in rows]
 
     def quantile(self, Q):
         """Rows (n, d) of independent uniform numbers Q (n, d) in [0, 1], uniform in the space."""

@@ -8,7 +8,6 @@ trailing underscore, which it replaces and never changes in place: the optimizer
 the policy, and takes it over only when the whole step has succeeded.
 """
 
-import copy
 from numbers import Real
 
 import numpy as np
@@ -185,9 +184,7 @@ class EventTriggeredReset(KeepAll):
         delta = check_probability(self.delta, "delta", self)
         n = len(surrogate.X_train_)
         steps = getattr(self, "steps_", n) + 1
-        if surrogate.noise_model is not None and t > surrogate.now_:
-            surrogate = copy.copy(surrogate).advance(t)  # injected noise has grown
-        mean, std = surrogate.posterior_at(t)(x[np.newaxis])
+        mean, std = surrogate.advanced(t).posterior_at(t)(x[np.newaxis])
         rho = 2.0 * np.log(2.0 * (np.pi**2 * steps**2 / 6.0) / delta)  # eq. (10)
         noise_bound = np.sqrt(rho) * surrogate.noise_std_
         self.deviation_ = float(abs(y - mean[0]))

@@ -370,6 +370,10 @@ def test_decode_copies_and_the_unit_form_is_as_long_as_a_row(domain):
     point = domain.decode(row)
     assert_array_equal(point, row)
     assert not np.shares_memory(point, row)
+    rows = domain.sample(3, 0)
+    points = domain.decode_all(list(rows))
+    assert_array_equal(points, rows)
+    assert not np.shares_memory(points, rows)
     assert domain.n_unit == domain.n_dims == 3
 
 
@@ -490,7 +494,8 @@ def test_rows_survive_the_unit_form_and_the_dict(seed):
     assert_allclose(back, rows, rtol=1e-12)
     assert_array_equal(space.to_unit(rows[3]), U[3])
     assert_array_equal(space.from_unit(U[3]), back[3])
-    dicts = [space.decode(row) for row in rows]
+    dicts = space.decode_all(rows)
+    assert dicts == [space.decode(row) for row in rows]
     assert_array_equal(space.validate_points(dicts), rows)
     assert_array_equal(space.validate_points(rows), rows)
 

@@ -20,8 +20,8 @@ __all__ = ["Clock", "SimulatedClock", "StepClock", "WallClock", "response_time"]
 
 # Coefficients, in seconds, of 1, n, n² and n³; see `response_time`.
 _RESPONSE_TIMES = {
-    "papers": (0.363, 0.0, 0.0, 2.83e-7),
-    "sktvbo": (6.06e-3, 0.0, 3.51e-7, 2.06e-11),
+    "papers": (0.350, 0.0, 0.0, 2.77e-7),
+    "sktvbo": (6.28e-3, 1.37e-5, 1.74e-7, 2.75e-10),
 }
 
 
@@ -287,11 +287,11 @@ def response_time(name):
     Notes
     -----
     The time of a W-DBO step, which fits, computes the relevancies and maximizes the acquisition
-    function, in three dimensions. Measured on shared x86-64 cores, one thread each, by::
+    function, in three dimensions. Measured on an x86-64 core, one thread, by::
 
         export OMP_NUM_THREADS=1
-        python response_time.py --only papers --sizes 20 60 120 200 --steps 3 --repeats 2
-        python response_time.py --only sktvbo --sizes 20 60 120 240 500 --steps 3 --repeats 4
+        python response_time.py --only papers --sizes 20 60 120 200 --steps 3 --repeats 3
+        python response_time.py --only sktvbo --sizes 20 60 120 240 500 --steps 3 --repeats 5
 
     in ``benchmarks/``. The papers give no numbers of their laptop's, so "papers" has their
     algorithm's growth with n, and not their machine's speed.

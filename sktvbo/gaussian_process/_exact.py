@@ -217,6 +217,23 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         return self._commit(lambda new: new._advance(now))
 
+    def advanced(self, now):
+        """This estimator, or a copy of it that has been advanced where that changes anything.
+
+        Parameters
+        ----------
+        now : float
+            Times before ``now_`` change nothing.
+
+        Returns
+        -------
+        estimator : TimeVaryingGPRegressor
+        """
+        check_is_fitted(self)
+        if self.noise_model is None or now <= self.now_:
+            return self
+        return copy.copy(self).advance(now)
+
     def _commit(self, change):
         """Apply a change to a shallow copy, and take it over once it has succeeded."""
         new = copy.copy(self)

@@ -220,8 +220,7 @@ class BayesianOptimizer(BaseEstimator):
         if n_points is None:
             x, times = run.domain.decode(queries[0][0]), queries[0][1]
         else:
-            x = [run.domain.decode(x) for x, _ in queries]
-            x = x if isinstance(x[0], dict) else np.array(x)
+            x = run.domain.decode_all([x for x, _ in queries])
             times = np.array([time for _, time in queries])
         return (x, times) if return_time else x
 
@@ -403,7 +402,7 @@ class BayesianOptimizer(BaseEstimator):
         if self.domain is None:
             raise DomainError(
                 f"{type(self).__name__} needs a domain before its first step: expected a Box, a "
-                "FiniteSet or a list of (low, high) pairs, got None."
+                "FiniteSet, a list of (low, high) pairs or a dict of parameters, got None."
             )
         for name in ("n_initial_points", "refit_every"):
             check_positive_int(getattr(self, name), name, self)
@@ -422,10 +421,7 @@ class BayesianOptimizer(BaseEstimator):
 
     def _present(self, run, t):
         """The surrogate as it is at time t: injected noise has grown."""
-        surrogate = run.surrogate
-        if surrogate.noise_model is not None and t > surrogate.now_:
-            return copy.copy(surrogate).advance(t)
-        return surrogate
+        return run.surrogate.advanced(t)
 
     def _queries(self, run, t, size, rng):
         """Queries (x, time), each with the pending ones and those before hallucinated."""
@@ -517,7 +513,8 @@ class BayesianOptimizer(BaseEstimator):
     def _extend(self, run, surrogate, kept, drop, row, target):
         """Drop rows from the surrogate, append the new one, search if it is time; refit counter."""
         since_refit, few = run.since_refit + 1, len(kept) < self._enough
-        if since_refit < self.refit_every or surrogate.optimizer is None:
+        search = since_refit >= self.refit_every and surrogate.optimizer is not None
+        if not search or (few and self._holds(run)):
             surrogate._update(row, target, drop=drop, hold_scale=few)
             return since_refit
         borrowed = 0
@@ -537,6 +534,10 @@ class BayesianOptimizer(BaseEstimator):
             surrogate._hold_scale(True)
             surrogate.forget(len(kept) - 1 + np.arange(borrowed))
         return 0
+
+    def _holds(self, run):
+        """Whether hyperparameters are rather held than searched with forgotten observations."""
+        return False
 
     @property
     def _enough(self):

@@ -8,7 +8,7 @@ from scipy.linalg.lapack import dpstrf
 
 from .._checks import check_positive
 from ..acquisition import UCB, InformationGainBeta
-from ..domain import ParameterSpace, real_array
+from ..domain import real_array
 from ..dpp import sample_kdpp
 from ..exceptions import AskTellError, InvalidObservationError
 from ..gaussian_process import QuadraticInjection
@@ -153,8 +153,7 @@ class SparQGPUCB(BayesianOptimizer):
             rows = self._places(run, self._count(len(run.told)), rng)
         run.rng, run.now = rng, t
         run.own = run.own | {"asked_expert": t}
-        places = [run.domain.decode(row) for row in rows]
-        return places if isinstance(run.domain, ParameterSpace) else rows
+        return run.domain.decode_all(rows)
 
     def tell_expert(self, X, y, t=None):
         """The expert's answers, for the next query alone.
@@ -222,19 +221,15 @@ class SparQGPUCB(BayesianOptimizer):
         answers = self._started().own.get("answers")
         return np.empty(0) if answers is None else answers["y"].copy()
 
-    def _extend(self, run, surrogate, kept, drop, row, target):
-        if "answers" in run.own and len(kept) < self._enough:
-            # The expert's answers have taught the hyperparameters more than stale rows would.
-            surrogate._update(row, target, drop=drop, hold_scale=True)
-            return run.since_refit + 1
-        return super()._extend(run, surrogate, kept, drop, row, target)
+    def _holds(self, run):
+        # The expert's answers have taught the hyperparameters more than stale rows would.
+        return "answers" in run.own
 
     def _present(self, run, t):
         answers = run.own.get("answers")
         if answers is None:
             return super()._present(run, t)
-        surrogate = answers["surrogate"]
-        return copy.copy(surrogate).advance(t) if t > surrogate.now_ else surrogate
+        return answers["surrogate"].advanced(t)
 
     def _count(self, t):
         """Q at step t."""

@@ -36,6 +36,13 @@ def _days(day, n_days, what="day"):
     return int(pair[0]), int(pair[1])
 
 
+def _linear(table, position, columns):
+    """Readings at a row position, which may be fractional; position and columns are broadcast."""
+    row = np.minimum(np.asarray(position).astype(np.intp), len(table) - 2)
+    weight = position - row
+    return (1.0 - weight) * table[row, columns] + weight * table[row + 1, columns]
+
+
 class _Readings:
     """Temperatures of some days, linear in time between the bins' starts."""
 
@@ -47,10 +54,7 @@ class _Readings:
 
     def at(self, u, columns):
         """Temperatures at the fraction u of the days' span; u and columns are broadcast."""
-        position = np.asarray(u) * (len(self.table) - 1)
-        row = np.minimum(position.astype(np.intp), len(self.table) - 2)
-        weight = position - row
-        return (1.0 - weight) * self.table[row, columns] + weight * self.table[row + 1, columns]
+        return _linear(self.table, np.asarray(u) * (len(self.table) - 1), columns)
 
 
 class Temperature(Problem):
@@ -279,12 +283,10 @@ class SensorArms(Problem):
 
     def _at(self, t, columns):
         """Values at time t; t and columns are broadcast."""
-        last = len(self._table) - 1
-        position = np.minimum(t * (len(self._table) / self.horizon), last)
-        row = position.astype(np.intp)
-        weight = position - row
-        later = self._table[np.minimum(row + 1, last), columns]
-        return (1.0 - weight) * self._table[row, columns] + weight * later
+        n = len(self._table)
+        if n == 1:
+            return self._table[0, columns]
+        return _linear(self._table, np.minimum(t * (n / self.horizon), n - 1), columns)
 
     def _values(self, X, t):
         return self._at(np.asarray(t), self.domain.indices(X))
