@@ -40,11 +40,54 @@ ways to decide:
   in states that are singular but for rounding, and to accept after a fixed number of updates.
 """
 
+cdef extern from *:
+    """
+    /* For matrices whose rows are padded with zeros to whole vectors, and aligned. Where the
+       compiler can, it makes a version for each generation of processors, and the loader picks
+       one. Faster than BLAS, whose calls cost as much as the work at these sizes. */
+    #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
+    #define CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
+    #else
+    #define CLONES
+    #endif
+    #if defined(__GNUC__)
+    #define ALIGNED(pointer) __builtin_assume_aligned(pointer, 64)
+    #else
+    #define ALIGNED(pointer) (pointer)
+    #endif
+    #define LANES 8  /* doubles of 64 bytes */
+
+    /* w = B b; B (k, LANES * n), b (LANES * n,), w (k,) */
+    CLONES static void product(const double *B, const double *b, double *w, int k, int n) {
+        b = ALIGNED(b);
+        for (int r = 0; r < k; r++) {
+            const double *row = ALIGNED(B + (size_t) r * n * LANES);
+            double total = 0.0;
+            for (int m = 0; m < n * LANES; m++) total += row[m] * b[m];
+            w[r] = total;
+        }
+    }
+
+    /* B <- B + v v' - g g'; B (k, LANES * n), v and g (LANES * n,) */
+    CLONES static void rank_two(double *B, const double *v, const double *g, int k, int n) {
+        v = ALIGNED(v);
+        g = ALIGNED(g);
+        for (int r = 0; r < k; r++) {
+            double *row = ALIGNED(B + (size_t) r * n * LANES);
+            for (int m = 0; m < n * LANES; m++) row[m] += v[r] * v[m] - g[r] * g[m];
+        }
+    }
+    """
+    const int LANES
+    void product(const double* B, const double* b, double* w, int k, int n) noexcept nogil
+    void rank_two(double* B, const double* v, const double* g, int k, int n) noexcept nogil
+
 from libc.math cimport exp, fabs, log, sqrt
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdint cimport uintptr_t
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
-from scipy.linalg.cython_blas cimport ddot, dgemm, dgemv, idamax
+from scipy.linalg.cython_blas cimport ddot, dgemv, idamax
 from scipy.linalg.cython_lapack cimport dpotrf, dpotri
 
 # Relative to the variances: residuals above the one, and pivots below the other, are not trusted.
@@ -133,76 +176,73 @@ def eliminate(
         residual[j] = 0.0
 
 
-cdef bint _invert(const double* A, double* B, int k, double* log_det) noexcept nogil:
+cdef bint _invert(const double* A, double* B, int k, int ld, double* log_det) noexcept nogil:
     """B = A^-1 and log det A by Cholesky; False, with B spoilt, when A is not positive definite."""
     cdef char uplo = b"U"
     cdef int info
     cdef Py_ssize_t r, c
     cdef double total = 0.0
-    memcpy(B, A, k * k * sizeof(double))
-    dpotrf(&uplo, &k, B, &k, &info)
+    memcpy(B, A, k * ld * sizeof(double))
+    dpotrf(&uplo, &k, B, &ld, &info)
     if info != 0:
         return False
     for r in range(k):
-        total += log(B[r * k + r])
+        total += log(B[r * ld + r])
     log_det[0] = 2.0 * total
-    dpotri(&uplo, &k, B, &k, &info)
+    dpotri(&uplo, &k, B, &ld, &info)
     for r in range(k):
         for c in range(r):
-            B[c * k + r] = B[r * k + c]
+            B[c * ld + r] = B[r * ld + c]
     return info == 0
 
 
 cdef void _replace(
-    double* A, const double* b, double corner, Py_ssize_t k, Py_ssize_t p
+    double* A, const double* b, double corner, Py_ssize_t k, Py_ssize_t ld, Py_ssize_t p
 ) noexcept nogil:
     """Row and column p of A become b, with ``corner`` on the diagonal."""
     cdef Py_ssize_t m
     for m in range(k):
-        A[m * k + p] = b[m]
-        A[p * k + m] = b[m]
-    A[p * k + p] = corner
+        A[m * ld + p] = b[m]
+        A[p * ld + m] = b[m]
+    A[p * ld + p] = corner
 
 
 cdef void _update(
-    double* B, const double* v, double t, int k, Py_ssize_t p, double* left, double* right
+    double* B, double* v, double t, int k, int ld, Py_ssize_t p, double* g
 ) noexcept nogil:
-    """The inverse after the swap at p; left and right (2, k) are scratch."""
+    """The inverse after the swap at p; v is spoilt, and g (ld,) scratch."""
     cdef Py_ssize_t m
-    cdef int two = 2
-    cdef double unit = 1.0, x = 1.0 / sqrt(t), y = 1.0 / sqrt(B[p * k + p])
-    cdef char plain = b"N", transposed = b"T"
+    # The same factors on both sides keep B symmetric.
+    cdef double x = 1.0 / sqrt(t), y = 1.0 / sqrt(B[p * ld + p])
     for m in range(k):
-        left[m] = right[m] = x * v[m]
-        left[k + m] = y * B[p * k + m]
-        right[k + m] = -left[k + m]
-    dgemm(&plain, &transposed, &k, &k, &two, &unit, left, &k, right, &k, &unit, B, &k)
+        v[m] *= x
+        g[m] = y * B[p * ld + m]
+    rank_two(B, v, g, k, ld // LANES)
     # Here the two large terms would cancel exactly.
-    x = -1.0 / t
     for m in range(k):
-        B[p * k + m] = x * v[m]
-        B[m * k + p] = x * v[m]
+        B[p * ld + m] = -x * v[m]
+        B[m * ld + p] = -x * v[m]
 
 
 cdef double _complement(
-    double* A, double* B, double* b, double corner, double* x, int k,
+    double* A, double* B, double* b, double corner, double* x, int k, int ld,
     Py_ssize_t p, double* r, double* d
 ) noexcept nogil:
     """The Schur complement of an item given all but that at p; zero if it cannot be had.
 
-    x (k,) is A_-p^-1 b, refined in place, with x_p = 0. r and d (k,) are scratch.
+    x is A_-p^-1 b, refined in place, with x_p = 0. r and d are scratch; all are padded (ld,).
     """
     cdef Py_ssize_t m, attempt
     cdef int one = 1
-    cdef double t, step, square, unit = 1.0, minus = -1.0, zero = 0.0
-    cdef double* g = B + p * k
-    cdef char transposed = b"T"
+    cdef double t, step, square
+    cdef double* g = B + p * ld
     x[p] = 0.0
     for attempt in range(REFINEMENTS):
-        memcpy(r, b, k * sizeof(double))
-        dgemv(&transposed, &k, &k, &minus, A, &k, x, &one, &unit, r, &one)
+        product(A, x, r, k, ld // LANES)
+        for m in range(k):
+            r[m] = b[m] - r[m]
         r[p] = 0.0
-        dgemv(&transposed, &k, &k, &unit, B, &k, r, &one, &zero, d, &one)
+        product(B, r, d, k, ld // LANES)
         step = d[p] / g[p]
         for m in range(k):
             d[m] -= step * g[m]
@@ -271,32 +311,34 @@ def swap_chain(
             raise ValueError("trace must have k columns, and its number of rows divide n")
         thin = n // n_rows
     cdef int k_ = <int> k, one = 1
-    cdef double unit = 1.0, zero = 0.0, log_det = 0.0, proposed = 0.0
+    cdef double log_det = 0.0, proposed = 0.0
     cdef double s, t, lost, ratio, x_p, B_pp, K_ii, K_jj, gap_i, gap_j, bound
     cdef Py_ssize_t step, m, c, p, q, i, j, since = 0, accepted = 0, row = 0
     cdef bint usable, sure
-    cdef char transposed = b"T"
-    cdef double* memory = <double*> malloc((4 * k * k + 10 * k) * sizeof(double))
+    cdef int n_vectors = <int> ((k + LANES - 1) // LANES), ld = LANES * n_vectors
+    cdef size_t n_memory = (4 * k + 7) * ld + LANES
+    cdef double* memory = <double*> calloc(n_memory, sizeof(double))
     if memory == NULL:
-        raise MemoryError(f"no memory for {4 * k * k + 10 * k} doubles")
-    cdef double* A = memory  # K_Z
-    cdef double* B = A + k * k  # its inverse
-    cdef double* A_new = B + k * k
-    cdef double* B_new = A_new + k * k
-    cdef double* b = B_new + k * k
-    cdef double* w = b + k
-    cdef double* v = w + k
-    cdef double* x = v + k
-    cdef double* r = x + k
-    cdef double* d = r + k
-    cdef double* left = d + k
-    cdef double* right = left + 2 * k
+        raise MemoryError(f"no memory for {n_memory} doubles")
+    cdef uintptr_t alignment = LANES * sizeof(double)
+    # K_Z
+    cdef double* A = <double*> ((<uintptr_t> memory + alignment - 1) // alignment * alignment)
+    cdef double* B = A + k * ld  # its inverse
+    cdef double* A_new = B + k * ld
+    cdef double* B_new = A_new + k * ld
+    cdef double* b = B_new + k * ld
+    cdef double* w = b + ld
+    cdef double* v = w + ld
+    cdef double* x = v + ld
+    cdef double* r = x + ld
+    cdef double* d = r + ld
+    cdef double* g = d + ld
     cdef bint regular
     with nogil:
         for m in range(k):
             for c in range(k):
-                A[m * k + c] = K[Z[m], Z[c]]
-        regular = _invert(A, B, k_, &log_det)
+                A[m * ld + c] = K[Z[m], Z[c]]
+        regular = _invert(A, B, k_, ld, &log_det)
         for step in range(n if regular else 0):
             if n_rows > 0 and step > 0 and step % thin == 0:
                 for m in range(k):
@@ -308,19 +350,19 @@ def swap_chain(
             i, j = Z[p], rest[enter[step]]
             for m in range(k):
                 b[m] = K[j, Z[m]]
-            K_ii, K_jj = A[p * k + p], K[j, j]
+            K_ii, K_jj = A[p * ld + p], K[j, j]
             if not K_jj > 0.0:
                 continue
-            dgemv(&transposed, &k_, &k_, &unit, B, &k_, b, &one, &zero, w, &one)
+            product(B, b, w, k_, n_vectors)
             s = K_jj - ddot(&k_, b, &one, w, &one)
-            B_pp = B[p * k + p]
+            B_pp = B[p * ld + p]
             t = (s if s > 0.0 else 0.0) + w[p] * w[p] / B_pp
             ratio = B_pp * t
             # Item q of Z is the one most like j.
             q = idamax(&k_, b, &one) - 1
-            gap_j = fabs(ddot(&k_, &A[q * k], &one, w, &one) - b[q])
-            gap_j /= sqrt(A[q * k + q]) * sqrt(K_jj)
-            gap_i = fabs(ddot(&k_, &A[p * k], &one, &B[p * k], &one) - 1.0)
+            gap_j = fabs(ddot(&k_, &A[q * ld], &one, w, &one) - b[q])
+            gap_j /= sqrt(A[q * ld + q]) * sqrt(K_jj)
+            gap_i = fabs(ddot(&k_, &A[p * ld], &one, &B[p * ld], &one) - 1.0)
             sure = (gap_j <= RESIDUAL and gap_i <= RESIDUAL
                     and t > PIVOT * K_jj and PIVOT * B_pp * K_ii < 1.0)
             bound = ratio
@@ -330,42 +372,42 @@ def swap_chain(
                 continue
             x_p = w[p] / B_pp
             for m in range(k):
-                v[m] = w[m] - x_p * B[p * k + m]
+                v[m] = w[m] - x_p * B[p * ld + m]
             usable = since < period and B_pp > 0.0
             if usable and not sure:
                 for m in range(k):
-                    x[m] = -B[p * k + m] / B_pp
-                t = _complement(A, B, b, K_jj, v, k_, p, r, d)
-                lost = _complement(A, B, &A[p * k], K_ii, x, k_, p, r, d)
+                    x[m] = -B[p * ld + m] / B_pp
+                t = _complement(A, B, b, K_jj, v, k_, ld, p, r, d)
+                lost = _complement(A, B, &A[p * ld], K_ii, x, k_, ld, p, r, d)
                 usable = t > 0.0 and lost > 0.0
                 ratio = t / lost
             if usable:
                 if not (t > tol * K_jj and u[step] < 0.5 * ratio):
                     continue
                 v[p] = -1.0
-                _update(B, v, t, k_, p, left, right)
+                _update(B, v, t, k_, ld, p, g)
                 log_det += log(ratio)
                 since += 1
             else:
-                if since > 0 and _invert(A, B_new, k_, &proposed):
+                if since > 0 and _invert(A, B_new, k_, ld, &proposed):
                     B, B_new = B_new, B
                     log_det = proposed
                     since = 0
-                memcpy(A_new, A, k * k * sizeof(double))
-                _replace(A_new, b, K_jj, k, p)
-                if (not _invert(A_new, B_new, k_, &proposed)
-                        or not tol * K_jj * B_new[p * k + p] < 1.0
+                memcpy(A_new, A, k * ld * sizeof(double))
+                _replace(A_new, b, K_jj, k, ld, p)
+                if (not _invert(A_new, B_new, k_, ld, &proposed)
+                        or not tol * K_jj * B_new[p * ld + p] < 1.0
                         or not u[step] < 0.5 * exp(proposed - log_det)):
                     continue
                 B, B_new = B_new, B
                 log_det = proposed
                 since = 0
-            _replace(A, b, K_jj, k, p)
+            _replace(A, b, K_jj, k, ld, p)
             Z[p] = j
             rest[enter[step]] = i
             accepted += 1
         # The sum of the logarithms of many ratios has gathered the errors of all of them.
-        if since > 0 and _invert(A, B_new, k_, &proposed):
+        if since > 0 and _invert(A, B_new, k_, ld, &proposed):
             log_det = proposed
         if n_rows > 0 and regular:
             for m in range(k):
