@@ -292,21 +292,63 @@ _TEMPERATURE_BETA, _TRAFFIC_BETA = LogBeta(0.8, 0.4), LogBeta(0.2, 0.4)
 _CART_POLE_BETA = LogBeta(0.8, 4.0)
 
 
-def _arms(name, problem, algorithms, beta, epsilon, reset_period=15, noise_variance=None):
-    """Task of TVGP section 5.2: an empirical covariance, one query a step, one initial query."""
+def _block_length(surrogate, n_steps):
+    """Zhou & Shroff's ⌈γ_T^{1/4} √(T / B_T)⌉ steps of T, with a variation budget B_T of 1."""
+    gain = theory.maximum_information_gain(
+        surrogate.spatial_kernel.covariance, surrogate.noise_variance, n_steps
+    )
+    return math.ceil(gain**0.25 * math.sqrt(n_steps))
+
+
+def _weighted(surrogate, discount):
+    """The surrogate with weights that fade."""
+    parameters = surrogate.get_params(deep=False)
+    return WeightedGPRegressor(**parameters | {"noise_model": GeometricInjection(discount)})
+
+
+def _arms(name, problem, algorithms, beta, epsilon=None, reset_period=15, noise_variance=None):
+    """Task of TVGP section 5.2: an empirical covariance, one query a step, one initial query.
+
+    ``epsilon`` None is the problem's own.
+    """
     made = problem(0)
+    epsilon = made.forgetting_rate() if epsilon is None else epsilon
+    surrogate = made.surrogate(noise_variance=noise_variance)
+    length = _block_length(surrogate, int(made.horizon))
     common = {"n_initial_points": 1, "acquisition": UCB(beta)}
-    static = {"surrogate": made.surrogate(noise_variance=noise_variance), **common}
-    forgetting = made.surrogate(Forgetting(epsilon, "fixed"), noise_variance)
+    static = {"surrogate": surrogate, **common}
+    forgetting = {
+        "surrogate": made.surrogate(Forgetting(epsilon, "fixed"), noise_variance),
+        **common,
+    }
+    drifting = made.surrogate(Wiener(epsilon, "fixed"), noise_variance)
+    injecting = made.surrogate(noise_variance=noise_variance).set_params(
+        noise_model=QuadraticInjection()
+    )
     known = {
         "random": optimizers.RandomSearch(),
         "GP-UCB": optimizers.GPUCB(**static),
+        # Its β is all that tells it from GP-UCB.
+        "IGP-UCB": optimizers.IGPUCB(surrogate=surrogate, n_initial_points=1),
         "R-GP-UCB": optimizers.RGPUCB(reset_period=reset_period, **static),
-        "TV-GP-UCB": optimizers.TVGPUCB(epsilon=epsilon, surrogate=forgetting, **common),
+        "BR-GP-UCB": optimizers.BRGPUCB(reset_period=length, **static),
+        "SW-GP-UCB": optimizers.SWGPUCB(window=length, **static),
+        "TV-GP-UCB": optimizers.TVGPUCB(epsilon=epsilon, **forgetting),
+        "W-GP-UCB": optimizers.WGPUCB(surrogate=_weighted(surrogate, 1.0 - 1.0 / length), **common),
+        "UI-TVBO": optimizers.UITVBO(drift_variance=epsilon, surrogate=drifting, **common),
         "ET-GP-UCB": optimizers.ETGPUCB(delta=0.1, **static),
+        "ABO": optimizers.ABO(**forgetting),
+        "W-DBO": optimizers.WDBO(**forgetting),
+        "BOLT": optimizers.BOLT(**forgetting),
+        "SparQ-GP-UCB": optimizers.SparQGPUCB(surrogate=injecting, **common),
     }
     chosen = {algorithm: known[algorithm] for algorithm in algorithms}
     return Task(name, problem, chosen, evaluation.StepClock(), n_initial=1)
+
+
+def _all_arms(name, beta, **options):
+    """Task with all algorithms, each with the problem's covariance, rate ε and β."""
+    return _arms(name, evaluation.Fresh(name, noise=0.05, **options), ALGORITHMS, beta)
 
 
 def _tvgp_temperature():
@@ -369,20 +411,12 @@ def _sparq_ozone():
     # SparQ section 4.2. Its R-GP-UCB is that of Zhou & Shroff, here BR-GP-UCB.
     problem = evaluation.Fresh("ozone")
     made = problem(0)
-    n_steps = int(made.horizon)
     surrogate = made.surrogate()
     static = {"surrogate": surrogate, "n_initial_points": 1}
-    # Zhou & Shroff's ⌈γ_T^{1/4} √(T / B_T)⌉, with B_T = 1.
-    gain = theory.maximum_information_gain(
-        surrogate.spatial_kernel.covariance, surrogate.noise_variance, n_steps
-    )
-    length = math.ceil(gain**0.25 * math.sqrt(n_steps))
+    length = _block_length(surrogate, int(made.horizon))
     # ε is searched, as "hyperparameters by maximizing the log marginal likelihood".
     learning = made.surrogate(Forgetting(0.03)).set_params(optimizer="fmin_l_bfgs_b")
     injecting = made.surrogate().set_params(noise_model=QuadraticInjection())
-    weighted = WeightedGPRegressor(
-        **made.surrogate().get_params(deep=False) | {"noise_model": GeometricInjection(0.99)}
-    )
     return Task(
         "ozone",
         problem,
@@ -391,7 +425,7 @@ def _sparq_ozone():
             "R-GP-UCB": optimizers.BRGPUCB(reset_period=length, **static),
             "SW-GP-UCB": optimizers.SWGPUCB(window=length, **static),
             "TV-GP-UCB": optimizers.TVGPUCB(**static | {"surrogate": learning}),
-            "W-GP-UCB": optimizers.WGPUCB(**static | {"surrogate": weighted}),
+            "W-GP-UCB": optimizers.WGPUCB(**static | {"surrogate": _weighted(surrogate, 0.99)}),
             "SparQ-GP-UCB": optimizers.SparQGPUCB(**static | {"surrogate": injecting}),
         },
         evaluation.StepClock(),
@@ -492,6 +526,23 @@ def _presets():
                 "The paper: SparQ-GP-UCB is best, and the others are alike.",
                 "The data are of other sites, and the baselines' parameters not said: here the "
                 "defaults, with a variation budget of 1.",
+            ),
+        ),
+        "sensors": Preset(
+            "Real data, all algorithms (after TVGP section 5.2)",
+            {
+                "temperature-arms": partial(_all_arms, "temperature-arms", _TEMPERATURE_BETA),
+                "ozone": partial(_all_arms, "ozone", _TEMPERATURE_BETA),
+                "traffic": partial(_all_arms, "traffic", _TRAFFIC_BETA, train=(0, 4), test=(5, 6)),
+            },
+            tuple(ALGORITHMS),
+            20,
+            notes=(
+                "Noise of 5 % of the readings' variance is added. All algorithms know the "
+                "covariance of the training days, and all but IGP-UCB have the same beta; "
+                "TV-GP-UCB, UI-TVBO, ABO, W-DBO and BOLT also know how fast the readings changed "
+                "in these days.",
+                "SparQ-GP-UCB alone asks an expert, who is the problem itself.",
             ),
         ),
     }

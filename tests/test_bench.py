@@ -203,6 +203,23 @@ def test_sensors_have_the_papers_parameters(data):
     assert isinstance(et.clock, StepClock)
 
 
+def test_all_algorithms_have_the_same_kernel_and_beta_on_the_sensors(data):
+    made = PRESETS["sensors"].tasks["ozone"]()
+    assert list(made.optimizers) == list(_bench.ALGORITHMS)
+    problem = made.problem(0)
+    for name, optimizer in made.optimizers.items():
+        assert type(optimizer) is _bench.ALGORITHMS[name]
+        if name != "random":
+            assert optimizer.surrogate.spatial_kernel == problem.empirical_kernel()
+            assert optimizer.surrogate.noise_variance == problem.surrogate().noise_variance
+            assert optimizer.surrogate.optimizer is None
+        if name not in ("random", "IGP-UCB"):
+            assert (optimizer.acquisition.beta.scale, optimizer.acquisition.beta.rate) == (0.8, 0.4)
+        if name in ("TV-GP-UCB", "ABO", "W-DBO", "BOLT"):
+            epsilon = optimizer.surrogate.temporal_kernel.epsilon
+            assert epsilon == problem.forgetting_rate()
+
+
 @pytest.mark.parametrize(
     ("preset", "problem", "horizon"),
     [
@@ -213,6 +230,7 @@ def test_sensors_have_the_papers_parameters(data):
         ("et-fig3", "temperature-days-4-5", 20.0),
         ("et-fig3", "cart-pole", 20.0),
         ("sparq-fig2", "ozone", 20.0),
+        ("sensors", "temperature-arms", 20.0),
     ],
 )
 def test_presets_run(preset, problem, horizon, data, tmp_path):

@@ -230,6 +230,7 @@ class SensorArms(Problem):
         if normalize:
             self.location, self.scale = float(training.mean()), float(training.std())
         self.training = (training - self.location) / self.scale
+        self._rows_per_day = rows_per_day
         self._table = (testing - self.location) / self.scale
         horizon = len(testing) if horizon is None else horizon
         super().__init__(name, Arms(table.shape[1]), horizon, random_state=random_state)
@@ -252,6 +253,23 @@ class SensorArms(Problem):
         if n > m:
             return Empirical(np.cov(self.training, rowvar=False).reshape(m, m))
         return Empirical(ledoit_wolf(self.training)[0])
+
+    def forgetting_rate(self):
+        """Rate at which the arms forget, per row of the data: ε = 1 − ρ².
+
+        Returns
+        -------
+        float in [0, 1]
+            ρ is the correlation of a reading with the arm's next one on the same day, about the
+            arm's mean, over all arms and training days; with one row a day, with the next day's.
+            For ``Forgetting(epsilon)``, whose correlation over one step is √(1 − ε).
+        """
+        n_rows, m = self.training.shape
+        per_day = n_rows if self._rows_per_day == 1 else self._rows_per_day
+        days = (self.training - self.empirical_mean).reshape(-1, per_day, m)
+        now, later = days[:, :-1], days[:, 1:]
+        rho = np.sum(now * later) / np.sqrt(np.sum(now**2) * np.sum(later**2))
+        return float(1.0 - max(rho, 0.0) ** 2)
 
     def surrogate(self, temporal_kernel=None, noise_variance=None):
         """Unfitted surrogate with the empirical kernel and no hyperparameters to learn.

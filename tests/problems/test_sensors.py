@@ -252,6 +252,33 @@ def test_more_arms_than_training_rows_give_a_regular_covariance():
     assert_array_equal(problem.empirical_kernel()(problem.domain.points), covariance)
 
 
+@pytest.mark.parametrize("rows_per_day", [1, 50])
+def test_forgetting_rate_is_that_of_the_readings_within_a_day(rows_per_day):
+    # Stationary, with correlation √(1 − ε) over a row; every 50 rows all is new.
+    rng, epsilon, n_arms = np.random.default_rng(0), 0.3, 40
+    days = rng.normal(size=(20, 50, n_arms))
+    for row in range(1, 50):
+        days[:, row] = np.sqrt(1 - epsilon) * days[:, row - 1] + np.sqrt(epsilon) * days[:, row]
+    readings = days.reshape(-1, n_arms) + 3.0 * rng.normal(size=n_arms)
+    last = len(readings) // rows_per_day - 1
+    problem = SensorArms(
+        "made up",
+        readings,
+        np.arange(n_arms),
+        train=(0, last - 1),
+        test=last,
+        rows_per_day=rows_per_day,
+    )
+    # With one row a day the new beginnings count as change: one step in 50 has no correlation.
+    expected = epsilon if rows_per_day > 1 else 1.0 - (0.98**2) * (1.0 - epsilon)
+    assert problem.forgetting_rate() == pytest.approx(expected, abs=0.01)
+
+
+def test_readings_that_alternate_have_forgotten_everything():
+    readings = np.outer((-1.0) ** np.arange(20), np.ones(3))
+    assert MadeUp(readings).forgetting_rate() == 1.0
+
+
 def test_one_arm_is_a_problem_too():
     assert MadeUp(table(m=1)).empirical_kernel().covariance.shape == (1, 1)
 
