@@ -42,6 +42,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "show_memory": False,
     "write_computation_times": False,
+    "matplotlib_animations": True,
 }
 
 _PUBLIC = [

@@ -1,0 +1,79 @@
+"""How much regret falls because a step is faster: two results of ``sktvbo bench``, seed by seed.
+
+    sktvbo bench --preset bolt-table3 --output slow
+    sktvbo bench --preset bolt-table3 --response-time sktvbo --output fast
+    python benchmarks/faster_steps.py slow fast --output docs/tables/faster-steps.csv
+
+A line for each problem and algorithm that both have: with either response time, queries per run,
+mean data-set size, average regret and its standard error over the replications; and by how much of
+its mean the regret falls, with the standard error of the differences between runs of one seed.
+"""
+
+import argparse
+import csv
+from pathlib import Path
+
+import numpy as np
+
+from sktvbo.evaluation import Comparison
+
+COLUMNS = ("n_queries", "dataset_size", "average_regret")
+
+
+def by_seed(comparison):
+    """Rows of finished runs by (problem, algorithm) and seed."""
+    found = {}
+    for row in comparison.rows():
+        if row["failure"] is None:
+            found.setdefault((row["problem"], row["algorithm"]), {})[row["seed"]] = row
+    return found
+
+
+def error(values):
+    return np.std(values, ddof=1) / np.sqrt(len(values))
+
+
+def compare(slow, fast):
+    slow, fast = by_seed(slow), by_seed(fast)
+    for key in slow:
+        seeds = sorted(slow[key].keys() & fast.get(key, {}).keys())
+        if len(seeds) < 2:
+            continue
+        old, new = (
+            {name: np.array([runs[key][seed][name] for seed in seeds]) for name in COLUMNS}
+            for runs in (slow, fast)
+        )
+        before = old["average_regret"]
+        fall = (before - new["average_regret"]) / np.mean(before)
+        line = {"problem": key[0], "algorithm": key[1], "replications": len(seeds)}
+        for name, runs in (("slow", old), ("fast", new)):
+            line[f"queries, {name}"] = f"{np.mean(runs['n_queries']):.0f}"
+            line[f"size, {name}"] = f"{np.mean(runs['dataset_size']):.0f}"
+            regret = runs["average_regret"]
+            line[f"regret, {name}"] = f"{np.mean(regret):.4g} ± {error(regret):.2g}"
+        line["regret falls by"] = f"{100 * np.mean(fall):.0f} ± {100 * error(fall):.0f} %"
+        yield line
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("slow", type=Path, help="folder that sktvbo bench has written")
+    parser.add_argument("fast", type=Path, help="another, with a faster response time")
+    parser.add_argument("--output", type=Path, default=Path("faster-steps.csv"))
+    arguments = parser.parse_args()
+    slow, fast = (
+        Comparison.from_json(folder / "runs.json") for folder in (arguments.slow, arguments.fast)
+    )
+    lines = list(compare(slow, fast))
+    if not lines:
+        parser.error("the two have no problem and algorithm with two replications in common")
+    with arguments.output.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, lines[0])
+        writer.writeheader()
+        writer.writerows(lines)
+    for line in lines:
+        print(", ".join(f"{name}: {value}" for name, value in line.items()))
+
+
+if __name__ == "__main__":
+    main()
