@@ -196,7 +196,7 @@ class SimulatedClock(Clock):
     ----------
     response_time : callable, int -> float, or str
         Seconds from the question to the answer, given the size of the data set; "papers" and
-        "sktvbo" are those of `response_time`.
+        "sktvbo", or a fraction such as "papers/4", are those of `response_time`.
     call_duration : float, default=0.0
         Seconds from the query to the next question: the cost of the objective.
 
@@ -269,9 +269,9 @@ def response_time(name):
 
     Parameters
     ----------
-    name : {"papers", "sktvbo"}
+    name : {"papers", "sktvbo"} or one of these, a slash and a number
         "papers": W-DBO on BoTorch, by its authors, as in W-DBO and BOLT. "sktvbo": the W-DBO of
-        this package.
+        this package. "papers/4": a quarter of it, as on a machine four times as fast.
 
     Returns
     -------
@@ -282,7 +282,7 @@ def response_time(name):
     Raises
     ------
     ValueError
-        When there is none of that name.
+        When there is none of that name, or the number is not positive.
 
     Notes
     -----
@@ -302,9 +302,11 @@ def response_time(name):
 
     Examples
     --------
-    >>> from sktvbo.evaluation import SimulatedClock
+    >>> from sktvbo.evaluation import SimulatedClock, response_time
     >>> clock = SimulatedClock(response_time="papers", call_duration=0.05)
     >>> clock.response_time(30) < clock.response_time(120)
+    True
+    >>> bool(response_time("papers/4")(50) == response_time("papers")(50) / 4)
     True
     """
     return _Cubic(name)
@@ -314,13 +316,18 @@ class _Cubic:
     """A named response time; a class, and not a closure, for pickle."""
 
     def __init__(self, name):
-        if name not in _RESPONSE_TIMES:
+        known, slash, divisor = name.partition("/")
+        try:
+            divisor = float(divisor) if slash else 1.0
+        except ValueError:
+            divisor = math.nan
+        if known not in _RESPONSE_TIMES or not 0.0 < divisor < math.inf:
             raise ValueError(
-                f"The name of a response time must be one of {', '.join(_RESPONSE_TIMES)}; got "
-                f"{name!r}."
+                f"The name of a response time must be one of {', '.join(_RESPONSE_TIMES)}, or one "
+                f"of these divided by a positive number, such as papers/4; got {name!r}."
             )
         self.name = name
-        self.coefficients = _RESPONSE_TIMES[name]
+        self.coefficients = tuple(c / divisor for c in _RESPONSE_TIMES[known])
 
     def __call__(self, n):
         a, b, c, d = self.coefficients

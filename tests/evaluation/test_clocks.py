@@ -130,11 +130,21 @@ def test_a_simulated_clock_accepts_a_name(name):
     assert repr(named) == f"SimulatedClock(response_time({name!r}), call_duration=0.5)"
 
 
-def test_unknown_response_times_name_the_known_ones():
-    with pytest.raises(ValueError, match="must be one of papers, sktvbo; got 'paper'"):
-        response_time("paper")
-    with pytest.raises(ValueError, match="must be one of papers, sktvbo; got 'paper'"):
-        SimulatedClock("paper")
+def test_a_response_time_can_be_divided():
+    faster = SimulatedClock("papers/2.5").response_time
+    assert faster(120) == pytest.approx(response_time("papers")(120) / 2.5, rel=1e-14)
+    assert repr(faster) == "response_time('papers/2.5')"
+    assert pickle.loads(pickle.dumps(faster))(120) == faster(120)
+
+
+@pytest.mark.parametrize(
+    "name", ["paper", "", "papers/", "papers/0", "papers/-1", "papers/inf", "/2"]
+)
+def test_unknown_response_times_name_the_known_ones(name):
+    with pytest.raises(ValueError, match=f"must be one of papers, sktvbo, .*; got '{name}'"):
+        response_time(name)
+    with pytest.raises(ValueError, match=f"must be one of papers, sktvbo, .*; got '{name}'"):
+        SimulatedClock(name)
 
 
 # -- wall ---------------------------------------------------------------------------------------
