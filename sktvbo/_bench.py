@@ -748,6 +748,9 @@ def draw(figure, comparison, task):
     left, right = figure.subplots(1, 2)
     for display, ax in ((RegretDisplay, left), (DatasetSizeDisplay, right)):
         display.from_comparison(known, time_unit=task.time_unit).plot(ax)
+        ax.get_legend().remove()
+    # One for both, where no curve is.
+    figure.legend(*left.get_legend_handles_labels(), loc="outside right upper")
     return True
 
 

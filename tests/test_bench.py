@@ -383,15 +383,16 @@ def test_pictures_leave_out_what_has_failed(comparison):
     matplotlib.use("Agg")
     from matplotlib.figure import Figure
 
-    figure = Figure()
+    figure = Figure(layout="constrained")
     waiting = evaluation.run(RandomSearch(), task().problem(0), task().clock, 8.0, n_initial=1)
     waiting.n_initial = len(waiting.times)
     without = {("BOLT", "ackley"): [], ("ABO", "ackley"): [waiting]}
     broken = evaluation.Comparison(comparison.results | without)
     assert _bench.draw(figure, broken, task())
     regrets, sizes = figure.axes
-    labels = [text.get_text() for text in regrets.get_legend().get_texts()]
-    assert labels == ["r", "W-DBO"]
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["r", "W-DBO"]
+    assert regrets.get_legend() is sizes.get_legend() is None
     assert "size" in sizes.get_ylabel()
     nothing = evaluation.Comparison({("BOLT", "ackley"): []})
     assert not _bench.draw(Figure(), nothing, task())
