@@ -1,12 +1,12 @@
-"""How much regret falls because a step is faster: two results of ``sktvbo bench``, seed by seed.
+"""How much regret falls because a step is faster: results of ``sktvbo bench``, seed by seed.
 
     sktvbo bench --preset bolt-table3 --output slow
     sktvbo bench --preset bolt-table3 --response-time sktvbo --output fast
     python benchmarks/faster_steps.py slow fast --output docs/tables/faster-steps.csv
 
-A line for each problem and algorithm that both have: with either response time, queries per run,
-mean data-set size, average regret and its standard error over the replications; and by how much of
-its mean the regret falls, with the standard error of the differences between runs of one seed.
+A line for each problem and algorithm that both sides have: with either response time, queries per
+run, mean data-set size, average regret and its standard error over the replications; and by how
+much of its mean the regret falls, with the standard error of the differences in each seed.
 """
 
 import argparse
@@ -33,6 +33,10 @@ def error(values):
     return np.std(values, ddof=1) / np.sqrt(len(values))
 
 
+def digits(value, n):
+    return np.format_float_positional(value, precision=n, fractional=False, trim="-")
+
+
 def compare(slow, fast):
     slow, fast = by_seed(slow), by_seed(fast)
     for key in slow:
@@ -50,7 +54,7 @@ def compare(slow, fast):
             line[f"queries, {name}"] = f"{np.mean(runs['n_queries']):.0f}"
             line[f"size, {name}"] = f"{np.mean(runs['dataset_size']):.0f}"
             regret = runs["average_regret"]
-            line[f"regret, {name}"] = f"{np.mean(regret):.4g} ± {error(regret):.2g}"
+            line[f"regret, {name}"] = f"{digits(np.mean(regret), 4)} ± {digits(error(regret), 2)}"
         line["regret falls by"] = f"{100 * np.mean(fall):.0f} ± {100 * error(fall):.0f} %"
         yield line
 
@@ -58,15 +62,17 @@ def compare(slow, fast):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("slow", type=Path, help="folder that sktvbo bench has written")
-    parser.add_argument("fast", type=Path, help="another, with a faster response time")
+    parser.add_argument("fast", type=Path, nargs="+", help="others, with a faster response time")
     parser.add_argument("--output", type=Path, default=Path("faster-steps.csv"))
     arguments = parser.parse_args()
-    slow, fast = (
-        Comparison.from_json(folder / "runs.json") for folder in (arguments.slow, arguments.fast)
-    )
-    lines = list(compare(slow, fast))
+    slow = Comparison.from_json(arguments.slow / "runs.json")
+    lines = [
+        line
+        for folder in arguments.fast
+        for line in compare(slow, Comparison.from_json(folder / "runs.json"))
+    ]
     if not lines:
-        parser.error("the two have no problem and algorithm with two replications in common")
+        parser.error("the sides have no problem and algorithm with two replications in common")
     with arguments.output.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, lines[0])
         writer.writeheader()
