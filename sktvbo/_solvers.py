@@ -99,7 +99,7 @@ class DenseCholesky:
         self.jitter = jitter
 
     def __getstate__(self):
-        return {"L": self.L.copy(), "jitter": self.jitter}
+        return {"L": np.tril(self.L), "jitter": self.jitter}
 
     def __setstate__(self, state):
         self.__init__(**state)
@@ -136,7 +136,7 @@ class DenseCholesky:
         buffer, n = self._buffer, self.n
         if buffer.filled != n or n == len(buffer.array):
             capacity = max(16, n + n // 2)
-            grown = _Buffer(np.zeros((capacity, capacity)))
+            grown = _Buffer(np.empty((capacity, capacity)))
             grown.array[:n, :n] = self.L
             grown.filled = n
             buffer = grown
@@ -150,7 +150,7 @@ class DenseCholesky:
         """The factor without row and column i, O(n²)."""
         # Some room behind: an append that follows need not copy.
         capacity = min(self.n + _SPARE, len(self._buffer.array))
-        buffer = _Buffer(np.zeros((capacity, capacity)))
+        buffer = _Buffer(np.empty((capacity, capacity)))
         _cholesky.drop(self._buffer.array, self.n, i, buffer.array)
         return self._in(buffer, self.n - 1)
 

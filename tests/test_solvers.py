@@ -137,6 +137,11 @@ def test_pickles_hold_the_factor_alone(rng):
     grown = exact.append(A[20, :20].copy(), A[20, 20])
     assert len(pickle.dumps(grown)) < 8 * 21**2 + 500
     assert pickle.loads(pickle.dumps(grown)).jitter == 0.25
+    # What stands above the diagonal is nobody's: equal factors give equal bytes.
+    stained = grown.append(np.zeros(grown.n), 1.0)
+    clean = pickle.dumps(stained)
+    stained.L[np.triu_indices(stained.n, 1)] = np.nan
+    assert pickle.dumps(stained) == clean
 
 
 # --- jitter ---------------------------------------------------------------------------------------
