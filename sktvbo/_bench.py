@@ -16,9 +16,10 @@ from functools import partial
 
 import numpy as np
 from scipy.stats import gamma
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
-from . import __version__, evaluation, optimizers, theory
+from . import __version__, evaluation, optimizers
 from .acquisition import UCB, LogBeta
 from .evaluation._comparison import _format
 from .evaluation._run import check_horizon
@@ -32,6 +33,7 @@ from .gaussian_process import (
 from .kernels import Forgetting, Wiener
 from .optimizers._base import default_surrogate
 from .plotting import DatasetSizeDisplay, RegretDisplay
+from .staleness import VariationBudget
 
 ALGORITHMS = {
     "GP-UCB": optimizers.GPUCB,
@@ -293,11 +295,8 @@ _CART_POLE_BETA = LogBeta(0.8, 4.0)
 
 
 def _block_length(surrogate, n_steps):
-    """Zhou & Shroff's ⌈γ_T^{1/4} √(T / B_T)⌉ steps of T, with a variation budget B_T of 1."""
-    gain = theory.maximum_information_gain(
-        surrogate.spatial_kernel.covariance, surrogate.noise_variance, n_steps
-    )
-    return math.ceil(gain**0.25 * math.sqrt(n_steps))
+    """Steps of a block, or a window, for a variation budget of 1 over n_steps."""
+    return VariationBudget(n_steps)(clone(surrogate).fit([[0.0, 0.0]], [0.0]))
 
 
 def _weighted(surrogate, discount):
@@ -306,8 +305,8 @@ def _weighted(surrogate, discount):
     return WeightedGPRegressor(**parameters | {"noise_model": GeometricInjection(discount)})
 
 
-def _arms(name, problem, algorithms, beta, epsilon=None, reset_period=15, noise_variance=None):
-    """Task of TVGP section 5.2: an empirical covariance, one query a step, one initial query.
+def _arms(name, problem, algorithms, beta, epsilon=None, noise_variance=None):
+    """Task of TVGP section 5.2: an empirical covariance, N = 15, a query a step, an initial query.
 
     ``epsilon`` None is the problem's own.
     """
@@ -330,7 +329,7 @@ def _arms(name, problem, algorithms, beta, epsilon=None, reset_period=15, noise_
         "GP-UCB": optimizers.GPUCB(**static),
         # Its β is all that tells it from GP-UCB.
         "IGP-UCB": optimizers.IGPUCB(surrogate=surrogate, n_initial_points=1),
-        "R-GP-UCB": optimizers.RGPUCB(reset_period=reset_period, **static),
+        "R-GP-UCB": optimizers.RGPUCB(reset_period=15, **static),
         "BR-GP-UCB": optimizers.BRGPUCB(reset_period=length, **static),
         "SW-GP-UCB": optimizers.SWGPUCB(window=length, **static),
         "TV-GP-UCB": optimizers.TVGPUCB(epsilon=epsilon, **forgetting),

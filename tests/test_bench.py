@@ -1,13 +1,16 @@
 """Benches: specifications, the papers' tables, and what is run and shown."""
 
 import re
+from math import ceil
 
 import numpy as np
 import pytest
 
-from sktvbo import GPUCB, RGPUCB, WDBO, RandomSearch, SparQGPUCB, _bench, evaluation
+from sktvbo import GPUCB, RGPUCB, WDBO, RandomSearch, SparQGPUCB, _bench, evaluation, problems
 from sktvbo._bench import PRESETS, Task
 from sktvbo.evaluation import SimulatedClock, StepClock, WallClock
+from sktvbo.kernels import Wiener
+from sktvbo.theory import maximum_information_gain
 
 
 @pytest.fixture
@@ -218,6 +221,21 @@ def test_all_algorithms_have_the_same_kernel_and_beta_on_the_sensors(data):
         if name in ("TV-GP-UCB", "ABO", "W-DBO", "BOLT"):
             epsilon = optimizer.surrogate.temporal_kernel.epsilon
             assert epsilon == problem.forgetting_rate()
+    found = made.optimizers
+    assert found["UI-TVBO"].surrogate.temporal_kernel == Wiener(problem.forgetting_rate(), "fixed")
+    # Blocks, windows and weights of one variation budget.
+    gain = maximum_information_gain(
+        problem.empirical_kernel().covariance, problem.surrogate().noise_variance, 169
+    )
+    length = ceil(gain**0.25 * 13.0)
+    assert found["BR-GP-UCB"].reset_period == found["SW-GP-UCB"].window == length
+    assert found["W-GP-UCB"].surrogate.noise_model.discount == 1.0 - 1.0 / length
+
+
+def test_readings_are_noisy_where_the_runs_would_be_alike(data):
+    for preset, name in (("sensors", "ozone"), ("sparq-fig2", "ozone")):
+        problem = PRESETS[preset].tasks[name]().problem(0)
+        assert problem.noise_variance == problems.make("ozone", noise=0.05).noise_variance > 0.0
 
 
 @pytest.mark.parametrize(

@@ -371,7 +371,7 @@ def test_decode_copies_and_the_unit_form_is_as_long_as_a_row(domain):
     assert_array_equal(point, row)
     assert not np.shares_memory(point, row)
     rows = domain.sample(3, 0)
-    points = domain.decode_all(list(rows))
+    points = domain.decode_all(rows)
     assert_array_equal(points, rows)
     assert not np.shares_memory(points, rows)
     assert domain.n_unit == domain.n_dims == 3

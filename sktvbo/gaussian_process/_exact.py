@@ -228,6 +228,11 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         Returns
         -------
         estimator : TimeVaryingGPRegressor
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
         """
         check_is_fitted(self)
         if self.noise_model is None or now <= self.now_:

@@ -262,7 +262,8 @@ class SensorArms(Problem):
         float in [0, 1]
             ρ is the correlation of a reading with the arm's next one on the same day, about the
             arm's mean, over all arms and training days; with one row a day, with the next day's.
-            For ``Forgetting(epsilon)``, whose correlation over one step is √(1 − ε).
+            ``Forgetting(epsilon)`` has the correlation √(1 − ε) over one step (TVGP eq. 4). Where
+            they correlate negatively ε is 1.
         """
         n_rows, m = self.training.shape
         per_day = n_rows if self._rows_per_day == 1 else self._rows_per_day

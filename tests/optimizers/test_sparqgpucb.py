@@ -244,6 +244,22 @@ def test_answers_are_for_the_next_query_alone(asked):
     opt.tell(x, value([x], 13.0)[0])
 
 
+def test_answers_age_until_the_query(asked):
+    opt = make(noise_cap=50.0)
+    for t in np.arange(12.0):
+        step(opt, t)
+    places = opt.ask_expert(12.0)
+    answers = value(places, 12.0)
+    opt.tell_expert(places, answers)
+    x = opt.ask(14.0)
+    X, y = np.vstack([opt.X_[:, :1], places]), np.append(opt.y_, answers)
+    ages = 14.0 - np.append(opt.X_[:, 1], np.full(len(places), 12.0))
+    noise = opt.surrogate_.noise_variance_ * y.var() * (1.0 + ages**2)
+    mean, std, _ = posterior(opt, X, y, noise)
+    np.testing.assert_allclose(asked["state"].posterior(GRID), (mean, std), rtol=1e-5)
+    opt.tell(x, value([x], 14.0)[0])
+
+
 def test_told_again_the_expert_is_believed_the_second_time():
     opt, twin = make(), make()
     for t in np.arange(10.0):
