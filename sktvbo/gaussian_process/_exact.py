@@ -237,7 +237,9 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         if self.noise_model is None or now <= self.now_:
             return self
-        return copy.copy(self).advance(now)
+        new = copy.copy(self)
+        new._advance(now)
+        return new
 
     def _commit(self, change):
         """Apply a change to a shallow copy, and take it over once it has succeeded."""

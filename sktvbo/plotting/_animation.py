@@ -1,7 +1,6 @@
 """A run as a film."""
 
 from dataclasses import dataclass
-from numbers import Integral
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from ..domain import FiniteSet
 from ..evaluation._run import check_problem
 from ..exceptions import AskTellError, DomainError
 from ..optimizers import BayesianOptimizer
+from ..problems._base import check_whole
 from ._common import COLOURS, along_axis, axis_limits, has_one_axis, new_axes, pyplot
 
 _FIGSIZE = (7.6, 4.8)
@@ -159,9 +159,8 @@ def _check(optimizer, problem, n_frames, fps, n_places):
             "animate_run expects a problem of one real dimension or over a FiniteSet, got "
             f"{problem.domain!r}."
         )
-    for name, value, least in (("n_frames", n_frames, 1), ("n_places", n_places, 2)):
-        if not isinstance(value, Integral) or value < least:
-            raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}.")
+    check_whole(n_frames, "n_frames", 1)
+    check_whole(n_places, "n_places", 2)
     if not 0.0 < fps < np.inf:
         raise ValueError(f"fps must be a positive number, got {fps!r}.")
 
