@@ -5,7 +5,7 @@ import numpy as np
 from ..domain import FiniteSet, as_domain
 from ..exceptions import AskTellError
 from ..kernels import split_time
-from ._common import along_axis, axes, has_one_axis
+from ._common import COLOURS, along_axis, axes, has_one_axis
 
 
 class RelevancyDisplay:
@@ -212,7 +212,7 @@ class RelevancyDisplay:
                 np.full(len(self.removed_times), 0.02) if foot else self.removed_places,
                 "x",
                 transform=ax.get_xaxis_transform() if foot else ax.transData,
-                color="#D55E00",
+                color=COLOURS[1],
                 markersize=6,
                 label=f"removed ({len(self.removed_times)})",
             )
