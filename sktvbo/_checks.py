@@ -1,34 +1,137 @@
-"""Checks of parameters, with one uniform sentence."""
+"""Checks of arguments, with one sentence for all errors.
 
+"The 'alpha' parameter of WDBO must be a float in the range [0, inf). Got -1 instead."
+"""
+
+import reprlib
 from numbers import Integral, Real
 
 import numpy as np
 
 
+def invalid(name, expected, value=None, owner=None, *, got=None, advice="", error=ValueError):
+    """The error that says what was expected, what came, and what to do; the caller raises it.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument, or of the parameter of ``owner``.
+    expected : str
+        What it must be, such as "a float in the range (0, inf)".
+    value : object, default=None
+        What it is.
+    owner : object, class or str, default=None
+        Whose parameter it is; None for an argument of a function.
+    got : str, default=None
+        What came, in words, in place of the value's repr: "shape (2,)".
+    advice : str, default=""
+        A sentence about what to do.
+    error : type, default=ValueError
+    """
+    subject = name
+    if owner is not None:
+        if not isinstance(owner, str):
+            owner = (owner if isinstance(owner, type) else type(owner)).__name__
+        subject = f"The '{name}' parameter of {owner}"
+    got = reprlib.repr(value) if got is None else got
+    return error(f"{subject} must be {expected}. Got {got} instead.{advice and ' '}{advice}")
+
+
+def check_real(value, name, owner=None, *, interval="(-inf, inf)", error=ValueError):
+    """The value as a float within an interval such as "(0, 1]"; a bool is no number."""
+    low, high = (float(bound) for bound in interval[1:-1].split(","))
+    if isinstance(value, Real) and not isinstance(value, bool):
+        above = low < value or (low == value and interval[0] == "[")
+        below = value < high or (value == high and interval[-1] == "]")
+        if above and below:
+            return float(value)
+    raise invalid(name, f"a float in the range {interval}", value, owner, error=error)
+
+
+def check_int(value, name, owner=None, *, low=1, high=None, error=ValueError):
+    """The value as an int from ``low`` to ``high``, both included; None: no upper limit."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if whole and value >= low and (high is None or value <= high):
+        return int(value)
+    limit = "inf)" if high is None else f"{high}]"
+    raise invalid(name, f"an int in the range [{low}, {limit}", value, owner, error=error)
+
+
+def check_choice(value, choices, name, owner=None, *, error=ValueError):
+    """The value, which is one of the choices, such as strings and None."""
+    # By type as well: an array compares element by element, and True equals 1.
+    if any(type(value) is type(choice) and value == choice for choice in choices):
+        return value
+    *others, last = map(repr, choices)
+    expected = f"{', '.join(others)} or {last}" if others else last
+    raise invalid(name, expected, value, owner, error=error)
+
+
+def check_bounds(bounds, name, owner=None, *, high=None):
+    """Bounds of a hyperparameter: a pair 0 < low <= high of finite numbers, or "fixed".
+
+    ``high`` is the most that the upper bound may be, where there is such a limit.
+    """
+    if isinstance(bounds, str) and bounds == "fixed":
+        return bounds
+    pair = np.asarray(bounds)
+    if (
+        pair.shape != (2,)
+        or pair.dtype.kind not in "iuf"
+        or not 0.0 < pair[0] <= pair[1] < np.inf
+        or (high is not None and pair[1] > high)
+    ):
+        limit = "" if high is None else f" <= {high:g}"
+        raise invalid(name, f"'fixed' or a pair 0 < low <= high{limit}", bounds, owner)
+    return bounds
+
+
+def real_array(value, name, error=ValueError):
+    """A new C-ordered float64 array of real numbers; NaN and infinity may be among them."""
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind not in "biufO":
+            raise TypeError(f"dtype {array.dtype}")
+        return np.array(array, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as exc:
+        got = f"{reprlib.repr(value)} ({exc})"
+        raise invalid(name, "real numbers", got=got, error=error) from exc
+
+
+def finite_array(value, name, shape, error=ValueError):
+    """A new C-ordered float64 array of finite numbers.
+
+    In ``shape``, a tuple, a number is a length; a str, such as "n", is any length but 0.
+    """
+    array = real_array(value, name, error)
+    fits = len(shape) == array.ndim and all(
+        length > 0 if isinstance(wanted, str) else length == wanted
+        for length, wanted in zip(array.shape, shape)
+    )
+    if not fits:
+        lengths = ", ".join(map(str, shape)) + "," * (len(shape) == 1)
+        got = f"shape {array.shape}"
+        raise invalid(name, f"an array of shape ({lengths})", got=got, error=error)
+    if not np.isfinite(array).all():
+        count = np.count_nonzero(~np.isfinite(array))
+        raise invalid(name, "finite", got=f"{count} NaN or infinity", error=error)
+    return array
+
+
+# --- Until every caller uses the checks above -----------------------------------------------------
+
+
 def check_positive(value, name, owner, *, zero=False, finite=True):
     """The value as a float > 0 (``zero=True``: or 0; ``finite=False``: or infinity)."""
-    valid = isinstance(value, Real) and (value > 0.0 or (zero and value == 0.0))
-    if not valid or (finite and value == np.inf):
-        _raise(value, name, owner, f"a {'non-negative' if zero else 'positive'} float")
-    return float(value)
+    interval = f"{'[' if zero else '('}0, inf{')' if finite else ']'}"
+    return check_real(value, name, owner, interval=interval)
 
 
 def check_positive_int(value, name, owner):
     """The value as an int >= 1."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        _raise(value, name, owner, "a positive int")
-    return int(value)
+    return check_int(value, name, owner)
 
 
 def check_probability(value, name, owner):
     """The value as a float in (0, 1)."""
-    if not isinstance(value, Real) or not 0.0 < value < 1.0:
-        _raise(value, name, owner, "a float in (0, 1)")
-    return float(value)
-
-
-def _raise(value, name, owner, expected):
-    raise ValueError(
-        f"The '{name}' parameter of {type(owner).__name__} must be {expected}. "
-        f"Got {value!r} instead."
-    )
+    return check_real(value, name, owner, interval="(0, 1)")

@@ -646,6 +646,78 @@ class TimeVaryingGPRegressor(RegressorMixin, BaseEstimator):
             self._drop(np.sort(drop))
         self._append(X, y, y_variance)
 
+    def updated(
+        self,
+        X=None,
+        y=None,
+        y_variance=None,
+        *,
+        drop=(),
+        refit=False,
+        hold_scale=False,
+        learn_with=None,
+        total_variance=False,
+        temporal_kernel=None,
+    ):
+        """A new estimator with rows dropped and rows appended; this one stays as it is.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d + 1), default=None
+            New rows; None for none.
+        y : array-like of shape (m,), default=None
+        y_variance : array-like of shape (m,), default=None
+            See `fit`.
+        drop : array-like of int, default=()
+            Rows of ``X_train_`` to drop; all of them may go when new ones come.
+        refit : bool, default=False
+            Search the hyperparameters on from ``theta_``; otherwise they are held, O(n²) a row.
+            Nothing is searched without an ``optimizer``.
+        hold_scale : bool, default=False
+            With ``normalize_y``, let y stay standardized as it is (with ``refit``: as the rows that
+            are learnt from ask for) rather than by the rows that are left: a handful has no scale.
+        learn_with : (X, y) pair of array-likes, default=None
+            Rows to learn the hyperparameters and the scale from, besides those kept and appended,
+            but not to be conditioned on. Needs ``refit``.
+        total_variance : bool, default=False
+            ``y_variance`` is all the noise that the new rows have, not on top of
+            ``noise_variance``.
+        temporal_kernel : Kernel, default=None
+            Replaces the parameter of that name. Needs ``refit``.
+
+        Returns
+        -------
+        estimator : TimeVaryingGPRegressor
+        """
+        check_is_fitted(self)
+        new = copy.copy(self)
+        d = self.X_train_.shape[1]
+        X = np.empty((0, d)) if X is None else np.asarray(X, dtype=np.float64)
+        y = np.empty(0) if y is None else np.asarray(y, dtype=np.float64)
+        drop = np.asarray(drop, dtype=np.intp)
+        if y_variance is not None and total_variance:
+            y_variance = -np.asarray(y_variance, dtype=np.float64)
+        if temporal_kernel is not None:
+            new.temporal_kernel = temporal_kernel
+        if not len(X):
+            new._hold_scale(hold_scale)
+            new._forget(drop)
+            return new
+        if learn_with is not None:
+            more_X, more_y = learn_with
+            kept, borrowed = len(self.X_train_) - len(drop), len(more_X)
+            rows = np.vstack([np.reshape(more_X, (borrowed, d)), X])
+            new._update(rows, np.append(more_y, y), drop=drop, refit=True)
+            new._hold_scale(hold_scale)
+            new._forget(kept + np.arange(borrowed))
+            return new
+        refit = refit and self.optimizer is not None
+        hold = hold_scale and not refit
+        new._update(X, y, y_variance, drop=drop, refit=refit, hold_scale=hold)
+        if hold_scale:
+            new._hold_scale(True)
+        return new
+
     # --- what was learnt ---------------------------------------------------------------------
 
     def predict(self, X, return_std=False, return_cov=False):
