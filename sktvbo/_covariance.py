@@ -159,6 +159,15 @@ class SeparableCovariance:
 
     # --- matrices ----------------------------------------------------------------------------
 
+    def to_scaled(self, S, t):
+        return self.scale(S, t) if self.fused else (S, t)
+
+    def units(self):
+        if not self.fused:
+            return np.ones(self.n_dims + 1)
+        Z, u = self.scale(np.ones((1, self.n_dims)), np.ones(1))
+        return np.append(Z[:, 0], u)
+
     def scale(self, S, t):
         """Coordinates in the units of the compiled code: (d, n) and (n,)."""
         spatial, temporal = self._factors

@@ -162,7 +162,7 @@ class DenseCholesky:
         return new
 
 
-def times(K, x):
+def matvec(K, x):
     """K x (m,) for K (m, n), C order, and x (n,).
 
     By SciPy's BLAS, as the factorizations: NumPy's is another library, whose idle threads keep the
@@ -171,13 +171,13 @@ def times(K, x):
     return blas.dgemv(1.0, K.T, x, trans=1)
 
 
-def transposed_times(K, x):
-    """Kᵀ x (n,) for K (m, n), C order, and x (m,); see ``times``."""
+def rmatvec(K, x):
+    """Kᵀ x (n,) for K (m, n), C order, and x (m,); see `matvec`."""
     return blas.dgemv(1.0, K.T, x)
 
 
 def dot(a, b):
-    """aᵀ b, without BLAS and its threads; see ``times``."""
+    """aᵀ b, without BLAS and its threads; see `matvec`."""
     return np.einsum("i,i->", a, b)
 
 

@@ -1,87 +1,105 @@
 """Noise that grows with the age of an observation."""
 
 import copy
-from numbers import Real
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from .._checks import check_bounds, check_real
+
 # Weights below 1e-130 are nothing; their reciprocals must not overflow.
 _MAX_EXPONENT = 300.0
 
+# The step in theta of numeric derivatives.
+_STEP = 1e-5
 
-class _Injection(BaseEstimator):
-    """A model with one hyperparameter, of which theta is the logarithm.
 
-    ``ratio(age)`` (n,) multiplies the noise variance; ``slopes(age)`` (n, n_theta) are its
-    derivatives in theta.
+class NoiseModel(BaseEstimator):
+    """Base of the noise models: how the noise variance of an observation grows with its age.
+
+    A subclass defines ``ratio(age)``. Its hyperparameters are those parameters of its constructor
+    for which there is another one with ``_bounds`` behind the name: a pair, or "fixed".
+
+    Attributes
+    ----------
+    intervals : dict of str to str
+        Of a subclass: where a hyperparameter may lie, such as ``{"discount": "(0, 1]"}``; positive
+        numbers otherwise.
+    theta : ndarray of shape (n_theta,)
+        Logarithms of the hyperparameters that are not fixed.
+    bounds : ndarray of shape (n_theta, 2)
+        Logarithms of their bounds.
+    hyperparameter_names : list of str
+        Their names.
+
+    Examples
+    --------
+    >>> from sktvbo.gaussian_process import NoiseModel, TimeVaryingGPRegressor
+    >>> class LinearInjection(NoiseModel):
+    ...     def __init__(self, rate=1.0, rate_bounds=(1e-3, 1e3)):
+    ...         self.rate = rate
+    ...         self.rate_bounds = rate_bounds
+    ...
+    ...     def ratio(self, age):
+    ...         return 1.0 + self.rate * age
+    >>> gp = TimeVaryingGPRegressor(noise_model=LinearInjection(rate=0.5), optimizer=None)
+    >>> gp.fit([[0.1, 0.0], [0.2, 4.0]], [1.0, 2.0]).noise_model_.ratio(4.0)
+    3.0
     """
 
-    _parameter = None  # name of the hyperparameter
-    _highest = np.inf
-    _zero_when_fixed = False
+    intervals: ClassVar[dict] = {}
 
-    @property
-    def _value(self):
-        return getattr(self, self._parameter)
+    def ratio(self, age):
+        """Noise variance over σ² at ages (n,), which are not negative."""
+        raise NotImplementedError(f"{type(self).__name__} must define ratio(age).")
 
-    @property
-    def _bounds(self):
-        return getattr(self, f"{self._parameter}_bounds")
-
-    @property
-    def fixed(self):
-        return isinstance(self._bounds, str) and self._bounds == "fixed"
+    def slopes(self, age):
+        """Derivatives of the ratio in theta, (n, n_theta); central differences by default."""
+        theta, slopes = self.theta, np.empty((len(age), len(self.theta)))
+        for i, step in enumerate(_STEP * np.eye(len(theta))):
+            up, down = (self.clone_with_theta(theta + s).ratio(age) for s in (step, -step))
+            slopes[:, i] = (up - down) / (2.0 * _STEP)
+        return slopes
 
     @property
     def hyperparameter_names(self):
-        """Names of the hyperparameters that are not fixed."""
-        return [] if self.fixed else [self._parameter]
+        return [name for name, bounds in self._bounds().items() if not isinstance(bounds, str)]
 
     @property
     def theta(self):
-        return np.empty(0) if self.fixed else np.log([self._value])
+        return np.log([float(getattr(self, name)) for name in self.hyperparameter_names])
 
     @property
     def bounds(self):
-        return np.empty((0, 2)) if self.fixed else np.log([self._bounds])
+        bounds = [bounds for bounds in self._bounds().values() if not isinstance(bounds, str)]
+        return np.log(bounds) if bounds else np.empty((0, 2))
+
+    def _bounds(self):
+        """Bounds of all hyperparameters by name, as given."""
+        parameters = self.get_params(deep=False)
+        named = {name: f"{name}_bounds" for name in parameters}
+        return {name: parameters[key] for name, key in named.items() if key in parameters}
 
     def clone_with_theta(self, theta):
-        """The same model with another hyperparameter."""
+        """The same model with other hyperparameters."""
         new = copy.copy(self)
-        if len(theta):
-            setattr(new, self._parameter, float(np.exp(theta[0])))
+        for name, value in zip(self.hyperparameter_names, theta):
+            setattr(new, name, float(np.exp(value)))
         return new
 
     def check(self):
         """Raise a ValueError unless the parameters make sense."""
-        value, most = self._value, f" and at most {self._highest:g}" * (self._highest < np.inf)
-        zero = self._zero_when_fixed and self.fixed and value == 0
-        if (
-            not isinstance(value, Real)
-            or not (zero or 0.0 < value < np.inf)
-            or value > self._highest
-        ):
-            raise ValueError(
-                f"The '{self._parameter}' parameter of {type(self).__name__} must be positive{most}"
-                f"{' (or 0, when fixed)' * self._zero_when_fixed}. Got {value!r} instead."
-            )
-        if self.fixed:
-            return
-        pair = np.asarray(self._bounds)
-        if (
-            pair.shape != (2,)
-            or pair.dtype.kind not in "iuf"
-            or not 0.0 < pair[0] <= pair[1] < np.inf
-            or pair[1] > self._highest
-        ):
-            raise ValueError(
-                f"The '{self._parameter}_bounds' parameter of {type(self).__name__} must be "
-                f"'fixed' or a pair 0 < low <= high{most}. Got {self._bounds!r} instead."
-            )
+        for name, bounds in self._bounds().items():
+            interval = self.intervals.get(name, "(0, inf)")
+            high = float(interval[1:-1].split(",")[1])
+            check_bounds(bounds, f"{name}_bounds", self, high=high if high < np.inf else None)
+            if not isinstance(bounds, str):
+                interval = f"({interval[1:]}"  # theta is the logarithm of what is learnt
+            check_real(getattr(self, name), name, self, interval=interval)
 
 
-class QuadraticInjection(_Injection):
+class QuadraticInjection(NoiseModel):
     """Uncertainty injection: the noise variance of an observation is σ² (1 + rate² age²).
 
     What was seen a while ago is taken for a noisy observation of the present function, with a
@@ -94,7 +112,7 @@ class QuadraticInjection(_Injection):
         Drift rate, in 1 / time: noise standard deviations by which the function moves in a unit of
         time. 1 is SparQ's eq. (10), in steps.
     rate_bounds : pair of floats or "fixed", default="fixed"
-        Bounds of the search when the rate is learnt from data.
+        Bounds of the search when the rate is learnt from data; a fixed rate may be 0.
 
     References
     ----------
@@ -109,8 +127,7 @@ class QuadraticInjection(_Injection):
     array([1., 2., 5.])
     """
 
-    _parameter = "rate"
-    _zero_when_fixed = True
+    intervals: ClassVar[dict] = {"rate": "[0, inf)"}
 
     def __init__(self, rate=1.0, rate_bounds="fixed"):
         self.rate = rate
@@ -122,11 +139,10 @@ class QuadraticInjection(_Injection):
 
     def slopes(self, age):
         """Derivatives of the ratio in theta, (n, n_theta)."""
-        slopes = 2.0 * (self.rate * age[:, np.newaxis]) ** 2
-        return slopes[:, :0] if self.fixed else slopes
+        return 2.0 * (self.rate * age[:, np.newaxis]) ** 2 * np.ones(len(self.theta))
 
 
-class GeometricInjection(_Injection):
+class GeometricInjection(NoiseModel):
     """Geometric weights: the noise variance of an observation is σ² discount^(-age).
 
     Weighted Gaussian process regression with weights discount^age (W-GP-UCB). Ages, never the
@@ -152,8 +168,7 @@ class GeometricInjection(_Injection):
     array([1., 2., 4.])
     """
 
-    _parameter = "discount"
-    _highest = 1.0
+    intervals: ClassVar[dict] = {"discount": "(0, 1]"}
 
     def __init__(self, discount=0.99, discount_bounds="fixed"):
         self.discount = discount
@@ -165,5 +180,4 @@ class GeometricInjection(_Injection):
 
     def slopes(self, age):
         """Derivatives of the ratio in theta, (n, n_theta)."""
-        slopes = -(age * self.ratio(age))[:, np.newaxis]
-        return slopes[:, :0] if self.fixed else slopes
+        return -(age * self.ratio(age))[:, np.newaxis] * np.ones(len(self.theta))

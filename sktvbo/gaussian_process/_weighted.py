@@ -1,10 +1,11 @@
 """Weighted Gaussian process regression, with the width that W-GP-UCB's analysis asks for."""
 
-import numpy as np
+from ._base import estimator
+from ._conditioned import Weighted
+from ._exact import TimeVaryingGPRegressor
 
-from ._exact import TimeVaryingGPRegressor, squares
 
-
+@estimator
 class WeightedGPRegressor(TimeVaryingGPRegressor):
     """Weighted regression, whose standard deviation is that of W-GP-UCB's two matrices.
 
@@ -18,11 +19,11 @@ class WeightedGPRegressor(TimeVaryingGPRegressor):
 
     Parameters
     ----------
-    noise_model : GeometricInjection or QuadraticInjection, default=None
+    noise_model : NoiseModel, default=None
         The reciprocal weights 1 / w_i of the observations by age; None: all 1, which makes this an
         ordinary regressor.
     spatial_kernel, temporal_kernel, signal_variance, noise_variance, and all others
-        See :class:`TimeVaryingGPRegressor`. The literature's is static in time,
+        See `TimeVaryingGPRegressor`. The literature's is static in time,
         ``temporal_kernel=ConstantKernel(1.0, "fixed")``.
 
     References
@@ -43,16 +44,4 @@ class WeightedGPRegressor(TimeVaryingGPRegressor):
     True
     """
 
-    @property
-    def _excess(self):
-        """σ² (1/w − 1) of the training rows (n,); 0 where the noise is all given."""
-        return np.maximum(self._covariance.noise(self._ages()) - self.noise_variance_, 0.0)
-
-    def _explained(self, K, full=False):
-        explained = super()._explained(K, full)
-        C = self._solver.half_solve(K, transpose=True)
-        return explained + squares(C * np.sqrt(self._excess), full)
-
-    def _explained_slope(self, k):
-        c = super()._explained_slope(k)
-        return c + self._solver.solve(self._excess * c)
+    _kind = Weighted

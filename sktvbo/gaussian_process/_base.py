@@ -1,0 +1,640 @@
+"""What the regressors share: parameters, validation, and what a conditioned GP answers."""
+
+import copy
+from abc import ABCMeta, abstractmethod
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.gaussian_process.kernels import Kernel, Matern
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._checks import check_bounds, check_int, check_real, finite_array, invalid, real_array
+from .._covariance import SeparableCovariance
+from .._threads import blas_threads
+from ._conditioned import Conditioned
+from ._noise import NoiseModel
+from ._rows import Layout, Rows
+from ._search import search
+from ._views import TimeSlice, TimeWindow
+
+# The constructor is made from the fields, so that a parameter and its default stand once.
+estimator = dataclass(eq=False, repr=False)
+
+
+@estimator
+class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
+    """Base of the regressors; `TimeVaryingGPRegressor` documents the parameters.
+
+    All that was learnt is one value, a ``Conditioned``. A change makes a new estimator around a new
+    value (`updated`, `advanced`); what changes an estimator in place takes such a one over when it
+    is complete, so that an error leaves everything as it was.
+    """
+
+    spatial_kernel: Kernel | None = None
+    temporal_kernel: Kernel | None = None
+    _: KW_ONLY
+    signal_variance: float = 1.0
+    signal_variance_bounds: tuple[float, float] | str = (1e-3, 1e3)
+    noise_variance: float = 1e-2
+    noise_variance_bounds: tuple[float, float] | str = (1e-6, 1e1)
+    noise_model: NoiseModel | None = None
+    time_column: int | str = -1
+    optimizer: str | Callable | None = "fmin_l_bfgs_b"
+    n_restarts_optimizer: int = 0
+    hyperpriors: dict | None = None
+    normalize_y: bool = False
+    random_state: int | np.random.RandomState | None = None
+
+    # How the rows are conditioned on.
+    _kind: ClassVar[type[Conditioned]]
+
+    @abstractmethod
+    def _choose_basis(self, covariance, rows):
+        """What ``_kind.of`` and ``_kind.criterion`` take besides covariance and rows, a tuple."""
+
+    @abstractmethod
+    def _dense(self):
+        """The exact posterior of the same rows under the same covariance."""
+
+    # --- fitting ----------------------------------------------------------------------------------
+
+    def fit(self, X, y, y_variance=None):
+        """Learn the hyperparameters and condition on the data.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d + 1)
+            Space and time; a single column is time alone. A data frame's columns of dates become
+            seconds since 1970, UTC, and so are then all times and lengthscales.
+        y : array-like of shape (n,)
+        y_variance : array-like of shape (n,), default=None
+            Variance of each observation known beforehand, in units of y²; comes on top of
+            ``noise_variance``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            The data or a parameter is unusable; the estimator is left as it was.
+        """
+        self._check_parameters()
+        new = copy.copy(self)
+        new._gp = new._learn(new._rows(*new._validated(X, y, y_variance, reset=True)))
+        return self._take_over(new)
+
+    def partial_fit(self, X, y, y_variance=None):
+        """Append rows with the hyperparameters held, O(n²) a row.
+
+        On a new estimator this conditions on the data with the hyperparameters as given.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d + 1)
+        y : array-like of shape (m,)
+        y_variance : array-like of shape (m,), default=None
+            See `fit`.
+
+        Returns
+        -------
+        self
+        """
+        new = copy.copy(self)
+        if self.__sklearn_is_fitted__():
+            gp = self._gp.standardizing(self.normalize_y)
+            new._gp = gp.append(*new._validated(X, y, y_variance, reset=False))
+        else:
+            self._check_parameters()
+            rows = new._rows(*new._validated(X, y, y_variance, reset=True))
+            covariance = self._initial_covariance(rows, follow_data=False)
+            new._gp = self._condition(covariance, rows)
+        return self._take_over(new)
+
+    def forget(self, indices):
+        """Drop training rows with the hyperparameters held, O(n²) a row.
+
+        Parameters
+        ----------
+        indices : array-like of int, or bool mask of shape (n,)
+            Rows of ``X_train_``; at least one row has to stay.
+
+        Returns
+        -------
+        self
+        """
+        return self._take_over(self.updated(drop=indices))
+
+    def advance(self, now):
+        """Move the present time on: with a ``noise_model`` all observations age.
+
+        Parameters
+        ----------
+        now : float
+            Not before any training time.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        O(n³) with a noise model, as every noise variance changes; nothing without.
+        """
+        latest = self._fitted.rows.latest
+        now = check_real(now, "now")
+        if now < latest:
+            raise invalid("now", f"a time not before the latest training time {latest}", now)
+        return self._take_over(self._with(self._gp.at(now)))
+
+    def advanced(self, now):
+        """This estimator, or another one that has been advanced where that changes anything.
+
+        Parameters
+        ----------
+        now : float
+            Times before ``now_`` change nothing.
+
+        Returns
+        -------
+        estimator : TimeVaryingGPRegressor
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        """
+        if self.noise_model is None or now <= self.now_:
+            return self
+        return self._with(self._gp.at(now))
+
+    def updated(
+        self,
+        X=None,
+        y=None,
+        y_variance=None,
+        *,
+        drop=(),
+        refit=False,
+        hold_scale=False,
+        learn_with=None,
+        total_variance=False,
+        temporal_kernel=None,
+    ):
+        """A new estimator with rows dropped and rows appended; this one stays as it is.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d + 1), default=None
+            New rows; None for none.
+        y : array-like of shape (m,), default=None
+        y_variance : array-like of shape (m,), default=None
+            See `fit`.
+        drop : array-like of int, or bool mask of shape (n,), default=()
+            Rows of ``X_train_`` to drop; all of them may go when new ones come.
+        refit : bool, default=False
+            Search the hyperparameters on from ``theta_``; otherwise they are held, O(n²) a row.
+            Without an ``optimizer`` nothing is searched.
+        hold_scale : bool, default=False
+            With ``normalize_y``, let y stay standardized as it is (with ``refit``: as the rows that
+            are learnt from ask for) rather than by the rows that are left: a handful has no scale.
+            The next change decides anew.
+        learn_with : (X, y) pair of array-likes, default=None
+            Rows to learn the hyperparameters and the scale from, besides those kept and appended,
+            but not to be conditioned on. Needs ``refit``.
+        total_variance : bool, default=False
+            ``y_variance`` is all the noise that the new rows have, not on top of
+            ``noise_variance``.
+        temporal_kernel : Kernel, default=None
+            Replaces the parameter of that name. Needs ``refit``.
+
+        Returns
+        -------
+        estimator : TimeVaryingGPRegressor
+
+        Raises
+        ------
+        ValueError
+            Indices that are no rows, none that stay, or arrays of other shapes or not finite.
+        """
+        n, d = self._fitted.rows.X.shape
+        drop = _indices(drop, n)
+        appended = None
+        if X is not None:
+            X = finite_array(X, "X", ("m", d))
+            appended = X, finite_array(y, "y", (len(X),)), *_variance(y_variance, len(X))
+            if total_variance:
+                appended[-1][:] = True
+        elif len(drop) == n:
+            raise ValueError(
+                f"At least one of the {n} rows has to stay. Got all of them to forget."
+            )
+        new = copy.copy(self)
+        if temporal_kernel is not None:
+            new.temporal_kernel = temporal_kernel
+        if refit and self.optimizer is not None:
+            gp = new._relearnt(drop, appended, learn_with)
+            new._gp = gp.standardizing(self.normalize_y and not hold_scale)
+            if learn_with is not None and len(learn_with[1]):
+                new._gp = new._gp.drop(n - len(drop) + np.arange(len(learn_with[1])))
+            return new
+        gp = self._gp.standardizing(self.normalize_y and not hold_scale)
+        if len(drop) == n:
+            new._gp = new._condition(gp.covariance, new._rows(*appended, like=gp.rows))
+            return new
+        if len(drop):
+            gp = gp.drop(drop)
+        new._gp = gp if appended is None else gp.append(*appended)
+        return new
+
+    def _relearnt(self, drop, appended, learn_with):
+        """Conditioned on the rows kept, learnt with and appended, with what they teach."""
+        rows = self._gp.rows
+        parts = [[np.delete(a, drop, axis=0) for a in (rows.X, rows.y, rows.variance, rows.total)]]
+        if learn_with is not None and len(learn_with[1]):
+            X = real_array(learn_with[0], "learn_with")
+            parts.append([X, real_array(learn_with[1], "learn_with"), *_variance(None, len(X))])
+        if appended is not None:
+            parts.append(appended)
+        return self._learn(self._rows(*map(np.concatenate, zip(*parts))), start=self.theta_)
+
+    def _with(self, gp):
+        """This estimator around another conditioned GP."""
+        new = copy.copy(self)
+        new._gp = gp
+        return new
+
+    def _take_over(self, new):
+        """Become another estimator, in one assignment."""
+        self.__dict__ = new.__dict__
+        return self
+
+    def _validated(self, X, y, y_variance, *, reset):
+        """Arrays of rows from what a user gave: X, y, variance and mask."""
+        X, y = validate_data(
+            self, _numeric_times(X), y, dtype=np.float64, order="C", y_numeric=True, reset=reset
+        )
+        return X.copy(), y.astype(np.float64), *_variance(y_variance, len(X))
+
+    def _rows(self, X, y, variance, total, like=None):
+        """Rows with a time origin of their own, whose y is standardized as that of others."""
+        position = self._time_position()
+        # A kernel that is not stationary, such as `Wiener`, is meant for the times as given.
+        stationary = self.temporal_kernel is None or self.temporal_kernel.is_stationary()
+        layout = Layout(position, X[0, position] if stationary else 0.0)
+        if like is None:
+            return Rows.of(X, y, variance, total, layout, standardize=self.normalize_y)
+        names = ("standardize", "location", "scale")
+        scale = {name: getattr(like, name) for name in names}
+        return Rows.of(X, y, variance, total, layout, **scale)
+
+    def _time_position(self):
+        """Position of the time column, counted from the left."""
+        column, n_columns = self.time_column, self.n_features_in_
+        if isinstance(column, str):
+            names = list(getattr(self, "feature_names_in_", []))
+            if column in names:
+                return names.index(column)
+            known = f"X has {names}" if names else "X has no column names"
+            raise ValueError(
+                f"time_column={column!r} names no column: {known}. "
+                "Give a data frame with that column, or a position."
+            )
+        try:
+            return check_int(column, "time_column", low=-n_columns, high=n_columns - 1) % n_columns
+        except ValueError:
+            expected = f"the position or name of one of the {n_columns} columns of X"
+            raise invalid("time_column", expected, column, self) from None
+
+    def _check_parameters(self):
+        for name in ("signal_variance", "noise_variance"):
+            check_real(getattr(self, name), name, self, interval="(0, inf)")
+            check_bounds(getattr(self, f"{name}_bounds"), f"{name}_bounds", self)
+        kinds = {
+            "spatial_kernel": (Kernel, "a scikit-learn kernel or None"),
+            "temporal_kernel": (Kernel, "a scikit-learn kernel or None"),
+            "noise_model": (NoiseModel, "a NoiseModel, such as QuadraticInjection(), or None"),
+        }
+        for name, (kind, expected) in kinds.items():
+            value = getattr(self, name)
+            if not (value is None or isinstance(value, kind)):
+                raise invalid(name, expected, value, self)
+        if self.noise_model is not None:
+            self.noise_model.check()
+        if not (self.optimizer in (None, "fmin_l_bfgs_b") or callable(self.optimizer)):
+            expected = "'fmin_l_bfgs_b', a callable or None"
+            raise invalid("optimizer", expected, self.optimizer, self)
+        check_int(self.n_restarts_optimizer, "n_restarts_optimizer", self, low=0)
+
+    def _initial_covariance(self, rows, follow_data):
+        """The covariance that a search starts from; default kernels may follow the data."""
+        spatial, temporal = self.spatial_kernel, self.temporal_kernel
+        if rows.S.shape[1] == 0:
+            spatial = None
+        elif spatial is None:
+            spatial = Matern(nu=2.5)
+            if follow_data:
+                extent = np.ptp(rows.S, axis=0).max() or 1.0
+                spatial = Matern(0.5 * extent, (0.01 * extent, 10.0 * extent), nu=2.5)
+        if temporal is None:
+            temporal = Matern(nu=1.5)
+            if follow_data:
+                gaps = np.diff(np.unique(rows.t))
+                interval, span = (np.median(gaps), gaps.sum()) if gaps.size else (1.0, 1.0)
+                bounds = (interval, 10.0 * max(interval, span))
+                temporal = Matern(np.clip(0.25 * span, *bounds), bounds, nu=1.5)
+        # Cloned: what was learnt must never reach the kernels that were given.
+        return SeparableCovariance(
+            None if spatial is None else clone(spatial),
+            clone(temporal),
+            (float(self.signal_variance), self.signal_variance_bounds),
+            (float(self.noise_variance), self.noise_variance_bounds),
+            rows.S.shape[1],
+            None if self.noise_model is None else clone(self.noise_model),
+        )
+
+    def _learn(self, rows, start=None):
+        """Conditioned on rows, with hyperparameters searched from theta ``start`` if given."""
+        searching = self.optimizer is not None
+        covariance = self._initial_covariance(rows, follow_data=searching)
+        basis = self._choose_basis(covariance, rows)
+        if searching:
+            with blas_threads(rows.n):
+                covariance = search(
+                    self._kind.criterion(rows, *basis),
+                    covariance,
+                    start,
+                    optimizer=self.optimizer,
+                    n_restarts=self.n_restarts_optimizer,
+                    hyperpriors=self.hyperpriors,
+                    random_state=self.random_state,
+                )
+        return self._kind.of(covariance, rows, *basis)
+
+    def _condition(self, covariance, rows):
+        """Conditioned on rows, with known hyperparameters."""
+        return self._kind.of(covariance, rows, *self._choose_basis(covariance, rows))
+
+    # --- what was learnt --------------------------------------------------------------------------
+
+    @property
+    def _fitted(self):
+        """The conditioned GP, or a NotFittedError."""
+        if not self.__sklearn_is_fitted__():
+            check_is_fitted(self)
+        return self._gp
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "_gp")
+
+    @property
+    def X_train_(self):
+        return self._fitted.rows.X
+
+    @property
+    def y_train_(self):
+        return self._fitted.rows.y
+
+    @property
+    def now_(self):
+        return self._fitted.rows.now
+
+    @property
+    def signal_variance_(self):
+        return self._fitted.covariance.signal_variance
+
+    @property
+    def noise_variance_(self):
+        return self._fitted.covariance.noise_variance
+
+    @property
+    def noise_model_(self):
+        return self._fitted.covariance.noise_model
+
+    @property
+    def noise_std_(self):
+        return float(np.sqrt(self.noise_variance_) * self._gp.rows.scale)
+
+    @property
+    def spatial_kernel_(self):
+        return self._fitted.covariance.spatial
+
+    @property
+    def temporal_kernel_(self):
+        return self._fitted.covariance.temporal
+
+    @property
+    def theta_(self):
+        return self._fitted.covariance.theta
+
+    def predict(self, X, return_std=False, return_cov=False):
+        """Posterior of f, without observation noise.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d + 1)
+        return_std, return_cov : bool, default=False
+            Also return the standard deviations, or the covariance; not both.
+
+        Returns
+        -------
+        mean : ndarray of shape (m,)
+        std : ndarray of shape (m,)
+            Only with ``return_std``.
+        cov : ndarray of shape (m, m)
+            Only with ``return_cov``.
+        """
+        if return_std and return_cov:
+            raise ValueError("At most one of return_std and return_cov can be asked for.")
+        gp = self._fitted
+        X = validate_data(self, _numeric_times(X), dtype=np.float64, order="C", reset=False)
+        with blas_threads(max(len(X), gp.rows.n)):
+            return gp.posterior(*gp.rows.layout.split(X), return_std, return_cov)
+
+    def sample_y(self, X, n_samples=1, random_state=0):
+        """Draws of f from the posterior.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d + 1)
+        n_samples : int, default=1
+        random_state : int, RandomState or None, default=0
+
+        Returns
+        -------
+        samples : ndarray of shape (m, n_samples)
+        """
+        rng = check_random_state(random_state)
+        mean, cov = self.predict(X, return_cov=True)
+        # Rounding may leave eigenvalues of -1e-16: nothing to warn of.
+        return rng.multivariate_normal(mean, cov, n_samples, check_valid="ignore").T
+
+    def log_marginal_likelihood(self, theta=None, eval_gradient=False):
+        """Log marginal likelihood of the training data, of the standardized y with ``normalize_y``.
+
+        Parameters
+        ----------
+        theta : array-like of shape (n_theta,), default=None
+            Logarithms of the hyperparameters, in the order of ``theta_``; None is ``theta_``.
+        eval_gradient : bool, default=False
+            Also return the gradient in theta.
+
+        Returns
+        -------
+        value : float
+        gradient : ndarray of shape (n_theta,)
+            Only with ``eval_gradient``.
+
+        Notes
+        -----
+        Of the exact model, O(n³), whatever the estimator approximates.
+        """
+        if theta is None and not eval_gradient:
+            return self.log_marginal_likelihood_value_
+        gp = self._dense()
+        covariance = gp.covariance if theta is None else gp.covariance.with_theta(theta)
+        value, gradient = gp.log_likelihood(covariance, eval_gradient)
+        return (value, gradient) if eval_gradient else value
+
+    @property
+    def log_marginal_likelihood_value_(self):
+        return self._dense().objective
+
+    def information_gain(self):
+        """What the training data tells about f, in nats.
+
+        Returns
+        -------
+        gain : float
+            ½ log det(I + Σ⁻¹ K) (SparQ eq. 26), of the f that the estimator approximates.
+        """
+        return self._fitted.information_gain
+
+    def relevancy(self, now=None):
+        """Relevancy of each training row to predictions from ``now`` on (W-DBO eq. 12).
+
+        Parameters
+        ----------
+        now : float, default=None
+            Present time; None is the latest training time.
+
+        Returns
+        -------
+        relevancy : ndarray of shape (n,)
+            2-Wasserstein distance between the posteriors with and without the row, relative to that
+            between the posterior and the prior. See `sktvbo.relevancy.wasserstein_relevancy`.
+        """
+        return self.relevancy_sweep(now).relevancy()
+
+    def check_relevancy(self):
+        """Raise an UnsupportedKernelError unless the relevancy of these kernels is known.
+
+        Raises
+        ------
+        UnsupportedKernelError
+            A kernel without a closed-form convolution.
+        """
+        self._fitted.covariance.stationary_factors()
+
+    def relevancy_sweep(self, now=None):
+        """Relevancies that stay up to date while rows are taken out, O(n²) each.
+
+        Parameters
+        ----------
+        now : float, default=None
+            See `relevancy`.
+
+        Returns
+        -------
+        sweep : sktvbo.relevancy.RelevancySweep
+            In the exact model; its removals leave the estimator as it is.
+        """
+        gp = self._dense()
+        return gp.relevancy_sweep(gp.rows.latest if now is None else now)
+
+    def posterior_at(self, t, moving=None):
+        """The posterior at one time as a function of space alone, for many evaluations.
+
+        Parameters
+        ----------
+        t : float
+        moving : array-like of bool of shape (d,), default=None
+            Coordinates of which gradients are wanted; None for all. Of others, such as an arm's
+            index, they may be 0.
+
+        Returns
+        -------
+        posterior : callable
+            ``posterior(S)`` of places (m, d) gives mean and standard deviation (m,);
+            ``posterior.with_gradient(s)`` of one place (d,) gives both and their gradients (d,);
+            ``posterior.sample(S, rng)`` draws f (m,) jointly.
+        """
+        return TimeSlice(self._fitted, t, moving)
+
+    def posterior_between(self, low, high, moving=None):
+        """The posterior as a function of space and of time in an interval.
+
+        Parameters
+        ----------
+        low, high : float
+        moving : array-like of bool of shape (d,), default=None
+            See `posterior_at`.
+
+        Returns
+        -------
+        posterior : callable
+            As of `posterior_at`, of places with one more coordinate: time, 0 at ``low`` and 1 at
+            ``high``.
+        """
+        return TimeWindow(self._fitted, low, high, moving)
+
+
+def _indices(indices, n):
+    """Sorted, different row numbers in [0, n) from indices or a mask."""
+    indices = np.asarray(indices)
+    if indices.dtype == bool:
+        if indices.shape != (n,):
+            raise invalid("A mask", f"an array of shape ({n},)", got=f"shape {indices.shape}")
+        indices = np.flatnonzero(indices)
+    indices = indices.reshape(-1)
+    if indices.size == 0:
+        return np.empty(0, dtype=np.intp)
+    if not np.issubdtype(indices.dtype, np.integer):
+        raise invalid("indices", "integers or a mask", got=f"dtype {indices.dtype}")
+    if indices.min() < -n or indices.max() >= n:
+        got = f"{indices.min()} to {indices.max()}"
+        raise invalid("indices", f"rows of X_train_, in [0, {n})", got=got)
+    return np.unique(indices % n)
+
+
+def _numeric_times(X):
+    """X, with a data frame's columns of dates as seconds since 1970 (UTC)."""
+    if not hasattr(X, "dtypes") or not hasattr(X, "isetitem"):
+        return X
+    numeric = None
+    for i, (name, dtype) in enumerate(zip(X.columns, X.dtypes)):
+        if getattr(dtype, "kind", "") == "M":
+            values = X.iloc[:, i].to_numpy(dtype="datetime64[ns]")
+            if np.isnat(values).any():
+                raise invalid(f"Column {name!r}", "dates without gaps", got="NaT")
+            numeric = X.copy(deep=False) if numeric is None else numeric
+            # By position: names need not be strings, nor different.
+            numeric.isetitem(i, values.astype(np.int64) * 1e-9)
+    return X if numeric is None else numeric
+
+
+def _variance(y_variance, n):
+    """Known observation variances (n,), zeros for None, and a mask of those that are total."""
+    total = np.zeros(n, dtype=bool)
+    if y_variance is None:
+        return np.zeros(n), total
+    variance = real_array(y_variance, "y_variance")
+    if variance.shape != (n,) or not np.isfinite(variance).all() or (variance < 0.0).any():
+        got = f"shape {variance.shape}, minimum {np.min(variance, initial=np.inf)}"
+        raise invalid("y_variance", f"{n} non-negative finite numbers, one per row of X", got=got)
+    return variance, total

@@ -1,0 +1,281 @@
+"""A Gaussian process conditioned on rows, as a value; `Dense` does it by a Cholesky factor.
+
+`Conditioned` says what every such value can do. Which one an estimator has is a matter of data and
+kernel: `Dense` is exact, ``Inducing`` (of `_inducing`) goes through a few points.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .. import relevancy as _relevancy
+from .._covariance import SeparableCovariance
+from .._solvers import DenseCholesky, cholesky, lower_inverse, matvec, try_cholesky
+from .._threads import blas_threads
+from ..exceptions import NotPositiveDefiniteError
+from ._rows import Rows
+
+LOG_2PI = np.log(2.0 * np.pi)
+
+
+class Conditioned(ABC):
+    """A Gaussian process conditioned on rows.
+
+    Attributes
+    ----------
+    covariance : SeparableCovariance
+    rows : Rows
+    basis : (S, t)
+        The points whose covariances k with a place make its posterior.
+    weights : ndarray
+        Of k in the mean of the standardized y.
+    objective : float
+        What the search for hyperparameters maximizes, without priors.
+    information_gain : float
+        What the rows tell about f, in nats.
+    """
+
+    @classmethod
+    @abstractmethod
+    def of(cls, covariance, rows, *basis):
+        """Conditioned on rows from nothing."""
+
+    @staticmethod
+    @abstractmethod
+    def criterion(rows, *basis):
+        """What a search maximizes: a callable (covariance, eval_gradient) -> (value, gradient)."""
+
+    @abstractmethod
+    def append(self, X, y, variance, total):
+        """Conditioned on more rows, with the hyperparameters held."""
+
+    @abstractmethod
+    def drop(self, indices):
+        """Conditioned on fewer rows, with the hyperparameters held."""
+
+    @abstractmethod
+    def at(self, now):
+        """The same at another present time, which moves the noise that grows with age."""
+
+    @abstractmethod
+    def explained(self, K, full=False):
+        """Prior minus posterior variance (m,), or covariance, from K (m, b), which is overwritten.
+
+        In units of the standardized y; b is the number of points of the ``basis``.
+        """
+
+    @abstractmethod
+    def explained_slope(self, k):
+        """Half the gradient (b,) of the explained variance in one place's covariances k (b,)."""
+
+    def posterior(self, S, t, return_std=False, return_cov=False):
+        """Mean, and standard deviation or covariance, at places (m, d) and times (m,)."""
+        covariance, rows = self.covariance, self.rows
+        K = covariance.cross(S, t, *self.basis)
+        mean = rows.location + rows.scale * matvec(K, self.weights)
+        if return_cov:
+            return mean, rows.scale**2 * (covariance.cross(S, t) - self.explained(K, full=True))
+        if return_std:
+            variance = covariance.variance(S, t) - self.explained(K)
+            return mean, rows.scale * np.sqrt(np.maximum(variance, 0.0))
+        return mean
+
+    def standardizing(self, follow):
+        """The same, whose scale of y will, or will not, follow the rows from now on."""
+        return replace(self, rows=replace(self.rows, standardize=follow))
+
+    def _same_noise(self, rows):
+        """Whether the rows that are here and in other ``rows`` have the same noise in both.
+
+        It is in units of the standardized y, and may grow with age.
+        """
+        rescaled = rows.scale != self.rows.scale and rows.variance.any()
+        aged = self.covariance.noise_model is not None and rows.now != self.rows.now
+        return not (rescaled or aged)
+
+
+@dataclass(frozen=True, eq=False)
+class Dense(Conditioned):
+    """Exact conditioning, through the Cholesky factor L of Δ = K + Σ (W-DBO section 2).
+
+    The explained variance of a place is |L⁻¹ k|², the weights are Δ⁻¹ y.
+    """
+
+    covariance: SeparableCovariance
+    rows: Rows
+    solver: DenseCholesky
+    weights: np.ndarray
+    objective: float
+
+    @classmethod
+    def of(cls, covariance, rows):
+        """O(n³).
+
+        Raises
+        ------
+        NotPositiveDefiniteError
+            Δ has no Cholesky factor even with jitter, or solving with it overflows.
+        """
+        with blas_threads(rows.n):
+            K = covariance.gram(rows.S, rows.t)
+            solver = DenseCholesky(*cholesky(K, rows.noise(covariance), covariance))
+            return cls._solved(covariance, rows, solver)
+
+    @classmethod
+    def _solved(cls, covariance, rows, solver):
+        """O(n²), for a known factor."""
+        with blas_threads(rows.n):
+            weights, value = _weights(solver, rows.targets)
+        if value == -np.inf:
+            raise NotPositiveDefiniteError(
+                f"Solving with the covariance matrix of {covariance} overflowed. "
+                "Scale y to a moderate range (normalize_y=True), or raise noise_variance."
+            )
+        return cls(covariance, rows, solver, weights, float(value))
+
+    @staticmethod
+    def criterion(rows):
+        workspace = np.empty((3, rows.n, rows.n))
+        return lambda covariance, eval_gradient: log_likelihood(
+            covariance, rows, eval_gradient, workspace
+        )
+
+    @property
+    def basis(self):
+        return self.rows.S, self.rows.t
+
+    @property
+    def information_gain(self):
+        """½ log det(I + Σ⁻¹ K) (SparQ eq. 26)."""
+        noise = self.rows.noise(self.covariance)
+        return 0.5 * float(self.solver.log_determinant - np.sum(np.log(noise)))
+
+    def append(self, X, y, variance, total):
+        """O(n²) a row; O(n³) for many, or where the noise of the present rows moves."""
+        rows = self.rows.append(X, y, variance, total)
+        n, solver = self.rows.n, None
+        if self._same_noise(rows) and 10 * len(X) <= n:
+            solver = self.solver
+            noise = rows.noise(self.covariance, slice(n, None))
+            for i in range(n, rows.n):
+                row, before = slice(i, i + 1), slice(0, i + 1)
+                k = self.covariance.cross(rows.S[row], rows.t[row], rows.S[before], rows.t[before])[
+                    0
+                ]
+                solver = solver.append(k[:-1], k[-1] + noise[i - n])
+                if solver is None:
+                    break
+        return self._updated(rows, solver)
+
+    def drop(self, indices):
+        """O(n²) a row; O(n³) for many, or where the noise of the other rows moves."""
+        rows, solver = self.rows.drop(indices), None
+        if self._same_noise(rows) and 10 * len(indices) <= self.rows.n:
+            solver = self.solver
+            for i in reversed(indices):
+                solver = solver.drop(int(i))
+        return self._updated(rows, solver)
+
+    def at(self, now):
+        """O(n³) with a noise model, nothing without."""
+        rows = self.rows.at(now)
+        if self._same_noise(rows):
+            return replace(self, rows=rows)
+        return type(self).of(self.covariance, rows)
+
+    def _updated(self, rows, solver):
+        """With other rows, of which the factor is known, or None."""
+        if solver is None:
+            return type(self).of(self.covariance, rows)
+        return self._solved(self.covariance, rows, solver)
+
+    def explained(self, K, full=False):
+        return squares(self.solver.half_solve(K), full)
+
+    def explained_slope(self, k):
+        return self.solver.solve(k)
+
+    def log_likelihood(self, covariance, eval_gradient=False):
+        """Of the same rows under a covariance, with the jitter that the factor took."""
+        return log_likelihood(covariance, self.rows, eval_gradient, jitter=self.solver.jitter)
+
+    def relevancy_sweep(self, now):
+        """See ``TimeVaryingGPRegressor.relevancy_sweep``; ``now`` in the user's unit."""
+        rows = self.rows
+        latest = rows.latest
+        # A time may have been rounded on its way here.
+        if abs(now - latest) <= 4.0 * np.spacing(abs(now)):
+            now = latest
+        factors = self.covariance.stationary_factors()
+        ages = (now - rows.layout.origin) - rows.t
+        with blas_threads(rows.n):
+            C = _relevancy.convolutions(*factors, rows.S, ages)
+            return _relevancy.RelevancySweep(self.solver.inverse(), self.weights, C)
+
+
+class Weighted(Dense):
+    """Dense conditioning with the width of weighted regression (see `WeightedGPRegressor`).
+
+    With c = Δ⁻¹ k, what is explained is kᵀ c + σ² Σ_i (1/w_i − 1) c_i².
+    """
+
+    @property
+    def _excess(self):
+        """σ² (1/w − 1) of the rows (n,); 0 where the noise is all given."""
+        noise = self.covariance.noise(self.rows.ages) - self.covariance.noise_variance
+        return np.where(self.rows.total, 0.0, np.maximum(noise, 0.0))
+
+    def explained(self, K, full=False):
+        explained = super().explained(K, full)
+        C = self.solver.half_solve(K, transpose=True)
+        return explained + squares(C * np.sqrt(self._excess), full)
+
+    def explained_slope(self, k):
+        c = super().explained_slope(k)
+        return c + self.solver.solve(self._excess * c)
+
+
+def log_likelihood(covariance, rows, eval_gradient, workspace=None, jitter=0.0):
+    """log p(y) (W-DBO section 2), and its gradient in theta, or None where it is not asked for.
+
+    −½ yᵀa − ½ log|Δ| − (n/2) log 2π, and ½ Σ_ij (a aᵀ − Δ⁻¹)_ij ∂Δ_ij/∂theta. Minus infinity where
+    Δ is not numerically positive definite, so that a search turns back.
+
+    Parameters
+    ----------
+    covariance : SeparableCovariance
+    rows : Rows
+    eval_gradient : bool
+    workspace : ndarray of shape (3, n, n), default=None
+        Memory that the evaluations of a search share.
+    jitter : float, default=0.0
+        Added to the diagonal of Δ.
+    """
+    K, L, P = np.empty((3, rows.n, rows.n)) if workspace is None else workspace
+    K = covariance.gram(rows.S, rows.t, out=K)
+    L[:] = K
+    np.fill_diagonal(L, np.diagonal(K) + rows.noise(covariance) + jitter)
+    value = -np.inf
+    if try_cholesky(L):
+        a, value = _weights(DenseCholesky(L), rows.targets)
+    if not eval_gradient:
+        return value, None
+    if value == -np.inf:
+        return value, np.zeros(len(covariance.bounds))
+    P[:] = L
+    ages = np.where(rows.total, np.nan, rows.ages)
+    return value, 0.5 * covariance.gradient(rows.S, rows.t, ages, K, lower_inverse(P), a)
+
+
+def squares(V, full):
+    """V Vᵀ (m, m), or only its diagonal (m,)."""
+    return V @ V.T if full else np.einsum("ij,ij->i", V, V)
+
+
+def _weights(solver, y):
+    """Δ⁻¹ y (n,) and log p(y), minus infinity if either overflows."""
+    a = solver.solve(y)
+    with np.errstate(over="ignore", invalid="ignore"):
+        value = -0.5 * (y @ a + solver.log_determinant + len(y) * LOG_2PI)
+    return a, value if np.isfinite(a).all() and np.isfinite(value) else -np.inf

@@ -1,0 +1,274 @@
+"""Conditioning through a few inducing points: Titsias' bound with heteroscedastic noise.
+
+With inducing points Z, A = k(Z, Z) = L Lᵀ, the rows v_i = L⁻¹ k(Z, x_i) of V (n, m), noise
+variances Σ = diag(1/s) and B = I + Vᵀ diag(s) V, b = Vᵀ (s ∘ y), β = B⁻¹ b, the bound of SparQ
+proposition 5 is
+
+    ELBO = −½ [ n log 2π + log|Σ| + log|B| + Σ s_i y_i² − bᵀβ + Σ s_i (k_ii − |v_i|²) ],
+
+and with a = s ∘ (y − V β) (which is (Q + Σ)⁻¹ y) and U = V (I − B⁻¹) its derivatives are
+
+    ∂/∂k(X, Z) = (a βᵀ + diag(s) U) L⁻¹,     ∂/∂A = −½ L⁻ᵀ (β βᵀ + B − 2 I + B⁻¹) L⁻¹,
+    ∂/∂k_ii = −½ s_i,                        ∂/∂Σ_ii = ½ (a_i² − s_i + s_i² (k_ii − v_i · u_i)).
+
+Six products of n x m by m x m at most, and never an n x n matrix.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import blas
+
+from .._covariance import SeparableCovariance
+from .._solvers import DenseCholesky, dot, matvec, rmatvec, try_cholesky
+from .._threads import blas_threads
+from ..exceptions import NotPositiveDefiniteError
+from ._conditioned import LOG_2PI, Conditioned, squares
+from ._rows import Rows
+
+# Multiples of the inducing covariance's mean diagonal that are added to it: the first of them that
+# makes it positive definite.
+_JITTERS = (1e-12, 1e-10, 1e-8, 1e-6)
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """What rows contribute, additive over them: appended and dropped without the others.
+
+    ``gram`` (m, m) is Vᵀ diag(s) V; ``one`` and ``y`` (m,) are Vᵀ s and Vᵀ (s ∘ y); the rest are
+    Σ s, Σ s y, Σ s y², Σ log Σ_ii and Σ s (k_ii − |v_i|²). y is as given, not standardized.
+    """
+
+    n: int
+    gram: np.ndarray
+    one: np.ndarray
+    y: np.ndarray
+    weight: float
+    weighted_y: float
+    weighted_square: float
+    log_noise: float
+    lost: float
+
+    @classmethod
+    def of(cls, V, y, noise, variance, out=None):
+        """From V (n, m), targets, noise variances and prior variances (n,); ``out`` is scratch."""
+        s = 1.0 / noise
+        scaled = np.multiply(V, np.sqrt(s)[:, np.newaxis], out=out)
+        lost = dot(s, np.maximum(variance - np.einsum("ij,ij->i", V, V), 0.0))
+        return cls(
+            len(y),
+            _gram(scaled),
+            rmatvec(V, s),
+            rmatvec(V, s * y),
+            s.sum(),
+            dot(s, y),
+            dot(s, y * y),
+            np.log(noise).sum(),
+            lost,
+        )
+
+    def plus(self, other, sign=1):
+        """The sum with, or with ``sign=-1`` without, other rows."""
+        return Sums(*(a + sign * b for a, b in zip(vars(self).values(), vars(other).values())))
+
+    def solve(self, location=0.0, scale=1.0):
+        """The bound, the solver of B, and β, for y standardized by ``location`` and ``scale``.
+
+        Minus infinity, None and None where B is not numerically positive definite.
+        """
+        B = self.gram.copy()
+        B[np.diag_indices_from(B)] += 1.0
+        b = (self.y - location * self.one) / scale
+        with blas_threads(len(b)):
+            if not try_cholesky(B):
+                return -np.inf, None, None
+            outer = DenseCholesky(B)
+            beta = outer.solve(b)
+        square = self.weighted_square - 2.0 * location * self.weighted_y + location**2 * self.weight
+        value = -0.5 * (
+            self.n * LOG_2PI
+            + self.log_noise
+            + outer.log_determinant
+            + square / scale / scale
+            - b @ beta
+            + self.lost
+        )
+        return (value if np.isfinite(value) else -np.inf), outer, beta
+
+
+@dataclass(frozen=True, eq=False)
+class Inducing(Conditioned):
+    """Conditioning through the inducing points Z (m, d + 1), in the units of X."""
+
+    covariance: SeparableCovariance
+    rows: Rows
+    Z: np.ndarray
+    solver: DenseCholesky  # with the factor L of A
+    outer: DenseCholesky  # with that of B
+    sums: Sums
+    weights: np.ndarray
+    objective: float
+
+    @classmethod
+    def of(cls, covariance, rows, Z):
+        """O(n m²).
+
+        Raises
+        ------
+        NotPositiveDefiniteError
+            A has no Cholesky factor even with jitter, or the bound overflows.
+        """
+        solver = _factor(covariance, rows.layout.split(Z))
+        sums = _sums(covariance, rows, slice(None), Z, solver)
+        return cls._solved(covariance, rows, Z, solver, sums)
+
+    @classmethod
+    def _solved(cls, covariance, rows, Z, solver, sums):
+        """O(m³), for known sums."""
+        value, outer, beta = sums.solve(rows.location, rows.scale)
+        if value == -np.inf:
+            raise NotPositiveDefiniteError(
+                f"The bound under {covariance} overflowed. Scale y to a moderate range "
+                "(normalize_y=True), or raise noise_variance."
+            )
+        # The mean is k(x, Z) L⁻ᵀ β: L is folded into the weights.
+        weights = solver.half_solve(beta[np.newaxis].copy(), transpose=True)[0]
+        return cls(covariance, rows, Z, solver, outer, sums, weights, float(value))
+
+    @staticmethod
+    def criterion(rows, Z):
+        workspace = np.empty((3, rows.n, len(Z)))
+        return lambda covariance, eval_gradient: bound(
+            covariance, rows, Z, eval_gradient, workspace
+        )
+
+    @property
+    def basis(self):
+        return self.rows.layout.split(self.Z)
+
+    @property
+    def information_gain(self):
+        """½ log det(I + Σ⁻¹ Q), of the sparse f."""
+        return 0.5 * float(self.outer.log_determinant)
+
+    def append(self, X, y, variance, total):
+        """O(m²) a row and O(m³); O(n m²) where the noise of the present rows moves."""
+        rows = self.rows.append(X, y, variance, total)
+        return self._updated(rows, rows, slice(self.rows.n, None), sign=1)
+
+    def drop(self, indices):
+        """O(m²) a row and O(m³); O(n m²) where the noise of the other rows moves."""
+        return self._updated(self.rows.drop(indices), self.rows, indices, sign=-1)
+
+    def _updated(self, rows, source, where, sign):
+        """With other rows, which differ by those of a ``source`` at ``where``."""
+        if not self._same_noise(rows):
+            return self.of(self.covariance, rows, self.Z)
+        change = _sums(self.covariance, source, where, self.Z, self.solver)
+        sums = self.sums.plus(change, sign)
+        return self._solved(self.covariance, rows, self.Z, self.solver, sums)
+
+    def at(self, now):
+        """O(n m²) with a noise model, nothing without."""
+        rows = self.rows.at(now)
+        if self._same_noise(rows):
+            return replace(self, rows=rows)
+        return self.of(self.covariance, rows, self.Z)
+
+    def explained(self, K, full=False):
+        """|L⁻¹ k|² less what B leaves open, v · B⁻¹ v."""
+        V = self.solver.half_solve(K)
+        inner = squares(V, full)
+        return inner - squares(self.outer.half_solve(V), full)
+
+    def explained_slope(self, k):
+        v = self.solver.half_solve(k[np.newaxis].copy())[0]
+        w = v - self.outer.solve(v)
+        return self.solver.half_solve(w[np.newaxis], transpose=True)[0]
+
+
+def bound(covariance, rows, Z, eval_gradient, workspace=None):
+    """The bound, and its gradient in theta or None; see the module's formulas.
+
+    Minus infinity where a matrix is not numerically positive definite, so that a search turns back.
+
+    Parameters
+    ----------
+    covariance : SeparableCovariance
+    rows : Rows
+    Z : ndarray of shape (m, d + 1)
+    eval_gradient : bool
+    workspace : ndarray of shape (3, n, m), default=None
+        Memory that the evaluations of a search share.
+    """
+    noise, variance = rows.noise(covariance), covariance.variance(rows.S, rows.t)
+    basis = rows.layout.split(Z)
+    nothing = np.zeros(len(covariance.bounds)) if eval_gradient else None
+    try:
+        solver = _factor(covariance, basis)
+    except NotPositiveDefiniteError:
+        return -np.inf, nothing
+    K, V, U = np.empty((3, rows.n, len(Z))) if workspace is None else workspace
+    K = covariance.cross(rows.S, rows.t, *basis, out=K)
+    V[:] = K
+    solver.half_solve(V)
+    y = rows.targets
+    sums = Sums.of(V, y, noise, variance, out=U)
+    value, outer, beta = sums.solve()
+    if value == -np.inf or not eval_gradient:
+        return value, nothing
+
+    m, s = len(beta), 1.0 / noise
+    with blas_threads(m):
+        B_inverse = outer.inverse()
+    # U = V (I − B⁻¹); the memory of a C-ordered U is that of a Fortran-ordered Uᵀ.
+    blas.dgemm(1.0, np.eye(m) - B_inverse, V.T, c=U.T, overwrite_c=1)
+    a = s * (y - matvec(V, beta))
+    left = variance - np.einsum("ij,ij->i", V, U)
+    on_noise = 0.5 * (a * a - s + s * s * left)
+    U *= s[:, np.newaxis]
+    blas.dger(1.0, beta, a, a=U.T, overwrite_a=1)
+    on_cross = solver.half_solve(U, transpose=True)
+    inner = np.outer(beta, beta) + sums.gram - np.eye(m) + B_inverse
+    with blas_threads(m):
+        solver.half_solve(inner, transpose=True)
+        on_basis = -0.5 * solver.half_solve(np.ascontiguousarray(inner.T), transpose=True)
+
+    gradient = covariance.cross_gradient(rows.S, rows.t, *basis, K, on_cross)
+    gradient += covariance.cross_gradient(*basis, *basis, covariance.cross(*basis), on_basis)
+    if "signal_variance" in covariance.names:
+        gradient[0] += solver.jitter * np.trace(on_basis)  # the jitter scales with the signal
+    gradient += covariance.variance_gradient(rows.S, rows.t, -0.5 * s)
+    ages = np.where(rows.total, np.nan, rows.ages)
+    return value, np.append(gradient, covariance.noise_gradient(on_noise, ages))
+
+
+def _factor(covariance, basis):
+    """Solver with L, and the jitter that was added to A."""
+    A = covariance.gram(*basis)
+    diagonal = np.diagonal(A).copy()
+    with blas_threads(len(A)):
+        for relative in _JITTERS:
+            L, jitter = A.copy(), relative * diagonal.mean()
+            np.fill_diagonal(L, diagonal + jitter)
+            if try_cholesky(L):
+                return DenseCholesky(L, jitter)
+    raise NotPositiveDefiniteError(
+        f"The {len(A)} x {len(A)} covariance matrix of the inducing points under {covariance} "
+        f"is not positive definite, even with {jitter:.1e} added to its diagonal. Use fewer "
+        "inducing points, or bound the lengthscales."
+    )
+
+
+def _sums(covariance, rows, where, Z, solver):
+    """What some of the rows contribute."""
+    S, t = rows.S[where], rows.t[where]
+    V = solver.half_solve(covariance.cross(S, t, *rows.layout.split(Z)))
+    noise = rows.noise(covariance, where)
+    return Sums.of(V, rows.y[where], noise, covariance.variance(S, t))
+
+
+def _gram(V):
+    """Vᵀ V (m, m), both triangles; by one BLAS with the factorizations."""
+    G = blas.dsyrk(1.0, V.T)
+    return np.triu(G) + np.triu(G, 1).T

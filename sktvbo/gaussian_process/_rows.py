@@ -1,0 +1,141 @@
+"""What was observed: rows of inputs and targets, known variances, and the present time."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where time stands among the columns of X, and from when it counts inside.
+
+    Attributes
+    ----------
+    position : int
+        Of the time column, counted from the left.
+    origin : float
+        Subtracted from all times, so that Unix timestamps lose no precision.
+    """
+
+    position: int
+    origin: float
+
+    def split(self, X):
+        """X (n, d + 1) as space (n, d), C-ordered, and time (n,) since the origin."""
+        if self.position == X.shape[1] - 1:
+            S = np.ascontiguousarray(X[:, :-1])
+        else:
+            S = np.delete(X, self.position, axis=1)
+        return S, X[:, self.position] - self.origin
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Training rows, as a value: every change makes another one.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d + 1)
+    y : ndarray of shape (n,)
+        Targets, in the units given.
+    variance : ndarray of shape (n,)
+        Known variance of each observation, in units of y².
+    total : ndarray of bool of shape (n,)
+        Whether ``variance`` is all the noise that the row has, or comes on top of the model's.
+    now : float
+        Present time, from which ages count, in the user's unit.
+    layout : Layout
+    standardize : bool
+        Whether location and scale follow y at every change, or stay as they are.
+    location, scale : float
+        y is standardized as (y − location) / scale.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    variance: np.ndarray
+    total: np.ndarray
+    now: float
+    layout: Layout
+    standardize: bool = False
+    location: float = 0.0
+    scale: float = 1.0
+
+    @classmethod
+    def of(cls, X, y, variance, total, layout, *, standardize, location=0.0, scale=1.0):
+        """Rows whose present time is their latest."""
+        now = float(X[:, layout.position].max())
+        rows = cls(X, y, variance, total, now, layout, standardize, location, scale)
+        return rows._restandardized()
+
+    @property
+    def n(self):
+        return len(self.y)
+
+    @cached_property
+    def _space_time(self):
+        return self.layout.split(self.X)
+
+    @property
+    def S(self):
+        """Space (n, d)."""
+        return self._space_time[0]
+
+    @property
+    def t(self):
+        """Time (n,) since the layout's origin."""
+        return self._space_time[1]
+
+    @property
+    def latest(self):
+        """The latest time, in the user's unit."""
+        return float(self.X[:, self.layout.position].max())
+
+    @property
+    def ages(self):
+        """Ages (n,) at the present time."""
+        return (self.now - self.layout.origin) - self.t
+
+    @cached_property
+    def targets(self):
+        """Standardized y (n,)."""
+        return (self.y - self.location) / self.scale
+
+    def noise(self, covariance, rows=slice(None)):
+        """Noise variance (n,) under a covariance, in units of the standardized y."""
+        model = np.where(self.total[rows], 0.0, covariance.noise(self.ages[rows]))
+        return model + self.variance[rows] / self.scale / self.scale
+
+    def append(self, X, y, variance, total):
+        """These rows with others (m, d + 1) behind them."""
+        return replace(
+            self,
+            X=np.vstack([self.X, X]),
+            y=np.append(self.y, y),
+            variance=np.append(self.variance, variance),
+            total=np.append(self.total, total),
+            now=max(self.now, float(X[:, self.layout.position].max())),
+        )._restandardized()
+
+    def drop(self, indices):
+        """These rows without some of them; at least one stays."""
+        arrays = {name: getattr(self, name) for name in ("X", "y", "variance", "total")}
+        kept = {name: np.delete(array, indices, axis=0) for name, array in arrays.items()}
+        return replace(self, **kept)._restandardized()
+
+    def at(self, now):
+        """The same rows at another present time."""
+        return replace(self, now=float(now))
+
+    def _restandardized(self):
+        """The same rows, with location and scale of their y where these are to follow it."""
+        if not self.standardize:
+            return self
+        y = self.y
+        # By way of the largest: squares of large numbers overflow.
+        peak = np.abs(y).max() or 1.0
+        mean, scale = peak * (y / peak).mean(), peak * (y / peak).std()
+        if not scale > 10.0 * np.finfo(float).eps * max(abs(mean), np.abs(y).max()):
+            scale = 1.0  # all equal
+        return replace(self, location=mean, scale=scale)

@@ -1,0 +1,116 @@
+"""The search for hyperparameters: where to start, what to maximize, with which priors."""
+
+import numpy as np
+from scipy.optimize import minimize
+from sklearn.utils import check_random_state
+
+from .._checks import invalid
+
+# The step in theta of the priors' derivatives.
+_STEP = 1e-5
+
+
+def search(criterion, covariance, start=None, *, optimizer, n_restarts, hyperpriors, random_state):
+    """The covariance with the hyperparameters that maximize a criterion, and perhaps priors.
+
+    Parameters
+    ----------
+    criterion : callable (covariance, eval_gradient) -> (value, gradient)
+        Such as the log marginal likelihood; the gradient in theta is None when it is not asked for.
+        Minus infinity makes the search turn back.
+    covariance : SeparableCovariance
+    start : ndarray of shape (n_theta,), default=None
+        Where to start, clipped to the bounds; None is the covariance's own theta.
+    optimizer : "fmin_l_bfgs_b" or callable
+    n_restarts : int
+        Further searches, from starts drawn uniformly within the bounds of theta.
+    hyperpriors : dict of str to frozen scipy.stats distribution, or None
+    random_state : int, RandomState or None
+
+    Raises
+    ------
+    ValueError
+        Bounds that are not finite, or a prior that gives the start no density.
+    """
+    bounds = covariance.bounds
+    if not len(bounds):
+        return covariance
+    if not np.isfinite(bounds).all():
+        raise ValueError(
+            "Searching the hyperparameters needs finite bounds for all of them. "
+            f"Got {np.exp(bounds).tolist()} instead."
+        )
+    prior = HyperPrior(hyperpriors, covariance.names)
+
+    def objective(theta, eval_gradient=True):
+        value, gradient = criterion(covariance.with_theta(theta), eval_gradient)
+        value += prior(theta)
+        return (-value, -gradient - prior.gradient(theta)) if eval_gradient else -value
+
+    starts = [np.clip(covariance.theta if start is None else start, *bounds.T)]
+    if n_restarts:
+        rng = check_random_state(random_state)
+        starts.extend(rng.uniform(*bounds.T, (n_restarts, len(bounds))))
+    found = [_descend(objective, prior, theta, bounds, optimizer) for theta in starts]
+    return covariance.with_theta(min(found, key=lambda theta_value: theta_value[1])[0])
+
+
+def _descend(objective, prior, theta, bounds, optimizer):
+    """One search: the theta found and its objective."""
+    if prior(theta) == -np.inf:
+        raise ValueError(
+            f"The hyperpriors give the start of the search no density: {prior.where(theta)}. "
+            "Start elsewhere, or use a distribution that covers the bounds."
+        )
+    if callable(optimizer):
+        return optimizer(objective, theta, bounds=bounds)
+    found = minimize(objective, theta, method="L-BFGS-B", jac=True, bounds=bounds)
+    return found.x, found.fun
+
+
+class HyperPrior:
+    """Log density of hyperparameters, as a function of theta, their logarithms.
+
+    Parameters
+    ----------
+    distributions : dict of str to frozen scipy.stats distribution, or None
+        Over the hyperparameters themselves, not their logarithms; one of several lengthscales is
+        for each of them.
+    names : list of str
+        Name of each entry of theta.
+    """
+
+    def __init__(self, distributions, names):
+        self._terms = []
+        for name, distribution in (distributions or {}).items():
+            if not hasattr(distribution, "logpdf"):
+                expected = (
+                    "a frozen scipy.stats distribution, such as scipy.stats.gamma(3, scale=0.1)"
+                )
+                raise invalid(f"hyperpriors[{name!r}]", expected, distribution)
+            where = [i for i, known in enumerate(names) if known == name]
+            if not where:
+                known = ", ".join(dict.fromkeys(names)) or "none"
+                expected = f"the name of a hyperparameter that is learnt ({known})"
+                raise invalid("A key of hyperpriors", expected, name)
+            self._terms.append((name, distribution, where))
+
+    def __call__(self, theta):
+        """Log density at theta."""
+        return sum(float(np.sum(d.logpdf(np.exp(theta[i])))) for _, d, i in self._terms)
+
+    def gradient(self, theta):
+        """Derivatives (n_theta,); central differences, as scipy.stats knows none."""
+        gradient = np.zeros(len(theta))
+        for _, distribution, i in self._terms:
+            up, down = (distribution.logpdf(np.exp(theta[i] + h)) for h in (_STEP, -_STEP))
+            gradient[i] = (up - down) / (2.0 * _STEP)
+        return gradient
+
+    def where(self, theta):
+        """The hyperparameters without density at theta, in words."""
+        return ", ".join(
+            f"{name} = {np.exp(theta[i])}"
+            for name, d, i in self._terms
+            if not np.all(np.isfinite(d.logpdf(np.exp(theta[i]))))
+        )
