@@ -30,16 +30,26 @@ class SeparableCovariance:
         Number of spatial columns.
     noise_model : QuadraticInjection or GeometricInjection, default=None
         How noise grows with age; None: it does not.
+    mean_variance : float, default=0.0
+        Prior variance τ² of a constant mean; it is no part of the matrices.
     """
 
     def __init__(
-        self, spatial, temporal, signal_variance, noise_variance, n_dims, noise_model=None
+        self,
+        spatial,
+        temporal,
+        signal_variance,
+        noise_variance,
+        n_dims,
+        noise_model=None,
+        mean_variance=0.0,
     ):
         self._kernels = (spatial, temporal)
         self.signal_variance, self._signal_bounds = signal_variance
         self.noise_variance, self._noise_bounds = noise_variance
         self.n_dims = n_dims
         self.noise_model = noise_model
+        self.mean_variance = mean_variance
         if spatial is None:
             spatial_factor = Factor(Family.CONSTANT, np.ones(0), 0)
         else:

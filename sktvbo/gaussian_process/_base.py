@@ -47,6 +47,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     n_restarts_optimizer: int = 0
     hyperpriors: dict | None = None
     normalize_y: bool = False
+    mean_prior_std: float = 0.0
     random_state: int | np.random.RandomState | None = None
 
     # How the rows are conditioned on.
@@ -315,6 +316,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         for name in ("signal_variance", "noise_variance"):
             check_real(getattr(self, name), name, self, interval="(0, inf)")
             check_bounds(getattr(self, f"{name}_bounds"), f"{name}_bounds", self)
+        check_real(self.mean_prior_std, "mean_prior_std", self, interval="[0, inf]")
         kinds = {
             "spatial_kernel": (Kernel, "a scikit-learn kernel or None"),
             "temporal_kernel": (Kernel, "a scikit-learn kernel or None"),
@@ -356,6 +358,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             (float(self.noise_variance), self.noise_variance_bounds),
             rows.S.shape[1],
             None if self.noise_model is None else clone(self.noise_model),
+            float(self.mean_prior_std) ** 2,
         )
 
     def _learn(self, rows, start=None):
@@ -415,6 +418,11 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     @property
     def noise_model_(self):
         return self._fitted.covariance.noise_model
+
+    @property
+    def mean_(self):
+        rows = self._fitted.rows
+        return float(rows.location + rows.scale * self._gp.mean.value)
 
     @property
     def noise_std_(self):

@@ -14,6 +14,7 @@ from .._covariance import SeparableCovariance
 from .._solvers import DenseCholesky, cholesky, lower_inverse, matvec, try_cholesky
 from .._threads import blas_threads
 from ..exceptions import NotPositiveDefiniteError
+from ._mean import ZERO, Mean, given
 from ._rows import Rows
 
 LOG_2PI = np.log(2.0 * np.pi)
@@ -28,8 +29,10 @@ class Conditioned(ABC):
     rows : Rows
     basis : (S, t)
         The points whose covariances k with a place make its posterior.
+    mean : Mean
+        The constant mean of the standardized y.
     weights : ndarray
-        Of k in the mean of the standardized y.
+        Of k in the posterior mean of the standardized y, less ``mean.value``.
     objective : float
         What the search for hyperparameters maximizes, without priors.
     information_gain : float
@@ -62,24 +65,33 @@ class Conditioned(ABC):
     def explained(self, K, full=False):
         """Prior minus posterior variance (m,), or covariance, from K (m, b), which is overwritten.
 
-        In units of the standardized y; b is the number of points of the ``basis``.
+        As if the mean were known, in units of the standardized y; b is the number of points of the
+        ``basis``.
         """
 
     @abstractmethod
-    def explained_slope(self, k):
-        """Half the gradient (b,) of the explained variance in one place's covariances k (b,)."""
+    def projected(self, k):
+        """Half the gradient (b,) of ``explained`` in one place's covariances k (b,)."""
+
+    def explained_with_slope(self, k):
+        """Prior minus posterior variance at one place, and half its gradient (b,) in k (b,)."""
+        rest, share = self.mean.rest_at(k)
+        slope = self.projected(k) + share
+        return k @ slope - rest / self.mean.precision, slope
 
     def posterior(self, S, t, return_std=False, return_cov=False):
         """Mean, and standard deviation or covariance, at places (m, d) and times (m,)."""
         covariance, rows = self.covariance, self.rows
         K = covariance.cross(S, t, *self.basis)
-        mean = rows.location + rows.scale * matvec(K, self.weights)
+        mean = rows.location + rows.scale * (self.mean.value + matvec(K, self.weights))
+        if not (return_std or return_cov):
+            return mean
+        open_ = self.mean.rest(K) / np.sqrt(self.mean.precision)
         if return_cov:
-            return mean, rows.scale**2 * (covariance.cross(S, t) - self.explained(K, full=True))
-        if return_std:
-            variance = covariance.variance(S, t) - self.explained(K)
-            return mean, rows.scale * np.sqrt(np.maximum(variance, 0.0))
-        return mean
+            cov = covariance.cross(S, t) - self.explained(K, full=True) + np.outer(open_, open_)
+            return mean, rows.scale**2 * cov
+        variance = covariance.variance(S, t) - self.explained(K) + open_**2
+        return mean, rows.scale * np.sqrt(np.maximum(variance, 0.0))
 
     def standardizing(self, follow):
         """The same, whose scale of y will, or will not, follow the rows from now on."""
@@ -105,6 +117,7 @@ class Dense(Conditioned):
     covariance: SeparableCovariance
     rows: Rows
     solver: DenseCholesky
+    mean: Mean
     weights: np.ndarray
     objective: float
 
@@ -126,13 +139,13 @@ class Dense(Conditioned):
     def _solved(cls, covariance, rows, solver):
         """O(n²), for a known factor."""
         with blas_threads(rows.n):
-            weights, value = _weights(solver, rows.targets)
+            mean, weights, value = _weights(solver, rows.targets, covariance.mean_variance)
         if value == -np.inf:
             raise NotPositiveDefiniteError(
                 f"Solving with the covariance matrix of {covariance} overflowed. "
                 "Scale y to a moderate range (normalize_y=True), or raise noise_variance."
             )
-        return cls(covariance, rows, solver, weights, float(value))
+        return cls(covariance, rows, solver, mean, weights, float(value))
 
     @staticmethod
     def criterion(rows):
@@ -147,9 +160,12 @@ class Dense(Conditioned):
 
     @property
     def information_gain(self):
-        """½ log det(I + Σ⁻¹ K) (SparQ eq. 26)."""
+        """½ log det(I + Σ⁻¹ K) (SparQ eq. 26), less what goes into learning the mean."""
         noise = self.rows.noise(self.covariance)
-        return 0.5 * float(self.solver.log_determinant - np.sum(np.log(noise)))
+        gain = self.solver.log_determinant - np.sum(np.log(noise))
+        return 0.5 * float(
+            gain + self.mean.lost(self.covariance.mean_variance, np.sum(1.0 / noise))
+        )
 
     def append(self, X, y, variance, total):
         """O(n²) a row; O(n³) for many, or where the noise of the present rows moves."""
@@ -193,7 +209,7 @@ class Dense(Conditioned):
     def explained(self, K, full=False):
         return squares(self.solver.half_solve(K), full)
 
-    def explained_slope(self, k):
+    def projected(self, k):
         return self.solver.solve(k)
 
     def log_likelihood(self, covariance, eval_gradient=False):
@@ -211,13 +227,15 @@ class Dense(Conditioned):
         ages = (now - rows.layout.origin) - rows.t
         with blas_threads(rows.n):
             C = _relevancy.convolutions(*factors, rows.S, ages)
-            return _relevancy.RelevancySweep(self.solver.inverse(), self.weights, C)
+            P = self.mean.removed(self.solver.inverse())
+            return _relevancy.RelevancySweep(P, self.weights, C)
 
 
 class Weighted(Dense):
     """Dense conditioning with the width of weighted regression (see `WeightedGPRegressor`).
 
-    With c = Δ⁻¹ k, what is explained is kᵀ c + σ² Σ_i (1/w_i − 1) c_i².
+    Of the weights c of the observations in the mean at a place, c = Δ⁻¹ k where the mean is known,
+    the width has σ² Σ_i (1/w_i − 1) c_i² less than the posterior variance.
     """
 
     @property
@@ -227,20 +245,23 @@ class Weighted(Dense):
         return np.where(self.rows.total, 0.0, np.maximum(noise, 0.0))
 
     def explained(self, K, full=False):
+        shares = self.mean.shares(K)
         explained = super().explained(K, full)
-        C = self.solver.half_solve(K, transpose=True)
+        C = self.solver.half_solve(K, transpose=True) + shares
         return explained + squares(C * np.sqrt(self._excess), full)
 
-    def explained_slope(self, k):
-        c = super().explained_slope(k)
-        return c + self.solver.solve(self._excess * c)
+    def explained_with_slope(self, k):
+        explained, c = super().explained_with_slope(k)
+        excess = self._excess * c
+        return explained + c @ excess, c + self.mean.removed_from(self.solver.solve(excess), excess)
 
 
 def log_likelihood(covariance, rows, eval_gradient, workspace=None, jitter=0.0):
     """log p(y) (W-DBO section 2), and its gradient in theta, or None where it is not asked for.
 
-    −½ yᵀa − ½ log|Δ| − (n/2) log 2π, and ½ Σ_ij (a aᵀ − Δ⁻¹)_ij ∂Δ_ij/∂theta. Minus infinity where
-    Δ is not numerically positive definite, so that a search turns back.
+    −½ yᵀa − ½ log|Δ| − (n/2) log 2π, and ½ Σ_ij (a aᵀ − Δ⁻¹)_ij ∂Δ_ij/∂theta; with a mean that is
+    learnt Δ has its prior variance added to all entries. Minus infinity where Δ is not numerically
+    positive definite, so that a search turns back.
 
     Parameters
     ----------
@@ -258,14 +279,15 @@ def log_likelihood(covariance, rows, eval_gradient, workspace=None, jitter=0.0):
     np.fill_diagonal(L, np.diagonal(K) + rows.noise(covariance) + jitter)
     value = -np.inf
     if try_cholesky(L):
-        a, value = _weights(DenseCholesky(L), rows.targets)
+        mean, a, value = _weights(DenseCholesky(L), rows.targets, covariance.mean_variance)
     if not eval_gradient:
         return value, None
     if value == -np.inf:
         return value, np.zeros(len(covariance.bounds))
     P[:] = L
+    P = mean.removed(lower_inverse(P))
     ages = np.where(rows.total, np.nan, rows.ages)
-    return value, 0.5 * covariance.gradient(rows.S, rows.t, ages, K, lower_inverse(P), a)
+    return value, 0.5 * covariance.gradient(rows.S, rows.t, ages, K, P, a)
 
 
 def squares(V, full):
@@ -273,9 +295,13 @@ def squares(V, full):
     return V @ V.T if full else np.einsum("ij,ij->i", V, V)
 
 
-def _weights(solver, y):
-    """Δ⁻¹ y (n,) and log p(y), minus infinity if either overflows."""
-    a = solver.solve(y)
+def _weights(solver, y, mean_variance):
+    """The mean, Δ⁻¹ (y − mean) (n,), and log p(y), minus infinity if something overflows."""
+    a, mean = solver.solve(y), ZERO
     with np.errstate(over="ignore", invalid="ignore"):
         value = -0.5 * (y @ a + solver.log_determinant + len(y) * LOG_2PI)
-    return a, value if np.isfinite(a).all() and np.isfinite(value) else -np.inf
+        if mean_variance > 0.0:
+            mean, gain = given(mean_variance, solver.solve(np.ones(len(y))), y)
+            a -= mean.value * mean.direction
+            value += gain
+    return mean, a, value if np.isfinite(a).all() and np.isfinite(value) else -np.inf

@@ -11,6 +11,10 @@ and with a = s ∘ (y − V β) (which is (Q + Σ)⁻¹ y) and U = V (I − B⁻
     ∂/∂k(X, Z) = (a βᵀ + diag(s) U) L⁻¹,     ∂/∂A = −½ L⁻ᵀ (β βᵀ + B − 2 I + B⁻¹) L⁻¹,
     ∂/∂k_ii = −½ s_i,                        ∂/∂Σ_ii = ½ (a_i² − s_i + s_i² (k_ii − v_i · u_i)).
 
+With a mean that is learnt (`_mean`: G = (Q + Σ)⁻¹, A there is α here) the bound is that of y given
+the mean, integrated over its prior: a and β are those of y − m̂ 1, and beside each product of two of
+them stands, over α, that of the two which 1 in place of y gives, g = G 1 and γ = B⁻¹ Vᵀ s.
+
 Six products of n x m by m x m at most, and never an n x n matrix.
 """
 
@@ -24,6 +28,7 @@ from .._solvers import DenseCholesky, dot, matvec, rmatvec, try_cholesky
 from .._threads import blas_threads
 from ..exceptions import NotPositiveDefiniteError
 from ._conditioned import LOG_2PI, Conditioned, squares
+from ._mean import ZERO, Mean, posterior
 from ._rows import Rows
 
 # Multiples of the inducing covariance's mean diagonal that are added to it: the first of them that
@@ -71,17 +76,18 @@ class Sums:
         """The sum with, or with ``sign=-1`` without, other rows."""
         return Sums(*(a + sign * b for a, b in zip(vars(self).values(), vars(other).values())))
 
-    def solve(self, location=0.0, scale=1.0):
-        """The bound, the solver of B, and β, for y standardized by ``location`` and ``scale``.
+    def solve(self, mean_variance, location=0.0, scale=1.0):
+        """The bound, the solver of B, β and the mean, for y standardized by location and scale.
 
-        Minus infinity, None and None where B is not numerically positive definite.
+        β is of y less the mean, whose direction is γ. Minus infinity and None three times where B is
+        not numerically positive definite.
         """
         B = self.gram.copy()
         B[np.diag_indices_from(B)] += 1.0
         b = (self.y - location * self.one) / scale
         with blas_threads(len(b)):
             if not try_cholesky(B):
-                return -np.inf, None, None
+                return -np.inf, None, None, None
             outer = DenseCholesky(B)
             beta = outer.solve(b)
         square = self.weighted_square - 2.0 * location * self.weighted_y + location**2 * self.weight
@@ -93,7 +99,15 @@ class Sums:
             - b @ beta
             + self.lost
         )
-        return (value if np.isfinite(value) else -np.inf), outer, beta
+        mean = ZERO
+        if mean_variance > 0.0:
+            gamma = outer.solve(self.one)
+            ones = self.weight - self.one @ gamma
+            cross = (self.weighted_y - location * self.weight) / scale - self.one @ beta
+            mean, gain = posterior(mean_variance, ones, cross, gamma)
+            beta = beta - mean.value * gamma
+            value += gain
+        return (value if np.isfinite(value) else -np.inf), outer, beta, mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +120,7 @@ class Inducing(Conditioned):
     solver: DenseCholesky  # with the factor L of A
     outer: DenseCholesky  # with that of B
     sums: Sums
+    mean: Mean
     weights: np.ndarray
     objective: float
 
@@ -125,15 +140,18 @@ class Inducing(Conditioned):
     @classmethod
     def _solved(cls, covariance, rows, Z, solver, sums):
         """O(m³), for known sums."""
-        value, outer, beta = sums.solve(rows.location, rows.scale)
+        value, outer, beta, mean = sums.solve(covariance.mean_variance, rows.location, rows.scale)
         if value == -np.inf:
             raise NotPositiveDefiniteError(
                 f"The bound under {covariance} overflowed. Scale y to a moderate range "
                 "(normalize_y=True), or raise noise_variance."
             )
-        # The mean is k(x, Z) L⁻ᵀ β: L is folded into the weights.
+        # The mean of f is k(x, Z) L⁻ᵀ β: L is folded into the weights, and into the direction.
         weights = solver.half_solve(beta[np.newaxis].copy(), transpose=True)[0]
-        return cls(covariance, rows, Z, solver, outer, sums, weights, float(value))
+        if mean.direction is not None:
+            direction = solver.half_solve(mean.direction[np.newaxis].copy(), transpose=True)[0]
+            mean = replace(mean, direction=direction)
+        return cls(covariance, rows, Z, solver, outer, sums, mean, weights, float(value))
 
     @staticmethod
     def criterion(rows, Z):
@@ -148,8 +166,9 @@ class Inducing(Conditioned):
 
     @property
     def information_gain(self):
-        """½ log det(I + Σ⁻¹ Q), of the sparse f."""
-        return 0.5 * float(self.outer.log_determinant)
+        """½ log det(I + Σ⁻¹ Q), of the sparse f, less what goes into learning the mean."""
+        lost = self.mean.lost(self.covariance.mean_variance, self.sums.weight)
+        return 0.5 * float(self.outer.log_determinant + lost)
 
     def append(self, X, y, variance, total):
         """O(m²) a row and O(m³); O(n m²) where the noise of the present rows moves."""
@@ -181,7 +200,7 @@ class Inducing(Conditioned):
         inner = squares(V, full)
         return inner - squares(self.outer.half_solve(V), full)
 
-    def explained_slope(self, k):
+    def projected(self, k):
         v = self.solver.half_solve(k[np.newaxis].copy())[0]
         w = v - self.outer.solve(v)
         return self.solver.half_solve(w[np.newaxis], transpose=True)[0]
@@ -214,7 +233,7 @@ def bound(covariance, rows, Z, eval_gradient, workspace=None):
     solver.half_solve(V)
     y = rows.targets
     sums = Sums.of(V, y, noise, variance, out=U)
-    value, outer, beta = sums.solve()
+    value, outer, beta, mean = sums.solve(covariance.mean_variance)
     if value == -np.inf or not eval_gradient:
         return value, nothing
 
@@ -223,13 +242,19 @@ def bound(covariance, rows, Z, eval_gradient, workspace=None):
         B_inverse = outer.inverse()
     # U = V (I − B⁻¹); the memory of a C-ordered U is that of a Fortran-ordered Uᵀ.
     blas.dgemm(1.0, np.eye(m) - B_inverse, V.T, c=U.T, overwrite_c=1)
-    a = s * (y - matvec(V, beta))
     left = variance - np.einsum("ij,ij->i", V, U)
-    on_noise = 0.5 * (a * a - s + s * s * left)
+    on_noise = 0.5 * (s * s * left - s)
     U *= s[:, np.newaxis]
-    blas.dger(1.0, beta, a, a=U.T, overwrite_a=1)
+    inner = sums.gram - np.eye(m) + B_inverse
+    pairs = [(s * (y - mean.value - matvec(V, beta)), beta)]
+    if mean.direction is not None:
+        root, gamma = np.sqrt(mean.precision), mean.direction
+        pairs.append((s * (1.0 - matvec(V, gamma)) / root, gamma / root))
+    for a, b in pairs:
+        on_noise += 0.5 * a * a
+        blas.dger(1.0, b, a, a=U.T, overwrite_a=1)
+        inner += np.outer(b, b)
     on_cross = solver.half_solve(U, transpose=True)
-    inner = np.outer(beta, beta) + sums.gram - np.eye(m) + B_inverse
     with blas_threads(m):
         solver.half_solve(inner, transpose=True)
         on_basis = -0.5 * solver.half_solve(np.ascontiguousarray(inner.T), transpose=True)

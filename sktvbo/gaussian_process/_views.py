@@ -27,11 +27,11 @@ class Posterior:
         k, dk = gp.covariance.cross_with_gradient(
             s * units[:-1], t * units[-1], *self._basis, self._moving
         )
-        w = gp.explained_slope(k)
+        explained, w = gp.explained_with_slope(k)
         prior, prior_slope = gp.covariance.variance_with_gradient(s, t, self._moving)
-        std = np.sqrt(max(prior - k @ w, 1e-300))
+        std = np.sqrt(max(prior - explained, 1e-300))
         dk = dk * units[:, np.newaxis]
-        mean = location + scale * (k @ gp.weights)
+        mean = location + scale * (gp.mean.value + k @ gp.weights)
         std_slope = (0.5 * prior_slope - dk @ w) / std
         return mean, scale * std, scale * (dk @ gp.weights), scale * std_slope
 
