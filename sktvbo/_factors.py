@@ -92,7 +92,7 @@ def recognize(kernel, n_dims):
         return Factor.of_rate(kernel.epsilon, 0 if kernel.hyperparameter_epsilon.fixed else 1)
     scales = np.atleast_1d(np.asarray(kernel.length_scale, dtype=np.float64))
     if scales.ndim > 1 or scales.size not in (1, n_dims):
-        expected, got = f"one number, or one per column ({n_dims})", f"{scales.size} numbers"
+        expected, got = f"one, or one per column ({n_dims})", f"{scales.size} lengthscales"
         raise invalid("length_scale", expected, owner=kernel, got=got)
     if not (np.all(np.isfinite(scales)) and np.all(scales > 0.0)):
         raise invalid("length_scale", "positive and finite", kernel.length_scale, kernel)

@@ -113,7 +113,7 @@ def test_a_constant_has_no_closed_form_over_all_times():
 
 @pytest.mark.parametrize("kernel", [RBF([1.0, 2.0, 3.0]), Matern([1.0, 2.0, 3.0], nu=1.5)])
 def test_wrong_number_of_lengthscales(kernel):
-    with pytest.raises(ValueError, match=r"of \w+ must be one number, or .* \(2\)\. Got 3 numbers"):
+    with pytest.raises(ValueError, match=r"of \w+ must be one, or .* \(2\)\. Got 3 lengthscales"):
         recognize(kernel, 2)
 
 

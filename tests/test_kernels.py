@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import (
@@ -12,14 +13,41 @@ from sklearn.gaussian_process.kernels import (
     ConstantKernel,
     DotProduct,
     ExpSineSquared,
+    Hyperparameter,
+    Kernel,
     Matern,
+    NormalizedKernelMixin,
     RationalQuadratic,
+    StationaryKernelMixin,
     WhiteKernel,
 )
 
 from sktvbo import TimeVaryingGPRegressor
 from sktvbo.exceptions import UnsupportedKernelError
 from sktvbo.kernels import Empirical, Forgetting, Separable, Wiener, split_time
+
+
+class ToyKernel(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
+    """1 / (1 + r² / l²): a kernel of a user's, by scikit-learn's public names alone."""
+
+    def __init__(self, length_scale=1.0, length_scale_bounds=(1e-3, 1e3)):
+        self.length_scale = length_scale
+        self.length_scale_bounds = length_scale_bounds
+
+    @property
+    def hyperparameter_length_scale(self):
+        return Hyperparameter("length_scale", "numeric", self.length_scale_bounds)
+
+    def __call__(self, X, Y=None, eval_gradient=False):
+        if Y is not None and eval_gradient:
+            raise ValueError("Gradient can only be evaluated when Y is None.")
+        X = np.atleast_2d(X)
+        squares = cdist(X, X if Y is None else Y, "sqeuclidean") / self.length_scale**2
+        K = 1.0 / (1.0 + squares)
+        if not eval_gradient:
+            return K
+        fixed = self.hyperparameter_length_scale.fixed
+        return K, (2.0 * squares * K**2)[:, :, np.newaxis][:, :, : 0 if fixed else 1]
 
 
 def covariance(m=6, rank=None, seed=0):
@@ -60,6 +88,8 @@ KERNELS = {
     "sum": (Separable(RBF(0.5), Forgetting(0.1)) + WhiteKernel(0.1) + Forgetting(0.3), "t"),
     "sum-empirical": (Empirical(covariance()) + WhiteKernel(0.1), "i"),
     "power": (Wiener(0.2) ** 2.0, "t"),
+    "toy": (Separable(ToyKernel(0.5), ToyKernel(3.0)), "xxt"),
+    "toy-fixed": (ToyKernel(0.5, "fixed"), "xx"),
     "nested": (Separable(Separable(RBF(0.5), RBF(0.2)), Forgetting(0.1)), "xxt"),
 }
 
@@ -600,3 +630,54 @@ def test_time_columns_that_are_not_there(column):
         split_time(np.zeros((3, 2)), column)
     with pytest.raises(ValueError, match=message):
         Separable(RBF(), RBF(), time_column=column)(np.zeros((3, 2)))
+
+
+# --- a kernel that nobody here knows --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spatial", "temporal"),
+    [
+        (ToyKernel(0.6), ToyKernel(4.0)),
+        (ToyKernel(0.6), Forgetting(0.1)),
+        (Matern([0.4, 0.9], nu=2.5), ToyKernel(4.0)),
+    ],
+    ids=["both", "space", "time"],
+)
+def test_an_unknown_kernel_works_at_once(spatial, temporal):
+    X, y = drifting(origin=3.0)
+    new = drifting(n=12, origin=5.0, seed=1)[0]
+    prior = ConstantKernel(1.3, (1e-3, 1e3)) * Separable(spatial, temporal)
+    theirs = GaussianProcessRegressor(prior, alpha=0.02, optimizer=None).fit(X, y)
+
+    def gp(**parameters):
+        options = {"signal_variance": 1.3, "noise_variance": 0.02, "optimizer": None}
+        return TimeVaryingGPRegressor(spatial, temporal, **options | parameters)
+
+    fitted = gp().fit(X, y)
+    streamed = gp().partial_fit(X[:20], y[:20]).partial_fit(np.vstack([X[20:], new[:2]]), y[:12])
+    streamed = streamed.forget(np.arange(20, 32)).partial_fit(X[20:], y[20:])
+    for ours in (fitted, streamed):
+        for option in ("return_std", "return_cov"):
+            for found, expected in zip(
+                ours.predict(new, **{option: True}), theirs.predict(new, **{option: True})
+            ):
+                assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+
+    theta = theirs.kernel_.theta + 0.1
+    ours_at = fitted.log_marginal_likelihood(np.append(theta, np.log(0.02)), eval_gradient=True)
+    theirs_at = theirs.log_marginal_likelihood(theta, eval_gradient=True)
+    assert_allclose(ours_at[0], theirs_at[0], rtol=1e-10)
+    assert_allclose(ours_at[1][:-1], theirs_at[1], rtol=1e-8)
+    learnt = gp(optimizer="fmin_l_bfgs_b").fit(X, y)
+    assert learnt.log_marginal_likelihood_value_ > fitted.log_marginal_likelihood_value_ + 1.0
+
+    posterior, s, step = fitted.posterior_at(12.0), new[0, :2], 1e-6
+    mean, std, *slopes = posterior.with_gradient(s)
+    assert_allclose([[mean], [std]], posterior(s[np.newaxis]), rtol=1e-10)
+    moves = step * np.eye(2)
+    expected = (np.array(posterior(s + moves)) - posterior(s - moves)) / (2.0 * step)
+    assert_allclose(slopes, expected, rtol=1e-5, atol=1e-6)
+
+    with pytest.raises(UnsupportedKernelError, match=r"relevancy .* not available for ToyKernel"):
+        fitted.relevancy()

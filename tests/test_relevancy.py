@@ -458,7 +458,7 @@ def test_layouts_of_convolutions(rng, layout):
         ({"time_column": 3}, r"time_column must be an int in the range \[-3, 2\]. Got 3"),
         (
             {"spatial_kernel": RBF([1.0, 2.0, 3.0])},
-            r"per column \(2\)\. Got 3 numbers",
+            r"per column \(2\)\. Got 3 len",
         ),
         ({"spatial_kernel": None}, "spatial_kernel must be a kernel of the 2 spatial .* Got None"),
         ({"temporal_kernel": None}, "not available for None"),
@@ -505,7 +505,7 @@ def test_convolutions_of_unsupported_kernels(kernel):
 def test_errors_of_convolutions():
     with pytest.raises(ValueError, match=r"Y must be .* shape \(m, 2\)\. Got shape \(3, 1\)"):
         spatial_convolution(RBF(), np.zeros((3, 2)), np.zeros((3, 1)))
-    with pytest.raises(ValueError, match=r"one per column \(1\)\. Got 2 numbers"):
+    with pytest.raises(ValueError, match=r"one per column \(1\)\. Got 2 len"):
         temporal_convolution(RBF([1.0, 2.0]), [0.0], 1.0)
     with pytest.raises(ValueError, match="now must be no earlier than any observation"):
         temporal_convolution(RBF(), [0.0], 1.0, [-1.0, 2.0])
