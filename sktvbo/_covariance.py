@@ -55,7 +55,7 @@ class SeparableCovariance:
         known = all(factor is not None for factor in factors)
         kernels = (spatial, temporal)
         self._product = _Fused(signal, kernels, factors) if known else _General(signal, kernels)
-        # The five parts of theta.
+        # theta has five parts of these lengths, any of which may be 0.
         self._sizes = [
             int(not isinstance(self._signal_bounds, str)),
             *self._product.sizes,

@@ -1115,9 +1115,7 @@ def test_wrong_questions():
         gp.partial_fit(X0[:, 1:], Y0)
     with pytest.raises(ValueError, match="Input X contains NaN"):
         gp.predict(X0 * np.nan)
-    with pytest.raises(
-        ValueError, match=r"theta must be an array of shape \(4,\)\. Got shape \(3,\)"
-    ):
+    with pytest.raises(ValueError, match=r"theta must be .* shape \(4,\)\. Got shape \(3,\)"):
         gp.log_marginal_likelihood(np.zeros(3))
 
 
