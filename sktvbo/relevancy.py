@@ -236,9 +236,9 @@ def _spatial_convolution(factor, X, Y=None):
 
 
 def _future(factor, u, v, origin):
-    """∫ k k over the future (n, m), for ages u (n,) and v (m,), relative to the age ``origin``'s.
+    """∫ k k over the future (n, m), for ages u (n,) and v (m,), over the decay at age ``origin``.
 
-    Without the decay of ``origin`` the integral does not vanish when all ages are large.
+    Divided by it, the integrals do not underflow when all ages are large.
     """
     if factor.family == Family.RBF:
         return _future_rbf(factor.length_scales[0], u, v, origin)
