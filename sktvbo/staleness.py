@@ -16,7 +16,8 @@ from scipy.stats import qmc
 from sklearn.base import BaseEstimator
 
 from ._checks import check_positive, check_positive_int, check_probability
-from .kernels import Empirical, temporal_length_scale
+from ._factors import temporal_length_scale
+from .kernels import Empirical
 from .theory import maximum_information_gain, recommended_dataset_size
 
 __all__ = [

@@ -264,8 +264,10 @@ def log_likelihood(covariance, rows, eval_gradient, workspace=None, jitter=0.0):
     if value == -np.inf:
         return value, np.zeros(len(covariance.bounds))
     P[:] = L
-    ages = np.where(rows.total, np.nan, rows.ages)
-    return value, 0.5 * covariance.gradient(rows.S, rows.t, ages, K, lower_inverse(P), a)
+    P = lower_inverse(P)
+    on_kernels = covariance.gradient(rows.S, rows.t, K, P, a)
+    on_noise = rows.noise_gradient(covariance, a * a - np.diagonal(P))
+    return value, 0.5 * np.concatenate([on_kernels, on_noise])
 
 
 def squares(V, full):

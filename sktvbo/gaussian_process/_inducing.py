@@ -239,8 +239,7 @@ def bound(covariance, rows, Z, eval_gradient, workspace=None):
     if "signal_variance" in covariance.names:
         gradient[0] += solver.jitter * np.trace(on_basis)  # the jitter scales with the signal
     gradient += covariance.variance_gradient(rows.S, rows.t, -0.5 * s)
-    ages = np.where(rows.total, np.nan, rows.ages)
-    return value, np.append(gradient, covariance.noise_gradient(on_noise, ages))
+    return value, np.append(gradient, rows.noise_gradient(covariance, on_noise))
 
 
 def _factor(covariance, basis):

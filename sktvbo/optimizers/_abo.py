@@ -3,7 +3,7 @@
 import numpy as np
 
 from .._checks import check_positive
-from ..kernels import temporal_length_scale
+from .._factors import temporal_length_scale
 from ..staleness import KeepAll
 from ._base import BayesianOptimizer
 

@@ -5,8 +5,8 @@ import pytest
 from optimizers.cases import BOX, BY_NAME, DOMAINS, objective, points
 
 from sktvbo import ABO
+from sktvbo._factors import temporal_length_scale
 from sktvbo.exceptions import InvalidObservationError
-from sktvbo.kernels import temporal_length_scale
 
 
 def waiting(domain="box"):

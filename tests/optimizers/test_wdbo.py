@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sktvbo import WDBO
-from sktvbo.kernels import temporal_length_scale
+from sktvbo._factors import temporal_length_scale
 from sktvbo.relevancy import wasserstein_relevancy
 
 
