@@ -61,7 +61,7 @@ class Real:
             got = f"{len(bounds)} bound(s)"
             raise invalid(name, f"({cls.kind!r}, low, high)", got=got, error=DomainError)
         low, high = (_number(bound, name, DomainError) for bound in bounds)
-        cls.check(low, high, name)
+        cls.check(low, high, f"The bounds of {name}")
         return cls(low, high)
 
     @classmethod
@@ -69,9 +69,9 @@ class Real:
         """Raise a DomainError when two numbers are no bounds of such a term."""
         # The width as well: it overflows for bounds near the largest float.
         if not math.isfinite(high - low):
-            raise invalid(name, "finite bounds", (low, high), error=DomainError)
+            raise invalid(name, "finite, and so their difference", (low, high), error=DomainError)
         if not low < high:
-            raise invalid(name, "bounds with low < high", (low, high), error=DomainError)
+            raise invalid(name, "low < high", (low, high), error=DomainError)
 
     @property
     def spec(self):
@@ -129,11 +129,11 @@ class LogReal(Real):
     def check(cls, low, high, name):
         super().check(low, high, name)
         if not low > 0.0:
-            raise invalid(name, "bounds with low > 0", (low, high), error=DomainError)
+            raise invalid(name, "positive", (low, high), error=DomainError)
         if not math.log(high) > math.log(low):
             raise invalid(
                 name,
-                "bounds whose logarithms differ",
+                "far enough apart for their logarithms to differ",
                 (low, high),
                 advice="Use 'real' for an interval that narrow.",
                 error=DomainError,
@@ -163,12 +163,11 @@ class Integer(Real):
 
     @classmethod
     def check(cls, low, high, name):
-        for bound in (low, high):
-            if not abs(bound) <= _MAX_INTEGER or bound != round(bound):
-                expected = "whole bounds of at most 2**50 in size"
-                raise invalid(name, expected, bound, error=DomainError)
+        if not all(abs(bound) <= _MAX_INTEGER and bound == round(bound) for bound in (low, high)):
+            expected = "whole numbers of at most 2**50 in size"
+            raise invalid(name, expected, (low, high), error=DomainError)
         if not low <= high:
-            raise invalid(name, "bounds with low <= high", (low, high), error=DomainError)
+            raise invalid(name, "low <= high", (low, high), error=DomainError)
 
     def decode(self, v):
         return round(float(v))

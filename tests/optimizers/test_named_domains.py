@@ -61,11 +61,11 @@ def test_the_callers_dicts_are_neither_changed_nor_kept(case):
 
 BAD_VALUES = [
     ({"rate": None}, InvalidObservationError, r"x\['rate'\]"),
-    ({"rate": np.nan}, InvalidObservationError, r"must be finite, got nan at x\['rate'\]"),
-    ({"rate": 1.5}, DomainError, r"x\['rate'\] must lie in \[0.0, 1.0\], got 1.5"),
-    ({"alpha": 0.0}, DomainError, r"x\['alpha'\] must lie in"),
+    ({"rate": np.nan}, InvalidObservationError, r"must be finite. Got nan at x\['rate'\]"),
+    ({"rate": 1.5}, DomainError, r"x\['rate'\] must be in \[0.0, 1.0\]. Got 1.5"),
+    ({"alpha": 0.0}, DomainError, r"x\['alpha'\] must be in"),
     ({"depth": 2.5}, DomainError, r"x\['depth'\] must be a whole number from 1 to 5"),
-    ({"loss": "l3"}, DomainError, r"x\['loss'\] must be one of .*'l1'.*got 'l3'"),
+    ({"loss": "l3"}, DomainError, r"x\['loss'\] must be one of .*'l1'.*Got 'l3'"),
     ({"speed": 1.0}, InvalidObservationError, "has the unknown 'speed'"),
 ]
 
