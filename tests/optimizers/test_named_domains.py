@@ -102,7 +102,7 @@ def test_a_space_without_reals():
 
 def test_a_domain_that_makes_no_sense_is_noticed_at_the_first_step(case):
     opt = case.make("named").set_params(domain={"rate": ("real", 1.0, 0.0)})
-    with pytest.raises(DomainError, match=r"parameters\['rate'\] must have low < high"):
+    with pytest.raises(DomainError, match=r"parameters\['rate'\] must be low < high"):
         opt.ask(0.0)
 
 

@@ -315,7 +315,7 @@ def test_expert_before_there_are_data():
         (0.5, [1.0], None, InvalidObservationError, "X must"),
         ([[0.5, 0.5]], [1.0], None, InvalidObservationError, "X must have 1 coordinate"),
         ([[np.nan]], [1.0], None, InvalidObservationError, "X must be finite"),
-        ([[1.5]], [1.0], None, DomainError, r"X\[0, 0\] must lie in \[0.0, 1.0\]"),
+        ([[1.5]], [1.0], None, DomainError, r"X\[0, 0\] must be in \[0.0, 1.0\]"),
         ([[0.5]], [1.0], np.nan, InvalidObservationError, "t must be finite"),
         ([[0.5]], [1.0], 3.0, InvalidObservationError, "must not go backwards"),
     ],
