@@ -47,6 +47,7 @@ class _Product(Domain):
 
     def quantile(self, Q):
         """Rows (n, d) of independent uniform numbers Q (n, d) in [0, 1], uniform in the domain."""
+        Q = np.asarray(Q)
         return np.concatenate([term.quantile(Q[:, some]) for term, some in self._of_rows], axis=1)
 
     def candidates(self, n, rng=None):
@@ -65,8 +66,8 @@ class _Product(Domain):
         """
         if self.size <= n:
             values = [np.arange(term.low, term.high + 1.0) for term, _ in self._of_rows]
-            return self._join_unit(np.array(list(itertools.product(*values))))
-        return self._join_unit(self.quantile(self._sobol(n, rng)))
+            return self._to_unit(np.array(list(itertools.product(*values))))
+        return self._to_unit(self.quantile(self._sobol(n, rng)))
 
     def neighbours(self, u):
         """Members (k, n_unit) that differ from u (n_unit,) in one category or integer.
@@ -88,11 +89,8 @@ class _Product(Domain):
         seed = rng.randint(2**32, dtype=np.uint64)
         return qmc.Sobol(self.n_dims, rng=np.random.default_rng(seed)).random(n)
 
-    def _join_unit(self, X):
-        return np.concatenate([term.to_unit(X[:, some]) for term, some in self._of_rows], axis=1)
-
     def _to_unit(self, X):
-        return self._join_unit(X)
+        return np.concatenate([term.to_unit(X[:, some]) for term, some in self._of_rows], axis=1)
 
     def _from_unit(self, U):
         return np.concatenate([term.from_unit(U[:, some]) for term, some in self._of_unit], axis=1)
@@ -285,7 +283,7 @@ class ParameterSpace(_Product):
         return [self.decode(row) for row in rows]
 
     def _to_unit(self, X):
-        return self._join_unit(self._locate(self._finite(X, "X"), "X"))
+        return super()._to_unit(self._locate(self._finite(X, "X"), "X"))
 
     def _encode(self, point, what, *where):
         """Row of a dict; its numbers may lie outside."""

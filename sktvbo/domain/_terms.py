@@ -196,18 +196,16 @@ class Integer(Real):
         return self.to_unit(reached[:, np.newaxis])
 
 
-class Categorical:
-    """Values without an order; the row holds the position of one. Methods as those of `Real`."""
+class Categorical(Integer):
+    """Values without an order; the row holds the position of one, an integer."""
 
     kind = "categorical"
     expected = "the position of a category, from {:.0f} to {:.0f}"
-    low = 0.0
-    n_dims = 1
 
     def __init__(self, values):
+        super().__init__(0.0, len(values) - 1.0)
         self.choices = tuple(map(_Choice, values))
-        self.size = self.n_unit = len(self.choices)
-        self.high = self.size - 1.0
+        self.n_unit = self.size
 
     @classmethod
     def from_spec(cls, name, *values):
@@ -239,21 +237,12 @@ class Categorical:
     def decode(self, v):
         return self.choices[round(float(v))].value
 
-    def inside(self, V):
-        return np.abs(V - self.nearest(V)) <= TOLERANCE
-
-    def nearest(self, V):
-        return np.clip(np.rint(V), self.low, self.high)
-
     def to_unit(self, V):
         # Two different categories are 1 apart.
         return np.sqrt(0.5) * (np.arange(self.size) == V)
 
     def from_unit(self, U):
         return np.argmax(U, axis=1, keepdims=True).astype(np.float64)
-
-    def quantile(self, Q):
-        return self.nearest(np.floor(Q * self.size))
 
     def neighbours(self, u):
         others = np.delete(np.arange(float(self.size)), np.argmax(u))
