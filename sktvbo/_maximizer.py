@@ -1,8 +1,9 @@
 """Maximization of an acquisition function over a domain.
 
 Everything here works in the unit form of `sktvbo.domain` and asks a domain for four things only:
-``candidates``, ``continuous``, ``neighbours`` and ``size``. The function is never evaluated
-anywhere else than at members, so an integer is seen by the surrogate where it will be observed.
+``candidates``, ``continuous``, ``neighbours`` and ``size``; ``from_unit`` turns the result into a
+row. The function is never evaluated anywhere else than at members, so an integer is seen by the
+surrogate where it will be observed.
 """
 
 import math
@@ -230,7 +231,6 @@ class TimeWindow:
         self.domain = domain
         self.low = float(low)
         self.high = float(high)
-        self.n_dims = domain.n_dims + 1
         self.continuous = np.append(domain.continuous, low < high)
         self.size = math.inf if low < high else domain.size
 

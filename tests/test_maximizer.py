@@ -195,7 +195,6 @@ def test_rows_of_a_window_are_those_of_the_domain_with_the_time_at_the_end(domai
     assert_array_equal(rows[:, -1], [100.0, 101.0, 102.0, 103.5, 104.0])
     assert_array_equal(rows[:, :-1], domain.from_unit(U[:, :-1]))
     assert_array_equal(window.from_unit(U[1]), rows[1])
-    assert window.n_dims == domain.n_dims + 1
     assert_array_equal(window.continuous, [*domain.continuous, True])
 
 

@@ -46,8 +46,7 @@ class FiniteSet(Domain):
     """
 
     def __init__(self, points):
-        # The sum turns -0.0 into 0.0, so that equal sets have equal hashes.
-        self.points = self._checked(points) + 0.0
+        self.points = self._checked(points)
         self.points.setflags(write=False)
         super().__init__(
             self.points.min(axis=0),
@@ -62,10 +61,11 @@ class FiniteSet(Domain):
 
     def _checked(self, points):
         array = real_array(points, f"The 'points' parameter of {type(self).__name__}", DomainError)
+        array += 0.0  # turns -0.0 into 0.0, so that equal sets have equal hashes
 
         def wrong(expected, got, advice=""):
             return invalid(
-                "points", expected, None, self, got=got, advice=advice, error=DomainError
+                "points", expected, owner=self, got=got, advice=advice, error=DomainError
             )
 
         if array.ndim != 2 or array.size == 0:
