@@ -6,9 +6,8 @@ from numbers import Integral
 import numpy as np
 from scipy.linalg.lapack import dpstrf
 
-from .._checks import check_positive
+from .._checks import check_positive, real_array
 from ..acquisition import UCB, InformationGainBeta
-from ..domain import real_array
 from ..dpp import sample_kdpp
 from ..exceptions import AskTellError, InvalidObservationError
 from ..gaussian_process import QuadraticInjection

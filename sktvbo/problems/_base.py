@@ -9,8 +9,9 @@ import numpy as np
 from scipy.stats import qmc
 from sklearn.utils import check_random_state
 
+from .._checks import real_array
 from .._maximizer import search
-from ..domain import FiniteSet, as_domain, real_array
+from ..domain import FiniteSet, as_domain
 from ..exceptions import InvalidObservationError
 
 _FACTORIES = {}

@@ -9,7 +9,8 @@ from scipy.linalg.lapack import dpstrf
 from sklearn.gaussian_process.kernels import RBF, Kernel
 from sklearn.utils import check_random_state
 
-from ..domain import FiniteSet, real_array
+from .._checks import real_array
+from ..domain import FiniteSet
 from ._base import STEP_SLACK, Problem, check_positive, check_whole, register
 
 

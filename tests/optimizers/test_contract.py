@@ -136,7 +136,7 @@ def test_recommendation_is_the_best_that_is_known(modelled):
 
 BAD_CALLS = {
     "nan": (lambda o: o.tell([0.5, np.nan], 1.0, 20.0), InvalidObservationError, "must be finite"),
-    "outside": (lambda o: o.tell([0.5, 3.0], 1.0, 20.0), DomainError, r"x\[1\] must lie in"),
+    "outside": (lambda o: o.tell([0.5, 3.0], 1.0, 20.0), DomainError, r"x\[1\] must be in"),
     "short": (lambda o: o.tell([0.5], 1.0, 20.0), InvalidObservationError, "shape"),
     "two": (lambda o: o.tell([[0.5, 0.5]] * 2, 1.0, 20.0), InvalidObservationError, "shape"),
     "words": (lambda o: o.tell(["a", "b"], 1.0, 20.0), InvalidObservationError, "real numbers"),

@@ -105,7 +105,7 @@ def test_the_callers_arrays_are_neither_changed_nor_kept():
         (
             lambda o, X: o.tell_expert(X + 9.0, np.ones(len(X))),
             DomainError,
-            r"X\[0, [01]\] must lie",
+            r"X\[0, [01]\] must be in",
         ),
         (
             lambda o, X: o.tell_expert(X * np.nan, np.ones(len(X))),

@@ -138,7 +138,7 @@ def test_one_time_per_row_must_have_as_many():
 
 
 def test_points_outside_are_rejected():
-    with pytest.raises(DomainError, match=r"x\[0\] must lie in \[0.0, 1.0\], got 1.5"):
+    with pytest.raises(DomainError, match=r"x\[0\] must be in \[0.0, 1.0\]. Got 1.5"):
         make("six-hump-camel").value(1.5, 0.0)
 
 

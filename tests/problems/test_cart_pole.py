@@ -200,7 +200,7 @@ def test_roll_outs_follow_the_random_state():
 
 def test_what_cannot_be_observed():
     problem = make("cart-pole", random_state=0)
-    with pytest.raises(DomainError, match=r"x\[0\] must lie in"):
+    with pytest.raises(DomainError, match=r"x\[0\] must be in"):
         problem.observe(GAINS + 1.0, 0.0)
     with pytest.raises(InvalidObservationError, match="t must lie in"):
         problem.observe(GAINS, 301.0)
