@@ -744,7 +744,7 @@ def test_animation_says_what_it_cannot_show(camel, plt):
     with pytest.raises(AskTellError, match="RandomSearch with none among 16 queries"):
         animate_run(RandomSearch(), camel, horizon=16.0)
     for name, value in (("n_frames", 0), ("n_places", 1), ("fps", 0.0), ("n_frames", 2.5)):
-        with pytest.raises(ValueError, match=f"{name} must be a .*got {value}"):
+        with pytest.raises(ValueError, match=f"{name} must be an? .*[gG]ot {value}"):
             animate_run(WDBO(), camel, **{name: value})
     assert plt.get_fignums() == []  # nothing half made is left behind
 
