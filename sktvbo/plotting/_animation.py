@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import evaluation
+from .._checks import check_int
 from ..domain import FiniteSet
 from ..evaluation._run import check_problem
 from ..exceptions import AskTellError, DomainError
 from ..optimizers import BayesianOptimizer
-from ..problems._base import check_whole
 from ._common import COLOURS, along_axis, axis_limits, has_one_axis, new_axes, pyplot
 
 _FIGSIZE = (7.6, 4.8)
@@ -159,8 +159,8 @@ def _check(optimizer, problem, n_frames, fps, n_places):
             "animate_run expects a problem of one real dimension or over a FiniteSet, got "
             f"{problem.domain!r}."
         )
-    check_whole(n_frames, "n_frames", 1)
-    check_whole(n_places, "n_places", 2)
+    check_int(n_frames, "n_frames")
+    check_int(n_places, "n_places", low=2)
     if not 0.0 < fps < np.inf:
         raise ValueError(f"fps must be a positive number, got {fps!r}.")
 

@@ -5,9 +5,10 @@ from itertools import product
 
 import numpy as np
 from scipy.optimize import minimize
-from sklearn.utils import check_random_state
 
-from ._base import Problem, check_positive, check_whole, register
+from .._checks import check_int, check_real
+from ._base import Problem, seed_of_function
+from ._registry import register
 
 _POWERS = 10.0**0.1, 10.0**2.5  # mW
 _LOG_POWERS = np.log(_POWERS)
@@ -101,10 +102,10 @@ class WLAN(Problem):
         noise=0.05,
         random_state=None,
     ):
-        check_whole(n_nodes, "n_nodes", 1, _MAX_NODES)
-        check_whole(n_users, "n_users", 1)
-        self._bandwidth = check_positive(bandwidth, "bandwidth")
-        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+        n_nodes = check_int(n_nodes, "n_nodes", self, high=_MAX_NODES)
+        n_users = check_int(n_users, "n_users", self)
+        self._bandwidth = check_real(bandwidth, "bandwidth", self, interval="(0, inf)")
+        seed = seed_of_function(random_state)
         super().__init__("wlan", [_POWERS] * n_nodes, horizon, random_state=random_state)
         n_columns = math.ceil(math.sqrt(n_nodes))
         cells = np.array([divmod(i, n_columns)[::-1] for i in range(n_nodes)])

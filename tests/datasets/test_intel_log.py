@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sktvbo import datasets
-from sktvbo.datasets import fetch_intel_temperature
+from sktvbo.datasets import _intel_log, fetch_intel_temperature, load_intel_temperature
+from sktvbo.datasets._intel_log import BINS, fill_gaps
 from sktvbo.exceptions import InvalidObservationError, MissingDataError, MissingExtraError
 
 LOCATIONS = b"1 0.0 0.0\n2 1.0 0.0\n3 2.0 0.0\n18 9.0 0.0\n"
@@ -66,8 +66,8 @@ def server(monkeypatch):
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setattr(datasets, "_LOG_URL", server.url("/data.txt.gz"))
-    monkeypatch.setattr(datasets, "_LOCATIONS_URL", server.url("/mote_locs.txt"))
+    monkeypatch.setattr(_intel_log, "LOG_URL", server.url("/data.txt.gz"))
+    monkeypatch.setattr(_intel_log, "LOCATIONS_URL", server.url("/mote_locs.txt"))
     server.files = {"/mote_locs.txt": LOCATIONS, "/data.txt.gz": packed(day_of(1) + day_of(2))}
     yield server
     server.shutdown()
@@ -87,7 +87,7 @@ def fetch(server, tmp_path):
     return fetch
 
 
-# -- what comes out -----------------------------------------------------------------------------
+# --- what comes out -------------------------------------------------------------------------------
 
 
 def test_bins_and_positions(fetch):
@@ -167,7 +167,7 @@ def test_as_frame_without_pandas_names_the_extra(fetch, monkeypatch):
         fetch(as_frame=True)
 
 
-# -- gaps ---------------------------------------------------------------------------------------
+# --- gaps -----------------------------------------------------------------------------------------
 
 
 def gap(n, start, stop, m=1):
@@ -180,7 +180,7 @@ def gap(n, start, stop, m=1):
 
 def test_short_gaps_are_filled_linearly():
     table, whole = gap(20, 4, 10, m=6)
-    filled, code = datasets._fill(table, np.arange(12.0).reshape(6, 2))
+    filled, code = fill_gaps(table, np.arange(12.0).reshape(6, 2))
     expected = whole[3, 0] + np.arange(1, 7) / 7 * (whole[10, 0] - whole[3, 0])
     assert_allclose(filled[4:10, 0], expected, rtol=1e-12)
     assert_array_equal(np.flatnonzero(code), np.ravel_multi_index((range(4, 10), [0] * 6), (20, 6)))
@@ -192,7 +192,7 @@ def test_long_gaps_follow_the_four_nearest_that_were_observed_throughout():
     table, whole = gap(20, 4, 11, m=8)
     xy = np.column_stack([[0, 1, -2, 3, -4, 5, 6, 7], np.zeros(8)])
     table[11, 2] = np.nan  # missing at the gap's very end: not a neighbour
-    filled, code = datasets._fill(table, xy)
+    filled, code = fill_gaps(table, xy)
     guide = whole[:, [1, 3, 4, 5]].mean(axis=1)
     offset = np.interp(np.arange(20), [3, 11], (whole[:, 0] - guide)[[3, 11]])
     assert_allclose(filled[4:11, 0], (guide + offset)[4:11], rtol=1e-12)
@@ -203,14 +203,14 @@ def test_long_gaps_follow_the_four_nearest_that_were_observed_throughout():
 @pytest.mark.parametrize(("start", "stop", "end"), [(0, 3, 3), (17, 20, 16)])
 def test_a_gap_with_one_end_holds_its_value(start, stop, end):
     table, whole = gap(20, start, stop)
-    filled, _ = datasets._fill(table, np.zeros((1, 2)))
+    filled, _ = fill_gaps(table, np.zeros((1, 2)))
     assert_array_equal(filled[start:stop, 0], whole[end, 0])
 
 
 @pytest.mark.parametrize(("start", "stop", "end"), [(0, 9, 9), (11, 20, 10)])
 def test_a_long_gap_with_one_end_holds_its_offset(start, stop, end):
     table, whole = gap(20, start, stop, m=2)
-    filled, code = datasets._fill(table, np.eye(2))
+    filled, code = fill_gaps(table, np.eye(2))
     expected = whole[:, 1] + whole[end, 0] - whole[end, 1]
     assert_allclose(filled[start:stop, 0], expected[start:stop], rtol=1e-12)
     assert code[start, 0] == 2
@@ -218,37 +218,37 @@ def test_a_long_gap_with_one_end_holds_its_offset(start, stop, end):
 
 def test_a_long_gap_without_neighbours_is_linear():
     table, whole = gap(20, 4, 16)
-    filled, code = datasets._fill(table, np.zeros((1, 2)))
+    filled, code = fill_gaps(table, np.zeros((1, 2)))
     assert_allclose(filled[:, 0][3:17], np.linspace(whole[3, 0], whole[16, 0], 14), rtol=1e-12)
     assert_array_equal(code[4:16, 0], 1)
 
 
 def test_the_rule_is_that_of_the_file_at_hand():
     try:
-        data = datasets.load_intel_temperature()
+        data = load_intel_temperature()
     except MissingDataError:
         pytest.skip("intel_lab_temperature.npz is not at hand: set SKTVBO_DATA")
     table = np.where(data.fill_code > 0, np.nan, data.temperature)
-    filled, code = datasets._fill(table, data.xy)
+    filled, code = fill_gaps(table, data.xy)
     assert_allclose(filled, data.temperature, atol=1e-5)  # stored in single precision
     assert_array_equal(code, data.fill_code)
 
 
-# -- the cache ----------------------------------------------------------------------------------
+# --- the cache ------------------------------------------------------------------------------------
 
 
 def test_one_download_is_enough(fetch, server):
     first, again = fetch(), fetch()
     assert sorted(server.requests) == ["/data.txt.gz", "/mote_locs.txt"]
     assert_array_equal(first.temperature, again.temperature)
-    assert [path.name for path in fetch.home.iterdir()] == [datasets._BINS_FILE]
+    assert [path.name for path in fetch.home.iterdir()] == [BINS.file]
     assert fetch(download_if_missing=False).temperature.shape == (144, 2)
 
 
 def test_default_home_is_that_of_scikit_learn(fetch, monkeypatch, tmp_path):
     monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "elsewhere"))
     fetch(data_home=None)
-    assert (tmp_path / "elsewhere" / datasets._BINS_FILE).is_file()
+    assert (tmp_path / "elsewhere" / BINS.file).is_file()
 
 
 def test_no_download_when_none_is_wanted(fetch, server):
@@ -259,23 +259,23 @@ def test_no_download_when_none_is_wanted(fetch, server):
 
 def test_damaged_cache_is_named(fetch):
     fetch()
-    (fetch.home / datasets._BINS_FILE).write_bytes(b"PK nothing")
-    with pytest.raises(InvalidObservationError, match=rf"{datasets._BINS_FILE} is damaged"):
+    (fetch.home / BINS.file).write_bytes(b"PK nothing")
+    with pytest.raises(InvalidObservationError, match=rf"{BINS.file} is damaged"):
         fetch()
 
 
 def test_cache_with_other_contents_is_named(fetch):
     fetch.home.mkdir()
-    np.savez(fetch.home / datasets._BINS_FILE, mean_c=np.zeros((3, 2)))
+    np.savez(fetch.home / BINS.file, mean_c=np.zeros((3, 2)))
     with pytest.raises(InvalidObservationError, match="missing count"):
         fetch()
     arrays = {"count": np.zeros((3, 2)), "sensor_id": np.arange(2), "xy_m": np.zeros((2, 2))}
-    np.savez(fetch.home / datasets._BINS_FILE, mean_c=np.zeros((3, 2)), **arrays)
-    with pytest.raises(InvalidObservationError, match=r"mean_c of shape .*got \(3, 2\)"):
+    np.savez(fetch.home / BINS.file, mean_c=np.zeros((3, 2)), **arrays)
+    with pytest.raises(InvalidObservationError, match=r"mean_c must be of shape .*Got \(3, 2\)"):
         fetch()
 
 
-# -- what may go wrong --------------------------------------------------------------------------
+# --- what may go wrong ----------------------------------------------------------------------------
 
 
 def nothing_is_left(fetch):
@@ -286,7 +286,7 @@ def test_no_network(fetch, monkeypatch):
     with socket.socket() as deaf:  # bound, but it does not listen
         deaf.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{deaf.getsockname()[1]}/mote_locs.txt"
-        monkeypatch.setattr(datasets, "_LOCATIONS_URL", url)
+        monkeypatch.setattr(_intel_log, "LOCATIONS_URL", url)
         with pytest.raises(MissingDataError, match=r"mote_locs.txt failed.*Check the network"):
             fetch(n_retries=1)
     assert nothing_is_left(fetch)
@@ -353,11 +353,14 @@ def test_wrong_positions(fetch, server, content):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"first_day": "2004-02-27"}, "38 days from 2004-02-28, got 1 days from 2004-02-27"),
-        ({"first_day": "2004-04-05", "n_days": 2}, "got 2 days"),
-        ({"first_day": "monday"}, "date YYYY-MM-DD, got 'monday'"),
-        ({"n_days": 0}, "positive int, got 0"),
-        ({"min_valid": 0.0}, r"min_valid must lie in \(0, 1\], got 0.0"),
+        (
+            {"first_day": "2004-02-27"},
+            r"38 days from 2004-02-28\. Got 1 days from 2004-02-27 instead",
+        ),
+        ({"first_day": "2004-04-05", "n_days": 2}, "Got 2 days"),
+        ({"first_day": "monday"}, r"date YYYY-MM-DD\. Got 'monday' instead"),
+        ({"n_days": 0}, r"n_days must be an int .* Got 0 instead"),
+        ({"min_valid": 0.0}, r"min_valid must be .* \(0, 1\]\. Got 0.0 instead"),
     ],
 )
 def test_options_are_checked_before_anything_is_downloaded(fetch, server, options, message):
