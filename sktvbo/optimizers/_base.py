@@ -2,7 +2,7 @@
 
 import copy
 import inspect
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import dataclass_transform
 
 import numpy as np
@@ -13,14 +13,35 @@ from sklearn.utils import check_random_state
 from .._checks import check_int, invalid
 from ..acquisition import UCB
 from ..domain import as_domain
-from ..exceptions import DomainError
+from ..exceptions import AskTellError, DomainError
 from ..staleness import KeepAll
 from ._clock import make_clock
 from ._run import Run, finite_number, too_few
 from ._surrogates import default_surrogate, smooth_kernel
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@dataclass_transform(kw_only_default=True, eq_default=False)
+def algorithm(cls):
+    """Decorator of an optimizer: what its class annotates are its parameters, keyword-only.
+
+    Constructor, ``get_params`` and signature follow; in the signature the class's own parameters
+    come first, and then those that all optimizers share.
+    """
+    cls = dataclass(kw_only=True, eq=False, repr=False)(cls)
+    first = next(base for base in reversed(cls.__mro__) if is_dataclass(base))
+    shared, own = {f.name for f in fields(first)}, inspect.get_annotations(cls)
+    parameters = sorted(
+        (
+            p.replace(annotation=p.empty)
+            for p in inspect.signature(cls.__init__).parameters.values()
+        ),
+        key=lambda p: (p.kind, p.name in shared, p.name not in own),
+    )
+    cls.__init__.__signature__ = inspect.Signature(parameters)
+    return cls
+
+
+@algorithm
 class BayesianOptimizer(BaseEstimator):
     """Optimizer of a function that changes with time, composed of three parts.
 
@@ -81,8 +102,8 @@ class BayesianOptimizer(BaseEstimator):
 
     Notes
     -----
-    A run begins with the first ``ask`` or ``tell`` that succeeds; before, there are no attributes
-    with a trailing underscore. It goes on with the parameters that it began with, those of its
+    A run begins with the first ``ask`` or ``tell`` that succeeds; before, reading an attribute with
+    a trailing underscore raises a `~sklearn.exceptions.NotFittedError`. It goes on with the parameters that it began with, those of its
     parts included: ``set_params`` later on is for the next run, which a ``clone`` of the optimizer
     begins.
 
@@ -347,7 +368,7 @@ class BayesianOptimizer(BaseEstimator):
     def _begun(self):
         """State of the run, for those who only look."""
         if "_run" not in vars(self):
-            raise NotFittedError(
+            raise NotBegunError(
                 f"This {type(self).__name__} has not begun a run yet. Call ask() or tell() first."
             )
         return self._run
@@ -373,24 +394,6 @@ class BayesianOptimizer(BaseEstimator):
             if self.random_state is None
             else copy.deepcopy(check_random_state(self.random_state)),
         )
-
-
-@dataclass_transform(kw_only_default=True, eq_default=False)
-def algorithm(cls):
-    """Decorator of an `Algorithm`: what it annotates are its parameters, keyword-only.
-
-    Constructor, ``get_params`` and signature follow; in the signature the algorithm's own
-    parameters come first.
-    """
-    cls = dataclass(kw_only=True, eq=False, repr=False)(cls)
-    shared, own = {f.name for f in fields(BayesianOptimizer)}, inspect.get_annotations(cls)
-    signature = inspect.signature(cls.__init__)
-    parameters = sorted(
-        (p.replace(annotation=p.empty) for p in signature.parameters.values()),
-        key=lambda p: (p.kind, p.name in shared, p.name not in own),
-    )
-    cls.__init__.__signature__ = inspect.Signature(parameters)
-    return cls
 
 
 @algorithm
