@@ -5,7 +5,8 @@ import numpy as np
 from .._checks import check_real
 from ..kernels import temporal_length_scale
 from ..staleness import StaleDataPolicy
-from ._base import Algorithm, algorithm
+from ._base import Algorithm
+from ._parameters import algorithm
 
 # The trend is that of so many lengthscales, the latest.
 _N_TREND = 5

@@ -1,9 +1,7 @@
 """What all optimizers share: parameters, hooks, the ask/tell contract, and what they show."""
 
 import copy
-import inspect
-from dataclasses import dataclass, field, fields, is_dataclass
-from typing import dataclass_transform
+from dataclasses import field
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -16,29 +14,13 @@ from ..domain import as_domain
 from ..exceptions import AskTellError, DomainError
 from ..staleness import KeepAll
 from ._clock import make_clock
+from ._parameters import algorithm
 from ._run import Run, finite_number, too_few
 from ._surrogates import default_surrogate, smooth_kernel
 
 
-@dataclass_transform(kw_only_default=True, eq_default=False)
-def algorithm(cls):
-    """Decorator of an optimizer: what its class annotates are its parameters, keyword-only.
-
-    Constructor, ``get_params`` and signature follow; in the signature the class's own parameters
-    come first, and then those that all optimizers share.
-    """
-    cls = dataclass(kw_only=True, eq=False, repr=False)(cls)
-    first = next(base for base in reversed(cls.__mro__) if is_dataclass(base))
-    shared, own = {f.name for f in fields(first)}, inspect.get_annotations(cls)
-    parameters = sorted(
-        (
-            p.replace(annotation=p.empty)
-            for p in inspect.signature(cls.__init__).parameters.values()
-        ),
-        key=lambda p: (p.kind, p.name in shared, p.name not in own),
-    )
-    cls.__init__.__signature__ = inspect.Signature(parameters)
-    return cls
+class NotBegunError(NotFittedError, AskTellError):
+    """An attribute of a run was read before the first step."""
 
 
 @algorithm
@@ -102,10 +84,10 @@ class BayesianOptimizer(BaseEstimator):
 
     Notes
     -----
-    A run begins with the first ``ask`` or ``tell`` that succeeds; before, reading an attribute with
-    a trailing underscore raises a `~sklearn.exceptions.NotFittedError`. It goes on with the parameters that it began with, those of its
-    parts included: ``set_params`` later on is for the next run, which a ``clone`` of the optimizer
-    begins.
+    A run begins with the first ``ask`` or ``tell`` that succeeds; before, an attribute with a
+    trailing underscore raises a `~sklearn.exceptions.NotFittedError`. A run goes on with the
+    parameters that it began with, those of its parts included: ``set_params`` later on is for the
+    next run, which a `~sklearn.base.clone` of the optimizer begins.
 
     Examples
     --------

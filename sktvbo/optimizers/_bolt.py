@@ -1,7 +1,8 @@
 """BOLT: keep as many observations as pays."""
 
 from ..staleness import RelevancyCap
-from ._base import Algorithm, algorithm
+from ._base import Algorithm
+from ._parameters import algorithm
 
 
 @algorithm

@@ -1,8 +1,8 @@
 """BR-GP-UCB: blocks as long as a variation budget allows."""
 
 from ..staleness import PeriodicReset
-from ._base import algorithm
 from ._budgeted import VariationBudgeted
+from ._parameters import algorithm
 
 
 @algorithm

@@ -3,7 +3,8 @@
 from .._checks import invalid
 from ..acquisition import UCB, InformationGainBeta
 from ..staleness import VariationBudget
-from ._base import Algorithm, algorithm
+from ._base import Algorithm
+from ._parameters import algorithm
 from ._surrogates import static_surrogate
 
 

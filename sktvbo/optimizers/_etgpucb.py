@@ -1,7 +1,8 @@
 """ET-GP-UCB: forget everything when something has happened."""
 
 from ..staleness import EventTriggeredReset
-from ._base import Algorithm, algorithm
+from ._base import Algorithm
+from ._parameters import algorithm
 from ._surrogates import static_surrogate
 
 

@@ -1,6 +1,7 @@
 """GP-UCB: keep everything, and take the function for static."""
 
-from ._base import Algorithm, algorithm
+from ._base import Algorithm
+from ._parameters import algorithm
 from ._surrogates import static_surrogate
 
 

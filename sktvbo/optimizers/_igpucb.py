@@ -1,7 +1,8 @@
 """IGP-UCB: GP-UCB for functions of a bounded norm."""
 
 from ..acquisition import UCB, InformationGainBeta
-from ._base import Algorithm, algorithm
+from ._base import Algorithm
+from ._parameters import algorithm
 from ._surrogates import static_surrogate
 
 

@@ -6,7 +6,8 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from .. import theory
 from ..staleness import PeriodicReset
-from ._base import Algorithm, algorithm
+from ._base import Algorithm
+from ._parameters import algorithm
 from ._surrogates import static_surrogate
 
 # The rate of change is learnt from so many observations, the latest.

@@ -13,7 +13,8 @@ from ..dpp import sample_kdpp
 from ..exceptions import AskTellError, InvalidObservationError
 from ..gaussian_process import QuadraticInjection
 from ..staleness import NoiseThreshold
-from ._base import Algorithm, algorithm
+from ._base import Algorithm
+from ._parameters import algorithm
 from ._run import Run, too_few
 from ._surrogates import static_surrogate
 

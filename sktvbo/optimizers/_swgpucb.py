@@ -1,8 +1,8 @@
 """SW-GP-UCB: a window as long as a variation budget allows."""
 
 from ..staleness import SlidingWindow
-from ._base import algorithm
 from ._budgeted import VariationBudgeted
+from ._parameters import algorithm
 
 
 @algorithm

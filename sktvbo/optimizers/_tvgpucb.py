@@ -6,7 +6,8 @@ import numpy as np
 
 from .._checks import invalid
 from ..kernels import Forgetting
-from ._base import Algorithm, algorithm
+from ._base import Algorithm
+from ._parameters import algorithm
 from ._surrogates import default_surrogate, smooth_kernel
 
 

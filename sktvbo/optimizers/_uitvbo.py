@@ -4,7 +4,8 @@ import numpy as np
 
 from .._checks import check_real
 from ..kernels import Wiener
-from ._base import Algorithm, algorithm
+from ._base import Algorithm
+from ._parameters import algorithm
 from ._surrogates import default_surrogate
 
 

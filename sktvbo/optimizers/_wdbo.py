@@ -1,7 +1,8 @@
 """W-DBO: forget what no longer matters to the future, within a budget."""
 
 from ..staleness import RelevancyBudget
-from ._base import Algorithm, algorithm
+from ._base import Algorithm
+from ._parameters import algorithm
 
 
 @algorithm

@@ -2,7 +2,8 @@
 
 from ..acquisition import UCB, InformationGainBeta
 from ..gaussian_process import GeometricInjection, WeightedGPRegressor
-from ._base import Algorithm, algorithm
+from ._base import Algorithm
+from ._parameters import algorithm
 from ._surrogates import static_surrogate
 
 
