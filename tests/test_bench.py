@@ -100,7 +100,7 @@ def test_a_task_that_cannot_be_run_is_refused_at_once():
         _bench.make_task("ackley", "random", StepClock(), 700.0)
     with pytest.raises(ValueError, match="n_initial=15 steps"):
         _bench.make_task("ackley", "random", StepClock(), 10.0)
-    with pytest.raises(ValueError, match="SWGPUCB needs its window"):
+    with pytest.raises(ValueError, match="'window' parameter of SWGPUCB"):
         _bench.make_task("ackley", "SW-GP-UCB", StepClock(), None)
 
 

@@ -170,10 +170,10 @@ def _watched(optimizer, U, frames):
 
     class Watched(type(optimizer)):
         def tell(self, x, y, t=None):
-            run = self._started()
-            if run.surrogate is not None:
-                posterior = self._present(run, t).posterior_at(t)
-                frames.append(_Frame(t, *posterior(U), kept=run.kept, query=len(run.told)))
+            if getattr(self, "surrogate_", None) is not None:
+                posterior = self._run.surrogate_at(t).posterior_at(t)
+                kept = np.flatnonzero(np.isnan(self.removed_at_))
+                frames.append(_Frame(t, *posterior(U), kept=kept, query=self.n_told_))
             super().tell(x, y, t)
 
     return Watched(**optimizer.get_params(deep=False))

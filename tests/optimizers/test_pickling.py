@@ -30,7 +30,7 @@ def test_a_copy_in_mid_run_goes_on_alike(case, domain, at, twin_of):
     again = case.drive(twin, 2, at, domain)
     assert_array_equal(points(again, domain), points(queries[at:], domain))
     same_state(twin, expected)
-    assert opt.n_told_ == at
+    assert getattr(opt, "n_told_", 0) == at
 
 
 def test_a_copy_between_ask_and_tell_with_several_pending(case, twin_of):
@@ -89,8 +89,7 @@ def test_wall_clock_goes_on_where_it_stood(twin_of):
 def test_clone_starts_afresh_with_the_same_parameters(case):
     opt, queries = case.after()
     fresh = clone(opt)
-    assert fresh.n_told_ == 0
-    assert fresh.next_time_ is None
+    assert not hasattr(fresh, "n_told_")
     assert {k: repr(v) for k, v in fresh.get_params().items()} == {
         k: repr(v) for k, v in opt.get_params().items()
     }
