@@ -56,6 +56,8 @@ class ABO(BayesianOptimizer):
     True
     """
 
+    label = "ABO"
+
     def __init__(
         self,
         domain=None,

@@ -46,6 +46,8 @@ class BOLT(BayesianOptimizer):
     (20, True)
     """
 
+    label = "BOLT"
+
     def __init__(
         self,
         domain=None,

@@ -52,6 +52,8 @@ class BRGPUCB(BayesianOptimizer):
     (10, 2)
     """
 
+    label = "BR-GP-UCB"
+
     def __init__(
         self,
         domain=None,

@@ -43,6 +43,8 @@ class ETGPUCB(BayesianOptimizer):
     (1, True)
     """
 
+    label = "ET-GP-UCB"
+
     def __init__(
         self,
         domain=None,

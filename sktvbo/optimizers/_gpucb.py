@@ -37,6 +37,8 @@ class GPUCB(BayesianOptimizer):
     True
     """
 
+    label = "GP-UCB"
+
     def __init__(
         self,
         domain=None,

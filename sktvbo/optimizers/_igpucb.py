@@ -42,6 +42,8 @@ class IGPUCB(BayesianOptimizer):
     True
     """
 
+    label = "IGP-UCB"
+
     def __init__(
         self,
         domain=None,

@@ -29,6 +29,8 @@ class RandomSearch(BayesianOptimizer):
     True
     """
 
+    label = "random"
+
     def __init__(self, domain=None, *, maximize=True, clock="wall", random_state=None):
         super().__init__(domain, maximize=maximize, clock=clock, random_state=random_state)
 

@@ -59,6 +59,8 @@ class RGPUCB(BayesianOptimizer):
     (10, 2)
     """
 
+    label = "R-GP-UCB"
+
     def __init__(
         self,
         domain=None,

@@ -88,6 +88,8 @@ class SparQGPUCB(BayesianOptimizer):
     True
     """
 
+    label = "SparQ-GP-UCB"
+
     def __init__(
         self,
         domain=None,

@@ -53,6 +53,8 @@ class SWGPUCB(BayesianOptimizer):
     (20, 30.0)
     """
 
+    label = "SW-GP-UCB"
+
     def __init__(
         self,
         domain=None,

@@ -49,6 +49,8 @@ class TVGPUCB(BayesianOptimizer):
     True
     """
 
+    label = "TV-GP-UCB"
+
     def __init__(
         self,
         domain=None,

@@ -46,6 +46,8 @@ class UITVBO(BayesianOptimizer):
     True
     """
 
+    label = "UI-TVBO"
+
     def __init__(
         self,
         domain=None,

@@ -46,6 +46,8 @@ class WDBO(BayesianOptimizer):
     True
     """
 
+    label = "W-DBO"
+
     def __init__(
         self,
         domain=None,

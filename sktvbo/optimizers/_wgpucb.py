@@ -46,6 +46,8 @@ class WGPUCB(BayesianOptimizer):
     True
     """
 
+    label = "W-GP-UCB"
+
     def __init__(
         self,
         domain=None,
