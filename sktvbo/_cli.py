@@ -26,17 +26,17 @@ from .plotting import PosteriorDisplay, RegretDisplay
 
 # Seconds that an answer is pretended to take, whatever the machine and the algorithm. With 4 s, a
 # run of 600 s has 146 queries after the initial ones.
-_RESPONSE_TIME = {"full": 4.0, "quick": 6.0}
-_REPLICATIONS = {"full": 10, "quick": 2}
+RESPONSE_TIME = {"full": 4.0, "quick": 6.0}
+REPLICATIONS = {"full": 10, "quick": 2}
 
-_SYNTHETIC = "six-hump-camel-switched"
-_REAL = "temperature"
-_UNITS = {_REAL: "°C"}
+SYNTHETIC = "six-hump-camel-switched"
+REAL = "temperature"
+UNITS = {REAL: "°C"}
 
-_PICTURE = "demo.png"
+PICTURE = "demo.png"
 # The part of the horizon after which the picture of a run is taken: late enough to have forgotten
 # something, early enough for a future to predict.
-_SNAPSHOT = 0.7
+SNAPSHOT = 0.7
 
 
 def _parser():
@@ -65,8 +65,8 @@ def _parser():
         "--replications",
         type=whole_number(),
         metavar="N",
-        help=f"runs of each algorithm on each problem (default: {_REPLICATIONS['full']}, "
-        f"with --quick {_REPLICATIONS['quick']})",
+        help=f"runs of each algorithm on each problem (default: {REPLICATIONS['full']}, "
+        f"with --quick {REPLICATIONS['quick']})",
     )
     demo.add_argument("--quick", action="store_true", help="fewer runs, and fewer queries in each")
     demo.add_argument(
@@ -117,21 +117,21 @@ def _constant(seconds, n):
 
 def _demo(arguments):
     size = "quick" if arguments.quick else "full"
-    seconds = _RESPONSE_TIME[size]
-    n_replications = arguments.replications or _REPLICATIONS[size]
+    seconds = RESPONSE_TIME[size]
+    n_replications = arguments.replications or REPLICATIONS[size]
     # Before the work, not after it.
     figure = None if arguments.no_plot else new_figure()
     if figure is not None:
         make_folder(arguments.output, arguments.parser)
 
-    chosen = [problems.make(_SYNTHETIC)]
+    chosen = [problems.make(SYNTHETIC)]
     try:
-        chosen.append(problems.make(_REAL))
+        chosen.append(problems.make(REAL))
     except MissingDataError as exc:
         # Without the inventory of the file's arrays.
         reason = str(exc).partition(" Store it")[0]
         print_paragraph(
-            f"Leaving out the real problem {_REAL!r}. {reason} Set the environment variable "
+            f"Leaving out the real problem {REAL!r}. {reason} Set the environment variable "
             "SKTVBO_DATA to the folder that holds the file.\n"
         )
     algorithms = {"W-DBO": WDBO(), "GP-UCB": GPUCB(), "random search": RandomSearch()}
@@ -157,7 +157,7 @@ def _demo(arguments):
         )
     print(f"\n{comparison}\n\n{costs(comparison)}\n")
     if figure is not None:
-        path = arguments.output / _PICTURE
+        path = arguments.output / PICTURE
         _draw(figure, comparison, chosen[0], clock)
         figure.savefig(path, dpi=120)
         print(f"The picture is in {path}\n")
@@ -169,7 +169,7 @@ def _demo(arguments):
 
 def _draw(figure, comparison, problem, clock):
     """A run of W-DBO on the left, the regrets on each problem on the right."""
-    snapshot = evaluation.run(WDBO(), problem, clock=clock, horizon=_SNAPSHOT * problem.horizon)
+    snapshot = evaluation.run(WDBO(), problem, clock=clock, horizon=SNAPSHOT * problem.horizon)
     figure.get_layout_engine().set(w_pad=0.1)
     n_rows = len(comparison.problems)
     grid = figure.add_gridspec(n_rows, 2, width_ratios=(1.45, 1.0))
@@ -177,7 +177,7 @@ def _draw(figure, comparison, problem, clock):
     PosteriorDisplay.from_run(snapshot.optimizer, problem).plot(left)
     left.set_title(f"W-DBO on {problem.name}, seen at $t_0$", pad=28)
     for row, name in enumerate(comparison.problems):
-        display = RegretDisplay.from_comparison(comparison, name, regret_unit=_UNITS.get(name))
+        display = RegretDisplay.from_comparison(comparison, name, regret_unit=UNITS.get(name))
         display.plot(figure.add_subplot(grid[row, 1]))
 
 

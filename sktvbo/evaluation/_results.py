@@ -83,8 +83,8 @@ class RunResult:
     def _after_initial(self, values):
         if len(values) <= self.n_initial:
             raise invalid(
-                "The queries of an average",
-                f"at least one after the {self.n_initial} initial ones",
+                "An average",
+                f"of at least one query after the {self.n_initial} initial ones",
                 got=f"none before the horizon {self.horizon}",
                 advice="Use a longer horizon or a faster clock.",
                 error=InvalidObservationError,
