@@ -5,8 +5,9 @@ import sys
 import numpy as np
 import pytest
 from plotting.cases import made_run
+from sklearn.base import BaseEstimator
 
-from sktvbo import WDBO, RandomSearch, evaluation, problems
+from sktvbo import WDBO, RandomSearch, TimeVaryingGPRegressor, evaluation, problems
 from sktvbo.exceptions import AskTellError, DomainError, MissingExtraError
 from sktvbo.plotting import animate_run
 
@@ -98,6 +99,45 @@ def test_animation_band_and_labels(camel, plt, tmp_path):
     assert band.min() == pytest.approx((mean - 2.0 * std).min())
 
 
+class Follower(BaseEstimator):
+    """An optimizer of another house: it has a surrogate, and queries the latest best place."""
+
+    def __init__(self, domain=None, *, maximize=True, random_state=None):
+        self.domain = domain
+        self.maximize = maximize
+        self.random_state = random_state
+
+    n_removed_ = 0
+    X_ = np.empty((0, 2))
+    y_ = np.empty(0)
+
+    def ask(self, t=None, *, return_time=False):
+        x = self.X_[-5:][np.argmax(self.y_[-5:]), :-1]
+        return (x, t) if return_time else x
+
+    def tell(self, x, y, t=None):
+        self.X_, self.y_ = np.vstack([self.X_, np.append(x, t)]), np.append(self.y_, y)
+        gp = TimeVaryingGPRegressor(optimizer=None)
+        rows = np.column_stack([self.domain.to_unit(self.X_[:, :-1]), self.X_[:, -1]])
+        self.surrogate_ = gp.fit(rows, self.y_)
+
+
+def test_animation_of_any_optimizer_with_a_surrogate(camel, plt, tmp_path):
+    pytest.importorskip("PIL.Image")
+    options = {"horizon": 9.0, "n_initial": 3, "random_state": 3}
+    animation = animate_run(Follower(), camel, **options, n_frames=1, n_places=5)
+    animation.save(tmp_path / "run.gif", writer="pillow", dpi=40)
+    ax = plt.gca()
+    lines = {line.get_label(): line.get_xydata() for line in ax.lines}
+    # The first frame is the second query: the first one was made without a surrogate.
+    second = list(evaluation.steps(Follower(), camel, **options))[1]
+    assert ax.texts[0].get_text() == "Follower on six-hump-camel, t = 1 s, 1 kept"
+    grid = np.linspace(0.0, 1.0, 5)
+    mean = second.surrogate.predict(np.column_stack([grid, np.ones(5)]))
+    np.testing.assert_allclose(lines["posterior mean"], np.column_stack([grid, mean]))
+    np.testing.assert_array_equal(lines["query"], [[second.x[0], second.y]])
+
+
 def test_animation_over_arms(arms, plt, tmp_path):
     _, problem = arms
     optimizer = WDBO(n_initial_points=5)
@@ -116,16 +156,16 @@ def test_animation_over_arms(arms, plt, tmp_path):
 
 
 def test_animation_says_what_it_cannot_show(camel, plt):
-    with pytest.raises(TypeError, match=r"makes the run itself.*got RunResult"):
+    with pytest.raises(TypeError, match=r"must be an ask/tell optimizer.*Got .*RunResult"):
         animate_run(made_run([0], [1]), camel)
     with pytest.raises(TypeError, match="problem must be a"):
         animate_run(WDBO(), "six-hump-camel")
-    with pytest.raises(DomainError, match="one real dimension or over a FiniteSet, got Box"):
+    with pytest.raises(DomainError, match=r"of one real dimension, or a FiniteSet. Got Box"):
         animate_run(WDBO(), problems.make("ackley"))
     with pytest.raises(AskTellError, match="RandomSearch with none among 16 queries"):
         animate_run(RandomSearch(), camel, horizon=16.0)
     for name, value in (("n_frames", 0), ("n_places", 1), ("fps", 0.0), ("n_frames", 2.5)):
-        with pytest.raises(ValueError, match=f"{name} must be a .*got {value}"):
+        with pytest.raises(ValueError, match=f"{name} must be an? .*Got {value}"):
             animate_run(WDBO(), camel, **{name: value})
     assert plt.get_fignums() == []  # nothing half made is left behind
 
