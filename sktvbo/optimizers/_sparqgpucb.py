@@ -87,7 +87,7 @@ class SparQRun(Run):
             rows,
             values,
             None if variance is None else np.full(q, variance),
-            total_variance=True,
+            total_variance=variance is not None,
             refit=search,
             hold_scale=few,
         )
