@@ -9,7 +9,7 @@ import pytest
 
 import sktvbo
 from sktvbo import RandomSearch, _cli, problems
-from sktvbo._bench import ALGORITHMS, PRESETS, _command
+from sktvbo._bench import ALGORITHMS, PRESETS
 from sktvbo._cli import main
 from sktvbo.evaluation import Comparison
 from sktvbo.exceptions import SktvboError
@@ -314,11 +314,13 @@ def test_response_times_of_a_preset_can_be_chosen(tmp_path, capsys):
 
 
 def test_bench_can_be_interrupted(tmp_path, monkeypatch, capsys):
-    def interrupt(*arguments, **options):
-        raise KeyboardInterrupt
+    class Interrupted(RandomSearch):
+        def tell(self, x, y, t=None):
+            raise KeyboardInterrupt
 
-    monkeypatch.setattr(_command._tasks, "run", interrupt)
-    assert bench("ackley", "--no-plot", "--output", tmp_path) == 130
+    monkeypatch.setitem(ALGORITHMS, "random", Interrupted)
+    options = [*SMALL, "--algorithms", "random", "--no-plot", "--output", tmp_path]
+    assert bench("ackley", *options) == 130
     assert "the same command goes on" in " ".join(capsys.readouterr().out.split())
 
 

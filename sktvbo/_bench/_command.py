@@ -112,7 +112,8 @@ def _add_work(bench):
         type=whole_number(0, 2**32 - 1),
         default=0,
         metavar="N",
-        help="the replications' seeds are drawn from it (default: %(default)s)",
+        help="the replications' seeds are drawn from it, or count from it where the preset's paper "
+        "draws functions (default: %(default)s)",
     )
     bench.add_argument(
         "--output",

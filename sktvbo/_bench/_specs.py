@@ -12,7 +12,7 @@ from ._tasks import Task
 ALGORITHMS = {
     algorithm.label: algorithm
     for algorithm in (getattr(optimizers, name) for name in optimizers.__all__)
-    if hasattr(algorithm, "label")
+    if algorithm.label is not None
 }
 
 # Parameters of optimizers that are no options here: the bench sets them, or text cannot say them.

@@ -95,14 +95,18 @@ def steps(
 
     Examples
     --------
-    >>> from sktvbo import RandomSearch, problems
+    Until the optimizer forgets something:
+
+    >>> from sktvbo import WDBO, problems
     >>> from sktvbo.evaluation import steps
     >>> problem = problems.make("six-hump-camel", horizon=60.0)
-    >>> for step in steps(RandomSearch(), problem, n_initial=5):
-    ...     if step.y > 0.9 * problem.optimum(step.time)[1]:
+    >>> for step in steps(WDBO(n_initial_points=5), problem, n_initial=5):
+    ...     if step.removed:
     ...         break
-    >>> step.time, step.size, step.initial
-    (7.0, 8, False)
+    >>> step.time < 59.0, step.initial
+    (True, False)
+    >>> len(step.optimizer.X_) == step.size
+    True
     """
     return Trial(optimizer, problem, clock, horizon, n_initial, random_state, expert).steps()
 

@@ -152,7 +152,7 @@ def test_animation_over_arms(arms, plt, tmp_path):
     np.testing.assert_array_equal(lines["objective"].get_ydata(), truth[[0, *range(6), 5]])
     np.testing.assert_array_equal(lines["objective"].get_xdata()[1:-1], np.arange(6))
     assert lines["optimum"].get_xdata().tolist() == [1]
-    assert not hasattr(optimizer, "_run")  # it was cloned
+    assert optimizer.domain is None  # it was cloned
 
 
 def test_animation_says_what_it_cannot_show(camel, plt):
