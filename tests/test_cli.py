@@ -314,7 +314,7 @@ def test_bench_can_be_interrupted(tmp_path, monkeypatch, capsys):
     ("arguments", "message"),
     [
         ([], "name at least one PROBLEM, or a --preset"),
-        (["akley"], r"got 'akley'\. Did you mean 'ackley'\?"),
+        (["akley"], r"Got 'akley' instead\. Did you mean 'ackley'\?"),
         (["ackley:dims=3"], "has no option 'dims'; its options are"),
         (["ackley:dims"], "NAME:key=value"),
         (["ackley:random_state=1"], "must not be given random_state"),
