@@ -328,7 +328,7 @@ def test_bench_can_be_interrupted(tmp_path, monkeypatch, capsys):
     ("arguments", "message"),
     [
         ([], "name at least one PROBLEM, or a --preset"),
-        (["akley"], r"'akley'.*\. Did you mean 'ackley'\?"),
+        (["akley"], r"Got 'akley' instead\. Did you mean 'ackley'\?"),
         (["ackley:dims=3"], "has no option 'dims'; its options are"),
         (["ackley:dims"], "NAME:key=value"),
         (["ackley:random_state=1"], "without random_state"),

@@ -11,7 +11,7 @@ from .._maximizer import search
 from ..domain import FiniteSet, as_domain
 from ..exceptions import InvalidObservationError
 
-# As many optima are kept: the regret of a run asks for the same ones again.
+# So many optima are kept: runs of several algorithms ask for the same ones again.
 _CACHE_SIZE = 4096
 
 # A step begins this much early: a clock that adds up its ticks arrives with a rounding error.

@@ -19,7 +19,7 @@ def _grid(n_grid, n_dims):
     return np.column_stack([axis.ravel() for axis in axes])
 
 
-# Keyed by the pickle: scikit-learn's kernels have no hash, and their repr rounds to 3 digits.
+# The key is the pickle: scikit-learn's kernels have no hash, and their repr rounds to 3 digits.
 @lru_cache(maxsize=2)
 def _factor(pickled_kernel, n_grid, n_dims):
     """A (m, r) with A Aᵀ = k(grid, grid) up to 1e-12.

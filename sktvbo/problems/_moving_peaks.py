@@ -145,7 +145,7 @@ class MovingPeaks(Problem):
             "moving-peaks", [(0.0, _SIDE)] * n_dims, horizon, noise_variance, random_state
         )
         low, high = np.array([*ranges, *[(0.0, _SIDE)] * n_dims]).T
-        # One more than is reached, for the straight lines to end at.
+        # One state more than the horizon reaches is what the last straight lines go to.
         n = math.floor(self.horizon / self._change_every + STEP_SLACK) + 2
         rng = np.random.RandomState(seed)
         self._table = _history(n, n_peaks, low, high, severities, correlation, rng)
@@ -161,7 +161,7 @@ class MovingPeaks(Problem):
         return peaks[..., 0], peaks[..., 1], peaks[..., 2:]
 
     def _values(self, X, t):
-        # In parts whose arrays have some million entries.
+        # The points are taken in parts, whose arrays have some million entries.
         n_parts = 1 + len(X) * self._table[0].size // 2**20
         times = np.array_split(np.broadcast_to(t, len(X)), n_parts)
         if np.ndim(t) == 0:

@@ -18,7 +18,8 @@ _LOSS_AT_1_M = 40.05  # dB, of free space at 2.4 GHz
 _LOSS_EXPONENT = 3.0
 _NOISE_DENSITY = -174.0 + 7.0  # dBm / Hz: thermal at 290 K, and a receiver's noise figure
 _MAX_NODES = 8
-# Of the search for the optimum.
+# The search for the optimum tries so many powers of a node, in so many turns over all nodes, and
+# climbs from so many of the places that it finds.
 _N_LEVELS, _N_TURNS, _N_STARTS = 9, 4, 8
 
 
@@ -152,7 +153,7 @@ class WLAN(Problem):
     def _values(self, X, t):
         if np.ndim(t) == 0:
             return self._capacity(X, self._links(np.atleast_1d(t)))
-        # In parts whose arrays have some million entries.
+        # The points are taken in parts, whose arrays have some million entries.
         n_parts = 1 + len(X) * len(self._nodes) * len(self._walks) // 2**20
         parts = zip(np.array_split(X, n_parts), np.array_split(t, n_parts))
         return np.concatenate([self._capacity(x, self._links(s)) for x, s in parts])

@@ -231,7 +231,7 @@ def breaking(what, **options):
     ("what", "error", "message"),
     [
         (give_up, "OSError", "the sensor\nis gone"),
-        (give_nothing, "InvalidObservationError", "must return one finite number, got nan"),
+        (give_nothing, "InvalidObservationError", "must be one finite number. Got nan"),
     ],
 )
 def test_a_failing_objective_is_reported_and_the_others_are_intact(what, error, message, n_jobs):
@@ -391,7 +391,9 @@ def test_a_fresh_function_owes_nothing_to_the_initial_design():
 
 def test_fresh_says_what_it_is_and_rejects_what_it_is_not():
     assert repr(Fresh("markov-gp", n_grid=8)) == "Fresh('markov-gp', n_grid=8)"
-    with pytest.raises(ValueError, match=r"must be one of .*; got 'markov-pg'\. Did you mean"):
+    with pytest.raises(
+        ValueError, match=r"must be one of .*Got 'markov-pg' instead\. Did you mean"
+    ):
         Fresh("markov-pg")
     with pytest.raises(TypeError, match="without random_state"):
         Fresh("markov-gp", random_state=0)
