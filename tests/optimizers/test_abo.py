@@ -207,6 +207,12 @@ def test_without_lookahead_it_never_waits():
     assert [opt.ask(t, return_time=True)[1] for t in (10.0, 11.0)] == [10.0, 11.0]
 
 
+def test_a_run_keeps_the_lookahead_it_began_with():
+    opt = waiting()
+    opt.set_params(lookahead=0.0)
+    assert max(opt.ask(t, return_time=True)[1] - t for t in (10.0, 11.0, 40.0)) > 0.0
+
+
 def test_until_the_lengthscale_has_settled_it_does_not_wait():
     opt = ABO(BOX, n_initial_points=5, random_state=0)
     times = [opt.ask(float(t), return_time=True) for t in range(5)]

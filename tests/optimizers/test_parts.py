@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from optimizers.cases import ARMS, BOX, NAMED, objective
-from sklearn.base import clone
+from scipy.spatial.distance import cdist
+from sklearn.base import BaseEstimator, clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
 
@@ -16,9 +17,13 @@ from sktvbo import (
     BOLT,
     ETGPUCB,
     GPUCB,
+    IGPUCB,
+    RGPUCB,
+    SWGPUCB,
     TVGPUCB,
     WDBO,
     BayesianOptimizer,
+    SparQGPUCB,
     SparseTimeVaryingGPRegressor,
     TimeVaryingGPRegressor,
 )
@@ -42,6 +47,7 @@ from sktvbo.staleness import (
     RelevancyBudget,
     RelevancyCap,
     SlidingWindow,
+    StaleDataPolicy,
     VariationBudget,
 )
 
@@ -256,6 +262,216 @@ class EpsilonGreedy(BayesianOptimizer):
 def test_a_complete_algorithm_takes_forty_lines():
     lines = inspect.getsource(KeepBest) + inspect.getsource(EpsilonGreedy)
     assert len(lines.splitlines()) <= 40
+
+
+class LatestHalf(StaleDataPolicy):
+    """A toy policy: of all that was told the later half stays, and more when it has been quick."""
+
+    def __init__(self, seconds=5.0):
+        self.seconds = seconds
+
+    def watch(self, run):
+        self.told_ = run.n_told
+        steps = np.diff(run.query_times[-5:])
+        self.quick_ = len(steps) > 0 and steps.mean() < self.seconds
+
+    def after_add(self, surrogate, now):
+        share = 0.75 if self.quick_ else 0.5
+        self.size_ = int(np.ceil(share * self.told_))
+        return np.argsort(surrogate.X_train_[:, -1], kind="stable")[: -self.size_]
+
+    def record(self):
+        return {"size": getattr(self, "size_", None)}
+
+
+def test_a_policy_takes_forty_lines():
+    assert len(inspect.getsource(LatestHalf).splitlines()) <= 40
+
+
+@pytest.mark.parametrize(("interval", "share"), [(1.0, 0.75), (20.0, 0.5)])
+def test_the_toy_policy_forgets_as_it_says(interval, share):
+    opt = BayesianOptimizer(BOX, policy=LatestHalf(), n_initial_points=5, random_state=0)
+    for step in range(20):
+        t = interval * step
+        x = opt.ask(t)
+        opt.tell(x, objective(x, step))
+        if step > 6:
+            size = min(int(np.ceil(share * (step + 1))), len(opt.X_))
+            assert_array_equal(opt.X_[:, -1], interval * np.arange(step + 1 - size, step + 1))
+            assert opt.history_["size"][-1] == opt.policy_.size_
+    assert opt.n_removed_ == 20 - np.ceil(share * 20)
+
+
+class Witness(StaleDataPolicy):
+    """Keeps what it was told of the run."""
+
+    def watch(self, run):
+        self.facts_ = run.n_told, run.query_times, run.query_sizes, run.latest(4), run.latest(99)
+
+    def after_add(self, surrogate, now):
+        return [0]
+
+
+def test_what_a_policy_is_told_of_the_run():
+    opt = BayesianOptimizer(BOX, policy=Witness(), n_initial_points=5, maximize=False)
+    sizes = []
+    for t in range(12):
+        if t >= 5:
+            sizes.append(len(opt.X_))
+        opt.tell(opt.ask(t), np.cos(t))
+        if t < 4:
+            assert not hasattr(opt.policy_, "facts_")
+            continue
+        n_told, times, seen_sizes, (rows, values), everything = opt.policy_.facts_
+        assert n_told == t + 1
+        assert times.tolist() == list(range(5, t + 1))
+        assert seen_sizes.tolist() == sizes
+        # As the surrogate sees it, and without the new one.
+        X, y = opt.told_X_[:-1], opt.told_y_[:-1]
+        assert_array_equal(rows[:, :-1], as_domain(BOX).to_unit(X[-4:, :-1]))
+        assert_array_equal(rows[:, -1], X[-4:, -1])
+        assert_array_equal(values, -y[-4:])
+        assert [len(part) for part in everything] == [t, t]
+    assert opt.n_removed_ > 5
+
+
+class Nearest(BaseEstimator):
+    """A toy surrogate: the value of the nearest observation, and its distance for a doubt."""
+
+    def fit(self, X, y):
+        self.X_train_, self.values = X, y
+        return self
+
+    def updated(self, X=None, y=None, *, drop=(), **others):
+        rows, values = np.delete(self.X_train_, drop, axis=0), np.delete(self.values, drop)
+        if X is not None:
+            rows, values = np.vstack([rows, X]), np.append(values, y)
+        return Nearest().fit(rows, values)
+
+    def advanced(self, now):
+        return self
+
+    def predict(self, X):
+        return self.posterior_at(0.0)(X[:, :-1])[0]
+
+    def posterior_at(self, t, moving=None):
+        def posterior(S):
+            distances = cdist(S, self.X_train_[:, :-1])
+            return self.values[distances.argmin(axis=1)], distances.min(axis=1)
+
+        return posterior
+
+
+@pytest.mark.parametrize("policy", [None, SlidingWindow(7), PeriodicReset(9)])
+def test_a_surrogate_of_ones_own_needs_six_names(policy):
+    surrogate = Nearest()
+    opt = BayesianOptimizer(
+        ARMS,
+        surrogate=surrogate,
+        acquisition=UCB(0.25),
+        policy=policy,
+        n_initial_points=4,
+        random_state=0,
+    )
+    for t in range(20):
+        x = opt.ask(t)
+        opt.tell(x, objective(x, 0.0, "finite"))
+        gp = opt.surrogate_
+        if gp is not None:
+            assert_array_equal(gp.X_train_[:, -1], opt.X_[:, -1])
+            assert_array_equal(gp.values, opt.y_)
+    assert not hasattr(surrogate, "X_train_")
+    assert len(opt.ask(20, n_points=3)) == 3
+    assert opt.recommend(20.0) in ARMS.points
+    if policy is None:
+        values = [objective(x, 0.0, "finite") for x in ARMS.points]
+        assert objective(opt.recommend(20.0), 0.0, "finite") == max(values)
+
+
+class OnlyTheProtocol(BaseEstimator):
+    """A surrogate that has the names that `Surrogate` writes down, and no others."""
+
+    NAMES = (
+        "X_train_",
+        "check_relevancy",
+        "information_gain",
+        "noise_model_",
+        "noise_std_",
+        "noise_variance_",
+        "posterior_at",
+        "posterior_between",
+        "predict",
+        "relevancy_sweep",
+        "signal_variance_",
+        "spatial_kernel_",
+        "temporal_kernel_",
+    )
+
+    def __init__(self, inner=None, temporal_kernel=None):
+        self.inner = inner
+        self.temporal_kernel = temporal_kernel
+
+    def _holding(self, fitted):
+        new = clone(self)
+        new.fitted = fitted
+        return new
+
+    def fit(self, X, y):
+        inner = clone(self.inner)
+        if self.temporal_kernel is not None:
+            inner.set_params(temporal_kernel=self.temporal_kernel)
+        self.fitted = inner.fit(X, y)
+        return self
+
+    def updated(self, *args, **options):
+        return self._holding(self.fitted.updated(*args, **options))
+
+    def advanced(self, now):
+        return self._holding(self.fitted.advanced(now))
+
+    def __getattr__(self, name):
+        if name in self.NAMES:
+            return getattr(self.fitted, name)
+        raise AttributeError(name)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (GPUCB, {}),
+        (IGPUCB, {}),
+        (RGPUCB, {}),
+        (SWGPUCB, {"horizon": 16}),
+        (ETGPUCB, {}),
+        (ABO, {}),
+        (WDBO, {"alpha": 1.0}),
+        (BOLT, {"max_size": 12}),
+        (SparQGPUCB, {"expert_noise_variance": 0.01}),
+        (BayesianOptimizer, {"acquisition": ThompsonSampling()}),
+    ],
+)
+def test_no_optimizer_asks_for_more_than_the_protocol(kind, options):
+    """A surrogate with these names alone makes the same run, to the bit."""
+    temporal = Matern(20.0, (5.0, 100.0), nu=1.5) if kind in (ABO, WDBO, BOLT) else STATIC
+    model = surrogate(temporal)
+    if kind is SparQGPUCB:
+        model.set_params(noise_model=QuadraticInjection(0.2))
+    opts = [
+        kind([(0.0, 1.0)], surrogate=each, n_initial_points=8, random_state=0, **options)
+        for each in (model, OnlyTheProtocol(model))
+    ]
+    for opt in opts:
+        t = 0.0
+        for _ in range(20):
+            if kind is SparQGPUCB:
+                places = opt.ask_expert(t)
+                opt.tell_expert(places, [value(x, t) for x in places])
+            x, t = opt.ask(t, return_time=True)
+            opt.tell(x, value(x, t))
+            t += 1.0
+        opt.ask(t + 20.0, n_points=2)
+    assert_array_equal(opts[0].told_X_, opts[1].told_X_)
+    assert_array_equal(opts[0].removed_at_, opts[1].removed_at_)
 
 
 @pytest.mark.parametrize("domain", [BOX, ARMS, NAMED], ids=["box", "finite", "named"])

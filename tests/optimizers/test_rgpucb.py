@@ -5,9 +5,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from sklearn.gaussian_process.kernels import Matern
+from scipy.stats import gamma
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
-from sktvbo import BRGPUCB, RGPUCB
+from sktvbo import BRGPUCB, RGPUCB, TimeVaryingGPRegressor
+from sktvbo.domain import Arms
+from sktvbo.kernels import Empirical
 
 
 def value(x, t, speed=0.3):
@@ -97,6 +100,61 @@ def test_learnt_blocks_follow_the_likelihood_of_the_rate(maximize):
     assert len(learnt) >= 2  # at the first observation after the initial ones, and at a full block
     assert opt.policy_.n_resets_ >= 1
     assert 0.03 < epsilon < 0.6
+
+
+def arms_likelihood(rate, C, arms, y, noise):
+    """Log marginal likelihood of a rate of change per observation, of arms with covariance C."""
+    steps = np.arange(float(len(y)))
+    D = (1.0 - rate) ** (np.abs(steps[:, np.newaxis] - steps) / 2.0)
+    K = C[np.ix_(arms, arms)] * D + noise * np.eye(len(y))
+    return -0.5 * y @ np.linalg.solve(K, y) - 0.5 * np.linalg.slogdet(K)[1]
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_the_rate_is_learnt_under_the_users_own_kernel(held):
+    """Arms whose indices say nothing: with their covariance, held or searched, ε is found."""
+    rng = np.random.RandomState(1)
+    A = rng.normal(size=(10, 3))
+    C = A @ A.T / 3.0
+    surrogate = TimeVaryingGPRegressor(
+        Empirical(C),
+        ConstantKernel(1.0, "fixed"),
+        noise_variance=0.05,
+        **{"optimizer": None} if held else {"signal_variance_bounds": "fixed"},
+    )
+    opt = RGPUCB(Arms(10), surrogate=surrogate, n_initial_points=60, random_state=0)
+    f, arms, y = A @ rng.normal(size=3) / np.sqrt(3.0), rng.randint(10, size=61), []
+    for t, arm in enumerate(arms):
+        f = np.sqrt(0.9) * f + np.sqrt(0.1) * A @ rng.normal(size=3) / np.sqrt(3.0)
+        y.append(f[arm] + np.sqrt(0.05) * rng.normal())
+        opt.tell([arm], y[-1], 5.0 * t)
+    # It is learnt at the first observation after the initial ones, from these.
+    found, rates = opt.policy_.epsilon_, np.geomspace(1e-4, 0.89, 400)
+
+    def best(rate):
+        noises = [0.05] if held else np.geomspace(1e-3, 1.0, 60)
+        return max(arms_likelihood(rate, C, arms[:60], np.array(y[:60]), n) for n in noises)
+
+    assert best(found) >= max(map(best, rates[::4])) - 1e-2
+    assert 0.03 < found < 0.3
+    assert opt.policy_.period_ == int(np.ceil(24.0 * found ** (-1.0 / (4.0 - 2.0 / 7.0))))
+    assert opt.get_params()["surrogate__optimizer"] == surrogate.optimizer
+
+
+def test_priors_of_the_surrogates_own_temporal_kernel_are_left_out():
+    surrogate = TimeVaryingGPRegressor(
+        RBF(0.3),
+        RBF(20.0),
+        hyperpriors={
+            "temporal_kernel__length_scale": gamma(3.0, scale=10.0),
+            "spatial_kernel__length_scale": gamma(3.0, scale=0.1),
+        },
+        normalize_y=True,
+    )
+    opt = RGPUCB([(0.0, 1.0)], surrogate=surrogate, n_initial_points=8, random_state=0)
+    drive(opt, range(12))
+    # An RBF in space has another exponent.
+    assert opt.policy_.period_ == int(np.ceil(12.0 * opt.policy_.epsilon_**-0.25))
 
 
 def test_a_faster_change_makes_shorter_blocks():
