@@ -38,8 +38,8 @@ class Step:
     initial : bool
         Whether the query belongs to the initial design.
     surrogate : estimator or None
-        The optimizer's ``surrogate_`` as it was before the observation: what it believed when it
-        was asked. None where it had none.
+        The optimizer's ``belief_``, or ``surrogate_``, as it was before the observation: what it
+        believed when it was asked. None where it had none.
     optimizer : estimator
         The optimizer as it is now. It is the run's own, and changes when the run goes on.
 
@@ -229,7 +229,7 @@ class Trial:
         optimizer, t = self.optimizer, self.now
         x = self.problem.domain.validate_point(x)
         y = self._finite(self.problem.observe(x, t), x)
-        surrogate = getattr(optimizer, "surrogate_", None)
+        surrogate = getattr(optimizer, "belief_", getattr(optimizer, "surrogate_", None))
         tic = perf_counter()
         optimizer.tell(x.copy(), y, t)
         seconds += perf_counter() - tic

@@ -66,6 +66,8 @@ class BayesianOptimizer(BaseEstimator):
         Data set: observations, as told.
     surrogate_ : estimator or None
         None before there are ``n_initial_points`` observations.
+    belief_ : estimator or None
+        What the next query is made with: ``surrogate_``, or with an expert's answers besides.
     policy_ : stale-data policy
     n_told_, n_removed_ : int
         Observations told; observations removed from the data set.
@@ -327,6 +329,10 @@ class BayesianOptimizer(BaseEstimator):
     @property
     def surrogate_(self):
         return self._begun().surrogate
+
+    @property
+    def belief_(self):
+        return self._begun().belief
 
     @property
     def policy_(self):

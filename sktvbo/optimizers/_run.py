@@ -83,9 +83,10 @@ class Run:
 
     # --- what an algorithm with more to remember may override -------------------------------------
 
-    def surrogate_at(self, t):
-        """The surrogate for a query at time t: injected noise has grown."""
-        return self.surrogate.advanced(t)
+    @property
+    def belief(self):
+        """The surrogate that queries are made with."""
+        return self.surrogate
 
     @property
     def rather_holds(self):
@@ -157,12 +158,12 @@ class Run:
     def best_mean(self, t):
         """Row (d,) where the posterior mean at time t is best."""
         with blas_threads(len(self.kept)):
-            surrogate, rng = self.surrogate_at(t), copy.deepcopy(self.rng)
+            surrogate, rng = self.belief.advanced(t), copy.deepcopy(self.rng)
             return self._best_query(surrogate, PosteriorMean(), t, t, rng)[0]
 
     def _best_queries(self, t, size, rng):
         """Queries (x, time), each with the pending ones and those before hallucinated."""
-        surrogate = self.surrogate_at(t)
+        surrogate = self.belief.advanced(t)
         pending = self.pending[-_MAX_HALLUCINATED:]
         if pending:
             surrogate = self._hallucinated(surrogate, pending)

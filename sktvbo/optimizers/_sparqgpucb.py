@@ -52,11 +52,10 @@ class SparQRun(Run):
     expert_asked: float | None = None
     answers: Answers | None = None
 
-    def surrogate_at(self, t):
-        """The surrogate for a query at time t, with the expert's answers."""
-        if self.answers is None:
-            return super().surrogate_at(t)
-        return self.answers.surrogate.advanced(t)
+    @property
+    def belief(self):
+        """The surrogate, with the expert's answers where there are any."""
+        return self.surrogate if self.answers is None else self.answers.surrogate
 
     @property
     def rather_holds(self):
