@@ -1,8 +1,13 @@
-"""Data frames, dates, column transformers and metadata routing, for both regressors."""
+"""Data frames, dates, column transformers and metadata routing."""
+
+import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
+from gaussian_process.cases import data, everything, make
+from numpy.testing import assert_allclose
 from sklearn import config_context
 from sklearn.compose import ColumnTransformer
 from sklearn.gaussian_process.kernels import RBF, Matern
@@ -13,9 +18,55 @@ from sklearn.preprocessing import StandardScaler
 from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from sktvbo.kernels import Forgetting
 
+# --- data frames ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hours():
+    X, y = data()
+    return pd.DataFrame({"hour": X[:, 2], "east": X[:, 0], "north": X[:, 1]}), y
+
+
+def test_time_column_by_name(hours):
+    X, y = hours
+    gp = make(time_column="hour").fit(X[:38], y[:38]).partial_fit(X[38:], y[38:])
+    expected = make(time_column=0).fit(X.to_numpy(), y)
+    assert_allclose(everything(gp, X), everything(expected, X.to_numpy()), rtol=1e-9, atol=1e-9)
+    assert list(gp.feature_names_in_) == ["hour", "east", "north"]
+    assert_allclose(everything(make(time_column=0).fit(X, y), X), everything(gp, X), rtol=1e-9)
+
+
+def test_time_columns_that_are_not_there(hours):
+    X, y = hours
+    with pytest.raises(ValueError, match=r"time_column='day' names no column: X has \['hour', 'e"):
+        make(time_column="day").fit(X, y)
+    with pytest.raises(ValueError, match="time_column='hour' names no column: X has no column nam"):
+        make(time_column="hour").fit(X.to_numpy(), y)
+
+
+def test_columns_in_another_order_are_refused(hours):
+    X, y = hours
+    gp = make(time_column="hour").fit(X, y)
+    other = X[["east", "north", "hour"]]
+    for use in (gp.predict, partial(gp.partial_fit, y=y)):
+        with pytest.raises(ValueError, match="feature names should match"):
+            use(other)
+
+
+def test_names_go_with_the_frame(hours):
+    X, y = hours
+    gp = make(time_column=0).fit(X, y).fit(X.to_numpy(), y)
+    assert not hasattr(gp, "feature_names_in_")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gp.predict(X.to_numpy())
+
+
+# --- dates and pipelines --------------------------------------------------------------------------
+
 KINDS = [TimeVaryingGPRegressor, SparseTimeVaryingGPRegressor]
 
-both = pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)
+each = pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)
 
 
 def frame(n=60, freq="6h", tz=None):
@@ -30,21 +81,21 @@ def frame(n=60, freq="6h", tz=None):
     return X, np.sin(X["east"] / 200.0) + 0.1 * rng.normal(size=n)
 
 
-def make(kind, spatial=None, temporal=None, **options):
+def regressor(kind, spatial=None, temporal=None, **options):
     if kind is SparseTimeVaryingGPRegressor:
         options["random_state"] = 0
     return kind(spatial, temporal, **options)
 
 
-@both
+@each
 @pytest.mark.parametrize("tz", [None, "UTC", "Europe/Zurich"])
 def test_dates_are_seconds(kind, tz):
     X, y = frame(tz=tz)
     seconds = X.assign(when=[t.timestamp() for t in X["when"]])
     options = {"time_column": "when", "optimizer": None}
     kernels = RBF(300.0), Matern(2 * 86400.0, nu=1.5)
-    dated = make(kind, *kernels, **options).fit(X, y)
-    plain = make(kind, *kernels, **options).fit(seconds, y)
+    dated = regressor(kind, *kernels, **options).fit(X, y)
+    plain = regressor(kind, *kernels, **options).fit(seconds, y)
     np.testing.assert_allclose(dated.predict(X), plain.predict(seconds), atol=1e-9)
     assert dated.now_ == X["when"].max().timestamp()
     assert list(dated.feature_names_in_) == ["when", "east", "north"]
@@ -52,22 +103,24 @@ def test_dates_are_seconds(kind, tz):
     assert X["when"].dtype.kind == "M"  # the caller's frame is as it was
 
 
-@both
+@each
 def test_a_missing_date(kind):
     X, y = frame()
     X.loc[5, "when"] = pd.NaT
-    with pytest.raises(ValueError, match="'when' must hold dates"):
-        make(kind, time_column="when").fit(X, y)
+    with pytest.raises(
+        ValueError, match=r"Column 'when' must be .* without gaps\. Got NaT instead"
+    ):
+        regressor(kind, time_column="when").fit(X, y)
 
 
-@both
+@each
 def test_scaling_the_spatial_columns_alone(kind):
     X, y = frame()
     hours = X.assign(when=np.arange(len(X)) * 6.0)
     spatial_only = ColumnTransformer(
         [("space", StandardScaler(), ["east", "north"])], remainder="passthrough"
     )
-    pipeline = make_pipeline(spatial_only, make(kind, RBF(1.0), Matern(100.0, nu=1.5)))
+    pipeline = make_pipeline(spatial_only, regressor(kind, RBF(1.0), Matern(100.0, nu=1.5)))
     pipeline.fit(hours, y)
     gp = pipeline[-1]
     np.testing.assert_array_equal(gp.X_train_[:, -1], hours["when"])
@@ -76,7 +129,7 @@ def test_scaling_the_spatial_columns_alone(kind):
     assert scores.shape == (3,)
 
 
-@both
+@each
 def test_names_survive_a_transformer_that_returns_frames(kind):
     X, y = frame()
     spatial_only = ColumnTransformer(
@@ -84,33 +137,33 @@ def test_names_survive_a_transformer_that_returns_frames(kind):
         remainder="passthrough",
         verbose_feature_names_out=False,
     ).set_output(transform="pandas")
-    pipeline = make_pipeline(spatial_only, make(kind, time_column="when"))
+    pipeline = make_pipeline(spatial_only, regressor(kind, time_column="when"))
     pipeline.fit(X, y)
     assert pipeline[-1].now_ == X["when"].max().timestamp()
     assert pipeline.score(X, y) > 0.8
 
 
-@both
+@each
 def test_grid_search_over_the_forgetting_rate(kind):
     X, y = frame(80)
     hours = X.assign(when=np.arange(len(X)) * 1.0)
-    gp = make(kind, RBF(300.0), Forgetting(), time_column="when", optimizer=None)
+    gp = regressor(kind, RBF(300.0), Forgetting(), time_column="when", optimizer=None)
     grid = {"temporal_kernel__epsilon": [0.001, 0.3, 0.9]}
     search = GridSearchCV(gp, grid, cv=TimeSeriesSplit(3)).fit(hours, y)
     assert search.best_params_ == {"temporal_kernel__epsilon": 0.001}  # nothing changes here
 
 
-@both
+@each
 def test_metadata_routing_of_known_variances(kind):
     X, y = frame()
     hours = X.assign(when=np.arange(len(X)) * 6.0)
     variance = np.linspace(0.0, 2.0, len(X))
     with config_context(enable_metadata_routing=True):
-        gp = make(kind, RBF(300.0), Matern(100.0), time_column="when", optimizer=None)
+        gp = regressor(kind, RBF(300.0), Matern(100.0), time_column="when", optimizer=None)
         gp.set_fit_request(y_variance=True)
         routed = make_pipeline("passthrough", gp).fit(hours, y, y_variance=variance)
-    direct = make(kind, RBF(300.0), Matern(100.0), time_column="when", optimizer=None)
+    direct = regressor(kind, RBF(300.0), Matern(100.0), time_column="when", optimizer=None)
     direct.fit(hours, y, y_variance=variance)
-    without = make(kind, RBF(300.0), Matern(100.0), time_column="when", optimizer=None)
+    without = regressor(kind, RBF(300.0), Matern(100.0), time_column="when", optimizer=None)
     np.testing.assert_array_equal(routed.predict(hours), direct.predict(hours))
     assert np.abs(without.fit(hours, y).predict(hours) - direct.predict(hours)).max() > 0.01
