@@ -1,4 +1,4 @@
-"""What every fitted regressor answers besides predictions: draws and information."""
+"""What every fitted regressor answers besides predictions, and its present time."""
 
 from functools import partial
 
@@ -115,3 +115,38 @@ def test_observations_only_add_information():
         gains.append(gp.partial_fit(X[i : i + 1], y[i : i + 1]).information_gain())
     assert gains[0] == pytest.approx(0.5 * np.log(1.0 + 1.3 / 0.05))
     assert np.all(np.diff(gains) > 0.0)
+
+
+# --- the present time -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("column", [-1, 0])
+@pytest.mark.parametrize("model", [None, QuadraticInjection(0.3)], ids=str)
+def test_advancing_to_now_is_no_error(model, column):
+    """Whatever the time's origin: it is subtracted inside, and rounds."""
+    rng = np.random.RandomState(0)
+    S = rng.uniform(size=(4, 2))
+    gp = make(noise_model=model, time_column=column)
+    for origin in rng.uniform(-2e9, 2e9, 1000):
+        t = origin + rng.uniform(0.0, 10.0 ** rng.uniform(-7.0, 3.0), 4)
+        gp.fit(np.column_stack([t, S] if column == 0 else [S, t]), np.ones(4))
+        assert gp.now_ == t.max()
+        assert gp.advance(gp.now_).now_ == t.max()
+        assert gp.advance(float(t.max())).now_ == t.max()
+        later = np.nextafter(t.max(), np.inf)
+        assert gp.advance(later).now_ == later
+        with pytest.raises(ValueError, match="now must be a time not before"):
+            gp.advance(np.nextafter(t.max(), -np.inf))
+
+
+def test_advanced():
+    X, y, _ = lifted()
+    still, ageing = make().fit(X, y), make(noise_model=QuadraticInjection(0.3)).fit(X, y)
+    assert still.advanced(99.0) is still
+    assert ageing.advanced(ageing.now_) is ageing
+    assert ageing.advanced(0.0) is ageing
+    later = ageing.advanced(99.0)
+    assert (ageing.now_, later.now_) == (X[:, 2].max(), 99.0)
+    expected = make(noise_model=QuadraticInjection(0.3)).fit(X, y).advance(99.0)
+    assert_array_equal(later.predict(X), expected.predict(X))
+    assert np.any(later.predict(X) != ageing.predict(X))

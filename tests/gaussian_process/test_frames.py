@@ -114,6 +114,74 @@ def test_a_missing_date(kind):
 
 
 @each
+def test_a_date_after_columns_with_numbers_for_names(kind):
+    X, y = frame(tz="Europe/Zurich")
+    X = X[["east", "north", "when"]]
+    numbered = X.set_axis([0, 1, 2], axis=1)
+    kernels = RBF(300.0), Matern(2 * 86400.0, nu=1.5)
+    gp = regressor(kind, *kernels, time_column=2, optimizer=None).fit(numbered[:50], y[:50])
+    gp.partial_fit(numbered[50:], y[50:])
+    named = regressor(kind, *kernels, time_column="when", optimizer=None).fit(X[:50], y[:50])
+    named.partial_fit(X[50:], y[50:])
+    np.testing.assert_array_equal(gp.predict(numbered), named.predict(X))
+    assert gp.now_ == X["when"].max().timestamp()
+    assert not hasattr(gp, "feature_names_in_")
+    with pytest.raises(ValueError, match="time_column='2' names no column: X has no column names"):
+        regressor(kind, time_column="2").fit(numbered, y)
+    broken = numbered.copy()
+    broken.loc[3, 2] = pd.NaT
+    with pytest.raises(ValueError, match="Column 2 must be dates without gaps"):
+        gp.predict(broken)
+
+
+@each
+def test_two_columns_of_one_name(kind):
+    """They are refused, rather than taken for one another."""
+    X, y = frame()
+    gp = regressor(kind, RBF(300.0), Matern(2 * 86400.0), optimizer=None, time_column=0).fit(X, y)
+    before = gp.predict(X)
+    for names in (["when", "east", "east"], ["when", "when", "north"]):
+        twice = X.set_axis(names, axis=1)
+        for use in (gp.fit, gp.partial_fit):
+            with pytest.raises(ValueError, match="unique column names"):
+                use(twice, y)
+        with pytest.raises(ValueError, match="unique column names"):
+            gp.predict(twice)
+        with pytest.raises(ValueError, match="unique column names"):
+            regressor(kind, time_column="when").fit(twice, y)
+    np.testing.assert_array_equal(gp.predict(X), before)
+
+
+@each
+def test_dates_through_a_change_of_the_clocks(kind):
+    """Seconds are seconds: neither the hour that there is twice nor its zone matters."""
+    zurich, y = frame(n=30, freq="30min", tz="Europe/Zurich")
+    start = pd.Timestamp("2024-10-26 23:00", tz="UTC").tz_convert("Europe/Zurich")
+    zurich["when"] = pd.date_range(start, periods=30, freq="30min")
+    assert zurich["when"].dt.hour.value_counts()[2] == 4
+    kernels = RBF(300.0), Matern(7200.0, nu=1.5)
+    gp = regressor(kind, *kernels, time_column="when", optimizer=None).fit(zurich, y)
+    times = gp.X_train_[:, 0]
+    np.testing.assert_allclose(np.diff(times), 1800.0, atol=1e-6)
+    assert gp.now_ == pytest.approx(start.timestamp() + 29 * 1800.0, abs=1e-6)
+    utc = zurich.assign(when=zurich["when"].dt.tz_convert("UTC"))
+    tokyo = zurich.assign(when=zurich["when"].dt.tz_convert("Asia/Tokyo"))
+    for same in (utc, tokyo, zurich.assign(when=utc["when"].dt.tz_localize(None))):
+        np.testing.assert_array_equal(gp.predict(same), gp.predict(zurich))
+
+
+@each
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_dates_of_any_resolution(kind, unit):
+    X, y = frame()
+    coarse = X.assign(when=X["when"].dt.as_unit(unit))
+    options = {"time_column": "when", "optimizer": None}
+    gp = regressor(kind, RBF(300.0), Matern(2 * 86400.0), **options).fit(coarse, y)
+    assert gp.now_ == X["when"].max().timestamp()
+    np.testing.assert_array_equal(gp.predict(coarse), gp.predict(X))
+
+
+@each
 def test_scaling_the_spatial_columns_alone(kind):
     X, y = frame()
     hours = X.assign(when=np.arange(len(X)) * 6.0)

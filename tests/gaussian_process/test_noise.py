@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from gaussian_process.cases import shuffled
+from gaussian_process.cases import dense_prediction, lifted, prior, shuffled
 from scipy import stats
 from scipy.optimize import approx_fprime
 from sklearn.base import clone
@@ -10,21 +10,21 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 
 from sktvbo import TimeVaryingGPRegressor
-from sktvbo.gaussian_process import GeometricInjection, QuadraticInjection
+from sktvbo.gaussian_process import GeometricInjection, QuadraticInjection, WeightedGPRegressor
 
 STATIC = ConstantKernel(1.0, "fixed")
 MODELS = [QuadraticInjection(0.3), GeometricInjection(0.9)]
 LEARNT = [QuadraticInjection(0.3, (1e-3, 1e1)), GeometricInjection(0.9, (0.2, 1.0))]
 
 
-def make(model, temporal=STATIC, **options):
+def make(model, temporal=STATIC, kind=TimeVaryingGPRegressor, **options):
     options = {
         "spatial_kernel": RBF(0.4),
         "noise_model": model,
         "optimizer": None,
         "noise_variance": 0.05,
     } | options
-    return TimeVaryingGPRegressor(temporal_kernel=temporal, **options)
+    return kind(temporal_kernel=temporal, **options)
 
 
 def noise(model, age):
@@ -180,3 +180,42 @@ def test_grid_search_over_the_rate():
     search = GridSearchCV(make(QuadraticInjection()), grid, cv=TimeSeriesSplit(3)).fit(X, y)
     assert search.best_params_["noise_model__rate"] in (0.0, 0.1, 3.0)
     assert len(set(np.round(search.cv_results_["mean_test_score"], 6))) == 3
+
+
+# --- noise that is all given ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", [None, QuadraticInjection(0.5)], ids=str)
+@pytest.mark.parametrize("kind", [TimeVaryingGPRegressor, WeightedGPRegressor])
+def test_a_total_variance_is_the_whole_noise_of_a_row(kind, model):
+    """Answers of an expert: neither σ² nor its growth with age are theirs."""
+    X, y, v = lifted()
+    gp = make(model, RBF(3.0), kind, normalize_y=True).fit(X, y, v)
+    given = np.array([1e-4, 0.3, 2.0])
+    extra, answers = X[:3] + 0.02, y[:3] + 0.5
+    gp = gp.updated(extra, answers, given, total_variance=True)
+
+    X, y = np.vstack([X, extra]), np.append(y, answers)
+    age = X[:, -1].max() - X[:, -1]
+    growth = 0.05 * (1.0 + (0.5 * age) ** 2) if model else np.full(len(X), 0.05)
+    noise = np.append(growth[:-3] + v / y.std() ** 2, given / y.std() ** 2)
+    test = lifted(6, seed=2)[0]
+    mean, std = dense_prediction(gp, X, y, noise, test, y.mean(), y.std())
+    np.testing.assert_allclose(gp.predict(test), mean, rtol=1e-9)
+    if kind is WeightedGPRegressor:
+        c = np.linalg.solve(prior(gp)(X) + np.diag(noise), prior(gp)(X, test))
+        excess = np.append(growth[:-3] - 0.05, np.zeros(3))
+        std = np.sqrt(std**2 - y.std() ** 2 * excess @ c**2)
+    np.testing.assert_allclose(gp.predict(test, return_std=True)[1], std, rtol=1e-9)
+
+
+def test_a_noise_that_is_all_given_has_no_share_in_the_likelihoods_gradient():
+    X, y, _ = lifted()
+    model = QuadraticInjection(0.5, (1e-3, 1e1))
+    gp = make(model, RBF(3.0)).fit(X, y)
+    gp = gp.updated(X[:3] + 0.02, y[:3] + 0.5, [1e-2, 0.3, 2.0], total_variance=True)
+    theta = gp.theta_ + 0.1
+    gradient = gp.log_marginal_likelihood(theta, eval_gradient=True)[1]
+    np.testing.assert_allclose(
+        gradient, approx_fprime(theta, gp.log_marginal_likelihood, 1e-6), rtol=1e-3
+    )

@@ -1,8 +1,6 @@
 """``updated``: rows dropped and appended, in a new estimator."""
 
 import copy
-import pickle
-from functools import partial
 
 import joblib
 import numpy as np
@@ -16,12 +14,10 @@ from gaussian_process.cases import (
     first_start,
     lifted,
     make,
-    prior,
 )
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import approx_fprime
 from sklearn.exceptions import NotFittedError
-from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
+from sklearn.gaussian_process.kernels import RBF, RationalQuadratic
 
 from sktvbo import TimeVaryingGPRegressor
 from sktvbo.gaussian_process import (
@@ -220,142 +216,6 @@ def test_another_temporal_kernel():
     assert new.temporal_kernel_ == kernel
     fresh = as_learnt(new).fit(new.X_train_, new.y_train_)
     assert_allclose(everything(new, X), everything(fresh, X), rtol=1e-9)
-
-
-# --- a scale that is held -------------------------------------------------------------------------
-
-noisy = partial(make, noise_variance=0.05)
-
-
-def dense_prediction(gp, X, y, noise, new, mean, scale):
-    """Mean and standard deviation of y standardized by hand, noise in the standardized units."""
-    k = prior(gp)
-    P = np.linalg.inv(k(X) + np.diag(noise))
-    K = k(new, X)
-    variance = k.diag(new) - np.einsum("ij,jk,ik->i", K, P, K)
-    return mean + scale * K @ P @ ((y - mean) / scale), scale * np.sqrt(variance)
-
-
-SCALED = {
-    "exact": noisy(Matern(0.4, nu=2.5), Matern(3.0, nu=1.5), normalize_y=True),
-    "unknown": noisy(RationalQuadratic(0.4), Matern(3.0, nu=1.5), normalize_y=True),
-}
-
-
-@pytest.mark.parametrize("drop", [[], [3, 11], range(30)], ids=["none", "two", "all"])
-@pytest.mark.parametrize("name", SCALED)
-def test_a_held_scale_stays(name, drop):
-    X, y, v = lifted()
-    mean, scale = y.mean(), y.std()
-    gp = fitted(SCALED[name]).updated(NEW, 40.0 + NEW_Y, NEW_V, drop=list(drop), hold_scale=True)
-
-    keep = np.delete(np.arange(30), list(drop))
-    X, y = np.vstack([X[keep], NEW]), np.append(y[keep], 40.0 + NEW_Y)
-    noise = 0.05 + np.append(v[keep], NEW_V) / scale**2
-    assert_array_equal(gp.X_train_, X)
-    test = lifted(6, seed=2)[0]
-    expected = dense_prediction(gp, X, y, noise, test, mean, scale)
-    assert_allclose(gp.predict(test, return_std=True), expected, rtol=1e-9)
-    assert_allclose(gp.noise_std_, np.sqrt(0.05) * scale, rtol=1e-12)
-
-    # Held for this once, the scale follows the targets again, from the next change on.
-    gp.forget([0])
-    noise = 0.05 + np.append(v[keep], NEW_V)[1:] / y[1:].std() ** 2
-    expected = dense_prediction(gp, X[1:], y[1:], noise, test, y[1:].mean(), y[1:].std())
-    assert_allclose(gp.predict(test, return_std=True), expected, rtol=1e-9)
-
-
-def test_a_held_scale_stays_through_forgetting_and_pickling():
-    X, y, _ = lifted()
-    gp = copy.deepcopy(SCALED["exact"]).fit(X, y)
-    gp = gp.updated(drop=np.arange(28), hold_scale=True)
-    restored = pickle.loads(pickle.dumps(gp)).updated(X[:1], y[:1], hold_scale=True)
-    kept = np.append(y[28:], y[0])
-    rows_kept = np.vstack([X[28:], X[:1]])
-    expected = dense_prediction(gp, rows_kept, kept, np.full(3, 0.05), X[:5], y.mean(), y.std())
-    assert_allclose(restored.predict(X[:5], return_std=True), expected, rtol=1e-9)
-
-
-def scale_of(gp):
-    """By what y is divided."""
-    return gp.noise_std_ / np.sqrt(gp.noise_variance_)
-
-
-def test_a_copy_holds_for_itself():
-    X, y, _ = lifted()
-    gp = copy.deepcopy(SCALED["exact"]).fit(X, y)
-    other = copy.copy(gp).updated(X[:1], 50.0 + y[:1], hold_scale=True)
-    gp.partial_fit(X[:1], 50.0 + y[:1])
-    assert scale_of(other) == pytest.approx(y.std(), rel=1e-12)
-    assert scale_of(gp) == pytest.approx(np.append(y, 50.0 + y[0]).std())
-
-
-def test_fit_lets_go_of_the_scale():
-    X, y, _ = lifted()
-    gp = copy.deepcopy(SCALED["exact"]).fit(X, y)
-    gp = gp.updated(X[:1], y[:1], hold_scale=True)
-    gp.fit(X, 100.0 * y)
-    fresh = copy.deepcopy(SCALED["exact"]).fit(X, 100.0 * y)
-    assert_array_equal(gp.predict(X), fresh.predict(X))
-
-
-def test_a_search_holds_the_scale_of_what_it_learns_from():
-    X, y, _ = lifted()
-    gp = fitted(SCALED["exact"], optimizer="fmin_l_bfgs_b").forget(np.arange(20))
-    more = X[:5] + 0.05, y[:5] + 10.0
-    new = gp.updated(*more, refit=True, hold_scale=True, learn_with=(X[:20], y[:20]))
-    assert not np.allclose(new.theta_, gp.theta_)
-    learnt_from = np.append(y, more[1])
-    assert_array_equal(new.y_train_, np.append(y[20:], more[1]))
-    assert scale_of(new) == pytest.approx(learnt_from.std(), rel=1e-12)
-    # Far from all data the mean is that of the rows learnt from.
-    far = np.array([[50.0, 50.0, 60.0]])
-    assert new.predict(far)[0] == pytest.approx(learnt_from.mean(), rel=1e-12)
-
-
-def test_without_normalization_there_is_nothing_to_hold():
-    X, y, _ = lifted()
-    gp = noisy(RBF(0.4), RBF(3.0)).fit(X, y)
-    gp = gp.updated(X[:1] + 0.1, y[:1] + 9.0, drop=[2], hold_scale=True)
-    fresh = noisy(RBF(0.4), RBF(3.0)).fit(gp.X_train_, gp.y_train_)
-    assert_allclose(gp.predict(X), fresh.predict(X), rtol=1e-9)
-
-
-# --- noise that is all given ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("model", [None, QuadraticInjection(0.5)], ids=str)
-@pytest.mark.parametrize("kind", [TimeVaryingGPRegressor, WeightedGPRegressor])
-def test_a_total_variance_is_the_whole_noise_of_a_row(kind, model):
-    """Answers of an expert: neither σ² nor its growth with age are theirs."""
-    X, y, v = lifted()
-    gp = noisy(RBF(0.4), RBF(3.0), kind, noise_model=model, normalize_y=True).fit(X, y, v)
-    given = np.array([1e-4, 0.3, 2.0])
-    extra, answers = X[:3] + 0.02, y[:3] + 0.5
-    gp = gp.updated(extra, answers, given, total_variance=True)
-
-    X, y = np.vstack([X, extra]), np.append(y, answers)
-    age = X[:, -1].max() - X[:, -1]
-    growth = 0.05 * (1.0 + (0.5 * age) ** 2) if model else np.full(len(X), 0.05)
-    noise = np.append(growth[:-3] + v / y.std() ** 2, given / y.std() ** 2)
-    test = lifted(6, seed=2)[0]
-    mean, std = dense_prediction(gp, X, y, noise, test, y.mean(), y.std())
-    assert_allclose(gp.predict(test), mean, rtol=1e-9)
-    if kind is WeightedGPRegressor:
-        c = np.linalg.solve(prior(gp)(X) + np.diag(noise), prior(gp)(X, test))
-        excess = np.append(growth[:-3] - 0.05, np.zeros(3))
-        std = np.sqrt(std**2 - y.std() ** 2 * excess @ c**2)
-    assert_allclose(gp.predict(test, return_std=True)[1], std, rtol=1e-9)
-
-
-def test_a_noise_that_is_all_given_has_no_share_in_the_likelihoods_gradient():
-    X, y, _ = lifted()
-    model = QuadraticInjection(0.5, (1e-3, 1e1))
-    gp = noisy(RBF(0.4), RBF(3.0), noise_model=model).fit(X, y)
-    gp = gp.updated(X[:3] + 0.02, y[:3] + 0.5, [1e-2, 0.3, 2.0], total_variance=True)
-    theta = gp.theta_ + 0.1
-    gradient = gp.log_marginal_likelihood(theta, eval_gradient=True)[1]
-    assert_allclose(gradient, approx_fprime(theta, gp.log_marginal_likelihood, 1e-6), rtol=1e-3)
 
 
 @every_model
