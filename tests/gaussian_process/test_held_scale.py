@@ -72,6 +72,26 @@ def test_a_copy_holds_for_itself():
     assert scale_of(gp) == pytest.approx(np.append(y, 50.0 + y[0]).std())
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda gp: gp.forget([0]),
+        lambda gp: gp.partial_fit(NEW[:1], [9.0]),
+        lambda gp: gp.updated(NEW[:1], [9.0]),
+        lambda gp: gp.updated(NEW[:1], [9.0], drop=range(5)),
+    ],
+    ids=["forget", "partial_fit", "updated", "nothing left"],
+)
+def test_the_next_change_lets_go_of_the_scale(change):
+    X, y, _ = lifted()
+    gp = copy.deepcopy(SCALED["exact"]).fit(X, y)
+    held = gp.updated(NEW, 50.0 * NEW_Y, drop=range(29), hold_scale=True)
+    assert scale_of(held) == pytest.approx(y.std(), rel=1e-12)
+    changed = change(held)
+    assert scale_of(changed) == pytest.approx(changed.y_train_.std() or 1.0, rel=1e-12)
+    assert abs(scale_of(changed) / y.std() - 1.0) > 0.05
+
+
 def test_fit_lets_go_of_the_scale():
     X, y, _ = lifted()
     gp = copy.deepcopy(SCALED["exact"]).fit(X, y)
