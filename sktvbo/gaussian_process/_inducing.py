@@ -36,7 +36,7 @@ class Sums:
     """What rows contribute, additive over them: appended and dropped without the others.
 
     ``gram`` (m, m) is Vᵀ diag(s) V; ``one`` and ``y`` (m,) are Vᵀ s and Vᵀ (s ∘ y); the rest are
-    Σ s, Σ s y, Σ s y², Σ log Σ_ii and Σ s (k_ii − |v_i|²). y is as given, not standardized.
+    Σ s, Σ s y, Σ s y², Σ log Σ_ii and Σ s (k_ii − |v_i|²). y is in units that never change.
     """
 
     n: int
@@ -50,6 +50,7 @@ class Sums:
     lost: float
 
     @classmethod
+    @np.errstate(over="ignore")
     def of(cls, V, y, noise, variance, out=None):
         """From V (n, m), targets, noise variances and prior variances (n,); ``out`` is scratch."""
         s = 1.0 / noise
@@ -71,6 +72,7 @@ class Sums:
         """The sum with, or with ``sign=-1`` without, other rows."""
         return Sums(*(a + sign * b for a, b in zip(vars(self).values(), vars(other).values())))
 
+    @np.errstate(over="ignore", invalid="ignore")
     def solve(self, location=0.0, scale=1.0):
         """The bound, the solver of B, and β, for y standardized by ``location`` and ``scale``.
 
@@ -98,7 +100,11 @@ class Sums:
 
 @dataclass(frozen=True, eq=False)
 class Inducing(Conditioned):
-    """Conditioning through the inducing points Z (m, d + 1), in the units of X."""
+    """Conditioning through the inducing points Z (m, d + 1), in the units of X.
+
+    The sums are of (y − location) / scale with the ``units``, a location and a scale, that the
+    rows had at first: squares of values far from 0 would lose all digits of their spread.
+    """
 
     covariance: SeparableCovariance
     rows: Rows
@@ -108,6 +114,7 @@ class Inducing(Conditioned):
     sums: Sums
     weights: np.ndarray
     objective: float
+    units: tuple
 
     @classmethod
     def of(cls, covariance, rows, Z):
@@ -119,13 +126,15 @@ class Inducing(Conditioned):
             A has no Cholesky factor even with jitter, or the bound overflows.
         """
         solver = _factor(covariance, rows.layout.split(Z))
-        sums = _sums(covariance, rows, slice(None), Z, solver)
-        return cls._solved(covariance, rows, Z, solver, sums)
+        units = rows.location, rows.scale
+        sums = _sums(covariance, rows, slice(None), Z, solver, units)
+        return cls._solved(covariance, rows, Z, solver, sums, units)
 
     @classmethod
-    def _solved(cls, covariance, rows, Z, solver, sums):
+    def _solved(cls, covariance, rows, Z, solver, sums, units):
         """O(m³), for known sums."""
-        value, outer, beta = sums.solve(rows.location, rows.scale)
+        location, scale = units
+        value, outer, beta = sums.solve((rows.location - location) / scale, rows.scale / scale)
         if value == -np.inf:
             raise NotPositiveDefiniteError(
                 f"The bound under {covariance} overflowed. Scale y to a moderate range "
@@ -133,7 +142,7 @@ class Inducing(Conditioned):
             )
         # The mean is k(x, Z) L⁻ᵀ β: L is folded into the weights.
         weights = solver.half_solve(beta[np.newaxis].copy(), transpose=True)[0]
-        return cls(covariance, rows, Z, solver, outer, sums, weights, float(value))
+        return cls(covariance, rows, Z, solver, outer, sums, weights, float(value), units)
 
     @staticmethod
     def criterion(rows, Z):
@@ -164,9 +173,9 @@ class Inducing(Conditioned):
         """With other rows, which differ by those of a ``source`` at ``where``."""
         if not self._same_noise(rows):
             return self.of(self.covariance, rows, self.Z)
-        change = _sums(self.covariance, source, where, self.Z, self.solver)
+        change = _sums(self.covariance, source, where, self.Z, self.solver, self.units)
         sums = self.sums.plus(change, sign)
-        return self._solved(self.covariance, rows, self.Z, self.solver, sums)
+        return self._solved(self.covariance, rows, self.Z, self.solver, sums, self.units)
 
     def at(self, now):
         """O(n m²) with a noise model, nothing without."""
@@ -259,12 +268,12 @@ def _factor(covariance, basis):
     )
 
 
-def _sums(covariance, rows, where, Z, solver):
+def _sums(covariance, rows, where, Z, solver, units):
     """What some of the rows contribute."""
-    S, t = rows.S[where], rows.t[where]
+    S, t, (location, scale) = rows.S[where], rows.t[where], units
     V = solver.half_solve(covariance.cross(S, t, *rows.layout.split(Z)))
     noise = rows.noise(covariance, where)
-    return Sums.of(V, rows.y[where], noise, covariance.variance(S, t))
+    return Sums.of(V, (rows.y[where] - location) / scale, noise, covariance.variance(S, t))
 
 
 def _gram(V):
