@@ -117,7 +117,10 @@ def test_the_sums_over_derivatives_are_the_same(known, unknown, rng):
         K = other.gram(S, t)
         P = np.linalg.inv(K + np.diag(one.noise(age)))
         a = P @ rng.normal(size=9)
-        found, expected = (c.gradient(S, t, age, K, P.copy(), a) for c in (one, other))
+        found, expected = (
+            np.append(c.gradient(S, t, K, P.copy(), a), c.noise_gradient(a * a - np.diag(P), age))
+            for c in (one, other)
+        )
         assert found.shape == one.theta.shape
         assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
         K, W = other.cross(S, t, *others), rng.normal(size=(9, 5))
@@ -144,7 +147,9 @@ def test_the_sums_are_the_derivatives_in_theta(kernels, signal, rng):
         return -0.5 * (y @ np.linalg.solve(D, y) + np.linalg.slogdet(D)[1])
 
     P = np.linalg.inv(matrix(theta))
-    gradient = 0.5 * c.gradient(S, t, age, c.cross(S, t), P, P @ y)
+    a = P @ y
+    on_noise = c.noise_gradient(a * a - np.diag(P), age)
+    gradient = 0.5 * np.append(c.gradient(S, t, c.cross(S, t), P.copy(), a), on_noise)
     assert_allclose(gradient, slopes(log_likelihood, theta), rtol=1e-5, atol=1e-7)
 
     expected = slopes(lambda x: np.sum(W * c.with_theta(x).cross(S, t, *others)), theta)

@@ -373,6 +373,9 @@ class BayesianOptimizer(BaseEstimator):
         acquisition = algorithm.acquisition
         return self._run_class(
             algorithm=algorithm,
+            make_surrogate=algorithm._make_surrogate,
+            latest_query_time=algorithm._latest_query_time,
+            searches_for_the_past=algorithm._searches_for_the_past,
             domain=as_domain(self.domain),
             clock=make_clock(self.clock, self),
             acquisition=algorithm._make_acquisition() if acquisition is None else acquisition,

@@ -42,7 +42,11 @@ class Run:
     Attributes
     ----------
     algorithm : BayesianOptimizer
-        The optimizer as it was when the run began: its parameters and its hooks.
+        The optimizer as it was when the run began, for its parameters.
+    make_surrogate, latest_query_time : callable
+        Its hooks of these names.
+    searches_for_the_past : bool
+        Whether an observation from before all others makes a search of the hyperparameters.
     domain, clock, acquisition
         Made of its parameters.
     policy : stale-data policy
@@ -67,6 +71,9 @@ class Run:
     """
 
     algorithm: object
+    make_surrogate: object
+    latest_query_time: object
+    searches_for_the_past: bool
     domain: object
     clock: object
     acquisition: object
@@ -171,7 +178,7 @@ class Run:
         for i in range(size):
             if i:
                 surrogate = self._hallucinated(surrogate, queries[-1:])
-            latest = self.algorithm._latest_query_time(t, surrogate, self.policy)
+            latest = self.latest_query_time(t, surrogate, self.policy)
             queries.append(self._best_query(surrogate, self.acquisition, t, latest, rng))
         return queries
 
@@ -278,7 +285,7 @@ class Run:
         X, y = np.vstack([X, row]), np.append(y, target)
         surrogate = self.algorithm.surrogate
         if surrogate is None:
-            surrogate = self.algorithm._make_surrogate(self._times(X[:, -1]))
+            surrogate = self.make_surrogate(self._times(X[:, -1]))
         surrogate = clone(surrogate)
         if "time_column" in surrogate.get_params(deep=False):
             surrogate.set_params(time_column=-1)
@@ -298,7 +305,7 @@ class Run:
             times = np.append(times, borrowed[0][:, -1])
         temporal_kernel = None
         if self.algorithm.surrogate is None:
-            fresh = self.algorithm._make_surrogate(self._times(np.append(times, row[:, -1])))
+            fresh = self.make_surrogate(self._times(np.append(times, row[:, -1])))
             temporal_kernel = fresh.temporal_kernel
         surrogate = surrogate.updated(
             row,
@@ -317,7 +324,7 @@ class Run:
             return False
         if self.since_search + 1 >= self.algorithm.refit_every:
             return True
-        return self.algorithm._searches_for_the_past and t < self.surrogate.X_train_[:, -1].min()
+        return self.searches_for_the_past and t < self.surrogate.X_train_[:, -1].min()
 
     def _times(self, kept):
         """What bounds may follow, of a data set at these times, the new observation last."""

@@ -68,7 +68,7 @@ def test_now_may_be_the_latest_time(shift):
 @pytest.mark.parametrize(
     ("now", "message"),
     [
-        (1.0, "now must not be before any observation"),
+        (1.0, "now must be no earlier than any observation"),
         (np.nan, "now must be finite"),
         (np.inf, "now must be finite"),
     ],
