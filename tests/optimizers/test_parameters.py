@@ -286,3 +286,11 @@ def test_a_copy_keeps_the_run_and_goes_its_own_way(case):
     same_state(opt, untouched)
     case.drive(opt, 3, 6)
     assert_array_equal(opt.told_X_, twin.told_X_)
+
+
+def test_a_recommendation_goes_the_way_the_run_began():
+    opt = RandomSearch(BOX, random_state=0)
+    for t in range(6):
+        opt.tell(opt.ask(t), float(t))
+    opt.set_params(maximize=False)
+    assert_array_equal(opt.recommend(6.0), opt.told_X_[-1, :-1])
