@@ -2,43 +2,10 @@
 
 from importlib.metadata import version
 
+from . import optimizers
 from .gaussian_process import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
-from .optimizers import (
-    ABO,
-    BOLT,
-    BRGPUCB,
-    ETGPUCB,
-    GPUCB,
-    IGPUCB,
-    RGPUCB,
-    SWGPUCB,
-    TVGPUCB,
-    UITVBO,
-    WDBO,
-    WGPUCB,
-    BayesianOptimizer,
-    RandomSearch,
-    SparQGPUCB,
-)
+from .optimizers import *  # noqa: F403
 
 __version__ = version("sktvbo")
 
-__all__ = [
-    "ABO",
-    "BOLT",
-    "BRGPUCB",
-    "ETGPUCB",
-    "GPUCB",
-    "IGPUCB",
-    "RGPUCB",
-    "SWGPUCB",
-    "TVGPUCB",
-    "UITVBO",
-    "WDBO",
-    "WGPUCB",
-    "BayesianOptimizer",
-    "RandomSearch",
-    "SparQGPUCB",
-    "SparseTimeVaryingGPRegressor",
-    "TimeVaryingGPRegressor",
-]
+__all__ = ["SparseTimeVaryingGPRegressor", "TimeVaryingGPRegressor", *optimizers.__all__]

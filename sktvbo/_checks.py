@@ -37,7 +37,7 @@ def invalid(name, expected, value=None, owner=None, *, got=None, advice="", erro
     return error(f"{subject} must be {expected}. Got {got} instead.{advice and ' '}{advice}")
 
 
-def check_real(value, name, owner=None, *, interval="(-inf, inf)", error=ValueError):
+def check_real(value, name, owner=None, *, interval="(-inf, inf)", advice="", error=ValueError):
     """The value as a float within an interval such as "(0, 1]"; a bool is no number."""
     low, high = (float(bound) for bound in interval[1:-1].split(","))
     if isinstance(value, Real) and not isinstance(value, bool):
@@ -45,16 +45,17 @@ def check_real(value, name, owner=None, *, interval="(-inf, inf)", error=ValueEr
         below = value < high or (value == high and interval[-1] == "]")
         if above and below:
             return float(value)
-    raise invalid(name, f"a float in the range {interval}", value, owner, error=error)
+    expected = f"a float in the range {interval}"
+    raise invalid(name, expected, value, owner, advice=advice, error=error)
 
 
-def check_int(value, name, owner=None, *, low=1, high=None, error=ValueError):
+def check_int(value, name, owner=None, *, low=1, high=None, advice="", error=ValueError):
     """The value as an int from ``low`` to ``high``, both included; None: no upper limit."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if whole and value >= low and (high is None or value <= high):
         return int(value)
-    limit = "inf)" if high is None else f"{high}]"
-    raise invalid(name, f"an int in the range [{low}, {limit}", value, owner, error=error)
+    expected = f"an int in the range [{low}, {'inf)' if high is None else f'{high}]'}"
+    raise invalid(name, expected, value, owner, advice=advice, error=error)
 
 
 def check_choice(value, choices, name, owner=None, *, error=ValueError):

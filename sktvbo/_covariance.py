@@ -1,22 +1,33 @@
-"""The covariance λ k_S ∘ k_T and its hyperparameters: fused where both kernels are known."""
+"""The covariance λ k_S ∘ k_T of observations with noise, and its hyperparameters.
+
+`SeparableCovariance` holds the hyperparameters. The matrices come from one of two classes of the
+same methods: `_Fused` is compiled code for kernels that it knows, `_General` asks the kernels.
+"""
 
 import copy
+from functools import cached_property
+from itertools import accumulate, pairwise
 
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel
 
+from ._checks import invalid
+from ._factors import Factor, recognize, recognize_or_raise
 from ._fast import cholesky as _cholesky
 from ._fast import gram as _gram
 from ._fast.gram import Family
 from ._solvers import dot
-from .kernels import Empirical, Factor, Separable, recognize, recognize_or_raise
+from .kernels import Empirical, Separable
+
+# The spatial factor when time is the only column.
+_NO_SPACE = Factor(Family.CONSTANT, np.ones(0), 0)
 
 
 class SeparableCovariance:
     """λ k_S(x, x') k_T(t, t') with noise variance σ², all hyperparameters in one theta.
 
     theta is the logarithm of (λ, spatial, temporal, σ², noise model), fixed ones left out. Matrices
-    that are symmetric hold their lower triangle only. Objects are values: ``with_theta`` makes
+    that are symmetric hold their lower triangle only. Objects are values: `with_theta` makes
     another one.
 
     Parameters
@@ -28,7 +39,7 @@ class SeparableCovariance:
         Bounds are a pair or "fixed".
     n_dims : int
         Number of spatial columns.
-    noise_model : QuadraticInjection or GeometricInjection, default=None
+    noise_model : NoiseModel, default=None
         How noise grows with age; None: it does not.
     mean_variance : float, default=0.0
         Prior variance τ² of a constant mean; it is no part of the matrices.
@@ -44,32 +55,30 @@ class SeparableCovariance:
         noise_model=None,
         mean_variance=0.0,
     ):
-        self._kernels = (spatial, temporal)
-        self.signal_variance, self._signal_bounds = signal_variance
+        signal, self._signal_bounds = signal_variance
         self.noise_variance, self._noise_bounds = noise_variance
         self.n_dims = n_dims
         self.noise_model = noise_model
         self.mean_variance = mean_variance
-        if spatial is None:
-            spatial_factor = Factor(Family.CONSTANT, np.ones(0), 0)
-        else:
-            spatial_factor = recognize(spatial, n_dims)
-        temporal_factor = recognize(temporal, 1)
-        self.fused = spatial_factor is not None and temporal_factor is not None
-        self._factors = (spatial_factor, temporal_factor) if self.fused else None
+        in_space = _NO_SPACE if spatial is None else recognize(spatial, n_dims)
+        factors = (in_space, recognize(temporal, 1))
+        known = all(factor is not None for factor in factors)
+        kernels = (spatial, temporal)
+        self._product = _Fused(signal, kernels, factors) if known else _General(signal, kernels)
+        # theta has five parts of these lengths, any of which may be 0.
+        self._sizes = [
+            int(not isinstance(self._signal_bounds, str)),
+            *self._product.sizes,
+            int(not isinstance(self._noise_bounds, str)),
+            0 if noise_model is None else len(noise_model.theta),
+        ]
+        self._parts = [slice(*ends) for ends in pairwise(accumulate(self._sizes, initial=0))]
 
-    # --- hyperparameters ---------------------------------------------------------------------
+    # --- hyperparameters --------------------------------------------------------------------------
 
     @property
-    def _sizes(self):
-        """Lengths of the five parts of theta."""
-        if self.fused:
-            spatial, temporal = (f.n_theta for f in self._factors)
-        else:
-            spatial, temporal = (0 if k is None else k.n_dims for k in self._kernels)
-        fixed = [b is None or isinstance(b, str) for b in (self._signal_bounds, self._noise_bounds)]
-        model = 0 if self.noise_model is None else len(self.noise_model.theta)
-        return [int(not fixed[0]), spatial, temporal, int(not fixed[1]), model]
+    def signal_variance(self):
+        return self._product.signal
 
     @property
     def theta(self):
@@ -85,12 +94,13 @@ class SeparableCovariance:
     @property
     def bounds(self):
         """Bounds of theta, (n_theta, 2)."""
-        spatial, temporal = self._kernels
+        spatial, temporal = self._product.originals
+        signal, *_, noise, _ = self._sizes
         parts = [
-            np.log([self._signal_bounds]) if self._sizes[0] else None,
+            np.log([self._signal_bounds]) if signal else None,
             None if spatial is None else spatial.bounds,
             temporal.bounds,
-            np.log([self._noise_bounds]) if self._sizes[3] else None,
+            np.log([self._noise_bounds]) if noise else None,
             None if self.noise_model is None else self.noise_model.bounds,
         ]
         parts = [p for p, size in zip(parts, self._sizes) if size]
@@ -99,35 +109,24 @@ class SeparableCovariance:
     def with_theta(self, theta):
         """The same covariance with other hyperparameters."""
         theta = np.asarray(theta, dtype=np.float64)
-        sizes = self._sizes
-        if theta.shape != (sum(sizes),):
-            raise ValueError(f"theta must have shape ({sum(sizes)},). Got {theta.shape}.")
-        signal, spatial, temporal, noise, model = np.split(theta, np.cumsum(sizes)[:-1])
+        if theta.shape != (sum(self._sizes),):
+            expected = f"an array of shape ({sum(self._sizes)},)"
+            raise invalid("theta", expected, got=f"shape {theta.shape}")
+        signal, spatial, temporal, noise, model = [theta[part] for part in self._parts]
         new = copy.copy(self)
-        if model.size:
-            new.noise_model = self.noise_model.clone_with_theta(model)
-        if signal.size:
-            new.signal_variance = float(np.exp(signal[0]))
+        value = float(np.exp(signal[0])) if signal.size else self.signal_variance
+        new._product = self._product.with_theta(value, spatial, temporal)
         if noise.size:
             new.noise_variance = float(np.exp(noise[0]))
-        if self.fused:
-            # Kernel objects are costly to clone: `spatial` and `temporal` make them when asked.
-            new._factors = tuple(
-                f.with_theta(p) for f, p in zip(self._factors, (spatial, temporal))
-            )
-            new._pending = (spatial, temporal)
-        else:
-            new._kernels = tuple(
-                k if k is None else k.clone_with_theta(p)
-                for k, p in zip(self._kernels, (spatial, temporal))
-            )
+        if model.size:
+            new.noise_model = self.noise_model.clone_with_theta(model)
         return new
 
     @property
     def names(self):
         """Names of the entries of theta, as in ``set_params``; of ARD lengthscales one each."""
         names = []
-        for part, kernel in zip(("spatial_kernel", "temporal_kernel"), self._kernels):
+        for part, kernel in zip(("spatial_kernel", "temporal_kernel"), self._product.originals):
             for h in () if kernel is None else kernel.hyperparameters:
                 names.extend([f"{part}__{h.name}"] * (0 if h.fixed else h.n_elements))
         signal, *_, noise, _ = self._sizes
@@ -139,230 +138,328 @@ class SeparableCovariance:
             *[f"noise_model__{name}" for name in model],
         ]
 
-    _pending = None
-
-    def _materialize(self):
-        if self._pending is not None:
-            self._kernels = tuple(
-                k if k is None or not p.size else k.clone_with_theta(p)
-                for k, p in zip(self._kernels, self._pending)
-            )
-            self._pending = None
-        return self._kernels
-
     @property
     def spatial(self):
         """The spatial kernel with these hyperparameters; None when time is the only column."""
-        return self._materialize()[0]
+        return self._product.kernels[0]
 
     @property
     def temporal(self):
         """The temporal kernel with these hyperparameters."""
-        return self._materialize()[1]
+        return self._product.kernels[1]
 
     @property
     def kernel(self):
         """λ k_S ∘ k_T as one scikit-learn kernel, of space and time, time last."""
-        spatial, temporal = self._materialize()
+        spatial, temporal = self._product.kernels
         factor = temporal if spatial is None else Separable(spatial, temporal)
         return ConstantKernel(self.signal_variance, "fixed") * factor
 
-    # --- matrices ----------------------------------------------------------------------------
+    def stationary_factors(self):
+        """Both kernels in the form that the relevancies need, or an UnsupportedKernelError."""
+        purpose = "The relevancy of observations"
+        spatial, temporal = self._product.kernels
+        if spatial is None:
+            spatial = _NO_SPACE
+        elif not isinstance(spatial, Empirical):
+            spatial = recognize_or_raise(spatial, self.n_dims, purpose)
+        return spatial, recognize_or_raise(temporal, 1, purpose)
 
-    def to_scaled(self, S, t):
-        return self.scale(S, t) if self.fused else (S, t)
+    def __str__(self):
+        factors = [f"{self.signal_variance:.3g}", self.spatial, self.temporal]
+        return " * ".join(str(f) for f in factors if f is not None)
 
-    def units(self):
-        if not self.fused:
-            return np.ones(self.n_dims + 1)
-        Z, u = self.scale(np.ones((1, self.n_dims)), np.ones(1))
-        return np.append(Z[:, 0], u)
-
-    def scale(self, S, t):
-        """Coordinates in the units of the compiled code: (d, n) and (n,)."""
-        spatial, temporal = self._factors
-        return spatial.scale(S), temporal.scale(t[:, np.newaxis])[0]
+    # --- matrices ---------------------------------------------------------------------------------
 
     @property
-    def _families(self):
-        spatial, temporal = self._factors
-        return spatial.family, temporal.family, self.signal_variance
+    def fused(self):
+        """Whether compiled code makes the matrices."""
+        return isinstance(self._product, _Fused)
+
+    def to_scaled(self, S, t):
+        """The points S (n, d), t (n,) as the pair that `cross_with_gradient` takes."""
+        return self._product.to_scaled(S, t)
+
+    def units(self):
+        """d(scaled) / d(plain) of each coordinate, time last, (d + 1,)."""
+        return self._product.units(self.n_dims)
 
     def gram(self, S, t, out=None):
         """Covariance (n, n) of the points S (n, d), t (n,); lower triangle."""
-        if self.fused:
-            out = np.empty((len(t), len(t))) if out is None else out
-            _gram.gram(*self.scale(S, t), *self._families, out)
-            return out
-        return self.cross(S, t)
+        return self._product.gram(S, t, out)
 
     def cross(self, S, t, S2=None, t2=None, out=None):
         """Covariance (n, m) between two sets of points, of one with itself if only one is given.
 
         Written to ``out`` if given.
         """
-        if self.fused:
-            Z, u = self.scale(S, t)
-            Z2, u2 = (Z, u) if S2 is None else self.scale(S2, t2)
-            out = np.empty((len(u), len(u2))) if out is None else out
-            _gram.cross_gram(Z, u, Z2, u2, *self._families, out)
-            return out
-        K = self.signal_variance * self.temporal(
-            t[:, np.newaxis], None if t2 is None else t2[:, np.newaxis]
-        )
-        K = K if self.spatial is None else K * self.spatial(S, S2)
-        # A kernel of the user's may return any layout and precision.
-        if out is None:
-            return np.ascontiguousarray(K, dtype=np.float64)
-        out[:] = K
-        return out
+        return self._product.cross(S, t, S2, t2, out)
 
     def variance(self, S, t):
         """Prior variance (n,) of f at the points."""
-        if self.fused:
-            return np.full(len(t), self.signal_variance)
-        variance = self.signal_variance * self.temporal.diag(t[:, np.newaxis])
-        return variance if self.spatial is None else variance * self.spatial.diag(S)
+        return self._product.variance(S, t)
 
     def variance_with_gradient(self, s, t, moving=None):
         """Prior variance of f at a place s (d,) and time, and its gradient (d + 1,), time last.
 
-        ``moving`` is as in ``cross_with_gradient``.
+        ``moving`` is as in `cross_with_gradient`.
         """
-        if self.fused:
-            return self.signal_variance, np.zeros(len(s) + 1)
-        points, times, steps, rows = _stencil(s, t, moving)
-        variances = self.variance(points, times)
-        return variances[0], _differences(variances, steps, rows, len(s) + 1)
+        return self._product.variance_with_gradient(s, t, moving)
 
-    def noise(self, age):
-        """Noise variance (n,) of observations of these ages; none where the age is NaN."""
-        ratio = np.ones(len(age)) if self.noise_model is None else self.noise_model.ratio(age)
-        return self.noise_variance * np.where(np.isnan(age), 0.0, ratio)
+    def cross_with_gradient(self, s, t, Z, times, moving=None):
+        """Covariance (n,) of a point with others, and its gradient (d + 1, n), time last.
 
-    def noise_gradient(self, w, age):
-        """Σ_i w_i ∂noise_i/∂theta, for the noise's part of theta."""
-        *_, noise, model = self._sizes
-        on_variance = [dot(w, self.noise(age))] * noise
-        if not model:
-            return np.array(on_variance)
-        slopes = np.where(np.isnan(age), 0.0, self.noise_model.slopes(age)[:, 0])
-        return np.append(on_variance, self.noise_variance * dot(w, slopes))
-
-    def gradient(self, S, t, age, K, P, a):
-        """Σ_ij W_ij ∂Δ_ij/∂theta, W = a aᵀ − P, Δ = K + diag(noise): (n_theta,).
-
-        K is ``gram(S, t)``, P the inverse of Δ, a = P y; lower triangles suffice.
+        The place s (d,) and time are plain coordinates times `units`, in which the gradient is as
+        well, and (Z, times) is what `to_scaled` returned. Rows of the gradient that ``moving`` (d,)
+        excludes may be 0: a kernel may know integers only.
         """
-        signal, *_ = self._sizes
-        if self.fused:
-            slopes = np.empty(self.n_dims + 2)
-            families = self._families[:2]
-            _gram.contract_gradient(*self.scale(S, t), *families, K, P, a, slopes)
-            inner = [f.fold(s) for f, s in zip(self._factors, (slopes[1:-1], slopes[-1:]))]
-            total = slopes[0]
-        else:
-            _cholesky.symmetrize(P)
-            W = np.outer(a, a) - P
-            total = np.sum(W * K)
-            K_T, slope_T = self.temporal(t[:, np.newaxis], eval_gradient=True)
-            if self.spatial is None:
-                K_S, slope_S = 1.0, np.empty((len(t), len(t), 0))
-            else:
-                K_S, slope_S = self.spatial(S, eval_gradient=True)
-            W *= self.signal_variance
-            inner = [
-                np.einsum("ij,ijk->k", W * K_T, slope_S),
-                np.einsum("ij,ijk->k", W * K_S, slope_T),
-            ]
-        on_noise = self.noise_gradient(a * a - np.diagonal(P), age)
-        return np.concatenate([[total] * signal, *inner, on_noise])
+        return self._product.cross_with_gradient(s, t, Z, times, moving)
+
+    # --- sums over derivatives in theta -----------------------------------------------------------
+
+    def gradient(self, S, t, K, P, a):
+        """Σ_ij W_ij ∂K_ij/∂theta, W = a aᵀ − P, for the kernel's part of theta.
+
+        K is ``gram(S, t)``; of it and of P (n, n) the lower triangles suffice.
+        """
+        return self._free(self._product.gradient(S, t, K, P, a))
 
     def cross_gradient(self, S, t, S2, t2, K, W):
         """Σ_ij W_ij ∂K_ij/∂theta, for the kernel's part of theta.
 
         K is ``cross(S, t, S2, t2)`` and W weights, both (n, m).
         """
-        signal, spatial, temporal, *_ = self._sizes
-        total = np.einsum("ij,ij->", W, K)
-        if self.fused:
-            slopes = np.empty(self.n_dims + 1)
-            _gram.contract_cross_gradient(
-                *self.scale(S, t), *self.scale(S2, t2), *self._families[:2], K, W, slopes
-            )
-            inner = [f.fold(g) for f, g in zip(self._factors, (slopes[:-1], slopes[-1:]))]
-            return np.concatenate([[total] * signal, *inner])
-        return np.concatenate(
-            [
-                [total] * signal,
-                self._theta_differences(
-                    lambda c: np.einsum("ij,ij->", W, c.cross(S, t, S2, t2)),
-                    range(signal, signal + spatial + temporal),
-                ),
-            ]
-        )
+        return self._free(self._product.cross_gradient(S, t, S2, t2, K, W))
 
     def variance_gradient(self, S, t, w):
-        """Σ_i w_i ∂k_ii/∂theta; the kernel's part of theta."""
-        signal, spatial, temporal, *_ = self._sizes
-        total = [dot(w, self.variance(S, t))] * signal
-        if self.fused:
-            return np.append(total, np.zeros(spatial + temporal))
-        entries = range(signal, signal + spatial + temporal)
-        slopes = self._theta_differences(lambda c: dot(w, c.variance(S, t)), entries)
-        return np.append(total, slopes)
+        """Σ_i w_i ∂k_ii/∂theta, for the kernel's part of theta."""
+        return self._free(self._product.variance_gradient(S, t, w))
 
-    def _theta_differences(self, function, entries):
-        """Central differences in some entries of theta.
+    def _free(self, slopes):
+        """Derivatives by log λ and the kernels' theta, without the first if λ is fixed."""
+        return slopes if self._sizes[0] else slopes[1:]
+
+    # --- noise ------------------------------------------------------------------------------------
+
+    def noise(self, age):
+        """Noise variance (n,) of observations of these ages."""
+        ratio = np.ones(len(age)) if self.noise_model is None else self.noise_model.ratio(age)
+        return self.noise_variance * ratio
+
+    def noise_gradient(self, w, age):
+        """Σ_i w_i ∂noise_i/∂theta, for the noise's part of theta."""
+        *_, noise, model = self._sizes
+        on_variance = np.array([dot(w, self.noise(age))] * noise)
+        if not model:
+            return on_variance
+        on_model = [dot(w, slope) for slope in self.noise_model.slopes(age).T]
+        return np.append(on_variance, self.noise_variance * np.array(on_model))
+
+
+class _Fused:
+    """λ k_S ∘ k_T of two kernels that compiled code knows.
+
+    It works in coordinates of its own: space (d, n) and time (n,), each over its lengthscale.
+
+    Parameters
+    ----------
+    signal : float
+        λ.
+    originals : (Kernel or None, Kernel)
+        The kernels that were given, whose hyperparameters other than lengthscales count.
+    factors : (Factor, Factor)
+        What they compute.
+    thetas : (ndarray, ndarray), default=None
+        The kernels' theta; None for that of the originals.
+    """
+
+    def __init__(self, signal, originals, factors, thetas=None):
+        self.signal = signal
+        self.originals = originals
+        self._factors = factors
+        self._thetas = thetas
+
+    @property
+    def sizes(self):
+        """Lengths of both parts of theta."""
+        return [f.n_theta for f in self._factors]
+
+    def with_theta(self, signal, *thetas):
+        factors = tuple(f.with_theta(theta) for f, theta in zip(self._factors, thetas))
+        return _Fused(signal, self.originals, factors, thetas)
+
+    @cached_property
+    def kernels(self):
+        """Both kernels as objects, made when asked for: a search clones none."""
+        return self.originals if self._thetas is None else _clones(self.originals, self._thetas)
+
+    @property
+    def _families(self):
+        return [f.family for f in self._factors]
+
+    def to_scaled(self, S, t):
+        spatial, temporal = self._factors
+        return spatial.scale(S), temporal.scale(t[:, np.newaxis])[0]
+
+    def units(self, n_dims):
+        return np.concatenate([f.units for f in self._factors])
+
+    def gram(self, S, t, out=None):
+        out = np.empty((len(t), len(t))) if out is None else out
+        _gram.gram(*self.to_scaled(S, t), *self._families, self.signal, out)
+        return out
+
+    def cross(self, S, t, S2=None, t2=None, out=None):
+        one = self.to_scaled(S, t)
+        other = one if S2 is None else self.to_scaled(S2, t2)
+        out = np.empty((len(one[1]), len(other[1]))) if out is None else out
+        _gram.cross_gram(*one, *other, *self._families, self.signal, out)
+        return out
+
+    def variance(self, S, t):
+        return np.full(len(t), self.signal)
+
+    def variance_with_gradient(self, s, t, moving):
+        return self.signal, np.zeros(len(s) + 1)
+
+    def cross_with_gradient(self, z, u, Z, times, moving):
+        n = len(times)
+        k, dk = np.empty(n), np.empty((len(z) + 1, n))
+        _gram.cross_with_gradient(z, u, Z, times, *self._families, self.signal, k, dk)
+        return k, dk
+
+    def gradient(self, S, t, K, P, a):
+        Z, u = self.to_scaled(S, t)
+        slopes = np.empty(len(Z) + 2)
+        _gram.contract_gradient(Z, u, *self._families, K, P, a, slopes)
+        return self._folded(slopes)
+
+    def cross_gradient(self, S, t, S2, t2, K, W):
+        Z, u = self.to_scaled(S, t)
+        slopes = np.empty(len(Z) + 2)
+        slopes[0] = np.einsum("ij,ij->", W, K)
+        other = self.to_scaled(S2, t2)
+        _gram.contract_cross_gradient(Z, u, *other, *self._families, K, W, slopes[1:])
+        return self._folded(slopes)
+
+    def variance_gradient(self, S, t, w):
+        return np.append(dot(w, self.variance(S, t)), np.zeros(sum(self.sizes)))
+
+    def _folded(self, slopes):
+        """Derivatives by log λ and log lengthscales, (d + 2,), as derivatives by theta."""
+        spatial, temporal = self._factors
+        return np.concatenate([slopes[:1], spatial.fold(slopes[1:-1]), temporal.fold(slopes[-1:])])
+
+
+class _General:
+    """λ k_S ∘ k_T of any two kernels, by their own calls and by differences.
+
+    Coordinates stay plain: space (n, d) and time (n,). The kernels may return any layout and
+    precision.
+
+    Parameters
+    ----------
+    signal : float
+        λ.
+    kernels : (Kernel or None, Kernel)
+    """
+
+    def __init__(self, signal, kernels):
+        self.signal = signal
+        self.kernels = self.originals = kernels
+
+    @property
+    def sizes(self):
+        """Lengths of both parts of theta."""
+        return [0 if k is None else k.n_dims for k in self.kernels]
+
+    def with_theta(self, signal, *thetas):
+        return _General(signal, _clones(self.kernels, thetas))
+
+    def to_scaled(self, S, t):
+        return S, t
+
+    def units(self, n_dims):
+        return np.ones(n_dims + 1)
+
+    def gram(self, S, t, out=None):
+        return self.cross(S, t, out=out)
+
+    def cross(self, S, t, S2=None, t2=None, out=None):
+        spatial, temporal = self.kernels
+        K = self.signal * temporal(t[:, np.newaxis], None if t2 is None else t2[:, np.newaxis])
+        K = K if spatial is None else K * spatial(S, S2)
+        if out is None:
+            return np.ascontiguousarray(K, dtype=np.float64)
+        out[:] = K
+        return out
+
+    def variance(self, S, t):
+        spatial, temporal = self.kernels
+        variance = self.signal * temporal.diag(t[:, np.newaxis])
+        return variance if spatial is None else variance * spatial.diag(S)
+
+    def variance_with_gradient(self, s, t, moving):
+        points, times, steps, rows = _stencil(s, t, moving)
+        variances = self.variance(points, times)
+        return variances[0], _differences(variances, steps, rows, len(s) + 1)
+
+    def cross_with_gradient(self, s, t, Z, times, moving):
+        points, at, steps, rows = _stencil(s, t, moving)
+        K = self.cross(points, at, Z, times)
+        return K[0], _differences(K, steps, rows, len(s) + 1)
+
+    def gradient(self, S, t, K, P, a):
+        spatial, temporal = self.kernels
+        _cholesky.symmetrize(P)
+        W = np.outer(a, a) - P
+        total = np.sum(W * K)
+        K_T, slope_T = temporal(t[:, np.newaxis], eval_gradient=True)
+        if spatial is None:
+            K_S, slope_S = 1.0, np.empty((len(t), len(t), 0))
+        else:
+            K_S, slope_S = spatial(S, eval_gradient=True)
+        W *= self.signal
+        on_space = np.einsum("ij,ijk->k", W * K_T, slope_S)
+        on_time = np.einsum("ij,ijk->k", W * K_S, slope_T)
+        return np.concatenate([[total], on_space, on_time])
+
+    def cross_gradient(self, S, t, S2, t2, K, W):
+        slopes = self._theta_slopes(lambda c: np.einsum("ij,ij->", W, c.cross(S, t, S2, t2)))
+        return np.append(np.einsum("ij,ij->", W, K), slopes)
+
+    def variance_gradient(self, S, t, w):
+        slopes = self._theta_slopes(lambda c: dot(w, c.variance(S, t)))
+        return np.append(dot(w, self.variance(S, t)), slopes)
+
+    def _theta_slopes(self, function):
+        """Central differences of a function of the covariance in the kernels' theta.
 
         scikit-learn's kernels give no gradient between two sets of points.
         """
-        theta, h = self.theta, np.cbrt(np.finfo(float).eps)
+        theta = np.concatenate([[] if k is None else k.theta for k in self.kernels])
+        split, h = self.sizes[:1], np.cbrt(np.finfo(float).eps)
         slopes = []
-        for i in entries:
-            step = h * np.eye(len(theta))[i]
-            up, down = (function(self.with_theta(theta + s)) for s in (step, -step))
+        for step in h * np.eye(len(theta)):
+            thetas = (np.split(theta + s, split) for s in (step, -step))
+            up, down = (function(self.with_theta(self.signal, *pair)) for pair in thetas)
             slopes.append((up - down) / (2.0 * h))
         return np.array(slopes)
 
-    def cross_with_gradient(self, x, u, Z, times, moving=None):
-        """Covariance (n,) of a point with (Z, times), and its gradient (d + 1, n) in the point.
 
-        All coordinates are ``scale``d when ``fused``, plain otherwise; time is the last row. Rows
-        of coordinates that ``moving`` (d,) excludes may be 0: a kernel may know integers only.
-        """
-        if self.fused:
-            n, d = len(times), self.n_dims
-            k, dk = np.empty(n), np.empty((d + 1, n))
-            _gram.cross_with_gradient(x, u, Z, times, *self._families, k, dk)
-            return k, dk
-        points, at, steps, rows = _stencil(x, u, moving)
-        K = self.cross(points, at, Z, times)
-        return K[0], _differences(K, steps, rows, len(x) + 1)
-
-    def stationary_factors(self):
-        """Both kernels in the form that the relevancies need, or an UnsupportedKernelError."""
-        purpose = "The relevancy of observations"
-        if isinstance(self.spatial, Empirical):
-            return self.spatial, recognize_or_raise(self.temporal, 1, purpose)
-        static = [f.family == Family.CONSTANT for f in self._factors or ()]
-        if self.fused and not static[1] and (self.n_dims == 0 or not static[0]):
-            return self._factors
-        if self.spatial is not None:
-            recognize_or_raise(self.spatial, self.n_dims, purpose)
-        recognize_or_raise(self.temporal, 1, purpose)
-        raise AssertionError("one of the two kernels is not supported")
-
-    def __str__(self):
-        factors = [f"{self.signal_variance:.3g}", self.spatial, self.temporal]
-        return " * ".join(str(f) for f in factors if f is not None)
+def _clones(kernels, thetas):
+    """Kernels with other hyperparameters; those without any stay the same objects."""
+    return tuple(
+        k if k is None or not theta.size else k.clone_with_theta(theta)
+        for k, theta in zip(kernels, thetas)
+    )
 
 
-# scikit-learn's kernels give no derivative in the points.
 def _stencil(point, time, moving=None):
     """A point (d,) with two neighbours in each direction that moves, and a later one.
 
-    Also the steps, and which rows of the gradient they give. Later only: a kernel may not know the
+    scikit-learn's kernels give no derivative in the points. Also returned are the steps, and which
+    rows of the gradient they give. In time there is a step forward only: a kernel may not know the
     times before.
     """
     rows = np.flatnonzero(np.ones(len(point), dtype=bool) if moving is None else moving)

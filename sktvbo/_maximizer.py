@@ -1,8 +1,9 @@
 """Maximization of an acquisition function over a domain.
 
 Everything here works in the unit form of `sktvbo.domain` and asks a domain for four things only:
-``candidates``, ``continuous``, ``neighbours`` and ``size``. The function is never evaluated
-anywhere else than at members, so an integer is seen by the surrogate where it will be observed.
+``candidates``, ``continuous``, ``neighbours`` and ``size``; ``from_unit`` turns the result into a
+row. The function is never evaluated anywhere else than at members, so an integer is seen by the
+surrogate where it will be observed.
 """
 
 import math
@@ -10,34 +11,38 @@ import math
 import numpy as np
 from scipy.optimize import minimize
 
+from ._checks import invalid
 from .exceptions import DomainError
 
-# Of the alternation between gradients and neighbours, from each start; it seldom takes five.
+# From each start, gradients and neighbours take so many turns at most; they seldom need five.
 _MAX_ROUNDS = 50
 
-# Of numeric derivatives, of functions scaled to the unit box.
+# Numeric derivatives, of functions scaled to the unit box, are differences over this distance.
 _STEP = np.sqrt(np.finfo(np.float64).eps)
 
-# Places that maximize_joint tries around each anchor, and the range of their distances.
+# A joint draw tries so many places around each anchor, at distances within this range.
 _N_AROUND = 32
 _NEAR, _FAR = 1e-3, 0.1
+
+# A joint draw at m places costs O(m³): of a larger domain, it is made at a part of the members.
+_MAX_JOINT = 1024
 
 
 def maximize(score, posterior, domain, rng, *, anchors=None, n_candidates=512, n_starts=6):
     """Where an acquisition function is largest.
 
-    A domain of at most ``n_candidates`` members, or a ``FiniteSet``, is enumerated. Others are
-    searched as `search` says, from scrambled Sobol points, with analytic gradients.
+    A domain of at most ``n_candidates`` members, or a `~sktvbo.domain.FiniteSet`, is enumerated.
+    Others are searched as `search` says, from scrambled Sobol points, with analytic gradients.
 
     Parameters
     ----------
-    score : callable (mean, std) -> (value, d value / d mean, d value / d std)
-    posterior : callable (m, u) -> mean (m,), std (m,)
+    score : callable, (mean, std) -> (value, d value / d mean, d value / d std)
+    posterior : callable, (m, u) -> mean (m,), std (m,)
         At places in unit form. For a domain with reals it also has ``with_gradient(place)``, which
         returns mean, std and their gradients (u,) at one place (u,).
     domain : Box, FiniteSet, ParameterSpace or TimeWindow
     rng : RandomState
-    anchors : array-like (k, u), default=None
+    anchors : array-like of shape (k, u), default=None
         Members in unit form to consider besides the Sobol points, such as the incumbent.
     n_candidates : int, default=512
         Number of Sobol points, a power of two.
@@ -46,7 +51,7 @@ def maximize(score, posterior, domain, rng, *, anchors=None, n_candidates=512, n
 
     Returns
     -------
-    x : ndarray (d,)
+    x : ndarray of shape (d,)
         A row of the domain.
     """
 
@@ -77,15 +82,15 @@ def search(values, minus, domain, candidates, n_starts, *, anchors=None, gradien
         What L-BFGS-B minimizes, minus the same function; with ``gradient`` it returns minus the
         gradient (u,) as well.
     domain : Box, FiniteSet, ParameterSpace or TimeWindow
-    candidates : ndarray (m, u)
+    candidates : ndarray of shape (m, u)
     n_starts : int
-    anchors : array-like (k, u), default=None
+    anchors : array-like of shape (k, u), default=None
         More candidates.
     gradient : bool, default=False
 
     Returns
     -------
-    ndarray (u,)
+    ndarray of shape (u,)
     """
     complete = _complete(domain, candidates)
     if anchors is not None and len(anchors) and not complete:
@@ -133,7 +138,7 @@ def _slide(minus, free, start, gradient):
             value, slope = minus(place(z))
             return value, slope[free]
         value = minus(place(z))
-        # Differences of our own: L-BFGS-B may leave its bounds by rounding, which SciPy's refuse.
+        # SciPy's own differences refuse the bounds that L-BFGS-B leaves by rounding.
         steps = np.where(z < 0.5, _STEP, -_STEP)
         return value, np.array([minus(place(x)) - value for x in z + np.diag(steps)]) / steps
 
@@ -149,7 +154,11 @@ def maximize_joint(draw, domain, rng, *, anchors=None, n_candidates=512):
     around each anchor: the anchor, or with equal chance one of its neighbours where it has any,
     its continuous coordinates shifted by Gaussians whose standard deviations spread over
     [0.001, 0.1] on a logarithmic scale. So a late query is not bound to the Sobol points' spacing.
-    Of a domain that the candidates enumerate, nothing else is drawn. No place occurs twice.
+
+    Of a domain that the candidates enumerate, nothing else is drawn. If these are more than 1024
+    members, the draw is made at 1024 of them, chosen uniformly, and at each anchor and the 32
+    members nearest to it in unit form; other members cannot be found this time. No place occurs
+    twice.
 
     Parameters
     ----------
@@ -157,18 +166,21 @@ def maximize_joint(draw, domain, rng, *, anchors=None, n_candidates=512):
         Values drawn at places in unit form.
     domain : Box, FiniteSet, ParameterSpace or TimeWindow
     rng : RandomState
-    anchors : array-like (k, u), default=None
+    anchors : array-like of shape (k, u), default=None
         Members in unit form.
     n_candidates : int, default=512
         Number of Sobol points, a power of two.
 
     Returns
     -------
-    x : ndarray (d,)
+    x : ndarray of shape (d,)
         A row of the domain.
     """
     candidates = domain.candidates(n_candidates, rng)
-    if anchors is not None and not _complete(domain, candidates):
+    if _complete(domain, candidates):
+        if len(candidates) > _MAX_JOINT:
+            candidates = candidates[_part(candidates, anchors, rng)]
+    elif anchors is not None:
         around = [_around(np.asarray(anchor), domain, rng) for anchor in anchors]
         candidates = np.unique(np.vstack([candidates, *around]), axis=0)
     return domain.from_unit(candidates[np.argmax(draw(candidates))])
@@ -184,6 +196,15 @@ def _around(anchor, domain, rng):
     shifts = scales * rng.standard_normal((_N_AROUND, int(domain.continuous.sum())))
     places[1:, domain.continuous] = np.clip(places[1:, domain.continuous] + shifts, 0.0, 1.0)
     return places
+
+
+def _part(members, anchors, rng):
+    """Indices of _MAX_JOINT members (m, u) drawn uniformly, and of those nearest to each anchor."""
+    chosen = [rng.choice(len(members), size=_MAX_JOINT, replace=False)]
+    for anchor in () if anchors is None else anchors:
+        distances = np.sum((members - anchor) ** 2, axis=1)
+        chosen.append(np.argpartition(distances, _N_AROUND)[: _N_AROUND + 1])
+    return np.unique(np.concatenate(chosen))
 
 
 def _complete(domain, candidates):
@@ -205,20 +226,13 @@ class TimeWindow:
 
     def __init__(self, domain, low, high):
         if not -math.inf < low <= high < math.inf:
-            raise DomainError(f"A window of time must have low <= high, got ({low}, {high}).")
+            expected = "finite with low <= high"
+            raise invalid("The window of time", expected, (low, high), error=DomainError)
         self.domain = domain
         self.low = float(low)
         self.high = float(high)
-        self.n_dims = domain.n_dims + 1
-        self.n_unit = domain.n_unit + 1
         self.continuous = np.append(domain.continuous, low < high)
         self.size = math.inf if low < high else domain.size
-
-    def to_unit(self, X):
-        """Unit form (n, u + 1) or (u + 1,) of rows (n, d + 1) or (d + 1,)."""
-        X = np.asarray(X, dtype=np.float64)
-        u = (X[..., -1:] - self.low) / (self.high - self.low or 1.0)
-        return np.concatenate([self.domain.to_unit(X[..., :-1]), u], axis=-1)
 
     def from_unit(self, U):
         """Rows (n, d + 1) or (d + 1,) of the unit form (n, u + 1) or (u + 1,)."""

@@ -1,9 +1,9 @@
 """Acquisition functions, the schedules of β, and the maximization over a domain.
 
 An acquisition function is called with the posterior mean and standard deviation at a place and an
-:class:`AcquisitionState`; it returns a score, to be maximized, and the derivatives of the score in
+`AcquisitionState`; it returns a score, to be maximized, and the derivatives of the score in
 both: the maximizer does the rest by the chain rule. One with ``joint = True`` is not called but
-stands for a draw from the joint posterior, as :class:`ThompsonSampling`.
+stands for a draw from the joint posterior, as `ThompsonSampling`.
 """
 
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import erfcx, log_ndtr
 from sklearn.base import BaseEstimator
 
-from ._checks import check_positive, check_probability
+from ._checks import check_choice, check_real, invalid
 from ._maximizer import maximize
 
 __all__ = [
@@ -32,7 +32,7 @@ __all__ = [
     "maximize",
 ]
 
-# Standard deviations below are taken for this one: the squares of its reciprocal do not overflow.
+# A smaller standard deviation is taken for this one, whose reciprocal's square does not overflow.
 _MIN_STD = np.finfo(np.float64).tiny ** 0.25
 
 
@@ -50,8 +50,8 @@ class AcquisitionState:
         Dimensions of the domain, without time.
     surrogate : estimator
         Fitted.
-    posterior : callable
-        Mean and standard deviation (m,) at places (m, d) of the unit box, at the time of the query.
+    posterior : callable, (m, u) -> mean (m,), std (m,)
+        At places in unit form, at the time of the query.
     information_gain : float
         Of the data set, ½ log det(I + Σ⁻¹ K), in nats.
     incumbent : float
@@ -121,6 +121,7 @@ class DimensionBeta(BaseEstimator):
         return self.scale * state.n_dims * float(np.log(2.0 * state.n))
 
 
+# The constant c of SmoothnessBeta, by the theorem that it comes from.
 _THEOREMS = {"reset": 2.0 / 3.0, "forgetting": 0.5, "event": 4.0 / 3.0}
 
 
@@ -130,7 +131,7 @@ class SmoothnessBeta(BaseEstimator):
     β = 2 log(c π² t² / δ) + 2 d log(r d b t² √log(c d a π² t² / δ)): with probability 1 − δ the
     function is within √β σ of the posterior mean, at all times and on a grid so fine that the rest
     is within 1/t². t is the number of observations told. Conservative: in practice use
-    :class:`LogBeta`.
+    `LogBeta`.
 
     Parameters
     ----------
@@ -158,14 +159,10 @@ class SmoothnessBeta(BaseEstimator):
         self.r = r
 
     def __call__(self, state):
-        if self.theorem not in _THEOREMS:
-            raise ValueError(
-                "The 'theorem' parameter of SmoothnessBeta must be one of "
-                f"{sorted(_THEOREMS)}. Got {self.theorem!r} instead."
-            )
-        check_probability(self.delta, "delta", self)
+        check_choice(self.theorem, tuple(_THEOREMS), "theorem", self)
+        check_real(self.delta, "delta", self, interval="(0, 1)")
         for name in ("a", "b", "r"):
-            check_positive(getattr(self, name), name, self)
+            check_real(getattr(self, name), name, self, interval="(0, inf)")
         d, t = state.n_dims, float(state.n_told)
         ratio = _THEOREMS[self.theorem] * np.pi**2 * t**2 / self.delta
         fineness = self.r * d * self.b * t**2 * np.sqrt(np.log(d * self.a * ratio))
@@ -198,8 +195,8 @@ class BOLTBeta(BaseEstimator):
         self.delta = delta
 
     def __call__(self, state):
-        check_probability(self.delta, "delta", self)
-        check_positive(self.lipschitz, "lipschitz", self)
+        check_real(self.delta, "delta", self, interval="(0, 1)")
+        check_real(self.lipschitz, "lipschitz", self, interval="(0, inf)")
         d, t = state.n_dims, float(state.n_told)
         union = np.log(np.pi**2 * t**2 / (6.0 * self.delta))
         return float(2.0 * d * np.log(self.lipschitz * d * t**2) + 2.0 * union)
@@ -245,9 +242,9 @@ class InformationGainBeta(BaseEstimator):
         self.anytime = anytime
 
     def __call__(self, state):
-        check_probability(self.delta, "delta", self)
+        check_real(self.delta, "delta", self, interval="(0, 1)")
         for name in ("norm_bound", "noise_ratio", "constant"):
-            check_positive(getattr(self, name), name, self, zero=True)
+            check_real(getattr(self, name), name, self, interval="[0, inf)")
         delta, t = self.delta, float(state.n_told)
         if self.anytime:
             delta = delta / (2.0 * t * (1.0 + np.log(t)) ** 2)
@@ -258,6 +255,7 @@ class InformationGainBeta(BaseEstimator):
 # --- acquisition functions ------------------------------------------------------------------------
 
 
+# The schedules that UCB knows by name.
 _NAMED = {"dimension": DimensionBeta(), "log": LogBeta()}
 
 
@@ -267,11 +265,11 @@ class UCB(BaseEstimator):
     Parameters
     ----------
     beta : "dimension", "log", float or callable, default="dimension"
-        - "dimension": :class:`DimensionBeta`, 0.2 d log(2 n);
-        - "log": :class:`LogBeta`, 0.8 log(4 t);
+        - "dimension": `DimensionBeta`, 0.2 d log(2 n);
+        - "log": `LogBeta`, 0.8 log(4 t);
         - a non-negative float: constant, which is competitive;
-        - a callable of an :class:`AcquisitionState`, such as :class:`SmoothnessBeta`,
-          :class:`BOLTBeta` and :class:`InformationGainBeta`.
+        - a callable of an `AcquisitionState`, such as `SmoothnessBeta`,
+          `BOLTBeta` and `InformationGainBeta`.
 
     Examples
     --------
@@ -290,10 +288,8 @@ class UCB(BaseEstimator):
         if callable(beta):
             beta = beta(state)
         if not isinstance(beta, Real) or not 0.0 <= beta < np.inf:
-            raise ValueError(
-                "The 'beta' parameter of UCB must be, or give, a non-negative finite float, or be "
-                f"'dimension' or 'log'. Got {beta!r} instead."
-            )
+            expected = "'dimension', 'log', a float in the range [0, inf), or a callable giving one"
+            raise invalid("beta", expected, beta, self)
         return float(beta)
 
     def __call__(self, mean, std, state):
@@ -344,7 +340,7 @@ class ProbabilityOfImprovement(BaseEstimator):
 
     def __call__(self, mean, std, state):
         """Score, and its derivatives in mean and standard deviation; arrays or floats."""
-        check_positive(self.xi, "xi", self, zero=True)
+        check_real(self.xi, "xi", self, interval="[0, inf)")
         std = np.maximum(std, _MIN_STD)
         z = (mean - state.incumbent - self.xi) / std
         return z, 1.0 / std, -z / std
@@ -353,7 +349,7 @@ class ProbabilityOfImprovement(BaseEstimator):
 class ExpectedImprovement(BaseEstimator):
     """Expected improvement over the incumbent, E max(f − best − ξ, 0).
 
-    The incumbent is that of :class:`ProbabilityOfImprovement`.
+    The incumbent is that of `ProbabilityOfImprovement`.
 
     Parameters
     ----------
@@ -377,7 +373,7 @@ class ExpectedImprovement(BaseEstimator):
 
     def __call__(self, mean, std, state):
         """Score, and its derivatives in mean and standard deviation; arrays or floats."""
-        check_positive(self.xi, "xi", self, zero=True)
+        check_real(self.xi, "xi", self, interval="[0, inf)")
         std = np.maximum(std, _MIN_STD)
         z = (mean - state.incumbent - self.xi) / std
         log_h, cdf_share, pdf_share = _log_improvement(z)
@@ -386,13 +382,13 @@ class ExpectedImprovement(BaseEstimator):
 
 def _log_improvement(z):
     """log h, Φ / h and φ / h for h(z) = φ(z) + z Φ(z), the improvement in units of σ."""
-    # Φ / φ by the scaled error function, finite for any z < 0; the cap only spares an overflow.
+    # The scaled error function gives Φ / φ, finite for any z < 0; the cap only spares an overflow.
     mills = np.sqrt(np.pi / 2.0) * erfcx(-np.minimum(z, 5.0) / np.sqrt(2.0))
-    # h / φ = 1 + z Φ / φ; far out its two terms cancel, and 1/z² − 3/z⁴ + 15/z⁶ is left.
+    # This is h / φ = 1 + z Φ / φ; far out its terms cancel, and 1/z² − 3/z⁴ + 15/z⁶ is left.
     far = np.minimum(z, -200.0) ** -2.0
     h = np.where(z < -200.0, far * (1.0 - 3.0 * far + 15.0 * far**2), 1.0 + z * mills)
     log_pdf = -0.5 * z**2 - 0.5 * np.log(2.0 * np.pi)
-    # Beyond z = 5, φ is nothing and h is z Φ but for 1e-7 of itself, which is kept.
+    # Beyond z = 5, where that ratio is capped, h = φ + z Φ itself is taken.
     cdf, pdf = np.exp(log_ndtr(z)), np.exp(log_pdf)
     large = np.where(z > 5.0, pdf + z * cdf, 1.0)
     return (
@@ -408,6 +404,10 @@ class ThompsonSampling(BaseEstimator):
     The draw is exact, and joint, at some hundreds of places: the Sobol points, the latest queries
     and places near them. It has no parameter to choose, and its randomness makes several queries at
     once differ.
+
+    Over a finite set the draw is made at all members, up to 1024. Of a larger one, it is made at
+    1024 members chosen uniformly, anew for each query, and at the latest queries and the 32 members
+    nearest to each, since its cost grows with the third power of the number of places.
 
     Examples
     --------

@@ -11,7 +11,6 @@ to K's diagonal. A negative variance is an error beyond √ε, relatively.
 """
 
 from math import ceil, log
-from numbers import Integral
 
 import numpy as np
 from scipy.linalg import eigh
@@ -20,6 +19,7 @@ from sklearn.gaussian_process.kernels import RBF, Kernel
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._checks import check_choice, check_int, invalid
 from ._fast import kdpp as _fast
 from ._threads import blas_threads
 from .exceptions import NotPositiveDefiniteError
@@ -27,11 +27,14 @@ from .exceptions import NotPositiveDefiniteError
 __all__ = ["KDPPSelector", "greedy_map", "sample_kdpp"]
 
 _EPS = np.finfo(np.float64).eps
-# SparQ's number of proposals; what the mixing time asks for is less when N k is below some 1,000.
+# SparQ makes this number of proposals; the mixing time asks for less when N k is below some 1,000.
 _MAX_STEPS = 10_000
+# The chain's distance from its law that the default number of proposals is for.
 _TOTAL_VARIATION = 0.01
-# Proposals between two calls of NumPy's generator, and updates between two factorizations.
-_BLOCK, _PERIOD = 16_384, 1_000
+# NumPy's generator is called once for this number of proposals.
+_BLOCK = 16_384
+# After this number of updates the inverse is computed afresh.
+_PERIOD = 1_000
 
 
 def greedy_map(K, k, *, X=None):
@@ -39,17 +42,17 @@ def greedy_map(K, k, *, X=None):
 
     Parameters
     ----------
-    K : array-like (N, N) or Kernel
+    K : array-like of shape (N, N) or Kernel
         Positive semi-definite, or a scikit-learn kernel of the rows of ``X``: then only k of its
         columns are computed, never the whole matrix.
     k : int
         From 1 to N.
-    X : array-like (N, d), default=None
+    X : array-like of shape (N, d), default=None
         The items, if K is a kernel.
 
     Returns
     -------
-    indices : ndarray of int (k,)
+    indices : ndarray of int of shape (k,)
         In the order chosen; the first so many of them are the answer to a smaller k. Of several
         equally good ones, up to rounding, the one with the lowest index is taken.
 
@@ -79,19 +82,14 @@ def greedy_map(K, k, *, X=None):
     """
     if isinstance(K, Kernel):
         if X is None:
-            raise ValueError(
-                f"X must hold the items when K is a kernel. Got K={K} and X=None: give X, or the "
-                "matrix K(X)."
-            )
+            got, advice = f"None, and K={K}", "Give X, or the matrix K(X)."
+            raise invalid("X", "an array of the items when K is a kernel", got=got, advice=advice)
         X = check_array(X, dtype=np.float64, order="C")
-        return _greedy_rows(K, X, _check_k(k, len(X)))
+        return _greedy_rows(K, X, check_int(k, "k", high=len(X)))
     if X is not None:
-        raise ValueError(
-            f"X goes with a kernel, but K is {type(K).__name__}. Give a scikit-learn Kernel with "
-            "X, or the matrix alone."
-        )
+        raise invalid("K", "a scikit-learn Kernel when X is given", got=type(K).__name__)
     K, eps = _check_matrix(K)
-    return _greedy_matrix(K, _check_k(k, len(K)), eps)
+    return _greedy_matrix(K, check_int(k, "k", high=len(K)), eps)
 
 
 def sample_kdpp(K, k, *, method="mcmc", n_steps=None, random_state=None):
@@ -99,13 +97,13 @@ def sample_kdpp(K, k, *, method="mcmc", n_steps=None, random_state=None):
 
     Parameters
     ----------
-    K : array-like (N, N)
+    K : array-like of shape (N, N)
         Positive semi-definite.
     k : int
         From 1 to N.
     method : {"mcmc", "exact"}, default="mcmc"
         - "mcmc": ``n_steps`` proposals to exchange an item, from the greedy maximum on
-          (:func:`greedy_map`), O(N k² + n_steps k²);
+          (`~sktvbo.dpp.greedy_map`), O(N k² + n_steps k²);
         - "exact": from the eigenvectors of K, O(N³).
     n_steps : int, default=None
         Proposals of the chain. None is 2 N k log(100), which is what a total variation of 0.01
@@ -115,7 +113,7 @@ def sample_kdpp(K, k, *, method="mcmc", n_steps=None, random_state=None):
 
     Returns
     -------
-    indices : ndarray of int (k,)
+    indices : ndarray of int of shape (k,)
         Sorted.
 
     Raises
@@ -144,9 +142,9 @@ def sample_kdpp(K, k, *, method="mcmc", n_steps=None, random_state=None):
     True
     """
     K, eps = _check_matrix(K)
-    k = _check_k(k, len(K))
-    _check_method(method, ("mcmc", "exact"))
-    n_steps = _check_n_steps(n_steps, len(K), k)
+    k = check_int(k, "k", high=len(K))
+    check_choice(method, ("mcmc", "exact"), "method")
+    n_steps = _proposals(n_steps, len(K), k)
     return _sample(K, k, method, n_steps, check_random_state(random_state), eps)
 
 
@@ -163,17 +161,17 @@ class KDPPSelector(BaseEstimator):
     n_samples : int, default=10
         Rows to select.
     method : {"mcmc", "exact", "greedy"}, default="mcmc"
-        As in :func:`sample_kdpp`, or :func:`greedy_map`, which never computes the whole kernel
-        matrix.
+        As in `~sktvbo.dpp.sample_kdpp`, or `~sktvbo.dpp.greedy_map`, which never computes the whole
+        kernel matrix.
     n_steps : int, default=None
-        Proposals of "mcmc", as in :func:`sample_kdpp`.
+        Proposals of "mcmc", as in `~sktvbo.dpp.sample_kdpp`.
     random_state : int, RandomState or None, default=None
 
     Attributes
     ----------
-    indices_ : ndarray of int (n_samples,)
+    indices_ : ndarray of int of shape (n_samples,)
         The rows selected: sorted, or for "greedy" in the order chosen.
-    selected_ : ndarray (n_samples, d)
+    selected_ : ndarray of shape (n_samples, d)
         ``X[indices_]``.
     kernel_ : Kernel
         The kernel used.
@@ -206,7 +204,7 @@ class KDPPSelector(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like (n, d)
+        X : array-like of shape (n, d)
             At least ``n_samples`` rows. Some may be alike as long as enough different ones are
             left.
         y : Ignored
@@ -222,14 +220,13 @@ class KDPPSelector(BaseEstimator):
         """
         X = validate_data(self, X, dtype=np.float64, order="C")
         n = len(X)
-        k = _check_k(self.n_samples, n, "n_samples", f"the number of rows of X (n_samples = {n})")
-        _check_method(self.method, ("mcmc", "exact", "greedy"))
-        n_steps = _check_n_steps(self.n_steps, n, k)
+        # scikit-learn's checks of estimators look for these words.
+        advice = f"X has n_samples = {n}."
+        k = check_int(self.n_samples, "n_samples", self, high=n, advice=advice)
+        check_choice(self.method, ("mcmc", "exact", "greedy"), "method", self)
+        n_steps = _proposals(self.n_steps, n, k, self)
         if not (self.kernel is None or isinstance(self.kernel, Kernel)):
-            raise ValueError(
-                "The 'kernel' parameter of KDPPSelector must be a scikit-learn Kernel or None. "
-                f"Got {self.kernel!r} instead."
-            )
+            raise invalid("kernel", "a scikit-learn Kernel or None", self.kernel, self)
         rng = check_random_state(self.random_state)
         kernel = RBF(1.0) if self.kernel is None else clone(self.kernel)
         if self.method == "greedy":
@@ -245,12 +242,12 @@ class KDPPSelector(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like (n, d)
+        X : array-like of shape (n, d)
         y : Ignored
 
         Returns
         -------
-        selected : ndarray (n_samples, d)
+        selected : ndarray of shape (n_samples, d)
         """
         return self.fit(X, y).selected_
 
@@ -263,7 +260,7 @@ class KDPPSelector(BaseEstimator):
 
         Returns
         -------
-        support : ndarray of bool (n,), or of int (n_samples,)
+        support : ndarray of bool of shape (n,), or of int of shape (n_samples,)
             ``y[selector.get_support()]`` goes with ``X[selector.get_support()]``; the numbers are
             ``indices_``.
         """
@@ -281,15 +278,14 @@ class KDPPSelector(BaseEstimator):
 def _check_matrix(K):
     """K as float64 in C order, and the spacing ε of the floats that it came in."""
     if isinstance(K, Kernel):
-        raise ValueError(f"K must be a matrix (N, N). Got the kernel {K}: give K(X) instead.")
+        raise invalid("K", "a matrix (N, N)", got=f"the kernel {K}", advice="Give K(X).")
     K = np.asarray(K)
     if K.dtype.kind not in "biuf":
-        raise ValueError(f"K must be a matrix of real numbers. Got dtype {K.dtype}.")
+        raise invalid("K", "a matrix of real numbers", got=f"dtype {K.dtype}")
     if K.ndim != 2 or K.shape[0] != K.shape[1] or K.size == 0:
-        raise ValueError(
-            f"K must be a square matrix (N, N), N ≥ 1. Got shape {K.shape}: give the kernel matrix "
-            "of the items with themselves."
-        )
+        advice = "Give the kernel matrix of the items with themselves."
+        got = f"shape {K.shape}"
+        raise invalid("K", "a square matrix (N, N), N ≥ 1", got=got, advice=advice)
     eps = max(_EPS, float(np.finfo(K.dtype).eps)) if K.dtype.kind == "f" else _EPS
     K = np.ascontiguousarray(K, dtype=np.float64)
     if not _fast.is_symmetric(K):
@@ -300,46 +296,45 @@ def _check_matrix(K):
 def _symmetrized(K, eps):
     """The symmetric part, if that is finite and K but for rounding."""
     if not np.isfinite(K).all():
-        raise ValueError("K must be finite. It contains NaN or infinity.")
+        raise invalid("K", "finite", got="NaN or infinity")
     gap = np.abs(K - K.T).max()
     if gap > np.sqrt(eps) * np.abs(K).max():
-        raise ValueError(
-            f"K must be symmetric. Got entries K[i, j] and K[j, i] that differ by {gap:.1e}: "
-            "give (K + K.T) / 2 if they should not."
+        raise invalid(
+            "K",
+            "symmetric",
+            got=f"entries K[i, j] and K[j, i] that differ by {gap:.1e}",
+            advice="Give (K + K.T) / 2 if they should not.",
         )
     return 0.5 * (K + K.T)
 
 
-def _check_k(k, n, name="k", what="the number of items"):
-    if not isinstance(k, Integral) or isinstance(k, bool) or not 1 <= k <= n:
-        raise ValueError(f"{name} must be an integer from 1 to {n}, {what}. Got {k!r}.")
-    return int(k)
-
-
-def _check_method(method, known):
-    if not (isinstance(method, str) and method in known):
-        raise ValueError(f"method must be one of {', '.join(map(repr, known))}. Got {method!r}.")
-
-
-def _check_n_steps(n_steps, n, k):
+def _proposals(n_steps, n, k, owner=None):
+    """The number of proposals that ``n_steps`` stands for."""
     if n_steps is None:
         return min(ceil(2.0 * n * k * log(1.0 / _TOTAL_VARIATION)), _MAX_STEPS)
-    if not isinstance(n_steps, Integral) or isinstance(n_steps, bool) or n_steps < 0:
-        raise ValueError(f"n_steps must be a non-negative integer or None. Got {n_steps!r}.")
-    return int(n_steps)
+    return check_int(n_steps, "n_steps", owner, low=0)
 
 
 def _not_psd(what, amount):
-    return NotPositiveDefiniteError(
-        f"K must be positive semi-definite. Got {what} {amount:.2e}, which is beyond rounding: "
-        "check the kernel, or add to the diagonal of K."
+    return invalid(
+        "K",
+        "positive semi-definite",
+        got=f"{what} {amount:.2e}",
+        advice="That is beyond rounding: check the kernel, or add to the diagonal of K.",
+        error=NotPositiveDefiniteError,
     )
 
 
 def _rank_error(rank, k):
-    return NotPositiveDefiniteError(
-        f"K must have rank k = {k} or more. Got a matrix of rank {rank} up to rounding: ask for "
-        "fewer items, remove duplicates, shorten the lengthscale, or add to the diagonal of K."
+    return invalid(
+        "K",
+        f"of rank k = {k} or more",
+        got=f"a matrix of rank {rank} up to rounding",
+        advice=(
+            "Ask for fewer items, remove duplicates, shorten the lengthscale, or add to the "
+            "diagonal of K."
+        ),
+        error=NotPositiveDefiniteError,
     )
 
 
@@ -357,14 +352,14 @@ def _greedy_matrix(K, k, eps):
 
 def _greedy_rows(kernel, X, k):
     def column(j):
-        values = np.ascontiguousarray(kernel(X, X[[j]])[:, 0], dtype=np.float64)
+        return finite(np.ascontiguousarray(kernel(X, X[[j]])[:, 0], dtype=np.float64))
+
+    def finite(values):
         if not np.isfinite(values).all():
-            raise ValueError(f"The kernel {kernel} must be finite. It gives NaN or infinity at X.")
+            raise invalid(f"The kernel {kernel}", "finite at X", got="NaN or infinity")
         return values
 
-    diagonal = np.array(kernel.diag(X), dtype=np.float64)
-    if not np.isfinite(diagonal).all():
-        raise ValueError(f"The kernel {kernel} must be finite. It gives NaN or infinity at X.")
+    diagonal = finite(np.array(kernel.diag(X), dtype=np.float64))
     return _greedy(column, diagonal, k, _EPS)
 
 
@@ -382,7 +377,7 @@ def _greedy(column, diagonal, k, eps):
             if j < 0:
                 break
             indices[m] = j
-            # The column of the last one only serves to see whether it leaves all variances >= 0.
+            # The last choice is eliminated too, to see whether it leaves all variances >= 0.
             _fast.eliminate(column(j), L, residual, m, j)
         else:
             m = k
@@ -433,7 +428,7 @@ def _exact_draws(K, k, n_draws, rng, eps):
     positive = values > n * eps * scale
     if np.count_nonzero(positive) < k:
         raise _rank_error(np.count_nonzero(positive), k)
-    # The probabilities do not depend on the scale.
+    # The eigenvalues may be scaled: the probabilities stay the same.
     values, vectors = values[positive] / scale, vectors[:, positive]
     chosen = _eigenvectors(np.log(values), k, n_draws, rng)
     return np.sort(_projection_draws(vectors.T[chosen], rng), axis=1)

@@ -4,25 +4,23 @@ All are ``sklearn.gaussian_process.kernels.Kernel`` objects: they work in scikit
 ``GaussianProcessRegressor``, in sums and products, and in grid searches.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import (
-    RBF,
-    ConstantKernel,
     Hyperparameter,
     Kernel,
-    Matern,
     NormalizedKernelMixin,
     StationaryKernelMixin,
 )
 
-from ._fast.gram import Family
-from .exceptions import UnsupportedKernelError
+from ._checks import check_int, check_real, invalid
 
 __all__ = ["Empirical", "Forgetting", "Separable", "Wiener"]
+
+# Advice to whoever asks for the limit at which nothing changes any more.
+_STATIC = "For a static function use ConstantKernel(1.0, 'fixed')."
 
 
 class Forgetting(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
@@ -62,26 +60,23 @@ class Forgetting(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
     def hyperparameter_epsilon(self):
         return Hyperparameter("epsilon", "numeric", self.epsilon_bounds)
 
+    def check(self):
+        """Raise a ValueError unless the parameters make sense."""
+        bounds = self.hyperparameter_epsilon
+        if not bounds.fixed and not np.all((bounds.bounds > 0.0) & (bounds.bounds < 1.0)):
+            expected = "'fixed' or a pair 0 < low <= high < 1"
+            raise invalid("epsilon_bounds", expected, self.epsilon_bounds, self)
+        check_real(self.epsilon, "epsilon", self, interval="(0, 1)", advice=_STATIC)
+
     @property
     def length_scale(self):
         """Lengthscale of the equal Matérn-1/2 kernel, in units of time."""
-        bounds = self.hyperparameter_epsilon
-        if not bounds.fixed and not np.all((bounds.bounds > 0.0) & (bounds.bounds < 1.0)):
-            raise ValueError(
-                "The 'epsilon_bounds' parameter of Forgetting must be 'fixed' or a pair in (0, 1). "
-                f"Got {self.epsilon_bounds!r} instead."
-            )
-        if not 0.0 < self.epsilon < 1.0:
-            raise ValueError(
-                f"The 'epsilon' parameter of Forgetting must lie in (0, 1). Got {self.epsilon!r} "
-                "instead. For a static function use ConstantKernel(1.0, 'fixed')."
-            )
+        self.check()
         return -2.0 / np.log1p(-self.epsilon)
 
     def __call__(self, X, Y=None, eval_gradient=False):
         X = np.atleast_2d(X)
-        if Y is not None and eval_gradient:
-            raise ValueError("Gradient can only be evaluated when Y is None.")
+        _check_gradient(Y, eval_gradient)
         age = cdist(X, X if Y is None else Y, metric="cityblock")
         K = np.exp(-age / self.length_scale)
         if not eval_gradient:
@@ -148,24 +143,21 @@ class Wiener(Kernel):
 
     def _elapsed(self, X):
         """Times X (n, 1) since the start, (n,)."""
-        if not 0.0 < self.drift_variance < np.inf:
-            raise ValueError(
-                "The 'drift_variance' parameter of Wiener must be positive and finite. "
-                f"Got {self.drift_variance!r} instead. For a static function use "
-                "ConstantKernel(1.0, 'fixed')."
-            )
-        t = _one_column(X, "Wiener", "times")
-        # Negated, so that NaN is an error too.
+        interval = "(0, inf)"
+        check_real(self.drift_variance, "drift_variance", self, interval=interval, advice=_STATIC)
+        t = _one_column(X, "times of Wiener")
+        # The comparison is negated, so that NaN is an error too.
         if not np.all(t >= self.start):
-            raise ValueError(
-                f"Wiener starts at start={self.start!r}: all times must be at or after it. "
-                f"Got times from {t.min()}. Set start to the earliest time, or before."
+            raise invalid(
+                "times of Wiener",
+                f"at or after start={self.start!r}",
+                got=f"times from {t.min()}",
+                advice="Set start to the earliest time, or before.",
             )
         return t - self.start
 
     def __call__(self, X, Y=None, eval_gradient=False):
-        if Y is not None and eval_gradient:
-            raise ValueError("Gradient can only be evaluated when Y is None.")
+        _check_gradient(Y, eval_gradient)
         elapsed = self._elapsed(X)
         other = elapsed if Y is None else self._elapsed(Y)
         drift = self.drift_variance * np.minimum.outer(elapsed, other)
@@ -193,7 +185,7 @@ class Empirical(Kernel):
 
     Parameters
     ----------
-    covariance : array-like (m, m)
+    covariance : array-like of shape (m, m)
         Symmetric and positive semi-definite, up to rounding. Points are the arms' indices 0, 1,
         ..., m - 1, as floats in one column.
 
@@ -227,7 +219,7 @@ class Empirical(Kernel):
     def __init__(self, covariance):
         self.covariance = covariance
 
-    # scikit-learn's compares by !=, which fails on arrays of different sizes.
+    # scikit-learn compares parameters by !=, which fails on arrays of different sizes.
     def __eq__(self, other):
         return type(self) is type(other) and np.array_equal(self.covariance, other.covariance)
 
@@ -241,10 +233,8 @@ class Empirical(Kernel):
         """The validated covariance (m, m)."""
         C = np.asarray(self.covariance)
         if C.ndim != 2 or C.shape[0] != C.shape[1] or C.size == 0 or C.dtype.kind not in "iuf":
-            raise ValueError(
-                "The 'covariance' parameter of Empirical must be a square matrix of real numbers. "
-                f"Got shape {C.shape}, dtype {C.dtype} instead."
-            )
+            got = f"shape {C.shape}, dtype {C.dtype}"
+            raise invalid("covariance", "a square matrix of real numbers", owner=self, got=got)
         rounding = np.finfo(C.dtype if C.dtype.kind == "f" else float).eps
         C = np.ascontiguousarray(C, dtype=np.float64)
         _check_covariance(C.tobytes(), len(C), float(rounding))
@@ -252,18 +242,15 @@ class Empirical(Kernel):
 
     def _index(self, X, m):
         """Points X (n, 1) as indices (n,)."""
-        x = _one_column(X, "Empirical", "indices")
+        x = _one_column(X, "indices of Empirical")
         wrong = ~((x == np.rint(x)) & (x >= 0) & (x < m))
         if wrong.any():
-            raise ValueError(
-                f"Points of Empirical are indices of its arms: integers from 0 to {m - 1}. "
-                f"Got {x[wrong][0]}."
-            )
+            got = f"{x[wrong][0]}"
+            raise invalid("indices of Empirical", f"whole numbers from 0 to {m - 1}", got=got)
         return x.astype(np.intp)
 
     def __call__(self, X, Y=None, eval_gradient=False):
-        if Y is not None and eval_gradient:
-            raise ValueError("Gradient can only be evaluated when Y is None.")
+        _check_gradient(Y, eval_gradient)
         C = self._matrix()
         rows = self._index(X, len(C))
         K = C[np.ix_(rows, rows if Y is None else self._index(Y, len(C)))]
@@ -278,59 +265,60 @@ class Empirical(Kernel):
 
         Parameters
         ----------
-        X : array-like (n, 1)
+        X : array-like of shape (n, 1)
             Indices.
-        Y : array-like (k, 1), default=None
+        Y : array-like of shape (k, 1), default=None
             None is X.
 
         Returns
         -------
-        convolution : ndarray (n, k)
+        convolution : ndarray of shape (n, k)
         """
         C = self._matrix()
         rows = C[self._index(X, len(C))]
         return rows @ (rows if Y is None else C[self._index(Y, len(C))]).T
 
     def __repr__(self):
-        # A list may be ragged: the repr is for error messages, and must not raise one.
+        # A list may be ragged, and a repr, which is for error messages, must not raise one.
         C = self.covariance
         shape = C.shape if hasattr(C, "shape") else np.asarray(C, dtype=object).shape
         return f"{type(self).__name__}(covariance of shape {shape})"
 
 
-# Kernels are cloned for every likelihood; an eigendecomposition each time would dwarf the rest.
+# Kernels are cloned for every likelihood: an eigendecomposition each time would dwarf the rest.
 @lru_cache(maxsize=4)
 def _check_covariance(data, m, rounding):
     """Raise unless the (m, m) matrix of these bytes is a covariance matrix up to rounding."""
     C = np.frombuffer(data).reshape(m, m)
     if not np.isfinite(C).all():
-        raise ValueError(
-            "The 'covariance' parameter of Empirical must be finite. "
-            f"Got {C[~np.isfinite(C)][0]} among its entries."
-        )
+        got = f"{C[~np.isfinite(C)][0]} among its entries"
+        raise invalid("covariance", "finite", owner="Empirical", got=got)
     skew = np.abs(C - C.T)
     if skew.max() > 10.0 * rounding * np.abs(C).max():
         i, j = np.unravel_index(skew.argmax(), C.shape)
-        raise ValueError(
-            "The 'covariance' parameter of Empirical must be symmetric. "
-            f"Got {C[i, j]} at ({i}, {j}) and {C[j, i]} at ({j}, {i})."
-        )
+        got = f"{C[i, j]} at ({i}, {j}) and {C[j, i]} at ({j}, {i})"
+        raise invalid("covariance", "symmetric", owner="Empirical", got=got)
     eigenvalues = np.linalg.eigvalsh(C)
     if eigenvalues[0] < -10.0 * m * rounding * np.abs(eigenvalues).max():
-        raise ValueError(
-            "The 'covariance' parameter of Empirical must be positive semi-definite. "
-            f"Got a smallest eigenvalue of {eigenvalues[0]:.3g}. Adding its size to the diagonal "
-            "makes it so."
+        raise invalid(
+            "covariance",
+            "positive semi-definite",
+            owner="Empirical",
+            got=f"a smallest eigenvalue of {eigenvalues[0]:.3g}",
+            advice="Adding its size to the diagonal makes it so.",
         )
 
 
-def _one_column(X, kernel, content):
+def _check_gradient(Y, eval_gradient):
+    if Y is not None and eval_gradient:
+        raise ValueError("Gradient can only be evaluated when Y is None.")
+
+
+def _one_column(X, name):
     """Points X (n, 1) as (n,), in double precision."""
     X = np.atleast_2d(np.asarray(X, dtype=np.float64))
     if X.shape[1] != 1:
-        raise ValueError(
-            f"{kernel} takes {content} in one column, shape (n, 1). Got shape {X.shape}."
-        )
+        raise invalid(name, "one column, of shape (n, 1)", got=f"shape {X.shape}")
     return X[:, 0]
 
 
@@ -424,16 +412,14 @@ class Separable(Kernel):
         return True
 
     def __call__(self, X, Y=None, eval_gradient=False):
-        if Y is not None and eval_gradient:
-            raise ValueError("Gradient can only be evaluated when Y is None.")
+        _check_gradient(Y, eval_gradient)
         X, t = split_time(X, self.time_column)
         Y, s = (None, None) if Y is None else split_time(Y, self.time_column)
         if X.shape[1] == 0:
-            n_fixed = self.spatial.n_dims
             if not eval_gradient:
                 return self.temporal(t, s)
             K_T, slope_T = self.temporal(t, eval_gradient=True)
-            return K_T, np.dstack([np.zeros((*K_T.shape, n_fixed)), slope_T])
+            return K_T, np.dstack([np.zeros((*K_T.shape, self.spatial.n_dims)), slope_T])
         if not eval_gradient:
             return self.spatial(X, Y) * self.temporal(t, s)
         K_S, slope_S = self.spatial(X, eval_gradient=True)
@@ -455,122 +441,12 @@ def split_time(X, time_column=-1):
     """Columns of X (n, d + 1) as space (n, d) and time (n, 1)."""
     X = np.atleast_2d(X)
     n_columns = X.shape[1]
-    if not -n_columns <= time_column < n_columns:
-        raise ValueError(
-            f"time_column={time_column} is not among the {n_columns} columns of X. "
-            "Give a position between 0 and the number of columns less one, or -1 for the last."
-        )
-    column = time_column % n_columns
+    column = check_int(
+        time_column,
+        "time_column",
+        low=-n_columns,
+        high=n_columns - 1,
+        advice="It is a position among the columns of X; -1 is the last.",
+    )
+    column %= n_columns
     return np.delete(X, column, axis=1), X[:, column : column + 1]
-
-
-# --- Kernels that the compiled code knows ---------------------------------------------------------
-
-_MATERN = {0.5: Family.MATERN12, 1.5: Family.MATERN32, 2.5: Family.MATERN52, np.inf: Family.RBF}
-
-# Coordinates over lengthscale are multiplied by this: see _fast/gram.pyx.
-_SCALE = {
-    Family.CONSTANT: 1.0,
-    Family.RBF: np.sqrt(0.5),
-    Family.MATERN12: 1.0,
-    Family.MATERN32: np.sqrt(3.0),
-    Family.MATERN52: np.sqrt(5.0),
-}
-
-SUPPORTED = "RBF, Matern with nu in (0.5, 1.5, 2.5, inf) and, for time, Forgetting"
-
-
-@dataclass(frozen=True)
-class Factor:
-    """A kernel that the compiled code knows: its family and lengthscales, free of its object.
-
-    ``length_scales`` is (d,); ``log_slope`` is d log l / d theta, 1 but for ``Forgetting``;
-    ``n_theta`` is 0 (fixed), 1 (one lengthscale for all dimensions) or d.
-    """
-
-    family: Family
-    length_scales: np.ndarray
-    n_theta: int
-    forgetting: bool = False
-    log_slope: float = 1.0
-
-    def with_theta(self, theta):
-        """The same factor with other hyperparameters, theta (n_theta,)."""
-        if self.n_theta == 0:
-            return self
-        if self.forgetting:
-            epsilon = np.exp(theta[0])
-            return _forgetting_factor(epsilon, self.n_theta)
-        scales = np.empty_like(self.length_scales)
-        scales[:] = np.exp(theta)
-        return Factor(self.family, scales, self.n_theta)
-
-    def scale(self, X):
-        """X (n, d) as (d, n) in the units of the compiled code, C-ordered."""
-        factors = _SCALE[self.family] / self.length_scales
-        return np.multiply(X.T, factors[:, np.newaxis], order="C")
-
-    def fold(self, slopes):
-        """Sums over the derivatives by log lengthscale (d,) as derivatives by theta (n_theta,)."""
-        if self.n_theta == 0:
-            return slopes[:0]
-        if self.n_theta == 1:
-            return np.array([slopes.sum() * self.log_slope])
-        return slopes
-
-
-def _forgetting_factor(epsilon, n_theta):
-    log_keep = np.log1p(-epsilon)
-    # l = -2 / log(1 - e):  d log l / d log e = e / ((1 - e) log(1 - e)).
-    log_slope = epsilon / ((1.0 - epsilon) * log_keep)
-    scales = np.array([-2.0 / log_keep])
-    return Factor(Family.MATERN12, scales, n_theta, forgetting=True, log_slope=log_slope)
-
-
-def recognize(kernel, n_dims):
-    """The ``Factor`` of a kernel over ``n_dims`` columns, or None if only its own call will do.
-
-    Exact types only: a subclass may compute anything.
-    """
-    kind = type(kernel)
-    if kind is Forgetting:
-        if n_dims != 1:
-            return None
-        _ = kernel.length_scale  # validates epsilon
-        return _forgetting_factor(kernel.epsilon, 0 if kernel.hyperparameter_epsilon.fixed else 1)
-    if kind is ConstantKernel:
-        if not (kernel.hyperparameter_constant_value.fixed and kernel.constant_value == 1.0):
-            return None
-        return Factor(Family.CONSTANT, np.ones(n_dims), 0)
-    if kind is RBF:
-        family = Family.RBF
-    elif kind is Matern and kernel.nu in _MATERN:
-        family = _MATERN[kernel.nu]
-    else:
-        return None
-    scales = np.atleast_1d(np.asarray(kernel.length_scale, dtype=np.float64))
-    if scales.ndim > 1 or scales.size not in (1, n_dims):
-        raise ValueError(
-            f"{kernel} has {scales.size} lengthscales, but there are {n_dims} columns for it. "
-            f"Give one lengthscale, or {n_dims}."
-        )
-    if not (np.all(np.isfinite(scales)) and np.all(scales > 0.0)):
-        raise ValueError(f"Lengthscales must be positive and finite. Got {kernel}.")
-    n_theta = 0 if kernel.hyperparameter_length_scale.fixed else scales.size
-    return Factor(family, np.broadcast_to(scales, (n_dims,)).copy(), n_theta)
-
-
-def recognize_or_raise(kernel, n_dims, purpose):
-    """The ``Factor`` of a stationary kernel with a closed form for ``purpose``, or an error."""
-    factor = recognize(kernel, n_dims)
-    if factor is None or factor.family == Family.CONSTANT:
-        reason = "it never forgets" if factor is not None else "no closed form is known for it"
-        raise UnsupportedKernelError(
-            f"{purpose} is not available for {kernel}: {reason}. Supported are {SUPPORTED}."
-        )
-    return factor
-
-
-def temporal_length_scale(kernel):
-    """Lengthscale l_T of a temporal kernel, in units of time."""
-    return float(recognize_or_raise(kernel, 1, "A temporal lengthscale").length_scales[0])

@@ -2,19 +2,21 @@
 
 import math
 from copy import deepcopy
-from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 
 from . import evaluation
-from .evaluation._run import check_problem
+from ._checks import check_choice, check_int, invalid
+from .evaluation._arguments import (
+    check_horizon,
+    check_optimizer,
+    check_problem,
+    check_run_options,
+    replication_seeds,
+)
 
 __all__ = ["OnlineRun"]
-
-# What evaluation.run sets on the optimizer's clone.
-_SET_BY_RUN = ("domain", "maximize", "random_state")
 
 
 class OnlineRun(BaseEstimator):
@@ -155,8 +157,7 @@ class OnlineRun(BaseEstimator):
             See `fit`. Whatever a run raises says in a note in which run.
         """
         problems = self._check(problems)
-        rng = check_random_state(deepcopy(self.random_state))
-        seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_replications).tolist()
+        seeds = replication_seeds(deepcopy(self.random_state), self.n_replications)
         return [self._run_one(problem, seed) for problem in problems for seed in seeds]
 
     def score(self, problems, y=None):
@@ -204,56 +205,28 @@ class OnlineRun(BaseEstimator):
 
     def _check(self, problems):
         """Validate everything, and return the problems as a list."""
-        self._check_optimizer()
-        for name, choices in (("average", ("query", "time")), ("normalize", (None, "random"))):
-            value = getattr(self, name)
-            if value not in choices:
-                raise ValueError(f"{name} must be {choices[0]!r} or {choices[1]!r}, got {value!r}.")
-        for name, lowest in (("n_initial", 0), ("n_replications", 1)):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or value < lowest:
-                raise ValueError(f"{name} must be a whole number >= {lowest}, got {value!r}.")
+        check_optimizer(self.optimizer, "optimizer", self)
+        check_choice(self.average, ("query", "time"), "average", self)
+        check_choice(self.normalize, (None, "random"), "normalize", self)
+        check_int(self.n_replications, "n_replications", self)
+        check_run_options(self.n_initial, self.expert, self)
         if not np.iterable(problems):
-            raise TypeError(
-                f"problems must be a list of problems, got {problems!r}; write [problem] for one."
+            advice = "Write [problem] for one."
+            raise invalid(
+                "problems", "a list of problems", problems, advice=advice, error=TypeError
             )
         problems = list(problems)
         if not problems:
-            raise ValueError("problems must hold at least one problem, got none.")
+            raise invalid("problems", "a list of at least one problem", got="none")
         for problem in problems:
             check_problem(problem)
-            self._check_horizon(problem)
+            check_horizon(self.horizon, problem, self)
         return problems
-
-    def _check_optimizer(self):
-        optimizer = self.optimizer
-        known = hasattr(optimizer, "ask") and hasattr(optimizer, "tell")
-        if not known or isinstance(optimizer, type) or not hasattr(optimizer, "get_params"):
-            raise TypeError(
-                "optimizer must be an ask/tell optimizer that is a scikit-learn estimator, "
-                f"got {optimizer!r}; use for example sktvbo.WDBO()."
-            )
-        missing = [name for name in _SET_BY_RUN if name not in optimizer.get_params(deep=False)]
-        if missing:
-            raise TypeError(
-                f"optimizer must have the parameters {', '.join(_SET_BY_RUN)}, which a run sets; "
-                f"{optimizer!r} lacks {', '.join(missing)}."
-            )
-
-    def _check_horizon(self, problem):
-        horizon = self.horizon
-        if horizon is None:
-            return
-        if not isinstance(horizon, Real) or not 0.0 < horizon <= problem.horizon:
-            raise ValueError(
-                f"horizon must be None or in (0, {problem.horizon}], up to the own horizon of "
-                f"{problem.name!r}, got {horizon!r}."
-            )
 
 
 def _random_regret(problem, horizon=None, n_times=64, n_points=64):
     """Expected regret of uniform queries at times spread evenly over [0, horizon]."""
-    problem = deepcopy(problem)  # its cache of optima would grow
+    problem = deepcopy(problem)  # so that the caller's does not remember these optima
     horizon = problem.horizon if horizon is None else horizon
     rng = np.random.RandomState(0)
     regrets = [
@@ -262,8 +235,10 @@ def _random_regret(problem, horizon=None, n_times=64, n_points=64):
     ]
     regret = float(np.mean(regrets))
     if not (math.isfinite(regret) and regret > 0.0):
-        raise ValueError(
-            f"normalize='random' needs a problem on which random queries have a positive regret, "
-            f"got {regret} on {problem.name!r}; leave it out, or use normalize=None."
+        raise invalid(
+            f"The regret of random queries on {problem.name!r}",
+            "positive with normalize='random'",
+            regret,
+            advice="Leave the problem out, or use normalize=None.",
         )
     return regret

@@ -9,6 +9,11 @@ products of the kernels' convolutions, and q_i = P_iᵀ C P_i,
 
 no inverse per observation. It follows from substituting the block inverse into W-DBO theorem 4.1.
 All q together are one matrix product; removing an observation afterwards costs O(n²).
+
+With a constant mean that is learnt, the posteriors are those of what varies, f, without the mean: a
+change of the mean alone would matter for ever, and everywhere, and its integral is infinite. P is
+then the inverse covariance of the observations with the mean's prior variance added, under which
+the block inverse, and so the formulas, hold as they stand.
 """
 
 from math import comb, factorial
@@ -17,13 +22,17 @@ import numpy as np
 from scipy.linalg import blas
 from scipy.special import erfcx, gammaln
 
+from ._checks import check_real, finite_array, invalid, real_array
 from ._covariance import SeparableCovariance
+from ._factors import recognize_or_raise
+from ._families import FAMILIES
 from ._fast import convolution as _convolution
 from ._fast import relevancy as _fast
 from ._fast.gram import Family
+from ._mean import given
 from ._solvers import DenseCholesky, cholesky
 from ._threads import blas_threads
-from .kernels import Empirical, recognize_or_raise, split_time
+from .kernels import Empirical, split_time
 
 __all__ = [
     "RelevancySweep",
@@ -32,42 +41,46 @@ __all__ = [
     "wasserstein_relevancy",
 ]
 
-_NU = {Family.MATERN12: 0.5, Family.MATERN32: 1.5, Family.MATERN52: 2.5}
-# k(z) = exp(-z) Σ_k α_k z^k in the scaled distance z.
-_ALPHA = {
-    Family.MATERN12: (1.0,),
-    Family.MATERN32: (1.0, 1.0),
-    Family.MATERN52: (1.0, 1.0, 1.0 / 3.0),
-}
-
 
 def wasserstein_relevancy(
-    X, y, *, spatial_kernel, temporal_kernel, signal_variance, noise_variance, now, time_column=-1
+    X,
+    y,
+    *,
+    spatial_kernel,
+    temporal_kernel,
+    signal_variance,
+    noise_variance,
+    now,
+    time_column=-1,
+    mean_prior_std=0.0,
 ):
     """Relevancy of each observation to predictions from ``now`` on.
 
     Parameters
     ----------
-    X : array-like (n, d + 1)
+    X : array-like of shape (n, d + 1)
         Space and time of the observations; a single column is time alone.
-    y : array-like (n,)
-        Observations, of prior mean 0.
+    y : array-like of shape (n,)
+        Observations.
     spatial_kernel : Kernel or None
-        ``RBF`` or ``Matern`` with nu 0.5, 1.5, 2.5 or inf, or ``Empirical``; ignored when time is
-        alone.
+        ``RBF`` or ``Matern`` with nu 0.5, 1.5, 2.5 or inf, or `~sktvbo.kernels.Empirical`; ignored
+        when time is alone.
     temporal_kernel : Kernel
-        The same, or ``Forgetting``.
+        ``RBF`` or ``Matern`` likewise, or `~sktvbo.kernels.Forgetting`.
     signal_variance : float
         λ, in units of y².
-    noise_variance : float or array-like (n,)
+    noise_variance : float or array-like of shape (n,)
         In units of y².
     now : float
         Present time, not before any observation.
     time_column : int, default=-1
+    mean_prior_std : float, default=0.0
+        Standard deviation τ of the Gaussian prior of a constant mean of the observations, in units
+        of y; 0: the mean is 0, ``np.inf``: a flat prior.
 
     Returns
     -------
-    relevancy : ndarray (n,)
+    relevancy : ndarray of shape (n,)
         R̂ of W-DBO eq. (12), ≥ 0: removing the observation changes the future predictions by this
         fraction of what the whole data set contributes.
 
@@ -94,37 +107,32 @@ def wasserstein_relevancy(
     ... ).round(3)
     array([0.066, 0.028, 0.988])
     """
-    X = _finite_matrix(X, "X")
-    y = _finite_vector(y, "y")
-    if len(X) != len(y):
-        raise ValueError(f"X and y must have as many rows. Got {len(X)} and {len(y)}.")
-    noise = np.asarray(noise_variance, dtype=np.float64)
-    if noise.shape not in ((), (len(X),)) or not np.isfinite(noise).all() or np.any(noise < 0.0):
-        raise ValueError(
-            f"noise_variance must be a non-negative finite number, or {len(X)} of them. "
-            f"Got {noise_variance!r}."
-        )
-    noise = np.broadcast_to(noise, (len(X),))
-    if not 0.0 < signal_variance < np.inf:
-        raise ValueError(f"signal_variance must be positive and finite. Got {signal_variance!r}.")
+    X = finite_array(X, "X", ("n", "d + 1"))
+    n = len(X)
+    y = finite_array(y, "y", (n,))
+    noise = _variances(noise_variance, n)
+    signal_variance = check_real(signal_variance, "signal_variance", interval="(0, inf)")
+    mean_prior_std = check_real(mean_prior_std, "mean_prior_std", interval="[0, inf]")
     S, t = split_time(X, time_column)
     t = t[:, 0]
     if S.shape[1] and spatial_kernel is None:
-        raise ValueError(
-            f"spatial_kernel must be a kernel of the {S.shape[1]} spatial columns of X. Got None."
-        )
+        raise invalid("spatial_kernel", f"a kernel of the {S.shape[1]} spatial columns of X")
     covariance = SeparableCovariance(
         spatial_kernel if S.shape[1] else None,
         temporal_kernel,
-        (float(signal_variance), "fixed"),
+        (signal_variance, "fixed"),
         (1.0, "fixed"),
         S.shape[1],
     )
     factors = covariance.stationary_factors()
-    with blas_threads(len(X)):
+    with blas_threads(n):
         C = convolutions(*factors, S, _ages(t, now))
         solver = DenseCholesky(*cholesky(covariance.gram(S, t - t[0]), noise, covariance))
-        return RelevancySweep(solver.inverse(), solver.solve(y), C).relevancy()
+        P, a = solver.inverse(), solver.solve(y)
+        if mean_prior_std > 0.0:
+            mean, _ = given(mean_prior_std**2, solver.solve(np.ones(len(y))), y)
+            P, a = mean.removed(P), a - mean.value * mean.direction
+        return RelevancySweep(P, a, C).relevancy()
 
 
 def spatial_convolution(kernel, X, Y=None):
@@ -134,14 +142,14 @@ def spatial_convolution(kernel, X, Y=None):
     ----------
     kernel : Kernel
         ``RBF`` or ``Matern`` with nu 0.5, 1.5, 2.5 or inf, with one lengthscale or d; or
-        ``Empirical``, whose integral is the sum over its arms.
-    X : array-like (n, d)
-    Y : array-like (m, d), default=None
+        `~sktvbo.kernels.Empirical`, whose integral is the sum over its arms.
+    X : array-like of shape (n, d)
+    Y : array-like of shape (m, d), default=None
         None is X.
 
     Returns
     -------
-    convolution : ndarray (n, m)
+    convolution : ndarray of shape (n, m)
         ∫ k(x, z) k(x', z) dz over R^d, in units of space to the d.
 
     Examples
@@ -152,11 +160,9 @@ def spatial_convolution(kernel, X, Y=None):
     array([[1.7725, 0.652 ],
            [0.652 , 1.7725]])
     """
-    X = _finite_matrix(X, "X")
+    X = finite_array(X, "X", ("n", "d"))
     if Y is not None:
-        Y = _finite_matrix(Y, "Y")
-        if Y.shape[1] != X.shape[1]:
-            raise ValueError(f"X has {X.shape[1]} columns but Y has {Y.shape[1]}: they must agree.")
+        Y = finite_array(Y, "Y", ("m", X.shape[1]))
     if isinstance(kernel, Empirical):
         return kernel.convolution(X, Y)
     factor = recognize_or_raise(kernel, X.shape[1], "The spatial convolution")
@@ -169,16 +175,16 @@ def temporal_convolution(kernel, t, now, s=None):
     Parameters
     ----------
     kernel : Kernel
-        ``RBF``, ``Forgetting`` or ``Matern`` with nu 0.5, 1.5, 2.5 or inf.
-    t : array-like (n,)
+        ``RBF``, `~sktvbo.kernels.Forgetting` or ``Matern`` with nu 0.5, 1.5, 2.5 or inf.
+    t : array-like of shape (n,)
         Times, none after ``now``.
     now : float
-    s : array-like (m,), default=None
+    s : array-like of shape (m,), default=None
         Other times, none after ``now``; None is ``t``.
 
     Returns
     -------
-    convolution : ndarray (n, m)
+    convolution : ndarray of shape (n, m)
         ``∫ k(|τ − t|) k(|τ − s|) dτ`` over τ ≥ now, in units of time.
 
     Notes
@@ -195,44 +201,31 @@ def temporal_convolution(kernel, t, now, s=None):
            [4.271, 4.746]])
     """
     factor = recognize_or_raise(kernel, 1, "The temporal convolution")
-    u = _ages(t, now)
-    v = u if s is None else _ages(s, now)
-    if factor.family == Family.RBF:
-        return _future_rbf(factor, u, v, 0.0)
-    return _future_matern(factor, u, v, 0.0)
+    u = _ages(finite_array(t, "t", ("n",)), now)
+    v = u if s is None else _ages(finite_array(s, "s", ("m",)), now)
+    return _future(factor, u, v, 0.0)
+
+
+def _variances(noise_variance, n):
+    """Noise variances (n,) from one number or n."""
+    noise = real_array(noise_variance, "noise_variance")
+    if noise.shape not in ((), (n,)) or not np.all((noise >= 0.0) & (noise < np.inf)):
+        expected = f"a non-negative finite number, or {n} of them"
+        raise invalid("noise_variance", expected, noise_variance)
+    return np.broadcast_to(noise, (n,))
 
 
 def _ages(t, now):
     """now − t (n,), non-negative."""
-    t = _finite_vector(t, "t")
-    if not np.isfinite(now):
-        raise ValueError(f"now must be finite. Got {now}.")
+    now = check_real(now, "now")
     if t.max() > now:
-        raise ValueError(
-            f"now must not be before any observation. Got now={now}, but an observation at "
-            f"{t.max()}: the integral over the future is not defined for it."
-        )
+        raise _too_early(f"{now}, but an observation at {t.max()},")
     return now - t
 
 
-def _finite_vector(values, name):
-    values = np.asarray(values, dtype=np.float64)
-    if values.ndim != 1 or values.size == 0:
-        raise ValueError(f"{name} must be one-dimensional, not empty. Got shape {values.shape}.")
-    return _finite(values, name)
-
-
-def _finite_matrix(values, name):
-    values = np.ascontiguousarray(values, dtype=np.float64)
-    if values.ndim != 2 or values.size == 0:
-        raise ValueError(f"{name} must be two-dimensional, not empty. Got shape {values.shape}.")
-    return _finite(values, name)
-
-
-def _finite(values, name):
-    if not np.isfinite(values).all():
-        raise ValueError(f"{name} must be finite. It contains NaN or infinity.")
-    return values
+def _too_early(got):
+    advice = "The integral over the future is not defined for later observations."
+    return invalid("now", "no earlier than any observation", got=got, advice=advice)
 
 
 def _spatial_convolution(factor, X, Y=None):
@@ -241,13 +234,13 @@ def _spatial_convolution(factor, X, Y=None):
     volume = np.prod(factor.length_scales)
     out = np.empty((len(X), len(X) if Y is None else len(Y)))
     if factor.family == Family.RBF:
-        # π^{d/2} l^d exp(−r²/(4 l²)); Z holds x / (√2 l).
+        # The convolution is π^{d/2} l^d exp(−r²/(4 l²)), and Z holds x / (√2 l).
         Z = Z * np.sqrt(0.5)
         constant, twice_mu = np.pi ** (n_dims / 2.0), 0
     else:
-        nu = _NU[factor.family]
+        nu = FAMILIES[factor.family].order
         twice_mu = int(4.0 * nu) + n_dims
-        # W-DBO eq. (65) in units of the lengthscale.
+        # This is W-DBO eq. (65) in units of the lengthscale.
         log_constant = (
             (n_dims / 2.0 - 2.0 * nu + 1.0) * np.log(2.0)
             + (n_dims / 2.0) * np.log(np.pi)
@@ -265,16 +258,26 @@ def _spatial_convolution(factor, X, Y=None):
     return out
 
 
-def _future_matern(factor, u, v, origin):
-    """exp(2 c origin) ∫ k k over the future, for ages u (n,) and v (m,), Matérn p + 1/2.
+def _future(factor, u, v, origin):
+    """∫ k k over the future (n, m), for ages u (n,) and v (m,), over the decay at age ``origin``.
+
+    Divided by it, the integrals do not underflow when all ages are large.
+    """
+    if factor.family == Family.RBF:
+        return _future_rbf(factor.length_scales[0], u, v, origin)
+    polynomial = FAMILIES[factor.family].polynomial
+    return _future_polynomial(polynomial, factor.units[0], u, v, origin)
+
+
+def _future_polynomial(alpha, rate, u, v, origin):
+    """exp(2 c origin) ∫ k k over the future, for k(age) = e^{−z} Σ_k α_k z^k, z = c age.
 
     From now on k(τ − t) is an exponential times a polynomial of degree p, so the integral is
-    B(u) G B(v)ᵀ of rank p + 1: b_m(u) = e^{−cu} Σ_{k≥m} α_k C(k, m) u^{k−m} and
-    G_mq = (m+q)! / (2c)^{m+q+1}. Equal to W-DBO eq. (72)-(75) and free of cancellation.
+    B(u) G B(v)ᵀ of rank p + 1: b_m(u) = e^{−z} Σ_{k≥m} α_k C(k, m) z^{k−m} and
+    G_mq = (m+q)! / (2^{m+q+1} c). For Matérn kernels this equals W-DBO eq. (72)-(75), and it is
+    free of cancellation.
     """
-    alpha = _ALPHA[factor.family]
     order = range(len(alpha))
-    rate = factor.scale(np.ones((1, 1)))[0, 0]
 
     def basis(ages):
         z = rate * ages
@@ -285,13 +288,12 @@ def _future_matern(factor, u, v, origin):
     return basis(u).T @ (G / rate) @ basis(v)
 
 
-def _future_rbf(factor, u, v, origin):
-    """exp(origin² / l²) ∫ k k over the future, for ages u (n,) and v (m,), squared exponential.
+def _future_rbf(l, u, v, origin):
+    """exp(origin² / l²) ∫ k k over the future, for k(age) = exp(−age² / (2 l²)).
 
-    (√π l/2) exp(−(u−v)²/(4 l²)) erfc((u+v)/(2 l)); erfcx(z) = e^{z²} erfc(z) splits the exponential
-    into a product, which neither underflows early nor multiplies large by small.
+    The integral is (√π l/2) exp(−(u−v)²/(4 l²)) erfc((u+v)/(2 l)); erfcx(z) = e^{z²} erfc(z) splits
+    the exponential into a product, which neither underflows early nor multiplies large by small.
     """
-    l = factor.length_scales[0]
     u, v, origin = u / l, v / l, origin / l
 
     def decay(ages):
@@ -308,13 +310,10 @@ def convolutions(spatial, temporal, S, ages):
     and do not feel it, and without it they do not become 0/0 when all of the data is old.
     """
     if not np.isfinite(ages).all():
-        raise ValueError("now must be finite.")
+        raise invalid("now", "finite", got="NaN or infinity")
     if ages.min() < 0.0:
-        raise ValueError(
-            f"now must not be before any observation. Got one {-ages.min():.3g} later."
-        )
-    future = _future_rbf if temporal.family == Family.RBF else _future_matern
-    C = future(temporal, ages, ages, ages.min())
+        raise _too_early(f"a time {-ages.min():.3g} before one")
+    C = _future(temporal, ages, ages, ages.min())
     if S.shape[1]:
         over_arms = isinstance(spatial, Empirical)
         C *= spatial.convolution(S) if over_arms else _spatial_convolution(spatial, S)
@@ -324,15 +323,15 @@ def convolutions(spatial, temporal, S, ages):
 class RelevancySweep:
     """Relevancies of all observations, kept up to date while some are removed, O(n²) each.
 
-    What ``TimeVaryingGPRegressor.relevancy_sweep`` returns.
+    What `~sktvbo.gaussian_process.TimeVaryingGPRegressor.relevancy_sweep` returns.
 
     Parameters
     ----------
-    P : ndarray (n, n)
+    P : ndarray of shape (n, n)
         Inverse covariance of the observations; overwritten.
-    a : ndarray (n,)
+    a : ndarray of shape (n,)
         P y.
-    C : ndarray (n, n)
+    C : ndarray of shape (n, n)
         Convolutions, up to a positive factor; overwritten.
 
     Attributes
@@ -355,7 +354,8 @@ class RelevancySweep:
     def __init__(self, P, a, C):
         self._P, self._C = P, C
         self._a = np.array(a)
-        # SciPy's BLAS, as in the factorization: threads of two libraries get in each other's way.
+        # The product is SciPy's BLAS', like the factorization: threads of two libraries get in each
+        # other's way.
         self._q = np.einsum("ij,ij->i", P, blas.dgemm(1.0, P.T, C.T))
         self._index = np.arange(len(a))
         self.n = len(a)
@@ -370,6 +370,8 @@ class RelevancySweep:
     def relevancy(self):
         """R̂ of W-DBO eq. (12) at each position (n,)."""
         n = self.n
+        if n == 1:
+            return np.ones(1)  # what is left is the prior
         p = np.diagonal(self._P)[:n]
         total = self._mean_part + self._variance_part
         squared = self._q[:n] * (self._a[:n] ** 2 + p) / p**2

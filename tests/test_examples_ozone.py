@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sktvbo import datasets
+from sktvbo.datasets import load_ny_ozone
+from sktvbo.exceptions import MissingDataError
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "plot_ozone_forgetting.py"
 
@@ -26,8 +27,10 @@ def run_example(monkeypatch):
 
 
 def test_time_helps_on_later_days(run_example, data_dir, capsys):
-    if not (data_dir / datasets._OZONE_FILE).is_file():
-        pytest.skip(f"{datasets._OZONE_FILE} is not in {data_dir}")
+    try:
+        load_ny_ozone(data_dir=data_dir)
+    except MissingDataError as exc:
+        pytest.skip(str(exc))
     example = run_example(data_dir)
     assert example["source"] == "New York State, 2020"
     static, varying = (example["table"][f"{name} pipeline"] for name in ("static", "time-varying"))

@@ -71,7 +71,7 @@ class Function:
         return self.f(u), 0.0, slope, np.zeros(len(u))
 
 
-# -- maximize ------------------------------------------------------------------------------------
+# --- maximize -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -184,20 +184,17 @@ def test_anchor_is_considered():
     assert not found(None)
 
 
-# -- a window of time ----------------------------------------------------------------------------
+# --- A window of time -----------------------------------------------------------------------------
 
 
 @DOMAINS
-def test_window_maps_there_and_back(domain):
+def test_rows_of_a_window_are_those_of_the_domain_with_the_time_at_the_end(domain):
     window = TimeWindow(domain, 100.0, 104.0)
-    rows = np.column_stack([domain.sample(5, 0), [100.0, 101.0, 102.0, 103.5, 104.0]])
-    U = window.to_unit(rows)
-    assert U.shape == (5, window.n_unit) == (5, domain.n_unit + 1)
-    assert_array_equal(U[:, -1], [0.0, 0.25, 0.5, 0.875, 1.0])
-    assert_array_equal(U[:, :-1], domain.to_unit(rows[:, :-1]))
-    assert_allclose(window.from_unit(U), rows, rtol=1e-12)
-    assert_allclose(window.from_unit(U[1]), rows[1], rtol=1e-12)
-    assert window.n_dims == domain.n_dims + 1
+    U = np.column_stack([domain.to_unit(domain.sample(5, 0)), [0.0, 0.25, 0.5, 0.875, 1.0]])
+    rows = window.from_unit(U)
+    assert_array_equal(rows[:, -1], [100.0, 101.0, 102.0, 103.5, 104.0])
+    assert_array_equal(rows[:, :-1], domain.from_unit(U[:, :-1]))
+    assert_array_equal(window.from_unit(U[1]), rows[1])
     assert_array_equal(window.continuous, [*domain.continuous, True])
 
 
@@ -270,15 +267,16 @@ def test_maximum_over_a_window_is_that_of_a_dense_search(domain, seed):
     x = maximize(upper_bound(0.0), posterior, window, rng, n_candidates=128)
     assert 4.0 <= x[-1] <= 6.0
     assert domain.contains(x[:-1])
-    assert posterior(window.to_unit(x)[np.newaxis])[0][0] >= posterior(dense)[0].max() - 1e-9
+    found = np.append(domain.to_unit(x[:-1]), (x[-1] - 4.0) / 2.0)
+    assert posterior(found[np.newaxis])[0][0] >= posterior(dense)[0].max() - 1e-9
 
 
 def test_window_of_no_width_is_the_domain_at_that_time():
     window = TimeWindow(ARMS, 5.0, 5.0)
     assert window.size == 40
     assert not window.continuous.any()
-    assert_array_equal(window.to_unit([*ARMS.points[3], 5.0])[-1], 0.0)
-    target = window.to_unit([*ARMS.points[3], 5.0])
+    assert_array_equal(window.candidates(64)[:, -1], 0.0)
+    target = np.append(ARMS.to_unit(ARMS.points[3]), 0.0)
     function = Function(lambda u: -np.sum((u - target) ** 2))
     x = maximize(upper_bound(0.0), function, window, np.random.RandomState(0))
     assert_array_equal(x, [*ARMS.points[3], 5.0])
@@ -288,11 +286,11 @@ def test_window_of_no_width_is_the_domain_at_that_time():
 
 @pytest.mark.parametrize(("low", "high"), [(2.0, 1.0), (0.0, np.inf), (np.nan, 1.0)])
 def test_window_needs_an_interval(low, high):
-    with pytest.raises(DomainError, match=r"low <= high, got \("):
+    with pytest.raises(DomainError, match=r"low <= high. Got \("):
         TimeWindow(BOX, low, high)
 
 
-# -- maximize_joint ------------------------------------------------------------------------------
+# --- maximize_joint -------------------------------------------------------------------------------
 
 
 @DOMAINS
@@ -342,3 +340,64 @@ def test_joint_draws_try_the_neighbours_of_an_anchor():
     assert 17 <= discrete.sum() <= 19  # the anchor's own, and by chance a candidate's
     # 2 - 2, 2 - 1, 2 + 1, 2 + 2 and two categories
     assert len(np.unique(rows[:, 1:], axis=0)) >= 1 + 6
+
+
+# A joint draw enumerates no more than these; above, it is made at a part of the members.
+ALL, MORE = (FiniteSet(np.random.RandomState(6).uniform(size=(m, 2))) for m in (1024, 20_000))
+
+
+def test_a_joint_draw_is_made_at_all_of_the_members_that_it_can_take():
+    calls = []
+
+    def draw(U):
+        calls.append(U)
+        return -np.arange(len(U), dtype=float)
+
+    rng = np.random.RandomState(0)
+    x = maximize_joint(draw, ALL, rng, anchors=ALL.candidates(512)[:3])
+    assert_array_equal(calls, [ALL.candidates(512)])
+    assert_array_equal(x, ALL.points[0])
+    assert rng.randint(2**31) == np.random.RandomState(0).randint(2**31)  # nothing was drawn
+
+
+def test_a_joint_draw_over_a_large_set_is_made_at_a_part_of_it():
+    members = MORE.candidates(512)
+    anchors = members[[7, 11_000, 19_999]]
+
+    def places(seed, anchors=anchors):
+        calls = []
+
+        def draw(U):
+            calls.append(U)
+            return U[:, 0]
+
+        x = maximize_joint(draw, MORE, np.random.RandomState(seed), anchors=anchors)
+        (U,) = calls
+        assert_array_equal(MORE.to_unit(x), U[np.argmax(U[:, 0])])
+        return MORE.indices(MORE.from_unit(U))
+
+    index = places(0)
+    assert len(np.unique(index)) == len(index)
+    assert 1024 + 3 * 20 < len(index) <= 1024 + 3 * 33
+    for anchor in anchors:
+        nearest = np.argsort(np.linalg.norm(members - anchor, axis=1))[:33]
+        assert set(nearest) <= set(index)
+    assert_array_equal(index, places(0))
+    assert len(np.intersect1d(index, places(1))) < 300  # 99 around the anchors, 52 by chance
+    assert len(places(0, anchors=None)) == 1024
+
+
+def test_members_of_a_large_set_are_drawn_uniformly():
+    counts = np.zeros(20_000)
+    rng = np.random.RandomState(0)
+
+    def draw(U):
+        counts[MORE.indices(MORE.from_unit(U))] += 1
+        return U[:, 0]
+
+    for _ in range(40):
+        maximize_joint(draw, MORE, rng)
+    assert counts.sum() == 40 * 1024
+    # Twenty blocks of as many members each: five standard deviations of a binomial.
+    blocks = counts.reshape(20, -1).sum(axis=1)
+    assert_allclose(blocks, 2048, atol=5 * np.sqrt(2048))

@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sktvbo._solvers import DenseCholesky, cholesky, lower_inverse, try_cholesky
+from sktvbo._solvers import (
+    DenseCholesky,
+    cholesky,
+    dot,
+    lower_inverse,
+    matvec,
+    rmatvec,
+    try_cholesky,
+)
 from sktvbo.exceptions import JitterWarning, NotPositiveDefiniteError, SktvboError
 
 
@@ -239,3 +247,19 @@ def test_lower_inverse(rng, n):
     L = np.linalg.cholesky(A) if n else A.copy()
     assert lower_inverse(L) is L
     assert_allclose(np.tril(L), np.tril(np.linalg.inv(A)), rtol=1e-9, atol=1e-12)
+
+
+# --- products -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (7, 3), (3, 7), (1, 5), (5, 1)])
+def test_products(rng, shape):
+    m, n = shape
+    K, x, z = rng.normal(size=shape), rng.normal(size=n), rng.normal(size=m)
+    kept = K.copy()
+    assert_allclose(matvec(K, x), K @ x, rtol=1e-12, atol=1e-14)
+    assert_allclose(rmatvec(K, z), K.T @ z, rtol=1e-12, atol=1e-14)
+    assert dot(x, x) == pytest.approx(x @ x, rel=1e-12)
+    assert_array_equal(K, kept)
+    assert matvec(K, x).shape == (m,)
+    assert rmatvec(K, z).shape == (n,)

@@ -19,7 +19,8 @@ cdef int _check(const double[:, ::1] L, Py_ssize_t n) except -1:
 
 def solve_lower(const double[:, ::1] L, Py_ssize_t n, double[:, ::1] B, bint transpose=False):
     """Solve L X = B, or L' X = B, in place; each *row* of B (m, n) is one right-hand side."""
-    cdef int n_ = <int> n, m = <int> B.shape[0], ld = <int> L.shape[1], one = 1, ldb = <int> B.shape[1]
+    cdef int n_ = <int> n, m = <int> B.shape[0], one = 1
+    cdef int ld = <int> L.shape[1], ldb = <int> B.shape[1]
     cdef double alpha = 1.0
     _check(L, n)
     if B.shape[1] != n:

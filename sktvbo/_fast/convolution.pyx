@@ -5,10 +5,11 @@ With the distance r in units of the lengthscale,
     RBF         pi^(d/2) exp(-r^2 / 4)
     Matern nu   c g_mu(z),  g_mu(z) = z^mu K_mu(z),  z = sqrt(2 nu) r,  mu = 2 nu + d/2.
 
-For odd d, mu = m + 1/2 and g is elementary, sqrt(pi/2) exp(-z) times the polynomial of degree m with
-coefficients (m+k)! / (k! (m-k)! 2^k) of z^(m-k). For even d, g_(mu+1) = z^2 g_(mu-1) + 2 mu g_mu from
-K_0 and K_1. Both have positive terms only, hence no cancellation, and nothing is divided by z: the
-limit at 0 needs no special case but the start of the recurrence.
+For odd d, mu = m + 1/2 and g is elementary, sqrt(pi/2) exp(-z) times the polynomial of degree m
+with coefficients (m+k)! / (k! (m-k)! 2^k) of z^(m-k). For even d, there is the recurrence
+g_(mu+1) = z^2 g_(mu-1) + 2 mu g_mu from K_0 and K_1. Both have positive terms only, hence no
+cancellation, and nothing is divided by z: the limit at 0 needs no special case but the start of the
+recurrence.
 """
 
 from libc.math cimport exp, sqrt
@@ -23,7 +24,7 @@ cdef enum:
 
 cdef double _integer_order(double z, int mu) noexcept nogil:
     """z^mu K_mu(z) for an integer mu >= 1, z >= 0."""
-    # g_0 = K_0 enters times z^2, so that its pole at 0 does not matter.
+    # g_0 = K_0 is multiplied by z^2 below, so that its pole at 0 does not matter.
     cdef double below = k0(z) if z > 0.0 else 0.0
     cdef double here = z * k1(z) if z > 0.0 else 1.0
     cdef double above
@@ -49,9 +50,9 @@ def spatial(
 ):
     """scale g(|z_i - z_j|), written to ``out`` (n, m); Z1 (d, n), Z2 (d, m) in lengthscales.
 
-    ``twice_mu`` is 2 mu = 4 nu + d for a Matern kernel, of which the coordinates are also multiplied
-    by sqrt(2 nu); unused for RBF, of which they are halved, so that exp(-z^2) remains. With
-    ``symmetric`` Z2 is Z1 and each pair is evaluated once.
+    ``twice_mu`` is 2 mu = 4 nu + d for a Matern kernel, of which the coordinates are also
+    multiplied by sqrt(2 nu); unused for RBF, of which they are halved, so that exp(-z^2) remains.
+    With ``symmetric`` Z2 is Z1 and each pair is evaluated once.
     """
     cdef Py_ssize_t n = out.shape[0], m = out.shape[1], d = Z1.shape[0], i, j, k, stop
     cdef int degree = twice_mu // 2
@@ -60,7 +61,9 @@ def spatial(
     if Z1.shape[1] != n or Z2.shape[1] != m or Z2.shape[0] != d or (symmetric and n != m):
         raise ValueError("spatial: Z1 (d, n), Z2 (d, m) and out (n, m) do not fit each other")
     if family != RBF and not 2 <= twice_mu <= 2 * MAX_DEGREE + 1:
-        raise ValueError(f"spatial: 2 mu must lie in [2, {2 * MAX_DEGREE + 1}]; got {twice_mu}")
+        raise ValueError(
+            f"spatial: 2 mu must be in [2, {2 * MAX_DEGREE + 1}]. Got {twice_mu} instead."
+        )
     if family != RBF and twice_mu % 2 == 1:
         _half_integer_coefficients(degree, c)
         scale *= 1.2533141373155001  # sqrt(pi/2)

@@ -225,7 +225,7 @@ def contract_gradient(
             ai = a[i]
             total = 0.0
             for j in range(i):
-                # Twice: the upper triangle's share.
+                # Each pair counts twice: the upper triangle is not visited.
                 w[j] = 2.0 * (ai * a[j] - P[i, j]) * K[i, j]
                 total += w[j]
             out[0] += total

@@ -90,17 +90,19 @@ from libc.string cimport memcpy
 from scipy.linalg.cython_blas cimport ddot, dgemv, idamax
 from scipy.linalg.cython_lapack cimport dpotrf, dpotri
 
-# Relative to the variances: residuals above the one, and pivots below the other, are not trusted.
+# A ratio is trusted if residuals lie below the first and pivots above the second, both relative to
+# the variances.
 cdef double RESIDUAL = 1e-10
 cdef double PIVOT = 1e-4
-# Times the residual of one equation: more than the relative error of a Schur complement.
+# A Schur complement's relative error is below this number of residuals of one equation.
 cdef double SAFETY = 100.0
-# Times a ratio, in case that residual is small by chance.
+# A ratio is multiplied by this before a coin is refused, in case that residual is small by chance.
 cdef double SLACK = 1.25
-# Refinement is over when the last correction changed t by less, relatively; or has failed.
+# Refinement has converged when its last correction changes t by less than this, relatively.
 cdef double CONVERGED = 1e-8
+# Refinement has failed when it has not converged after this number of corrections.
 cdef int REFINEMENTS = 3
-# Rows and columns that fit into the fastest cache, together with their mirror image.
+# A square tile of this size fits into the fastest cache, together with its mirror image.
 cdef Py_ssize_t TILE = 16
 
 
@@ -118,7 +120,7 @@ def is_symmetric(const double[:, ::1] K):
             for J in range(I + 1):
                 for r in range(I * TILE, min((I + 1) * TILE, N)):
                     for c in range(J * TILE, min((J + 1) * TILE, r + 1)):
-                        # Not zero but NaN for NaN and infinity on both sides.
+                        # NaN or infinity on both sides give NaN, which is not 0.
                         right &= K[r, c] - K[c, r] == 0.0
                 if not right:
                     break
@@ -212,13 +214,13 @@ cdef void _update(
 ) noexcept nogil:
     """The inverse after the swap at p; v is spoilt, and g (ld,) scratch."""
     cdef Py_ssize_t m
-    # The same factors on both sides keep B symmetric.
+    # Each vector takes the root of its factor, so that B stays symmetric.
     cdef double x = 1.0 / sqrt(t), y = 1.0 / sqrt(B[p * ld + p])
     for m in range(k):
         v[m] *= x
         g[m] = y * B[p * ld + m]
     rank_two(B, v, g, k, ld // LANES)
-    # Here the two large terms would cancel exactly.
+    # In row and column p the two large terms cancel exactly: what is left is written instead.
     for m in range(k):
         B[p * ld + m] = -x * v[m]
         B[m * ld + p] = -x * v[m]
@@ -321,9 +323,9 @@ def swap_chain(
     if memory == NULL:
         raise MemoryError(f"no memory for {n_memory} doubles")
     cdef uintptr_t alignment = LANES * sizeof(double)
-    # K_Z
+    # A is K_Z, and B its inverse.
     cdef double* A = <double*> ((<uintptr_t> memory + alignment - 1) // alignment * alignment)
-    cdef double* B = A + k * ld  # its inverse
+    cdef double* B = A + k * ld
     cdef double* A_new = B + k * ld
     cdef double* B_new = A_new + k * ld
     cdef double* b = B_new + k * ld
@@ -406,7 +408,7 @@ def swap_chain(
             Z[p] = j
             rest[enter[step]] = i
             accepted += 1
-        # The sum of the logarithms of many ratios has gathered the errors of all of them.
+        # After many updates log_det has gathered the errors of all their ratios: it is made afresh.
         if since > 0 and _invert(A, B_new, k_, ld, &proposed):
             log_det = proposed
         if n_rows > 0 and regular:

@@ -1,7 +1,7 @@
 """The relevancy sweep's O(n^2) update when an observation is removed.
 
-With P the inverse covariance of the observations, a = P y and C the matrix of convolutions, the sweep
-keeps q_i = P_i' C P_i for all i. Taking observation i out changes P by the rank-one
+With P the inverse covariance of the observations, a = P y and C the matrix of convolutions, the
+sweep keeps q_i = P_i' C P_i for all i. Taking observation i out changes P by the rank-one
 v v' / P_ii with v = P_i; substituted into q, with w = C v, s = P w and rho = v / P_ii,
 
     q_j <- q_j - 2 rho_j s_j + rho_j^2 q_i,     a <- a - v a_i / P_ii.

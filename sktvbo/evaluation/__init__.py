@@ -6,6 +6,7 @@ from ._comparison import Comparison, Failure
 from ._problems import Fresh
 from ._results import RunResult
 from ._run import run
+from ._steps import Step, steps
 from ._store import StoreError, StoreMismatchError
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Fresh",
     "RunResult",
     "SimulatedClock",
+    "Step",
     "StepClock",
     "StoreError",
     "StoreMismatchError",
@@ -22,4 +24,5 @@ __all__ = [
     "compare",
     "response_time",
     "run",
+    "steps",
 ]

@@ -14,11 +14,12 @@ import time
 
 import numpy as np
 
+from .._checks import check_real, invalid
 from ..exceptions import InvalidObservationError
 
 __all__ = ["Clock", "SimulatedClock", "StepClock", "WallClock", "response_time"]
 
-# Coefficients, in seconds, of 1, n, n² and n³; see `response_time`.
+# The coefficients of each named response time, in seconds, of 1, n, n² and n³.
 _RESPONSE_TIMES = {
     "papers": (0.350, 0.0, 0.0, 2.77e-7),
     "sktvbo": (6.28e-3, 1.37e-5, 1.74e-7, 2.75e-10),
@@ -139,9 +140,11 @@ class StepClock(Clock):
             When there are fewer than n steps before the horizon.
         """
         if n > math.ceil(horizon):
-            raise ValueError(
-                f"The initial design must fit in the horizon, got n_initial={n} steps and "
-                f"horizon={horizon}; use fewer initial points or a longer horizon."
+            raise invalid(
+                "n_initial",
+                f"at most the steps before the horizon, {math.ceil(horizon)}",
+                n,
+                advice="Use fewer initial points or a longer horizon.",
             )
         return np.arange(n, dtype=np.float64), float(n)
 
@@ -223,16 +226,17 @@ class SimulatedClock(Clock):
         if isinstance(response_time, str):
             response_time = _Cubic(response_time)
         if not callable(response_time):
-            raise TypeError(
-                "response_time must be a callable that takes the data-set size and returns "
-                f"seconds, or one of {', '.join(_RESPONSE_TIMES)}, got "
-                f"{type(response_time).__name__}; write lambda n: {response_time!r} for a "
-                "constant."
+            raise invalid(
+                "response_time",
+                "a callable that takes the data-set size and returns seconds, or one of "
+                f"{', '.join(_RESPONSE_TIMES)}",
+                response_time,
+                self,
+                advice=f"Write lambda n: {response_time!r} for a constant.",
+                error=TypeError,
             )
-        if not (math.isfinite(call_duration) and call_duration >= 0.0):
-            raise ValueError(f"call_duration must be a number >= 0, got {call_duration!r}.")
         self.response_time = response_time
-        self.call_duration = call_duration
+        self.call_duration = check_real(call_duration, "call_duration", self, interval="[0, inf)")
 
     def answer(self, n, not_before):
         """See `Clock.answer`.
@@ -244,14 +248,19 @@ class SimulatedClock(Clock):
         """
         response = float(self.response_time(n))
         if not (math.isfinite(response) and response >= 0.0):
-            raise InvalidObservationError(
-                f"response_time({n}) must be a number of seconds >= 0, got {response}."
+            raise invalid(
+                f"response_time({n})",
+                "a number of seconds in the range [0, inf)",
+                response,
+                error=InvalidObservationError,
             )
         if self._t + response + self.call_duration <= self._t:
-            raise InvalidObservationError(
-                f"response_time({n}) + call_duration must be large enough to move the time "
-                f"t={self._t} forward, got {response} + {self.call_duration}; the run would "
-                "never end."
+            raise invalid(
+                f"response_time({n}) + call_duration",
+                f"large enough to move the time t={self._t} forward",
+                got=f"{response} + {self.call_duration}",
+                advice="The run would never end.",
+                error=InvalidObservationError,
             )
         self._t = max(self._t + response, float(not_before))
         return self._t
@@ -322,9 +331,11 @@ class _Cubic:
         except ValueError:
             divisor = math.nan
         if known not in _RESPONSE_TIMES or not 0.0 < divisor < math.inf:
-            raise ValueError(
-                f"The name of a response time must be one of {', '.join(_RESPONSE_TIMES)}, or one "
-                f"of these divided by a positive number, such as papers/4; got {name!r}."
+            raise invalid(
+                "The name of a response time",
+                f"one of {', '.join(_RESPONSE_TIMES)}, or one of these divided by a positive "
+                "number, such as papers/4",
+                name,
             )
         self.name = name
         self.coefficients = tuple(c / divisor for c in _RESPONSE_TIMES[known])

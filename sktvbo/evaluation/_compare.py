@@ -5,14 +5,15 @@ from collections.abc import Mapping
 from contextlib import closing, nullcontext
 from importlib.metadata import version
 
-import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from sklearn.utils import check_random_state
 
+from .._checks import check_choice, check_int, invalid
+from ._arguments import check_horizon, check_optimizer, check_run_options, replication_seeds
 from ._comparison import Comparison, Failure, record_failure
 from ._problems import is_factory, make_problem, named_problems
 from ._results import RunResult
-from ._run import check_horizon, check_options, progress_bar, run
+from ._run import progress_bar, record
+from ._steps import Trial
 from ._store import Store, describe, describe_optimizer
 
 __all__ = ["compare"]
@@ -33,6 +34,7 @@ def compare(
     expert=None,
     store=None,
     on_error="report",
+    seeds=None,
 ):
     """Run every optimizer on every problem, several times, in parallel.
 
@@ -70,6 +72,8 @@ def compare(
         What to do when a run fails. "report": go on, warn at the end and list it in
         ``failures``, since one run in a thousand should not cost the others. "raise": stop at once
         and raise what the run has raised.
+    seeds : list of int, default=None
+        The replications' seeds, in place of ``n_replications`` drawn from ``random_state``.
 
     Returns
     -------
@@ -117,31 +121,19 @@ def compare(
     2
     """
     problems = named_problems(problems)
-    _check_optimizers(optimizers)
-    if not optimizers or not problems:
-        raise ValueError(
-            f"compare needs at least one optimizer and one problem, got {len(optimizers)} and "
-            f"{len(problems)}."
-        )
-    if not isinstance(n_replications, int | np.integer) or n_replications < 1:
-        raise ValueError(f"n_replications must be a whole number >= 1, got {n_replications!r}.")
-    if on_error not in ("report", "raise"):
-        raise ValueError(f"on_error must be 'report' or 'raise', got {on_error!r}.")
-    check_options(n_initial, expert)
-    for problem in problems.values():
-        if not is_factory(problem):
-            check_horizon(horizon, problem)
-    if store is not None and (keep_optimizers or random_state is None):
-        raise ValueError(
-            "store needs a random_state, which gives the same seeds again, and keeps no "
-            f"optimizers; got random_state={random_state!r}, keep_optimizers={keep_optimizers!r}."
-        )
-    effective_n_jobs(n_jobs)  # raises when it makes no sense
-
-    seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n_replications)
-    keys = [(a, p, seed) for a in optimizers for p in problems for seed in seeds.tolist()]
-    outcomes = [None] * len(keys)
     options = {"clock": clock, "horizon": horizon, "n_initial": n_initial, "expert": expert}
+    _check(optimizers, problems, options)
+    check_choice(on_error, ("report", "raise"), "on_error")
+    effective_n_jobs(n_jobs)  # raises when it makes no sense
+    if store is not None and keep_optimizers:
+        raise invalid("keep_optimizers", "False with a store, which keeps none", keep_optimizers)
+    if store is not None and seeds is None and random_state is None:
+        advice = "It gives the same seeds again."
+        raise invalid("random_state", "given with a store", random_state, advice=advice)
+    seeds = _seeds(seeds, n_replications, random_state)
+
+    keys = [(a, p, seed) for a in optimizers for p in problems for seed in seeds]
+    outcomes = [None] * len(keys)
     if store is not None:
         store = Store(store)
         settings = _settings(optimizers, problems, options)
@@ -164,29 +156,62 @@ def compare(
             if progress:
                 bar.update()
 
-    results = {key[:2]: [] for key in keys}
-    failures = []
-    for key, outcome in zip(keys, outcomes):
-        (failures if isinstance(outcome, Failure) else results[key[:2]]).append(outcome)
-    if failures:
+    comparison = _sorted(keys, outcomes)
+    if failures := comparison.failures:
         warnings.warn(
             f"{len(failures)} of {len(keys)} runs failed, see the comparison's failures. The "
             f"first: {failures[0]}",
             stacklevel=2,
         )
+    return comparison
+
+
+def _check(optimizers, problems, options):
+    """Raise unless these can be compared."""
+    if not isinstance(optimizers, Mapping):
+        raise invalid("optimizers", "a dict of name to optimizer", optimizers, error=TypeError)
+    for name, optimizer in optimizers.items():
+        check_optimizer(optimizer, f"optimizers[{name!r}]")
+    if not optimizers or not problems:
+        got = f"{len(optimizers)} and {len(problems)}"
+        raise invalid("The numbers of optimizers and of problems", "at least 1", got=got)
+    check_run_options(options["n_initial"], options["expert"])
+    for problem in problems.values():
+        if not is_factory(problem):
+            check_horizon(options["horizon"], problem)
+
+
+def _seeds(seeds, n_replications, random_state):
+    """The replications' seeds, given or drawn."""
+    if seeds is None:
+        return replication_seeds(random_state, check_int(n_replications, "n_replications"))
+    seeds = [check_int(seed, f"seeds[{i}]", low=0) for i, seed in enumerate(seeds)]
+    if not seeds:
+        raise invalid("seeds", "None or a list of at least one seed", seeds)
+    return seeds
+
+
+def _sorted(keys, outcomes):
+    """The comparison of all runs, finished and failed."""
+    results = {key[:2]: [] for key in keys}
+    failures = []
+    for key, outcome in zip(keys, outcomes):
+        (failures if isinstance(outcome, Failure) else results[key[:2]]).append(outcome)
     return Comparison(results, failures)
 
 
 def _attempt(i, key, optimizer, problem, options, keep_optimizer, on_error):
     """The i-th run's place and result, or failure where failures are reported."""
     _, name, seed = key
+    trial = None
     try:
-        result = run(optimizer, make_problem(problem, name, seed), random_state=seed, **options)
+        trial = Trial(optimizer, make_problem(problem, name, seed), random_state=seed, **options)
+        result = record(trial)
     except Exception as exc:
         if on_error == "raise":
             exc.add_note("In the run of {!r} on {!r} with random_state={}.".format(*key))
             raise
-        return i, record_failure(exc, *key)
+        return i, record_failure(exc, *key, time=None if trial is None else trial.now)
     if not keep_optimizer:
         result.optimizer = None
     return i, result
@@ -205,7 +230,7 @@ def _outcomes(calls, keys, n_jobs, on_error):
             raise
         message = f"{exc} (The run had not arrived; it need not be the cause.)"
         for i, key in waiting.items():
-            yield i, record_failure(exc, *key, message)
+            yield i, record_failure(exc, *key, message=message)
 
 
 def _arriving(calls, n_jobs):
@@ -220,20 +245,6 @@ def _arriving(calls, n_jobs):
             yield from Parallel(n_jobs=n_jobs)(calls[start : start + size])
     else:
         yield from parallel(calls)
-
-
-def _check_optimizers(optimizers):
-    if not isinstance(optimizers, Mapping):
-        raise TypeError(
-            f"optimizers must be a dict of name to optimizer, got {type(optimizers).__name__}."
-        )
-    for name, optimizer in optimizers.items():
-        known = all(hasattr(optimizer, method) for method in ("ask", "tell", "get_params"))
-        if not known or isinstance(optimizer, type):
-            raise TypeError(
-                f"{name!r} must be an ask/tell optimizer that is a scikit-learn estimator, such "
-                f"as sktvbo.WDBO(), got {optimizer!r}."
-            )
 
 
 def _settings(optimizers, problems, options):

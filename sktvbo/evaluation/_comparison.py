@@ -10,11 +10,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import wilcoxon
 
+from .._checks import check_choice, invalid
 from ..exceptions import MissingExtraError
 from ._results import RunResult
+from ._statistics import holm, mean_and_error, normalized, signed_rank
 from ._store import write_json
+from ._tables import format_table, regret_columns
 
 __all__ = ["Comparison", "Failure"]
 
@@ -55,13 +57,13 @@ class Failure:
         )
 
 
-def record_failure(exc, algorithm, problem, seed, message=None):
+def record_failure(exc, algorithm, problem, seed, *, time=None, message=None):
     """The `Failure` of a run that has raised exc."""
     return Failure(
         algorithm,
         problem,
         seed,
-        getattr(exc, "failed_at", None),
+        time,
         type(exc).__name__,
         str(exc) if message is None else message,
         "".join(traceback.format_exception(exc)),
@@ -112,7 +114,7 @@ class Comparison:
         """Names of the problems, in the order given."""
         return list(dict.fromkeys(problem for _, problem in self.results))
 
-    # -- tables ----------------------------------------------------------------------------------
+    # --- tables -----------------------------------------------------------------------------------
 
     def rows(self):
         """One row per run, the failed ones last.
@@ -158,7 +160,7 @@ class Comparison:
             rows = [_row(key, run) for run in runs]
             columns = {name: [row[name] for row in rows] for name in _NUMBERS}
             regrets = columns["average_regret"]
-            mean, error = _mean_and_error(regrets)
+            mean, error = mean_and_error(regrets)
             table.append(
                 {
                     "algorithm": key[0],
@@ -166,9 +168,9 @@ class Comparison:
                     "average_regret": mean,
                     "standard_error": error,
                     "median_regret": float(np.median(regrets)) if regrets else math.nan,
-                    "time_average_regret": _mean_and_error(columns["time_average_regret"])[0],
-                    "response_time": _mean_and_error(columns["response_time"])[0],
-                    "dataset_size": _mean_and_error(columns["dataset_size"])[0],
+                    "time_average_regret": mean_and_error(columns["time_average_regret"])[0],
+                    "response_time": mean_and_error(columns["response_time"])[0],
+                    "dataset_size": mean_and_error(columns["dataset_size"])[0],
                     "n_replications": len(runs),
                     "n_failures": failed[key],
                 }
@@ -246,7 +248,7 @@ class Comparison:
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
             if content["format"] != _FORMAT:
-                raise ValueError(f"its format is {content['format']!r}")
+                raise ValueError(f"the format {content['format']!r}")
             return cls(
                 {
                     (entry["algorithm"], entry["problem"]): [
@@ -257,11 +259,10 @@ class Comparison:
                 [Failure(**failure) for failure in content["failures"]],
             )
         except (ValueError, KeyError, TypeError) as exc:
-            raise ValueError(
-                f"{path} must be a file of Comparison.to_json, got {type(exc).__name__}: {exc}."
-            ) from exc
+            got = f"{type(exc).__name__}: {exc}"
+            raise invalid(str(path), "a file of Comparison.to_json", got=got) from exc
 
-    # -- statistics ------------------------------------------------------------------------------
+    # --- statistics -------------------------------------------------------------------------------
 
     def normalized(self):
         """Compare the algorithms over all problems, whatever their scale.
@@ -292,29 +293,9 @@ class Comparison:
         >>> [row["normalized_regret"] for row in table.normalized()]
         [0.0, 1.0]
         """
-        means = {(r["algorithm"], r["problem"]): r["average_regret"] for r in self.summary()}
-        scaled = {algorithm: {} for algorithm in self.algorithms}
-        for problem in self.problems:
-            column = {a: means.get((a, problem), math.nan) for a in self.algorithms}
-            known = [value for value in column.values() if not math.isnan(value)]
-            low, width = (min(known), max(known) - min(known)) if known else (0.0, 0.0)
-            for algorithm, value in column.items():
-                # Where all are the same, all are the best.
-                scaled[algorithm][problem] = (value - low) / (width or 1.0)
-        table = []
-        for algorithm, by_problem in scaled.items():
-            known = [value for value in by_problem.values() if not math.isnan(value)]
-            mean, error = _mean_and_error(known)
-            table.append(
-                {
-                    "algorithm": algorithm,
-                    "normalized_regret": mean,
-                    "standard_error": error,
-                    "n_problems": len(known),
-                    "by_problem": by_problem,
-                }
-            )
-        return table
+        known = {(r["algorithm"], r["problem"]): r["average_regret"] for r in self.summary()}
+        keys = [(a, p) for a in self.algorithms for p in self.problems]
+        return normalized({key: known.get(key, math.nan) for key in keys})
 
     def paired(self, reference):
         """Test each algorithm against a reference, seed by seed.
@@ -358,11 +339,7 @@ class Comparison:
         >>> row["algorithm"], row["difference"] > 0.0, row["n_pairs"]
         ('random', True, 6)
         """
-        if reference not in self.algorithms:
-            raise ValueError(
-                f"reference must be one of {', '.join(self.algorithms)}, the algorithms of the "
-                f"comparison, got {reference!r}."
-            )
+        check_choice(reference, self.algorithms, "reference")
         table = []
         for problem in self.problems:
             base = self._by_seed(reference, problem)
@@ -372,7 +349,7 @@ class Comparison:
                     continue
                 own = self._by_seed(algorithm, problem)
                 differences = np.array([own[seed] - base[seed] for seed in own if seed in base])
-                mean, error = _mean_and_error(differences)
+                mean, error = mean_and_error(differences)
                 rows.append(
                     {
                         "problem": problem,
@@ -380,12 +357,12 @@ class Comparison:
                         "reference": reference,
                         "difference": mean,
                         "standard_error": error,
-                        "p_value": _signed_rank(differences),
+                        "p_value": signed_rank(differences),
                         "p_holm": math.nan,
                         "n_pairs": len(differences),
                     }
                 )
-            for row, p in zip(rows, _holm([row["p_value"] for row in rows])):
+            for row, p in zip(rows, holm([row["p_value"] for row in rows])):
                 row["p_holm"] = p
             table.extend(rows)
         return table
@@ -399,7 +376,7 @@ class Comparison:
             if not math.isnan(row["average_regret"])
         }
 
-    # -- text ------------------------------------------------------------------------------------
+    # --- text -------------------------------------------------------------------------------------
 
     def __repr__(self):
         failed = f", {len(self.failures)} failed run(s)" if self.failures else ""
@@ -409,29 +386,10 @@ class Comparison:
         )
 
     def __str__(self):
-        rows = self.summary()
-        known = [row for row in rows if not math.isnan(row["average_regret"])]
-        # From the worst to the best, so that the best remains.
-        known.sort(key=lambda row: -row["average_regret"])
-        best = {row["problem"]: row for row in known}
-        marks = {id(row): _mark(row, best.get(row["problem"])) for row in rows}
-        cells = {}
-        for row in rows:
-            failed = ("!" if row["n_failures"] else " ") if self.failures else ""
-            cells[row["algorithm"], row["problem"]] = _format(row) + marks[id(row)] + failed
-        table = [["average regret", *self.problems]]
-        for algorithm in self.algorithms:
-            table.append([algorithm, *(cells.get((algorithm, p), "") for p in self.problems)])
-        widths = [max(map(len, column)) for column in zip(*table)]
-        lines = [
-            "  ".join(
-                [line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:]))]
-            ).rstrip()
-            for line in table
-        ]
-        lines.insert(1, "-" * (sum(widths) + 2 * (len(widths) - 1)))
+        algorithms, columns, overlapping = regret_columns(self)
+        lines = format_table(list(zip(algorithms, *columns.values())))
         lines.append("* best of its column; mean ± standard error")
-        if "+" in marks.values():
+        if overlapping:
             lines.append("+ its mean ± standard error overlaps the best's")
         if self.failures:
             lines.append(f"! {len(self.failures)} run(s) failed:")
@@ -467,49 +425,3 @@ def _row(key, run):
     )
     row = {"algorithm": key[0], "problem": key[1], "seed": run.seed}
     return {**row, **dict(zip(_NUMBERS, values, strict=True)), "failure": None}
-
-
-def _mean_and_error(values):
-    """Mean and standard error; NaN where they are unknown, as is the error of a single value."""
-    mean = float(np.mean(values)) if len(values) else math.nan
-    error = float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.nan
-    return mean, error
-
-
-def _signed_rank(differences):
-    """Two-sided p-value; 1 where no difference is left, NaN where there was none."""
-    if not len(differences):
-        return math.nan
-    return float(wilcoxon(differences).pvalue) if np.any(differences) else 1.0
-
-
-def _holm(p_values):
-    """Holm's step-down correction; unknown p-values stay unknown and do not count."""
-    adjusted = np.full(len(p_values), math.nan)
-    order = [i for i in np.argsort(p_values) if not math.isnan(p_values[i])]
-    largest = 0.0
-    for rank, i in enumerate(order):
-        largest = max(largest, min(1.0, (len(order) - rank) * p_values[i]))
-        adjusted[i] = largest
-    return adjusted.tolist()
-
-
-def _mark(row, best):
-    """``*`` for the best, ``+`` where the intervals overlap; an unknown interval does not."""
-    if best is None or math.isnan(row["average_regret"]):
-        return " "
-    if row["average_regret"] == best["average_regret"]:
-        return "*"
-    low = row["average_regret"] - row["standard_error"]
-    return "+" if low <= best["average_regret"] + best["standard_error"] else " "
-
-
-def _format(row):
-    mean, error = row["average_regret"], row["standard_error"]
-    if math.isnan(mean):
-        return "unknown" if row["n_replications"] else "failed"
-    if math.isnan(error):
-        return f"{mean:.4g}"
-    # Two digits of the error, and the mean to the same place.
-    places = min(max(1 - math.floor(math.log10(error)), 0), 6) if error > 0.0 else 3
-    return f"{mean:.{places}f} ± {error:.{places}f}"

@@ -5,8 +5,9 @@ from copy import copy
 
 import numpy as np
 
+from .._checks import invalid
 from ..problems import available, make
-from ._run import check_problem
+from ._arguments import check_problem
 
 __all__ = ["Fresh"]
 
@@ -51,9 +52,14 @@ class Fresh:
         if problem not in available():
             make(problem)  # raises, and lists the names
         if "random_state" in options:
-            raise TypeError(
-                "Fresh makes a problem for every seed, so it must not be given random_state; use "
-                f"sktvbo.problems.make({problem!r}, random_state=...) for one function."
+            advice = f"Use sktvbo.problems.make({problem!r}, random_state=...) for one function."
+            raise invalid(
+                "options",
+                "without random_state, since every seed makes a problem",
+                options,
+                self,
+                advice=advice,
+                error=TypeError,
             )
         self.name = problem
         self.options = options
@@ -73,7 +79,7 @@ class Fresh:
 
     def __repr__(self):
         options = "".join(f", {name}={value!r}" for name, value in self.options.items())
-        return f"Fresh({self.name!r}{options})"
+        return f"{type(self).__name__}({self.name!r}{options})"
 
 
 def named_problems(problems):
@@ -91,10 +97,8 @@ def named_problems(problems):
             check_problem(problem)
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
-        raise ValueError(
-            f"problems must have distinct names, got {', '.join(names)}; set problem.name, or "
-            "give a dict of name to problem."
-        )
+        advice = "Set problem.name, or give a dict of name to problem."
+        raise invalid("problems", "of distinct names", got=", ".join(names), advice=advice)
     return dict(pairs)
 
 

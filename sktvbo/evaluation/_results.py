@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from .._checks import invalid
 from ..exceptions import InvalidObservationError
 
 __all__ = ["RunResult"]
@@ -81,10 +82,12 @@ class RunResult:
 
     def _after_initial(self, values):
         if len(values) <= self.n_initial:
-            raise InvalidObservationError(
-                f"An average needs at least one query after the {self.n_initial} initial ones, "
-                f"got none before the horizon {self.horizon}; use a longer horizon or a faster "
-                "clock."
+            raise invalid(
+                "An average",
+                f"of at least one query after the {self.n_initial} initial ones",
+                got=f"none before the horizon {self.horizon}",
+                advice="Use a longer horizon or a faster clock.",
+                error=InvalidObservationError,
             )
         return values[self.n_initial :]
 
@@ -178,10 +181,8 @@ class RunResult:
                 **arrays,
             )
         except (KeyError, TypeError, AttributeError, ValueError) as exc:
-            raise ValueError(
-                f"The content must be what RunResult.to_dict returns, got {type(content).__name__} "
-                f"with {type(exc).__name__}: {exc}."
-            ) from exc
+            got = f"{type(content).__name__} with {type(exc).__name__}: {exc}"
+            raise invalid("content", "what RunResult.to_dict returns", got=got) from exc
 
 
 def _to_json(column):

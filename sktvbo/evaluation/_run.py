@@ -1,60 +1,12 @@
-"""One optimizer, one problem, one clock: the loop that every experiment goes through."""
-
-import math
-from copy import deepcopy
-from time import perf_counter
+"""A whole run, recorded."""
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.utils import check_random_state
 
-from ..exceptions import AskTellError, InvalidObservationError, MissingExtraError
-from ._clocks import StepClock
+from ..exceptions import MissingExtraError
 from ._results import RunResult
+from ._steps import Trial
 
 __all__ = ["run"]
-
-
-def progress_bar(**options):
-    """Return a tqdm bar, or say which extra is missing."""
-    try:
-        from tqdm.auto import tqdm
-    except ImportError as exc:
-        raise MissingExtraError(
-            "progress=True needs tqdm: pip install 'sktvbo[progress]', or use progress=False."
-        ) from exc
-    return tqdm(**options)
-
-
-def check_problem(problem):
-    """Raise unless problem looks like a `sktvbo.problems.Problem`."""
-    if not all(hasattr(problem, name) for name in ("domain", "horizon", "observe", "optimum")):
-        raise TypeError(
-            f"A problem must be a sktvbo.problems.Problem, got {problem!r}; "
-            "use sktvbo.problems.make(name)."
-        )
-
-
-def check_horizon(horizon, problem):
-    """Return the horizon of a run on problem, or raise."""
-    if horizon is None:
-        return problem.horizon
-    if not 0.0 < horizon <= problem.horizon:
-        raise ValueError(
-            f"horizon must be in (0, {problem.horizon}], the problem's own horizon, "
-            f"got {horizon!r}."
-        )
-    return float(horizon)
-
-
-def check_options(n_initial, expert):
-    """Raise unless these options of a run, which do not depend on the problem, make sense."""
-    if not (expert is None or expert == "problem" or callable(expert)):
-        raise TypeError(
-            f"expert must be a callable (X, t) -> y, 'problem' or None, got {expert!r}."
-        )
-    if not isinstance(n_initial, int | np.integer) or n_initial < 0:
-        raise ValueError(f"n_initial must be a whole number >= 0, got {n_initial!r}.")
 
 
 def run(
@@ -106,10 +58,16 @@ def run(
         Something that is not a problem, not an optimizer, or not an expert.
     ValueError
         A horizon or an initial design that makes no sense.
+    AskTellError
+        The optimizer wants to query the past.
     InvalidObservationError
         A simulated clock on which time stands still; an objective that is not finite.
     MissingExtraError
         ``progress=True`` without tqdm.
+
+    See Also
+    --------
+    steps : The same, step by step.
 
     Notes
     -----
@@ -125,102 +83,48 @@ def run(
     >>> result.times[15:18]
     array([2. , 2.5, 3. ])
     """
-    check_problem(problem)
-    horizon = check_horizon(horizon, problem)
-    check_options(n_initial, expert)
-    seed = int(random_state) if isinstance(random_state, int | np.integer) else None
-    design_seed, noise_seed, optimizer_seed = (
-        check_random_state(random_state).randint(np.iinfo(np.int32).max, size=3).tolist()
-    )
-    clock = StepClock() if clock is None else deepcopy(clock)
-    problem = deepcopy(problem).seed(noise_seed)
-    optimizer = clone(optimizer).set_params(
-        domain=problem.domain, random_state=optimizer_seed, maximize=True
-    )
-    design = np.random.RandomState(design_seed)
-    initial_times, start = clock.initial_times(n_initial, horizon, design)
-    initial_points = problem.domain.sample(n_initial, design)
+    trial = Trial(optimizer, problem, clock, horizon, n_initial, random_state, expert)
+    return record(trial, progress)
 
-    rows = []
 
-    def observe_and_tell(x, t, seconds):
-        x = problem.domain.validate_point(x)
-        y = _finite(problem.observe(x, t), problem, x, t)
-        tic = perf_counter()
-        optimizer.tell(x.copy(), y, t)
-        seconds += perf_counter() - tic
-        rows.append((t, x, y, seconds, len(optimizer.X_), optimizer.n_removed_))
-
-    def consult(t):
-        places = optimizer.ask_expert(t)
-        if len(places):
-            if expert == "problem":
-                answers = [problem.observe(x, t) for x in places]
-            else:
-                answers = expert(places, t)
-            optimizer.tell_expert(places, answers, t)
-
-    consulting = expert is not None and hasattr(optimizer, "ask_expert")
-    bar = progress_bar(total=horizon, unit="t", desc=problem.name) if progress else None
-    now = 0.0
-    regrets = []
-    try:
-        for x, now in zip(initial_points, initial_times.tolist()):
-            observe_and_tell(x, now, 0.0)
-        clock.start(start)
-        while (now := clock.now()) < horizon:
-            size = rows[-1][4] if rows else 0
-            tic = perf_counter()
-            if consulting:
-                consult(now)
-            x, not_before = optimizer.ask(now, return_time=True)
-            seconds = perf_counter() - tic
-            if not not_before >= now - 1e-9 * max(1.0, now):
-                raise AskTellError(
-                    f"ask(t, return_time=True) must return a time >= t, got {not_before} for "
-                    f"t={now}."
-                )
-            if not_before >= horizon or (t := clock.answer(size, not_before)) >= horizon:
-                break
-            now = t
-            observe_and_tell(x, now, seconds)
-            clock.told()
-            if bar is not None:
-                bar.update(now - bar.n)
-        # Regrets are computed after the run: the search for the optimum costs time, which a wall
-        # clock would charge to the optimizer.
-        for now, x, *_ in rows:
-            regret = problem.optimum(now)[1] - problem.value(x, now)
-            regrets.append(_finite(regret, problem, x, now))
-    except Exception as exc:
-        exc.failed_at = now  # for those who report it
-        raise
-    finally:
-        if bar is not None:
-            bar.close()
+def record(trial, progress=False):
+    """The `RunResult` of a `Trial`, run to its end."""
+    steps = _with_bar(trial) if progress else trial.steps()
+    # Of a step, its surrogate is not kept: it is large.
+    rows = [(s.time, s.x, s.y, s.seconds, s.size, s.removed) for s in steps]
+    regrets = [trial.regret(x, t) for t, x, *_ in rows]
     times, queries, observations, seconds, sizes, removed = zip(*rows) if rows else [()] * 6
     return RunResult(
-        problem=problem.name,
-        horizon=horizon,
-        n_initial=int(n_initial),
+        problem=trial.problem.name,
+        horizon=trial.horizon,
+        n_initial=trial.n_initial,
         times=np.array(times, dtype=np.float64),
-        queries=np.array(queries, dtype=np.float64).reshape(-1, problem.domain.n_dims),
+        queries=np.array(queries, dtype=np.float64).reshape(-1, trial.problem.domain.n_dims),
         observations=np.array(observations, dtype=np.float64),
         regrets=np.array(regrets, dtype=np.float64),
         response_times=np.array(seconds, dtype=np.float64),
         dataset_sizes=np.array(sizes, dtype=np.intp),
         removed_counts=np.array(removed, dtype=np.intp),
-        history=dict(getattr(optimizer, "history_", {})),
-        optimizer=optimizer,
-        seed=seed,
+        history=dict(getattr(trial.optimizer, "history_", {})),
+        optimizer=trial.optimizer,
+        seed=trial.seed,
     )
 
 
-def _finite(value, problem, x, t):
-    """Return a value or a regret of problem, or raise: averages and models cannot use NaN."""
-    if not math.isfinite(value):
-        raise InvalidObservationError(
-            f"{problem.name!r} must have finite values and optima, got {value} at "
-            f"x={x.tolist()}, t={t:g}."
-        )
-    return value
+def _with_bar(trial):
+    """Yield a trial's steps under a bar of its time."""
+    with progress_bar(total=trial.horizon, unit="t", desc=trial.problem.name) as bar:
+        for step in trial.steps():
+            bar.update(step.time - bar.n)
+            yield step
+
+
+def progress_bar(**options):
+    """A tqdm bar, or an error that says which extra is missing."""
+    try:
+        from tqdm.auto import tqdm
+    except ImportError as exc:
+        raise MissingExtraError(
+            "progress=True needs tqdm: pip install 'sktvbo[progress]', or use progress=False."
+        ) from exc
+    return tqdm(**options)

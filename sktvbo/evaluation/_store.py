@@ -14,19 +14,19 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+from scipy.stats.distributions import rv_frozen
 
 from ..exceptions import SktvboError
+from ._arguments import SET_BY_RUN
 from ._results import RunResult
 
 __all__ = ["StoreError", "StoreMismatchError"]
 
-# Set by every run, whatever the optimizer's own.
-_SET_BY_RUN = ("domain", "random_state", "maximize")
-
-# A problem's memory and its noise, which every run starts anew.
+# Attributes of a problem that every run starts anew: its memory of optima, and its noise.
 _PASSING = ("_optima", "_rng")
 
-# What a function closes over is its setting where it cannot change, and where it is code.
+# Values that a function closes over count as its settings when they are of these types: constants
+# and code. Of others, only the type counts.
 _CONSTANT = (int, float, str, tuple, np.generic, np.ndarray, types.FunctionType, functools.partial)
 
 
@@ -77,7 +77,7 @@ class Store:
             return None
         except OSError as exc:
             raise StoreError(
-                exc.errno, f"The store must be readable, got: {exc.strerror}", str(path)
+                exc.errno, f"The store must be readable. Got {exc.strerror!r} instead", str(path)
             ) from exc
         except (ValueError, KeyError, TypeError) as exc:
             warnings.warn(
@@ -125,8 +125,8 @@ class Store:
         except OSError as exc:
             raise StoreError(
                 exc.errno,
-                f"The store must be writable, got: {exc.strerror}. The runs that it holds are "
-                "kept: make room and compare again, or use another folder",
+                f"The store must be writable. Got {exc.strerror!r} instead. The runs that it holds "
+                "are kept: make room and compare again, or use another folder",
                 str(self.folder),
             ) from exc
 
@@ -153,7 +153,7 @@ def describe_optimizer(optimizer):
     parameters = optimizer.get_params(deep=False).items()
     return {
         "type": _name(type(optimizer)),
-        **{name: describe(value) for name, value in parameters if name not in _SET_BY_RUN},
+        **{name: describe(value) for name, value in parameters if name not in SET_BY_RUN},
     }
 
 
@@ -187,6 +187,8 @@ def describe(thing, _within=()):
         return sorted(map(inner, thing), key=repr)
     if isinstance(thing, np.random.RandomState):
         return inner(thing.get_state())
+    if isinstance(thing, rv_frozen):  # it also holds NumPy's global generator
+        return {"distribution": thing.dist.name, "args": inner([thing.args, thing.kwds])}
     if isinstance(thing, functools.partial):
         return {"partial": inner(thing.func), "args": inner([thing.args, thing.keywords])}
     if isinstance(thing, types.CodeType):

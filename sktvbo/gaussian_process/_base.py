@@ -200,7 +200,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             Rows of ``X_train_`` to drop; all of them may go when new ones come.
         refit : bool, default=False
             Search the hyperparameters on from ``theta_``; otherwise they are held, O(n²) a row.
-            Without an ``optimizer`` nothing is searched.
+            Without an ``optimizer`` this and what needs it have no effect.
         hold_scale : bool, default=False
             With ``normalize_y``, let y stay standardized as it is (with ``refit``: as the rows that
             are learnt from ask for) rather than by the rows that are left: a handful has no scale.
@@ -221,10 +221,18 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Raises
         ------
         ValueError
-            Indices that are no rows, none that stay, or arrays of other shapes or not finite.
+            Indices that are no rows, none that stay, arrays of other shapes or not finite, or an
+            argument without the one that it needs.
         """
         n, d = self._fitted.rows.X.shape
         drop = _indices(drop, n)
+        for name, value in (("learn_with", learn_with), ("temporal_kernel", temporal_kernel)):
+            if value is not None and not refit:
+                raise invalid(name, "None without refit=True", value)
+        if total_variance and y_variance is None:
+            raise invalid("y_variance", "given with total_variance=True", y_variance)
+        if X is None and not (y is None and y_variance is None):
+            raise invalid("X", "given with y and y_variance", X)
         appended = None
         if X is not None:
             X = finite_array(X, "X", ("m", d))
@@ -236,9 +244,10 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
                 f"At least one of the {n} rows has to stay. Got all of them to forget."
             )
         new = copy.copy(self)
-        if temporal_kernel is not None:
-            new.temporal_kernel = temporal_kernel
         if refit and self.optimizer is not None:
+            if temporal_kernel is not None:
+                new.temporal_kernel = temporal_kernel
+                new._check_parameters()
             gp = new._relearnt(drop, appended, learn_with)
             new._gp = gp.standardizing(self.normalize_y and not hold_scale)
             if learn_with is not None and len(learn_with[1]):
@@ -258,11 +267,13 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         rows = self._gp.rows
         parts = [[np.delete(a, drop, axis=0) for a in (rows.X, rows.y, rows.variance, rows.total)]]
         if learn_with is not None and len(learn_with[1]):
-            X = real_array(learn_with[0], "learn_with")
-            parts.append([X, real_array(learn_with[1], "learn_with"), *_variance(None, len(X))])
+            X = finite_array(learn_with[0], "X of learn_with", ("m", rows.X.shape[1]))
+            y = finite_array(learn_with[1], "y of learn_with", (len(X),))
+            parts.append([X, y, *_variance(None, len(X))])
         if appended is not None:
             parts.append(appended)
-        return self._learn(self._rows(*map(np.concatenate, zip(*parts))), start=self.theta_)
+        learnt = self._rows(*map(np.concatenate, zip(*parts)))
+        return self._learn(learnt.at(max(learnt.now, rows.now)), start=self.theta_)
 
     def _with(self, gp):
         """This estimator around another conditioned GP."""
@@ -283,7 +294,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         return X.copy(), y.astype(np.float64), *_variance(y_variance, len(X))
 
     def _rows(self, X, y, variance, total, like=None):
-        """Rows with a time origin of their own, whose y is standardized as that of others."""
+        """Rows with a time origin of their own; scale of y and present time are as of others."""
         position = self._time_position()
         # A kernel that is not stationary, such as `Wiener`, is meant for the times as given.
         stationary = self.temporal_kernel is None or self.temporal_kernel.is_stationary()
@@ -292,7 +303,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             return Rows.of(X, y, variance, total, layout, standardize=self.normalize_y)
         names = ("standardize", "location", "scale")
         scale = {name: getattr(like, name) for name in names}
-        return Rows.of(X, y, variance, total, layout, **scale)
+        rows = Rows.of(X, y, variance, total, layout, **scale)
+        return rows.at(max(rows.now, like.now))
 
     def _time_position(self):
         """Position of the time column, counted from the left."""

@@ -11,10 +11,10 @@ import numpy as np
 
 from .. import relevancy as _relevancy
 from .._covariance import SeparableCovariance
+from .._mean import ZERO, Mean, given
 from .._solvers import DenseCholesky, cholesky, lower_inverse, matvec, try_cholesky
 from .._threads import blas_threads
 from ..exceptions import NotPositiveDefiniteError
-from ._mean import ZERO, Mean, given
 from ._rows import Rows
 
 LOG_2PI = np.log(2.0 * np.pi)
@@ -286,8 +286,9 @@ def log_likelihood(covariance, rows, eval_gradient, workspace=None, jitter=0.0):
         return value, np.zeros(len(covariance.bounds))
     P[:] = L
     P = mean.removed(lower_inverse(P))
-    ages = np.where(rows.total, np.nan, rows.ages)
-    return value, 0.5 * covariance.gradient(rows.S, rows.t, ages, K, P, a)
+    on_kernels = covariance.gradient(rows.S, rows.t, K, P, a)
+    on_noise = rows.noise_gradient(covariance, a * a - np.diagonal(P))
+    return value, 0.5 * np.concatenate([on_kernels, on_noise])
 
 
 def squares(V, full):

@@ -8,8 +8,8 @@ from ._conditioned import Dense
 class TimeVaryingGPRegressor(TimeVaryingGP):
     """Gaussian process regression of a function of space that changes with time.
 
-    f is a Gaussian process with mean 0 and covariance λ k_S(x, x') k_T(t, t'), observed with
-    Gaussian noise of variance σ² (W-DBO assumption 3.2). λ, σ² and the kernels' hyperparameters
+    f is a Gaussian process with a constant mean and covariance λ k_S(x, x') k_T(t, t'), observed
+    with Gaussian noise of variance σ² (W-DBO assumption 3.2). λ, σ² and the kernels' hyperparameters
     maximize the marginal likelihood. Rows are appended and dropped in O(n²), and every row has a
     relevancy to predictions of the future.
 
@@ -46,6 +46,10 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         ``set_params``; ``signal_variance``, ``noise_variance`` and ``noise_model__...`` likewise.
     normalize_y : bool, default=False
         Standardize y before fitting; predictions come back in y's own units.
+    mean_prior_std : float, default=0.0
+        Standard deviation τ of the Gaussian prior of a constant mean of y, in units of y (after
+        normalization, if any), which is learnt with everything else. 0 is a known mean of 0;
+        ``np.inf`` is a flat prior, which makes this generalized least squares.
     random_state : int, RandomState or None, default=None
         For the restarts.
 
@@ -59,6 +63,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         Kernels with the learnt hyperparameters; ``spatial_kernel_`` is None when time is alone.
     signal_variance_, noise_variance_ : float
         Learnt λ and σ².
+    mean_ : float
+        Posterior mean of the constant mean, in the units of y.
     noise_std_ : float
         σ in the units of y, of an observation without age.
     noise_model_ : noise model or None

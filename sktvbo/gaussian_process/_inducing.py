@@ -24,11 +24,11 @@ import numpy as np
 from scipy.linalg import blas
 
 from .._covariance import SeparableCovariance
+from .._mean import ZERO, Mean, posterior
 from .._solvers import DenseCholesky, dot, matvec, rmatvec, try_cholesky
 from .._threads import blas_threads
 from ..exceptions import NotPositiveDefiniteError
 from ._conditioned import LOG_2PI, Conditioned, squares
-from ._mean import ZERO, Mean, posterior
 from ._rows import Rows
 
 # Multiples of the inducing covariance's mean diagonal that are added to it: the first of them that
@@ -41,7 +41,7 @@ class Sums:
     """What rows contribute, additive over them: appended and dropped without the others.
 
     ``gram`` (m, m) is Vᵀ diag(s) V; ``one`` and ``y`` (m,) are Vᵀ s and Vᵀ (s ∘ y); the rest are
-    Σ s, Σ s y, Σ s y², Σ log Σ_ii and Σ s (k_ii − |v_i|²). y is as given, not standardized.
+    Σ s, Σ s y, Σ s y², Σ log Σ_ii and Σ s (k_ii − |v_i|²). y is in units that never change.
     """
 
     n: int
@@ -55,6 +55,7 @@ class Sums:
     lost: float
 
     @classmethod
+    @np.errstate(over="ignore")
     def of(cls, V, y, noise, variance, out=None):
         """From V (n, m), targets, noise variances and prior variances (n,); ``out`` is scratch."""
         s = 1.0 / noise
@@ -76,11 +77,12 @@ class Sums:
         """The sum with, or with ``sign=-1`` without, other rows."""
         return Sums(*(a + sign * b for a, b in zip(vars(self).values(), vars(other).values())))
 
-    def solve(self, mean_variance, location=0.0, scale=1.0):
+    @np.errstate(over="ignore", invalid="ignore")
+    def solve(self, location=0.0, scale=1.0, mean_variance=0.0):
         """The bound, the solver of B, β and the mean, for y standardized by location and scale.
 
-        β is of y less the mean, whose direction is γ. Minus infinity and None three times where B is
-        not numerically positive definite.
+        β is of y less the mean, whose direction is γ. Minus infinity and three times None where B
+        is not numerically positive definite.
         """
         B = self.gram.copy()
         B[np.diag_indices_from(B)] += 1.0
@@ -112,7 +114,11 @@ class Sums:
 
 @dataclass(frozen=True, eq=False)
 class Inducing(Conditioned):
-    """Conditioning through the inducing points Z (m, d + 1), in the units of X."""
+    """Conditioning through the inducing points Z (m, d + 1), in the units of X.
+
+    The sums are of (y − location) / scale with the ``units``, a location and a scale, that the
+    rows had at first: squares of values far from 0 would lose all digits of their spread.
+    """
 
     covariance: SeparableCovariance
     rows: Rows
@@ -123,6 +129,7 @@ class Inducing(Conditioned):
     mean: Mean
     weights: np.ndarray
     objective: float
+    units: tuple
 
     @classmethod
     def of(cls, covariance, rows, Z):
@@ -134,13 +141,17 @@ class Inducing(Conditioned):
             A has no Cholesky factor even with jitter, or the bound overflows.
         """
         solver = _factor(covariance, rows.layout.split(Z))
-        sums = _sums(covariance, rows, slice(None), Z, solver)
-        return cls._solved(covariance, rows, Z, solver, sums)
+        units = rows.location, rows.scale
+        sums = _sums(covariance, rows, slice(None), Z, solver, units)
+        return cls._solved(covariance, rows, Z, solver, sums, units)
 
     @classmethod
-    def _solved(cls, covariance, rows, Z, solver, sums):
+    def _solved(cls, covariance, rows, Z, solver, sums, units):
         """O(m³), for known sums."""
-        value, outer, beta, mean = sums.solve(covariance.mean_variance, rows.location, rows.scale)
+        location, scale = units
+        value, outer, beta, mean = sums.solve(
+            (rows.location - location) / scale, rows.scale / scale, covariance.mean_variance
+        )
         if value == -np.inf:
             raise NotPositiveDefiniteError(
                 f"The bound under {covariance} overflowed. Scale y to a moderate range "
@@ -151,7 +162,7 @@ class Inducing(Conditioned):
         if mean.direction is not None:
             direction = solver.half_solve(mean.direction[np.newaxis].copy(), transpose=True)[0]
             mean = replace(mean, direction=direction)
-        return cls(covariance, rows, Z, solver, outer, sums, mean, weights, float(value))
+        return cls(covariance, rows, Z, solver, outer, sums, mean, weights, float(value), units)
 
     @staticmethod
     def criterion(rows, Z):
@@ -183,9 +194,9 @@ class Inducing(Conditioned):
         """With other rows, which differ by those of a ``source`` at ``where``."""
         if not self._same_noise(rows):
             return self.of(self.covariance, rows, self.Z)
-        change = _sums(self.covariance, source, where, self.Z, self.solver)
+        change = _sums(self.covariance, source, where, self.Z, self.solver, self.units)
         sums = self.sums.plus(change, sign)
-        return self._solved(self.covariance, rows, self.Z, self.solver, sums)
+        return self._solved(self.covariance, rows, self.Z, self.solver, sums, self.units)
 
     def at(self, now):
         """O(n m²) with a noise model, nothing without."""
@@ -233,7 +244,7 @@ def bound(covariance, rows, Z, eval_gradient, workspace=None):
     solver.half_solve(V)
     y = rows.targets
     sums = Sums.of(V, y, noise, variance, out=U)
-    value, outer, beta, mean = sums.solve(covariance.mean_variance)
+    value, outer, beta, mean = sums.solve(mean_variance=covariance.mean_variance)
     if value == -np.inf or not eval_gradient:
         return value, nothing
 
@@ -264,8 +275,7 @@ def bound(covariance, rows, Z, eval_gradient, workspace=None):
     if "signal_variance" in covariance.names:
         gradient[0] += solver.jitter * np.trace(on_basis)  # the jitter scales with the signal
     gradient += covariance.variance_gradient(rows.S, rows.t, -0.5 * s)
-    ages = np.where(rows.total, np.nan, rows.ages)
-    return value, np.append(gradient, covariance.noise_gradient(on_noise, ages))
+    return value, np.append(gradient, rows.noise_gradient(covariance, on_noise))
 
 
 def _factor(covariance, basis):
@@ -285,12 +295,12 @@ def _factor(covariance, basis):
     )
 
 
-def _sums(covariance, rows, where, Z, solver):
+def _sums(covariance, rows, where, Z, solver, units):
     """What some of the rows contribute."""
-    S, t = rows.S[where], rows.t[where]
+    S, t, (location, scale) = rows.S[where], rows.t[where], units
     V = solver.half_solve(covariance.cross(S, t, *rows.layout.split(Z)))
     noise = rows.noise(covariance, where)
-    return Sums.of(V, rows.y[where], noise, covariance.variance(S, t))
+    return Sums.of(V, (rows.y[where] - location) / scale, noise, covariance.variance(S, t))
 
 
 def _gram(V):

@@ -107,6 +107,10 @@ class Rows:
         model = np.where(self.total[rows], 0.0, covariance.noise(self.ages[rows]))
         return model + self.variance[rows] / self.scale / self.scale
 
+    def noise_gradient(self, covariance, w):
+        """Σ_i w_i ∂noise_i/∂theta, for the noise's part of theta."""
+        return covariance.noise_gradient(np.where(self.total, 0.0, w), self.ages)
+
     def append(self, X, y, variance, total):
         """These rows with others (m, d + 1) behind them."""
         return replace(

@@ -32,7 +32,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
     ----------
     spatial_kernel, temporal_kernel, signal_variance, signal_variance_bounds, noise_variance, \
     noise_variance_bounds, noise_model, time_column, optimizer, n_restarts_optimizer, hyperpriors, \
-    normalize_y
+    normalize_y, mean_prior_std
         See `TimeVaryingGPRegressor`.
     n_inducing : int, default=50
         Number m of inducing points; all distinct rows if there are no more.

@@ -2,16 +2,21 @@
 
 import numpy as np
 
-from .._checks import check_positive
-from ..kernels import temporal_length_scale
-from ..staleness import KeepAll
-from ._base import BayesianOptimizer
+from .._checks import check_real
+from .._factors import temporal_length_scale
+from ..staleness import StaleDataPolicy
+from ._base import Algorithm
+from ._parameters import algorithm
 
-# Lengthscales whose trend is looked at, and the relative change per step that is none.
-_N_TREND, _SETTLED = 5, 0.1
+# The trend is that of so many lengthscales, the latest.
+_N_TREND = 5
+
+# A relative change per step below this one is none.
+_SETTLED = 0.1
 
 
-class ABO(BayesianOptimizer):
+@algorithm
+class ABO(Algorithm):
     """ABO (Nyikosa et al. 2018): where, and when, to query next.
 
     1. Query where and when μ + √β σ is largest, over the domain and the times from now to now +
@@ -30,7 +35,7 @@ class ABO(BayesianOptimizer):
     lookahead : float, default=1/3
         How far to look ahead, in temporal lengthscales.
     domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, random_state
-        See :class:`BayesianOptimizer`.
+        See `BayesianOptimizer`.
 
     Attributes
     ----------
@@ -56,45 +61,24 @@ class ABO(BayesianOptimizer):
     True
     """
 
-    def __init__(
-        self,
-        domain=None,
-        *,
-        lookahead=1 / 3,
-        surrogate=None,
-        acquisition=None,
-        n_initial_points=15,
-        refit_every=1,
-        maximize=True,
-        clock="wall",
-        random_state=None,
-    ):
-        super().__init__(
-            domain,
-            surrogate=surrogate,
-            acquisition=acquisition,
-            n_initial_points=n_initial_points,
-            refit_every=refit_every,
-            maximize=maximize,
-            clock=clock,
-            random_state=random_state,
-        )
-        self.lookahead = lookahead
+    lookahead: float = 1 / 3
+
+    label = "ABO"
 
     def _make_policy(self):
         return LengthScaleTrend()
 
     def _check_parameters(self):
         super()._check_parameters()
-        check_positive(self.lookahead, "lookahead", self, zero=True)
+        check_real(self.lookahead, "lookahead", self, interval="[0, inf)")
 
-    def _latest(self, run, surrogate, t):
-        if not run.policy.settled:
+    def _latest_query_time(self, t, surrogate, policy):
+        if not policy.settled:
             return t
         return t + self.lookahead * temporal_length_scale(surrogate.temporal_kernel_)
 
 
-class LengthScaleTrend(KeepAll):
+class LengthScaleTrend(StaleDataPolicy):
     """Forget nothing, and watch the temporal lengthscale.
 
     Attributes
@@ -106,7 +90,7 @@ class LengthScaleTrend(KeepAll):
     length_scales_ = ()
 
     def after_add(self, surrogate, now):
-        """Nothing to drop."""
+        """No rows."""
         latest = temporal_length_scale(surrogate.temporal_kernel_)
         self.length_scales_ = (*self.length_scales_, latest)[-_N_TREND:]
         return super().after_add(surrogate, now)

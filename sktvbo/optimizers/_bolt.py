@@ -1,12 +1,12 @@
 """BOLT: keep as many observations as pays."""
 
-import numpy as np
+from ..staleness import RelevancyCap
+from ._base import Algorithm
+from ._parameters import algorithm
 
-from ..staleness import RelevancyCap, ResponseTime
-from ._base import BayesianOptimizer
 
-
-class BOLT(BayesianOptimizer):
+@algorithm
+class BOLT(Algorithm):
     """BOLT (Bardou & Thiran, algorithm 1): keep as many observations as pays.
 
     1. Query where μ + √β σ is largest now.
@@ -23,7 +23,7 @@ class BOLT(BayesianOptimizer):
     max_size : int or "recommended", default="recommended"
         n*, or step 4.
     domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, random_state
-        See :class:`BayesianOptimizer`.
+        See `BayesianOptimizer`.
 
     Attributes
     ----------
@@ -46,41 +46,9 @@ class BOLT(BayesianOptimizer):
     (20, True)
     """
 
-    def __init__(
-        self,
-        domain=None,
-        *,
-        max_size="recommended",
-        surrogate=None,
-        acquisition=None,
-        n_initial_points=15,
-        refit_every=1,
-        maximize=True,
-        clock="wall",
-        random_state=None,
-    ):
-        super().__init__(
-            domain,
-            surrogate=surrogate,
-            acquisition=acquisition,
-            n_initial_points=n_initial_points,
-            refit_every=refit_every,
-            maximize=maximize,
-            clock=clock,
-            random_state=random_state,
-        )
-        self.max_size = max_size
+    max_size: int | str = "recommended"
+
+    label = "BOLT"
 
     def _make_policy(self):
         return RelevancyCap(self.max_size)
-
-    def _step_policy(self, run):
-        policy = super()._step_policy(run)
-        if len(run.asked) > 1:
-            times, sizes = np.array(run.asked).T
-            durations = np.diff(times)
-            passed = durations > 0.0  # a query asked for again takes none
-            model = ResponseTime(sizes[:-1][passed], durations[passed])
-            if model.known:
-                policy.response_time_ = model
-        return policy

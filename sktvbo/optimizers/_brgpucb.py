@@ -1,11 +1,12 @@
 """BR-GP-UCB: blocks as long as a variation budget allows."""
 
-from ..acquisition import UCB, InformationGainBeta
-from ..staleness import PeriodicReset, VariationBudget
-from ._base import BayesianOptimizer, static_surrogate
+from ..staleness import PeriodicReset
+from ._budgeted import VariationBudgeted
+from ._parameters import algorithm
 
 
-class BRGPUCB(BayesianOptimizer):
+@algorithm
+class BRGPUCB(VariationBudgeted):
     """BR-GP-UCB (Zhou & Shroff 2021, there R-GP-UCB): IGP-UCB within blocks.
 
     1. Query where μ + √β σ is largest, √β = B + R √(2 (γ + 1 + log(1/δ))), γ being the information
@@ -23,9 +24,9 @@ class BRGPUCB(BayesianOptimizer):
     horizon : int, default=None
         T, observations in the whole run, for a block that follows the variation budget.
     variation_budget : float, default=1.0
-        B_T, see :class:`~sktvbo.staleness.VariationBudget`.
+        B_T, see `~sktvbo.staleness.VariationBudget`.
     domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, random_state
-        See :class:`BayesianOptimizer`.
+        See `BayesianOptimizer`.
 
     Attributes
     ----------
@@ -52,50 +53,10 @@ class BRGPUCB(BayesianOptimizer):
     (10, 2)
     """
 
-    def __init__(
-        self,
-        domain=None,
-        *,
-        reset_period=None,
-        horizon=None,
-        variation_budget=1.0,
-        surrogate=None,
-        acquisition=None,
-        n_initial_points=15,
-        refit_every=1,
-        maximize=True,
-        clock="wall",
-        random_state=None,
-    ):
-        super().__init__(
-            domain,
-            surrogate=surrogate,
-            acquisition=acquisition,
-            n_initial_points=n_initial_points,
-            refit_every=refit_every,
-            maximize=maximize,
-            clock=clock,
-            random_state=random_state,
-        )
-        self.reset_period = reset_period
-        self.horizon = horizon
-        self.variation_budget = variation_budget
+    reset_period: int | None = None
 
-    def _make_acquisition(self):
-        return UCB(InformationGainBeta())
+    label = "BR-GP-UCB"
+    _length = "reset_period"
 
     def _make_policy(self):
-        if self.reset_period is None:
-            return PeriodicReset(VariationBudget(self.horizon, self.variation_budget))
-        return PeriodicReset(self.reset_period)
-
-    def _check_parameters(self):
-        super()._check_parameters()
-        if self.reset_period is None and self.horizon is None:
-            raise ValueError(
-                "BRGPUCB needs the length of its blocks: give reset_period, or the number of "
-                "observations in the whole run as horizon. Got None for both."
-            )
-
-    def _make_surrogate(self, times, recent):
-        return static_surrogate()
+        return PeriodicReset(self._length_or_budget())

@@ -2,7 +2,7 @@
 
 import time
 
-from ..exceptions import InvalidObservationError
+from .._checks import invalid
 
 
 class WallClock:
@@ -38,17 +38,15 @@ class UserClock:
         self._function = function
 
     def __call__(self, n_told):
-        return float(self._function())
+        return self._function()
 
 
-def make_clock(clock):
-    """Clock from an optimizer's ``clock`` parameter."""
+def make_clock(clock, owner):
+    """Clock from the ``clock`` parameter of an optimizer."""
     if callable(clock):
         return UserClock(clock)
-    if clock == "wall":
+    if isinstance(clock, str) and clock == "wall":
         return WallClock()
-    if clock == "step":
+    if isinstance(clock, str) and clock == "step":
         return StepClock()
-    raise InvalidObservationError(
-        f"The 'clock' parameter must be 'wall', 'step' or a callable. Got {clock!r} instead."
-    )
+    raise invalid("clock", "'wall', 'step' or a callable", clock, owner)

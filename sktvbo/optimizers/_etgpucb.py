@@ -1,10 +1,13 @@
 """ET-GP-UCB: forget everything when something has happened."""
 
 from ..staleness import EventTriggeredReset
-from ._base import BayesianOptimizer, static_surrogate
+from ._base import Algorithm
+from ._parameters import algorithm
+from ._surrogates import static_surrogate
 
 
-class ETGPUCB(BayesianOptimizer):
+@algorithm
+class ETGPUCB(Algorithm):
     """ET-GP-UCB (Brunzema et al., ET algorithm 1): GP-UCB that starts anew when it is contradicted.
 
     1. Query where μ + √β σ is largest.
@@ -20,7 +23,7 @@ class ETGPUCB(BayesianOptimizer):
     delta : float in (0, 1), default=0.1
         δ_B, probability of a reset though the function is static.
     domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, random_state
-        See :class:`BayesianOptimizer`.
+        See `BayesianOptimizer`.
 
     Attributes
     ----------
@@ -43,33 +46,12 @@ class ETGPUCB(BayesianOptimizer):
     (1, True)
     """
 
-    def __init__(
-        self,
-        domain=None,
-        *,
-        delta=0.1,
-        surrogate=None,
-        acquisition=None,
-        n_initial_points=15,
-        refit_every=1,
-        maximize=True,
-        clock="wall",
-        random_state=None,
-    ):
-        super().__init__(
-            domain,
-            surrogate=surrogate,
-            acquisition=acquisition,
-            n_initial_points=n_initial_points,
-            refit_every=refit_every,
-            maximize=maximize,
-            clock=clock,
-            random_state=random_state,
-        )
-        self.delta = delta
+    delta: float = 0.1
+
+    label = "ET-GP-UCB"
 
     def _make_policy(self):
         return EventTriggeredReset(self.delta)
 
-    def _make_surrogate(self, times, recent):
+    def _make_surrogate(self, times):
         return static_surrogate()

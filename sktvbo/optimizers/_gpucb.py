@@ -1,9 +1,12 @@
 """GP-UCB: keep everything, and take the function for static."""
 
-from ._base import BayesianOptimizer, static_surrogate
+from ._base import Algorithm
+from ._parameters import algorithm
+from ._surrogates import static_surrogate
 
 
-class GPUCB(BayesianOptimizer):
+@algorithm
+class GPUCB(Algorithm):
     """GP-UCB (Srinivas et al. 2012): the baseline that does not know of time.
 
     1. Query where μ + √β σ is largest.
@@ -18,7 +21,7 @@ class GPUCB(BayesianOptimizer):
     Parameters
     ----------
     domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, random_state
-        See :class:`BayesianOptimizer`. The default surrogate is a ``Matern(nu=2.5)`` in space that
+        See `BayesianOptimizer`. The default surrogate is a ``Matern(nu=2.5)`` in space that
         is constant in time.
 
     References
@@ -37,28 +40,7 @@ class GPUCB(BayesianOptimizer):
     True
     """
 
-    def __init__(
-        self,
-        domain=None,
-        *,
-        surrogate=None,
-        acquisition=None,
-        n_initial_points=15,
-        refit_every=1,
-        maximize=True,
-        clock="wall",
-        random_state=None,
-    ):
-        super().__init__(
-            domain,
-            surrogate=surrogate,
-            acquisition=acquisition,
-            n_initial_points=n_initial_points,
-            refit_every=refit_every,
-            maximize=maximize,
-            clock=clock,
-            random_state=random_state,
-        )
+    label = "GP-UCB"
 
-    def _make_surrogate(self, times, recent):
+    def _make_surrogate(self, times):
         return static_surrogate()

@@ -1,10 +1,13 @@
 """IGP-UCB: GP-UCB for functions of a bounded norm."""
 
 from ..acquisition import UCB, InformationGainBeta
-from ._base import BayesianOptimizer, static_surrogate
+from ._base import Algorithm
+from ._parameters import algorithm
+from ._surrogates import static_surrogate
 
 
-class IGPUCB(BayesianOptimizer):
+@algorithm
+class IGPUCB(Algorithm):
     """IGP-UCB (Chowdhury & Gopalan 2017): GP-UCB whose width follows the information gained.
 
     1. Query where μ + √β σ is largest, √β = B + R √(2 (γ + 1 + log(1/δ))), γ being the information
@@ -21,11 +24,11 @@ class IGPUCB(BayesianOptimizer):
     Parameters
     ----------
     norm_bound : float, default=1.0
-        B, see :class:`~sktvbo.acquisition.InformationGainBeta`.
+        B, see `~sktvbo.acquisition.InformationGainBeta`.
     delta : float in (0, 1), default=0.1
         Probability with which the bound may fail.
     domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, random_state
-        See :class:`BayesianOptimizer`.
+        See `BayesianOptimizer`.
 
     References
     ----------
@@ -42,35 +45,13 @@ class IGPUCB(BayesianOptimizer):
     True
     """
 
-    def __init__(
-        self,
-        domain=None,
-        *,
-        norm_bound=1.0,
-        delta=0.1,
-        surrogate=None,
-        acquisition=None,
-        n_initial_points=15,
-        refit_every=1,
-        maximize=True,
-        clock="wall",
-        random_state=None,
-    ):
-        super().__init__(
-            domain,
-            surrogate=surrogate,
-            acquisition=acquisition,
-            n_initial_points=n_initial_points,
-            refit_every=refit_every,
-            maximize=maximize,
-            clock=clock,
-            random_state=random_state,
-        )
-        self.norm_bound = norm_bound
-        self.delta = delta
+    norm_bound: float = 1.0
+    delta: float = 0.1
+
+    label = "IGP-UCB"
 
     def _make_acquisition(self):
         return UCB(InformationGainBeta(norm_bound=self.norm_bound, delta=self.delta))
 
-    def _make_surrogate(self, times, recent):
+    def _make_surrogate(self, times):
         return static_surrogate()

@@ -1,12 +1,15 @@
 """Random search: the baseline that learns nothing."""
 
+import sys
+
 import numpy as np
 
+from .._checks import invalid
 from ..exceptions import AskTellError
-from ._base import BayesianOptimizer
+from ._base import Algorithm
 
 
-class RandomSearch(BayesianOptimizer):
+class RandomSearch(Algorithm):
     """Uniform queries, whatever was observed: what every other algorithm has to beat.
 
     1. Draw a point of the domain uniformly.
@@ -17,7 +20,7 @@ class RandomSearch(BayesianOptimizer):
     Parameters
     ----------
     domain, maximize, clock, random_state
-        See :class:`BayesianOptimizer`.
+        See `BayesianOptimizer`.
 
     Examples
     --------
@@ -29,17 +32,27 @@ class RandomSearch(BayesianOptimizer):
     True
     """
 
-    def __init__(self, domain=None, *, maximize=True, clock="wall", random_state=None):
-        super().__init__(domain, maximize=maximize, clock=clock, random_state=random_state)
+    label = "random"
 
-    def _absorb(self, run, x, t, y, now):
-        return None, run.policy, np.append(run.kept, len(run.told)), 0
+    def __init__(self, domain=None, *, maximize=True, clock="wall", random_state=None):
+        super().__init__(
+            domain,
+            n_initial_points=sys.maxsize,  # never a surrogate
+            maximize=maximize,
+            clock=clock,
+            random_state=random_state,
+        )
 
     def recommend(self, t=None):
         """The best query so far, at whatever time it was made."""
-        run = self._started()
-        self._time(run, t)
-        if not run.y:
-            raise AskTellError("recommend() expects at least one observation, got none.")
-        best = np.argmax(run.y) if self.maximize else np.argmin(run.y)
-        return run.domain.decode(run.told[best][:-1])
+        run = self._run_or_new()
+        run.time(t)
+        if not run.told:
+            raise invalid(
+                "The number of observations before recommend()",
+                "at least 1",
+                got="0",
+                error=AskTellError,
+            )
+        best = np.argmax([run.sign * entry.y for entry in run.told])
+        return run.domain.decode(run.told[best].row[:-1])

@@ -1,17 +1,21 @@
 """R-GP-UCB: forget everything now and then."""
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Matern
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import RBF, Matern
 
 from .. import theory
 from ..staleness import PeriodicReset
-from ._base import BayesianOptimizer, default_surrogate, static_surrogate
+from ._base import Algorithm
+from ._parameters import algorithm
+from ._surrogates import static_surrogate
 
-# Latest observations from which the rate of change is learnt.
+# The rate of change is learnt from so many observations, the latest.
 _N_LEARN = 200
 
 
-class RGPUCB(BayesianOptimizer):
+@algorithm
+class RGPUCB(Algorithm):
     """R-GP-UCB (Bogunovic et al. 2016, TVGP algorithm 1): GP-UCB within blocks.
 
     1. Query where μ + √β σ is largest.
@@ -20,7 +24,8 @@ class RGPUCB(BayesianOptimizer):
 
     With ``reset_period="auto"``, N is that of TVGP corollary 4.1 for the rate ε at which the
     function changes; ε is learnt by the marginal likelihood of a forgetting model of the last 200
-    observations, whenever a block is full.
+    observations, whenever a block is full. The model is the surrogate with another temporal kernel;
+    where N is not known for its spatial kernel, that of a Matérn 5/2 is taken.
 
     When to use it: the function changes at a known, steady rate, and steps must stay cheap. When
     not: otherwise; ``TVGPUCB`` forgets gradually, ``ETGPUCB`` when something has happened, ``WDBO``
@@ -29,9 +34,9 @@ class RGPUCB(BayesianOptimizer):
     Parameters
     ----------
     reset_period : int or "auto", default="auto"
-        N, observations in a block; for a known ε see :func:`sktvbo.theory.reset_period`.
+        N, observations in a block; for a known ε see `sktvbo.theory.reset_period`.
     domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, random_state
-        See :class:`BayesianOptimizer`.
+        See `BayesianOptimizer`.
 
     Attributes
     ----------
@@ -59,37 +64,16 @@ class RGPUCB(BayesianOptimizer):
     (10, 2)
     """
 
-    def __init__(
-        self,
-        domain=None,
-        *,
-        reset_period="auto",
-        surrogate=None,
-        acquisition=None,
-        n_initial_points=15,
-        refit_every=1,
-        maximize=True,
-        clock="wall",
-        random_state=None,
-    ):
-        super().__init__(
-            domain,
-            surrogate=surrogate,
-            acquisition=acquisition,
-            n_initial_points=n_initial_points,
-            refit_every=refit_every,
-            maximize=maximize,
-            clock=clock,
-            random_state=random_state,
-        )
-        self.reset_period = reset_period
+    reset_period: int | str = "auto"
+
+    label = "R-GP-UCB"
 
     def _make_policy(self):
         if isinstance(self.reset_period, str) and self.reset_period == "auto":
             return LearntReset()
         return PeriodicReset(self.reset_period)
 
-    def _make_surrogate(self, times, recent):
+    def _make_surrogate(self, times):
         return static_surrogate()
 
 
@@ -105,30 +89,45 @@ class LearntReset(PeriodicReset):
     def __init__(self):
         super().__init__(period=None)
 
-    def before_add(self, surrogate, x, t, y):
-        """All rows when a block is full; see ``PeriodicReset``."""
-        if not hasattr(self, "seen_"):
-            self.seen_ = surrogate.X_train_[:, :-1], surrogate.y_train_
-        X, values = self.seen_
-        drop = super().before_add(surrogate, x, t, y)
-        self.seen_ = np.vstack([X, x])[-_N_LEARN:], np.append(values, y)[-_N_LEARN:]
-        return drop
+    def watch(self, run):
+        """Take the latest observations told, removed ones included."""
+        self.seen_ = run.latest(_N_LEARN)
 
     def _length(self, surrogate):
-        X, y = self.seen_
+        rows, y = self.seen_
         steps = np.arange(float(len(y)))
-        # (1 - ε)^{|i - j| / 2} is a Matérn 1/2 of lengthscale -2 / log(1 - ε); ε is in (1e-5, 0.9).
-        bounds = tuple(-2.0 / np.log1p([-0.9, -1e-5]))
-        model = default_surrogate(Matern(20.0, bounds, nu=0.5))
-        model.fit(np.column_stack([X, steps]), y)
+        model = _forgetting(surrogate).fit(np.column_stack([rows[:, :-1], steps]), y)
         self.epsilon_ = float(-np.expm1(-2.0 / model.temporal_kernel_.length_scale))
+        kernel = model.spatial_kernel_
         return theory.reset_period(
             self.epsilon_,
-            spatial_kernel=model.spatial_kernel_,
-            n_dims=X.shape[1],
+            spatial_kernel=kernel if type(kernel) in (Matern, RBF) else Matern(nu=2.5),
+            n_dims=rows.shape[1] - 1,
             horizon=np.inf,
         )
 
     def record(self):
         """Columns of the optimizer's history."""
         return super().record() | {"epsilon": getattr(self, "epsilon_", None)}
+
+
+def _forgetting(surrogate):
+    """The surrogate, unfitted, with a temporal kernel that forgets at a rate to be learnt."""
+    # (1 - ε)^{|i - j| / 2} is a Matérn 1/2 of lengthscale -2 / log(1 - ε); ε is in (1e-5, 0.9).
+    bounds = tuple(-2.0 / np.log1p([-0.9, -1e-5]))
+    model = clone(surrogate).set_params(temporal_kernel=Matern(20.0, bounds, nu=0.5))
+    priors = getattr(surrogate, "hyperpriors", None)
+    if priors:
+        others = {k: v for k, v in priors.items() if not k.startswith("temporal_kernel")}
+        model.set_params(hyperpriors=others)
+    if getattr(surrogate, "optimizer", True) is None:
+        # What the user holds is held here too, and ε alone is learnt.
+        spatial = clone(surrogate.spatial_kernel_)
+        fixed = {f"{h.name}_bounds": "fixed" for h in spatial.hyperparameters}
+        model.set_params(
+            spatial_kernel=spatial.set_params(**fixed),
+            signal_variance_bounds="fixed",
+            noise_variance_bounds="fixed",
+            optimizer="fmin_l_bfgs_b",
+        )
+    return model

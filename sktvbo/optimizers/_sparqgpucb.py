@@ -1,28 +1,119 @@
 """SparQ-GP-UCB: ask an expert about the past."""
 
 import copy
+from dataclasses import dataclass, replace
 from numbers import Integral
 
 import numpy as np
 from scipy.linalg.lapack import dpstrf
 
-from .._checks import check_positive
+from .._checks import check_real, finite_array, invalid
 from ..acquisition import UCB, InformationGainBeta
-from ..domain import real_array
 from ..dpp import sample_kdpp
 from ..exceptions import AskTellError, InvalidObservationError
 from ..gaussian_process import QuadraticInjection
 from ..staleness import NoiseThreshold
-from ._base import BayesianOptimizer, static_surrogate
+from ._base import Algorithm
+from ._parameters import algorithm
+from ._run import Run, too_few
+from ._surrogates import static_surrogate
 
-# SparQ section 4.1.
-_QUERIES_PER_LOG, _DELTA = 6.0, 0.05
+# "log" asks about so many places per unit of log t (SparQ section 4.1).
+_QUERIES_PER_LOG = 6.0
 
-# Beyond that many places, a k-DPP of a uniform choice of them.
+# Probability with which the confidence bound may fail (SparQ section 4.1).
+_DELTA = 0.05
+
+# Of more places than that a uniform choice is taken, and the k-DPP drawn from it.
 _MAX_PLACES = 2000
 
 
-class SparQGPUCB(BayesianOptimizer):
+@dataclass(frozen=True)
+class Answers:
+    """Places and time (q, d + 1) and values (q,) as told, and the surrogate that has them."""
+
+    X: np.ndarray
+    y: np.ndarray
+    surrogate: object
+
+
+@dataclass(frozen=True)
+class SparQRun(Run):
+    """A run in which an expert is asked.
+
+    Attributes
+    ----------
+    expert_asked : float or None
+        When the expert was last asked.
+    answers : Answers or None
+        For the next query; None as long as nobody has answered.
+    """
+
+    expert_asked: float | None = None
+    answers: Answers | None = None
+
+    @property
+    def belief(self):
+        """The surrogate, with the expert's answers where there are any."""
+        return self.surrogate if self.answers is None else self.answers.surrogate
+
+    @property
+    def rather_holds(self):
+        # The expert's answers have taught the hyperparameters more than stale rows would.
+        return self.answers is not None
+
+    def after_telling(self, x, y, t=None):
+        """The run with an observation, and without the expert's answers."""
+        return replace(super().after_telling(x, y, t), answers=None)
+
+    def after_asking_expert(self, t):
+        """The run at time t, and rows (q, d) to ask about."""
+        rng, rows = copy.deepcopy(self.rng), np.empty((0, self.domain.n_dims))
+        if self.surrogate is not None:
+            rows = self._places(rng)
+        return replace(self, rng=rng, now=t, expert_asked=t), rows
+
+    def after_consulting(self, X, y, t):
+        """The run with answers y (q,) about rows X (q, d), given at time t."""
+        algorithm, told = self.algorithm, np.column_stack([X, np.full(len(X), t)])
+        variance = algorithm.expert_noise_variance
+        rows, values = self._to_surrogate(told, y)
+        surrogate = self.surrogate.advanced(t)
+        n, q = len(surrogate.X_train_), len(rows)
+        few = n + q < self.min_to_learn
+        search = self.since_search + 1 >= algorithm.refit_every and not few
+        consulted = surrogate.updated(
+            rows,
+            values,
+            None if variance is None else np.full(q, variance),
+            total_variance=variance is not None,
+            refit=search,
+            hold_scale=few,
+        )
+        without = consulted.updated(drop=np.arange(n, n + q), hold_scale=n < self.min_to_learn)
+        return replace(
+            self,
+            surrogate=without,
+            since_search=0 if search else self.since_search,
+            now=max(t, self.now),
+            answers=Answers(told, y, consulted),
+        )
+
+    def _places(self, rng):
+        """Different places (q, d) among all that were queried, by a k-DPP."""
+        count = _count(self.algorithm.n_queries, len(self.told))
+        rows = np.unique(self.rows(range(len(self.told)))[:, :-1], axis=0)
+        if len(rows) > _MAX_PLACES:
+            rows = rows[np.sort(rng.choice(len(rows), _MAX_PLACES, replace=False))]
+        K = np.ascontiguousarray(self.surrogate.spatial_kernel_(self.domain.to_unit(rows)))
+        # No more places than K can tell apart.
+        rank = dpstrf(K, tol=10.0 * len(K) * np.finfo(float).eps)[2]
+        count = min(count, int(rank))
+        return rows[sample_kdpp(K, count, random_state=rng)] if count else rows[:0]
+
+
+@algorithm
+class SparQGPUCB(Algorithm):
     """SparQ-GP-UCB (Mauduit et al., SparQ algorithm 1): discard, and ask an expert again.
 
     1. Observe y at x; observations of age a have noise variance σ² (1 + a²) (eq. 10).
@@ -45,18 +136,18 @@ class SparQGPUCB(BayesianOptimizer):
         Q, "log" is 6 log t, rounded up; a callable is given the number t of observations so far.
         The regret bound has c log^d t.
     noise_cap : "log", float or callable, default="log"
-        g in units of σ², see :class:`~sktvbo.staleness.NoiseThreshold`.
+        g in units of σ², see `~sktvbo.staleness.NoiseThreshold`.
     expert_noise_variance : float, default=None
         Variance of the expert's answers, in units of y²; None is that of observations.
     domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, random_state
-        See :class:`BayesianOptimizer`.
+        See `BayesianOptimizer`.
 
     Attributes
     ----------
     policy_ : NoiseThreshold
-    expert_X_ : ndarray (q, d + 1)
+    expert_X_ : ndarray of shape (q, d + 1)
         Places and time of the expert's answers that the next query builds on.
-    expert_y_ : ndarray (q,)
+    expert_y_ : ndarray of shape (q,)
 
     Notes
     -----
@@ -88,36 +179,14 @@ class SparQGPUCB(BayesianOptimizer):
     True
     """
 
-    def __init__(
-        self,
-        domain=None,
-        *,
-        n_queries="log",
-        noise_cap="log",
-        expert_noise_variance=None,
-        surrogate=None,
-        acquisition=None,
-        n_initial_points=15,
-        refit_every=1,
-        maximize=True,
-        clock="wall",
-        random_state=None,
-    ):
-        super().__init__(
-            domain,
-            surrogate=surrogate,
-            acquisition=acquisition,
-            n_initial_points=n_initial_points,
-            refit_every=refit_every,
-            maximize=maximize,
-            clock=clock,
-            random_state=random_state,
-        )
-        self.n_queries = n_queries
-        self.noise_cap = noise_cap
-        self.expert_noise_variance = expert_noise_variance
+    n_queries: object = "log"
+    noise_cap: object = "log"
+    expert_noise_variance: float | None = None
 
-    def _make_surrogate(self, times, recent):
+    label = "SparQ-GP-UCB"
+    _run_class = SparQRun
+
+    def _make_surrogate(self, times):
         return static_surrogate(noise_model=QuadraticInjection())
 
     def _make_acquisition(self):
@@ -128,8 +197,9 @@ class SparQGPUCB(BayesianOptimizer):
 
     def _check_parameters(self):
         super()._check_parameters()
-        if self.expert_noise_variance is not None:
-            check_positive(self.expert_noise_variance, "expert_noise_variance", self)
+        variance = self.expert_noise_variance
+        if variance is not None:
+            check_real(variance, "expert_noise_variance", self, interval="(0, inf)")
 
     def ask_expert(self, t=None):
         """Places about which to ask the expert now, before ``ask``.
@@ -141,28 +211,24 @@ class SparQGPUCB(BayesianOptimizer):
 
         Returns
         -------
-        X : ndarray (q, d), or a list of dicts
+        X : ndarray of shape (q, d), or a list of dicts
             Empty as long as there are fewer than ``n_initial_points`` observations; fewer than
             asked for when there are fewer different places.
         """
-        run = self._started()
-        t = self._forward_time(run, t)
-        rng = copy.deepcopy(run.rng)
-        rows = np.empty((0, run.domain.n_dims))
-        if run.surrogate is not None:
-            rows = self._places(run, self._count(len(run.told)), rng)
-        run.rng, run.now = rng, t
-        run.own = run.own | {"asked_expert": t}
-        return run.domain.decode_all(rows)
+        run = self._run_or_new()
+        after, rows = run.after_asking_expert(run.forward_time(t))
+        places = run.domain.decode_all(rows)
+        self._run = after
+        return places
 
     def tell_expert(self, X, y, t=None):
         """The expert's answers, for the next query alone.
 
         Parameters
         ----------
-        X : array-like (q, d), or a list of dicts
+        X : array-like of shape (q, d), or a list of dicts
             Those of ``ask_expert``, or others.
-        y : array-like (q,)
+        y : array-like of shape (q,)
             What the function is there now.
         t : float, default=None
             When; None is the time of ``ask_expert``.
@@ -175,101 +241,45 @@ class SparQGPUCB(BayesianOptimizer):
             No t was given and the expert was not asked, or the expert is told something before
             there are ``n_initial_points`` observations.
         """
-        run = self._started()
-        if t is None and "asked_expert" not in run.own:
-            raise AskTellError(
-                "tell_expert() without t expects ask_expert() before. Give the time of the "
-                "answers: tell_expert(X, y, t)."
+        run = self._run_or_new()
+        if t is None and run.expert_asked is None:
+            raise invalid(
+                "t",
+                "given unless ask_expert() was called before",
+                None,
+                advice="Give the time of the answers: tell_expert(X, y, t).",
+                error=AskTellError,
             )
-        t = run.own["asked_expert"] if t is None else self._forward_time(run, t)
+        t = run.expert_asked if t is None else run.forward_time(t)
         if np.size(X) == np.size(y) == 0:
             return
-        X, y = run.domain.validate_points(X), real_array(y, "y", InvalidObservationError)
-        if y.shape != (len(X),) or not np.isfinite(y).all():
-            raise InvalidObservationError(
-                f"y must hold {len(X)} finite numbers, one for each place. Got shape {y.shape}: "
-                f"{y.tolist()}."
-            )
+        X = run.domain.validate_points(X)
+        y = finite_array(y, "y", (len(X),), InvalidObservationError)
         if run.surrogate is None:
-            raise AskTellError(
-                f"tell_expert() expects at least n_initial_points={self.n_initial_points} "
-                f"observations, got {len(run.told)}. Tell some more first."
-            )
-        rows = np.column_stack([run.domain.to_unit(X), np.full(len(X), t)])
-        surrogate, without, since_refit = self._consult(run, rows, y if self.maximize else -y)
-        answers = {"X": np.column_stack([X, np.full(len(X), t)]), "y": y, "surrogate": surrogate}
-        run.surrogate, run.since_refit, run.now = without, since_refit, max(t, run.now)
-        run.own = run.own | {"answers": answers}
-
-    def tell(self, x, y, t=None):
-        """Add an observation, forget what is stale, and the expert's answers.
-
-        See :meth:`BayesianOptimizer.tell`.
-        """
-        super().tell(x, y, t)
-        run = self._started()
-        run.own = {name: value for name, value in run.own.items() if name != "answers"}
+            raise too_few("tell_expert()", run)
+        self._run = run.after_consulting(X, y, t)
 
     @property
     def expert_X_(self):
-        run = self._started()
-        answers = run.own.get("answers")
-        return np.empty((0, run.domain.n_dims + 1)) if answers is None else answers["X"].copy()
+        run = self._begun()
+        if run.answers is None:
+            return np.empty((0, run.domain.n_dims + 1))
+        return run.answers.X.copy()
 
     @property
     def expert_y_(self):
-        answers = self._started().own.get("answers")
-        return np.empty(0) if answers is None else answers["y"].copy()
+        answers = self._begun().answers
+        return np.empty(0) if answers is None else answers.y.copy()
 
-    def _holds(self, run):
-        # The expert's answers have taught the hyperparameters more than stale rows would.
-        return "answers" in run.own
 
-    def _present(self, run, t):
-        answers = run.own.get("answers")
-        if answers is None:
-            return super()._present(run, t)
-        return answers["surrogate"].advanced(t)
-
-    def _count(self, t):
-        """Q at step t."""
-        count = self.n_queries
-        if isinstance(count, str) and count == "log":
-            count = int(np.ceil(_QUERIES_PER_LOG * np.log(t)))
-        elif callable(count):
-            count = count(t)
-        if not isinstance(count, Integral) or count < 0:
-            raise ValueError(
-                "The 'n_queries' parameter of SparQGPUCB must be, or give, a non-negative int, or "
-                f"be 'log'. Got {count!r} instead."
-            )
-        return int(count)
-
-    @staticmethod
-    def _places(run, count, rng):
-        """Different places (q, d) among all that were queried, by a k-DPP."""
-        rows = np.unique(np.array(run.told)[:, :-1], axis=0)
-        if len(rows) > _MAX_PLACES:
-            rows = rows[np.sort(rng.choice(len(rows), _MAX_PLACES, replace=False))]
-        K = np.ascontiguousarray(run.surrogate.spatial_kernel_(run.domain.to_unit(rows)))
-        # No more places than K can tell apart.
-        rank = dpstrf(K, tol=10.0 * len(K) * np.finfo(float).eps)[2]
-        count = min(count, int(rank))
-        if count == 0:
-            return rows[:0]
-        return rows[sample_kdpp(K, count, random_state=rng)]
-
-    def _consult(self, run, rows, y):
-        """The surrogate with the answers, without them, and the refit counter."""
-        surrogate = super()._present(run, rows[0, -1])
-        n = len(surrogate.X_train_)
-        variance = self.expert_noise_variance
-        y_variance = None if variance is None else np.full(len(y), -variance)
-        few = n + len(y) < self._enough
-        refit = run.since_refit + 1 >= self.refit_every and not few
-        surrogate = copy.copy(surrogate)
-        surrogate._update(rows, y, y_variance, refit=refit, hold_scale=few)
-        without = copy.copy(surrogate)
-        without._hold_scale(n < self._enough)
-        without.forget(np.arange(n, n + len(y)))
-        return surrogate, without, 0 if refit else run.since_refit
+def _count(n_queries, t):
+    """Q at step t."""
+    count = n_queries
+    if isinstance(count, str) and count == "log":
+        count = int(np.ceil(_QUERIES_PER_LOG * np.log(t)))
+    elif callable(count):
+        count = count(t)
+    if not isinstance(count, Integral) or count < 0:
+        expected = "'log', an int in the range [0, inf), or a callable that gives one"
+        raise invalid("n_queries", expected, count, SparQGPUCB)
+    return int(count)

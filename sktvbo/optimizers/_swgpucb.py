@@ -1,11 +1,12 @@
 """SW-GP-UCB: a window as long as a variation budget allows."""
 
-from ..acquisition import UCB, InformationGainBeta
-from ..staleness import SlidingWindow, VariationBudget
-from ._base import BayesianOptimizer, static_surrogate
+from ..staleness import SlidingWindow
+from ._budgeted import VariationBudgeted
+from ._parameters import algorithm
 
 
-class SWGPUCB(BayesianOptimizer):
+@algorithm
+class SWGPUCB(VariationBudgeted):
     """SW-GP-UCB (Zhou & Shroff 2021): IGP-UCB on the latest observations.
 
     1. Query where μ + √β σ is largest, √β = B + R √(2 (γ + 1 + log(1/δ))), γ being the information
@@ -24,9 +25,9 @@ class SWGPUCB(BayesianOptimizer):
     horizon : int, default=None
         T, observations in the whole run, for a window that follows the variation budget.
     variation_budget : float, default=1.0
-        B_T, see :class:`~sktvbo.staleness.VariationBudget`.
+        B_T, see `~sktvbo.staleness.VariationBudget`.
     domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, random_state
-        See :class:`BayesianOptimizer`.
+        See `BayesianOptimizer`.
 
     Attributes
     ----------
@@ -53,50 +54,10 @@ class SWGPUCB(BayesianOptimizer):
     (20, 30.0)
     """
 
-    def __init__(
-        self,
-        domain=None,
-        *,
-        window=None,
-        horizon=None,
-        variation_budget=1.0,
-        surrogate=None,
-        acquisition=None,
-        n_initial_points=15,
-        refit_every=1,
-        maximize=True,
-        clock="wall",
-        random_state=None,
-    ):
-        super().__init__(
-            domain,
-            surrogate=surrogate,
-            acquisition=acquisition,
-            n_initial_points=n_initial_points,
-            refit_every=refit_every,
-            maximize=maximize,
-            clock=clock,
-            random_state=random_state,
-        )
-        self.window = window
-        self.horizon = horizon
-        self.variation_budget = variation_budget
+    window: int | None = None
 
-    def _make_acquisition(self):
-        return UCB(InformationGainBeta())
+    label = "SW-GP-UCB"
+    _length = "window"
 
     def _make_policy(self):
-        if self.window is None:
-            return SlidingWindow(VariationBudget(self.horizon, self.variation_budget))
-        return SlidingWindow(self.window)
-
-    def _check_parameters(self):
-        super()._check_parameters()
-        if self.window is None and self.horizon is None:
-            raise ValueError(
-                "SWGPUCB needs its window: give window, or the number of observations in the whole "
-                "run as horizon. Got None for both."
-            )
-
-    def _make_surrogate(self, times, recent):
-        return static_surrogate()
+        return SlidingWindow(self._length_or_budget())

@@ -4,11 +4,15 @@ from numbers import Real
 
 import numpy as np
 
+from .._checks import invalid
 from ..kernels import Forgetting
-from ._base import BayesianOptimizer, default_surrogate, smooth_kernel
+from ._base import Algorithm
+from ._parameters import algorithm
+from ._surrogates import default_surrogate, smooth_kernel
 
 
-class TVGPUCB(BayesianOptimizer):
+@algorithm
+class TVGPUCB(Algorithm):
     """TV-GP-UCB (Bogunovic et al. 2016, TVGP algorithm 2): correlation that decays with time.
 
     1. Query where μ + √β σ is largest now, under the covariance k_S(x, x') (1 − ε)^(``|t − t'|`` /
@@ -26,7 +30,7 @@ class TVGPUCB(BayesianOptimizer):
     epsilon : float in (0, 1) or "learn", default="learn"
         Rate of change ε per unit of time.
     domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, random_state
-        See :class:`BayesianOptimizer`.
+        See `BayesianOptimizer`.
 
     Attributes
     ----------
@@ -49,30 +53,9 @@ class TVGPUCB(BayesianOptimizer):
     True
     """
 
-    def __init__(
-        self,
-        domain=None,
-        *,
-        epsilon="learn",
-        surrogate=None,
-        acquisition=None,
-        n_initial_points=15,
-        refit_every=1,
-        maximize=True,
-        clock="wall",
-        random_state=None,
-    ):
-        super().__init__(
-            domain,
-            surrogate=surrogate,
-            acquisition=acquisition,
-            n_initial_points=n_initial_points,
-            refit_every=refit_every,
-            maximize=maximize,
-            clock=clock,
-            random_state=random_state,
-        )
-        self.epsilon = epsilon
+    epsilon: float | str = "learn"
+
+    label = "TV-GP-UCB"
 
     @property
     def _learns(self):
@@ -82,17 +65,15 @@ class TVGPUCB(BayesianOptimizer):
         super()._check_parameters()
         known = isinstance(self.epsilon, Real) and 0.0 < self.epsilon < 1.0
         if not (known or self._learns):
-            raise ValueError(
-                "The 'epsilon' parameter of TVGPUCB must be a float in (0, 1) or 'learn'. "
-                f"Got {self.epsilon!r} instead."
-            )
+            expected = "'learn' or a float in the range (0, 1)"
+            raise invalid("epsilon", expected, self.epsilon, self)
 
-    def _make_surrogate(self, times, recent):
+    def _make_surrogate(self, times):
         if not self._learns:
             return default_surrogate(Forgetting(self.epsilon, "fixed"))
         # The same kernel by its lengthscale, -2 / log(1 - ε): with many queries in a unit of time ε
         # is so near to 1 that floats cannot tell.
-        return default_surrogate(smooth_kernel(times, recent, nu=0.5))
+        return default_surrogate(smooth_kernel(times, nu=0.5))
 
     @property
     def epsilon_(self):

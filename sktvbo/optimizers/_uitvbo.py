@@ -1,15 +1,16 @@
 """UI-TVBO: inject uncertainty, keep the mean."""
 
-from dataclasses import replace
-
 import numpy as np
 
-from .._checks import check_positive
+from .._checks import check_real
 from ..kernels import Wiener
-from ._base import BayesianOptimizer, default_surrogate
+from ._base import Algorithm
+from ._parameters import algorithm
+from ._surrogates import default_surrogate
 
 
-class UITVBO(BayesianOptimizer):
+@algorithm
+class UITVBO(Algorithm):
     """UI-TVBO (Brunzema et al. 2022): a mean that stays, a variance that grows.
 
     1. Query where μ + √β σ is largest now, under the covariance
@@ -28,7 +29,7 @@ class UITVBO(BayesianOptimizer):
     drift_variance : float, default=0.03
         σ_w², variance added per unit of time, relative to the spatial variance.
     domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, random_state
-        See :class:`BayesianOptimizer`.
+        See `BayesianOptimizer`.
 
     References
     ----------
@@ -46,45 +47,17 @@ class UITVBO(BayesianOptimizer):
     True
     """
 
-    def __init__(
-        self,
-        domain=None,
-        *,
-        drift_variance=0.03,
-        surrogate=None,
-        acquisition=None,
-        n_initial_points=15,
-        refit_every=1,
-        maximize=True,
-        clock="wall",
-        random_state=None,
-    ):
-        super().__init__(
-            domain,
-            surrogate=surrogate,
-            acquisition=acquisition,
-            n_initial_points=n_initial_points,
-            refit_every=refit_every,
-            maximize=maximize,
-            clock=clock,
-            random_state=random_state,
-        )
-        self.drift_variance = drift_variance
+    drift_variance: float = 0.03
+
+    label = "UI-TVBO"
+
+    _searches_for_the_past = True
 
     def _check_parameters(self):
         super()._check_parameters()
-        check_positive(self.drift_variance, "drift_variance", self)
+        check_real(self.drift_variance, "drift_variance", self, interval="(0, inf)")
 
-    def _make_surrogate(self, times, recent):
-        return default_surrogate(Wiener(self.drift_variance, "fixed", start=times.min()))
-
-    def _fresh_surrogate(self, run, times, t):
+    def _make_surrogate(self, times):
         # Pending queries may be older than all data, and the kernel knows of no time before start.
-        pending = [time for _, time in run.pending]
-        return super()._fresh_surrogate(run, np.append(times, pending), t)
-
-    def _absorb(self, run, x, t, y, now):
-        if run.surrogate is not None and t < run.surrogate.X_train_[:, -1].min():
-            # So late an observation asks for an earlier start, which only a search gives.
-            run = replace(run, since_refit=self.refit_every)
-        return super()._absorb(run, x, t, y, now)
+        start = min(times.kept.min(), *times.pending, np.inf)
+        return default_surrogate(Wiener(self.drift_variance, "fixed", start=start))

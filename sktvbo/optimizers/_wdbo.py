@@ -1,10 +1,12 @@
 """W-DBO: forget what no longer matters to the future, within a budget."""
 
 from ..staleness import RelevancyBudget
-from ._base import BayesianOptimizer
+from ._base import Algorithm
+from ._parameters import algorithm
 
 
-class WDBO(BayesianOptimizer):
+@algorithm
+class WDBO(Algorithm):
     """W-DBO (Bardou et al. 2024, algorithm 1): remove irrelevant observations on the fly.
 
     1. Query where μ + √β σ is largest now.
@@ -16,14 +18,14 @@ class WDBO(BayesianOptimizer):
 
     When to use it: the function changes in time, smoothly or now and then abruptly, and a fast step
     matters. When not: the function is static (``GPUCB``), or its covariance has no closed-form
-    convolution (see :mod:`sktvbo.relevancy`).
+    convolution (see `sktvbo.relevancy`).
 
     Parameters
     ----------
     alpha : float, default=0.25
         Relative change of the predictions that forgetting may make per temporal lengthscale.
     domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, random_state
-        See :class:`BayesianOptimizer`.
+        See `BayesianOptimizer`.
 
     Attributes
     ----------
@@ -46,30 +48,9 @@ class WDBO(BayesianOptimizer):
     True
     """
 
-    def __init__(
-        self,
-        domain=None,
-        *,
-        alpha=0.25,
-        surrogate=None,
-        acquisition=None,
-        n_initial_points=15,
-        refit_every=1,
-        maximize=True,
-        clock="wall",
-        random_state=None,
-    ):
-        super().__init__(
-            domain,
-            surrogate=surrogate,
-            acquisition=acquisition,
-            n_initial_points=n_initial_points,
-            refit_every=refit_every,
-            maximize=maximize,
-            clock=clock,
-            random_state=random_state,
-        )
-        self.alpha = alpha
+    alpha: float = 0.25
+
+    label = "W-DBO"
 
     def _make_policy(self):
         return RelevancyBudget(alpha=self.alpha)

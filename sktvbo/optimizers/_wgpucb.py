@@ -2,14 +2,17 @@
 
 from ..acquisition import UCB, InformationGainBeta
 from ..gaussian_process import GeometricInjection, WeightedGPRegressor
-from ._base import BayesianOptimizer, static_surrogate
+from ._base import Algorithm
+from ._parameters import algorithm
+from ._surrogates import static_surrogate
 
 
-class WGPUCB(BayesianOptimizer):
+@algorithm
+class WGPUCB(Algorithm):
     """W-GP-UCB (Deng et al. 2022): weighted regression, with weights that fade.
 
     1. Query where μ + √β s is largest: μ from the observations weighted by discount^age, s from its
-       two matrices (:class:`~sktvbo.gaussian_process.WeightedGPRegressor`).
+       two matrices (`~sktvbo.gaussian_process.WeightedGPRegressor`).
     2. Observe; add the observation to the data set.
     3. Refit a Gaussian process of space alone, of which the noise variance is σ² discount^(−age).
 
@@ -22,12 +25,12 @@ class WGPUCB(BayesianOptimizer):
         Weight that is left after a unit of time. The regret bound has 1 − discount = γ_T^{−1/4}
         √(B_T / T).
     domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, random_state
-        See :class:`BayesianOptimizer`.
+        See `BayesianOptimizer`.
 
     Notes
     -----
     The published confidence bound does not hold at all times at once; β spends its δ over the steps
-    (:class:`~sktvbo.acquisition.InformationGainBeta`, ``anytime=True``). Its constants are from
+    (`~sktvbo.acquisition.InformationGainBeta`, ``anytime=True``). Its constants are from
     secondary sources.
 
     References
@@ -46,35 +49,14 @@ class WGPUCB(BayesianOptimizer):
     True
     """
 
-    def __init__(
-        self,
-        domain=None,
-        *,
-        discount=0.99,
-        surrogate=None,
-        acquisition=None,
-        n_initial_points=15,
-        refit_every=1,
-        maximize=True,
-        clock="wall",
-        random_state=None,
-    ):
-        super().__init__(
-            domain,
-            surrogate=surrogate,
-            acquisition=acquisition,
-            n_initial_points=n_initial_points,
-            refit_every=refit_every,
-            maximize=maximize,
-            clock=clock,
-            random_state=random_state,
-        )
-        self.discount = discount
+    discount: float = 0.99
+
+    label = "W-GP-UCB"
 
     def _make_acquisition(self):
         return UCB(InformationGainBeta(anytime=True))
 
-    def _make_surrogate(self, times, recent):
+    def _make_surrogate(self, times):
         return static_surrogate(
             kind=WeightedGPRegressor, noise_model=GeometricInjection(self.discount)
         )

@@ -1,7 +1,9 @@
-"""Pictures of runs, comparisons and data sets, in the manner of scikit-learn's displays.
+"""Pictures of runs, comparisons and data sets.
 
-A ``from_...`` classmethod computes, ``plot`` draws: a display can be drawn again, elsewhere,
-without computing again. Only drawing needs matplotlib.
+As in scikit-learn, a display is made by a ``from_...`` class method and stores what it shows. Other
+than there, that method only computes, and nothing is drawn before ``plot``: a display can be drawn
+again, elsewhere, without computing again. Most displays pass further keywords of ``plot`` on to
+matplotlib. Only drawing needs it.
 """
 
 from ._animation import animate_run

@@ -4,17 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .. import evaluation
+from .._checks import check_int, check_real, invalid
 from ..domain import FiniteSet
-from ..evaluation._run import check_problem
+from ..evaluation import steps
+from ..evaluation._arguments import check_optimizer, check_problem
 from ..exceptions import AskTellError, DomainError
-from ..optimizers import BayesianOptimizer
-from ..problems._base import check_whole
 from ._common import COLOURS, along_axis, axis_limits, has_one_axis, new_axes, pyplot
 
 _FIGSIZE = (7.6, 4.8)
 
-# An observation has faded after this part of the horizon, but never vanishes while it is kept.
+# An observation fades over this part of the horizon, down to this opacity while it is kept.
 _FADED, _FAINTEST = 0.25, 0.15
 
 
@@ -25,8 +24,8 @@ class _Frame:
     time: float
     mean: np.ndarray
     std: np.ndarray
-    kept: np.ndarray  # positions in all that was told
-    query: int  # the same
+    kept: np.ndarray  # of all queries, the positions of those in the data set
+    query: int  # the position of this query
 
 
 def animate_run(
@@ -54,15 +53,16 @@ def animate_run(
 
     Parameters
     ----------
-    optimizer : BayesianOptimizer
-        It is cloned; the run makes the clone maximize.
+    optimizer : estimator
+        An ask/tell optimizer with a ``surrogate_``, as those of this package have. It is cloned;
+        the run makes the clone maximize.
     problem : Problem
         Over one real dimension, or a `FiniteSet`.
     clock, horizon, n_initial, random_state, expert
         See `sktvbo.evaluation.run`: with the same arguments it makes the same run, except on a
         `WallClock`, to which the evaluation of the frames appears as thinking.
     n_frames : int, default=100
-        At most so many, evenly spread over the queries made with a surrogate.
+        The most frames, evenly spread over the queries made with a surrogate.
     fps : float, default=10
         Frames per second.
     n_places : int, default=201
@@ -86,7 +86,7 @@ def animate_run(
     MissingExtraError
         Without matplotlib.
     TypeError
-        The optimizer is not a `BayesianOptimizer`, or the problem no `Problem`.
+        Something that is not an ask/tell optimizer, or not a problem.
     DomainError
         The domain has several dimensions.
     ValueError
@@ -96,7 +96,8 @@ def animate_run(
 
     Notes
     -----
-    In the manner of the videos of W-DBO appendix G.4, whose picture `PosteriorDisplay` draws.
+    In the manner of the videos of W-DBO appendix G.4, whose picture `PosteriorDisplay` draws. What
+    an optimizer believes is its ``surrogate_``: the answers of an expert are not in it.
 
     Examples
     --------
@@ -113,28 +114,31 @@ def animate_run(
     domain = problem.domain
     arms = isinstance(domain, FiniteSet)
     U = domain.to_unit(domain.points) if arms else np.linspace(0.0, 1.0, n_places)[:, None]
-    frames = []
-    run = evaluation.run(
-        _watched(optimizer, U, frames),
+    run = steps(
+        optimizer,
         problem,
-        clock=clock,
-        horizon=horizon,
-        n_initial=n_initial,
-        random_state=random_state,
+        clock,
+        horizon,
+        n_initial,
+        random_state,
         expert=expert,
     )
+    queries, frames = _watch(run, U)
     if not frames:
-        raise AskTellError(
-            "animate_run expects a run with queries made with a surrogate, got "
-            f"{type(optimizer).__name__} with none among {len(run.times)} queries (RandomSearch "
-            "never has one; others do after n_initial_points)."
+        raise invalid(
+            "The run",
+            "one with queries made with a surrogate",
+            got=f"{type(optimizer).__name__} with none among {len(queries)} queries",
+            advice="RandomSearch never has one; others do after n_initial_points.",
+            error=AskTellError,
         )
     shown = np.linspace(0, len(frames) - 1, min(n_frames, len(frames))).round().astype(int)
     film = _Film(
         ax=new_axes(plt, _FIGSIZE) if ax is None else ax,
         frames=[frames[i] for i in shown],
-        run=run,
+        queries=queries,
         problem=problem,
+        horizon=problem.horizon if horizon is None else horizon,
         title=f"{type(optimizer).__name__} on {problem.name}",
         points=domain.points if arms else domain.from_unit(U),
         time_unit=time_unit,
@@ -148,56 +152,57 @@ def animate_run(
 
 
 def _check(optimizer, problem, n_frames, fps, n_places):
-    if not isinstance(optimizer, BayesianOptimizer):
-        raise TypeError(
-            "animate_run makes the run itself and expects a BayesianOptimizer, got "
-            f"{type(optimizer).__name__}."
-        )
+    check_optimizer(optimizer)
     check_problem(problem)
     if not has_one_axis(problem.domain):
-        raise DomainError(
-            "animate_run expects a problem of one real dimension or over a FiniteSet, got "
-            f"{problem.domain!r}."
+        raise invalid(
+            "The problem's domain",
+            "of one real dimension, or a FiniteSet",
+            problem.domain,
+            error=DomainError,
         )
-    check_whole(n_frames, "n_frames", 1)
-    check_whole(n_places, "n_places", 2)
-    if not 0.0 < fps < np.inf:
-        raise ValueError(f"fps must be a positive number, got {fps!r}.")
+    check_int(n_frames, "n_frames")
+    check_int(n_places, "n_places", low=2)
+    check_real(fps, "fps", interval="(0, inf)")
 
 
-def _watched(optimizer, U, frames):
-    """A copy of an optimizer that appends a `_Frame`, over the places U, when it is told."""
+def _watch(run, U):
+    """The queries (x, t, y) of a run, and the frames, over the places U, of those with a surrogate.
 
-    class Watched(type(optimizer)):
-        def tell(self, x, y, t=None):
-            run = self._started()
-            if run.surrogate is not None:
-                posterior = self._present(run, t).posterior_at(t)
-                frames.append(_Frame(t, *posterior(U), kept=run.kept, query=len(run.told)))
-            super().tell(x, y, t)
-
-    return Watched(**optimizer.get_params(deep=False))
+    A step comes when its observation has been told. The data set that the query was made with is
+    that of the step before.
+    """
+    queries, frames, kept = [], [], np.empty(0, dtype=np.intp)
+    for step in run:
+        if step.surrogate is not None:
+            posterior = step.surrogate.advanced(step.time).posterior_at(step.time)
+            frames.append(_Frame(step.time, *posterior(U), kept=kept, query=len(queries)))
+        queries.append((*step.x.tolist(), step.time, step.y))
+        rows = set(map(tuple, np.asarray(step.optimizer.X_).tolist()))
+        kept = np.flatnonzero([query[:-1] in rows for query in queries])
+    return np.array(queries), frames
 
 
 class _Film:
-    """Draws the frames of a run, which show `points` (m, d) of the domain."""
+    """Draws the frames of a run of ``queries`` (n, d + 2), with ``points`` (m, d) of the domain."""
 
-    def __init__(self, ax, frames, run, problem, points, title, time_unit, labels):
+    def __init__(self, ax, frames, queries, problem, horizon, points, title, time_unit, labels):
         self.ax = ax
         self.frames = frames
-        self.run = run
+        self.horizon = horizon
         self.title = title
         self.arms = isinstance(problem.domain, FiniteSet)
         self.time_unit = time_unit
         self.labels = labels
         self.places = along_axis(problem.domain, points)
-        self.queries = along_axis(problem.domain, run.queries)
+        self.queries = along_axis(problem.domain, queries[:, :-2])
+        self.times, self.observations = queries[:, -2], queries[:, -1]
         self.truth = np.array([problem.values(points, frame.time) for frame in frames])
         optima = [problem.optimum(frame.time) for frame in frames]
         self.optimum_places = along_axis(problem.domain, np.array([x for x, _ in optima]))
         self.optimum_values = [f for _, f in optima]
         # One scale for the whole film.
-        values = np.concatenate([self.truth.ravel(), run.observations])
+        values = np.concatenate([self.truth.ravel(), self.observations])
         margin = 0.15 * (np.ptp(values) or 1.0)
         self.value_limits = values.min() - margin, values.max() + 2.0 * margin
 
@@ -228,10 +233,10 @@ class _Film:
             markersize=14,
             label="optimum",
         )
-        age = (frame.time - self.run.times[frame.kept]) / (_FADED * self.run.horizon)
+        age = (frame.time - self.times[frame.kept]) / (_FADED * self.horizon)
         ax.scatter(
             self.queries[frame.kept],
-            self.run.observations[frame.kept],
+            self.observations[frame.kept],
             s=26,
             color=COLOURS[0],
             alpha=np.clip(1.0 - age, _FAINTEST, 1.0),
@@ -241,13 +246,13 @@ class _Film:
         removed = self._removed(i)
         ax.plot(
             self.queries[removed],
-            self.run.observations[removed],
+            self.observations[removed],
             "x",
             color=COLOURS[1],
             markersize=7,
             label="just removed",
         )
-        x, y = self.queries[frame.query], self.run.observations[frame.query]
+        x, y = self.queries[frame.query], self.observations[frame.query]
         ax.axvline(x, color=COLOURS[2], linewidth=1.0)
         ax.plot(x, y, "D", color=COLOURS[2], markersize=7, label="query")
         ax.annotate(

@@ -1,7 +1,12 @@
-"""What the pictures share: axes, colours, and places along one axis."""
+"""What the pictures share: axes, colours, the state of an optimizer, and places along one axis."""
 
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._checks import invalid
 from ..domain import FiniteSet
-from ..exceptions import MissingExtraError
+from ..exceptions import AskTellError, MissingExtraError
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart, without the yellow that is
 # lost on white. The line style changes when they have all been used.
@@ -9,9 +14,41 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 _STYLES = ("-", "--", ":", "-.")
 
 
-def look(i):
-    """Colour and line style of the i-th algorithm."""
-    return COLOURS[i % len(COLOURS)], _STYLES[i // len(COLOURS) % len(_STYLES)]
+def line_style(i):
+    """Keywords of the i-th algorithm's line: its colour and line style."""
+    return {
+        "color": COLOURS[i % len(COLOURS)],
+        "linestyle": _STYLES[i // len(COLOURS) % len(_STYLES)],
+    }
+
+
+def styled(style, options, artist):
+    """The keywords of a display's own style, and a user's before them, as "lw" for "linewidth"."""
+    from matplotlib.cbook import normalize_kwargs
+
+    return style | normalize_kwargs(options, artist)
+
+
+# --- Axes -----------------------------------------------------------------------------------------
+
+# The fields of a display are what it shows, as its docstring says.
+stored = dataclass(eq=False, repr=False)
+
+
+class Display:
+    """What the displays share: the axes that they are drawn on."""
+
+    _figsize = (6.4, 4.2)
+
+    def _axes(self, ax):
+        """The axes to draw on, new ones if need be."""
+        plt = pyplot(f"{type(self).__name__}.plot")
+        return new_axes(plt, self._figsize) if ax is None else ax
+
+    def _drawn(self, ax):
+        """Keep the axes, and return the display, as ``plot`` does at its end."""
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
 
 
 def pyplot(what):
@@ -25,15 +62,42 @@ def pyplot(what):
     return plt
 
 
-def axes(display, ax):
-    """Axes for a display to draw on, new ones if need be."""
-    plt = pyplot(f"{type(display).__name__}.plot")
-    return new_axes(plt, display._figsize) if ax is None else ax
-
-
 def new_axes(plt, figsize):
     """Axes of a new figure."""
     return plt.subplots(figsize=figsize, layout="constrained")[1]
+
+
+def legend_above(ax, **options):
+    """Draw a legend above the axes: inside it would hide what is drawn."""
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False, **options)
+
+
+# --- What is shown --------------------------------------------------------------------------------
+
+
+def fitted_surrogate(optimizer):
+    """The surrogate of an optimizer, or an AskTellError when it has none."""
+    surrogate = optimizer.surrogate_
+    if surrogate is None:
+        raise invalid(
+            "optimizer",
+            "one that has fitted a surrogate",
+            got=f"{type(optimizer).__name__} without one after {optimizer.n_told_} observations",
+            advice="RandomSearch never has one; others do after n_initial_points.",
+            error=AskTellError,
+        )
+    return surrogate
+
+
+def present(optimizer):
+    """The latest time that an optimizer was told or asked for."""
+    now = float(optimizer.told_X_[:, -1].max())
+    return now if optimizer.next_time_ is None else max(now, optimizer.next_time_)
+
+
+def was_removed(optimizer):
+    """Which of the observations told (n,) are no longer in the data set."""
+    return np.isfinite(optimizer.removed_at_)
 
 
 def runs_on(comparison, problem):
@@ -45,17 +109,17 @@ def runs_on(comparison, problem):
     if problem is None and len(names) == 1:
         problem = names[0]
     if problem not in names:
-        raise ValueError(
-            f"problem must be one of {', '.join(names)}, the problems of the comparison, got "
-            f"{problem!r}; make one display for each."
-        )
+        expected = f"one of {', '.join(names)}, the problems of the comparison"
+        raise invalid("problem", expected, problem, advice="Make one display for each.")
     runs = {name: comparison.results.get((name, problem)) for name in comparison.algorithms}
     runs = {name: results for name, results in runs.items() if results}
     if not runs:
-        raise ValueError(
-            f"The comparison must have a finished run on {problem!r}, got none; see its failures."
-        )
+        expected = f"one with a finished run on {problem!r}"
+        raise invalid("The comparison", expected, got="none", advice="See its failures.")
     return problem, runs
+
+
+# --- Places along one axis ------------------------------------------------------------------------
 
 
 def has_one_axis(domain):

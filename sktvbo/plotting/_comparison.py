@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ._common import COLOURS, axes
+from ._common import COLOURS, Display, legend_above, stored, styled
 
 # Bars start below 0, so that the best on a problem, whose number is 0, has one to be seen.
 _FLOOR = -0.03
@@ -13,7 +13,8 @@ _FLOOR = -0.03
 _HATCHES = ("", "//", "..", "xx")
 
 
-class ComparisonDisplay:
+@stored
+class ComparisonDisplay(Display):
     """Normalized average regret over the problems, by algorithm (W-DBO and BOLT, figures 3).
 
     Made by `from_comparison`.
@@ -50,12 +51,11 @@ class ComparisonDisplay:
     >>> display.plot().figure_.savefig("comparison.png")  # doctest: +SKIP
     """
 
-    _figsize = (7.2, 4.2)
+    mean: dict
+    standard_error: dict
+    by_problem: dict
 
-    def __init__(self, mean, standard_error, by_problem):
-        self.mean = mean
-        self.standard_error = standard_error
-        self.by_problem = by_problem
+    _figsize = (7.2, 4.2)
 
     @classmethod
     def from_comparison(cls, comparison):
@@ -80,7 +80,7 @@ class ComparisonDisplay:
             {row["algorithm"]: row["by_problem"] for row in rows},
         )
 
-    def plot(self, ax=None, *, by_problem=False):
+    def plot(self, ax=None, *, by_problem=False, **bar_options):
         """Draw a bar per algorithm, the best first, with its standard error.
 
         Parameters
@@ -89,6 +89,8 @@ class ComparisonDisplay:
             None: a new figure.
         by_problem : bool, default=False
             Also draw the bars of each problem, on the right of those of the mean.
+        **bar_options
+            Keywords of matplotlib's ``bar`` for all bars, such as ``alpha``.
 
         Returns
         -------
@@ -100,7 +102,9 @@ class ComparisonDisplay:
         MissingExtraError
             Without matplotlib.
         """
-        ax = axes(self, ax)
+        ax = self._axes(ax)
+        from matplotlib.patches import Rectangle
+
         problems = list(next(iter(self.by_problem.values())))
         title = f"mean ± s.e. of {len(problems)} problems" if len(problems) > 1 else problems[0]
         # The colours are those that the algorithms have in other displays.
@@ -114,17 +118,16 @@ class ComparisonDisplay:
             left = groups + width * (rank + 0.5 - 0.5 * len(names)) if by_problem else rank
             values = np.array([self.mean[name], *self.by_problem[name].values()])[: len(groups)]
             where = np.broadcast_to(left, values.shape)
-            self.bars_[name] = ax.bar(
-                where,
-                values - _FLOOR,
-                width,
-                bottom=_FLOOR,
-                color=COLOURS[i % len(COLOURS)],
-                hatch=_HATCHES[i // len(COLOURS) % len(_HATCHES)],
-                edgecolor="black",
-                linewidth=0.8,
-                label=name,
-            )
+            style = {
+                "color": COLOURS[i % len(COLOURS)],
+                "hatch": _HATCHES[i // len(COLOURS) % len(_HATCHES)],
+                "edgecolor": "black",
+                "linewidth": 0.8,
+                "label": name,
+            }
+            heights = values - _FLOOR
+            style = styled(style, bar_options, Rectangle)
+            self.bars_[name] = ax.bar(where, heights, width, _FLOOR, **style)
             ax.errorbar(
                 where[0],
                 self.mean[name],
@@ -138,14 +141,7 @@ class ComparisonDisplay:
         if by_problem:
             ax.set_xticks(groups, ["mean ± s.e.", *problems], rotation=30, ha="right")
             ax.axvline(0.5, color="0.5", linewidth=0.8)
-            # Above the axes: inside it would hide bars.
-            ax.legend(
-                loc="lower center",
-                bbox_to_anchor=(0.5, 1.0),
-                ncols=min(len(names), 5),
-                frameon=False,
-                columnspacing=1.2,
-            )
+            legend_above(ax, ncols=min(len(names), 5), columnspacing=1.2)
         else:
             slanted = {"rotation": 30, "ha": "right"} if len(names) > 6 else {}
             ax.set_xticks(range(len(names)), ranked, **slanted)
@@ -153,5 +149,4 @@ class ComparisonDisplay:
         ax.set_ylim(min(_FLOOR, ax.dataLim.y0 - 0.01), max(1.05, ax.dataLim.y1 + 0.01))
         ax.grid(axis="y", alpha=0.3)
         ax.set_axisbelow(True)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._drawn(ax)

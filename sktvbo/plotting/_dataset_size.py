@@ -1,12 +1,17 @@
 """Size of the data set over time."""
 
+from dataclasses import KW_ONLY
+
 import numpy as np
 
+from .._checks import invalid
 from ..exceptions import InvalidObservationError
-from ._common import axes, look, runs_on
+from ._common import runs_on, stored
+from ._curves import Curves
 
 
-class DatasetSizeDisplay:
+@stored
+class DatasetSizeDisplay(Curves):
     """Size of the data set over time, by algorithm (BOLT figure 4).
 
     Made by `from_runs` or `from_comparison`.
@@ -44,16 +49,14 @@ class DatasetSizeDisplay:
     >>> display.plot(log=True).figure_.savefig("sizes.png")  # doctest: +SKIP
     """
 
-    _figsize = (6.4, 4.2)
-
-    def __init__(self, times, median, lower, upper, *, n_runs, problem=None, time_unit="s"):
-        self.times = times
-        self.median = median
-        self.lower = lower
-        self.upper = upper
-        self.n_runs = n_runs
-        self.problem = problem
-        self.time_unit = time_unit
+    times: np.ndarray
+    median: dict
+    lower: dict
+    upper: dict
+    _: KW_ONLY
+    n_runs: dict
+    problem: str | None = None
+    time_unit: str = "s"
 
     @classmethod
     def from_runs(cls, runs, *, time_unit="s"):
@@ -82,20 +85,19 @@ class DatasetSizeDisplay:
         The times are all those at which a size changes, from the moment when every run has made its
         first query after the initial ones to the first end of a run.
         """
-        if not runs or not all(runs.values()):
-            without = [name for name, results in runs.items() if not results]
-            raise ValueError(
-                "runs must have a list of at least one RunResult for each algorithm, got "
-                f"{f'none for {without[0]!r}' if without else 'no algorithm'}."
-            )
+        without = [name for name, results in runs.items() if not results]
+        if without or not runs:
+            got = f"none for {without[0]!r}" if without else "no algorithm"
+            raise invalid("runs", "a dict of at least one RunResult for each algorithm", got=got)
         results = [run for some in runs.values() for run in some]
         for run in results:
             if len(run.times) <= run.n_initial:
-                raise InvalidObservationError(
-                    "DatasetSizeDisplay needs at least one query after the "
-                    f"{run.n_initial} initial ones in each run, got none before the horizon "
-                    f"{run.horizon:g} of one on {run.problem!r}; use a longer horizon or a faster "
-                    "clock."
+                raise invalid(
+                    "Each run",
+                    f"one with a query after the {run.n_initial} initial ones",
+                    got=f"none before the horizon {run.horizon:g} of one on {run.problem!r}",
+                    advice="Use a longer horizon or a faster clock.",
+                    error=InvalidObservationError,
                 )
         first = max(run.times[run.n_initial] for run in results)
         end = min(run.horizon for run in results)
@@ -142,7 +144,7 @@ class DatasetSizeDisplay:
         _, runs = runs_on(comparison, problem)
         return cls.from_runs(runs, time_unit=time_unit)
 
-    def plot(self, ax=None, *, log=False):
+    def plot(self, ax=None, *, log=False, **line_options):
         """Draw a median curve per algorithm, and a band between its quartiles.
 
         Parameters
@@ -152,6 +154,8 @@ class DatasetSizeDisplay:
         log : bool, default=False
             Logarithmic axes, as in the paper: an algorithm that keeps everything is a straight
             line, and small sizes can be told apart.
+        **line_options
+            Keywords of matplotlib's ``plot`` for all curves, such as ``linewidth``.
 
         Returns
         -------
@@ -163,47 +167,26 @@ class DatasetSizeDisplay:
         MissingExtraError
             Without matplotlib.
         """
-        ax = axes(self, ax)
-        self.lines_ = {}
-        # Those that keep everything coincide: a thinner line leaves the one below visible.
+        ax = self._axes(ax)
+        several = [name for name, n_runs in self.n_runs.items() if n_runs > 1]
         n = len(self.median)
-        for i, (name, median) in enumerate(self.median.items()):
-            colour, style = look(i)
-            (self.lines_[name],) = ax.step(
-                self.times,
-                median,
-                style,
-                where="post",
-                color=colour,
-                linewidth=1.4 + 2.0 * (n - 1 - i) / n,
-                label=name,
-            )
-            if self.n_runs[name] > 1:
-                ax.fill_between(
-                    self.times,
-                    self.lower[name],
-                    self.upper[name],
-                    step="post",
-                    color=colour,
-                    alpha=0.2,
-                    linewidth=0,
-                )
-        ax.set(
+        self._draw(
+            ax,
+            self.median,
+            {name: (self.lower[name], self.upper[name]) for name in several},
+            # Those that keep everything coincide: a thinner line leaves the one below visible.
+            widths=[1.4 + 2.0 * (n - 1 - i) / n for i in range(n)],
+            options=line_options,
+            step="post",
             title=f"{self.problem or 'several problems'} ({self._runs()})",
-            xlabel=f"time ({self.time_unit})",
             ylabel="size of the data set (observations)",
         )
-        start = self.times[0]
         if log:
             ax.set(xscale="log", yscale="log")
-            start = self.times[self.times > 0.0][0]
+            ax.set_xlim(left=self.times[self.times > 0.0][0])
         else:
             ax.set_ylim(bottom=0.0)
-        ax.set_xlim(start, self.times[-1])
-        ax.grid(alpha=0.3)
-        ax.legend()
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._drawn(ax)
 
     def _runs(self):
         low, high = min(self.n_runs.values()), max(self.n_runs.values())

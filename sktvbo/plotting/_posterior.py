@@ -1,16 +1,30 @@
 """What an optimizer believes over time and space."""
 
+from dataclasses import KW_ONLY
+
 import numpy as np
 
+from .._checks import invalid
 from ..domain import FiniteSet, as_domain
-from ..exceptions import AskTellError, DomainError
-from ._common import along_axis, axes, axis_limits, has_one_axis
+from ..exceptions import DomainError
+from ._common import (
+    Display,
+    along_axis,
+    axis_limits,
+    fitted_surrogate,
+    has_one_axis,
+    legend_above,
+    present,
+    stored,
+    was_removed,
+)
 
 # A move of the optimum by more than this part of the domain, from one time to the next, is a jump.
 _JUMP = 0.05
 
 
-class PosteriorDisplay:
+@stored
+class PosteriorDisplay(Display):
     """What an optimizer believes, over time and space, and what it has kept (W-DBO figure 18).
 
     Made by `from_run`.
@@ -58,34 +72,20 @@ class PosteriorDisplay:
     >>> display.plot().figure_.savefig("posterior.png")  # doctest: +SKIP
     """
 
-    _figsize = (7.6, 4.8)
+    times: np.ndarray
+    places: np.ndarray
+    mean: np.ndarray
+    _: KW_ONLY
+    kept: np.ndarray
+    removed: np.ndarray
+    now: float
+    optimum: np.ndarray | None = None
+    arms: bool = False
+    time_unit: str = "s"
+    space_label: str | None = None
+    value_label: str = "posterior mean"
 
-    def __init__(
-        self,
-        times,
-        places,
-        mean,
-        *,
-        kept,
-        removed,
-        now,
-        optimum=None,
-        arms=False,
-        time_unit="s",
-        space_label=None,
-        value_label="posterior mean",
-    ):
-        self.times = times
-        self.places = places
-        self.mean = mean
-        self.kept = kept
-        self.removed = removed
-        self.now = now
-        self.optimum = optimum
-        self.arms = arms
-        self.time_unit = time_unit
-        self.space_label = space_label
-        self.value_label = value_label
+    _figsize = (7.6, 4.8)
 
     @classmethod
     def from_run(
@@ -136,23 +136,16 @@ class PosteriorDisplay:
         domain = as_domain(optimizer.domain)
         arms = isinstance(domain, FiniteSet)
         if not has_one_axis(domain):
-            raise DomainError(
-                "PosteriorDisplay expects a domain of one real dimension or a FiniteSet, got "
-                f"{domain!r}; show a slice with surrogate_.posterior_at(t)."
+            raise invalid(
+                "The optimizer's domain",
+                "one real dimension or a FiniteSet",
+                got=f"{domain!r}",
+                advice="Show a slice with surrogate_.posterior_at(t).",
+                error=DomainError,
             )
-        surrogate = optimizer.surrogate_
-        if surrogate is None:
-            raise AskTellError(
-                f"PosteriorDisplay expects an optimizer that has fitted a surrogate, got "
-                f"{type(optimizer).__name__} without one after {optimizer.n_told_} observations "
-                "(RandomSearch never has one; others do after n_initial_points)."
-            )
-        told = optimizer.told_X_
+        surrogate = fitted_surrogate(optimizer)
+        told, gone, now = optimizer.told_X_, was_removed(optimizer), present(optimizer)
         points = np.column_stack([along_axis(domain, told[:, :-1]), told[:, -1]])
-        gone = np.isfinite(optimizer.removed_at_)
-        now = float(told[:, -1].max())
-        if optimizer.next_time_ is not None:
-            now = max(now, optimizer.next_time_)
 
         start = float(told[:, -1].min()) if problem is None else 0.0
         if until is None:
@@ -203,25 +196,39 @@ class PosteriorDisplay:
         MissingExtraError
             Without matplotlib.
         """
-        ax = axes(self, ax)
-        from matplotlib.patheffects import withStroke
-
+        ax = self._axes(ax)
         if self.arms:
             mappable = ax.pcolormesh(self.times, self.places, self.mean, cmap=cmap, rasterized=True)
         else:
             mappable = ax.contourf(self.times, self.places, self.mean, levels=n_levels, cmap=cmap)
         self.colorbar_ = ax.figure.colorbar(mappable, ax=ax, label=self.value_label, pad=0.02)
+        optimum = self._draw_optimum(ax)
+        observations = self._draw_observations(ax)
+        now = self._draw_present(ax)
+        ax.set(
+            xlabel=f"time ({self.time_unit})",
+            ylabel=self.space_label or ("index of the arm" if self.arms else "x"),
+            xlim=(self.times[0], self.times[-1]),
+            ylim=axis_limits(self.places, self.arms),
+        )
+        handles = [*observations, *optimum, now]
+        legend_above(ax, handles=handles, ncols=4, columnspacing=1.2, handletextpad=0.5)
+        return self._drawn(ax)
 
-        # Dark on light and light on dark: whatever the colour below, an outline keeps it legible.
-        optimum = []
-        if self.optimum is not None:
-            optimum = ax.plot(
-                *self._optimum_curve(),
-                color="cyan",
-                linewidth=2.0,
-                label=r"optimum $\mathrm{argmax}_x\, f(x, t)$",
-                path_effects=[withStroke(linewidth=3.4, foreground="black")],
-            )
+    def _draw_optimum(self, ax):
+        """Draw the moving optimum, and return its line, or none."""
+        if self.optimum is None:
+            return []
+        return ax.plot(
+            *self._optimum_curve(),
+            color="cyan",
+            linewidth=2.0,
+            label=r"optimum $\mathrm{argmax}_x\, f(x, t)$",
+            path_effects=_outline(3.4, "black"),
+        )
+
+    def _draw_observations(self, ax):
+        """Draw kept and removed observations, and return their lines."""
         removed = ax.plot(
             self.removed[:, 1],
             self.removed[:, 0],
@@ -230,7 +237,7 @@ class PosteriorDisplay:
             markersize=5.0,
             markeredgewidth=1.3,
             label=f"removed ({len(self.removed)})",
-            path_effects=[withStroke(linewidth=2.6, foreground="white")],
+            path_effects=_outline(2.6, "white"),
         )
         kept = ax.plot(
             self.kept[:, 1],
@@ -242,9 +249,11 @@ class PosteriorDisplay:
             markeredgewidth=0.7,
             label=f"kept ({len(self.kept)})",
         )
-        start, end = self.times[[0, -1]]
-        now = ax.axvline(self.now, color="black", linewidth=1.6, label="now, $t_0$")
-        late = self.now > 0.5 * (start + end)
+        return [*kept, *removed]
+
+    def _draw_present(self, ax):
+        """Draw the present, and return its line."""
+        late = self.now > 0.5 * (self.times[0] + self.times[-1])
         ax.annotate(
             "$t_0$",
             (self.now, 1.0),
@@ -255,24 +264,7 @@ class PosteriorDisplay:
             va="top",
             bbox={"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": "none"},
         )
-        ax.set(
-            xlabel=f"time ({self.time_unit})",
-            ylabel=self.space_label or ("index of the arm" if self.arms else "x"),
-            xlim=(start, end),
-            ylim=axis_limits(self.places, self.arms),
-        )
-        # Above the axes: inside it would hide observations.
-        ax.legend(
-            handles=[*kept, *removed, *optimum, now],
-            loc="lower center",
-            bbox_to_anchor=(0.5, 1.0),
-            ncols=4,
-            frameon=False,
-            columnspacing=1.2,
-            handletextpad=0.5,
-        )
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return ax.axvline(self.now, color="black", linewidth=1.6, label="now, $t_0$")
 
     def _optimum_curve(self):
         """Times and places of the optimum, with NaN where it jumps, so that no line joins them."""
@@ -287,3 +279,10 @@ class PosteriorDisplay:
             np.abs(np.diff(self.optimum)) > _JUMP * (self.places[-1] - self.places[0])
         )
         return np.insert(self.times, jumps + 1, np.nan), np.insert(self.optimum, jumps + 1, np.nan)
+
+
+def _outline(width, colour):
+    """Path effects that keep a line legible on any colour: dark around light, light around dark."""
+    from matplotlib.patheffects import withStroke
+
+    return [withStroke(linewidth=width, foreground=colour)]

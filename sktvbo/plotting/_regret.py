@@ -1,11 +1,15 @@
 """Regret over time."""
 
+from dataclasses import KW_ONLY
+
 import numpy as np
 
-from ._common import axes, look, runs_on
+from ._common import runs_on, stored
+from ._curves import Curves
 
 
-class RegretDisplay:
+@stored
+class RegretDisplay(Curves):
     """Running average regret of several algorithms on one problem, over time.
 
     Made by `from_comparison`.
@@ -45,26 +49,14 @@ class RegretDisplay:
     >>> display.plot().figure_.savefig("regret.png")  # doctest: +SKIP
     """
 
-    _figsize = (6.4, 4.2)
-
-    def __init__(
-        self,
-        times,
-        mean,
-        standard_error,
-        *,
-        problem,
-        n_replications,
-        time_unit="s",
-        regret_unit=None,
-    ):
-        self.times = times
-        self.mean = mean
-        self.standard_error = standard_error
-        self.problem = problem
-        self.n_replications = n_replications
-        self.time_unit = time_unit
-        self.regret_unit = regret_unit
+    times: np.ndarray
+    mean: dict
+    standard_error: dict
+    _: KW_ONLY
+    problem: str
+    n_replications: int
+    time_unit: str = "s"
+    regret_unit: str | None = None
 
     @classmethod
     def from_comparison(
@@ -125,13 +117,15 @@ class RegretDisplay:
             regret_unit=regret_unit,
         )
 
-    def plot(self, ax=None):
+    def plot(self, ax=None, **line_options):
         """Draw a curve per algorithm, and a band of plus and minus one standard error.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             None: a new figure.
+        **line_options
+            Keywords of matplotlib's ``plot`` for all curves, such as ``linewidth``.
 
         Returns
         -------
@@ -143,30 +137,24 @@ class RegretDisplay:
         MissingExtraError
             Without matplotlib.
         """
-        ax = axes(self, ax)
-        self.lines_ = {}
-        for i, (name, mean) in enumerate(self.mean.items()):
-            colour, style = look(i)
-            (self.lines_[name],) = ax.plot(
-                self.times, mean, style, color=colour, linewidth=1.8, label=name
-            )
-            error = self.standard_error[name]
-            if np.isfinite(error).all():
-                ax.fill_between(
-                    self.times, mean - error, mean + error, color=colour, alpha=0.2, linewidth=0
-                )
+        ax = self._axes(ax)
+        bands = {
+            name: (self.mean[name] - error, self.mean[name] + error)
+            for name, error in self.standard_error.items()
+            if np.isfinite(error).all()
+        }
         runs = f"mean ± s.e. of {self.n_replications} runs" if self.n_replications > 1 else "1 run"
-        ax.set(
+        self._draw(
+            ax,
+            self.mean,
+            bands,
+            widths=[1.8] * len(self.mean),
+            options=line_options,
             title=f"{self.problem} ({runs})",
-            xlabel=f"time ({self.time_unit})",
             ylabel=f"average regret ({self.regret_unit or 'units of f'})",
-            xlim=(self.times[0], self.times[-1]),
         )
         ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]) if _negative(self.mean) else 0.0)
-        ax.grid(alpha=0.3)
-        ax.legend()
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._drawn(ax)
 
 
 def _running_average(result):

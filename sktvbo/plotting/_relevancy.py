@@ -1,14 +1,27 @@
 """What the observations of a data set matter to the future."""
 
+from dataclasses import KW_ONLY
+
 import numpy as np
 
 from ..domain import FiniteSet, as_domain
-from ..exceptions import AskTellError
 from ..kernels import split_time
-from ._common import COLOURS, along_axis, axes, has_one_axis
+from ._common import (
+    COLOURS,
+    Display,
+    along_axis,
+    fitted_surrogate,
+    has_one_axis,
+    legend_above,
+    present,
+    stored,
+    styled,
+    was_removed,
+)
 
 
-class RelevancyDisplay:
+@stored
+class RelevancyDisplay(Display):
     """When and where the observations were made, and how much they matter from now on.
 
     Where all places lie along one axis, place is drawn against time, otherwise relevancy against
@@ -52,28 +65,17 @@ class RelevancyDisplay:
     >>> display.plot().figure_.savefig("relevancy.png")  # doctest: +SKIP
     """
 
-    _figsize = (7.6, 4.4)
+    times: np.ndarray
+    relevancy: np.ndarray
+    _: KW_ONLY
+    now: float
+    places: np.ndarray | None = None
+    removed_times: np.ndarray = ()
+    removed_places: np.ndarray | None = None
+    time_unit: str = "s"
+    space_label: str = "x"
 
-    def __init__(
-        self,
-        times,
-        relevancy,
-        *,
-        now,
-        places=None,
-        removed_times=(),
-        removed_places=None,
-        time_unit="s",
-        space_label="x",
-    ):
-        self.times = times
-        self.relevancy = relevancy
-        self.now = now
-        self.places = places
-        self.removed_times = removed_times
-        self.removed_places = removed_places
-        self.time_unit = time_unit
-        self.space_label = space_label
+    _figsize = (7.6, 4.4)
 
     @classmethod
     def from_estimator(cls, gp, *, now=None, time_unit="s", space_label="x"):
@@ -141,17 +143,10 @@ class RelevancyDisplay:
         ValueError
             ``now`` is before an observation.
         """
-        domain, surrogate = as_domain(optimizer.domain), optimizer.surrogate_
-        if surrogate is None:
-            raise AskTellError(
-                "RelevancyDisplay expects an optimizer that has fitted a surrogate, got "
-                f"{type(optimizer).__name__} without one after {optimizer.n_told_} observations "
-                "(RandomSearch never has one; others do after n_initial_points)."
-            )
-        told = optimizer.told_X_
-        gone = np.isfinite(optimizer.removed_at_)
+        domain, surrogate = as_domain(optimizer.domain), fitted_surrogate(optimizer)
+        told, gone = optimizer.told_X_, was_removed(optimizer)
         if now is None:
-            now = max(told[:, -1].max(), -np.inf if (t := optimizer.next_time_) is None else t)
+            now = present(optimizer)
         places = along_axis(domain, told[:, :-1]) if has_one_axis(domain) else None
         if space_label is None:
             space_label = "index of the arm" if isinstance(domain, FiniteSet) else "x"
@@ -166,7 +161,7 @@ class RelevancyDisplay:
             space_label=space_label,
         )
 
-    def plot(self, ax=None, *, cmap="viridis_r"):
+    def plot(self, ax=None, *, cmap="viridis_r", **dot_options):
         """Draw a dot per observation, the darker the more it matters, and crosses for removed ones.
 
         Where relevancy is the vertical axis, the removed ones, which have none, stand at its foot.
@@ -176,6 +171,8 @@ class RelevancyDisplay:
         ax : matplotlib Axes, default=None
             None: a new figure.
         cmap : str or matplotlib Colormap, default="viridis_r"
+        **dot_options
+            Keywords of matplotlib's ``scatter`` for the dots, such as ``s``.
 
         Returns
         -------
@@ -187,24 +184,24 @@ class RelevancyDisplay:
         MissingExtraError
             Without matplotlib.
         """
-        ax = axes(self, ax)
+        ax = self._axes(ax)
+        from matplotlib.collections import PathCollection
         from matplotlib.colors import PowerNorm
 
         order = np.argsort(self.relevancy)  # what matters most is not hidden
         heights = self.relevancy if self.places is None else self.places
-        dots = ax.scatter(
-            self.times[order],
-            heights[order],
-            c=self.relevancy[order],
-            s=45.0,
-            cmap=cmap,
+        style = {
+            "s": 45.0,
+            "cmap": cmap,
             # A few often matter most: a square root leaves shades for the others.
-            norm=PowerNorm(0.5, vmin=0.0),
-            edgecolor="0.35",
-            linewidth=0.6,
-            zorder=3,
-            label=f"kept ({len(self.times)})",
-        )
+            "norm": PowerNorm(0.5, vmin=0.0),
+            "edgecolor": "0.35",
+            "linewidth": 0.6,
+            "zorder": 3,
+            "label": f"kept ({len(self.times)})",
+        }
+        style = styled(style, dot_options, PathCollection)
+        dots = ax.scatter(self.times[order], heights[order], c=self.relevancy[order], **style)
         if len(self.removed_times):
             foot = self.removed_places is None
             ax.plot(
@@ -224,7 +221,5 @@ class RelevancyDisplay:
         self.colorbar_ = None
         if self.places is not None:
             self.colorbar_ = ax.figure.colorbar(dots, ax=ax, label="relevancy", pad=0.02)
-        # Above the axes: inside it would hide observations.
-        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        legend_above(ax, ncols=3)
+        return self._drawn(ax)

@@ -3,6 +3,7 @@
 # Importing these modules enters their problems in the register that `make` reads.
 from . import (  # noqa: F401
     _cart_pole,
+    _laboratory,
     _markov,
     _moving_bump,
     _moving_peaks,
@@ -10,6 +11,8 @@ from . import (  # noqa: F401
     _synthetic,
     _wlan,
 )
-from ._base import Problem, available, from_callable, make
+from ._base import Problem
+from ._callable import from_callable
+from ._registry import available, make
 
 __all__ = ["Problem", "available", "from_callable", "make"]

@@ -3,9 +3,11 @@
 import numpy as np
 from scipy.linalg import expm
 
+from .._checks import check_real
 from .._maximizer import search
 from ..domain import Box
-from ._base import STEP_SLACK, Problem, check_positive, register
+from ._base import STEP_SLACK, Problem
+from ._registry import register
 
 _POLE_MASS = 0.0804  # kg
 _POLE_LENGTH = 0.147  # m
@@ -17,7 +19,7 @@ _N_STEPS = 1000  # 20 s
 _START = np.array([4.0, 0.0, 0.1, -0.01])  # m, m/s, rad, rad/s
 _Q, _R = 10.0 * np.eye(4), 1.0
 _GAINS = [(-3.0, -2.0), (-6.0, -4.0), (-50.0, -25.0), (-4.0, -2.0)]
-_MAX_FACTOR = 5.0
+_MAX_FACTOR = 5.0  # beyond it some gains of the domain do not stabilize the pole
 
 
 def _dynamics(friction):
@@ -100,14 +102,11 @@ class CartPole(Problem):
         random_state=None,
     ):
         super().__init__("cart-pole", Box(_GAINS), horizon, random_state=random_state)
-        self._change_time = check_positive(change_time, "change_time")
-        factor = check_positive(friction_factor, "friction_factor")
-        if factor > _MAX_FACTOR:
-            raise ValueError(
-                f"friction_factor must be at most {_MAX_FACTOR:g}, got {factor}: some gains of the "
-                "domain would not stabilize the pole."
-            )
-        self._process_noise = check_positive(process_noise, "process_noise", zero=True)
+        self._change_time = check_real(change_time, "change_time", self, interval="(0, inf)")
+        factor = check_real(
+            friction_factor, "friction_factor", self, interval=f"(0, {_MAX_FACTOR:g}]"
+        )
+        self._process_noise = check_real(process_noise, "process_noise", self, interval="[0, inf)")
         self._regimes = _dynamics(_FRICTION), _dynamics(factor * _FRICTION)
         self._best = {}
         self.noise_variance = self._rollout_variance(np.mean(_GAINS, axis=1), 0.0)

@@ -2,15 +2,16 @@
 
 import math
 import pickle
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from scipy.linalg.lapack import dpstrf
 from sklearn.gaussian_process.kernels import RBF, Kernel
-from sklearn.utils import check_random_state
 
-from ..domain import FiniteSet, real_array
-from ._base import STEP_SLACK, Problem, check_positive, check_whole, register
+from .._checks import check_int, check_real, invalid, real_array
+from ..domain import FiniteSet
+from ._base import STEP_SLACK, Problem, seed_of_function
+from ._registry import member
 
 
 def _grid(n_grid, n_dims):
@@ -18,7 +19,7 @@ def _grid(n_grid, n_dims):
     return np.column_stack([axis.ravel() for axis in axes])
 
 
-# Keyed by the pickle: scikit-learn's kernels have no hash, and their repr rounds to 3 digits.
+# The key is the pickle: scikit-learn's kernels have no hash, and their repr rounds to 3 digits.
 @lru_cache(maxsize=2)
 def _factor(pickled_kernel, n_grid, n_dims):
     """A (m, r) with A Aᵀ = k(grid, grid) up to 1e-12.
@@ -33,31 +34,60 @@ def _factor(pickled_kernel, n_grid, n_dims):
     return A
 
 
-class _GridGP(Problem):
-    """A problem made of GP samples on a grid; a subclass defines ``_at(t, index)``.
+_grid_gp = partial(member, "_draw_function")
 
-    The function comes from a stream of its own, derived from ``random_state``: restarting the
-    noise leaves it as it is, and the noise owes nothing to the function.
+
+class GridGP(Problem):
+    """Samples of a Gaussian process on a grid of the unit cube; a subclass says how they change.
+
+    A subclass defines ``_draw_function()``, which may have keyword-only options of its own and
+    draws what it needs by ``_samples(n)``, and ``_at(t, index)``. The samples come from a stream of
+    their own, derived from ``random_state``: restarting the noise leaves them as they are, and the
+    noise owes nothing to them.
+
+    Parameters
+    ----------
+    name : str
+    kernel : scikit-learn kernel, default=None
+        Covariance over the unit cube. None: ``RBF(0.2)``.
+    n_grid : int, default=101
+        Points per dimension, the ends of [0, 1] among them.
+    n_dims : int, default=1
+    horizon : float, default=500.0
+        In steps.
+    noise_variance : float, default=0.1
+    random_state : int, RandomState or None, default=None
+        Of the function and, by a stream of its own, of the noise.
+    **own
+        What ``_draw_function`` takes.
     """
 
-    def __init__(self, name, *, kernel, n_grid, n_dims, horizon, noise_variance, random_state):
-        for value, what, least in ((n_grid, "n_grid", 2), (n_dims, "n_dims", 1)):
-            check_whole(value, what, least)
+    def __init__(
+        self,
+        name,
+        *,
+        kernel=None,
+        n_grid=101,
+        n_dims=1,
+        horizon=500.0,
+        noise_variance=0.1,
+        random_state=None,
+        **own,
+    ):
+        n_grid = check_int(n_grid, "n_grid", self, low=2)
+        n_dims = check_int(n_dims, "n_dims", self)
         kernel = RBF(0.2) if kernel is None else kernel
         if not isinstance(kernel, Kernel):
-            raise TypeError(
-                "kernel must be one of scikit-learn's kernels, such as RBF(0.2), or None, "
-                f"got {kernel!r}."
-            )
-        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
-        self._function_rng = np.random.RandomState(seed)
-        super().__init__(
-            name, FiniteSet(_grid(n_grid, n_dims)), horizon, noise_variance, random_state
-        )
-        self._factor_key = pickle.dumps(kernel), int(n_grid), int(n_dims)
+            expected = "one of scikit-learn's kernels, such as RBF(0.2), or None"
+            raise invalid("kernel", expected, kernel, self, error=TypeError)
+        self._function_rng = np.random.RandomState(seed_of_function(random_state))
+        domain = FiniteSet(_grid(n_grid, n_dims))
+        super().__init__(name, domain, horizon, noise_variance, random_state)
+        self._factor_key = pickle.dumps(kernel), n_grid, n_dims
+        self._draw_function(**own)
 
-    def _draws(self, n):
-        """n independent samples of the process, shape (n, m)."""
+    def _samples(self, n):
+        """Independent samples (n, m) of the process."""
         A = _factor(*self._factor_key)
         return self._function_rng.standard_normal((n, A.shape[1])) @ A.T
 
@@ -73,7 +103,8 @@ class _GridGP(Problem):
         return points[np.argmax(self._at(t, np.arange(len(points))))]
 
 
-class MarkovGP(_GridGP):
+@_grid_gp("markov-gp", n_grid=50, n_dims=2, noise_variance=0.01)
+class MarkovGP(GridGP):
     r"""A Gaussian process that forgets at a constant rate.
 
     .. math:: f_0 = g_0, \quad f_{s+1} = \sqrt{1-\epsilon} f_s + \sqrt{\epsilon} g_{s+1},
@@ -85,17 +116,10 @@ class MarkovGP(_GridGP):
     ----------
     epsilon : float in [0, 1], default=0.01
         Rate of change: 0 is a static function, 1 one that is independent from step to step.
-    kernel : scikit-learn kernel, default=None
-        Covariance of g over the unit cube. None: ``RBF(0.2)``.
-    n_grid : int, default=50
-        Points per dimension, the ends of [0, 1] among them.
-    n_dims : int, default=2
-    horizon : float, default=500.0
-        In steps. The function is kept whole: 8 bytes times ``n_grid**n_dims`` per step.
-    noise_variance : float, default=0.01
-    random_state : int, RandomState or None, default=None
-        Of the function and, by a stream of its own, of the noise. A longer horizon continues the
-        function of a shorter one.
+    kernel, n_grid, n_dims, horizon, noise_variance, random_state
+        See `GridGP`; by default 50 by 50 points and a noise variance of 0.01. The function is kept
+        whole, 8 bytes times ``n_grid**n_dims`` per step, and a longer horizon continues that of a
+        shorter one.
 
     Notes
     -----
@@ -111,30 +135,9 @@ class MarkovGP(_GridGP):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon=0.01,
-        kernel=None,
-        n_grid=50,
-        n_dims=2,
-        horizon=500.0,
-        noise_variance=0.01,
-        random_state=None,
-    ):
-        epsilon = check_positive(epsilon, "epsilon", zero=True)
-        if epsilon > 1.0:
-            raise ValueError(f"epsilon must lie in [0, 1], got {epsilon}.")
-        super().__init__(
-            "markov-gp",
-            kernel=kernel,
-            n_grid=n_grid,
-            n_dims=n_dims,
-            horizon=horizon,
-            noise_variance=noise_variance,
-            random_state=random_state,
-        )
-        f = self._draws(math.floor(self.horizon + STEP_SLACK) + 1)
+    def _draw_function(self, *, epsilon=0.01):
+        epsilon = check_real(epsilon, "epsilon", self, interval="[0, 1]")
+        f = self._samples(math.floor(self.horizon + STEP_SLACK) + 1)
         for s in range(1, len(f)):
             f[s] = math.sqrt(1.0 - epsilon) * f[s - 1] + math.sqrt(epsilon) * f[s]  # TVGP eq. 4
         self._table = f
@@ -143,7 +146,8 @@ class MarkovGP(_GridGP):
         return self._table[np.floor(np.asarray(t) + STEP_SLACK).astype(np.intp), index]
 
 
-class AbruptGP(_GridGP):
+@_grid_gp("gp-abrupt")
+class AbruptGP(GridGP):
     """A Gaussian process sample that is replaced by an independent one at given times.
 
     The domain is a grid of the unit cube; between the changes the function is static.
@@ -153,8 +157,7 @@ class AbruptGP(_GridGP):
     change_times : sequence of float, default=(100.0, 200.0)
         Increasing, each above 0; from a change time on, the new function holds.
     kernel, n_grid, n_dims, horizon, noise_variance, random_state
-        See `MarkovGP`; by default ``RBF(0.2)`` on 101 points of [0, 1], 500 steps and a noise
-        variance of 0.1.
+        See `GridGP`.
 
     Notes
     -----
@@ -170,42 +173,22 @@ class AbruptGP(_GridGP):
     [True, False]
     """
 
-    def __init__(
-        self,
-        *,
-        change_times=(100.0, 200.0),
-        kernel=None,
-        n_grid=101,
-        n_dims=1,
-        horizon=500.0,
-        noise_variance=0.1,
-        random_state=None,
-    ):
-        super().__init__(
-            "gp-abrupt",
-            kernel=kernel,
-            n_grid=n_grid,
-            n_dims=n_dims,
-            horizon=horizon,
-            noise_variance=noise_variance,
-            random_state=random_state,
-        )
-        times = real_array(change_times, "change_times", ValueError)
+    def _draw_function(self, *, change_times=(100.0, 200.0)):
+        times = real_array(change_times, "change_times")
         increasing = times.ndim == 1 and np.all(np.diff(times, prepend=0.0) > 0.0)
         if not (increasing and np.all(np.isfinite(times))):
-            raise ValueError(
-                "change_times must be an increasing sequence of finite times above 0, "
-                f"got {change_times!r}."
-            )
+            expected = "an increasing sequence of finite times above 0"
+            raise invalid("change_times", expected, change_times, self)
         self._change_times = times
-        self._pieces = self._draws(len(times) + 1)
+        self._pieces = self._samples(len(times) + 1)
 
     def _at(self, t, index):
         piece = np.searchsorted(self._change_times, np.asarray(t) + STEP_SLACK, side="right")
         return self._pieces[piece, index]
 
 
-class SlowGP(_GridGP):
+@_grid_gp("gp-slow")
+class SlowGP(GridGP):
     """A Gaussian process sample that turns slowly into an independent one.
 
     f(x, t) = cos(a) g(x) + sin(a) h(x), a = π t / (2 horizon), with g and h independent samples:
@@ -215,8 +198,7 @@ class SlowGP(_GridGP):
     Parameters
     ----------
     kernel, n_grid, n_dims, horizon, noise_variance, random_state
-        See `MarkovGP`; by default ``RBF(0.2)`` on 101 points of [0, 1], 500 steps and a noise
-        variance of 0.1.
+        See `GridGP`.
 
     Notes
     -----
@@ -232,32 +214,9 @@ class SlowGP(_GridGP):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        kernel=None,
-        n_grid=101,
-        n_dims=1,
-        horizon=500.0,
-        noise_variance=0.1,
-        random_state=None,
-    ):
-        super().__init__(
-            "gp-slow",
-            kernel=kernel,
-            n_grid=n_grid,
-            n_dims=n_dims,
-            horizon=horizon,
-            noise_variance=noise_variance,
-            random_state=random_state,
-        )
-        self._first, self._last = self._draws(2)
+    def _draw_function(self):
+        self._first, self._last = self._samples(2)
 
     def _at(self, t, index):
         angle = 0.5 * np.pi * np.asarray(t) / self.horizon
         return np.cos(angle) * self._first[index] + np.sin(angle) * self._last[index]
-
-
-register("markov-gp", MarkovGP)
-register("gp-abrupt", AbruptGP)
-register("gp-slow", SlowGP)

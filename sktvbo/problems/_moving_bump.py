@@ -3,7 +3,8 @@
 import numpy as np
 from scipy.optimize import brentq
 
-from ._base import Problem, register
+from ._base import Problem
+from ._registry import register
 
 
 class MovingBump(Problem):

@@ -3,21 +3,22 @@
 import math
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from ._base import STEP_SLACK, Problem, check_positive, check_whole, register
+from .._checks import check_choice, check_int, check_real, invalid
+from ._base import STEP_SLACK, Problem, seed_of_function
+from ._registry import register
 
 _SIDE = 100.0
 
 
-def _check_range(pair, what):
-    """(low, high) with 0 < low <= high, or ValueError."""
+def _check_range(pair, name, owner):
+    """The pair (low, high) as floats, 0 < low <= high."""
     values = np.asarray(pair)
     if values.shape == (2,) and values.dtype.kind in "iuf":
         low, high = values.tolist()
         if 0.0 < low <= high < math.inf:
             return float(low), float(high)
-    raise ValueError(f"{what} must be (low, high) with 0 < low <= high, got {pair!r}.")
+    raise invalid(name, "a pair 0 < low <= high", pair, owner)
 
 
 def _reflect(values, steps, low, high):
@@ -127,27 +128,24 @@ class MovingPeaks(Problem):
         noise_variance=1.0,
         random_state=None,
     ):
-        check_whole(n_peaks, "n_peaks", 1)
-        check_whole(n_dims, "n_dims", 1)
-        if shape not in ("cone", "gaussian"):
-            raise ValueError(f"shape must be 'cone' or 'gaussian', got {shape!r}.")
-        heights, widths = _check_range(heights, "heights"), _check_range(widths, "widths")
+        n_peaks = check_int(n_peaks, "n_peaks", self)
+        n_dims = check_int(n_dims, "n_dims", self)
+        self._shape = check_choice(shape, ("cone", "gaussian"), "shape", self)
+        ranges = _check_range(heights, "heights", self), _check_range(widths, "widths", self)
         severities = [
-            check_positive(height_severity, "height_severity", zero=True),
-            check_positive(width_severity, "width_severity", zero=True),
-            check_positive(shift_severity, "shift_severity", zero=True),
+            check_real(height_severity, "height_severity", self, interval="[0, inf)"),
+            check_real(width_severity, "width_severity", self, interval="[0, inf)"),
+            check_real(shift_severity, "shift_severity", self, interval="[0, inf)"),
         ]
-        correlation = check_positive(correlation, "correlation", zero=True)
-        if correlation > 1.0:
-            raise ValueError(f"correlation must lie in [0, 1], got {correlation}.")
-        self._change_every = check_positive(change_every, "change_every")
-        self._shape, self._smooth = shape, bool(smooth)
-        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+        correlation = check_real(correlation, "correlation", self, interval="[0, 1]")
+        self._change_every = check_real(change_every, "change_every", self, interval="(0, inf)")
+        self._smooth = bool(smooth)
+        seed = seed_of_function(random_state)
         super().__init__(
             "moving-peaks", [(0.0, _SIDE)] * n_dims, horizon, noise_variance, random_state
         )
-        low, high = np.array([heights, widths, *[(0.0, _SIDE)] * n_dims]).T
-        # One more than is reached, for the straight lines to end at.
+        low, high = np.array([*ranges, *[(0.0, _SIDE)] * n_dims]).T
+        # One state more than the horizon reaches is what the last straight lines go to.
         n = math.floor(self.horizon / self._change_every + STEP_SLACK) + 2
         rng = np.random.RandomState(seed)
         self._table = _history(n, n_peaks, low, high, severities, correlation, rng)
@@ -163,7 +161,7 @@ class MovingPeaks(Problem):
         return peaks[..., 0], peaks[..., 1], peaks[..., 2:]
 
     def _values(self, X, t):
-        # In parts whose arrays have some million entries.
+        # The points are taken in parts, whose arrays have some million entries.
         n_parts = 1 + len(X) * self._table[0].size // 2**20
         times = np.array_split(np.broadcast_to(t, len(X)), n_parts)
         if np.ndim(t) == 0:

@@ -13,7 +13,8 @@ from scipy.ndimage import minimum_filter
 from scipy.optimize import brentq, minimize, minimize_scalar
 
 from ..domain import Box
-from ._base import Problem, register
+from ._base import Problem
+from ._registry import register
 
 
 class Synthetic(Problem):

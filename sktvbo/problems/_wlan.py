@@ -5,9 +5,10 @@ from itertools import product
 
 import numpy as np
 from scipy.optimize import minimize
-from sklearn.utils import check_random_state
 
-from ._base import Problem, check_positive, check_whole, register
+from .._checks import check_int, check_real
+from ._base import Problem, seed_of_function
+from ._registry import register
 
 _POWERS = 10.0**0.1, 10.0**2.5  # mW
 _LOG_POWERS = np.log(_POWERS)
@@ -17,7 +18,8 @@ _LOSS_AT_1_M = 40.05  # dB, of free space at 2.4 GHz
 _LOSS_EXPONENT = 3.0
 _NOISE_DENSITY = -174.0 + 7.0  # dBm / Hz: thermal at 290 K, and a receiver's noise figure
 _MAX_NODES = 8
-# Of the search for the optimum.
+# The search for the optimum tries so many powers of a node, in so many turns over all nodes, and
+# climbs from so many of the places that it finds.
 _N_LEVELS, _N_TURNS, _N_STARTS = 9, 4, 8
 
 
@@ -101,10 +103,10 @@ class WLAN(Problem):
         noise=0.05,
         random_state=None,
     ):
-        check_whole(n_nodes, "n_nodes", 1, _MAX_NODES)
-        check_whole(n_users, "n_users", 1)
-        self._bandwidth = check_positive(bandwidth, "bandwidth")
-        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+        n_nodes = check_int(n_nodes, "n_nodes", self, high=_MAX_NODES)
+        n_users = check_int(n_users, "n_users", self)
+        self._bandwidth = check_real(bandwidth, "bandwidth", self, interval="(0, inf)")
+        seed = seed_of_function(random_state)
         super().__init__("wlan", [_POWERS] * n_nodes, horizon, random_state=random_state)
         n_columns = math.ceil(math.sqrt(n_nodes))
         cells = np.array([divmod(i, n_columns)[::-1] for i in range(n_nodes)])
@@ -151,7 +153,7 @@ class WLAN(Problem):
     def _values(self, X, t):
         if np.ndim(t) == 0:
             return self._capacity(X, self._links(np.atleast_1d(t)))
-        # In parts whose arrays have some million entries.
+        # The points are taken in parts, whose arrays have some million entries.
         n_parts = 1 + len(X) * len(self._nodes) * len(self._walks) // 2**20
         parts = zip(np.array_split(X, n_parts), np.array_split(t, n_parts))
         return np.concatenate([self._capacity(x, self._links(s)) for x, s in parts])

@@ -26,7 +26,7 @@ def constant(seconds):
     return lambda n: seconds
 
 
-# -- steps --------------------------------------------------------------------------------------
+# --- steps ----------------------------------------------------------------------------------------
 
 
 def test_a_step_is_one_unit():
@@ -50,11 +50,13 @@ def test_initial_steps():
 
 def test_initial_steps_must_fit():
     assert len(StepClock().initial_times(10, 10.0, None)[0]) == 10
-    with pytest.raises(ValueError, match="n_initial=11 steps and horizon=10"):
+    with pytest.raises(
+        ValueError, match=r"n_initial must be at most the steps before the horizon, 10. Got 11"
+    ):
         StepClock().initial_times(11, 10.0, None)
 
 
-# -- simulated ----------------------------------------------------------------------------------
+# --- simulated ------------------------------------------------------------------------------------
 
 
 def test_simulated_time_is_response_plus_call():
@@ -98,9 +100,9 @@ def test_simulated_response_must_be_a_duration(seconds):
 
 
 def test_simulated_clock_rejects_bad_arguments():
-    with pytest.raises(TypeError, match=r"callable.*got float; write lambda n: 0.5"):
+    with pytest.raises(TypeError, match=r"callable.*Got 0.5 instead. Write lambda n: 0.5"):
         SimulatedClock(0.5)
-    with pytest.raises(ValueError, match=r"call_duration must be a number >= 0, got -1"):
+    with pytest.raises(ValueError, match=r"'call_duration' .* range \[0, inf\). Got -1.* instead"):
         SimulatedClock(constant(1.0), call_duration=-1)
 
 
@@ -141,13 +143,17 @@ def test_a_response_time_can_be_divided():
     "name", ["paper", "", "papers/", "papers/0", "papers/-1", "papers/inf", "/2"]
 )
 def test_unknown_response_times_name_the_known_ones(name):
-    with pytest.raises(ValueError, match=f"must be one of papers, sktvbo, .*; got '{name}'"):
+    with pytest.raises(
+        ValueError, match=f"must be one of papers, sktvbo, .*. Got '{name}' instead"
+    ):
         response_time(name)
-    with pytest.raises(ValueError, match=f"must be one of papers, sktvbo, .*; got '{name}'"):
+    with pytest.raises(
+        ValueError, match=f"must be one of papers, sktvbo, .*. Got '{name}' instead"
+    ):
         SimulatedClock(name)
 
 
-# -- wall ---------------------------------------------------------------------------------------
+# --- wall -----------------------------------------------------------------------------------------
 
 
 def test_wall_clock_runs_with_real_time():
@@ -168,7 +174,7 @@ def test_wall_clock_sleeps_until_the_query():
     assert time.perf_counter() - tic >= 0.029
 
 
-# -- all ----------------------------------------------------------------------------------------
+# --- all ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("clock", [WallClock(), SimulatedClock(constant(1.0))])

@@ -40,6 +40,10 @@ class Fixed(BaseEstimator):
         self.n_removed_ = 0
 
 
+class Bare(BaseEstimator):
+    ask = tell = None
+
+
 ALGORITHMS = {"centre": Fixed(at=0.5), "random": Fixed()}
 
 
@@ -66,7 +70,7 @@ def equal(a, b):
     )
 
 
-# -- compare ------------------------------------------------------------------------------------
+# --- compare --------------------------------------------------------------------------------------
 
 
 def test_every_pair_is_replicated():
@@ -105,6 +109,15 @@ def test_a_replication_is_a_run():
     assert_array_equal(result.regrets, expected.regrets)
 
 
+def test_seeds_may_be_given():
+    table = small(seeds=[5, 2])
+    assert [result.seed for result in table.results["random", "ackley"]] == [5, 2]
+    assert equal(table, small(seeds=np.array([5, 2]), random_state=None))
+    for seeds, message in (([], "at least one seed"), ([-1], r"seeds\[0\] must be an int")):
+        with pytest.raises(ValueError, match=message):
+            small(seeds=seeds)
+
+
 @pytest.mark.parametrize("progress", [False, True])
 def test_results_do_not_depend_on_the_number_of_jobs(progress):
     clock = SimulatedClock(half, call_duration=0.5)
@@ -135,21 +148,28 @@ def test_optimizers_are_dropped_unless_kept():
 @pytest.mark.parametrize(
     ("optimizers", "problems", "options", "error", "message"),
     [
-        ([Fixed()], None, {}, TypeError, "dict of name to optimizer, got list"),
-        ({}, None, {}, ValueError, "at least one optimizer and one problem, got 0 and 2"),
-        (ALGORITHMS, [], {}, ValueError, "got 2 and 0"),
-        (ALGORITHMS, ["ackley"], {}, TypeError, "use sktvbo.problems.make"),
-        (ALGORITHMS, "twice", {}, ValueError, r"distinct names, got ackley, ackley; set problem"),
+        ([Fixed()], None, {}, TypeError, "dict of name to optimizer. Got \\[Fixed"),
+        ({}, None, {}, ValueError, "numbers of optimizers and of problems .* Got 0 and 2"),
+        (ALGORITHMS, [], {}, ValueError, "Got 2 and 0"),
+        (ALGORITHMS, ["ackley"], {}, TypeError, "Make one with sktvbo.problems.make"),
+        (ALGORITHMS, "twice", {}, ValueError, r"distinct names. Got ackley, ackley .* Set problem"),
         (ALGORITHMS, None, {"n_replications": 0}, ValueError, "n_replications must be"),
-        (ALGORITHMS, None, {"on_error": "ignore"}, ValueError, "'report' or 'raise', got 'ignore'"),
-        (ALGORITHMS, None, {"horizon": 20.5}, ValueError, r"horizon must be in \(0, 20.0\]"),
-        (ALGORITHMS, None, {"n_initial": -1}, ValueError, "n_initial must be a whole number"),
+        (ALGORITHMS, None, {"on_error": "ignore"}, ValueError, "'report' or 'raise'. Got 'ignore'"),
+        (
+            ALGORITHMS,
+            None,
+            {"horizon": 20.5},
+            ValueError,
+            r"horizon must be .* range \(0, 20.0\]. Got 20.5",
+        ),
+        (ALGORITHMS, None, {"n_initial": -1}, ValueError, "n_initial must be an int"),
         (ALGORITHMS, None, {"expert": 3}, TypeError, "expert must be a callable"),
         (ALGORITHMS, None, {"n_jobs": 0}, ValueError, "n_jobs == 0"),
-        (ALGORITHMS, {"a": 3}, {}, TypeError, "A problem must be .* got 3"),
-        (ALGORITHMS, [{"ackley": abs}, Fresh("ackley")], {}, ValueError, "got ackley, ackley"),
-        ({"class": Fixed}, None, {}, TypeError, "'class' must be an ask/tell optimizer"),
-        ({"text": "WDBO"}, None, {}, TypeError, "such as sktvbo.WDBO\\(\\), got 'WDBO'"),
+        (ALGORITHMS, {"a": 3}, {}, TypeError, "problem must be .* Got 3"),
+        (ALGORITHMS, [{"ackley": abs}, Fresh("ackley")], {}, ValueError, "Got ackley, ackley"),
+        ({"class": Fixed}, None, {}, TypeError, "'class'. must be an ask/tell optimizer"),
+        ({"poor": Bare()}, None, {}, TypeError, "Bare without domain, maximize, random_state"),
+        ({"text": "WDBO"}, None, {}, TypeError, "Got 'WDBO' instead. Use for example sktvbo.WDBO"),
     ],
 )
 def test_bad_arguments(optimizers, problems, options, error, message):
@@ -167,7 +187,7 @@ def test_progress_without_tqdm_names_the_extra(monkeypatch):
         small(progress=True)
 
 
-# -- failures -----------------------------------------------------------------------------------
+# --- failures -------------------------------------------------------------------------------------
 
 
 class Breaking:
@@ -211,7 +231,7 @@ def breaking(what, **options):
     ("what", "error", "message"),
     [
         (give_up, "OSError", "the sensor\nis gone"),
-        (give_nothing, "InvalidObservationError", "must return one finite number, got nan"),
+        (give_nothing, "InvalidObservationError", "must be one finite number. Got nan"),
     ],
 )
 def test_a_failing_objective_is_reported_and_the_others_are_intact(what, error, message, n_jobs):
@@ -245,7 +265,7 @@ def test_an_observation_that_is_not_finite_is_not_told():
             assert np.isfinite(y)
             super().tell(x, y, t)
 
-    with pytest.raises(InvalidObservationError, match=r"finite.*got nan at x=\[.*\], t=9"):
+    with pytest.raises(InvalidObservationError, match=r"finite. Got nan at x=\[.*\], t=9"):
         run(Wary(), problem, n_initial=4)
 
 
@@ -289,7 +309,7 @@ def test_a_failing_factory_has_no_time():
     with pytest.warns(UserWarning, match="1 of 2 runs failed"):
         table = compare({"random": Fixed()}, {"p": nothing}, n_replications=2, n_initial=2)
     assert table.failures[0].time is None
-    assert "got 'a problem'" in table.failures[0].message
+    assert "Got 'a problem'" in table.failures[0].message
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -334,7 +354,7 @@ def test_a_cluster_that_breaks_is_reported_or_raised(monkeypatch):
         small(on_error="raise")
 
 
-# -- problems -----------------------------------------------------------------------------------
+# --- problems -------------------------------------------------------------------------------------
 
 
 FRESH = {"n_grid": 8, "horizon": 12}
@@ -371,9 +391,11 @@ def test_a_fresh_function_owes_nothing_to_the_initial_design():
 
 def test_fresh_says_what_it_is_and_rejects_what_it_is_not():
     assert repr(Fresh("markov-gp", n_grid=8)) == "Fresh('markov-gp', n_grid=8)"
-    with pytest.raises(ValueError, match=r"must be one of .*; got 'markov-pg'\. Did you mean"):
+    with pytest.raises(
+        ValueError, match=r"must be one of .*Got 'markov-pg' instead\. Did you mean"
+    ):
         Fresh("markov-pg")
-    with pytest.raises(TypeError, match="must not be given random_state"):
+    with pytest.raises(TypeError, match="without random_state"):
         Fresh("markov-gp", random_state=0)
 
 
@@ -394,7 +416,7 @@ def test_a_seed_is_recorded():
     assert [result.seed for result in small().results["random", "ackley"]] == SEEDS
 
 
-# -- joblib's backends --------------------------------------------------------------------------
+# --- joblib's backends ----------------------------------------------------------------------------
 
 
 class AtTheEnd(ThreadingBackend):
@@ -436,8 +458,8 @@ def test_on_a_cluster_of_processes(tmp_path):
         pytest.warns(UserWarning, match="4 of 12 runs failed"),
     ):
         table = compare(algorithms, problems, store=tmp_path / "store", **options)
-    assert all(f"got {os.getpid()};" not in failure.message for failure in table.failures)
-    assert all("A problem must be" in failure.message for failure in table.failures)
+    assert all(f"Got {os.getpid()} " not in failure.message for failure in table.failures)
+    assert all("problem must be" in failure.message for failure in table.failures)
     assert len(list((tmp_path / "store").iterdir())) == 8
     with pytest.warns(UserWarning, match="4 of 12 runs failed"):
         assert equal(table, compare(algorithms, problems, **options))

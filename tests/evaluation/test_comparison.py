@@ -77,7 +77,7 @@ def incomplete():
     )
 
 
-# -- tables -------------------------------------------------------------------------------------
+# --- tables ---------------------------------------------------------------------------------------
 
 
 def test_summary(table):
@@ -204,7 +204,7 @@ def test_a_file_with_something_else_is_refused(text, tmp_path):
         Comparison.from_json(path)
 
 
-# -- text ---------------------------------------------------------------------------------------
+# --- text -----------------------------------------------------------------------------------------
 
 
 def test_repr_is_short(table, incomplete):
@@ -261,7 +261,7 @@ def test_many_failures_are_cut_short():
     assert max(map(len, lines)) < 260
 
 
-# -- statistics ---------------------------------------------------------------------------------
+# --- statistics -----------------------------------------------------------------------------------
 
 # GP-UCB, R-GP-UCB, TV-GP-UCB, ET-GP-UCB, ABO, W-DBO.
 WDBO_TABLE_2 = [
@@ -375,5 +375,5 @@ def test_runs_without_seeds_are_paired_by_position(table):
 
 
 def test_unknown_reference(table):
-    with pytest.raises(ValueError, match=r"reference must be one of A, longer, .* got 'B'"):
+    with pytest.raises(ValueError, match=r"reference must be 'A' or 'longer'. Got 'B'"):
         table.paired("B")

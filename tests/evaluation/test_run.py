@@ -1,6 +1,7 @@
 """The optimizers here are toys: they prove that run needs nothing but ask, tell, X_, n_removed_."""
 
 import json
+import pickle
 import sys
 import time
 
@@ -65,7 +66,7 @@ def problem():
     return make("six-hump-camel", horizon=60.0, random_state=5)
 
 
-# -- steps --------------------------------------------------------------------------------------
+# --- steps ----------------------------------------------------------------------------------------
 
 
 def test_steps_are_one_query_each(problem):
@@ -94,7 +95,7 @@ def test_waiting_skips_steps(problem):
     assert_array_equal(result.times[:5], [0, 1, 3, 5, 7])
 
 
-# -- regrets ------------------------------------------------------------------------------------
+# --- regrets --------------------------------------------------------------------------------------
 
 
 def test_regrets_are_noise_free_and_those_of_the_queries(problem):
@@ -129,12 +130,12 @@ def test_no_query_after_the_initial_ones_has_no_average(problem):
     result = run(Toy(), problem, SimulatedClock(lambda n: 100.0))
     assert len(result.times) == 15
     for name in ("average_regret", "time_average_regret"):
-        with pytest.raises(InvalidObservationError, match="after the 15 initial ones, got none"):
+        with pytest.raises(InvalidObservationError, match=r"after the 15 initial ones. Got none"):
             getattr(result, name)
     assert result.to_dict()["average_regret"] is None
 
 
-# -- clocks -------------------------------------------------------------------------------------
+# --- clocks ---------------------------------------------------------------------------------------
 
 
 def test_simulated_clock_sees_the_size_of_the_data_set(problem):
@@ -179,11 +180,11 @@ def test_wall_clock_charges_thinking():
 
 
 def test_time_that_stands_still_is_an_error(problem):
-    with pytest.raises(InvalidObservationError, match="the run would never end"):
+    with pytest.raises(InvalidObservationError, match="The run would never end"):
         run(Toy(), problem, SimulatedClock(lambda n: 0.0))
 
 
-# -- seeds and copies ---------------------------------------------------------------------------
+# --- seeds and copies -----------------------------------------------------------------------------
 
 
 def same(a, b):
@@ -215,14 +216,10 @@ def test_initial_times_of_continuous_clocks(problem):
 
 
 def test_callers_objects_are_not_changed(problem):
-    optimizer, clock = Toy(domain=[(5, 6)], random_state=3), SimulatedClock(lambda n: 1.0)
-    noise_before = problem._rng.get_state()[1].copy()
+    optimizer, clock = Toy(domain=[(5, 6)], random_state=3), SimulatedClock("papers", 1.0)
+    before = pickle.dumps((optimizer, problem, clock))
     result = run(optimizer, problem, clock)
-    assert optimizer.get_params() == Toy(domain=[(5, 6)], random_state=3).get_params()
-    assert not hasattr(optimizer, "X_")
-    assert not hasattr(clock, "_t")
-    assert_array_equal(problem._rng.get_state()[1], noise_before)
-    assert problem._optima == {}
+    assert pickle.dumps((optimizer, problem, clock)) == before
     assert result.optimizer is not optimizer
 
 
@@ -240,7 +237,7 @@ def test_queries_of_a_finite_set_are_its_members():
     assert set(result.queries.ravel()) == {0.1, 0.2, 0.7}
 
 
-# -- bookkeeping --------------------------------------------------------------------------------
+# --- bookkeeping ----------------------------------------------------------------------------------
 
 
 def test_removals_are_counted(problem):
@@ -284,7 +281,7 @@ def test_a_seed_that_is_no_number_is_not_recorded(problem):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda content: [], "got list"),
+        (lambda content: [], "Got list"),
         (lambda content: content.pop("times") and content, "KeyError: 'times'"),
         (lambda content: {**content, "regrets": [1.0]}, r"different lengths, \[1, 60\]"),
         (lambda content: {**content, "regrets": ["much"] * 60}, "could not convert"),
@@ -303,28 +300,30 @@ def test_no_initial_design(problem):
     assert result.average_regret == pytest.approx(result.regrets.mean())
 
 
-# -- what goes wrong ----------------------------------------------------------------------------
+# --- what goes wrong ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("horizon", [0.0, -1.0, 60.1, np.nan])
 def test_horizon_outside_the_problems(problem, horizon):
-    with pytest.raises(ValueError, match=r"horizon must be in \(0, 60.0\]"):
+    with pytest.raises(ValueError, match=r"horizon must be .* range \(0, 60.0\]"):
         run(Toy(), problem, horizon=horizon)
 
 
 @pytest.mark.parametrize("n_initial", [-1, 2.5, None])
 def test_n_initial_must_be_a_count(problem, n_initial):
-    with pytest.raises(ValueError, match="n_initial must be a whole number >= 0"):
+    with pytest.raises(ValueError, match=r"n_initial must be an int in the range \[0, inf\)"):
         run(Toy(), problem, n_initial=n_initial)
 
 
 def test_something_that_is_no_problem():
-    with pytest.raises(TypeError, match=r"got 'ackley'; use sktvbo.problems.make"):
+    with pytest.raises(
+        TypeError, match=r"Got 'ackley' instead. Make one with sktvbo.problems.make"
+    ):
         run(Toy(), "ackley")
 
 
 def test_an_optimizer_cannot_query_the_past(problem):
-    with pytest.raises(AskTellError, match=r"must return a time >= t, got 10\.0 for t=15\.0"):
+    with pytest.raises(AskTellError, match=r"must be at least t. Got 10\.0 for t=15\.0"):
         run(Toy(wait=-5.0), problem)
 
 

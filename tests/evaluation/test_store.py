@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from joblib import parallel_config
+from scipy.stats import expon, gamma
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from sktvbo import BOLT, GPUCB, WDBO, RandomSearch, TimeVaryingGPRegressor
@@ -55,7 +56,7 @@ def same(a, b):
     )
 
 
-# -- taking up ----------------------------------------------------------------------------------
+# --- taking up ------------------------------------------------------------------------------------
 
 
 def test_finished_runs_are_files_and_are_not_made_again(tmp_path):
@@ -144,7 +145,7 @@ def test_failed_runs_are_not_stored(tmp_path):
     assert compare({"a": RandomSearch()}, {"p": factory}, **options).failures == []
 
 
-# -- a killed process ---------------------------------------------------------------------------
+# --- a killed process -----------------------------------------------------------------------------
 
 SCRIPT = """
     import os, sys, time
@@ -204,7 +205,7 @@ def test_a_killed_comparison_is_taken_up_where_it_was(tmp_path):
     assert table == f"{stored(None, n_replications=4)}\n"
 
 
-# -- what goes wrong ----------------------------------------------------------------------------
+# --- what goes wrong ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -286,7 +287,7 @@ def test_a_damaged_file_is_reported_and_made_again(tmp_path, damage):
 def test_a_folder_that_cannot_be_made_is_known_before_the_first_run(tmp_path):
     (tmp_path / "file").write_text("")
     calls = []
-    with pytest.raises(StoreError, match=r"store must be writable, got: .*file/store'") as caught:
+    with pytest.raises(StoreError, match=r"store must be writable. Got .*file/store'") as caught:
         stored(tmp_path / "file" / "store", calls)
     assert calls == []
     assert isinstance(caught.value, SktvboError)
@@ -325,11 +326,11 @@ def test_a_full_disk_keeps_the_finished_runs(tmp_path, monkeypatch, n_jobs):
 
 @pytest.mark.parametrize("options", [{"random_state": None}, {"keep_optimizers": True}])
 def test_what_a_store_cannot_keep(tmp_path, options):
-    with pytest.raises(ValueError, match="store needs a random_state"):
+    with pytest.raises(ValueError, match="with a store"):
         stored(tmp_path, **options)
 
 
-# -- settings -----------------------------------------------------------------------------------
+# --- settings -------------------------------------------------------------------------------------
 
 
 def scaled(n, by):
@@ -442,3 +443,12 @@ def test_what_a_run_sets_is_no_setting_of_an_optimizer():
     one, other = GPUCB([(0, 1)], random_state=1), GPUCB([(0, 2)], maximize=False)
     assert describe_optimizer(one) == describe_optimizer(other)
     assert describe_optimizer(one) != describe_optimizer(GPUCB(n_initial_points=3))
+
+
+def test_a_frozen_distribution_is_its_name_and_its_parameters():
+    # It also holds NumPy's global generator, which differs from process to process.
+    before = describe(gamma(15.0, scale=0.1))
+    np.random.uniform()
+    assert describe(gamma(15.0, scale=0.1)) == before
+    assert describe(gamma(15.0, scale=0.2)) != before
+    assert describe(expon(15.0, scale=0.1)) != before

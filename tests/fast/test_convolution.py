@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from twins import convolution as twin
 
 from sktvbo._fast import convolution as fast
-from sktvbo.kernels import Family
+from sktvbo._fast.gram import Family
 
 ORDERS = {Family.MATERN12: 0.5, Family.MATERN32: 1.5, Family.MATERN52: 2.5}
 SCALE = 1.3

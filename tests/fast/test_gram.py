@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from twins import gram as twin
 
 from sktvbo._fast import gram as fast
-from sktvbo.kernels import Family
+from sktvbo._fast.gram import Family
 
 FAMILIES = list(Family)
 SIGNAL = 1.7

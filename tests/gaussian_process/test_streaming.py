@@ -1,10 +1,116 @@
-"""A long mixed stream stays what a fresh fit would be."""
+"""Rows appended and dropped one by one leave what a fresh fit would be."""
 
 import numpy as np
 import pytest
-from sklearn.gaussian_process.kernels import Matern
+from gaussian_process.cases import as_learnt, data, everything, make, stream
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from sktvbo import TimeVaryingGPRegressor
+from sktvbo.exceptions import JitterWarning
+from sktvbo.kernels import Forgetting
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("normalize_y", [False, True], ids=["plain", "normalized"])
+@pytest.mark.parametrize("variances", [False, True], ids=["same noise", "known variances"])
+def test_a_stream_is_a_fresh_fit(seed, normalize_y, variances):
+    gp = make(normalize_y=normalize_y)
+    new, _ = data(n=20, seed=100 + seed)
+    for X, y, v in stream(gp, seed, 500, variances=variances):
+        assert_array_equal(gp.X_train_, X)
+        assert_array_equal(gp.y_train_, y)
+        fresh = clone(gp).fit(X, y, v)
+        assert_allclose(everything(gp, new), everything(fresh, new), rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("spatial", "temporal"),
+    [
+        (RBF([0.4, 0.9]), Forgetting(0.1)),
+        (Matern(0.4, nu=0.5), RBF(2.0)),
+        (RationalQuadratic(0.4), Matern(2.0, nu=1.5)),
+    ],
+    ids=str,
+)
+def test_streams_of_other_kernels(spatial, temporal):
+    gp = make(spatial, temporal)
+    new, _ = data(n=20, seed=100)
+    for X, y, _ in stream(gp, 0, 100):
+        fresh = clone(gp).fit(X, y)
+        assert_allclose(everything(gp, new), everything(fresh, new), rtol=1e-8, atol=1e-8)
+        assert_allclose(
+            gp.predict(new, return_cov=True)[1], fresh.predict(new, return_cov=True)[1], atol=1e-8
+        )
+
+
+def test_hyperparameters_are_held():
+    X, y = data()
+    gp = TimeVaryingGPRegressor(RBF(0.5), Matern(2.0, nu=1.5)).fit(X[:30], y[:30])
+    theta = gp.theta_
+    gp.partial_fit(X[30:32], y[30:32]).forget([0, 5])
+    assert_array_equal(gp.theta_, theta)
+    fresh = as_learnt(gp).fit(gp.X_train_, gp.y_train_)
+    assert_allclose(everything(gp, X), everything(fresh, X), rtol=1e-8, atol=1e-8)
+
+
+def test_many_rows_at_once():
+    X, y = data()
+    gp = make().fit(X[:10], y[:10]).partial_fit(X[10:], y[10:])
+    assert_allclose(everything(gp, X), everything(make().fit(X, y), X), rtol=1e-10, atol=1e-10)
+    gp.forget(np.arange(20))
+    fresh = make().fit(X[20:], y[20:])
+    assert_allclose(everything(gp, X), everything(fresh, X), rtol=1e-8, atol=1e-8)
+
+
+def test_first_partial_fit_learns_nothing():
+    X, y = data()
+    gp = TimeVaryingGPRegressor(RBF(0.5), RBF(2.0)).partial_fit(X, y)
+    assert_array_equal(gp.theta_, np.log([1.0, 0.5, 2.0, 1e-2]))
+    fresh = make(RBF(0.5), RBF(2.0), signal_variance=1.0, noise_variance=1e-2).fit(X, y)
+    assert_allclose(everything(gp, X), everything(fresh, X), rtol=1e-12)
+
+
+def test_fit_starts_anew():
+    X, y = data()
+    gp = make().fit(X, y, np.full(len(y), 3.0)).partial_fit(X, y)
+    assert_array_equal(everything(gp.fit(X, y), X), everything(make().fit(X, y), X))
+
+
+@pytest.mark.parametrize(
+    "indices",
+    [[1, 3], (3, 1, 1), np.array([1, -7], dtype=np.int8), np.array([1, 3], np.uint64), [-9, 3]],
+    ids=str,
+)
+def test_ways_to_name_rows(indices):
+    X, y = data(n=10)
+    expected = np.delete(X, [1, 3], axis=0)
+    assert_array_equal(make().fit(X, y).forget(indices).X_train_, expected)
+    mask = np.zeros(10, dtype=bool)
+    mask[[1, 3]] = True
+    assert_array_equal(make().fit(X, y).forget(mask).X_train_, expected)
+    assert_array_equal(make().fit(X, y).forget(mask.tolist()).X_train_, expected)
+
+
+def test_forgetting_one_row_or_none():
+    X, y = data(n=10)
+    assert_array_equal(make().fit(X, y).forget(4).X_train_, np.delete(X, 4, axis=0))
+    for nothing in ([], np.zeros(10, dtype=bool), np.array([], dtype=int)):
+        gp = make().fit(X, y)
+        before = everything(gp, X)
+        assert gp.forget(nothing) is gp
+        assert_array_equal(everything(gp, X), before)
+
+
+def test_a_row_twice_with_little_noise_streams_too():
+    X, y = data(n=30)
+    gp = make(noise_variance=1e-20).fit(X, y)
+    with pytest.warns(JitterWarning):
+        gp.partial_fit(X[:1], y[:1])
+    assert_allclose(gp.predict(X), y, atol=1e-4)
+    gp.forget([30]).partial_fit(data(n=1, seed=9)[0], [0.0])
+    assert np.isfinite(everything(gp, X)).all()
 
 
 @pytest.mark.parametrize("normalize_y", [False, True])

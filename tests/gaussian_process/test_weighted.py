@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from gaussian_process.cases import prior
 from numpy.testing import assert_allclose
 from sklearn.gaussian_process.kernels import (
     RBF,
@@ -81,7 +82,7 @@ def test_mean_and_width_are_the_dense_formulas(kernels, model, normalize_y, now)
     X, y = data()
     gp = make(kernels, model, normalize_y=normalize_y).fit(X, y).advance(now)
     new = data(8, seed=1)[0] + np.array([0.0, 0.0, 20.0])
-    k = gp._covariance.kernel
+    k = prior(gp)
     K, k_new = k(X), k(X, new)
     c = np.linalg.solve(K + 0.05 * np.diag(ratio(model, now - X[:, -1])), k_new)
     location, scale = (y.mean(), y.std()) if normalize_y else (0.0, 1.0)
@@ -128,7 +129,7 @@ def test_variances_known_beforehand_are_noise_as_it_is():
     X, y = data()
     v = np.linspace(0.0, 0.4, len(X))
     gp = make(KERNELS["static"], MODELS["geometric"]).fit(X, y, v)
-    k, new = gp._covariance.kernel, data(8, seed=1)[0]
+    k, new = prior(gp), data(8, seed=1)[0]
     K, k_new = k(X), k(X, new)
     noise = 0.05 * 0.9 ** -(24.0 - X[:, -1]) + v
     c = np.linalg.solve(K + np.diag(noise), k_new)

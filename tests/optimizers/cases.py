@@ -21,6 +21,21 @@ from sktvbo.acquisition import (
 from sktvbo.domain import FiniteSet, ParameterSpace, as_domain
 from sktvbo.staleness import EventTriggeredReset, PeriodicReset, RelevancyBudget, SlidingWindow
 
+# What an optimizer shows once its run has begun.
+SHOWN = (
+    "X_",
+    "history_",
+    "n_removed_",
+    "n_told_",
+    "next_time_",
+    "policy_",
+    "removed_at_",
+    "surrogate_",
+    "told_X_",
+    "told_y_",
+    "y_",
+)
+
 N_INITIAL, STEPS, JUMP = 5, 14, 9
 
 BOX = [(0.0, 2.0), (-1.0, 1.0)]
@@ -186,21 +201,21 @@ def same_state(a, b):
 
 def fingerprint(opt):
     """Of all that an optimizer holds: data, surrogate, policy, pending queries, random numbers."""
-    run = opt._started()
-    for surrogate in (run.surrogate, run.own.get("answers", {}).get("surrogate")):
-        if surrogate is not None:
-            surrogate.spatial_kernel_  # noqa: B018  (made when first asked for)
+    if getattr(opt, "surrogate_", None) is not None:
+        opt.surrogate_.spatial_kernel_  # noqa: B018  (made when first asked for)
     return joblib.hash(vars(opt))
 
 
-def fail_after(monkeypatch, owner, name):
-    """Let a method do all its work, and fail then."""
+def fail_after(monkeypatch, owner, name, calls=1):
+    """Let a method do all its work, and fail then, at so many calls."""
     original, called = getattr(owner, name), []
 
     def failing(*args, **options):
         called.append(name)
-        original(*args, **options)
-        raise MemoryError("planted")
+        found = original(*args, **options)
+        if len(called) == calls:
+            raise MemoryError("planted")
+        return found
 
     monkeypatch.setattr(owner, name, failing)
     return called

@@ -3,6 +3,8 @@
 import pytest
 from optimizers.cases import CASES, DOMAINS
 
+from sktvbo.acquisition import UCB
+
 
 @pytest.fixture(params=CASES, ids=lambda case: case.name)
 def case(request):
@@ -18,3 +20,17 @@ def modelled(request):
 def domain(request):
     """Name of a domain."""
     return request.param
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The state that the latest query's score was given, and its √β."""
+    original, seen = UCB.__call__, {}
+
+    def spy(self, mean, std, state):
+        result = original(self, mean, std, state)
+        seen.update(state=state, width=result[2])
+        return result
+
+    monkeypatch.setattr(UCB, "__call__", spy)
+    return seen

@@ -5,9 +5,9 @@ import pytest
 from scipy.optimize import nnls
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from sktvbo import BOLT, TimeVaryingGPRegressor
+from sktvbo import BOLT, BayesianOptimizer, TimeVaryingGPRegressor
 from sktvbo.relevancy import wasserstein_relevancy
-from sktvbo.staleness import RelevancyCap, ResponseTime
+from sktvbo.staleness import RelevancyCap, ResponseTime, RunSoFar
 
 
 def value(x, t):
@@ -22,6 +22,11 @@ def drive(opt, steps, response_time, start=0.0):
         opt.tell(x, value(x, t))
         yield t
         t += response_time(len(opt.X_))
+
+
+def so_far(times, sizes):
+    """What a policy is told of a run."""
+    return RunSoFar(len(times), np.array(times), np.array(sizes), latest=None)
 
 
 def cubic(n):
@@ -173,18 +178,14 @@ def test_four_sizes_are_enough():
         assert (vars(opt.policy_).get("max_size_") is None) == (step < 14)
 
 
-def test_a_data_set_of_one_size_leaves_the_model_as_it_was():
-    opt = BOLT([(0.0, 1.0)], surrogate=fixed(), n_initial_points=6, random_state=0)
-    t = 0.0
-    for _ in drive(opt, 20, cubic):
-        pass
-    model = opt.policy_.response_time_
-    opt._run.asked.clear()
-    t = opt.next_time_
-    for _ in range(3):  # three durations of its own do not determine a cubic
-        t += 50.0
-        opt.tell(opt.ask(t), value([0.5], t), t)
-        assert opt.policy_.response_time_ is model
+def test_queries_of_one_size_leave_the_model_as_it_was():
+    policy = RelevancyCap()
+    policy.watch(so_far([0.0, 1.0, 3.0, 6.0, 10.0], [10, 20, 30, 40, 50]))
+    model = policy.response_time_
+    assert model(40) == pytest.approx(4.0)
+    # Three durations of another kind do not determine a cubic.
+    policy.watch(so_far([100.0, 150.0, 200.0, 250.0], [12, 12, 12, 12]))
+    assert policy.response_time_ is model
 
 
 def test_asking_again_at_once_is_no_duration():
@@ -207,5 +208,21 @@ def test_bad_max_size(max_size):
     opt = BOLT([(0.0, 1.0)], max_size=max_size, n_initial_points=3, random_state=0)
     opt.tell([0.1], 0.0, 0.0)
     opt.tell([0.5], 1.0, 1.0)
-    with pytest.raises(ValueError, match=r"'max_size' parameter .* positive int"):
+    with pytest.raises(ValueError, match=r"'max_size' parameter .* must be an int"):
         opt.tell([0.9], 0.0, 2.0)
+
+
+def test_its_policy_forgets_alike_in_any_composition():
+    """BOLT is nothing but the policy: the same queries to the bit, and the same removals."""
+    opts = [
+        kind([(0.0, 1.0)], n_initial_points=8, random_state=0, **options)
+        for kind, options in ((BOLT, {}), (BayesianOptimizer, {"policy": RelevancyCap()}))
+    ]
+    for opt in opts:
+        for _ in drive(opt, 45, lambda n: 3.0 * cubic(n)):
+            pass
+    bolt, composed = opts
+    np.testing.assert_array_equal(bolt.told_X_, composed.told_X_)
+    np.testing.assert_array_equal(bolt.removed_at_, composed.removed_at_)
+    assert bolt.policy_.max_size_ == composed.policy_.max_size_
+    assert composed.n_removed_ > 5

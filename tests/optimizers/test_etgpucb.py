@@ -137,7 +137,7 @@ def test_bad_delta(delta):
     opt = ETGPUCB([(0.0, 1.0)], delta=delta, n_initial_points=3, random_state=0)
     for t in range(3):
         opt.tell([0.3 * t], 1.0, t)
-    with pytest.raises(ValueError, match=r"'delta' parameter .* float in \(0, 1\)"):
+    with pytest.raises(ValueError, match=r"'delta' parameter .* float in the range \(0, 1\)"):
         opt.tell([0.5], 1.0, 3)
     assert opt.n_told_ == 3
 

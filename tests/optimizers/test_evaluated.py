@@ -31,7 +31,7 @@ def test_a_run_of_each(case, problem):
     )
     assert result.optimizer.n_told_ == len(result.times)
     assert opt.get_params()["domain"] is DOMAINS["box"]  # a clone went through
-    assert opt.n_told_ == 0
+    assert not hasattr(opt, "n_told_")
 
 
 def test_a_simulated_clock(case, problem):
@@ -100,7 +100,7 @@ def test_a_bad_expert(expert, problem):
 
 
 def test_a_bad_answer_of_the_expert_is_not_swallowed(problem):
-    with pytest.raises(ValueError, match="one for each place"):
+    with pytest.raises(ValueError, match="y must be an array of shape"):
         run(
             BY_NAME["SparQGPUCB"].make(),
             problem,

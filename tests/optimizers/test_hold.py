@@ -76,13 +76,17 @@ def test_the_books_agree_after_a_drop(before, keep, maximize):
 @pytest.mark.parametrize("n_initial_points", [5, 12])
 def test_no_search_sees_fewer_than_enough_observations(before, n_initial_points, monkeypatch):
     """min(n_initial_points, 10) of them, the latest; none of those forgotten stays."""
-    searched, original = [], TimeVaryingGPRegressor._learn
+    searched, original = [], TimeVaryingGPRegressor.updated
 
-    def spy(self, start=None):
-        searched.append(sorted(self.X_train_[:, -1]))
-        original(self, start)
+    def spy(self, X=None, y=None, *, drop=(), refit=False, learn_with=None, **options):
+        if refit:
+            times = np.append(np.delete(self.X_train_[:, -1], drop), X[:, -1])
+            if learn_with is not None:
+                times = np.append(times, learn_with[0][:, -1])
+            searched.append(sorted(times))
+        return original(self, X, y, drop=drop, refit=refit, learn_with=learn_with, **options)
 
-    monkeypatch.setattr(TimeVaryingGPRegressor, "_learn", spy)
+    monkeypatch.setattr(TimeVaryingGPRegressor, "updated", spy)
     opt = make(DropAt(before=before), n_initial_points=n_initial_points)
     tell(opt, 0, 13)
     enough = min(n_initial_points, 10)

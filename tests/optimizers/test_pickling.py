@@ -1,4 +1,4 @@
-"""Interrupted and resumed, copied, cloned, seeded; parameters."""
+"""Interrupted and resumed, copied, cloned, seeded."""
 
 import copy
 import pickle
@@ -6,10 +6,10 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from optimizers.cases import BOX, BY_NAME, CASES, N_INITIAL, STEPS, objective, points, same_state
+from optimizers.cases import BOX, BY_NAME, N_INITIAL, STEPS, points, same_state
 from sklearn.base import clone
 
-from sktvbo import WDBO, RandomSearch, optimizers
+from sktvbo import RandomSearch
 
 COPIES = {"pickle": lambda opt: pickle.loads(pickle.dumps(opt)), "deepcopy": copy.deepcopy}
 
@@ -30,7 +30,7 @@ def test_a_copy_in_mid_run_goes_on_alike(case, domain, at, twin_of):
     again = case.drive(twin, 2, at, domain)
     assert_array_equal(points(again, domain), points(queries[at:], domain))
     same_state(twin, expected)
-    assert opt.n_told_ == at
+    assert getattr(opt, "n_told_", 0) == at
 
 
 def test_a_copy_between_ask_and_tell_with_several_pending(case, twin_of):
@@ -89,8 +89,7 @@ def test_wall_clock_goes_on_where_it_stood(twin_of):
 def test_clone_starts_afresh_with_the_same_parameters(case):
     opt, queries = case.after()
     fresh = clone(opt)
-    assert fresh.n_told_ == 0
-    assert fresh.next_time_ is None
+    assert not hasattr(fresh, "n_told_")
     assert {k: repr(v) for k, v in fresh.get_params().items()} == {
         k: repr(v) for k, v in opt.get_params().items()
     }
@@ -121,55 +120,3 @@ def test_without_a_seed_each_is_another_and_numpys_generator_stays(case):
     assert not np.array_equal(first.ask(0.0), second.ask(0.0))
     case.drive(first, 6, start=1)
     assert_array_equal(np.random.get_state()[1], before)
-
-
-# --- parameters -----------------------------------------------------------------------------------
-
-
-def test_every_optimizer_is_tested():
-    assert {case.kind.__name__ for case in CASES} == set(optimizers.__all__)
-
-
-def test_constructor_only_stores(case):
-    kind = case.kind
-    values = {name: object() for name in kind().get_params()}
-    opt = kind(**values)
-    assert "_run" not in vars(opt)
-    assert all(getattr(opt, name) is value for name, value in values.items())
-
-
-def test_parameters_are_got_set_and_shown(case):
-    opt = case.make()
-    assert opt.get_params()["random_state"] == 0
-    shown = repr(opt)
-    assert shown.startswith(f"{case.kind.__name__}(")
-    for name in case.options:
-        assert f"{name}=" in shown
-    assert opt.set_params(random_state=3, maximize=False) is opt
-    assert (opt.random_state, opt.maximize) == (3, False)
-    with pytest.raises(ValueError, match="Invalid parameter 'speed'"):
-        opt.set_params(speed=1.0)
-    before = opt.get_params()
-    opt.tell([1.0, 0.5], objective([1.0, 0.5], 0), 0)
-    opt.ask(1)
-    assert opt.get_params() == before
-
-
-def test_nested_parameters():
-    opt = BY_NAME["improvement"].make()
-    opt.set_params(acquisition__xi=0.3, policy__alpha=2.0)
-    assert clone(opt).get_params()["acquisition__xi"] == 0.3
-    BY_NAME["improvement"].drive(opt, 7)
-    assert opt.policy_.alpha == 2.0
-    assert opt.policy_ is not opt.policy
-    assert not hasattr(opt.policy, "budget_")
-
-
-def test_a_run_does_not_reach_the_parameters_policy():
-    policy = BY_NAME["thompson"].options["policy"]
-    BY_NAME["thompson"].after()
-    assert vars(policy) == {"period": 11}
-
-
-def test_set_params_before_the_first_step():
-    assert WDBO(BOX, alpha="nonsense").set_params(alpha=0.5).alpha == 0.5

@@ -52,7 +52,9 @@ def test_options():
     assert problem.horizon == 50.0
     noise = 2.0 * np.random.RandomState(0).standard_normal()
     assert problem.observe(3.0, 2.0) == pytest.approx(f(3.0, 2.0) + noise)
-    with pytest.raises(ValueError, match="noise_variance must be a number >= 0, got -1"):
+    with pytest.raises(
+        ValueError, match=r"'noise_variance' .* float in the range \[0, inf\)\. Got -1"
+    ):
         make("moving-bump", noise_variance=-1)
-    with pytest.raises(ValueError, match="horizon must be a number > 0, got 0"):
+    with pytest.raises(ValueError, match=r"'horizon' .* float in the range \(0, inf\)\. Got 0"):
         make("moving-bump", horizon=0)

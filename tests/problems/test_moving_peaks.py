@@ -23,7 +23,7 @@ def by_loops(shape, x, h, w, c):
     return max(a * np.exp(-(r**2) / (2 * (a / b) ** 2)) for a, b, r in zip(h, w, distances))
 
 
-# -- values and optimum -------------------------------------------------------------------------
+# --- values and optimum ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("smooth", [False, True])
@@ -62,7 +62,7 @@ def test_many_peaks_in_many_dimensions_are_evaluated_in_parts():
     assert len(problem.values(X[:0], 7.0)) == 0
 
 
-# -- movement -----------------------------------------------------------------------------------
+# --- movement -------------------------------------------------------------------------------------
 
 
 def test_values_are_thrown_back_at_the_ends():
@@ -161,7 +161,7 @@ def test_smooth_peaks_go_in_straight_lines_through_the_stepwise_ones():
     assert smooth.value([1.0, 2.0], 500.0) == stepwise.value([1.0, 2.0], 500.0)
 
 
-# -- the problem --------------------------------------------------------------------------------
+# --- the problem ----------------------------------------------------------------------------------
 
 
 def test_settings():
@@ -196,21 +196,24 @@ def test_longer_horizon_continues_the_movements(smooth):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_peaks": 0}, "n_peaks must be a whole number >= 1, got 0"),
-        ({"n_dims": 2.0}, "n_dims must be a whole number >= 1, got 2.0"),
-        ({"n_dims": True}, "n_dims must be a whole number >= 1, got True"),
-        ({"shape": "cube"}, "shape must be 'cone' or 'gaussian', got 'cube'"),
-        ({"heights": (70.0, 30.0)}, r"heights must be \(low, high\) with 0 < low <= high, got"),
-        ({"heights": (0.0, 30.0)}, "heights must be"),
-        ({"widths": 3.0}, "widths must be"),
-        ({"widths": (1.0, np.inf)}, "widths must be"),
-        ({"widths": ("a", "b")}, "widths must be"),
-        ({"shift_severity": -1.0}, "shift_severity must be a number >= 0, got -1.0"),
-        ({"height_severity": np.nan}, "height_severity must be"),
-        ({"width_severity": "big"}, "width_severity must be"),
-        ({"correlation": 1.5}, r"correlation must lie in \[0, 1\], got 1.5"),
-        ({"change_every": 0.0}, "change_every must be a number > 0, got 0.0"),
-        ({"noise_variance": -1.0}, "noise_variance must be a number >= 0"),
+        ({"n_peaks": 0}, r"'n_peaks' .* int in the range \[1, inf\)\. Got 0"),
+        ({"n_dims": 2.0}, r"'n_dims' .* int in the range \[1, inf\)\. Got 2.0"),
+        ({"n_dims": True}, r"'n_dims' .* int in the range \[1, inf\)\. Got True"),
+        ({"shape": "cube"}, r"MovingPeaks must be 'cone' or 'gaussian'\. Got 'cube'"),
+        (
+            {"heights": (70.0, 30.0)},
+            r"'heights' parameter of .* must be a pair 0 < low <= high\. Got",
+        ),
+        ({"heights": (0.0, 30.0)}, "'heights' parameter of MovingPeaks must be"),
+        ({"widths": 3.0}, "'widths' parameter of MovingPeaks must be"),
+        ({"widths": (1.0, np.inf)}, "'widths' parameter of MovingPeaks must be"),
+        ({"widths": ("a", "b")}, "'widths' parameter of MovingPeaks must be"),
+        ({"shift_severity": -1.0}, r"'shift_severity' .* float in the range \[0, inf\)\. Got -1.0"),
+        ({"height_severity": np.nan}, "'height_severity' parameter of MovingPeaks must be"),
+        ({"width_severity": "big"}, "'width_severity' parameter of MovingPeaks must be"),
+        ({"correlation": 1.5}, r"'correlation' parameter of .* \[0, 1\]\. Got 1.5"),
+        ({"change_every": 0.0}, r"'change_every' .* float in the range \(0, inf\)\. Got 0.0"),
+        ({"noise_variance": -1.0}, r"'noise_variance' .* float in the range \[0, inf\)"),
     ],
 )
 def test_options_out_of_range(options, message):

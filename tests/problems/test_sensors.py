@@ -12,149 +12,13 @@ from sktvbo.datasets import (
     load_ny_ozone,
     load_sp500,
 )
-from sktvbo.domain import Arms, Box
-from sktvbo.exceptions import DomainError, MissingDataError
+from sktvbo.domain import Arms
+from sktvbo.exceptions import MissingDataError
 from sktvbo.kernels import Empirical, Forgetting
 from sktvbo.problems import make
 from sktvbo.problems._sensors import SensorArms
 
-
-@pytest.fixture(scope="module")
-def data():
-    try:
-        return load_intel_temperature()
-    except MissingDataError:
-        pytest.skip("intel_lab_temperature.npz is not at hand: set SKTVBO_DATA")
-
-
-def unit(data):
-    lower, upper = data.xy.min(axis=0), data.xy.max(axis=0)
-    return (data.xy - lower) / (upper - lower)
-
-
-def bin_time(k, n_bins=144, horizon=600.0):
-    return horizon * k / (n_bins - 1)
-
-
-# -- temperature --------------------------------------------------------------------------------
-
-
-def test_arms_are_the_sensors(data):
-    problem = make("temperature")
-    assert_array_equal(problem.domain.points, data.xy)
-    assert problem.needs_data
-
-
-def test_arms_have_the_temperatures_of_the_bins(data):
-    problem = make("temperature")
-    for k in (0, 1, 77, 143):
-        assert_allclose(problem.values(data.xy, bin_time(k)), data.temperature[k], rtol=1e-9)
-
-
-def test_temperature_is_linear_between_the_bins(data):
-    problem = make("temperature")
-    expected = 0.75 * data.temperature[10] + 0.25 * data.temperature[11]
-    assert_allclose(problem.values(data.xy, bin_time(10.25)), expected, rtol=1e-9)
-
-
-@pytest.mark.parametrize(("day", "first", "last"), [(3, 3, 3), ((2, 4), 2, 4), ([0, 7], 0, 7)])
-def test_days(data, day, first, last):
-    problem = make("temperature", day=day, horizon=50.0)
-    assert_allclose(problem.values(data.xy, 0.0), data.temperature[144 * first])
-    assert_allclose(problem.values(data.xy, 50.0), data.temperature[144 * (last + 1) - 1])
-
-
-@pytest.mark.parametrize("day", [-1, 8, (3, 2), (0, 8), (0, 1, 2), 1.5, "monday", True, (0.0, 1.0)])
-def test_days_that_do_not_exist(data, day):
-    with pytest.raises(ValueError, match=r"day must be a whole number from 0 to 7 or a pair"):
-        make("temperature", day=day)
-
-
-def test_hottest_sensor_is_the_optimum(data):
-    problem = make("temperature")
-    for t in np.linspace(0.0, 600.0, 25):
-        x_star, f_star = problem.optimum(t)
-        assert f_star == problem.values(data.xy, t).max()
-        assert problem.value(x_star, t) == f_star
-
-
-def test_only_sensors_can_be_activated(data):
-    with pytest.raises(DomainError, match="one of the 46 points"):
-        make("temperature").value([1.23, 4.56], 0.0)
-
-
-def test_noise_is_a_fraction_of_the_readings_variance(data):
-    problem = make("temperature", noise=0.1)
-    assert problem.noise_variance == pytest.approx(0.1 * data.temperature[:144].var(), rel=0.02)
-
-
-# -- temperature-field --------------------------------------------------------------------------
-
-
-def test_field_lives_on_the_unit_square(data):
-    problem = make("temperature-field")
-    assert problem.domain == Box([(0.0, 1.0)] * 2)
-    assert problem.needs_data
-
-
-def test_field_equals_the_sensors_at_the_sensors(data):
-    problem, arms = make("temperature-field"), make("temperature")
-    for t in (0.0, 123.4, 600.0):
-        assert_allclose(problem.values(unit(data), t), arms.values(data.xy, t), rtol=1e-12)
-
-
-def test_corners_copy_their_nearest_sensor(data):
-    problem, arms = make("temperature-field"), make("temperature")
-    lower, width = data.xy.min(axis=0), np.ptp(data.xy, axis=0)
-    for corner in [(0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)]:
-        nearest = np.argmin(np.linalg.norm(data.xy - (lower + width * corner), axis=1))
-        expected = arms.value(data.xy[nearest], 99.0)
-        assert problem.value(corner, 99.0) == pytest.approx(expected)
-
-
-def test_triangles_cover_the_square_once(data):
-    problem = make("temperature-field")
-    # The inverse of a triangle's matrix has the inverse of twice its area as determinant.
-    areas = 0.5 / np.abs(np.linalg.det(problem._to_weights))
-    assert areas.sum() == pytest.approx(1.0)
-    assert set(problem._sources.ravel()) == set(range(46))
-
-
-def test_field_is_continuous(data):
-    problem = make("temperature-field")
-    a, b = np.random.RandomState(0).uniform(size=(2, 2))
-    # The slope of a triangle is bounded, so a jump shows as a step that does not shrink.
-    steps = []
-    for n in (2_000, 8_000):
-        line = a + np.linspace(0.0, 1.0, n)[:, np.newaxis] * (b - a)
-        steps.append(np.abs(np.diff(problem.values(line, 200.0))).max())
-    assert steps[1] < 0.3 * steps[0]
-
-
-def test_no_point_of_the_field_is_hotter_than_the_optimum(data):
-    problem = make("temperature-field", day=(0, 1))
-    X = np.vstack([problem.domain.sample(5_000, 0), unit(data)])
-    for t in np.linspace(0.0, 600.0, 12):
-        x_star, f_star = problem.optimum(t)
-        assert f_star == pytest.approx(problem.values(X, t).max(), abs=1e-9)
-        assert problem.value(x_star, t) == f_star
-
-
-def test_field_takes_one_time_per_row(data):
-    problem = make("temperature-field")
-    X, t = problem.domain.sample(6, 0), np.linspace(0.0, 600.0, 6)
-    assert_allclose(problem.values(X, t), [problem.value(x, s) for x, s in zip(X, t)])
-
-
-@pytest.mark.parametrize("name", ["temperature", "temperature-field"])
-def test_pickles(data, name):
-    problem = make(name, random_state=0)
-    again = pickle.loads(pickle.dumps(problem))
-    x = problem.domain.sample(1, 0)[0]
-    assert again.observe(x, 5.0) == problem.observe(x, 5.0)
-
-
-# -- arms with an empirical covariance: made-up tables -------------------------------------------
+# --- arms with an empirical covariance: made-up tables --------------------------------------------
 
 
 def table(n_rows=20, m=4, seed=0):
@@ -164,10 +28,12 @@ def table(n_rows=20, m=4, seed=0):
 
 class MadeUp(SensorArms):
     def __init__(self, readings=None, *, train=(0, 2), test=(3, 4), rows_per_day=4, **options):
-        readings = table() if readings is None else readings
-        labels = np.arange(readings.shape[1]) + 100
-        options |= {"train": train, "test": test, "rows_per_day": rows_per_day}
-        super().__init__("made-up", readings, labels, **options)
+        self.readings = table() if readings is None else readings
+        super().__init__("made-up", train=train, test=test, rows_per_day=rows_per_day, **options)
+
+    def _read(self, data_dir, *, rows_per_day):
+        assert data_dir is None
+        return self.readings, np.arange(self.readings.shape[1]) + 100, rows_per_day
 
 
 def test_a_row_is_a_step_and_the_next_days_follow():
@@ -178,6 +44,14 @@ def test_a_row_is_a_step_and_the_next_days_follow():
     for k in range(8):
         assert_array_equal(problem.values(problem.domain.points, k), readings[12 + k])
     assert_array_equal(problem.training, readings[:12])
+
+
+def test_without_days_the_first_half_is_before_the_second():
+    problem, readings = MadeUp(normalize=False, train=None, test=None), table()
+    assert_array_equal(problem.training, readings[:8])  # two of five days
+    assert problem.horizon == 12.0
+    assert_array_equal(problem.values(problem.domain.points, 11.0), readings[19])
+    assert_array_equal(problem.labels, [100, 101, 102, 103])
 
 
 def test_arms_are_linear_between_rows_and_the_last_row_lasts():
@@ -261,14 +135,7 @@ def test_forgetting_rate_is_that_of_the_readings_within_a_day(rows_per_day):
         days[:, row] = np.sqrt(1 - epsilon) * days[:, row - 1] + np.sqrt(epsilon) * days[:, row]
     readings = days.reshape(-1, n_arms) + 3.0 * rng.normal(size=n_arms)
     last = len(readings) // rows_per_day - 1
-    problem = SensorArms(
-        "made up",
-        readings,
-        np.arange(n_arms),
-        train=(0, last - 1),
-        test=last,
-        rows_per_day=rows_per_day,
-    )
+    problem = MadeUp(readings, train=(0, last - 1), test=last, rows_per_day=rows_per_day)
     # With one row a day the new beginnings count as change: one step in 50 has no correlation.
     expected = epsilon if rows_per_day > 1 else 1.0 - (0.98**2) * (1.0 - epsilon)
     assert problem.forgetting_rate() == pytest.approx(expected, abs=0.01)
@@ -307,13 +174,13 @@ def test_surrogate_without_a_temporal_kernel_is_static():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"train": (0, 3)}, r"no day in common, got \(0, 3\) and \(3, 4\)"),
-        ({"train": 4}, "no day in common"),
-        ({"train": (0, 9)}, "train must be a whole number from 0 to 4 or a pair"),
-        ({"test": 5}, "test must be a whole number from 0 to 4 or a pair"),
-        ({"train": 0, "test": 7, "rows_per_day": 1}, "at least two rows"),
-        ({"horizon": 0.0}, "horizon must be a number > 0"),
-        ({"noise": -1.0}, "noise must be a number >= 0"),
+        ({"train": (0, 3)}, r"outside of the days of train, \(0, 3\)\. Got \(3, 4\)"),
+        ({"train": 4}, r"outside of the days of train, \(4, 4\)"),
+        ({"train": (0, 9)}, r"'train' parameter of .* an int in the range \[0, 4\] or a pair"),
+        ({"test": 5}, r"'test' parameter of .* an int in the range \[0, 4\] or a pair"),
+        ({"train": 0, "test": 7, "rows_per_day": 1}, "days that have at least two rows"),
+        ({"horizon": 0.0}, r"'horizon' .* float in the range \(0, inf\)"),
+        ({"noise": -1.0}, r"'noise' .* float in the range \[0, inf\)"),
     ],
 )
 def test_options_of_arms_that_make_no_sense(options, message):
@@ -321,7 +188,7 @@ def test_options_of_arms_that_make_no_sense(options, message):
         MadeUp(**options)
 
 
-# -- arms with an empirical covariance: the real data --------------------------------------------
+# --- arms with an empirical covariance: the real data ---------------------------------------------
 
 
 ARMS = {
@@ -407,14 +274,18 @@ def test_traffic_with_chosen_sensors_and_hours():
 @pytest.mark.parametrize("sensors", [0, 208, 2.0, "all", [], [1, 1], [-1], [207], [[1]], [0.5]])
 def test_sensors_that_do_not_exist(sensors):
     arms_problem("traffic")
-    with pytest.raises(ValueError, match="sensors must be a number from 1 to 207, or distinct"):
+    with pytest.raises(
+        ValueError, match=r"'sensors' parameter of Traffic .* \[1, 207\] or distinct"
+    ):
         make("traffic", sensors=sensors)
 
 
 @pytest.mark.parametrize("hours", [6, (6,), (11, 6), (6, 6), (-1, 6), (6, 25), (6.0, 11.0), "day"])
 def test_hours_that_do_not_exist(hours):
     arms_problem("traffic")
-    with pytest.raises(ValueError, match="hours must be two ints 0 <= first < last <= 24"):
+    with pytest.raises(
+        ValueError, match="'hours' parameter of Traffic must be two ints 0 <= first < last <= 24"
+    ):
         make("traffic", hours=hours)
 
 

@@ -51,7 +51,7 @@ def spread(problem):
     return np.ptp(f)
 
 
-# -- the functions against published values -----------------------------------------------------
+# --- the functions against published values -------------------------------------------------------
 
 
 def test_ackley_is_zero_at_the_origin():
@@ -166,7 +166,7 @@ def test_values_are_minus_the_formula_in_its_own_units(name):
     assert_allclose(problem.values(U[:, :-1], 100.0 * U[:, -1]), expected, rtol=1e-11)
 
 
-# -- the problems -------------------------------------------------------------------------------
+# --- the problems ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["ackley", *ONE_DIMENSIONAL])

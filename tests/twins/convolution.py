@@ -7,7 +7,7 @@ from numpy.polynomial import Polynomial
 from scipy.spatial.distance import cdist
 from scipy.special import gamma, kv
 
-from sktvbo.kernels import Family
+from sktvbo._fast.gram import Family
 
 
 def spatial(Z1, Z2, family, twice_mu, scale):

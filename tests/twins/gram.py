@@ -7,7 +7,7 @@ derivative -2^(1-ν)/Γ(ν) s^ν K_(ν-1)(s). Results are returned, not written 
 import numpy as np
 from scipy.special import gamma, kv, kve
 
-from sktvbo.kernels import Family
+from sktvbo._fast.gram import Family
 
 NU = {Family.MATERN12: 0.5, Family.MATERN32: 1.5, Family.MATERN52: 2.5}
 

@@ -1,0 +1,297 @@
+"""The command ``sktvbo bench``: its arguments, and what it writes."""
+
+import argparse
+import sys
+import textwrap
+from pathlib import Path
+
+from joblib import effective_n_jobs, parallel_config
+
+from .. import evaluation
+from .._console import (
+    WIDTH,
+    has_tqdm,
+    jobs,
+    make_folder,
+    new_figure,
+    print_paragraph,
+    seconds,
+    whole_number,
+)
+from ..evaluation._arguments import replication_seeds
+from ..evaluation._store import write_json
+from ..exceptions import MissingDataError, SktvboError
+from ..plotting import ComparisonDisplay
+from . import _report, _tasks
+from ._papers import PRESETS
+from ._specs import choose, make_task
+
+
+def add_bench(commands):
+    """Add the command to a parser's subparsers."""
+    bench = commands.add_parser(
+        "bench",
+        help="algorithms of your choice on problems of your choice, or a paper's comparison",
+        description="Run algorithms on problems, and write tables, pictures and all runs to a "
+        "folder. The same command, after whatever has stopped it, goes on there. The names are "
+        "those of `sktvbo list`; options are written NAME:key=value,key=value, such as "
+        "wlan:n_nodes=6,n_users=27 or W-DBO:alpha=0.5. A problem whose function is drawn is "
+        "another one in each replication.",
+    )
+    _add_choices(bench)
+    _add_times(bench)
+    _add_work(bench)
+    bench.set_defaults(run=run_bench, parser=bench)
+
+
+def _add_choices(bench):
+    bench.add_argument(
+        "problems",
+        nargs="*",
+        metavar="PROBLEM",
+        help="problems to run on; with --preset, some of its problems",
+    )
+    bench.add_argument(
+        "--preset",
+        choices=list(PRESETS),
+        help="a paper's problems, algorithms and settings, and its results beside ours",
+    )
+    bench.add_argument(
+        "--algorithms",
+        metavar="A,B,...",
+        help="comma-separated (default: W-DBO,BOLT,GP-UCB,random; with --preset, all of its); "
+        "SparQ-GP-UCB has the problem itself, with its noise, as expert",
+    )
+
+
+def _add_times(bench):
+    bench.add_argument(
+        "--clock",
+        choices=["simulated", "step", "wall"],
+        help="how time passes: by a simulated response time, by steps of 1, or really (default: "
+        "simulated)",
+    )
+    bench.add_argument(
+        "--response-time",
+        type=_response_time,
+        metavar="R",
+        help="how fast answers come on the simulated clock: as those of W-DBO on BoTorch (papers, "
+        "the default), or as ours (sktvbo); papers/4: as on a machine four times as fast",
+    )
+    bench.add_argument(
+        "--call-duration",
+        type=seconds,
+        metavar="C",
+        help="seconds that a query takes on the simulated clock (default: 0)",
+    )
+    bench.add_argument(
+        "--horizon",
+        type=seconds,
+        metavar="H",
+        help="end the runs there (default: at the problem's horizon; PROBLEM:horizon=H stretches "
+        "the problem's change over H)",
+    )
+
+
+def _add_work(bench):
+    bench.add_argument(
+        "--replications",
+        type=whole_number(),
+        metavar="N",
+        help="runs of each algorithm on each problem (default: 10; with --preset, the paper's)",
+    )
+    bench.add_argument(
+        "--n-jobs",
+        type=jobs,
+        default=-1,
+        metavar="N",
+        help="runs in parallel, -1 for one per core (default: %(default)s)",
+    )
+    bench.add_argument(
+        "--seed",
+        type=whole_number(0, 2**32 - 1),
+        default=0,
+        metavar="N",
+        help="the replications' seeds are drawn from it, or count from it where the preset's paper "
+        "draws functions (default: %(default)s)",
+    )
+    bench.add_argument(
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="folder for the results (default: sktvbo-bench; with --preset, sktvbo-PRESET)",
+    )
+    bench.add_argument("--no-plot", action="store_true", help="no pictures")
+    bench.add_argument(
+        "--dry-run", action="store_true", help="say what would be run, and for about how long"
+    )
+
+
+def _response_time(text):
+    try:
+        evaluation.response_time(text)
+    except ValueError as exc:
+        raise argparse.ArgumentTypeError(str(exc)) from exc
+    return text
+
+
+# --- the tasks ------------------------------------------------------------------------------------
+
+
+def _usable(arguments, preset):
+    """The tasks, or a usage error."""
+    try:
+        if preset is None:
+            return _own_tasks(arguments)
+        return _preset_tasks(arguments, preset)
+    except SktvboError:
+        raise
+    except (ValueError, TypeError) as exc:
+        arguments.parser.error(str(exc))
+
+
+def _own_tasks(arguments):
+    if not arguments.problems:
+        raise ValueError("name at least one PROBLEM, or a --preset; `sktvbo list` has their names")
+    clock = _clock(arguments)
+    algorithms = arguments.algorithms or "W-DBO,BOLT,GP-UCB,random"
+    return [
+        make_task(problem, algorithms, clock, arguments.horizon)
+        for problem in dict.fromkeys(arguments.problems)
+    ]
+
+
+def _clock(arguments):
+    if arguments.clock in (None, "simulated"):
+        name = arguments.response_time or "papers"
+        return evaluation.SimulatedClock(name, arguments.call_duration or 0.0)
+    _refuse(arguments, ("response_time", "call_duration"), "needs --clock simulated")
+    return evaluation.StepClock() if arguments.clock == "step" else evaluation.WallClock()
+
+
+def _refuse(arguments, options, why):
+    for option in options:
+        if getattr(arguments, option) is not None:
+            raise ValueError(f"argument --{option.replace('_', '-')}: {why}")
+
+
+def _preset_tasks(arguments, preset):
+    _refuse(arguments, ("clock", "call_duration"), "the preset has its own")
+    algorithms = arguments.algorithms
+    if algorithms is not None:
+        # The preset has set the options, so that commas only separate.
+        names = algorithms.split(",")
+        algorithms = [choose(a, preset.algorithms, "An algorithm") for a in names]
+    chosen = [choose(p, preset.tasks, "A problem") for p in arguments.problems]
+    tasks, missing = [], None
+    for name in dict.fromkeys(chosen or preset.tasks):
+        try:
+            task = preset.task(name, algorithms, arguments.horizon)
+        except MissingDataError as exc:
+            if chosen:
+                raise
+            missing = exc
+            print_paragraph(
+                f"Leaving out {name!r}: its data was not found. Set SKTVBO_DATA to its folder."
+            )
+            continue
+        if arguments.response_time is not None:
+            _set_response_time(task, arguments.response_time)
+        if task.optimizers:
+            tasks.append(task)
+    if not tasks:
+        raise missing or ValueError("the preset has none of these algorithms on these problems")
+    return tasks
+
+
+def _set_response_time(task, name):
+    if not isinstance(task.clock, evaluation.SimulatedClock):
+        raise ValueError("argument --response-time: the preset counts steps")
+    task.clock = evaluation.SimulatedClock(name, task.clock.call_duration)
+
+
+# --- the runs -------------------------------------------------------------------------------------
+
+
+def run_bench(arguments):
+    """Run the command; its exit code."""
+    preset = PRESETS.get(arguments.preset)
+    tasks = _usable(arguments, preset)
+    replications = arguments.replications or (10 if preset is None else preset.replications)
+    if preset is not None:
+        print_paragraph(f"{arguments.preset}: {preset.source}")
+    if arguments.dry_run:
+        print(_report.plan(tasks, replications, effective_n_jobs(arguments.n_jobs)))
+        return 0
+    if arguments.clock == "wall" and effective_n_jobs(arguments.n_jobs) > 1:
+        print_paragraph("Runs in parallel share the machine: for times that count, add --n-jobs 1.")
+    folder = arguments.output or Path(f"sktvbo-{arguments.preset or 'bench'}")
+    make_folder(folder, arguments.parser)
+    # A hint that matplotlib is missing comes before the work.
+    plotting = not arguments.no_plot and new_figure() is not None
+    seeds = (replication_seeds if preset is None else preset.seeds)(arguments.seed, replications)
+    try:
+        with parallel_config("loky", inner_max_num_threads=1):
+            comparison = _tasks.run(
+                tasks,
+                seeds,
+                n_jobs=arguments.n_jobs,
+                store=folder / "store",
+                progress=has_tqdm(),
+                report=print_paragraph,
+            )
+    except KeyboardInterrupt:
+        print_paragraph(
+            f"\nInterrupted. The finished runs are in {folder / 'store'}: the same command goes on."
+        )
+        return 130
+    text = _text(comparison, preset, arguments.horizon)
+    print(f"\n{text}\n")
+    _write(folder, comparison, text, preset)
+    write_json(folder / "settings.json", _tasks.settings(tasks, replications, arguments.seed))
+    if plotting:
+        _draw(folder, comparison, tasks)
+    print(f"The results are in {folder}")
+    if not comparison.failures:
+        return 0
+    n_runs = replications * sum(len(task.optimizers) for task in tasks)
+    print(
+        f"sktvbo: error: {len(comparison.failures)} of {n_runs} runs failed, see "
+        f"{folder / 'runs.csv'}. The others are kept: the same command tries these again.",
+        file=sys.stderr,
+    )
+    return 1
+
+
+def _write(folder, comparison, text, preset):
+    (folder / "table.txt").write_text(text + "\n", encoding="utf-8")
+    comparison.to_csv(folder / "runs.csv")
+    comparison.to_json(folder / "runs.json")
+    if preset is not None and preset.rival is not None:
+        _report.write_csv(folder / "orders.csv", _report.orders(comparison, preset.rival))
+
+
+def _text(comparison, preset, horizon):
+    """Tables and notes."""
+    parts = [_report.tables(comparison, WIDTH), _report.costs(comparison)]
+    if preset is not None:
+        if preset.published:
+            parts.append(_report.beside(comparison, preset.published, WIDTH))
+        notes = [*preset.notes]
+        if preset.rival is not None:
+            notes.append("orders.csv has medians, quarters of the runs, resets, and who is better.")
+        if horizon is not None:
+            notes.append(f"These runs end at {horizon:g}, the paper's do not.")
+        parts.append("\n".join(textwrap.fill(note, WIDTH) for note in notes))
+    return "\n\n".join(parts)
+
+
+def _draw(folder, comparison, tasks):
+    for task in tasks:
+        figure = new_figure((13.0, 4.6))
+        if _report.draw(figure, comparison, task):
+            figure.savefig(folder / f"{_report.file_name(task.name)}.png", dpi=120)
+    if len(comparison.algorithms) > 1:
+        figure = new_figure((1.6 + 0.9 * len(comparison.algorithms), 4.4))
+        ComparisonDisplay.from_comparison(comparison).plot(figure.add_subplot())
+        figure.savefig(folder / "comparison.png", dpi=120)

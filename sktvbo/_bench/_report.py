@@ -1,0 +1,188 @@
+"""What is said before the runs, and shown after them."""
+
+import csv
+import math
+import re
+
+import numpy as np
+
+from .. import evaluation
+from ..evaluation._statistics import mean_and_error, normalized
+from ..evaluation._tables import fitting, format_regret, format_table, regret_columns
+from ..plotting import DatasetSizeDisplay, RegretDisplay
+
+# Parts of a run that the table of orders shows.
+_N_PARTS = 4
+
+
+def plan(tasks, replications, n_jobs):
+    """What would be run, and for how long, as text."""
+    rows = [("problem", "runs", "queries", "clock")]
+    n_runs, total = 0, 0.0
+    for task in tasks:
+        runs = replications * len(task.optimizers)
+        n_queries = sum(1 for _ in task.sizes())
+        rows.append((task.name, str(runs), str(n_queries), repr(task.clock)))
+        n_runs += runs
+        total += runs * task.seconds()
+    lines = format_table(rows, left=(0, 3))
+    names = dict.fromkeys(name for task in tasks for name in task.optimizers)
+    lines += [
+        "queries: in a run that forgets nothing, after the initial ones",
+        f"algorithms: {', '.join(names)}",
+        f"{n_runs} runs: about {duration(total / n_jobs)} with {n_jobs} job(s), were nothing "
+        "forgotten",
+    ]
+    return "\n".join(lines)
+
+
+def duration(seconds):
+    """Seconds as rounded text."""
+    if seconds < 90.0:
+        return f"{math.ceil(seconds)} s"
+    return f"{seconds / 60.0:.0f} min" if seconds < 5400.0 else f"{seconds / 3600.0:.1f} h"
+
+
+def tables(comparison, width):
+    """The comparison's tables, each with as many problems as fit the width."""
+    algorithms, columns, _ = regret_columns(comparison)
+    names = list(columns)
+    groups = fitting(algorithms, [[column] for column in columns.values()], width)
+    return "\n\n".join(str(_part(comparison, [names[i] for i in group])) for group in groups)
+
+
+def _part(comparison, names):
+    """The comparison on some of its problems."""
+    return evaluation.Comparison(
+        {key: runs for key, runs in comparison.results.items() if key[1] in names},
+        [failure for failure in comparison.failures if failure.problem in names],
+    )
+
+
+def costs(comparison):
+    """Table of what a step of each algorithm costs, over all problems."""
+    summary = comparison.summary()
+    rows = [("mean of all runs", "step time", "data-set size")]
+    for algorithm in comparison.algorithms:
+        own = [row for row in summary if row["algorithm"] == algorithm]
+        step, size = (sum(r[k] for r in own) / len(own) for k in ("response_time", "dataset_size"))
+        rows.append((algorithm, f"{1e3 * step:.1f} ms", f"{size:.0f}"))
+    return "\n".join(format_table(rows))
+
+
+def beside(comparison, published, width):
+    """Tables of our average regrets with the published ones on their right."""
+    algorithms = comparison.algorithms
+    ours = {(r["algorithm"], r["problem"]): format_regret(r) for r in comparison.summary()}
+    pairs = []
+    for problem in comparison.problems:
+        mine = [ours.get((a, problem), "") for a in algorithms]
+        theirs = [published.get((a, problem), "").replace("±", " ± ") for a in algorithms]
+        pairs.append([(problem, *mine), ("published", *theirs)])
+    known = {key: entry for key, entry in published.items() if key in comparison.results}
+    overall = (("normalized", comparison.normalized()), ("published", normalized(means(known))))
+    pairs.append([_normalized_column(header, rows, algorithms) for header, rows in overall])
+    names = ("average regret", *algorithms)
+    lines = []
+    for group in fitting(names, pairs, width):
+        columns = [column for i in group for column in pairs[i]]
+        lines += [*format_table(list(zip(names, *columns))), ""]
+    lines.append("normalized: best 0, worst 1 of these algorithms; mean over these problems")
+    return "\n".join(lines)
+
+
+def means(published):
+    """Published average regrets as numbers, without their errors."""
+    return {key: float(entry.partition("±")[0]) for key, entry in published.items()}
+
+
+def _normalized_column(header, rows, algorithms):
+    found = {row["algorithm"]: f"{row['normalized_regret']:.2f}" for row in rows}
+    return (header, *(found.get(algorithm, "") for algorithm in algorithms))
+
+
+def orders(comparison, rival):
+    """Rows of the table that shows who is better, when, and in what share of the seeds.
+
+    Regrets are those of all queries, the initial ones included.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    rival : str
+        The algorithm that the others are compared with, seed by seed.
+
+    Returns
+    -------
+    list of list of str
+        The header first; then, by problem and algorithm: mean, standard error and median of the
+        average regret, its mean in each quarter of the run, the mean number of resets, and the
+        share of the seeds in which the rival has less regret.
+    """
+    header = ["Condition", "Algorithm", "Average regret", "Standard error", "Median"]
+    header += [f"Quarter {i + 1}" for i in range(_N_PARTS)]
+    rows = [[*header, "Resets", f"{rival} better"]]
+    for problem in comparison.problems:
+        base = _averages(comparison, rival, problem)
+        for algorithm in comparison.algorithms:
+            averages = _averages(comparison, algorithm, problem)
+            if not averages:
+                continue
+            runs = comparison.results[algorithm, problem]
+            parts = [[p.mean() for p in np.array_split(r.regrets, _N_PARTS)] for r in runs]
+            values = list(averages.values())
+            numbers = (*mean_and_error(values), np.median(values), *np.mean(parts, axis=0))
+            resets = [r.history["n_resets"][-1] for r in runs if "n_resets" in r.history]
+            wins = [base[seed] < averages[seed] for seed in averages if seed in base]
+            rows.append(
+                [
+                    problem,
+                    algorithm,
+                    *("" if math.isnan(number) else f"{number:.3f}" for number in numbers),
+                    f"{np.mean(resets):.1f}" if resets else "",
+                    f"{np.mean(wins):.0%}" if wins and algorithm != rival else "",
+                ]
+            )
+    return rows
+
+
+def _averages(comparison, algorithm, problem):
+    """Average regret of each run, by its seed."""
+    runs = comparison.results.get((algorithm, problem), ())
+    return {run.seed: run.regrets.mean() for run in runs}
+
+
+def write_csv(path, rows):
+    """Write rows of text, the header first."""
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
+
+
+def draw(figure, comparison, task):
+    """Draw the regrets and the data-set sizes on a task's problem, of the runs that there are.
+
+    Returns
+    -------
+    bool
+        Whether there are any.
+    """
+    runs = {
+        (algorithm, problem): [run for run in runs if len(run.times) > run.n_initial]
+        for (algorithm, problem), runs in comparison.results.items()
+        if problem == task.name
+    }
+    known = evaluation.Comparison({key: some for key, some in runs.items() if some})
+    if not known.results:
+        return False
+    left, right = figure.subplots(1, 2)
+    for display, ax in ((RegretDisplay, left), (DatasetSizeDisplay, right)):
+        display.from_comparison(known, time_unit=task.time_unit).plot(ax)
+        ax.get_legend().remove()
+    # One legend for both axes, at a place without curves.
+    figure.legend(*left.get_legend_handles_labels(), loc="outside right upper")
+    return True
+
+
+def file_name(name):
+    """Name of a problem, options included, as the name of a file."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")

@@ -1,0 +1,169 @@
+"""A data file: what it must hold, where it comes from, how it is found and read."""
+
+import os
+import zipfile
+import zlib
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+
+from ..exceptions import InvalidObservationError, MissingDataError, MissingExtraError
+
+_ENVIRONMENT = "SKTVBO_DATA"
+
+_NUMERIC = "iuf"
+_KIND_NAMES = {_NUMERIC: "numeric", "U": "text", "b": "bool"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A NumPy archive of arrays.
+
+    Parameters
+    ----------
+    file : str
+        Its name.
+    shapes : dict of str to tuple
+        Its arrays and their shapes, in which None stands for any length.
+    kinds : dict of str to str, default={}
+        NumPy's codes of the arrays' kinds, "U" for text and "b" for bool; the others are numeric.
+    original : str
+        Where the data can be had.
+    rule : str, default=""
+        A sentence that says how the file is made of the original.
+    descr : str
+        Its description, a file of the folder ``descr``.
+    """
+
+    file: str
+    shapes: dict
+    original: str
+    descr: str
+    rule: str = ""
+    kinds: dict = field(default_factory=dict)
+
+    def load(self, data_dir):
+        """Path and checked arrays of the file that `find` finds."""
+        path = self.find(data_dir)
+        return path, self.read(path)
+
+    def find(self, data_dir):
+        """Path of the file, or a MissingDataError that says how to get it."""
+        folder = data_folder(data_dir)
+        if folder is not None and (folder / self.file).is_file():
+            return folder / self.file
+        looked = "no data folder is set" if folder is None else f"it is not in {folder}"
+        rule = f"{self.rule} " if self.rule else ""
+        contents = ", ".join(f"{name} {shape}" for name, shape in self.shapes.items())
+        raise MissingDataError(
+            f"The data file {self.file} was not found: {looked}. The original is {self.original}. "
+            f"{rule}Store it as a NumPy archive called {self.file} with the arrays {contents}, and "
+            f"set the environment variable {_ENVIRONMENT} (or data_dir) to its folder."
+        )
+
+    def read(self, path):
+        """The arrays of the file at a path, of the right shapes and kinds, numbers finite."""
+        try:
+            archive = np.load(path, allow_pickle=False)
+        # NumPy raises a ValueError for a file of neither of its formats.
+        except (zipfile.BadZipFile, EOFError, ValueError) as exc:
+            raise damaged(path, f"it is not a readable NumPy archive ({exc})") from exc
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise damaged(path, "it must be an archive (.npz). Got a single array (.npy) instead")
+        with archive:
+            missing = [name for name in self.shapes if name not in archive.files]
+            if missing:
+                arrays = ", ".join(self.shapes)
+                what = f"it must hold the arrays {arrays}. Of these, missing {', '.join(missing)}"
+                raise damaged(path, what)
+            return {name: self._read_array(path, archive, name) for name in self.shapes}
+
+    def _read_array(self, path, archive, name):
+        try:
+            array = archive[name]
+        except (zipfile.BadZipFile, zlib.error, EOFError, ValueError) as exc:
+            raise damaged(path, f"the array {name} cannot be read ({exc})") from exc
+        shape, kind = self.shapes[name], self.kinds.get(name, _NUMERIC)
+        fits = len(shape) == array.ndim and all(b in (a, None) for a, b in zip(array.shape, shape))
+        if not fits:
+            raise damaged(path, f"{name} must be of shape {shape}. Got {array.shape} instead")
+        if array.dtype.kind not in kind:
+            what = f"{name} must be {_KIND_NAMES[kind]}. Got dtype {array.dtype} instead"
+            raise damaged(path, what)
+        if kind == _NUMERIC and not np.all(np.isfinite(array)):
+            count = np.count_nonzero(~np.isfinite(array))
+            raise damaged(path, f"{name} must be finite. Got {count} NaN or infinity instead")
+        return array
+
+    def describe(self):
+        """What the columns are."""
+        return files(__package__).joinpath("descr", self.descr).read_text("utf-8")
+
+
+def data_folder(data_dir):
+    """Folder to look in, the first of the three places that is named; None when none is."""
+    if data_dir is not None:
+        return Path(data_dir)
+    if os.environ.get(_ENVIRONMENT):
+        return Path(os.environ[_ENVIRONMENT])
+    beside = Path(__file__).resolve().parents[3] / "shared" / "data"
+    return beside if beside.is_dir() else None
+
+
+def damaged(path, what):
+    return InvalidObservationError(
+        f"The data file {path} is damaged: {what}. Replace it with an intact copy."
+    )
+
+
+def dates(path, text, *, daily=True):
+    """Dates (n,) of their text, one a day or at least increasing, and the days since the first."""
+    try:
+        date = text.astype("datetime64[D]")
+    except ValueError as exc:
+        raise damaged(path, f"date must be given as YYYY-MM-DD ({exc})") from exc
+    steps = np.diff(date).astype(int)
+    right, how = (steps == 1, "steps of one day") if daily else (steps > 0, "increasing order")
+    _check_steps(path, date, right, f"date must be in {how}")
+    return date, floats(date - date[0])
+
+
+def seconds(path, t, step):
+    """Times (n,) as floats, ``step`` seconds apart."""
+    _check_steps(path, t, np.diff(t) == step, f"t_s must be in steps of {step} s")
+    return floats(t)
+
+
+def _check_steps(path, values, right, what):
+    """Raise an error that names the first step that is not right, of as many steps (n - 1,)."""
+    if not right.all():
+        k = int(np.argmin(right))
+        raise damaged(path, f"{what}. Got {values[k + 1]} after {values[k]} instead")
+
+
+def places(arrays):
+    """The columns that all files with positions on the earth have in common."""
+    return {
+        "xy": floats(arrays["xy_km"]),
+        "lat_deg": floats(arrays["lat_deg"]),
+        "lon_deg": floats(arrays["lon_deg"]),
+    }
+
+
+def floats(array):
+    return array.astype(np.float64)
+
+
+def data_frame(values, index=None, columns=None):
+    """A pandas data frame; dates in the index become those of pandas."""
+    try:
+        import pandas as pd
+    except ImportError as exc:
+        raise MissingExtraError(
+            "as_frame=True needs pandas: pip install 'sktvbo[frames]', or use as_frame=False."
+        ) from exc
+    if index is not None and index.dtype.kind == "M":
+        index = index.astype("datetime64[s]")
+    return pd.DataFrame(values, index=index, columns=columns)

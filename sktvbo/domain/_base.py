@@ -1,0 +1,261 @@
+"""What all domains share: the two forms of a point, validation, equality and copies."""
+
+import numpy as np
+
+from .._checks import invalid, real_array
+from ..exceptions import DomainError, InvalidObservationError
+
+# A point that far outside, relative to the width of its coordinate, is a rounding error.
+TOLERANCE = 1e-9
+
+
+class Domain:
+    """A set of points, each with a row (d,) and a unit form (u,).
+
+    A subclass offers ``sample``, ``candidates`` and ``neighbours``, and defines:
+
+    - ``_to_unit(X)``: unit form (n, n_unit) of rows X (n, d);
+    - ``_from_unit(U)``: the members (n, d) nearest to U (n, n_unit), a new array;
+    - ``_inside(X)``: which of the finite rows X (n, d) are members (n,), rounding errors forgiven;
+    - ``_locate(X, what)``: the members (n, d) that they stand for, a new array, or a `DomainError`
+      about ``what``;
+    - ``_argument()``: the constructor's one argument, in a form whose repr evaluates to it;
+    - ``_key()``: what makes two domains of one type equal, hashable.
+
+    Parameters
+    ----------
+    lower, upper : ndarray of shape (d,)
+        Bounds of the rows.
+    continuous : ndarray of shape (n_unit,), bool
+        Which unit coordinates a gradient may move.
+    size : int or float
+        Number of members, or infinity.
+    """
+
+    def __init__(self, lower, upper, continuous, size):
+        self.lower = lower
+        self.upper = upper
+        self.continuous = continuous
+        self.n_dims = len(lower)
+        self.n_unit = len(continuous)
+        self.size = size
+        for array in (lower, upper, continuous):
+            array.setflags(write=False)
+
+    # --- The two forms of a point -----------------------------------------------------------------
+
+    def to_unit(self, X):
+        """Map rows to their unit form.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d) or (d,)
+            Rows in the domain's own units.
+
+        Returns
+        -------
+        ndarray of shape (n, n_unit) or (n_unit,)
+            For a `Box` and a `FiniteSet` ``(X - lower) / (upper - lower)``, outside of the domain
+            too; a coordinate of zero width gives 0. For a `ParameterSpace` see there.
+
+        Raises
+        ------
+        InvalidObservationError
+            When X is not made of reals or its last axis is not ``n_dims`` long.
+        DomainError
+            When a row is not a member of a `ParameterSpace`.
+        """
+        X = self._last_axis(X, "X", self.n_dims)
+        U = self._to_unit(X.reshape(-1, self.n_dims))
+        return U.reshape(*X.shape[:-1], self.n_unit)
+
+    def from_unit(self, U):
+        """Map the unit form to rows, the inverse of `to_unit`.
+
+        Parameters
+        ----------
+        U : array-like of shape (n, n_unit) or (n_unit,)
+
+        Returns
+        -------
+        ndarray of shape (n, d) or (d,)
+            Always members: what is outside of the domain, or between its members, goes to the
+            nearest. For a `Box` exactly ``lower`` at 0 and ``upper`` at 1.
+
+        Raises
+        ------
+        InvalidObservationError
+            When U is not made of reals or its last axis is not ``n_unit`` long.
+        """
+        U = self._last_axis(U, "U", self.n_unit)
+        X = self._from_unit(U.reshape(-1, self.n_unit))
+        return X.reshape(*U.shape[:-1], self.n_dims)
+
+    def decode(self, x):
+        """Return a row in the form that users get: here, a copy of it.
+
+        Parameters
+        ----------
+        x : array-like of shape (d,)
+
+        Returns
+        -------
+        ndarray of shape (d,), or a dict from a `ParameterSpace`
+        """
+        return np.array(x, dtype=np.float64)
+
+    def decode_all(self, rows):
+        """Return rows in the form that users get: here, a copy of them.
+
+        Parameters
+        ----------
+        rows : array-like of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n, d), or a list of dicts from a `ParameterSpace`
+        """
+        return np.array(rows, dtype=np.float64)
+
+    # --- Which points are members -----------------------------------------------------------------
+
+    def validate_point(self, x):
+        """Return the point as this package uses it, or say what is wrong with it.
+
+        Parameters
+        ----------
+        x : array-like of shape (d,), or a scalar when d = 1
+            For a `ParameterSpace` also a dict that gives each parameter.
+
+        Returns
+        -------
+        ndarray of shape (d,), float64
+            A new array that lies in the domain; rounding errors up to 1e-9 of the width are
+            repaired.
+
+        Raises
+        ------
+        InvalidObservationError
+            Wrong shape, NaN, infinity, something that is not a number; a parameter that is missing
+            or unknown.
+        DomainError
+            The point is outside of the domain.
+        """
+        return self._locate(self._as_point(x)[np.newaxis], "x")[0]
+
+    def validate_points(self, X):
+        """Do what `validate_point` does for the rows of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            For a `ParameterSpace` also a list of dicts.
+
+        Returns
+        -------
+        ndarray of shape (n, d), float64
+            A new array.
+
+        Raises
+        ------
+        InvalidObservationError
+            Wrong shape, NaN, infinity, or something that is not a number.
+        DomainError
+            A row is outside of the domain.
+        """
+        return self._locate(self._as_points(X), "X")
+
+    def contains(self, x):
+        """Tell whether a point lies in the domain, rounding errors forgiven.
+
+        Parameters
+        ----------
+        x : array-like of shape (d,), or a scalar when d = 1
+            For a `ParameterSpace` also a dict that gives each parameter.
+
+        Returns
+        -------
+        bool
+            False for a point with NaN or infinity.
+
+        Raises
+        ------
+        InvalidObservationError
+            When x has the wrong shape or the wrong names, or is not made of numbers.
+        """
+        try:
+            point = self._as_point(x, finite=False)
+        except DomainError:  # an unknown category has no number
+            return False
+        return bool(np.all(np.isfinite(point)) and self._inside(point[np.newaxis])[0])
+
+    # --- Equality and copies ----------------------------------------------------------------------
+
+    def __eq__(self, other):
+        if not isinstance(other, Domain):
+            return NotImplemented
+        return type(self) is type(other) and self._key() == other._key()
+
+    def __hash__(self):
+        return hash((type(self), self._key()))
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self._argument()})"
+
+    def __reduce__(self):
+        return type(self), (self._argument(),)
+
+    # --- Checks of what users give ----------------------------------------------------------------
+
+    def _last_axis(self, value, what, length):
+        array = real_array(value, what, InvalidObservationError)
+        if array.ndim == 0 or array.shape[-1] != length:
+            raise invalid(
+                what,
+                f"an array with {length} coordinate(s) along its last axis",
+                got=f"shape {array.shape}",
+                error=InvalidObservationError,
+            )
+        return array
+
+    def _as_points(self, X):
+        array = self._last_axis(X, "X", self.n_dims)
+        if array.ndim != 2:
+            raise invalid(
+                "X",
+                f"an array of shape (n, {self.n_dims})",
+                got=f"shape {array.shape}",
+                advice="Wrap a single point in a list.",
+                error=InvalidObservationError,
+            )
+        return self._finite(array, "X")
+
+    def _as_point(self, x, finite=True):
+        point = real_array(x, "x", InvalidObservationError)
+        if point.ndim == 0 and self.n_dims == 1:
+            point = point.reshape(1)
+        if point.shape != (self.n_dims,):
+            raise invalid(
+                "x",
+                f"an array of shape ({self.n_dims},), one number per dimension of the domain",
+                got=f"shape {point.shape}",
+                error=InvalidObservationError,
+            )
+        return self._finite(point, "x") if finite else point
+
+    def _finite(self, array, what):
+        finite = np.isfinite(array)
+        if not finite.all():
+            where = tuple(np.argwhere(~finite)[0].tolist())
+            got = f"{array[where]} at {self._place(what, *where)}"
+            raise invalid(what, "finite", got=got, error=InvalidObservationError)
+        return array
+
+    def _label(self, i):
+        """How messages call the i-th coordinate of a row."""
+        return str(i)
+
+    def _place(self, what, *where):
+        """How a message calls a coordinate: x[i] of one point, X[row, i] of several."""
+        *row, i = where
+        return f"{what}[{', '.join([*map(str, row if what == 'X' else []), self._label(i)])}]"

@@ -1,0 +1,53 @@
+"""The forms in which users give a domain."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from scipy.optimize import Bounds
+
+from .._checks import invalid
+from ..exceptions import DomainError
+from ._base import Domain
+from ._product import Box, ParameterSpace
+
+
+def as_domain(domain):
+    """Return a domain from any of the forms in which users give one.
+
+    Parameters
+    ----------
+    domain : Box, FiniteSet, ParameterSpace, sequence of (low, high) pairs, \
+            scipy.optimize.Bounds, or dict of named parameters
+        A domain is returned as it is; for a dict see `ParameterSpace`.
+
+    Returns
+    -------
+    Box, FiniteSet or ParameterSpace
+
+    Raises
+    ------
+    DomainError
+        Any other type, or bounds that make no sense.
+
+    Examples
+    --------
+    >>> from sktvbo.domain import as_domain
+    >>> as_domain([(0, 1), (2, 4)])
+    Box([(0.0, 1.0), (2.0, 4.0)])
+    """
+    if isinstance(domain, Domain):
+        return domain
+    if isinstance(domain, Mapping):
+        return ParameterSpace(domain)
+    if isinstance(domain, Bounds):
+        lower, upper = np.broadcast_arrays(np.atleast_1d(domain.lb), np.atleast_1d(domain.ub))
+        return Box(np.column_stack([lower, upper]))
+    if isinstance(domain, np.ndarray | Sequence) and not isinstance(domain, str | bytes):
+        return Box(domain)
+    raise invalid(
+        "domain",
+        "a Box, a FiniteSet, a sequence of (low, high) pairs, a scipy.optimize.Bounds or a dict of "
+        "named parameters",
+        got=type(domain).__name__,
+        error=DomainError,
+    )

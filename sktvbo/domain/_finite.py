@@ -1,0 +1,250 @@
+"""Finite domains."""
+
+import numpy as np
+from scipy.spatial import KDTree
+from sklearn.utils import check_random_state
+
+from .._checks import check_int, invalid, real_array
+from ..exceptions import DomainError
+from ._base import TOLERANCE, Domain
+
+
+class FiniteSet(Domain):
+    """A finite set of points, such as the arms of a bandit or the positions of sensors.
+
+    Parameters
+    ----------
+    points : array-like of shape (m, d)
+        The members, finite and distinct, at least one.
+
+    Attributes
+    ----------
+    points : ndarray of shape (m, d)
+        The members in the order given, read-only.
+    lower, upper : ndarray of shape (d,)
+        The bounding box, read-only.
+    n_dims, n_unit : int
+        Number of dimensions d, and of coordinates of the unit form, here the same.
+    continuous : ndarray of shape (n_unit,), bool
+        False everywhere.
+    size : int
+        Number of members m.
+
+    Raises
+    ------
+    DomainError
+        When there is no point, a point is not finite, or two are the same.
+
+    Examples
+    --------
+    >>> from sktvbo.domain import FiniteSet
+    >>> arms = FiniteSet([[0.0, 0.0], [1.0, 2.0], [4.0, 2.0]])
+    >>> arms.index([1.0, 2.0])
+    1
+    >>> arms.to_unit([1.0, 2.0])
+    array([0.25, 1.  ])
+    """
+
+    def __init__(self, points):
+        self.points = self._checked(points)
+        self.points.setflags(write=False)
+        super().__init__(
+            self.points.min(axis=0),
+            self.points.max(axis=0),
+            np.zeros(self.points.shape[1], dtype=bool),
+            len(self.points),
+        )
+        self._width = self._unit_width()
+        # Without a width, the size of the coordinate itself says what a rounding error is.
+        self._scale = np.where(self._width > 0.0, self._width, np.maximum(np.abs(self.lower), 1.0))
+        self._tree = KDTree((self.points - self.lower) / self._scale)
+
+    def _checked(self, points):
+        array = real_array(points, f"The 'points' parameter of {type(self).__name__}", DomainError)
+        array += 0.0  # turns -0.0 into 0.0, so that equal sets have equal hashes
+
+        def wrong(expected, got, advice=""):
+            return invalid(
+                "points", expected, owner=self, got=got, advice=advice, error=DomainError
+            )
+
+        if array.ndim != 2 or array.size == 0:
+            raise wrong(
+                "an array of shape (m, d) with m, d >= 1",
+                f"shape {array.shape}",
+                "For one dimension give [[a], [b], ...].",
+            )
+        if not np.all(np.isfinite(array)):
+            i = int(np.argwhere(~np.isfinite(array))[0, 0])
+            raise wrong("finite", f"{array[i].tolist()} in row {i}")
+        unique, first = np.unique(array, axis=0, return_index=True)
+        if len(unique) < len(array):
+            i = int(np.setdiff1d(np.arange(len(array)), first)[0])
+            raise wrong(
+                "distinct", f"{array[i].tolist()} in row {i} again", "Give each point once."
+            )
+        with np.errstate(over="ignore"):
+            if not np.all(np.isfinite(np.ptp(array, axis=0))):
+                raise wrong("points that span a finite width", "one that overflows")
+        return array
+
+    def _unit_width(self):
+        """What rows (n, d), less ``lower``, are divided by in their unit form."""
+        return self.upper - self.lower
+
+    def sample(self, n, rng=None):
+        """Draw members uniformly, without replacement as long as there are enough.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        rng : RandomState, int or None
+            Source of randomness.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+        """
+        m = len(self.points)
+        return self.points[check_random_state(rng).choice(m, size=n, replace=n > m)]
+
+    def candidates(self, n, rng=None):
+        """All members (m, n_unit), in unit form and in the order of ``points``."""
+        return self._to_unit(self.points)
+
+    def neighbours(self, u):
+        """All other members (m - 1, n_unit), in unit form."""
+        here = self._tree.query(u, p=np.inf)[1]
+        return np.delete(self._to_unit(self.points), here, axis=0)
+
+    def index(self, x):
+        """Row of a member in ``points``.
+
+        Parameters
+        ----------
+        x : array-like of shape (d,), or a scalar when d = 1
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        InvalidObservationError
+            Wrong shape, NaN, infinity, or something that is not a number.
+        DomainError
+            x is not a member.
+        """
+        return int(self._indices(self._as_point(x)[np.newaxis], "x")[0])
+
+    def indices(self, X):
+        """Rows of many members in ``points``, see `index`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n,), int
+
+        Raises
+        ------
+        InvalidObservationError
+            Wrong shape, NaN, infinity, or something that is not a number.
+        DomainError
+            A row is not a member.
+        """
+        return self._indices(self._as_points(X), "X")
+
+    def _to_unit(self, X):
+        flat = self._width == 0.0
+        return np.where(flat, 0.0, (X - self.lower) / np.where(flat, 1.0, self._width))
+
+    def _from_unit(self, U):
+        nearest = self._tree.query(np.where(self._width > 0.0, U, 0.0), p=np.inf)[1]
+        return self.points[nearest]
+
+    def _nearest(self, X):
+        """Distance of each row (n,), in the scale of each coordinate, to a member; its index."""
+        return self._tree.query((X - self.lower) / self._scale, p=np.inf)
+
+    def _inside(self, X):
+        return self._nearest(X)[0] <= TOLERANCE
+
+    def _indices(self, X, what):
+        distance, index = self._nearest(X)
+        strange = np.flatnonzero(distance > TOLERANCE)
+        if strange.size:
+            i = strange[0]
+            raise invalid(
+                what if what == "x" else f"{what}[{i}]",
+                f"one of the {len(self.points)} points of the domain",
+                got=f"{X[i].tolist()}",
+                advice=f"The nearest is {self.points[index[i]].tolist()} (index {index[i]}).",
+                error=DomainError,
+            )
+        return index
+
+    def _locate(self, X, what):
+        return self.points[self._indices(X, what)]
+
+    def _argument(self):
+        return self.points.tolist()
+
+    def _key(self):
+        return self.points.shape, self.points.tobytes()
+
+
+class Arms(FiniteSet):
+    """The arms 0, 1, ..., n - 1 of a bandit, without any order or distance.
+
+    The unit form of an arm is its index itself, which is what a kernel of arms expects, such as
+    `sktvbo.kernels.Empirical`. Kernels of distances see arms with near indices as alike: for arms
+    with coordinates take a `FiniteSet` of these.
+
+    Parameters
+    ----------
+    n_arms : int
+        At least one.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_arms, 1)
+        The indices, read-only.
+    size : int
+        Number of arms. All else is as in `FiniteSet`.
+
+    Raises
+    ------
+    DomainError
+        When n_arms is not a positive int.
+
+    Examples
+    --------
+    >>> from sktvbo import TVGPUCB, TimeVaryingGPRegressor
+    >>> from sktvbo.domain import Arms
+    >>> from sktvbo.kernels import Empirical, Forgetting
+    >>> kernel = Empirical([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    >>> gp = TimeVaryingGPRegressor(kernel, Forgetting(0.03), optimizer=None)
+    >>> opt = TVGPUCB(Arms(3), surrogate=gp, n_initial_points=1, clock="step", random_state=0)
+    >>> opt.tell([0], 1.0, t=0)
+    >>> opt.tell([2], -1.0, t=0)
+    >>> opt.recommend(0)
+    array([0.])
+    """
+
+    def __init__(self, n_arms):
+        n_arms = check_int(n_arms, "n_arms", self, error=DomainError)
+        super().__init__(np.arange(float(n_arms))[:, np.newaxis])
+
+    def _unit_width(self):
+        # A width of 1 makes the maps to the unit form and back the identity.
+        return np.ones(1)
+
+    def _argument(self):
+        return self.size
+
+    def _key(self):
+        return self.size

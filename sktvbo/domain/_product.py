@@ -1,0 +1,324 @@
+"""Products: a box of real dimensions, and named parameters of any kind."""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from scipy.stats import qmc
+from sklearn.utils import check_random_state
+
+from .._checks import invalid, real_array
+from ..exceptions import DomainError, InvalidObservationError
+from ._base import Domain
+from ._terms import Real, named_term
+
+
+class _Product(Domain):
+    """The product of some terms: rows and unit forms are those of the terms side by side."""
+
+    def __init__(self, terms):
+        # The terms, each with its columns of a row, or of the unit form.
+        self._of_rows = list(zip(terms, _columns([term.n_dims for term in terms])))
+        self._of_unit = list(zip(terms, _columns([term.n_unit for term in terms])))
+        infinite = [math.isinf(term.size) for term in terms]
+        super().__init__(
+            np.hstack([term.low for term in terms]),
+            np.hstack([term.high for term in terms]),
+            np.repeat(infinite, [term.n_unit for term in terms]),
+            math.inf if any(infinite) else math.prod(term.size for term in terms),
+        )
+
+    def sample(self, n, rng=None):
+        """Draw rows uniformly, in the logarithm for "log-real" parameters.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        rng : RandomState, int or None
+            Source of randomness.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+        """
+        return self.quantile(check_random_state(rng).uniform(size=(n, self.n_dims)))
+
+    def quantile(self, Q):
+        """Rows (n, d) of independent uniform numbers Q (n, d) in [0, 1], uniform in the domain."""
+        Q = np.asarray(Q)
+        return np.concatenate([term.quantile(Q[:, some]) for term, some in self._of_rows], axis=1)
+
+    def candidates(self, n, rng=None):
+        """Points to begin a search with: all members where there are at most n, or Sobol points.
+
+        Parameters
+        ----------
+        n : int
+            How many, a power of two.
+        rng : RandomState, default=None
+            Scrambles the Sobol points.
+
+        Returns
+        -------
+        ndarray of shape (n, n_unit) or (size, n_unit), in unit form
+        """
+        if self.size <= n:
+            values = [np.arange(term.low, term.high + 1.0) for term, _ in self._of_rows]
+            return self._to_unit(np.array(list(itertools.product(*values))))
+        return self._to_unit(self.quantile(self._sobol(n, rng)))
+
+    def neighbours(self, u):
+        """Members (k, n_unit) that differ from u (n_unit,) in one category or integer.
+
+        All other values of a category; integers that are 1, 2, 4, ... away.
+        """
+        u = np.asarray(u, dtype=np.float64)
+        found = []
+        for term, some in self._of_unit:
+            steps = term.neighbours(u[some])
+            found.append(np.tile(u, (len(steps), 1)))
+            found[-1][:, some] = steps
+        return np.vstack(found)
+
+    def _sobol(self, n, rng):
+        """Sobol points (n, d) of the unit box, scrambled unless rng is None."""
+        if rng is None:
+            return qmc.Sobol(self.n_dims, scramble=False).random(n)
+        seed = rng.randint(2**32, dtype=np.uint64)
+        return qmc.Sobol(self.n_dims, rng=np.random.default_rng(seed)).random(n)
+
+    def _to_unit(self, X):
+        return np.concatenate([term.to_unit(X[:, some]) for term, some in self._of_rows], axis=1)
+
+    def _from_unit(self, U):
+        return np.concatenate([term.from_unit(U[:, some]) for term, some in self._of_unit], axis=1)
+
+    def _inside_each(self, X):
+        return np.concatenate([term.inside(X[:, some]) for term, some in self._of_rows], axis=1)
+
+    def _inside(self, X):
+        return np.all(self._inside_each(X), axis=1)
+
+    def _locate(self, X, what):
+        inside = self._inside_each(X)
+        if not inside.all():
+            row, i = np.argwhere(~inside)[0].tolist()
+            term = next(term for term, some in self._of_rows if i < some.stop)
+            raise invalid(
+                self._place(what, row, i),
+                term.expected.format(self.lower[i], self.upper[i]),
+                X[row, i].item(),
+                error=DomainError,
+            )
+        return np.concatenate([term.nearest(X[:, some]) for term, some in self._of_rows], axis=1)
+
+
+def _columns(widths):
+    """The slices of columns that things of these widths take, side by side."""
+    stops = itertools.accumulate(widths)
+    return [slice(stop - width, stop) for width, stop in zip(widths, stops)]
+
+
+class Box(_Product):
+    """A box, the product of one interval per dimension.
+
+    Parameters
+    ----------
+    bounds : array-like of shape (d, 2)
+        A pair (low, high) per dimension, finite, low < high.
+
+    Attributes
+    ----------
+    lower, upper : ndarray of shape (d,)
+        The bounds, read-only.
+    n_dims, n_unit : int
+        Number of dimensions d, and of coordinates of the unit form, here the same.
+    continuous : ndarray of shape (n_unit,), bool
+        True everywhere.
+    size : float
+        Number of members, infinity.
+
+    Raises
+    ------
+    DomainError
+        When the bounds make no sense.
+
+    Examples
+    --------
+    >>> from sktvbo.domain import Box
+    >>> box = Box([(0.0, 10.0), (-1.0, 1.0)])
+    >>> box.to_unit([5.0, 0.0])
+    array([0.5, 0.5])
+    >>> box.contains([11.0, 0.0])
+    False
+    """
+
+    def __init__(self, bounds):
+        array = real_array(bounds, "The 'bounds' parameter of Box", DomainError)
+        if array.ndim != 2 or array.shape[1] != 2 or len(array) == 0:
+            raise invalid(
+                "bounds",
+                "an array of shape (d, 2) with d >= 1",
+                None,
+                self,
+                got=f"shape {array.shape}",
+                advice="Give one (low, high) pair per dimension, [(low, high)] for one dimension.",
+                error=DomainError,
+            )
+        for i, (low, high) in enumerate(array.tolist()):
+            Real.check(low, high, f"bounds[{i}]")
+        # All intervals are one term of d columns: a loop over the dimensions would take longer.
+        super().__init__([Real(array[:, 0].copy(), array[:, 1].copy())])
+
+    def candidates(self, n, rng=None):
+        """Points to begin a search with: Sobol points; see `ParameterSpace.candidates`."""
+        return self._sobol(n, rng)
+
+    def _argument(self):
+        return list(zip(self.lower.tolist(), self.upper.tolist()))
+
+    def _key(self):
+        return tuple(self._argument())
+
+
+class ParameterSpace(_Product):
+    """Named parameters: reals, integers and categories.
+
+    A point is a dict, such as ``estimator.set_params`` takes. Histories hold its *row*, one number
+    per parameter in the order of the dict: the real, the integer, or the position of the category.
+    A surrogate sees the *unit form*: reals and integers scaled to [0, 1], "log-real" after the
+    logarithm; a category has one column per value, √½ in its own and 0 in the others, which puts
+    any two categories a distance of 1 apart.
+
+    Parameters
+    ----------
+    parameters : dict of str to tuple
+        - ``("real", low, high)`` with low < high;
+        - ``("log-real", low, high)`` with 0 < low < high;
+        - ``("integer", low, high)``, both included, low <= high, at most 2**50 in size;
+        - ``("categorical", values)``, a list of distinct values of any type. They are told apart by
+          ``==`` and by type: 1 and True are two.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The parameters, in the order of a row.
+    lower, upper : ndarray of shape (d,)
+        Bounds of the rows, read-only.
+    n_dims : int
+        Number of parameters d.
+    n_unit : int
+        Number of coordinates of the unit form.
+    continuous : ndarray of shape (n_unit,), bool
+        Which of these belong to reals.
+    size : int or float
+        Number of members, infinity with a real among the parameters.
+
+    Raises
+    ------
+    DomainError
+        When the parameters make no sense.
+
+    Examples
+    --------
+    >>> from sktvbo.domain import ParameterSpace
+    >>> space = ParameterSpace({
+    ...     "alpha": ("log-real", 1e-4, 1.0),
+    ...     "depth": ("integer", 2, 10),
+    ...     "penalty": ("categorical", ["l1", "l2", None]),
+    ... })
+    >>> row = space.validate_point({"alpha": 0.01, "depth": 4, "penalty": None})
+    >>> row
+    array([0.01, 4.  , 2.  ])
+    >>> space.to_unit(row)
+    array([0.5       , 0.25      , 0.        , 0.        , 0.70710678])
+    >>> space.decode(row)
+    {'alpha': 0.01, 'depth': 4, 'penalty': None}
+    """
+
+    def __init__(self, parameters):
+        if not isinstance(parameters, Mapping) or not parameters:
+            expected = "a dict of at least one named parameter"
+            raise invalid("parameters", expected, parameters, self, error=DomainError)
+        for name in parameters:
+            if not isinstance(name, str):
+                expected = "a dict whose names are strings"
+                raise invalid("parameters", expected, name, self, error=DomainError)
+        self._parameters = {
+            name: named_term(spec, f"parameters[{name!r}]") for name, spec in parameters.items()
+        }
+        self.names = tuple(self._parameters)
+        super().__init__(list(self._parameters.values()))
+
+    @property
+    def parameters(self):
+        """Dict of the parameters; a new one each time."""
+        return {name: term.spec for name, term in self._parameters.items()}
+
+    def decode(self, x):
+        """Return the point of a row as a dict of float, int and the categories themselves.
+
+        Parameters
+        ----------
+        x : array-like of shape (d,)
+
+        Returns
+        -------
+        dict
+
+        Raises
+        ------
+        InvalidObservationError
+            Wrong shape, NaN, infinity, or something that is not a number.
+        DomainError
+            The row is not a member.
+        """
+        row = self.validate_point(x)
+        return {name: term.decode(v) for (name, term), v in zip(self._parameters.items(), row)}
+
+    def decode_all(self, rows):
+        """Return the points of rows as a list of dicts, see `decode`."""
+        return [self.decode(row) for row in rows]
+
+    def _to_unit(self, X):
+        return super()._to_unit(self._locate(self._finite(X, "X"), "X"))
+
+    def _encode(self, point, what, *where):
+        """Row of a dict; its numbers may lie outside."""
+        if set(point) != set(self.names):
+            missing = [name for name in self.names if name not in point]
+            unknown = [name for name in point if name not in self.names]
+            parts = [
+                f"{verb} {', '.join(map(repr, names))}"
+                for verb, names in (("lacks", missing), ("has the unknown", unknown))
+                if names
+            ]
+            raise invalid(
+                "".join([what, *(f"[{i}]" for i in where)]),
+                f"a dict of the parameters {', '.join(map(repr, self.names))} and no other",
+                got=f"one that {' and '.join(parts)}",
+                error=InvalidObservationError,
+            )
+        return [
+            term.encode(point[name], self._place(what, *where, i))
+            for i, (name, term) in enumerate(self._parameters.items())
+        ]
+
+    def _as_point(self, x, finite=True):
+        return super()._as_point(self._encode(x, "x") if isinstance(x, Mapping) else x, finite)
+
+    def _as_points(self, X):
+        if isinstance(X, Sequence) and any(isinstance(x, Mapping) for x in X):
+            X = [self._encode(x, "X", i) if isinstance(x, Mapping) else x for i, x in enumerate(X)]
+        return super()._as_points(X)
+
+    def _label(self, i):
+        return repr(self.names[i])
+
+    def _argument(self):
+        return self.parameters
+
+    def _key(self):
+        return self.names, tuple(term.key for term in self._parameters.values())

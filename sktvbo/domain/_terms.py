@@ -1,0 +1,267 @@
+"""The terms of a product: reals, positive reals on a logarithmic scale, integers, categories.
+
+A term is some columns of the rows, ``n_dims`` of them, and their unit form, ``n_unit`` columns.
+Below, V (n, n_dims) are these columns and U (n, n_unit) their unit form; ``low`` and ``high`` are
+numbers, or arrays (n_dims,) where a term has several columns. ``expected`` is what a message says
+of a column with these two bounds.
+"""
+
+import math
+import reprlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._checks import invalid, real_array
+from ..exceptions import DomainError, InvalidObservationError
+from ._base import TOLERANCE
+
+# Up to there an integer survives its scaling to [0, 1] and back.
+_MAX_INTEGER = 2**50
+
+
+def named_term(spec, name):
+    """The term that a user's ``(kind, ...)`` stands for; messages call it ``name``."""
+    if isinstance(spec, list | tuple) and spec and isinstance(spec[0], str):
+        kind, *rest = spec
+        if kind in _KINDS:
+            return _KINDS[kind].from_spec(name, *rest)
+    raise invalid(
+        name,
+        "('real', low, high), ('log-real', low, high), ('integer', low, high) or "
+        "('categorical', values)",
+        spec,
+        error=DomainError,
+    )
+
+
+def _number(value, name, error):
+    array = real_array(value, name, error)
+    if array.ndim:
+        raise invalid(name, "one number", value, error=error)
+    return float(array)
+
+
+class Real:
+    """Numbers of [low, high], uniform there."""
+
+    kind = "real"
+    expected = "in [{}, {}]"
+    size = math.inf
+
+    def __init__(self, low, high):
+        self.low = low
+        self.high = high
+        self.n_dims = self.n_unit = np.size(low)
+        self._width = high - low
+
+    @classmethod
+    def from_spec(cls, name, *bounds):
+        if len(bounds) != 2:
+            got = f"{len(bounds)} bound(s)"
+            raise invalid(name, f"({cls.kind!r}, low, high)", got=got, error=DomainError)
+        low, high = (_number(bound, name, DomainError) for bound in bounds)
+        cls.check(low, high, f"The bounds of {name}")
+        return cls(low, high)
+
+    @classmethod
+    def check(cls, low, high, name):
+        """Raise a DomainError when two numbers are no bounds of such a term."""
+        # The width as well: it overflows for bounds near the largest float.
+        if not math.isfinite(high - low):
+            raise invalid(name, "finite, and so their difference", (low, high), error=DomainError)
+        if not low < high:
+            raise invalid(name, "low < high", (low, high), error=DomainError)
+
+    @property
+    def spec(self):
+        """What the user gave."""
+        return self.kind, self.decode(self.low), self.decode(self.high)
+
+    @property
+    def key(self):
+        """What makes two terms equal, hashable."""
+        return self.spec
+
+    def encode(self, value, name):
+        """Number in the row that stands for the user's value; it may lie outside."""
+        return _number(value, name, InvalidObservationError)
+
+    def decode(self, v):
+        """User's value that a number in the row stands for."""
+        return float(v)
+
+    def inside(self, V):
+        """Which numbers are values (n, n_dims), rounding errors forgiven."""
+        slack = TOLERANCE * self._width
+        return (self.low - slack <= V) & (self.high + slack >= V)
+
+    def nearest(self, V):
+        """The values nearest to numbers."""
+        return np.clip(V, self.low, self.high)
+
+    def to_unit(self, V):
+        return (V - self.low) / self._width
+
+    def from_unit(self, U):
+        return self.nearest(self.low * (1.0 - U) + self.high * U)
+
+    def quantile(self, Q):
+        """Values (n, n_dims) at uniform numbers Q (n, n_dims) of [0, 1]."""
+        return self.from_unit(Q)
+
+    def neighbours(self, u):
+        """Unit forms to try in place of u (n_unit,), besides those that a gradient leads to."""
+        return np.empty((0, self.n_unit))
+
+
+class LogReal(Real):
+    """Positive numbers of [low, high], uniform on a logarithmic scale; one column."""
+
+    kind = "log-real"
+
+    def __init__(self, low, high):
+        super().__init__(low, high)
+        self._log_low = math.log(low)
+        self._log_width = math.log(high) - self._log_low
+
+    @classmethod
+    def check(cls, low, high, name):
+        super().check(low, high, name)
+        if not low > 0.0:
+            raise invalid(name, "positive", (low, high), error=DomainError)
+        if not math.log(high) > math.log(low):
+            raise invalid(
+                name,
+                "far enough apart for their logarithms to differ",
+                (low, high),
+                advice="Use 'real' for an interval that narrow.",
+                error=DomainError,
+            )
+
+    def inside(self, V):
+        slack = math.exp(TOLERANCE * self._log_width)
+        return (self.low / slack <= V) & (self.high * slack >= V)
+
+    def to_unit(self, V):
+        return (np.log(V) - self._log_low) / self._log_width
+
+    def from_unit(self, U):
+        u = np.clip(U, 0.0, 1.0)
+        return self.nearest(self.low ** (1.0 - u) * self.high**u)
+
+
+class Integer(Real):
+    """Whole numbers from low to high; one column."""
+
+    kind = "integer"
+    expected = "a whole number from {:.0f} to {:.0f}"
+
+    def __init__(self, low, high):
+        super().__init__(low, high)
+        self.size = int(high - low) + 1
+
+    @classmethod
+    def check(cls, low, high, name):
+        if not all(abs(bound) <= _MAX_INTEGER and bound == round(bound) for bound in (low, high)):
+            expected = "whole numbers of at most 2**50 in size"
+            raise invalid(name, expected, (low, high), error=DomainError)
+        if not low <= high:
+            raise invalid(name, "low <= high", (low, high), error=DomainError)
+
+    def decode(self, v):
+        return round(float(v))
+
+    def inside(self, V):
+        return np.abs(V - self.nearest(V)) <= TOLERANCE
+
+    def nearest(self, V):
+        return np.clip(np.rint(V), self.low, self.high)
+
+    def to_unit(self, V):
+        return (V - self.low) / max(self._width, 1.0)
+
+    def from_unit(self, U):
+        return self.nearest(self.low + U * self._width)
+
+    def quantile(self, Q):
+        return self.nearest(self.low + np.floor(Q * self.size))
+
+    def neighbours(self, u):
+        # Steps of 1, 2, 4, ... both ways: a far optimum is reached in few of them.
+        v = self.from_unit(u)
+        steps = 2.0 ** np.arange((self.size - 1).bit_length())
+        reached = np.concatenate([v - steps, v + steps])
+        reached = reached[(self.low <= reached) & (reached <= self.high)]
+        return self.to_unit(reached[:, np.newaxis])
+
+
+class Categorical(Integer):
+    """Values without an order; the row holds the position of one, an integer."""
+
+    kind = "categorical"
+    expected = "the position of a category, from {:.0f} to {:.0f}"
+
+    def __init__(self, values):
+        super().__init__(0.0, len(values) - 1.0)
+        self.choices = tuple(map(_Choice, values))
+        self.n_unit = self.size
+
+    @classmethod
+    def from_spec(cls, name, *values):
+        choices = values[0] if len(values) == 1 else None
+        if not isinstance(choices, Sequence) or isinstance(choices, str | bytes) or not choices:
+            expected = "('categorical', values) with a list of at least one value"
+            raise invalid(name, expected, values, error=DomainError)
+        term = cls(choices)
+        for i, choice in enumerate(term.choices):
+            if choice in term.choices[:i]:
+                got = f"{reprlib.repr(choice.value)} again"
+                raise invalid(name, "made of distinct values", got=got, error=DomainError)
+        return term
+
+    @property
+    def spec(self):
+        return self.kind, [choice.value for choice in self.choices]
+
+    @property
+    def key(self):
+        return self.kind, self.choices
+
+    def encode(self, value, name):
+        choice = _Choice(value)
+        if choice not in self.choices:
+            raise invalid(name, f"one of {self.spec[1]}", value, error=DomainError)
+        return float(self.choices.index(choice))
+
+    def decode(self, v):
+        return self.choices[round(float(v))].value
+
+    def to_unit(self, V):
+        # Two different categories are 1 apart.
+        return np.sqrt(0.5) * (np.arange(self.size) == V)
+
+    def from_unit(self, U):
+        return np.argmax(U, axis=1, keepdims=True).astype(np.float64)
+
+    def neighbours(self, u):
+        others = np.delete(np.arange(float(self.size)), np.argmax(u))
+        return self.to_unit(others[:, np.newaxis])
+
+
+class _Choice:
+    """A category. It equals others of its value and type, so 1 and True are two; NaN, itself."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        a, b = self.value, other.value
+        return a is b or (type(a) is type(b) and bool(a == b or (a != a and b != b)))
+
+    def __hash__(self):
+        # The value itself may have no hash, such as a list.
+        return hash(type(self.value))
+
+
+_KINDS = {term.kind: term for term in (Real, LogReal, Integer, Categorical)}

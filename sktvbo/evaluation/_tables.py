@@ -1,0 +1,120 @@
+"""Tables as text."""
+
+import math
+
+
+def format_table(rows, left=(0,), rule=True):
+    """Lines of a table.
+
+    Parameters
+    ----------
+    rows : list of sequences of str
+        The header first.
+    left : tuple of int, default=(0,)
+        Positions of the columns that are aligned on the left; the others are on the right.
+    rule : bool, default=True
+        Draw a line, as wide as the table, below the header.
+
+    Returns
+    -------
+    list of str
+        Without spaces at their ends.
+
+    Examples
+    --------
+    >>> from sktvbo.evaluation._tables import format_table
+    >>> print(*format_table([("room", "n"), ("loft", "12")]), sep="\\n")
+    room   n
+    --------
+    loft  12
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if i in left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths))
+        ).rstrip()
+        for row in rows
+    ]
+    if rule:
+        lines.insert(1, "-" * (sum(widths) + 2 * (len(widths) - 1)))
+    return lines
+
+
+def fitting(first, blocks, width):
+    """Share blocks of columns out to tables of a width that all have the same first column.
+
+    Parameters
+    ----------
+    first : sequence of str
+        Cells of the first column.
+    blocks : list of list of sequences of str
+        Each block's columns, which stay together.
+    width : int
+
+    Yields
+    ------
+    list of int
+        Positions of the blocks of a table: as many as fit, but one at least.
+    """
+    start = used = max(map(len, first))
+    table = []
+    for i, block in enumerate(blocks):
+        needed = sum(2 + max(map(len, column)) for column in block)
+        if table and used + needed > width:
+            yield table
+            table, used = [], start
+        table.append(i)
+        used += needed
+    if table:
+        yield table
+
+
+def regret_columns(comparison):
+    """The columns of a comparison's table of average regrets, as text.
+
+    Returns
+    -------
+    algorithms : list of str
+        The first column.
+    columns : dict of str to list of str
+        The others by problem; each begins with the header.
+    overlapping : bool
+        Whether a ``+`` is among the marks.
+    """
+    rows = comparison.summary()
+    known = [row for row in rows if not math.isnan(row["average_regret"])]
+    # From the worst to the best, so that the best remains.
+    known.sort(key=lambda row: -row["average_regret"])
+    best = {row["problem"]: row for row in known}
+    cells, marks = {}, set()
+    for row in rows:
+        mark = _mark(row, best.get(row["problem"]))
+        marks.add(mark)
+        failed = ("!" if row["n_failures"] else " ") if comparison.failures else ""
+        cells[row["algorithm"], row["problem"]] = format_regret(row) + mark + failed
+    algorithms = comparison.algorithms
+    columns = {p: [p, *(cells.get((a, p), "") for a in algorithms)] for p in comparison.problems}
+    return ["average regret", *algorithms], columns, "+" in marks
+
+
+def format_regret(row):
+    """Mean and standard error of a row of `Comparison.summary`."""
+    mean, error = row["average_regret"], row["standard_error"]
+    if math.isnan(mean):
+        return "unknown" if row["n_replications"] else "failed"
+    if math.isnan(error):
+        return f"{mean:.4g}"
+    # Two digits of the error, and the mean to the same place.
+    places = min(max(1 - math.floor(math.log10(error)), 0), 6) if error > 0.0 else 3
+    return f"{mean:.{places}f} ± {error:.{places}f}"
+
+
+def _mark(row, best):
+    """``*`` for the best, ``+`` where the intervals overlap; an unknown interval does not."""
+    if best is None or math.isnan(row["average_regret"]):
+        return " "
+    if row["average_regret"] == best["average_regret"]:
+        return "*"
+    low = row["average_regret"] - row["standard_error"]
+    return "+" if low <= best["average_regret"] + best["standard_error"] else " "

@@ -1,0 +1,24 @@
+"""Parameters of an optimizer, said once."""
+
+import inspect
+from dataclasses import dataclass, fields, is_dataclass
+from typing import dataclass_transform
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False)
+def algorithm(cls):
+    """Decorator of an optimizer: what its class annotates are its parameters, keyword-only.
+
+    Constructor, ``get_params`` and signature follow; in the signature the class's own parameters
+    come first, and then those that all optimizers share.
+    """
+    cls = dataclass(kw_only=True, eq=False, repr=False)(cls)
+    first = next(base for base in reversed(cls.__mro__) if is_dataclass(base))
+    shared, own = {f.name for f in fields(first)}, inspect.get_annotations(cls)
+    parameters = [
+        parameter.replace(annotation=parameter.empty)
+        for parameter in inspect.signature(cls.__init__).parameters.values()
+    ]
+    parameters.sort(key=lambda p: (p.kind, p.name in shared, p.name not in own))
+    cls.__init__.__signature__ = inspect.Signature(parameters)
+    return cls

@@ -1,0 +1,63 @@
+"""The surrogates of the algorithms, for a domain scaled to the unit box."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern
+
+from ..gaussian_process import TimeVaryingGPRegressor
+
+
+@dataclass(frozen=True)
+class Times:
+    """Times that the bounds of a surrogate's temporal kernel may follow.
+
+    Attributes
+    ----------
+    kept : ndarray of shape (n,)
+        Of the data set that is learnt from, the new observation included.
+    recent : ndarray of shape (m,)
+        Of the latest observations told, removed ones and the new one included.
+    pending : tuple of float
+        Of queries that were asked for and not told yet.
+    """
+
+    kept: np.ndarray
+    recent: np.ndarray
+    pending: tuple = ()
+
+
+def default_surrogate(temporal_kernel, kind=TimeVaryingGPRegressor, **options):
+    """Matérn 5/2 in space, with bounds for the unit box and standardized observations.
+
+    The bounds are close to those of TuRBO (Eriksson et al. 2019), and matter more than they seem
+    to: after the function has jumped, or when all recent queries are at one place, the likelihood
+    alone is content with a lengthscale of many boxes, and exploration ends.
+    """
+    return kind(
+        Matern(length_scale=0.5, length_scale_bounds=(0.01, 2.0), nu=2.5),
+        temporal_kernel,
+        signal_variance_bounds=(0.05, 20.0),
+        noise_variance_bounds=(1e-4, 1.0),
+        normalize_y=True,
+        **options,
+    )
+
+
+def static_surrogate(**options):
+    """The default surrogate of a function that does not change."""
+    return default_surrogate(ConstantKernel(1.0, "fixed"), **options)
+
+
+def smooth_kernel(times, nu=1.5):
+    """Matérn in time, of at least five sampling intervals and at most ten times the span.
+
+    What changes faster than that cannot be tracked by one query an interval. Without the lower
+    bound a few odd observations make the likelihood believe in pure change: each interval then buys
+    the removal of what little is known, and what is left supports no better belief.
+    """
+    gaps = np.diff(np.unique(times.recent))
+    lowest = 5.0 * (np.median(gaps) if gaps.size else 1.0)
+    span = np.ptp(times.kept)
+    bounds = (lowest, max(10.0 * span, 2.0 * lowest))
+    return Matern(np.clip(0.25 * span, *bounds), bounds, nu=nu)

@@ -1,0 +1,98 @@
+"""A user's function as a problem."""
+
+import numpy as np
+
+from .._checks import invalid
+from ..exceptions import InvalidObservationError
+from ._base import Problem, numeric_maximum
+
+
+class CallableProblem(Problem):
+    """A user's function as a problem; made by `from_callable`."""
+
+    def __init__(self, function, domain, horizon, optimum, noise_variance, random_state, name):
+        super().__init__(name, domain, horizon, noise_variance, random_state)
+        self.function = function
+        self.optimum_function = optimum
+
+    def _values(self, X, t):
+        times = np.broadcast_to(t, len(X)).tolist()
+        values = [self._call(self.function, self.domain.decode(x), s) for x, s in zip(X, times)]
+        return np.array(values, dtype=np.float64)
+
+    def _call(self, function, x, t):
+        value = function(x, t)
+        if np.ndim(value) != 0 or not np.isfinite(value):
+            what = f"The value of the function of {self.name!r} at x={x}, t={t}"
+            raise invalid(what, "one finite number", value, error=InvalidObservationError)
+        return value
+
+    def _argmax(self, t):
+        return numeric_maximum(
+            lambda X: self._values(X, t), self.domain, log2_samples=10, n_starts=4
+        )
+
+    def _find_optimum(self, t):
+        if self.optimum_function is None:
+            return super()._find_optimum(t)
+        x_star, f_star = self.optimum_function(t)
+        return self.domain.validate_point(x_star), float(f_star)
+
+
+def from_callable(
+    function,
+    domain,
+    *,
+    horizon,
+    optimum=None,
+    noise_variance=0.0,
+    random_state=None,
+    name="callable",
+):
+    """Make a problem of a Python function.
+
+    Parameters
+    ----------
+    function : callable, (x, t) -> float
+        Noise-free objective, to be maximized; x is (d,), or a dict for named parameters, and t a
+        float.
+    domain : Box, FiniteSet, ParameterSpace, sequence of (low, high) pairs, \
+            scipy.optimize.Bounds, or dict of named parameters
+    horizon : float
+        The problem lasts from 0 to there.
+    optimum : callable, t -> (x_star, f_star), default=None
+        The exact optimum. None: a finite set, or up to 1024 combinations of integers and
+        categories, is enumerated, which is exact. Anything else is searched at 1024 Sobol points
+        and the best four are improved, by L-BFGS-B and by steps of integers and categories, which
+        is **approximate** and calls the function some thousand times per t, so that a regret may
+        come out slightly wrong, even negative.
+    noise_variance : float, default=0.0
+        Variance of the Gaussian noise that `observe` adds.
+    random_state : int, RandomState or None, default=None
+        Of the noise.
+    name : str, default="callable"
+
+    Returns
+    -------
+    Problem
+
+    Raises
+    ------
+    ValueError
+        A horizon or a noise variance that makes no sense.
+    DomainError
+        A domain that makes no sense.
+
+    Examples
+    --------
+    >>> from sktvbo.problems import from_callable
+    >>> problem = from_callable(lambda x, t: -(x[0] - t / 10) ** 2, [(0, 1)], horizon=10.0)
+    >>> x_star, f_star = problem.optimum(5.0)
+    >>> print(x_star.round(4))
+    [0.5]
+    """
+    if not callable(function):
+        raise invalid("function", "callable", function, error=TypeError)
+    if optimum is not None and not callable(optimum):
+        raise invalid("optimum", "callable or None", optimum, error=TypeError)
+    return CallableProblem(function, domain, horizon, optimum, noise_variance, random_state, name)

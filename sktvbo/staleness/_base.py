@@ -1,0 +1,111 @@
+"""The base of all policies, and what they are told of a run."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+NOTHING = np.empty(0, dtype=np.intp)
+
+
+@dataclass(frozen=True)
+class RunSoFar:
+    """What a policy may know of a run, besides the surrogate, before an observation is added.
+
+    Attributes
+    ----------
+    n_told : int
+        Observations told, the new one and the removed ones included.
+    query_times : ndarray of shape (m,)
+        Times of the latest queries (at most 1024) that were made with a surrogate.
+    query_sizes : ndarray of shape (m,)
+        Size of the data set at each of these queries.
+    latest : callable
+        ``latest(n)`` gives the latest n observations told before the new one, removed or not, as
+        the surrogate sees them: rows of shape (n, d + 1), time last, and values of shape (n,).
+
+    Notes
+    -----
+    A policy keeps of it what it needs, and not the whole: that would keep the whole run alive.
+    """
+
+    n_told: int
+    query_times: np.ndarray
+    query_sizes: np.ndarray
+    latest: Callable
+
+
+class StaleDataPolicy(BaseEstimator):
+    """Base of stale-data policies: it forgets nothing, and each part may be overridden.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sktvbo.staleness import StaleDataPolicy
+    >>> class MaximumAge(StaleDataPolicy):
+    ...     def __init__(self, age=10.0):
+    ...         self.age = age
+    ...
+    ...     def after_add(self, surrogate, now):
+    ...         return np.flatnonzero(now - surrogate.X_train_[:, -1] > self.age)
+    """
+
+    def watch(self, run):
+        """Take notice of the run.
+
+        Parameters
+        ----------
+        run : RunSoFar
+        """
+
+    def before_add(self, surrogate, x, t, y):
+        """Rows to drop before an observation is added.
+
+        Parameters
+        ----------
+        surrogate : Surrogate
+            Fitted; it stays as it is.
+        x : ndarray of shape (u,)
+            Place of the observation, in the unit box.
+        t, y : float
+            Its time and its value.
+
+        Returns
+        -------
+        indices : ndarray of int
+            Positions in ``surrogate.X_train_``; none here.
+        """
+        return NOTHING
+
+    def after_add(self, surrogate, now):
+        """Rows to drop after an observation was added.
+
+        Parameters
+        ----------
+        surrogate : Surrogate
+            Fitted, with the observation as its last row; it stays as it is.
+        now : float
+            Present time, not before any observation.
+
+        Returns
+        -------
+        indices : ndarray of int
+            Positions in ``surrogate.X_train_``; none here. At least one row has to stay.
+        """
+        return NOTHING
+
+    def record(self):
+        """Columns of the optimizer's history: a dict of str to float, the same names always."""
+        return {}
+
+
+class KeepAll(StaleDataPolicy):
+    """Forget nothing.
+
+    Examples
+    --------
+    >>> from sktvbo.staleness import KeepAll
+    >>> KeepAll().after_add(surrogate=None, now=1.0).size
+    0
+    """

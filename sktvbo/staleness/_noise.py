@@ -1,0 +1,78 @@
+"""A policy that forgets what has become too noisy."""
+
+from numbers import Real
+
+import numpy as np
+
+from .._checks import invalid
+from ._base import StaleDataPolicy
+
+
+class NoiseThreshold(StaleDataPolicy):
+    """Forget observations whose injected noise exceeds a bound g(s) (SparQ algorithm 1, line 4).
+
+    Parameters
+    ----------
+    cap : "log", float or callable, default="log"
+        g in units of σ², of the number s of observations so far: "log" is log s. A callable takes
+        s; any g of order below s^{1/4} keeps the regret bound.
+
+    Attributes
+    ----------
+    steps_ : int
+        Observations so far, as `watch` was told; unless it was, those of the surrogate count.
+    cap_ : float
+        The latest g.
+
+    Notes
+    -----
+    What is as new as the newest observation is kept whatever g says. The surrogate needs a
+    ``noise_model``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sktvbo import TimeVaryingGPRegressor
+    >>> from sktvbo.gaussian_process import QuadraticInjection
+    >>> from sktvbo.staleness import NoiseThreshold
+    >>> X = np.column_stack([np.linspace(0, 1, 20), np.arange(20.0)])
+    >>> gp = TimeVaryingGPRegressor(noise_model=QuadraticInjection(), optimizer=None)
+    >>> NoiseThreshold().after_add(gp.fit(X, X[:, 0]), now=19.0).size   # 1 + age² > log 20
+    18
+    """
+
+    def __init__(self, cap="log"):
+        self.cap = cap
+
+    def watch(self, run):
+        """Count the observations so far, removed ones included."""
+        self.steps_ = run.n_told
+
+    def after_add(self, surrogate, now):
+        """Rows whose noise variance at time ``now`` exceeds g σ²."""
+        if surrogate.noise_model_ is None:
+            raise invalid(
+                "noise_model",
+                "a noise model, such as QuadraticInjection(), for NoiseThreshold",
+                None,
+                surrogate,
+                advice="Without one no observation ever becomes noisier.",
+            )
+        times = surrogate.X_train_[:, -1]
+        self.cap_ = self._cap(getattr(self, "steps_", len(times)))
+        ratio = surrogate.noise_model_.ratio(np.maximum(now - times, 0.0))
+        stale = ratio > self.cap_
+        stale[times == times.max()] = False
+        return np.flatnonzero(stale)
+
+    def _cap(self, steps):
+        cap = np.log(steps) if isinstance(self.cap, str) and self.cap == "log" else self.cap
+        cap = cap(steps) if callable(cap) else cap
+        if not isinstance(cap, Real) or not cap >= 0.0:
+            expected = "'log', a float in the range [0, inf], or a callable that gives one"
+            raise invalid("cap", expected, cap, self)
+        return float(cap)
+
+    def record(self):
+        """Columns of the optimizer's history."""
+        return {"cap": getattr(self, "cap_", np.nan)}

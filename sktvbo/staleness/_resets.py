@@ -1,0 +1,125 @@
+"""Policies that forget everything."""
+
+import numpy as np
+
+from .._checks import check_int, check_real
+from ._base import NOTHING, StaleDataPolicy
+
+
+class PeriodicReset(StaleDataPolicy):
+    """Forget everything at the start of each block of observations.
+
+    The first observation of a block is all that is left (R-GP-UCB, TVGP algorithm 1).
+
+    Parameters
+    ----------
+    period : int or callable, default=50
+        Observations in a block; a callable is given the surrogate whenever a block is full and
+        returns how long blocks should be: the block goes on when that is longer. See
+        `VariationBudget`.
+
+    Attributes
+    ----------
+    period_ : int
+        Length of the present block.
+    steps_ : int
+        Observations in it so far.
+    n_resets_ : int
+
+    Examples
+    --------
+    >>> from sktvbo import BayesianOptimizer
+    >>> from sktvbo.staleness import PeriodicReset
+    >>> opt = BayesianOptimizer(
+    ...     [(0.0, 1.0)], policy=PeriodicReset(10), n_initial_points=5, random_state=0
+    ... )
+    >>> for t in range(24):
+    ...     x = opt.ask(t)
+    ...     opt.tell(x, -(x[0] - 0.01 * t) ** 2)
+    >>> len(opt.X_), opt.policy_.n_resets_
+    (4, 2)
+    """
+
+    def __init__(self, period=50):
+        self.period = period
+
+    def before_add(self, surrogate, x, t, y):
+        """All rows when a block is full."""
+        n = len(surrogate.X_train_)
+        steps = getattr(self, "steps_", n) + 1
+        self.n_resets_ = getattr(self, "n_resets_", 0)
+        if not hasattr(self, "period_") or steps > self.period_:
+            self.period_ = self._length(surrogate)
+        if steps <= self.period_:
+            self.steps_ = steps
+            return NOTHING
+        self.steps_, self.n_resets_ = 1, self.n_resets_ + 1
+        return np.arange(n)
+
+    def _length(self, surrogate):
+        period = self.period(surrogate) if callable(self.period) else self.period
+        return check_int(period, "period", self)
+
+    def record(self):
+        """Columns of the optimizer's history."""
+        return {"n_resets": getattr(self, "n_resets_", 0), "period": getattr(self, "period_", None)}
+
+
+class EventTriggeredReset(StaleDataPolicy):
+    """Forget everything when an observation is beyond what a static function allows.
+
+    With probability 1 − δ all observations of a static function satisfy
+    ``|y − μ(x)| ≤ √ρ σ(x) + w̄``, ρ = 2 log(2 π_s / δ), w̄² = 2 σ_n² log(2 π_s / δ), π_s = π² s² /
+    6, s being the number of observations since the last reset. One that does not is all that is
+    left (ET lemma 3, algorithm 1).
+
+    Parameters
+    ----------
+    delta : float in (0, 1), default=0.1
+        δ_B, probability of a reset though the function is static.
+
+    Attributes
+    ----------
+    deviation_, bound_ : float
+        The two sides of the inequality at the last observation, in units of y.
+    steps_ : int
+        Observations since the last reset; 0 at a reset.
+    n_resets_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import ConstantKernel
+    >>> from sktvbo import TimeVaryingGPRegressor
+    >>> from sktvbo.staleness import EventTriggeredReset
+    >>> X = np.column_stack([np.linspace(0, 1, 12), np.arange(12)])
+    >>> static = TimeVaryingGPRegressor(temporal_kernel=ConstantKernel(1.0, "fixed"))
+    >>> gp, policy = static.fit(X, np.sin(6 * X[:, 0])), EventTriggeredReset()
+    >>> policy.before_add(gp, np.array([0.5]), 12.0, np.sin(3.0)).size
+    0
+    >>> policy.before_add(gp, np.array([0.5]), 12.0, np.sin(3.0) + 2.0).size
+    12
+    """
+
+    def __init__(self, delta=0.1):
+        self.delta = delta
+
+    def before_add(self, surrogate, x, t, y):
+        """All rows when the observation is out of bounds."""
+        delta = check_real(self.delta, "delta", self, interval="(0, 1)")
+        n = len(surrogate.X_train_)
+        steps = getattr(self, "steps_", n) + 1
+        mean, std = surrogate.advanced(t).posterior_at(t)(x[np.newaxis])
+        rho = 2.0 * np.log(2.0 * (np.pi**2 * steps**2 / 6.0) / delta)  # eq. (10)
+        noise_bound = np.sqrt(rho) * surrogate.noise_std_
+        self.deviation_ = float(abs(y - mean[0]))
+        self.bound_ = float(np.sqrt(rho) * std[0] + noise_bound)  # eq. (11)
+        triggered = self.deviation_ > self.bound_
+        self.steps_ = 0 if triggered else steps
+        self.n_resets_ = getattr(self, "n_resets_", 0) + int(triggered)
+        return np.arange(n) if triggered else NOTHING
+
+    def record(self):
+        """Columns of the optimizer's history."""
+        names = {"n_resets": 0, "deviation": np.nan, "bound": np.nan}
+        return {name: getattr(self, f"{name}_", value) for name, value in names.items()}

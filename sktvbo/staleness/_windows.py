@@ -1,0 +1,103 @@
+"""Policies that keep the latest observations."""
+
+import numpy as np
+from scipy.stats import qmc
+from sklearn.base import BaseEstimator
+
+from .._checks import check_int, check_real
+from ..kernels import Empirical
+from ..theory import maximum_information_gain
+from ._base import StaleDataPolicy
+
+
+class SlidingWindow(StaleDataPolicy):
+    """Keep the latest observations.
+
+    Parameters
+    ----------
+    window : int or callable, default=50
+        How many, the new one included; a callable is given the first fitted surrogate. See
+        `VariationBudget`.
+
+    Attributes
+    ----------
+    window_ : int
+
+    Examples
+    --------
+    >>> from sktvbo import BayesianOptimizer
+    >>> from sktvbo.staleness import SlidingWindow
+    >>> opt = BayesianOptimizer(
+    ...     [(0.0, 1.0)], policy=SlidingWindow(10), n_initial_points=5, random_state=0
+    ... )
+    >>> for t in range(20):
+    ...     x = opt.ask(t)
+    ...     opt.tell(x, -(x[0] - 0.01 * t) ** 2)
+    >>> float(opt.X_[:, -1].min())
+    10.0
+    """
+
+    def __init__(self, window=50):
+        self.window = window
+
+    def after_add(self, surrogate, now):
+        """All but the latest rows, by the times of the observations."""
+        if not hasattr(self, "window_"):
+            window = self.window(surrogate) if callable(self.window) else self.window
+            self.window_ = check_int(window, "window", self)
+        times = surrogate.X_train_[:, -1]
+        return np.argsort(times, kind="stable")[: -self.window_]
+
+    def record(self):
+        """Columns of the optimizer's history."""
+        return {"window": getattr(self, "window_", None)}
+
+
+class VariationBudget(BaseEstimator):
+    """Window, or block, of SW- and BR-GP-UCB, ⌈γ_T^{1/4} √(T / B_T)⌉ observations.
+
+    Parameters
+    ----------
+    horizon : int
+        T, observations in the whole run.
+    variation_budget : float, default=1.0
+        B_T, the sum of ‖f_{t+1} − f_t‖ over the run, in the norm of the surrogate's kernel and
+        units of the standardized y.
+
+    Notes
+    -----
+    γ_T is the information that T observations can give at most
+    (`sktvbo.theory.maximum_information_gain`), under the fitted kernel, among 256 places of
+    the unit box, or all arms of an ``Empirical`` kernel. It enters by its fourth root only.
+
+    References
+    ----------
+    X. Zhou, N. Shroff, "No-Regret Algorithms for Time-Varying Bayesian Optimization", CISS 2021.
+
+    Examples
+    --------
+    >>> from sktvbo import TimeVaryingGPRegressor
+    >>> from sktvbo.staleness import VariationBudget
+    >>> gp = TimeVaryingGPRegressor(optimizer=None).fit([[0.1, 0.0], [0.9, 1.0]], [1.0, 2.0])
+    >>> VariationBudget(horizon=400)(gp) < VariationBudget(horizon=1600)(gp)
+    True
+    """
+
+    def __init__(self, horizon, variation_budget=1.0):
+        self.horizon = horizon
+        self.variation_budget = variation_budget
+
+    def __call__(self, surrogate):
+        """Observations (int) to a window or block, for a fitted surrogate."""
+        horizon = check_int(self.horizon, "horizon", self)
+        check_real(self.variation_budget, "variation_budget", self, interval="(0, inf)")
+        n_dims = surrogate.X_train_.shape[1] - 1
+        kernel = surrogate.spatial_kernel_
+        if isinstance(kernel, Empirical):
+            places = np.arange(float(len(kernel.covariance)))[:, np.newaxis]
+        else:
+            places = qmc.Sobol(n_dims, scramble=False).random_base2(8)
+        K = surrogate.signal_variance_ * kernel(places)
+        gain = maximum_information_gain(K, surrogate.noise_variance_, horizon)
+        length = np.ceil(gain**0.25 * np.sqrt(horizon / self.variation_budget))
+        return int(np.clip(length, 1, horizon))

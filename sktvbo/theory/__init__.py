@@ -1,0 +1,34 @@
+"""What theory says in numbers: regret bounds, how much data to keep, how often to start afresh.
+
+Lower and upper bounds on the regret, and the data-set size that minimizes the upper one, come from
+BOLT; the period of R-GP-UCB's resets from TVGP; information gains are those of Srinivas et al.
+Space is the unit cube [0, 1]^d throughout, and times share one unit, say seconds.
+
+References
+----------
+A. Bardou, P. Thiran, "Optimizing Through Change: Bounds and Recommendations for Time-Varying
+Bayesian Optimization Algorithms", 2025 (BOLT).
+
+I. Bogunovic, J. Scarlett, V. Cevher, "Time-Varying Gaussian Process Bandit Optimization", AISTATS
+2016 (TVGP).
+
+N. Srinivas, A. Krause, S. Kakade, M. Seeger, "Information-theoretic regret bounds for Gaussian
+process optimization in the bandit setting", IEEE Transactions on Information Theory, 2012.
+"""
+
+from ._dataset_size import dataset_size_criterion, recommended_dataset_size
+from ._information import information_gain, maximum_information_gain
+from ._regret import regret_slope_lower_bound, regret_upper_bound, reset_period
+from ._spectrum import power_above, spectral_density
+
+__all__ = [
+    "dataset_size_criterion",
+    "information_gain",
+    "maximum_information_gain",
+    "power_above",
+    "recommended_dataset_size",
+    "regret_slope_lower_bound",
+    "regret_upper_bound",
+    "reset_period",
+    "spectral_density",
+]

@@ -1,0 +1,91 @@
+"""W-DBO table 2 and BOLT table 3: what is published, and what is run."""
+
+import numpy as np
+import pytest
+
+from sktvbo._bench import PRESETS
+from sktvbo._bench._report import means
+from sktvbo.evaluation._statistics import normalized
+
+
+def published_overall(name):
+    rows = normalized(means(PRESETS[name].published))
+    return {row["algorithm"]: row["normalized_regret"] for row in rows}
+
+
+def rounding(name):
+    """How far the rounding of a table's entries may move the last row, itself rounded."""
+    columns = {}
+    for (_, problem), entry in PRESETS[name].published.items():
+        columns.setdefault(problem, []).append(entry.partition("±")[0])
+    moves = []
+    for entries in columns.values():
+        half = 0.5 * 10.0 ** -max(len(entry.partition(".")[2]) for entry in entries)
+        values = np.array(entries, dtype=float)
+        # Of (v - low) / (high - low): each of the three is off by half a unit.
+        moves.append(4.0 * half / (np.ptp(values) - 2.0 * half))
+    return np.mean(moves) + 0.005
+
+
+def test_the_last_row_of_wdbo_table_2_follows_from_the_others():
+    last_row = {
+        "GP-UCB": 0.48,
+        "R-GP-UCB": 0.47,
+        "TV-GP-UCB": 0.29,
+        "ET-GP-UCB": 0.54,
+        "ABO": 0.62,
+        "W-DBO": 0.01,
+    }
+    assert rounding("wdbo-table2") < 0.54 - 0.48
+    expected = pytest.approx(last_row, abs=rounding("wdbo-table2"))
+    assert published_overall("wdbo-table2") == expected
+
+
+def test_the_last_row_of_bolt_table_3_has_three_columns_in_another_order():
+    last_row = {
+        "GP-UCB": 0.66,
+        "ABO": 0.68,  # printed below ET-GP-UCB
+        "ET-GP-UCB": 0.63,  # below R-GP-UCB
+        "R-GP-UCB": 0.40,  # below ABO
+        "TV-GP-UCB": 0.81,
+        "W-DBO": 0.14,
+        "BOLT": 0.01,
+    }
+    assert rounding("bolt-table3") < 0.68 - 0.63  # so that it tells the columns apart
+    expected = pytest.approx(last_row, abs=rounding("bolt-table3"))
+    assert published_overall("bolt-table3") == expected
+
+
+@pytest.mark.parametrize(("name", "shape"), [("wdbo-table2", (6, 12)), ("bolt-table3", (7, 10))])
+def test_every_published_number_has_its_runs(name, shape, data):
+    preset = PRESETS[name]
+    assert (len(preset.algorithms), len(preset.tasks)) == shape
+    assert set(preset.published) == {(a, p) for a in preset.algorithms for p in preset.tasks}
+    assert preset.replications == 10
+    for problem, make in preset.tasks.items():
+        made = make()
+        assert made.name == problem
+        assert tuple(made.optimizers) == preset.algorithms
+        assert (made.horizon, made.n_initial) == (600.0, 15)
+        assert made.clock.response_time.name == "papers"
+
+
+def test_noise_and_call_durations_are_the_papers(data):
+    tasks = {name: PRESETS[name].tasks["powell"]() for name in ("wdbo-table2", "bolt-table3")}
+    by_noise = {name: made.problem(0).noise_variance for name, made in tasks.items()}
+    assert by_noise["wdbo-table2"] == pytest.approx(5.0 * by_noise["bolt-table3"])
+    assert tasks["wdbo-table2"].clock.call_duration == 0.0
+    assert tasks["bolt-table3"].clock.call_duration == 1.0
+    wlan = PRESETS["bolt-table3"].tasks["wlan"]()
+    assert wlan.problem(0).domain.n_dims == 6
+    assert wlan.clock.call_duration == 0.1
+    assert wlan.problem.options["n_users"] == 27
+
+
+def test_wlan_has_a_rough_kernel_in_time_as_wdbo_says():
+    made = PRESETS["wdbo-table2"].tasks["wlan"]()
+    for name, optimizer in made.optimizers.items():
+        if name in ("ABO", "W-DBO"):
+            assert optimizer.surrogate.temporal_kernel.nu == 0.5
+        else:
+            assert optimizer.surrogate is None

@@ -1,0 +1,99 @@
+"""Names, lists and options as a user writes them."""
+
+import pytest
+
+from sktvbo import WDBO, optimizers
+from sktvbo._bench._specs import (
+    ALGORITHMS,
+    configured,
+    make_optimizer,
+    make_task,
+    parse,
+    split_list,
+)
+from sktvbo.evaluation import StepClock
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "options"),
+    [
+        ("ackley", "ackley", {}),
+        ("wlan:n_nodes=6,n_users=27", "wlan", {"n_nodes": 6, "n_users": 27}),
+        ("ackley:horizon=60.5, noise=1e-2", "ackley", {"horizon": 60.5, "noise": 0.01}),
+        (
+            "temperature-arms:train=(0,2),test=(3,4)",
+            "temperature-arms",
+            {"train": (0, 2), "test": (3, 4)},
+        ),
+        ("ozone:version=summer2006", "ozone", {"version": "summer2006"}),
+        ("ozone:normalize=False", "ozone", {"normalize": False}),
+    ],
+)
+def test_specifications_are_parsed(text, name, options):
+    assert parse(text) == (name, options)
+
+
+@pytest.mark.parametrize("text", ["wlan:", "wlan:n_nodes", "wlan:=6", "wlan:n_nodes=", "a:,b=1"])
+def test_specifications_without_a_value_are_refused(text):
+    with pytest.raises(ValueError, match=r"NAME:key=value,key=value. Got"):
+        parse(text)
+
+
+def test_commas_before_options_do_not_split_a_list():
+    text = "W-DBO:alpha=0.5,refit_every=2, BOLT,SW-GP-UCB:window=50"
+    assert split_list(text) == [
+        "W-DBO:alpha=0.5,refit_every=2",
+        "BOLT",
+        "SW-GP-UCB:window=50",
+    ]
+
+
+def test_options_reach_the_algorithm():
+    optimizer = make_optimizer("wdbo:alpha=0.5,refit_every=2")
+    assert isinstance(optimizer, WDBO)
+    assert optimizer.alpha == 0.5
+    assert optimizer.refit_every == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("W-DBA", r"must be one of ABO, .*\. Got 'W-DBA' instead\. Did you mean 'W-DBO'\?"),
+        ("W-DBO:beta=1", r"'W-DBO' must be among alpha, n_initial_points, refit_every. Got 'beta'"),
+        ("random:domain=1", r"'random' must be among none. Got 'domain'"),
+    ],
+)
+def test_unknown_algorithms_and_options_name_the_known_ones(text, message):
+    with pytest.raises(ValueError, match=message):
+        make_optimizer(text)
+
+
+def test_all_algorithms_are_there():
+    made = {type(make_optimizer(name)).__name__ for name in ALGORITHMS}
+    assert made == set(optimizers.__all__) - {"BayesianOptimizer"}
+    assert {"W-DBO", "SparQ-GP-UCB", "random"} < set(ALGORITHMS)
+
+
+def test_names_of_algorithms_are_those_of_the_papers_unless_they_have_options():
+    made = make_task("ackley", "wdbo,W-DBO:alpha=0.5,random", StepClock(), 20.0)
+    assert list(made.optimizers) == ["W-DBO", "W-DBO:alpha=0.5", "random"]
+
+
+def test_a_task_that_cannot_be_run_is_refused_at_once():
+    with pytest.raises(ValueError, match=r"horizon must be .* range \(0, 600"):
+        make_task("ackley", "random", StepClock(), 700.0)
+    with pytest.raises(ValueError, match=r"n_initial must be at most .* 10. Got 15"):
+        make_task("ackley", "random", StepClock(), 10.0)
+    with pytest.raises(ValueError, match="'window' parameter of SWGPUCB"):
+        make_task("ackley", "SW-GP-UCB", StepClock(), None)
+
+
+def test_common_parameters_are_for_those_that_have_them_and_own_ones_come_first():
+    common = {"n_initial_points": 3, "alpha": 0.5}
+    found = configured(("W-DBO", "GP-UCB", "random"), common, {"W-DBO": {"alpha": 2.0}})
+    assert list(found) == ["W-DBO", "GP-UCB", "random"]
+    assert found["W-DBO"].get_params()["alpha"] == 2.0
+    assert found["W-DBO"].n_initial_points == found["GP-UCB"].n_initial_points == 3
+    assert "alpha" not in found["GP-UCB"].get_params()
+    with pytest.raises(ValueError, match="alpha"):
+        configured(("GP-UCB",), {}, {"GP-UCB": {"alpha": 2.0}})

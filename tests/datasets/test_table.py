@@ -1,0 +1,112 @@
+import dataclasses
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from sktvbo.datasets import _table
+from sktvbo.datasets._files import INTEL, OZONE, STOCKS, TRAFFIC, WIND
+from sktvbo.datasets._table import Table, data_folder
+from sktvbo.exceptions import InvalidObservationError, MissingDataError
+
+TABLES = [INTEL, *OZONE.values(), TRAFFIC, WIND, STOCKS]
+SMALL = Table(
+    file="small.npz",
+    shapes={"a": (None, 2), "flag": ()},
+    kinds={"flag": "b"},
+    original="a lab's web page",
+    rule="Add one to all numbers.",
+    descr="",
+)
+
+
+def write(folder, **changes):
+    arrays = {"a": np.arange(6).reshape(3, 2), "flag": np.array(True), "unused": np.zeros(2)}
+    np.savez(folder / SMALL.file, **(arrays | changes))
+    return folder
+
+
+# --- where it looks -------------------------------------------------------------------------------
+
+
+def test_folder_beside_the_repository_is_the_last_resort(monkeypatch, tmp_path):
+    monkeypatch.delenv("SKTVBO_DATA", raising=False)
+    module = tmp_path.joinpath("repository", *Path(_table.__file__).parts[-3:])
+    assert module == tmp_path / "repository" / "sktvbo" / "datasets" / "_table.py"
+    monkeypatch.setattr(_table, "__file__", str(module))
+    assert data_folder(None) is None
+    (tmp_path / "shared" / "data").mkdir(parents=True)
+    assert data_folder(None) == (tmp_path / "shared" / "data").resolve()
+    monkeypatch.setenv("SKTVBO_DATA", "elsewhere")
+    assert data_folder(None) == Path("elsewhere")
+    assert data_folder("here") == Path("here")
+
+
+def test_no_folder_at_all_is_said(monkeypatch, tmp_path):
+    monkeypatch.delenv("SKTVBO_DATA", raising=False)
+    monkeypatch.setattr(_table, "__file__", str(tmp_path / "a" / "b" / "c" / "d.py"))
+    with pytest.raises(MissingDataError, match="no data folder is set"):
+        SMALL.find(None)
+
+
+def test_missing_file_says_how_to_make_it(tmp_path):
+    with pytest.raises(MissingDataError) as info:
+        SMALL.find(tmp_path)
+    assert str(info.value) == (
+        f"The data file small.npz was not found: it is not in {tmp_path}. The original is a lab's "
+        "web page. Add one to all numbers. Store it as a NumPy archive called small.npz with the "
+        "arrays a (None, 2), flag (), and set the environment variable SKTVBO_DATA (or data_dir) "
+        "to its folder."
+    )
+
+
+# --- what it reads --------------------------------------------------------------------------------
+
+
+def test_arrays_are_those_that_are_named(tmp_path):
+    path, arrays = SMALL.load(write(tmp_path))
+    assert path == tmp_path / "small.npz"
+    assert list(arrays) == ["a", "flag"]
+    assert_array_equal(arrays["a"], np.arange(6).reshape(3, 2))
+    assert arrays["flag"].dtype == bool
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"a": np.zeros((2, 3))}, r"a must be of shape \(None, 2\)\. Got \(2, 3\) instead\."),
+        ({"a": np.zeros(2)}, r"Got \(2,\) instead"),
+        ({"a": np.array([["x", "y"]])}, "a must be numeric. Got dtype <U1 instead"),
+        ({"a": np.array([[np.nan, 1.0]])}, "a must be finite. Got 1 NaN or infinity instead"),
+        ({"flag": np.array(1)}, "flag must be bool. Got dtype int"),
+    ],
+)
+def test_wrong_arrays_are_named(tmp_path, changes, message):
+    folder = write(tmp_path, **changes)
+    with pytest.raises(InvalidObservationError, match=rf"small.npz is damaged: .*{message}"):
+        SMALL.load(folder)
+
+
+def test_a_table_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        SMALL.file = "other.npz"
+
+
+# --- what it says ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.descr)
+def test_descriptions_come_with_the_package(table):
+    text = files("sktvbo.datasets").joinpath("descr", table.descr).read_text("utf-8")
+    assert table.describe() == text
+    title, rule, *_ = text.splitlines()
+    assert rule == "=" * len(title)
+    assert "Source:" in text
+    assert str(Path.home()) not in text
+
+
+def test_no_description_is_forgotten():
+    names = {path.name for path in files("sktvbo.datasets").joinpath("descr").iterdir()}
+    assert names == {table.descr for table in TABLES}

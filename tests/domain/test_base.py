@@ -1,0 +1,171 @@
+"""What all domains have in common."""
+
+import pickle
+from copy import deepcopy
+
+import numpy as np
+import pytest
+from domain.cases import ARMS, BOX, DOMAINS
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator, clone
+
+from sktvbo.domain import Box, FiniteSet
+from sktvbo.exceptions import DomainError, InvalidObservationError, SktvboError
+
+
+def test_callers_arrays_are_neither_changed_nor_kept():
+    bounds, points = np.array([[0.0, 1.0]]), np.array([[0.0], [1.0]])
+    box, arms = Box(bounds), FiniteSet(points)
+    bounds[0, 1] = points[1, 0] = 7.0
+    assert box.upper[0] == 1.0
+    assert arms.points[1, 0] == 1.0
+
+
+@pytest.mark.parametrize("array", [BOX.lower, BOX.upper, ARMS.points, ARMS.upper])
+def test_attributes_are_read_only(array):
+    with pytest.raises(ValueError, match="read-only"):
+        array[0] = 9.0
+
+
+# --- The two forms of a point ---------------------------------------------------------------------
+
+
+@DOMAINS
+def test_unit_map_and_back(domain):
+    X = domain.sample(3, 0)
+    U = domain.to_unit(X)
+    assert U.min() >= 0.0
+    assert U.max() <= 1.0
+    assert_allclose(domain.from_unit(U), X, rtol=1e-12)
+    assert_allclose(domain.from_unit(U[0]), X[0], rtol=1e-12)
+
+
+@DOMAINS
+@pytest.mark.parametrize("method", ["to_unit", "from_unit"])
+def test_unit_map_rejects_wrong_shapes(domain, method):
+    with pytest.raises(InvalidObservationError, match=r"3 coordinate.*Got shape \(2,\)"):
+        getattr(domain, method)([0.0, 1.0])
+
+
+@DOMAINS
+def test_decode_copies_and_the_unit_form_is_as_long_as_a_row(domain):
+    row = domain.sample(1, 0)[0]
+    point = domain.decode(row)
+    assert_array_equal(point, row)
+    assert not np.shares_memory(point, row)
+    rows = domain.sample(3, 0)
+    points = domain.decode_all(rows)
+    assert_array_equal(points, rows)
+    assert not np.shares_memory(points, rows)
+    assert domain.n_unit == domain.n_dims == 3
+
+
+@DOMAINS
+def test_sample_is_reproducible_and_may_be_empty(domain):
+    assert_array_equal(domain.sample(5, 1), domain.sample(5, 1))
+    assert domain.sample(0, 1).shape == (0, 3)
+
+
+# --- Which points are members ---------------------------------------------------------------------
+
+
+def test_valid_point_is_a_float64_copy():
+    x = np.array([1, 0, 1e6], dtype=np.float32)
+    point = BOX.validate_point(x)
+    assert point.dtype == np.float64
+    assert not np.shares_memory(point, x)
+    point = BOX.validate_point(BOX.lower)
+    point[0] = 5.0
+    assert BOX.lower[0] == 0.0
+
+
+@pytest.mark.parametrize("x", [0.25, np.float32(0.25), [0.25], np.array(0.25)])
+def test_scalar_is_a_point_in_one_dimension(x):
+    assert_array_equal(Box([(0, 1)]).validate_point(x), [0.25])
+    assert FiniteSet([[0.5], [0.25]]).index(x) == 1
+
+
+@DOMAINS
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        ([1.0, np.nan, 1.0], r"finite. Got nan at x\[1\]"),
+        ([np.inf, 0.0, 1.0], r"finite. Got inf at x\[0\]"),
+        ([1.0, 0.0], r"shape \(3,\).*Got shape \(2,\)"),
+        ([[1.0, 0.0, 1.0]], r"shape \(3,\).*Got shape \(1, 3\)"),
+        (1.0, r"shape \(3,\).*Got shape \(\)"),
+        (["a", "b", "c"], "real numbers"),
+        ([1j, 0, 0], "real numbers"),
+    ],
+)
+def test_unusable_points_are_rejected(domain, x, message):
+    with pytest.raises(InvalidObservationError, match=message):
+        domain.validate_point(x)
+
+
+@DOMAINS
+def test_validate_points_wants_two_dimensions(domain):
+    with pytest.raises(InvalidObservationError, match=r"X must be an array of shape \(n, 3\)"):
+        domain.validate_points(domain.lower)
+    with pytest.raises(InvalidObservationError, match=r"Got nan at X\[0, 2\]"):
+        domain.validate_points([[1.0, 5.0, np.nan]])
+
+
+def test_errors_are_value_errors_of_this_package():
+    for error in (DomainError, InvalidObservationError):
+        assert issubclass(error, ValueError)
+        assert issubclass(error, SktvboError)
+
+
+def test_contains():
+    assert BOX.contains(BOX.lower)
+    assert BOX.contains(BOX.upper)
+    assert not BOX.contains([5.0, 2.0, 1e6])
+    assert not BOX.contains([5.0, np.nan, 1e6])
+    assert ARMS.contains([4.0, 5.0, 2.0])
+    assert not ARMS.contains([4.0, 5.0, 2.1])
+    assert not ARMS.contains([4.0, np.inf, 2.0])
+    with pytest.raises(InvalidObservationError, match="shape"):
+        BOX.contains([1.0])
+
+
+# --- Equality and copies --------------------------------------------------------------------------
+
+
+@DOMAINS
+def test_repr_evaluates_to_an_equal_domain(domain):
+    again = eval(repr(domain), {"Box": Box, "FiniteSet": FiniteSet})
+    assert again == domain
+    assert hash(again) == hash(domain)
+
+
+def test_equality():
+    assert Box([(0, 1)]) != Box([(0, 2)])
+    assert Box([(0, 1)]) != Box([(0, 1), (0, 1)])
+    assert FiniteSet([[0], [1]]) != FiniteSet([[1], [0]])
+    assert Box([(0, 1)]) != FiniteSet([[0], [1]])
+    assert Box([(0, 1)]) != [(0, 1)]
+
+
+@DOMAINS
+@pytest.mark.parametrize(
+    "copy", [deepcopy, lambda d: pickle.loads(pickle.dumps(d)), lambda d: clone(d, safe=False)]
+)
+def test_copies_are_equal_and_still_read_only(domain, copy):
+    again = copy(domain)
+    assert again == domain
+    assert again is not domain
+    assert not again.lower.flags.writeable
+    assert_array_equal(
+        again.validate_point(ARMS.points[0] if domain is ARMS else BOX.lower),
+        ARMS.points[0] if domain is ARMS else BOX.lower,
+    )
+
+
+@DOMAINS
+def test_estimators_that_hold_a_domain_can_be_cloned(domain):
+    class Holder(BaseEstimator):
+        def __init__(self, domain=None):
+            self.domain = domain
+
+    assert clone(Holder(domain)).domain == domain

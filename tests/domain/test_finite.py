@@ -1,0 +1,189 @@
+"""Finite sets of points, and arms."""
+
+import pickle
+from copy import deepcopy
+
+import numpy as np
+import pytest
+from domain.cases import ARMS
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from sktvbo import ETGPUCB, GPUCB, TVGPUCB, TimeVaryingGPRegressor
+from sktvbo.domain import Arms, FiniteSet, as_domain
+from sktvbo.exceptions import DomainError
+from sktvbo.kernels import Empirical, Forgetting
+
+
+def test_finite_set_has_its_points_and_bounding_box():
+    assert_array_equal(ARMS.points, [[0, 5, 1], [1, 5, 3], [4, 5, 2]])
+    assert_array_equal(ARMS.lower, [0, 5, 1])
+    assert_array_equal(ARMS.upper, [4, 5, 3])
+    assert ARMS.n_dims == 3
+
+
+@pytest.mark.parametrize(
+    ("points", "message"),
+    [
+        ([], r"shape \(m, d\)"),
+        ([1.0, 2.0], r"Got shape \(2,\)"),
+        (np.zeros((3, 0)), r"Got shape \(3, 0\)"),
+        ([[0.0], [np.nan]], "finite. Got .* in row 1"),
+        ([[0.0], [1.0], [0.0]], r"distinct. Got \[0.0\] in row 2"),
+        ([[0.0], [-0.0]], "distinct"),
+        ([[-1.7e308], [1.7e308]], "finite width"),
+        ([["x"]], "must be real numbers"),
+    ],
+)
+def test_finite_set_rejects_bad_points(points, message):
+    with pytest.raises(DomainError, match=message):
+        FiniteSet(points)
+
+
+def test_flat_coordinate_maps_to_zero():
+    assert_array_equal(ARMS.to_unit(ARMS.points)[:, 1], 0.0)
+    assert_array_equal(ARMS.from_unit([[0.5, 0.0, 0.5]])[:, 1], 5.0)
+
+
+def test_finite_set_samples_without_replacement_when_it_can():
+    index = ARMS.indices(ARMS.sample(3, 0))
+    assert sorted(index) == [0, 1, 2]
+    counts = np.bincount(ARMS.indices(ARMS.sample(3000, 0)), minlength=3)
+    assert_allclose(counts, 1000, atol=100)
+
+
+def test_members_copy_does_not_reach_the_set():
+    point = ARMS.validate_point(ARMS.points[1])
+    point[:] = 9.0
+    assert_array_equal(ARMS.points[1], [1, 5, 3])
+
+
+def test_finite_set_repairs_rounding_errors_and_nothing_more():
+    assert_array_equal(ARMS.validate_point([1.0 + 1e-9, 5.0 - 1e-9, 3.0]), [1.0, 5.0, 3.0])
+    with pytest.raises(
+        DomainError,
+        match=r"one of the 3 points.*Got \[1.1, .* nearest is \[1.0, 5.0, 3.0\].*1\)",
+    ):
+        ARMS.validate_point([1.1, 5.0, 3.0])
+    with pytest.raises(DomainError, match=r"X\[1\] must be one of"):
+        ARMS.validate_points([[1.0, 5.0, 3.0], [9.0, 5.0, 3.0]])
+
+
+def test_index_finds_every_member():
+    points = np.random.RandomState(0).normal(size=(200, 3)) + 1e6
+    arms = FiniteSet(points)
+    assert [arms.index(x) for x in points] == list(range(200))
+    assert_array_equal(arms.indices(points[::-1]), np.arange(200)[::-1])
+
+
+def test_finite_set_offers_its_members():
+    assert_array_equal(ARMS.candidates(1), ARMS.to_unit(ARMS.points))
+    assert not ARMS.continuous.any()
+    assert ARMS.size == 3
+    assert_array_equal(ARMS.neighbours(ARMS.to_unit(ARMS.points[1])), ARMS.candidates(1)[[0, 2]])
+
+
+# --- Arms -----------------------------------------------------------------------------------------
+
+
+def test_arms_are_their_indices_in_both_forms():
+    arms = Arms(5)
+    indices = np.arange(5.0)[:, np.newaxis]
+    assert_array_equal(arms.points, indices)
+    assert_array_equal(arms.to_unit(indices), indices)
+    assert_array_equal(arms.from_unit(indices), indices)
+    assert_array_equal(arms.candidates(512), indices)
+    assert_array_equal(arms.to_unit([3.0]), [3.0])
+    assert (arms.n_dims, arms.n_unit, arms.size) == (1, 1, 5)
+    assert not arms.continuous.any()
+    assert as_domain(arms) is arms
+
+
+def test_arms_go_to_the_nearest_and_have_neighbours():
+    arms = Arms(4)
+    assert_array_equal(arms.from_unit([[-7.0], [1.4], [1.6], [9.0]]), [[0], [1], [2], [3]])
+    assert_array_equal(arms.neighbours(np.array([2.0])), [[0], [1], [3]])
+    assert sorted(arms.sample(4, 0)[:, 0]) == [0, 1, 2, 3]
+    assert_array_equal(arms.indices([[3.0], [0.0]]), [3, 0])
+
+
+def test_one_arm_is_enough():
+    assert_array_equal(Arms(1).to_unit([0.0]), [0.0])
+    assert_array_equal(Arms(1).from_unit([0.3]), [0.0])
+
+
+@pytest.mark.parametrize("x", [1, 1.0, [1], np.array([1], dtype=np.int16), 1.0 + 1e-10])
+def test_an_arm_is_given_by_its_index(x):
+    assert_array_equal(Arms(3).validate_point(x), [1.0])
+
+
+@pytest.mark.parametrize("x", [-1, 3, 0.5, 1.0 + 1e-8])
+def test_other_numbers_are_no_arms(x):
+    with pytest.raises(DomainError, match="one of the 3 points"):
+        Arms(3).validate_point(x)
+    assert not Arms(3).contains(x)
+
+
+@pytest.mark.parametrize("n_arms", [0, -2, 3.0, "3", None, True, [3]])
+def test_number_of_arms_is_a_positive_int(n_arms):
+    with pytest.raises(DomainError, match=r"'n_arms' parameter of Arms must be an int .* Got"):
+        Arms(n_arms)
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        deepcopy,
+        lambda d: pickle.loads(pickle.dumps(d)),
+        lambda d: clone(d, safe=False),
+        lambda d: eval(repr(d), {"Arms": Arms}),
+    ],
+)
+def test_copies_of_arms_are_equal(copy):
+    again = copy(Arms(3))
+    assert type(again) is Arms
+    assert again == Arms(3)
+    assert hash(again) == hash(Arms(3))
+    assert_array_equal(again.to_unit([2.0]), [2.0])
+    assert not again.points.flags.writeable
+
+
+def test_arms_equal_nothing_with_another_unit_form():
+    same_rows = FiniteSet(Arms(3).points)
+    assert Arms(3) != same_rows
+    assert same_rows != Arms(3)
+    assert Arms(3) != Arms(4)
+    assert Arms(3) != 3
+
+
+ARMS_COVARIANCE = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]])
+
+
+def arms_surrogate(**options):
+    fixed = {"signal_variance_bounds": "fixed", "noise_variance": 0.01}
+    kernel = Empirical(ARMS_COVARIANCE)
+    return TimeVaryingGPRegressor(kernel, Forgetting(0.03, "fixed"), **(fixed | options))
+
+
+@pytest.mark.parametrize("algorithm", [GPUCB, TVGPUCB, ETGPUCB])
+@pytest.mark.parametrize("options", [{"optimizer": None}, {}], ids=["fixed", "noise is learnt"])
+def test_optimizers_choose_among_arms(algorithm, options):
+    best = {"surrogate": arms_surrogate(**options), "n_initial_points": 3, "random_state": 0}
+    opt = algorithm(Arms(3), clock="step", **best)
+    for _ in range(12):
+        x = opt.ask()
+        opt.tell(x, [0.0, 0.1, 1.0][int(x[0])])
+    assert_array_equal(opt.recommend(), [2.0])
+    assert_array_equal(opt.surrogate_.X_train_[:, :-1], opt.X_[:, :-1])
+    again = pickle.loads(pickle.dumps(opt))
+    assert_array_equal(again.ask(), opt.ask())
+
+
+def test_what_is_seen_of_an_arm_says_something_of_another():
+    opt = TVGPUCB(Arms(3), surrogate=arms_surrogate(optimizer=None), n_initial_points=1)
+    opt.tell([0], -1.0, t=0.0)
+    assert_array_equal(opt.recommend(0.0), [2.0])
+    opt.tell([0], 2.0, t=0.0)
+    opt.tell([2], 0.1, t=0.0)
+    mean = opt.surrogate_.predict([[0, 0.0], [1, 0.0], [2, 0.0]])
+    assert mean[1] == pytest.approx(0.9 * mean[0])

@@ -1,0 +1,162 @@
+"""What the tests of the regressors share: data, models, streams, and what a model says."""
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    DotProduct,
+    ExpSineSquared,
+    Matern,
+    RationalQuadratic,
+)
+
+from sktvbo import TimeVaryingGPRegressor
+from sktvbo.kernels import Forgetting, Separable
+
+
+def data(n=40, d=2, seed=0):
+    """Places in the unit box with times in order, and noisy values of a drifting function."""
+    rng = np.random.RandomState(seed)
+    X = np.column_stack([rng.uniform(size=(n, d)), np.sort(rng.uniform(0.0, 8.0, n))])
+    y = np.sin(4.0 * X[:, :-1].sum(axis=1) + 0.5 * X[:, -1]) + 0.1 * rng.normal(size=n)
+    return X, y
+
+
+def shuffled(n=40, seed=0):
+    """Places, whole times in no order, values of a function that rests, and known variances."""
+    rng = np.random.RandomState(seed)
+    X = np.column_stack([rng.uniform(size=(n, 2)), rng.permutation(n) + 100.0])
+    return X, np.sin(5.0 * X[:, 0]) + 0.1 * rng.normal(size=n), rng.uniform(0.0, 0.3, n)
+
+
+START, LATEST = 50.0, 60.0
+
+
+def lifted(n=30, d=2, seed=0):
+    """Places with times from START to LATEST, values about 3, and known variances."""
+    rng = np.random.RandomState(seed)
+    X = np.column_stack([rng.uniform(size=(n, d)), np.sort(rng.uniform(START, LATEST, n))])
+    y = 3.0 + 2.0 * np.sin(4.0 * X[:, :-1].sum(axis=1) + 0.4 * X[:, -1])
+    return X, y + 0.1 * rng.normal(size=n), rng.uniform(0.0, 0.2, n)
+
+
+def with_time_at(X, column):
+    """X with its last column moved to another position."""
+    return np.insert(X[:, :-1], column, X[:, -1], axis=1)
+
+
+def make(spatial=None, temporal=None, kind=TimeVaryingGPRegressor, **parameters):
+    """A regressor that keeps the hyperparameters given, unless told otherwise."""
+    spatial = Matern(0.5, nu=2.5) if spatial is None else spatial
+    temporal = Matern(3.0, nu=1.5) if temporal is None else temporal
+    defaults = {"signal_variance": 1.3, "noise_variance": 0.02, "optimizer": None}
+    return kind(spatial, temporal, **defaults | parameters)
+
+
+def as_learnt(gp):
+    """A regressor that is given what another has learnt."""
+    return make(
+        gp.spatial_kernel_,
+        gp.temporal_kernel_,
+        signal_variance=gp.signal_variance_,
+        noise_variance=gp.noise_variance_,
+    )
+
+
+def prior(gp):
+    """The learnt covariance of f as one kernel of scikit-learn's."""
+    kernel = Separable(gp.spatial_kernel_, gp.temporal_kernel_, time_column=gp.time_column)
+    return ConstantKernel(gp.signal_variance_, "fixed") * kernel
+
+
+def dense_prediction(gp, X, y, noise, new, mean, scale):
+    """Mean and standard deviation of y standardized by hand, noise in the standardized units."""
+    k = prior(gp)
+    P = np.linalg.inv(k(X) + np.diag(noise))
+    K = k(new, X)
+    variance = k.diag(new) - np.einsum("ij,jk,ik->i", K, P, K)
+    return mean + scale * K @ P @ ((y - mean) / scale), scale * np.sqrt(variance)
+
+
+def everything(gp, X):
+    """What the model says about X and of itself, in one vector."""
+    mean, std = gp.predict(X, return_std=True)
+    return np.r_[mean, std, gp.log_marginal_likelihood()]
+
+
+# name: (spatial, temporal, number of spatial columns, time column)
+MODELS = {
+    "rbf-rbf": (RBF(0.4), RBF(2.0), 1, -1),
+    "matern12-rbf": (Matern(0.4, nu=0.5), RBF(2.0), 2, -1),
+    "matern32-matern12": (Matern(0.4, nu=1.5), Matern(2.0, nu=0.5), 2, -1),
+    "matern52-matern32": (Matern(0.4, nu=2.5), Matern(2.0, nu=1.5), 3, -1),
+    "rbf-matern52": (RBF(0.4), Matern(2.0, nu=2.5), 2, -1),
+    "ard-forgetting": (RBF([0.3, 0.9]), Forgetting(0.1), 2, -1),
+    "ard-matern": (Matern([0.3, 0.9, 0.5], nu=1.5), Matern(2.0, nu=1.5), 3, -1),
+    "time-first": (Matern([0.3, 0.9], nu=2.5), Forgetting(0.1), 2, 0),
+    "time-in-the-middle": (RBF([0.3, 0.9]), Matern(2.0, nu=1.5), 2, 1),
+    "static": (Matern(0.4, nu=2.5), ConstantKernel(1.0, "fixed"), 2, -1),
+    "fixed": (RBF(0.4, "fixed"), Forgetting(0.1), 2, -1),
+    "all-fixed": (RBF(0.4, "fixed"), Matern(2.0, "fixed", nu=1.5), 2, -1),
+    "rational-matern": (RationalQuadratic(0.4, 1.5), Matern(2.0, nu=1.5), 2, -1),
+    "rbf-periodic": (RBF([0.3, 0.9]), ExpSineSquared(1.0, 3.0), 2, -1),
+    "dot-rational": (1.0 + DotProduct(0.5), RationalQuadratic(2.0), 2, 0),
+    "time-alone": (RBF(1.0), Matern(2.0, nu=1.5), 0, -1),
+    "time-alone-rational": (RBF(1.0, "fixed"), RationalQuadratic(2.0), 0, -1),
+}
+
+every_model = pytest.mark.parametrize(
+    ("spatial", "temporal", "d", "column"), MODELS.values(), ids=list(MODELS)
+)
+
+
+def both(spatial, temporal, d, column, *, normalize_y=False, seed=0):
+    """Our model and scikit-learn's, hyperparameters as given, and points to predict."""
+    X, y = data(d=d, seed=seed)
+    new, _ = data(n=15, d=d, seed=seed + 1)
+    if column >= 0:
+        X, new = with_time_at(X, column), with_time_at(new, column)
+    ours = make(spatial, temporal, time_column=column, normalize_y=normalize_y).fit(X, y)
+    kernel = ConstantKernel(1.3) * Separable(spatial, temporal, time_column=column)
+    theirs = GaussianProcessRegressor(
+        kernel, alpha=0.02, optimizer=None, normalize_y=normalize_y
+    ).fit(X, y)
+    return ours, theirs, new
+
+
+def first_start(obj_func, initial_theta, bounds):
+    """An optimizer that is content with where it is."""
+    return initial_theta, obj_func(initial_theta, eval_gradient=False)
+
+
+def stream(gp, seed, n_operations, *, variances=False):
+    """Random additions and removals, with the rows that should be left, twenty times on the way.
+
+    Sizes stay where a row is cheaper to append or to drop than everything is to factor.
+    """
+    rng = np.random.RandomState(seed)
+    X, y = data(n=400, seed=seed)
+    v = rng.uniform(0.0, 0.2, 400)
+
+    def given(rows):
+        return v[rows] if variances else None
+
+    left = list(range(40))
+    gp.fit(X[left], y[left], given(left))
+    for k in range(1, n_operations + 1):
+        size = 1 + int(rng.rand() < 0.2)
+        if len(left) < 80 and (len(left) < 30 or rng.rand() < 0.5):
+            rows = [int(r) for r in rng.choice(np.setdiff1d(np.arange(400), left), size, False)]
+            gp.partial_fit(X[rows], y[rows], given(rows))
+            left += rows
+        else:
+            positions = rng.choice(len(left), size, replace=False)
+            gp.forget(positions)
+            left = [r for i, r in enumerate(left) if i not in positions]
+        if k % (n_operations // 20) == 0:
+            yield X[left], y[left], given(left)
+
+
+X0, Y0 = data(n=5)

@@ -1,0 +1,152 @@
+"""What every fitted regressor answers besides predictions, and its present time."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from gaussian_process.cases import data, lifted, make, prior
+from numpy.testing import assert_array_equal
+from sklearn.gaussian_process.kernels import RBF, Matern
+
+from sktvbo.gaussian_process import (
+    GeometricInjection,
+    QuadraticInjection,
+    SparseTimeVaryingGPRegressor,
+)
+
+noisy = partial(make, noise_variance=0.05)
+
+# --- samples --------------------------------------------------------------------------------------
+
+
+def moments_agree(samples, mean, cov):
+    """Whether the samples (m, n) have these moments, up to five standard errors."""
+    n = samples.shape[1]
+    error_of_mean = np.sqrt(np.diagonal(cov) / n)
+    error_of_cov = np.sqrt((np.outer(np.diagonal(cov), np.diagonal(cov)) + cov**2) / n)
+    return bool(
+        np.all(np.abs(samples.mean(axis=1) - mean) < 5.0 * error_of_mean)
+        and np.all(np.abs(np.cov(samples) - cov) < 5.0 * error_of_cov)
+    )
+
+
+@pytest.mark.parametrize("normalize_y", [False, True])
+def test_samples_have_the_posteriors_moments(normalize_y):
+    X, y = data()
+    y = 3.0 * y + 10.0
+    gp = make(normalize_y=normalize_y).fit(X, y)
+    new = X[10:14] + 0.02
+    mean, cov = gp.predict(new, return_cov=True)
+    samples = gp.sample_y(new, 20_000, random_state=0)
+    assert samples.shape == (4, 20_000)
+    assert moments_agree(samples, mean, cov)
+    # Wrong samplers do not pass: independent draws, a wrong scale, observations instead of f.
+    normal = np.random.RandomState(0).normal(size=samples.shape)
+    center, spread = mean[:, np.newaxis], np.sqrt(np.diagonal(cov))[:, np.newaxis]
+    noise = np.sqrt(0.02) * (y.std() if normalize_y else 1.0)
+    assert not moments_agree(center + spread * normal, mean, cov)
+    assert not moments_agree(center + 1.1 * (samples - center), mean, cov)
+    assert not moments_agree(samples + noise * normal, mean, cov)
+
+
+def test_samples_are_reproducible():
+    X, y = data()
+    gp = make().fit(X, y)
+    first = gp.sample_y(X[:3])
+    assert first.shape == (3, 1)
+    assert_array_equal(gp.sample_y(X[:3], random_state=np.random.RandomState(0)), first)
+    assert np.any(gp.sample_y(X[:3], random_state=1) != first)
+
+
+# --- information gain -----------------------------------------------------------------------------
+
+
+def dense_gain(K, noise):
+    return 0.5 * np.linalg.slogdet(np.eye(len(K)) + K / noise[:, np.newaxis])[1]
+
+
+GAIN_OPTIONS = {
+    "plain": {},
+    "normalized": {"normalize_y": True},
+    "quadratic": {"noise_model": QuadraticInjection(0.3)},
+    "geometric, normalized": {"noise_model": GeometricInjection(0.8), "normalize_y": True},
+}
+
+
+@pytest.mark.parametrize("known_noise", [False, True])
+@pytest.mark.parametrize("name", GAIN_OPTIONS)
+def test_information_gain(name, known_noise):
+    options = GAIN_OPTIONS[name]
+    X, y, v = lifted()
+    v = v if known_noise else np.zeros(len(X))
+    gp = noisy(Matern(0.4, nu=2.5), Matern(3.0, nu=1.5), **options).fit(X, y, v)
+    K = 1.3 * Matern(0.4, nu=2.5)(X[:, :-1]) * Matern(3.0, nu=1.5)(X[:, -1:])
+    age = X[:, -1].max() - X[:, -1]
+    model = options.get("noise_model")
+    ratio = {None: age**0, QuadraticInjection: 1 + (0.3 * age) ** 2}.get(
+        None if model is None else type(model), 0.8**-age
+    )
+    scale = y.std() if "normalize_y" in options else 1.0
+    noise = 0.05 * ratio + v / scale**2
+    assert gp.information_gain() == pytest.approx(dense_gain(K, noise), rel=1e-10)
+
+
+@pytest.mark.parametrize("known_noise", [False, True])
+def test_information_gain_of_the_sparse_function(known_noise):
+    X, y, v = lifted()
+    v = v if known_noise else np.zeros(len(X))
+    Z = X[::3] + 0.01
+    gp = noisy(RBF(0.4), RBF(3.0), SparseTimeVaryingGPRegressor, inducing=Z).fit(X, y, v)
+    K_Z = prior(gp)(Z) + 1.3e-12 * np.eye(len(Z))
+    K_ZX = prior(gp)(Z, X)
+    Q = K_ZX.T @ np.linalg.solve(K_Z, K_ZX)
+    Sigma = np.diag(0.05 + v)
+    expected = 0.5 * (np.linalg.slogdet(Sigma + Q)[1] - np.linalg.slogdet(Sigma)[1])
+    assert gp.information_gain() == pytest.approx(expected, rel=1e-7)
+    exact = noisy(RBF(0.4), RBF(3.0)).fit(X, y, v)
+    assert gp.information_gain() < exact.information_gain()
+
+
+def test_observations_only_add_information():
+    X, y, _ = lifted()
+    gp = noisy(RBF(0.4), RBF(3.0)).fit(X[:1], y[:1])
+    gains = [gp.information_gain()]
+    for i in range(1, len(X)):
+        gains.append(gp.partial_fit(X[i : i + 1], y[i : i + 1]).information_gain())
+    assert gains[0] == pytest.approx(0.5 * np.log(1.0 + 1.3 / 0.05))
+    assert np.all(np.diff(gains) > 0.0)
+
+
+# --- the present time -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("column", [-1, 0])
+@pytest.mark.parametrize("model", [None, QuadraticInjection(0.3)], ids=str)
+def test_advancing_to_now_is_no_error(model, column):
+    """Whatever the time's origin: it is subtracted inside, and rounds."""
+    rng = np.random.RandomState(0)
+    S = rng.uniform(size=(4, 2))
+    gp = make(noise_model=model, time_column=column)
+    for origin in rng.uniform(-2e9, 2e9, 1000):
+        t = origin + rng.uniform(0.0, 10.0 ** rng.uniform(-7.0, 3.0), 4)
+        gp.fit(np.column_stack([t, S] if column == 0 else [S, t]), np.ones(4))
+        assert gp.now_ == t.max()
+        assert gp.advance(gp.now_).now_ == t.max()
+        assert gp.advance(float(t.max())).now_ == t.max()
+        later = np.nextafter(t.max(), np.inf)
+        assert gp.advance(later).now_ == later
+        with pytest.raises(ValueError, match="now must be a time not before"):
+            gp.advance(np.nextafter(t.max(), -np.inf))
+
+
+def test_advanced():
+    X, y, _ = lifted()
+    still, ageing = make().fit(X, y), make(noise_model=QuadraticInjection(0.3)).fit(X, y)
+    assert still.advanced(99.0) is still
+    assert ageing.advanced(ageing.now_) is ageing
+    assert ageing.advanced(0.0) is ageing
+    later = ageing.advanced(99.0)
+    assert (ageing.now_, later.now_) == (X[:, 2].max(), 99.0)
+    expected = make(noise_model=QuadraticInjection(0.3)).fit(X, y).advance(99.0)
+    assert_array_equal(later.predict(X), expected.predict(X))
+    assert np.any(later.predict(X) != ageing.predict(X))

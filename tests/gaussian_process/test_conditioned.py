@@ -1,0 +1,240 @@
+"""Dense, Weighted and Inducing: values whose changes are what conditioning afresh would be."""
+
+import pickle
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+from gaussian_process.cases import data, everything, lifted, make
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import approx_fprime
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
+
+from sktvbo._covariance import SeparableCovariance
+from sktvbo.exceptions import NotPositiveDefiniteError
+from sktvbo.gaussian_process import GeometricInjection, QuadraticInjection, _conditioned
+from sktvbo.gaussian_process._conditioned import Dense, Weighted, log_likelihood
+from sktvbo.gaussian_process._inducing import Inducing
+from sktvbo.gaussian_process._rows import Layout, Rows
+from sktvbo.gaussian_process._views import TimeSlice
+
+INDUCING = lifted(11, seed=7)[0]
+KINDS = {"dense": (Dense,), "weighted": (Weighted,), "inducing": (Inducing, INDUCING)}
+
+STATIC = ConstantKernel(1.0, "fixed")
+COVARIANCES = {
+    "plain": (Matern(0.4, nu=2.5), Matern(3.0, nu=1.5), None),
+    "quadratic": (RBF([0.4, 0.9]), STATIC, QuadraticInjection(0.3, (1e-3, 1e1))),
+    "geometric, unknown": (RationalQuadratic(0.4), RBF(4.0), GeometricInjection(0.8)),
+}
+PLACES, AT = np.random.RandomState(5).uniform(size=(6, 2)), np.linspace(-1.0, 13.0, 6)
+
+
+@pytest.fixture(params=KINDS.values(), ids=list(KINDS))
+def kind(request):
+    return request.param
+
+
+@pytest.fixture(params=COVARIANCES.values(), ids=list(COVARIANCES))
+def covariance(request):
+    spatial, temporal, model = request.param
+    bounds = (1e-6, 1e3)
+    return SeparableCovariance(spatial, temporal, (1.3, bounds), (0.05, bounds), 2, model)
+
+
+every_scale = pytest.mark.parametrize("standardize", [False, True], ids=["plain", "standardized"])
+every_noise = pytest.mark.parametrize("known", ["none", "known", "total"])
+
+
+def given(n, known, seed=0):
+    """Inputs, targets, variances and the mask of total ones."""
+    X, y, variance = lifted(n, seed=seed)
+    return X, y, variance * (known != "none"), (np.arange(n) % 2 == 0) & (known == "total")
+
+
+def rows_of(known, standardize, n=30):
+    return Rows.of(*given(n, known), Layout(2, 50.0), standardize=standardize)
+
+
+def condition(kind, covariance, rows):
+    cls, *basis = kind
+    return cls.of(covariance, rows, *basis)
+
+
+def assert_equal(found, expected, tolerance=1e-9):
+    """All that two conditioned GPs say is the same."""
+    assert type(found) is type(expected)
+    options = {"rtol": tolerance, "atol": tolerance}
+    for option in ("return_std", "return_cov"):
+        for a, b in zip(*(gp.posterior(PLACES, AT, **{option: True}) for gp in (found, expected))):
+            assert_allclose(a, b, **options)
+    assert_allclose(found.objective, expected.objective, **options)
+    assert_allclose(found.information_gain, expected.information_gain, **options)
+    slopes = (TimeSlice(gp, 55.0).with_gradient(PLACES[0]) for gp in (found, expected))
+    for a, b in zip(*slopes):
+        assert_allclose(a, b, **options)
+    assert_array_equal(found.rows.X, expected.rows.X)
+    assert_array_equal(found.rows.y, expected.rows.y)
+    assert found.rows.now == expected.rows.now
+
+
+# --- the verbs ------------------------------------------------------------------------------------
+
+
+@every_scale
+@every_noise
+@pytest.mark.parametrize("m", [1, 3, 8])
+def test_append(kind, covariance, known, standardize, m):
+    rows, more = rows_of(known, standardize), given(m, known, seed=1)
+    found = condition(kind, covariance, rows).append(*more)
+    assert_equal(found, condition(kind, covariance, rows.append(*more)))
+
+
+@every_scale
+@every_noise
+@pytest.mark.parametrize("indices", [[4], [0, 17, 29], list(range(3, 28))], ids=len)
+def test_drop(kind, covariance, known, standardize, indices):
+    rows = rows_of(known, standardize)
+    found = condition(kind, covariance, rows).drop(np.array(indices))
+    assert_equal(found, condition(kind, covariance, rows.drop(indices)))
+
+
+@every_scale
+@every_noise
+def test_at(kind, covariance, known, standardize):
+    rows = rows_of(known, standardize)
+    gp = condition(kind, covariance, rows)
+    assert_equal(gp.at(66.0), condition(kind, covariance, rows.at(66.0)), 1e-12)
+    moved = not np.array_equal(gp.at(66.0).weights, gp.weights)
+    assert moved == (covariance.noise_model is not None)
+
+
+def test_many_changes(kind, covariance):
+    rng = np.random.RandomState(0)
+    rows = rows_of("total", True)
+    gp = condition(kind, covariance, rows)
+    for seed in range(40):
+        more = given(1 + seed % 3, "total", seed=10 + seed)
+        rows, gp = rows.append(*more), gp.append(*more)
+        out = np.sort(rng.choice(rows.n, rows.n - 30, replace=False))
+        rows, gp = rows.drop(out), gp.drop(out)
+    assert_equal(gp, condition(kind, covariance, rows), 1e-8)
+
+
+@every_scale
+def test_standardizing(kind, covariance, standardize):
+    """The scale follows from the next change on."""
+    gp = condition(kind, covariance, rows_of("known", standardize))
+    other = gp.standardizing(not standardize)
+    assert other.rows.standardize is not standardize
+    assert gp.rows.standardize is standardize
+    assert_equal(other, gp, 0.0)
+    dropped = other.drop(np.arange(20))
+    expected = dropped.rows.y.std() if not standardize else gp.rows.scale
+    assert dropped.rows.scale == pytest.approx(expected, rel=1e-12)
+    assert_equal(dropped, condition(kind, covariance, dropped.rows))
+
+
+def test_values(kind, covariance):
+    """No verb changes the one that it is asked of, and nobody can."""
+    gp = condition(kind, covariance, rows_of("total", True))
+    before = gp.posterior(PLACES, AT, return_std=True)
+    more = given(2, "total", seed=1)
+    for change in (gp.append(*more), gp.drop([0]), gp.at(99.0), gp.standardizing(False)):
+        assert change is not gp
+        change.append(*more).drop(np.array([0, 1]))
+    assert_array_equal(gp.posterior(PLACES, AT, return_std=True), before)
+    for name in ("covariance", "rows", "solver", "weights", "objective"):
+        with pytest.raises(FrozenInstanceError):
+            setattr(gp, name, None)
+        with pytest.raises(FrozenInstanceError):
+            delattr(gp, name)
+
+
+def test_pickles(kind, covariance):
+    gp = condition(kind, covariance, rows_of("total", True)).append(*given(1, "total", seed=1))
+    other = pickle.loads(pickle.dumps(gp))
+    more = given(2, "total", seed=2)
+    assert_equal(other.append(*more).drop([3]), gp.append(*more).drop([3]), 1e-12)
+
+
+# --- what they say --------------------------------------------------------------------------------
+
+
+@every_noise
+def test_dense_is_the_formula(covariance, known):
+    rows = rows_of(known, True).at(63.0)
+    gp = Dense.of(covariance, rows)
+    K = covariance.cross(rows.S, rows.t)
+    Delta = K + np.diag(rows.noise(covariance))
+    k = covariance.cross(PLACES, AT, rows.S, rows.t)
+    mean, cov = gp.posterior(PLACES, AT, return_cov=True)
+    expected = rows.location + rows.scale * k @ np.linalg.solve(Delta, rows.targets)
+    assert_allclose(mean, expected, rtol=1e-9)
+    left = covariance.cross(PLACES, AT) - k @ np.linalg.solve(Delta, k.T)
+    assert_allclose(cov, rows.scale**2 * left, atol=1e-9)
+    quadratic = rows.targets @ np.linalg.solve(Delta, rows.targets)
+    determinant = np.linalg.slogdet(Delta)[1]
+    expected = -0.5 * (quadratic + determinant + 30 * np.log(2.0 * np.pi))
+    assert gp.objective == pytest.approx(expected, rel=1e-10)
+    gain = 0.5 * (determinant - np.log(rows.noise(covariance)).sum())
+    assert gp.information_gain == pytest.approx(gain, rel=1e-10)
+
+
+@every_noise
+@every_scale
+def test_criterion_is_the_objective_with_its_gradient(kind, covariance, known, standardize):
+    cls, *basis = kind
+    rows = rows_of(known, standardize)
+    criterion = cls.criterion(rows, *basis)
+    value, gradient = criterion(covariance, True)
+    assert value == pytest.approx(condition(kind, covariance, rows).objective, rel=1e-10)
+    assert criterion(covariance, False) == (pytest.approx(value, rel=1e-12), None)
+    theta = covariance.theta + 0.05
+    gradient = criterion(covariance.with_theta(theta), True)[1]
+    numeric = approx_fprime(theta, lambda t: criterion(covariance.with_theta(t), False)[0], 1e-6)
+    assert_allclose(gradient, numeric, rtol=1e-4, atol=1e-3)
+
+
+def test_weighted_explains_more(covariance):
+    rows = rows_of("known", True)
+    dense, weighted = Dense.of(covariance, rows), Weighted.of(covariance, rows)
+    std, width = (gp.posterior(PLACES, AT, return_std=True)[1] for gp in (dense, weighted))
+    assert_array_equal(dense.weights, weighted.weights)
+    if covariance.noise_model is None:
+        assert_allclose(width, std, rtol=1e-12)
+    else:
+        assert np.all(width < std)
+
+
+# --- rounding and failure -------------------------------------------------------------------------
+
+
+def test_a_row_costs_no_factorization(monkeypatch):
+    X, y = data()
+    gp = make().fit(X[:35], y[:35])
+    monkeypatch.setattr(_conditioned, "cholesky", None)
+    gp.partial_fit(X[35:38], y[35:38]).forget([0, 7, 36]).partial_fit(X[38:], y[38:])
+    monkeypatch.undo()
+    fresh = make().fit(gp.X_train_, gp.y_train_)
+    assert_allclose(everything(gp, X), everything(fresh, X), rtol=1e-8, atol=1e-8)
+
+
+def test_a_likelihood_that_overflows_turns_a_search_back(covariance):
+    X, y, variance, total = given(30, "none")
+    rows = Rows.of(X, 1e200 * y, variance, total, Layout(2, 50.0), standardize=False)
+    value, gradient = log_likelihood(covariance, rows, eval_gradient=True)
+    assert value == -np.inf
+    assert_array_equal(gradient, np.zeros(len(covariance.bounds)))
+    assert log_likelihood(covariance, rows, eval_gradient=False) == (-np.inf, None)
+
+
+def test_conditioning_that_overflows(kind, covariance):
+    X, y, variance, total = given(30, "none")
+    rows = Rows.of(X, 1e200 * y, variance, total, Layout(2, 50.0), standardize=False)
+    with pytest.raises(NotPositiveDefiniteError, match=r"Scale y .*normalize_y=True"):
+        condition(kind, covariance, rows)
+    huge = np.array([1e200])
+    gp = condition(kind, covariance, rows_of("none", False))
+    with pytest.raises(NotPositiveDefiniteError, match=r"Scale y .*normalize_y=True"):
+        gp.append(X[:1], huge, variance[:1], total[:1])

@@ -1,0 +1,133 @@
+"""What belongs to the caller, and copies that go on alone."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from gaussian_process.cases import MODELS, data, everything, make
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from sktvbo import TimeVaryingGPRegressor
+
+# --- what belongs to the caller -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_the_callers_arrays_are_the_callers(method):
+    X, y = data()
+    v = np.linspace(0.0, 0.5, len(y))
+    arrays = X.copy(), y.copy(), v.copy()
+    gp = getattr(make(), method)(*arrays)
+    before = [everything(gp, X), gp.log_marginal_likelihood(gp.theta_)]
+    for array, given in zip(arrays, (X, y, v)):
+        assert_array_equal(array, given)
+        array[:] = 7.0
+    after = [everything(gp, X), gp.log_marginal_likelihood(gp.theta_)]
+    assert_array_equal(after[0], before[0])
+    assert after[1] == before[1]
+    assert_array_equal(gp.X_train_, X)
+    assert_array_equal(gp.y_train_, y)
+    gp.forget([0])
+    fresh = make().fit(X[1:], y[1:], v[1:])
+    assert_allclose(everything(gp, X), everything(fresh, X), rtol=1e-8, atol=1e-8)
+
+
+def test_read_only_arrays():
+    X, y = data()
+    v = np.ones(len(y))
+    for array in (X, y, v):
+        array.flags.writeable = False
+    gp = make(optimizer="fmin_l_bfgs_b").fit(X, y, v).partial_fit(X[:2], y[:2], v[:2])
+    assert np.isfinite(everything(gp, X)).all()
+
+
+def test_predictions_are_not_views():
+    X, y = data()
+    gp = make().fit(X, y)
+    before = everything(gp, X)
+    for returned in (*gp.predict(X, return_std=True), gp.predict(X, return_cov=True)[1]):
+        returned[:] = np.nan
+    gp.theta_[:] = np.nan
+    assert_array_equal(everything(gp, X), before)
+
+
+@pytest.mark.parametrize("optimizer", [None, "fmin_l_bfgs_b"])
+@pytest.mark.parametrize("name", ["ard-forgetting", "rational-matern"])
+def test_the_kernels_given_are_not_changed(name, optimizer):
+    spatial, temporal = (clone(kernel) for kernel in MODELS[name][:2])
+    gp = make(spatial, temporal, optimizer=optimizer)
+    parameters = gp.get_params()
+    X, y = data()
+    gp.fit(X, y).partial_fit(X[:1], y[:1]).forget([0])
+    assert gp.spatial_kernel is spatial
+    assert gp.temporal_kernel is temporal
+    assert (spatial, temporal) == MODELS[name][:2]
+    assert gp.get_params() == parameters
+    # And the other way round: changing them later does not change what was learnt.
+    before, theta = everything(gp, X), gp.theta_
+    spatial.theta = spatial.theta + 1.0
+    temporal.theta = temporal.theta + 1.0
+    assert_array_equal(everything(gp, X), before)
+    assert_array_equal(gp.theta_, theta)
+    learnt = np.r_[gp.spatial_kernel_.theta, gp.temporal_kernel_.theta]
+    assert_array_equal(learnt, theta[1:-1])
+
+
+def test_clone_is_unfitted():
+    X, y = data()
+    gp = clone(make().fit(X, y))
+    assert not hasattr(gp, "X_train_")
+    for use in (
+        gp.predict,
+        gp.sample_y,
+        gp.forget,
+        gp.log_marginal_likelihood,
+        gp.relevancy,
+        gp.relevancy_sweep,
+        gp.posterior_at,
+        lambda _: gp.theta_,
+        lambda _: gp.spatial_kernel_,
+        lambda _: gp.temporal_kernel_,
+    ):
+        with pytest.raises(NotFittedError):
+            use([[0.0, 0.0, 0.0]])
+
+
+# --- copies ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "duplicate",
+    [lambda gp: pickle.loads(pickle.dumps(gp)), copy.deepcopy, copy.copy],
+    ids=["pickle", "deepcopy", "copy"],
+)
+@pytest.mark.parametrize("name", ["matern52-matern32", "rational-matern"])
+def test_copies_go_on_alone(duplicate, name):
+    spatial, temporal, d, _ = MODELS[name]
+    X, y = data(n=60, d=d)
+    gp = make(spatial, temporal, normalize_y=True).fit(X[:40], y[:40])
+    # The first row appended makes spare room in the factor, for which both copies would compete.
+    gp.partial_fit(X[40:41], y[40:41])
+    other = duplicate(gp)
+    assert_array_equal(everything(other, X), everything(gp, X))
+    for k in range(41, 50):
+        gp.partial_fit(X[k : k + 1], y[k : k + 1])
+        other.partial_fit(X[k + 10 : k + 11], y[k + 10 : k + 11])
+    gp.forget([2])
+    for model, rows in ((gp, [0, 1, *range(3, 50)]), (other, [*range(41), *range(51, 60)])):
+        fresh = make(spatial, temporal, normalize_y=True).fit(X[rows], y[rows])
+        assert_array_equal(model.X_train_, X[rows])
+        assert_allclose(everything(model, X), everything(fresh, X), rtol=1e-8, atol=1e-8)
+
+
+def test_a_pickle_goes_on_the_same():
+    X, y = data(n=60)
+    gp = TimeVaryingGPRegressor(random_state=0).fit(X[:40], y[:40]).partial_fit(X[40:42], y[40:42])
+    other = pickle.loads(pickle.dumps(gp))
+    for model in (gp, other):
+        model.partial_fit(X[42:45], y[42:45]).forget([0, 9])
+    assert_array_equal(everything(other, X), everything(gp, X))
+    assert_array_equal(other.sample_y(X, random_state=1), gp.sample_y(X, random_state=1))

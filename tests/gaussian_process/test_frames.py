@@ -1,0 +1,237 @@
+"""Data frames, dates, column transformers and metadata routing."""
+
+import warnings
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from gaussian_process.cases import data, everything, make
+from numpy.testing import assert_allclose
+from sklearn import config_context
+from sklearn.compose import ColumnTransformer
+from sklearn.gaussian_process.kernels import RBF, Matern
+from sklearn.model_selection import GridSearchCV, TimeSeriesSplit, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
+from sktvbo.kernels import Forgetting
+
+# --- data frames ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hours():
+    X, y = data()
+    return pd.DataFrame({"hour": X[:, 2], "east": X[:, 0], "north": X[:, 1]}), y
+
+
+def test_time_column_by_name(hours):
+    X, y = hours
+    gp = make(time_column="hour").fit(X[:38], y[:38]).partial_fit(X[38:], y[38:])
+    expected = make(time_column=0).fit(X.to_numpy(), y)
+    assert_allclose(everything(gp, X), everything(expected, X.to_numpy()), rtol=1e-9, atol=1e-9)
+    assert list(gp.feature_names_in_) == ["hour", "east", "north"]
+    assert_allclose(everything(make(time_column=0).fit(X, y), X), everything(gp, X), rtol=1e-9)
+
+
+def test_time_columns_that_are_not_there(hours):
+    X, y = hours
+    with pytest.raises(ValueError, match=r"time_column='day' names no column: X has \['hour', 'e"):
+        make(time_column="day").fit(X, y)
+    with pytest.raises(ValueError, match="time_column='hour' names no column: X has no column nam"):
+        make(time_column="hour").fit(X.to_numpy(), y)
+
+
+def test_columns_in_another_order_are_refused(hours):
+    X, y = hours
+    gp = make(time_column="hour").fit(X, y)
+    other = X[["east", "north", "hour"]]
+    for use in (gp.predict, partial(gp.partial_fit, y=y)):
+        with pytest.raises(ValueError, match="feature names should match"):
+            use(other)
+
+
+def test_names_go_with_the_frame(hours):
+    X, y = hours
+    gp = make(time_column=0).fit(X, y).fit(X.to_numpy(), y)
+    assert not hasattr(gp, "feature_names_in_")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gp.predict(X.to_numpy())
+
+
+# --- dates and pipelines --------------------------------------------------------------------------
+
+KINDS = [TimeVaryingGPRegressor, SparseTimeVaryingGPRegressor]
+
+each = pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)
+
+
+def frame(n=60, freq="6h", tz=None):
+    rng = np.random.RandomState(0)
+    X = pd.DataFrame(
+        {
+            "when": pd.date_range("2024-03-01", periods=n, freq=freq, tz=tz),
+            "east": rng.uniform(0.0, 1000.0, n),
+            "north": rng.uniform(0.0, 10.0, n),
+        }
+    )
+    return X, np.sin(X["east"] / 200.0) + 0.1 * rng.normal(size=n)
+
+
+def regressor(kind, spatial=None, temporal=None, **options):
+    if kind is SparseTimeVaryingGPRegressor:
+        options["random_state"] = 0
+    return kind(spatial, temporal, **options)
+
+
+@each
+@pytest.mark.parametrize("tz", [None, "UTC", "Europe/Zurich"])
+def test_dates_are_seconds(kind, tz):
+    X, y = frame(tz=tz)
+    seconds = X.assign(when=[t.timestamp() for t in X["when"]])
+    options = {"time_column": "when", "optimizer": None}
+    kernels = RBF(300.0), Matern(2 * 86400.0, nu=1.5)
+    dated = regressor(kind, *kernels, **options).fit(X, y)
+    plain = regressor(kind, *kernels, **options).fit(seconds, y)
+    np.testing.assert_allclose(dated.predict(X), plain.predict(seconds), atol=1e-9)
+    assert dated.now_ == X["when"].max().timestamp()
+    assert list(dated.feature_names_in_) == ["when", "east", "north"]
+    dated.partial_fit(X.iloc[:3], y[:3])
+    assert X["when"].dtype.kind == "M"  # the caller's frame is as it was
+
+
+@each
+def test_a_missing_date(kind):
+    X, y = frame()
+    X.loc[5, "when"] = pd.NaT
+    with pytest.raises(
+        ValueError, match=r"Column 'when' must be .* without gaps\. Got NaT instead"
+    ):
+        regressor(kind, time_column="when").fit(X, y)
+
+
+@each
+def test_a_date_after_columns_with_numbers_for_names(kind):
+    X, y = frame(tz="Europe/Zurich")
+    X = X[["east", "north", "when"]]
+    numbered = X.set_axis([0, 1, 2], axis=1)
+    kernels = RBF(300.0), Matern(2 * 86400.0, nu=1.5)
+    gp = regressor(kind, *kernels, time_column=2, optimizer=None).fit(numbered[:50], y[:50])
+    gp.partial_fit(numbered[50:], y[50:])
+    named = regressor(kind, *kernels, time_column="when", optimizer=None).fit(X[:50], y[:50])
+    named.partial_fit(X[50:], y[50:])
+    np.testing.assert_array_equal(gp.predict(numbered), named.predict(X))
+    assert gp.now_ == X["when"].max().timestamp()
+    assert not hasattr(gp, "feature_names_in_")
+    with pytest.raises(ValueError, match="time_column='2' names no column: X has no column names"):
+        regressor(kind, time_column="2").fit(numbered, y)
+    broken = numbered.copy()
+    broken.loc[3, 2] = pd.NaT
+    with pytest.raises(ValueError, match="Column 2 must be dates without gaps"):
+        gp.predict(broken)
+
+
+@each
+def test_two_columns_of_one_name(kind):
+    """They are refused, rather than taken for one another."""
+    X, y = frame()
+    gp = regressor(kind, RBF(300.0), Matern(2 * 86400.0), optimizer=None, time_column=0).fit(X, y)
+    before = gp.predict(X)
+    for names in (["when", "east", "east"], ["when", "when", "north"]):
+        twice = X.set_axis(names, axis=1)
+        for use in (gp.fit, gp.partial_fit):
+            with pytest.raises(ValueError, match="unique column names"):
+                use(twice, y)
+        with pytest.raises(ValueError, match="unique column names"):
+            gp.predict(twice)
+        with pytest.raises(ValueError, match="unique column names"):
+            regressor(kind, time_column="when").fit(twice, y)
+    np.testing.assert_array_equal(gp.predict(X), before)
+
+
+@each
+def test_dates_through_a_change_of_the_clocks(kind):
+    """Seconds are seconds: neither the hour that there is twice nor its zone matters."""
+    zurich, y = frame(n=30, freq="30min", tz="Europe/Zurich")
+    start = pd.Timestamp("2024-10-26 23:00", tz="UTC").tz_convert("Europe/Zurich")
+    zurich["when"] = pd.date_range(start, periods=30, freq="30min")
+    assert zurich["when"].dt.hour.value_counts()[2] == 4
+    kernels = RBF(300.0), Matern(7200.0, nu=1.5)
+    gp = regressor(kind, *kernels, time_column="when", optimizer=None).fit(zurich, y)
+    times = gp.X_train_[:, 0]
+    np.testing.assert_allclose(np.diff(times), 1800.0, atol=1e-6)
+    assert gp.now_ == pytest.approx(start.timestamp() + 29 * 1800.0, abs=1e-6)
+    utc = zurich.assign(when=zurich["when"].dt.tz_convert("UTC"))
+    tokyo = zurich.assign(when=zurich["when"].dt.tz_convert("Asia/Tokyo"))
+    for same in (utc, tokyo, zurich.assign(when=utc["when"].dt.tz_localize(None))):
+        np.testing.assert_array_equal(gp.predict(same), gp.predict(zurich))
+
+
+@each
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_dates_of_any_resolution(kind, unit):
+    X, y = frame()
+    coarse = X.assign(when=X["when"].dt.as_unit(unit))
+    options = {"time_column": "when", "optimizer": None}
+    gp = regressor(kind, RBF(300.0), Matern(2 * 86400.0), **options).fit(coarse, y)
+    assert gp.now_ == X["when"].max().timestamp()
+    np.testing.assert_array_equal(gp.predict(coarse), gp.predict(X))
+
+
+@each
+def test_scaling_the_spatial_columns_alone(kind):
+    X, y = frame()
+    hours = X.assign(when=np.arange(len(X)) * 6.0)
+    spatial_only = ColumnTransformer(
+        [("space", StandardScaler(), ["east", "north"])], remainder="passthrough"
+    )
+    pipeline = make_pipeline(spatial_only, regressor(kind, RBF(1.0), Matern(100.0, nu=1.5)))
+    pipeline.fit(hours, y)
+    gp = pipeline[-1]
+    np.testing.assert_array_equal(gp.X_train_[:, -1], hours["when"])
+    assert abs(gp.X_train_[:, :2].mean()) < 1e-12
+    scores = cross_val_score(pipeline, hours, y, cv=TimeSeriesSplit(3))
+    assert scores.shape == (3,)
+
+
+@each
+def test_names_survive_a_transformer_that_returns_frames(kind):
+    X, y = frame()
+    spatial_only = ColumnTransformer(
+        [("space", StandardScaler(), ["east", "north"])],
+        remainder="passthrough",
+        verbose_feature_names_out=False,
+    ).set_output(transform="pandas")
+    pipeline = make_pipeline(spatial_only, regressor(kind, time_column="when"))
+    pipeline.fit(X, y)
+    assert pipeline[-1].now_ == X["when"].max().timestamp()
+    assert pipeline.score(X, y) > 0.8
+
+
+@each
+def test_grid_search_over_the_forgetting_rate(kind):
+    X, y = frame(80)
+    hours = X.assign(when=np.arange(len(X)) * 1.0)
+    gp = regressor(kind, RBF(300.0), Forgetting(), time_column="when", optimizer=None)
+    grid = {"temporal_kernel__epsilon": [0.001, 0.3, 0.9]}
+    search = GridSearchCV(gp, grid, cv=TimeSeriesSplit(3)).fit(hours, y)
+    assert search.best_params_ == {"temporal_kernel__epsilon": 0.001}  # nothing changes here
+
+
+@each
+def test_metadata_routing_of_known_variances(kind):
+    X, y = frame()
+    hours = X.assign(when=np.arange(len(X)) * 6.0)
+    variance = np.linspace(0.0, 2.0, len(X))
+    with config_context(enable_metadata_routing=True):
+        gp = regressor(kind, RBF(300.0), Matern(100.0), time_column="when", optimizer=None)
+        gp.set_fit_request(y_variance=True)
+        routed = make_pipeline("passthrough", gp).fit(hours, y, y_variance=variance)
+    direct = regressor(kind, RBF(300.0), Matern(100.0), time_column="when", optimizer=None)
+    direct.fit(hours, y, y_variance=variance)
+    without = regressor(kind, RBF(300.0), Matern(100.0), time_column="when", optimizer=None)
+    np.testing.assert_array_equal(routed.predict(hours), direct.predict(hours))
+    assert np.abs(without.fit(hours, y).predict(hours) - direct.predict(hours)).max() > 0.01

@@ -1,0 +1,168 @@
+"""The sums that rows leave in conditioning through inducing points, the bound, and its jitter."""
+
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+from gaussian_process.cases import lifted, make
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import approx_fprime
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+
+from sktvbo._covariance import SeparableCovariance
+from sktvbo.exceptions import NotPositiveDefiniteError
+from sktvbo.gaussian_process import SparseTimeVaryingGPRegressor
+from sktvbo.gaussian_process._conditioned import Dense
+from sktvbo.gaussian_process._inducing import Inducing, Sums, bound
+from sktvbo.gaussian_process._rows import Layout, Rows
+
+BOUNDS = (1e-6, 1e3)
+COVARIANCE = SeparableCovariance(
+    Matern(0.4, nu=2.5), Matern(3.0, nu=1.5), (1.3, BOUNDS), (0.05, BOUNDS), 2
+)
+
+
+def rows_of(n=30, standardize=True, known=1.0):
+    X, y, variance = lifted(n)
+    arrays = X, y, known * variance, np.zeros(n, dtype=bool)
+    return Rows.of(*arrays, Layout(2, 50.0), standardize=standardize)
+
+
+def random_rows(seed, n=20, m=5):
+    """V, y, noise and variance, for `Sums.of`."""
+    rng = np.random.RandomState(seed)
+    V = 0.3 * rng.normal(size=(n, m))
+    return V, rng.normal(size=n), rng.uniform(0.1, 2.0, n), 1.0 + np.sum(V**2, axis=1)
+
+
+def solved(sums, *location_and_scale):
+    """The bound, the solver of B, and β."""
+    return sums.solve(*location_and_scale)[:3]
+
+
+# --- sums -----------------------------------------------------------------------------------------
+
+
+def test_sums_are_their_definition():
+    V, y, noise, variance = random_rows(0)
+    sums, s = Sums.of(V, y, noise, variance), 1.0 / noise
+    assert sums.n == 20
+    assert_allclose(sums.gram, V.T @ np.diag(s) @ V, rtol=1e-12)
+    assert_allclose(sums.one, V.T @ s, rtol=1e-12, atol=1e-14)
+    assert_allclose(sums.y, V.T @ (s * y), rtol=1e-12, atol=1e-14)
+    moments = sums.weight, sums.weighted_y, sums.weighted_square, sums.log_noise, sums.lost
+    expected = s.sum(), s @ y, s @ y**2, np.log(noise).sum(), s.sum()
+    assert_allclose(moments, expected, rtol=1e-12)
+
+
+def test_sums_add_up():
+    parts = [random_rows(seed) for seed in (0, 1)]
+    one, two = (Sums.of(*part) for part in parts)
+    both = Sums.of(*(np.concatenate(arrays) for arrays in zip(*parts)))
+    for found, expected in ((one.plus(two), both), (both.plus(two, sign=-1), one)):
+        for name, value in vars(expected).items():
+            assert_allclose(vars(found)[name], value, rtol=1e-10, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize(("location", "scale"), [(0.0, 1.0), (3.0, 0.5)])
+def test_sums_are_of_targets_as_given(location, scale):
+    """Another location and scale of y need no rows: as if standardized before."""
+    V, y, noise, variance = random_rows(0)
+    found = solved(Sums.of(V, y, noise, variance), location, scale)
+    expected = solved(Sums.of(V, (y - location) / scale, noise, variance))
+    assert found[0] == pytest.approx(expected[0], rel=1e-12)
+    assert_allclose(found[2], expected[2], rtol=1e-10)
+
+
+def test_the_bound_of_sums_is_that_of_the_dense_matrices():
+    V, y, noise, variance = random_rows(0)
+    value, outer, beta = solved(Sums.of(V, y, noise, variance))
+    S = V @ V.T + np.diag(noise)
+    quadratic, determinant = y @ np.linalg.solve(S, y), np.linalg.slogdet(S)[1]
+    expected = -0.5 * (quadratic + determinant + 20 * np.log(2.0 * np.pi) + np.sum(1.0 / noise))
+    assert value == pytest.approx(expected, rel=1e-10)
+    B = np.eye(5) + V.T @ np.diag(1.0 / noise) @ V
+    assert_allclose(np.tril(outer.L) @ np.tril(outer.L).T, B, rtol=1e-10)
+    assert_allclose(beta, np.linalg.solve(B, V.T @ (y / noise)), rtol=1e-10)
+
+
+def test_sums_that_overflow():
+    V, y, noise, variance = random_rows(0)
+    sums = Sums.of(V, y, noise, variance)
+    bad = sums.plus(Sums.of(V * 1e160, y, noise, variance), sign=-1)
+    assert solved(bad) == (-np.inf, None, None)
+    with pytest.raises(FrozenInstanceError):
+        sums.weight = 0.0
+
+
+# --- the bound ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+def test_at_the_rows_it_is_dense_conditioning(standardize):
+    rows = rows_of(standardize=standardize)
+    sparse, dense = Inducing.of(COVARIANCE, rows, rows.X), Dense.of(COVARIANCE, rows)
+    assert sparse.objective == pytest.approx(dense.objective, abs=1e-7)
+    assert sparse.information_gain == pytest.approx(dense.information_gain, abs=1e-7)
+    S, t = rows.layout.split(lifted(6, seed=2)[0])
+    for found, expected in zip(sparse.posterior(S, t, True), dense.posterior(S, t, True)):
+        assert_allclose(found, expected, atol=1e-7)
+
+
+@pytest.mark.parametrize(("location", "scale"), [(1e8, 1.0), (-1e12, 1e3), (0.0, 1e200)])
+def test_the_unit_of_standardized_targets_does_not_matter(location, scale):
+    rows, Z = rows_of(known=0.0), lifted(7, seed=1)[0]
+    moved = Rows.of(
+        *(rows.X, location + scale * rows.y, rows.variance, rows.total, rows.layout),
+        standardize=True,
+    )
+    more = lifted(3, seed=2)
+    arrays = more[0], more[1], 0.0 * more[2], np.zeros(3, dtype=bool)
+    here, there = (Inducing.of(COVARIANCE, r, Z) for r in (rows, moved))
+    for _ in range(2):
+        assert there.objective == pytest.approx(here.objective, rel=1e-5)
+        assert there.objective == pytest.approx(bound(COVARIANCE, there.rows, Z, False)[0])
+        here = here.append(*arrays).drop(np.array([0, 7]))
+        there = there.append(arrays[0], location + scale * arrays[1], *arrays[2:])
+        there = there.drop(np.array([0, 7]))
+
+
+def test_memory_may_be_given():
+    rows, Z = rows_of(), lifted(7, seed=1)[0]
+    value, gradient = bound(COVARIANCE, rows, Z, True)
+    for _ in range(2):
+        again = bound(COVARIANCE, rows, Z, True, np.full((3, 30, 7), np.nan))
+        assert again[0] == value
+        assert_array_equal(again[1], gradient)
+
+
+def test_a_search_turns_back_where_a_matrix_is_not_positive_definite():
+    broken = SeparableCovariance(Nothing(), RBF(), (1.3, BOUNDS), (0.05, BOUNDS), 2)
+    rows, Z = rows_of(), lifted(7, seed=1)[0]
+    value, gradient = bound(broken, rows, Z, True)
+    assert value == -np.inf
+    assert_array_equal(gradient, np.zeros(len(broken.bounds)))
+    assert bound(broken, rows, Z, False) == (-np.inf, None)
+    with pytest.raises(NotPositiveDefiniteError, match=r"The 7 x 7 .* of the inducing points"):
+        Inducing.of(broken, rows, Z)
+
+
+class Nothing(ConstantKernel):
+    """A kernel that is none: what is positive definite has no negative diagonal."""
+
+    def __call__(self, X, Y=None, eval_gradient=False):
+        K = super().__call__(X, Y, eval_gradient)
+        return (-K[0], -K[1]) if eval_gradient else -K
+
+    def diag(self, X):
+        return -super().diag(X)
+
+
+def test_gradient_with_a_jitter_that_counts(monkeypatch):
+    """The jitter is relative to the signal variance, so it has a share in that derivative."""
+    monkeypatch.setattr("sktvbo.gaussian_process._inducing._JITTERS", (1e-2,))
+    X, y, v = lifted(60)
+    gp = make(kind=SparseTimeVaryingGPRegressor, inducing=X[::4]).fit(X, y, v)
+    gradient = gp.elbo(gp.theta_, eval_gradient=True)[1]
+    numeric = approx_fprime(gp.theta_, gp.elbo, 1e-6)
+    assert_allclose(gradient, numeric, rtol=1e-4, atol=1e-3)

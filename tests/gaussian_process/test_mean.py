@@ -1,0 +1,410 @@
+"""A constant mean with a Gaussian prior, against dense formulas, scikit-learn and brute force."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import approx_fprime
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
+
+from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
+from sktvbo.gaussian_process import GeometricInjection, QuadraticInjection, WeightedGPRegressor
+from sktvbo.kernels import Separable
+from sktvbo.relevancy import (
+    spatial_convolution,
+    temporal_convolution,
+    wasserstein_relevancy,
+)
+
+SIGNAL, NOISE = 0.7, 0.02
+SPATIAL, TEMPORAL = Matern([0.4, 0.7], nu=2.5), Matern(5.0, nu=1.5)
+PRIORS = [0.3, 1.5, 4.0, np.inf]
+KINDS = [TimeVaryingGPRegressor, WeightedGPRegressor, SparseTimeVaryingGPRegressor]
+
+every_prior = pytest.mark.parametrize("prior", PRIORS)
+normalized = pytest.mark.parametrize("normalize_y", [False, True])
+
+
+def data(n=30, seed=0, level=3.0):
+    rng = np.random.RandomState(seed)
+    X = np.column_stack([rng.uniform(size=(n, 2)), np.sort(rng.uniform(0.0, n, n))])
+    return X, level + np.sin(5.0 * X[:, 0] + 0.2 * X[:, 2]) + 0.1 * rng.normal(size=n)
+
+
+PLACES = np.column_stack([np.random.RandomState(1).uniform(size=(7, 2)), np.linspace(25, 34, 7)])
+
+
+def make(prior, kind=TimeVaryingGPRegressor, **options):
+    parameters = {
+        "spatial_kernel": SPATIAL,
+        "temporal_kernel": TEMPORAL,
+        "signal_variance": SIGNAL,
+        "noise_variance": NOISE,
+        "optimizer": None,
+        "mean_prior_std": prior,
+    }
+    if kind is SparseTimeVaryingGPRegressor and "inducing" not in options:
+        parameters["inducing"] = data()[0][::3] + 0.01
+    return kind(**(parameters | options))
+
+
+def covariance(A, B):
+    return SIGNAL * SPATIAL(A[:, :2], B[:, :2]) * TEMPORAL(A[:, 2:], B[:, 2:])
+
+
+def least_squares(K, y, noise, prior, k, k_places):
+    """Mean, covariance, log likelihood, and the mean's own mean, by textbook formulas.
+
+    Generalized least squares with a Gaussian prior: Rasmussen & Williams section 2.7, for the
+    covariances of the observations, of places with them, and of the places.
+    """
+    one = np.ones(len(y))
+    D_inverse = np.linalg.inv(K + np.diag(noise))
+    precision = 1.0 / prior**2 + one @ D_inverse @ one
+    level = one @ D_inverse @ y / precision
+    r = 1.0 - k @ D_inverse @ one
+    mean = level + k @ D_inverse @ (y - level)
+    cov = k_places - k @ D_inverse @ k.T + np.outer(r, r) / precision
+    quadratic = y @ D_inverse @ y - precision * level**2
+    if prior < np.inf:
+        determinant = -np.linalg.slogdet(D_inverse)[1] + np.log(precision * prior**2)
+        constant = len(y) * np.log(2.0 * np.pi)
+    else:
+        determinant = -np.linalg.slogdet(D_inverse)[1] + np.log(precision)
+        constant = (len(y) - 1) * np.log(2.0 * np.pi)
+    return mean, cov, -0.5 * (quadratic + determinant + constant), level
+
+
+def standardized(y, normalize_y):
+    location, scale = (y.mean(), y.std()) if normalize_y else (0.0, 1.0)
+    return location, scale, (y - location) / scale
+
+
+# --- the exact model ------------------------------------------------------------------------------
+
+
+@every_prior
+@normalized
+@pytest.mark.parametrize("known", [False, True])
+def test_it_is_generalized_least_squares(prior, normalize_y, known):
+    X, y = data()
+    v = np.random.RandomState(3).uniform(0.0, 0.2, len(y)) * known
+    gp = make(prior, normalize_y=normalize_y).fit(X, y, v)
+    location, scale, z = standardized(y, normalize_y)
+    covariances = covariance(PLACES, X), covariance(PLACES, PLACES)
+    mean, cov, value, level = least_squares(
+        covariance(X, X), z, NOISE + v / scale**2, prior, *covariances
+    )
+    assert_allclose(gp.predict(PLACES), location + scale * mean, rtol=1e-9)
+    assert_allclose(gp.predict(PLACES, return_cov=True)[1], scale**2 * cov, atol=1e-10)
+    std = gp.predict(PLACES, return_std=True)[1]
+    assert_allclose(std, scale * np.sqrt(np.diag(cov)), rtol=1e-9)
+    assert gp.log_marginal_likelihood_value_ == pytest.approx(value, abs=1e-9)
+    assert gp.mean_ == pytest.approx(location + scale * level, rel=1e-9)
+
+
+def test_it_is_scikit_learns_with_a_constant_kernel():
+    X, y = data()
+    kernel = ConstantKernel(SIGNAL) * Separable(SPATIAL, TEMPORAL) + ConstantKernel(1.5**2)
+    theirs = GaussianProcessRegressor(kernel, alpha=NOISE, optimizer=None).fit(X, y)
+    ours = make(1.5).fit(X, y)
+    for option in ("return_std", "return_cov"):
+        for found, expected in zip(
+            ours.predict(PLACES, **{option: True}), theirs.predict(PLACES, **{option: True})
+        ):
+            assert_allclose(found, expected, rtol=1e-8)
+    expected = theirs.log_marginal_likelihood()
+    assert ours.log_marginal_likelihood() == pytest.approx(expected, abs=1e-8)
+
+
+def test_without_width_it_is_the_model_without_a_mean():
+    X, y = data()
+    ours, plain = make(0.0).fit(X, y), make(1e-9).fit(X, y)
+    assert_allclose(ours.predict(PLACES), plain.predict(PLACES), rtol=1e-9)
+    assert ours.mean_ == 0.0
+
+
+def test_a_flat_prior_is_the_limit_of_wide_ones():
+    X, y = data()
+    flat, wide = make(np.inf).fit(X, y), make(1e4).fit(X, y)
+    for found, expected in zip(
+        flat.predict(PLACES, return_std=True), wide.predict(PLACES, return_std=True)
+    ):
+        assert_allclose(found, expected, rtol=1e-7)
+    # The density of the flat prior is 1, that of the wide one 1 / (sqrt(2 pi) 1e4).
+    difference = flat.log_marginal_likelihood() - wide.log_marginal_likelihood()
+    assert difference == pytest.approx(np.log(np.sqrt(2.0 * np.pi) * 1e4), abs=1e-6)
+
+
+@every_prior
+def test_with_a_flat_prior_a_shift_of_y_shifts_the_prediction(prior):
+    X, y = data()
+    there = make(prior).fit(X, y + 1000.0).predict(PLACES)
+    moved = there - make(prior).fit(X, y).predict(PLACES)
+    if prior == np.inf:
+        assert_allclose(moved, 1000.0, rtol=1e-9)
+    else:
+        assert np.all(np.abs(moved - 1000.0) > 1e-3)
+
+
+@every_prior
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("general", [False, True])
+def test_gradient_of_what_is_maximized(prior, kind, general):
+    X, y = data()
+    options = {"spatial_kernel": RationalQuadratic(0.5)} if general else {}
+    model = QuadraticInjection(0.1, (1e-3, 1e1))
+    gp = make(prior, kind, noise_model=model, normalize_y=True, **options).fit(X, y)
+    value = getattr(gp, "elbo", gp.log_marginal_likelihood)
+    theta = gp.theta_ + 0.1
+    gradient = value(theta, eval_gradient=True)[1]
+    assert_allclose(gradient, approx_fprime(theta, value, 1e-6), rtol=2e-3, atol=2e-4)
+
+
+@every_prior
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradient_of_the_posterior(prior, kind):
+    X, y = data()
+    model = GeometricInjection(0.97)
+    posterior = make(prior, kind, noise_model=model).fit(X, y).posterior_at(32.0)
+    place = PLACES[2, :2]
+    mean, std, *slopes = posterior.with_gradient(place)
+    assert_allclose([[mean], [std]], posterior(place[np.newaxis]), rtol=1e-9)
+    for i, slope in enumerate(slopes):
+        expected = approx_fprime(place, lambda s, i=i: posterior(s[np.newaxis])[i][0], 1e-6)
+        assert_allclose(slope, expected, rtol=1e-4, atol=1e-6)
+
+
+@every_prior
+def test_the_width_of_weighted_regression(prior):
+    """σ² |c|² + the error's part from f and the mean, c being the weights of the observations."""
+    X, y = data()
+    model, tau = GeometricInjection(0.9), min(prior, 1e3)
+    gp = make(tau, WeightedGPRegressor, noise_model=model).fit(X, y)
+    K = covariance(X, X) + tau**2
+    noise = NOISE * 0.9 ** -(X[:, 2].max() - X[:, 2])
+    k = covariance(X, PLACES) + tau**2
+    C = np.linalg.solve(K + np.diag(noise), k)
+    prior_variance = SIGNAL + tau**2
+    square = NOISE * np.sum(C**2, axis=0) + prior_variance - 2.0 * np.sum(k * C, axis=0)
+    square += np.einsum("im,ij,jm->m", C, K, C)
+    mean, width = gp.predict(PLACES, return_std=True)
+    assert_allclose(mean, C.T @ y, rtol=1e-6)
+    assert_allclose(width, np.sqrt(square), rtol=1e-4 if tau > 100.0 else 1e-8)
+
+
+@every_prior
+@pytest.mark.parametrize("kind", KINDS)
+@normalized
+def test_a_stream_is_a_fresh_fit(prior, kind, normalize_y):
+    """500 calls of `partial_fit` and `forget` in any order."""
+    rng = np.random.RandomState(5)
+    X, y = data(700, seed=7)
+    gp = make(prior, kind, normalize_y=normalize_y).fit(X[:12], y[:12])
+    told = 12
+    for _ in range(500):
+        n = len(gp.y_train_)
+        if n > 8 and rng.uniform() < 0.45:
+            gp.forget(rng.choice(n, rng.randint(1, 3), replace=False))
+        else:
+            m = rng.randint(1, 3)
+            gp.partial_fit(X[told : told + m], y[told : told + m])
+            told += m
+    options = {"inducing": gp.inducing_points_} if kind is SparseTimeVaryingGPRegressor else {}
+    fresh = make(prior, kind, normalize_y=normalize_y, **options).fit(gp.X_train_, gp.y_train_)
+    places = gp.X_train_[-5:] + 0.03
+    for found, expected in zip(
+        gp.predict(places, return_std=True), fresh.predict(places, return_std=True)
+    ):
+        assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
+    assert gp.mean_ == pytest.approx(fresh.mean_, rel=1e-7)
+    assert gp.information_gain() == pytest.approx(fresh.information_gain(), rel=1e-7)
+
+
+@every_prior
+def test_information_gain_is_what_the_data_tell_of_f(prior):
+    """½ log |cov(y)| − ½ log |cov(y given f)|: the mean is noise common to all."""
+    X, y = data()
+    tau = min(prior, 1e4)
+    K, common = covariance(X, X), NOISE * np.eye(len(X)) + tau**2
+    expected = 0.5 * (np.linalg.slogdet(K + common)[1] - np.linalg.slogdet(common)[1])
+    gain = make(prior).fit(X, y).information_gain()
+    assert gain == pytest.approx(expected, rel=1e-5)
+    assert gain < make(0.0).fit(X, y).information_gain()
+
+
+# --- relevancy ------------------------------------------------------------------------------------
+
+
+def brute_force_relevancy(X, y, prior, now):
+    """Each observation removed, and the posterior of f computed again."""
+    C = spatial_convolution(SPATIAL, X[:, :2]) * temporal_convolution(TEMPORAL, X[:, 2], now)
+
+    def posterior(rows):
+        P = np.zeros((len(X), len(X)))
+        D = covariance(X[rows], X[rows]) + NOISE * np.eye(len(rows))
+        if prior < np.inf:
+            P[np.ix_(rows, rows)] = np.linalg.inv(D + prior**2)
+        else:
+            G = np.linalg.inv(D)
+            u = G.sum(axis=1)
+            P[np.ix_(rows, rows)] = G - np.outer(u, u) / u.sum()
+        return P @ y, P
+
+    def squared_distance(a, P):
+        return a @ C @ a + np.sum(P * C)
+
+    everything = np.arange(len(X))
+    a, P = posterior(everything)
+    removed = []
+    for i in everything:
+        b, Q = posterior(np.delete(everything, i))
+        removed.append(squared_distance(a - b, P - Q))
+    return np.sqrt(np.array(removed) / squared_distance(a, P))
+
+
+@every_prior
+def test_relevancy_is_that_of_removing_and_conditioning_again(prior):
+    X, y = data(15)
+    now = X[:, 2].max() + 1.0
+    expected = brute_force_relevancy(X, y, prior, now)
+    gp = make(prior).fit(X, y)
+    assert_allclose(gp.relevancy(now), expected, rtol=1e-7)
+    found = wasserstein_relevancy(
+        X,
+        y,
+        spatial_kernel=SPATIAL,
+        temporal_kernel=TEMPORAL,
+        signal_variance=SIGNAL,
+        noise_variance=NOISE,
+        now=now,
+        mean_prior_std=prior,
+    )
+    assert_allclose(found, expected, rtol=1e-7)
+    # The order of the relevancies depends on the prior: this is another function than without.
+    assert np.abs(expected - make(0.0).fit(X, y).relevancy(now)).max() > 0.01
+
+
+@every_prior
+def test_a_sweep_foretells_the_relevancies_after_its_removals(prior):
+    X, y = data(15)
+    gp = make(prior).fit(X, y)
+    sweep = gp.relevancy_sweep(20.0)
+    for position in (3, 0, 7):
+        sweep.remove(position)
+    left = sweep.index
+    fresh = make(prior).fit(X[left], y[left])
+    assert_allclose(sweep.relevancy(), fresh.relevancy(20.0), rtol=1e-8)
+
+
+# --- the sparse model -----------------------------------------------------------------------------
+
+
+@every_prior
+@normalized
+def test_the_bound_is_one_and_tight_at_the_data(prior, normalize_y):
+    X, y = data()
+    exact = make(prior, normalize_y=normalize_y).fit(X, y)
+    value = exact.log_marginal_likelihood()
+    few = make(prior, SparseTimeVaryingGPRegressor, normalize_y=normalize_y).fit(X, y)
+    assert few.elbo_ < value - 0.1
+    options = {"inducing": X, "normalize_y": normalize_y}
+    all_rows = make(prior, SparseTimeVaryingGPRegressor, **options).fit(X, y)
+    assert all_rows.elbo_ == pytest.approx(value, abs=1e-6)
+    assert all_rows.mean_ == pytest.approx(exact.mean_, rel=1e-6)
+    for found, expected in zip(
+        all_rows.predict(PLACES, return_std=True), exact.predict(PLACES, return_std=True)
+    ):
+        assert_allclose(found, expected, rtol=1e-6)
+    assert all_rows.information_gain() == pytest.approx(exact.information_gain(), rel=1e-6)
+
+
+@every_prior
+def test_the_sparse_posterior_is_the_dense_formula(prior):
+    X, y = data()
+    gp = make(prior, SparseTimeVaryingGPRegressor).fit(X, y)
+    Z, noise = gp.inducing_points_, np.full(len(X), NOISE)
+    through = np.linalg.solve(covariance(Z, Z), covariance(Z, X))
+    Q, k = covariance(X, Z) @ through, covariance(PLACES, Z) @ through
+    mean, cov, value, level = least_squares(Q, y, noise, prior, k, covariance(PLACES, PLACES))
+    assert_allclose(gp.predict(PLACES), mean, rtol=1e-8)
+    assert_allclose(gp.predict(PLACES, return_cov=True)[1], cov, atol=1e-8)
+    assert gp.mean_ == pytest.approx(level, rel=1e-8)
+    lost = np.sum(SIGNAL - np.diag(Q)) / NOISE
+    assert gp.elbo_ == pytest.approx(value - 0.5 * lost, rel=1e-8)
+
+
+# --- unusual data ---------------------------------------------------------------------------------
+
+
+@every_prior
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_observation(prior, kind):
+    options = {"inducing": [[0.5, 0.5, 1.0]]} if kind is SparseTimeVaryingGPRegressor else {}
+    gp = make(prior, kind, **options).fit([[0.5, 0.5, 1.0]], [7.0])
+    mean, std = gp.predict([[0.1, 0.9, 30.0]], return_std=True)
+    share = 1.0 / (1.0 + (SIGNAL + NOISE) / prior**2)
+    assert mean[0] == pytest.approx(7.0 * share, rel=0.01)  # far away the mean is all there is
+    assert np.isfinite(std).all()
+    assert_allclose(gp.relevancy(2.0), 1.0)
+
+
+@every_prior
+def test_all_values_equal(prior):
+    X, _ = data()
+    gp = make(prior, normalize_y=True).fit(X, np.full(len(X), 5.0))
+    assert_allclose(gp.predict(PLACES), 5.0, rtol=1e-9)
+    assert gp.mean_ == pytest.approx(5.0)
+
+
+@every_prior
+def test_values_far_from_0_with_little_spread(prior):
+    X, y = data(level=0.0)
+    near, far = (make(prior, normalize_y=True).fit(X, y + level) for level in (0.0, 1e9))
+    assert_allclose(far.predict(PLACES) - 1e9, near.predict(PLACES), atol=1e-5)
+    assert far.mean_ - 1e9 == pytest.approx(near.mean_, abs=1e-5)
+
+
+@every_prior
+def test_a_mean_that_the_data_cannot_tell(prior):
+    """With long lengthscales f is itself nearly a constant: nothing breaks."""
+    X, y = data()
+    kernels = {"spatial_kernel": RBF(1e4), "temporal_kernel": RBF(1e6)}
+    gp = make(prior, **kernels).fit(X, y)
+    mean, std = gp.predict(PLACES, return_std=True)
+    assert np.all(std > 0.0)
+    # f adds to the prior variance of the mean, and both together are the average.
+    wide = prior**2 + SIGNAL
+    assert_allclose(mean, y.mean() / (1.0 + NOISE / (len(y) * wide)), rtol=1e-4)
+
+
+@every_prior
+def test_duplicated_rows(prior):
+    X, y = data(12)
+    gp = make(prior).fit(np.vstack([X, X]), np.append(y, y))
+    halved = make(prior, noise_variance=NOISE / 2.0).fit(X, y)
+    assert_allclose(gp.predict(PLACES), halved.predict(PLACES), rtol=1e-8)
+    assert gp.mean_ == pytest.approx(halved.mean_, rel=1e-8)
+
+
+@pytest.mark.parametrize("prior", [-1.0, np.nan, "wide", None, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_priors_that_make_no_sense(prior, kind):
+    gp = make(prior, kind)
+    with pytest.raises(ValueError, match=r"'mean_prior_std' parameter .* range \[0, inf\]"):
+        gp.fit(*data())
+    assert not hasattr(gp, "X_train_")
+
+
+def test_it_is_learnt_with_everything_else_and_survives_copies():
+    X, y = data()
+    gp = TimeVaryingGPRegressor(mean_prior_std=4.0, normalize_y=True).fit(X, y)
+    assert abs(gp.mean_ - 3.0) < 1.0
+    twin = pickle.loads(pickle.dumps(gp))
+    assert_array_equal(twin.predict(PLACES), gp.predict(PLACES))
+    assert twin.mean_ == gp.mean_
+    samples = gp.sample_y(PLACES, 4000)
+    mean, cov = gp.predict(PLACES, return_cov=True)
+    assert_allclose(samples.mean(axis=1), mean, atol=5.0 * np.sqrt(cov.max() / 4000))

@@ -1,0 +1,94 @@
+"""Relevancies of the training rows."""
+
+import numpy as np
+import pytest
+from gaussian_process.cases import MODELS, X0, both, data, everything, make, stream
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    ExpSineSquared,
+    RationalQuadratic,
+)
+
+from sktvbo.exceptions import UnsupportedKernelError
+from sktvbo.relevancy import wasserstein_relevancy
+
+
+@pytest.mark.parametrize("normalize_y", [False, True])
+@pytest.mark.parametrize("name", ["rbf-rbf", "ard-forgetting", "time-first", "time-alone"])
+def test_relevancy_is_the_functions(name, normalize_y):
+    gp, *_ = both(*MODELS[name], normalize_y=normalize_y)
+    y, variance = gp.y_train_, np.linspace(0.0, 0.1, len(gp.y_train_))
+    mean, scale = (y.mean(), y.std()) if normalize_y else (0.0, 1.0)
+    gp.fit(gp.X_train_, y, variance)
+    for now in (None, 8.5, 20.0):
+        expected = wasserstein_relevancy(
+            *(gp.X_train_, (y - mean) / scale),
+            spatial_kernel=gp.spatial_kernel,
+            temporal_kernel=gp.temporal_kernel,
+            signal_variance=1.3,
+            noise_variance=0.02 + variance / scale**2,
+            now=gp.X_train_[:, gp.time_column].max() if now is None else now,
+            time_column=gp.time_column,
+        )
+        assert_allclose(gp.relevancy(now), expected, rtol=1e-8, atol=1e-9)
+
+
+def test_relevancy_after_a_stream():
+    gp = make(normalize_y=True)
+    for X, y, v in stream(gp, 0, 60, variances=True):
+        fresh = clone(gp).fit(X, y, v)
+        assert_allclose(gp.relevancy(9.0), fresh.relevancy(9.0), rtol=1e-6, atol=1e-9)
+
+
+def test_sweep_foretells_the_relevancy_after_forgetting():
+    gp = make().fit(*data())
+    before = everything(gp, X0)
+    sweep = gp.relevancy_sweep(9.0)
+    for position in (3, 20, 0):
+        sweep.remove(position)
+    assert_array_equal(everything(gp, X0), before)
+    gp.forget(np.setdiff1d(np.arange(40), sweep.index))
+    found = sweep.relevancy()[np.argsort(sweep.index)]
+    assert_allclose(found, gp.relevancy(9.0), rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.1, 1.7e9 + 0.3])
+def test_now_may_be_the_latest_time(shift):
+    X, y = data()
+    gp = make().fit(X + np.array([0.0, 0.0, shift]), y)
+    latest = gp.X_train_[:, -1].max()
+    assert_array_equal(gp.relevancy(latest), gp.relevancy())
+    # Rounding on the user's side is no error.
+    assert_allclose(gp.relevancy(np.nextafter(latest, 0.0)), gp.relevancy(), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("now", "message"),
+    [
+        (1.0, "now must be no earlier than any observation"),
+        (np.nan, "now must be finite"),
+        (np.inf, "now must be finite"),
+    ],
+)
+def test_relevancy_at_times_that_make_no_sense(now, message):
+    with pytest.raises(ValueError, match=message):
+        make().fit(*data()).relevancy(now)
+
+
+@pytest.mark.parametrize(
+    ("kernels", "message"),
+    [
+        ((RationalQuadratic(), RBF()), "not available for RationalQuadratic"),
+        ((RBF(), ExpSineSquared()), "not available for ExpSineSquared"),
+        ((RBF(), ConstantKernel(1.0, "fixed")), "never forgets"),
+        ((ConstantKernel(1.0, "fixed"), RBF()), "The relevancy of observations is not available"),
+    ],
+    ids=str,
+)
+def test_relevancy_of_unsupported_kernels(kernels, message):
+    gp = make(*kernels).fit(*data())
+    with pytest.raises(UnsupportedKernelError, match=message):
+        gp.relevancy()

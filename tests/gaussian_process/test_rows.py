@@ -1,0 +1,130 @@
+"""Rows: what was observed, as a value."""
+
+from dataclasses import FrozenInstanceError, replace
+
+import numpy as np
+import pytest
+from gaussian_process.cases import lifted
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.gaussian_process.kernels import RBF
+
+from sktvbo._covariance import SeparableCovariance
+from sktvbo.gaussian_process import QuadraticInjection
+from sktvbo.gaussian_process._rows import Layout, Rows
+
+COVARIANCE = SeparableCovariance(
+    RBF(0.4), RBF(3.0), (1.3, (1e-3, 1e3)), (0.05, (1e-6, 1e1)), 2, QuadraticInjection(0.3)
+)
+
+
+def given(n=12, seed=0, position=2):
+    """Inputs, targets, variances, and which of them are total."""
+    X, y, variance = lifted(n, seed=seed)
+    X = np.insert(X[:, :-1], position, X[:, -1], axis=1)
+    return X, y, variance, np.arange(n) % 3 == 0
+
+
+def make(*arrays, standardize=True, position=2, origin=50.0):
+    return Rows.of(*arrays, Layout(position, origin), standardize=standardize)
+
+
+def assert_equal(a, b):
+    for name in ("X", "y", "variance", "total", "S", "t", "ages", "targets"):
+        assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
+    for name in ("n", "now", "latest", "layout", "standardize", "location", "scale"):
+        assert getattr(a, name) == getattr(b, name), name
+
+
+@pytest.mark.parametrize("position", [0, 1, 2])
+def test_space_and_time(position):
+    X, *rest = given(position=position)
+    rows = make(X, *rest, position=position)
+    assert_array_equal(rows.S, np.delete(X, position, axis=1))
+    assert_array_equal(rows.t, X[:, position] - 50.0)
+    assert rows.S.flags.c_contiguous
+    assert rows.now == rows.latest == X[:, position].max()
+    assert_allclose(rows.ages, X[:, position].max() - X[:, position], atol=1e-12)
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+def test_targets(standardize):
+    X, y, *rest = given()
+    rows = make(X, y, *rest, standardize=standardize)
+    location, scale = (y.mean(), y.std()) if standardize else (0.0, 1.0)
+    assert_allclose([rows.location, rows.scale], [location, scale], rtol=1e-12)
+    assert_allclose(rows.targets, (y - location) / scale, rtol=1e-12)
+    assert_array_equal(rows.y, y)
+
+
+def test_scales_of_targets_that_are_no_scales():
+    X, _, *rest = given()
+    for value in (0.0, 5.0, -1e9):
+        rows = make(X, np.full(12, value), *rest)
+        assert (rows.location, rows.scale) == (pytest.approx(value), 1.0)
+    big = make(X, 1e200 * np.arange(12.0), *rest)
+    assert big.scale == pytest.approx(1e200 * np.arange(12.0).std())
+
+
+def test_noise_is_the_models_and_what_is_known_or_only_that():
+    X, y, variance, total = given()
+    rows = make(X, y, variance, total).at(70.0)
+    model = 0.05 * (1.0 + (0.3 * (70.0 - X[:, 2])) ** 2)
+    expected = np.where(total, 0.0, model) + variance / y.var()
+    assert_allclose(rows.noise(COVARIANCE), expected, rtol=1e-12)
+    for some in (slice(4, 7), [1, 9], slice(12, None)):
+        assert_allclose(rows.noise(COVARIANCE, some), expected[some], rtol=1e-12)
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("m", [1, 5])
+def test_append(standardize, m):
+    first, more = given(12), given(m, seed=1)
+    rows = make(*first, standardize=standardize)
+    grown = rows.append(*more)
+    both = [np.concatenate(parts) for parts in zip(first, more)]
+    assert_equal(grown, make(*both, standardize=standardize))
+    assert_equal(rows, make(*first, standardize=standardize))
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("indices", [[0], [3, 11], range(11), []], ids=str)
+def test_drop(standardize, indices):
+    arrays = given()
+    rows = make(*arrays, standardize=standardize)
+    fewer = rows.drop(indices)
+    left = [np.delete(a, indices, axis=0) for a in arrays]
+    # The latest row may be among those that go: the present time stays.
+    assert_equal(fewer, make(*left, standardize=standardize).at(rows.now))
+    assert_equal(rows, make(*arrays, standardize=standardize))
+
+
+def test_at():
+    rows = make(*given())
+    later = rows.at(75)
+    assert later.now == 75.0
+    assert isinstance(later.now, float)
+    assert later.latest == rows.latest
+    assert_allclose(later.ages - rows.ages, 75.0 - rows.now, rtol=1e-12)
+    assert later.append(*given(2, seed=1)).now == 75.0
+    assert rows.now == rows.latest
+
+
+def test_a_scale_may_stay():
+    rows = make(*given())
+    held = replace(rows, standardize=False)
+    for other in (held.append(*given(3, seed=1)), held.drop([2, 5])):
+        assert (other.location, other.scale) == (rows.location, rows.scale)
+        assert replace(other, standardize=True).at(80.0).scale == rows.scale
+        let_go = replace(other, standardize=True).drop([0])
+        assert let_go.scale == pytest.approx(other.y[1:].std(), rel=1e-12)
+
+
+def test_frozen():
+    rows = make(*given())
+    for name in ("X", "y", "variance", "total", "now", "layout", "standardize", "scale", "other"):
+        with pytest.raises(FrozenInstanceError):
+            setattr(rows, name, 1.0)
+    with pytest.raises(FrozenInstanceError):
+        rows.layout.origin = 0.0
+    with pytest.raises(AttributeError):
+        rows.targets = rows.y

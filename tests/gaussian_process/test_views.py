@@ -1,0 +1,249 @@
+"""The posterior as optimizers see it: at one time, in a window, drawn jointly."""
+
+import copy
+from functools import partial
+
+import numpy as np
+import pytest
+from gaussian_process.cases import LATEST, START, both, every_model, lifted, make, with_time_at
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    DotProduct,
+    Matern,
+    RationalQuadratic,
+)
+
+from sktvbo.gaussian_process import (
+    GeometricInjection,
+    QuadraticInjection,
+    SparseTimeVaryingGPRegressor,
+    WeightedGPRegressor,
+)
+from sktvbo.kernels import Forgetting, Wiener
+
+make = partial(make, noise_variance=0.05)
+
+# The first four run through compiled code, the others through the kernels' own.
+MODELS = {
+    "matern": make(Matern(0.4, nu=2.5), Matern(3.0, nu=1.5)),
+    "ard-rbf": make(RBF([0.4, 0.9]), RBF(4.0), normalize_y=True),
+    "forgetting-injection": make(
+        Matern(0.4, nu=1.5), Forgetting(0.1), noise_model=QuadraticInjection(0.3)
+    ),
+    "static": make(RBF(0.5), ConstantKernel(1.0, "fixed"), normalize_y=True),
+    "wiener": make(RBF(0.4), Wiener(0.2, start=START), normalize_y=True),
+    "rational-space": make(RationalQuadratic(0.4), Matern(3.0, nu=2.5)),
+    "rational-time": make(Matern(0.4, nu=2.5), RationalQuadratic(3.0), normalize_y=True),
+    "not-stationary-space": make(DotProduct(0.5), Wiener(0.1, start=START - 3.0)),
+    "time-first": make(RBF([0.4, 0.9]), RBF(4.0), time_column=0),
+    "weighted": make(
+        RBF(0.4),
+        Wiener(0.2, start=START),
+        WeightedGPRegressor,
+        noise_model=GeometricInjection(0.9),
+        normalize_y=True,
+    ),
+    "sparse": make(
+        Matern(0.4, nu=2.5),
+        Matern(3.0, nu=1.5),
+        SparseTimeVaryingGPRegressor,
+        n_inducing=12,
+        random_state=0,
+    ),
+    "sparse-wiener": make(
+        RBF(0.4), Wiener(0.2, start=START), SparseTimeVaryingGPRegressor, n_inducing=12,
+        random_state=0,
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """Every model, fitted once."""
+    X, y, v = lifted()
+    return {name: gp.fit(rows(gp, X[:, :-1], X[:, -1]), y, v) for name, gp in MODELS.items()}
+
+
+def rows(gp, S, t):
+    """Places (m, d) and times (m,) as the model's X."""
+    t = np.broadcast_to(t, len(S))
+    return np.column_stack([t, S] if gp.time_column == 0 else [S, t])
+
+
+@pytest.fixture(params=MODELS)
+def gp(request, fitted):
+    return fitted[request.param]
+
+
+PLACES = np.random.RandomState(5).uniform(size=(7, 2))
+
+
+# --- at one time ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("t", [54.321, LATEST, 71.0])
+def test_at_one_time_it_is_predict(gp, t):
+    posterior = gp.posterior_at(t)
+    expected = gp.predict(rows(gp, PLACES, t), return_std=True)
+    for found, reference in zip(posterior(PLACES), expected):
+        assert_allclose(found, reference, rtol=1e-12)
+    mean, std, *_ = posterior.with_gradient(PLACES[3])
+    assert_allclose([mean, std], [expected[0][3], expected[1][3]], rtol=1e-8)
+
+
+def check_gradient(posterior, point, which=slice(None), epsilon=1e-6):
+    """Gradients against central differences of the values."""
+    _, _, *slopes = posterior.with_gradient(point)
+    for k, slope in enumerate(slopes):
+        numeric = [
+            (posterior((point + h)[np.newaxis])[k] - posterior((point - h)[np.newaxis])[k])[0]
+            for h in epsilon * np.eye(len(point))
+        ]
+        numeric = np.array(numeric) / (2.0 * epsilon)
+        assert_allclose(slope[which], numeric[which], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("t", [54.321, 71.0])
+def test_gradient_in_space(gp, t):
+    for place in PLACES[:3]:
+        check_gradient(gp.posterior_at(t), place)
+
+
+def test_a_view_stays_what_it_was(gp):
+    """The estimator may go on learning while somebody still holds its posterior."""
+    gp = copy.copy(gp)
+    views = gp.posterior_at(LATEST), gp.posterior_between(LATEST, LATEST + 2.0)
+    points = PLACES, np.column_stack([PLACES, np.linspace(0.0, 1.0, 7)])
+    before = [(*view(p), *view.with_gradient(p[0])) for view, p in zip(views, points)]
+    gp.partial_fit(rows(gp, PLACES[:1], LATEST), [9.0])
+    for view, p, old in zip(views, points, before):
+        for found, reference in zip((*view(p), *view.with_gradient(p[0])), old):
+            assert_array_equal(found, reference)
+
+
+# --- in a window ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("low", "high"), [(52.0, 59.0), (LATEST, 64.0), (66.0, 66.0)])
+def test_in_a_window_it_is_predict(gp, low, high):
+    posterior = gp.posterior_between(low, high)
+    u = np.array([0.0, 0.1, 0.3, 0.5, 0.8, 0.9, 1.0])
+    expected = gp.predict(rows(gp, PLACES, low + u * (high - low)), return_std=True)
+    points = np.column_stack([PLACES, u])
+    for found, reference in zip(posterior(points), expected):
+        assert_allclose(found, reference, rtol=1e-12)
+    for i, point in enumerate(points):
+        mean, std, *_ = posterior.with_gradient(point)
+        assert_allclose([mean, std], [expected[0][i], expected[1][i]], rtol=1e-8)
+
+
+@pytest.mark.parametrize(("low", "high"), [(52.0, 59.0), (60.5, 64.0), (66.0, 66.0)])
+def test_gradient_in_space_and_time(gp, low, high):
+    for u, place in zip((0.137, 0.5, 0.911), PLACES):
+        check_gradient(gp.posterior_between(low, high), np.append(place, u))
+
+
+def test_gradient_in_time_is_per_window(gp):
+    """Twice the window, twice the slope."""
+    place = PLACES[0]
+    short = gp.posterior_between(61.0, 63.0).with_gradient(np.append(place, 0.5))
+    wide = gp.posterior_between(60.0, 64.0).with_gradient(np.append(place, 0.5))
+    for slope, double in zip(short[2:], wide[2:]):
+        assert_allclose(double, slope * [1.0, 1.0, 2.0], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["wiener", "sparse-wiener"])
+def test_after_the_last_observation_wieners_mean_rests_and_its_variance_grows(fitted, name):
+    gp = fitted[name]
+    low, high = LATEST + 1.0, LATEST + 4.0
+    _, std, mean_slope, std_slope = gp.posterior_between(low, high).with_gradient(
+        np.array([0.3, 0.6, 0.4])
+    )
+    scale = np.std(lifted()[1]) if gp.normalize_y else 1.0
+    growth = 1.3 * 0.2 * (high - low) * scale**2  # λ σ_w² per unit of time
+    assert mean_slope[-1] == pytest.approx(0.0, abs=1e-9)
+    assert std_slope[-1] == pytest.approx(growth / (2.0 * std), rel=1e-6)
+
+
+def test_slopes_at_the_time_at_which_a_kernel_starts():
+    """Nothing may be asked of the kernel before, so that the slope is that to the right."""
+    X, y, _ = lifted()
+    gp = make(RBF(0.4), Wiener(0.2, start=START)).fit(X, y)
+    posterior, h = gp.posterior_between(START, START + 1.0), 1e-7
+    now, later = (np.array([0.3, 0.6, u]) for u in (0.0, h))
+    mean, std, *slopes = posterior.with_gradient(now)
+    for value, slope, after in zip((mean, std), slopes, posterior(later[np.newaxis])):
+        assert slope[-1] == pytest.approx((after[0] - value) / h, rel=1e-5)
+
+
+# --- joint draws ----------------------------------------------------------------------------------
+
+N_DRAWS = 2500
+DRAWN = np.array([[0.2, 0.3], [0.25, 0.3], [0.7, 0.8], [0.9, 0.1]])
+
+
+def greatest_deviation(sample, gp, t):
+    """Of the moments of many draws from the posterior's, in standard errors."""
+    mean, cov = gp.predict(rows(gp, DRAWN, t), return_cov=True)
+    rng = np.random.RandomState(1)
+    draws = np.array([sample(DRAWN, rng) for _ in range(N_DRAWS)])
+    variances = np.diag(cov)
+    on_mean = (draws.mean(axis=0) - mean) / np.sqrt(variances / N_DRAWS)
+    errors = np.sqrt((np.outer(variances, variances) + cov**2) / N_DRAWS)
+    centred = draws - mean
+    on_cov = (centred.T @ centred / N_DRAWS - cov) / errors
+    return np.abs(np.vstack([on_mean, on_cov])).max()
+
+
+@pytest.mark.parametrize("name", ["ard-rbf", "wiener", "weighted", "sparse"])
+def test_draws_have_the_posteriors_moments(fitted, name):
+    gp = fitted[name]
+    assert greatest_deviation(gp.posterior_at(62.0).sample, gp, 62.0) < 4.0
+
+
+WRONG = {
+    "independent": lambda mean, cov, z: mean + np.sqrt(np.diag(cov)) * z,
+    "transposed": lambda mean, cov, z: mean + np.linalg.cholesky(cov).T @ z,
+    "not centred": lambda mean, cov, z: np.linalg.cholesky(cov) @ z,
+    "10 % too wide": lambda mean, cov, z: mean + 1.1 * np.linalg.cholesky(cov) @ z,
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_draws_are_found_out(fitted, name):
+    gp = fitted["ard-rbf"]
+    mean, cov = gp.predict(rows(gp, DRAWN, 62.0), return_cov=True)
+
+    def sample(S, rng):
+        return WRONG[name](mean, cov, rng.standard_normal(len(S)))
+
+    assert greatest_deviation(sample, gp, 62.0) > 6.0
+
+
+def test_a_draw_is_one_function(gp):
+    """The same place twice has the same value, though the covariance is singular."""
+    S = np.repeat(PLACES, 2, axis=0)
+    draw = gp.posterior_at(61.0).sample(S, np.random.RandomState(0))
+    assert_allclose(draw[::2], draw[1::2], rtol=0.0, atol=1e-6)
+    assert np.ptp(draw) > 1e-3
+
+
+@pytest.mark.parametrize("normalize_y", [False, True])
+@every_model
+def test_posterior_at_one_time(spatial, temporal, d, column, normalize_y):
+    gp, _, _ = both(spatial, temporal, d, column, normalize_y=normalize_y)
+    t, step = 8.3, 1e-5
+    S = np.random.RandomState(1).uniform(size=(5, d))
+    at_t = gp.posterior_at(t)
+    rows = np.column_stack([S, np.full(5, t)])
+    expected = gp.predict(with_time_at(rows, column) if column >= 0 else rows, return_std=True)
+    for found, reference in zip(at_t(S), expected):
+        assert_allclose(found, reference, rtol=1e-10)
+    mean, std, *slopes = at_t.with_gradient(S[0])
+    assert_allclose([mean, std], [expected[0][0], expected[1][0]], rtol=1e-8)
+    for k, move in enumerate(step * np.eye(d)):
+        up, down = at_t((S[0] + move)[np.newaxis]), at_t((S[0] - move)[np.newaxis])
+        for slope, high, low in zip(slopes, up, down):
+            assert slope[k] == pytest.approx((high[0] - low[0]) / (2.0 * step), rel=1e-4, abs=1e-6)

@@ -1,0 +1,39 @@
+"""Posteriors written out densely, and a drifting objective to query."""
+
+import numpy as np
+import pytest
+
+GRID = np.linspace(0.0, 1.0, 401)[:, np.newaxis]
+
+
+def value(x, t):
+    """Neither of mean 0 nor of scale 1, so that units matter."""
+    return 30.0 + 5.0 * np.sin(6.0 * x[0] + 0.15 * t) + 0.2 * np.sin(37.0 * t)
+
+
+def drive(opt, times):
+    for t in times:
+        x = opt.ask(float(t))
+        opt.tell(x, value(x, t))
+    return opt
+
+
+def standardized(opt):
+    y = opt.told_y_
+    return (y - y.mean()) / y.std(), y.mean(), y.std()
+
+
+def dense(K, noise, k, prior, y):
+    """Posterior mean and variance, with the inverse written out; k is (m, n)."""
+    inverse = np.linalg.inv(K + noise * np.eye(len(K)))
+    return k @ inverse @ y, prior - np.einsum("ij,jk,ik->i", k, inverse, k)
+
+
+def check_query(asked, x, mean, std, width):
+    """The posterior and √β are those found anew at the grid, and the query is the best place."""
+    got = asked["state"].posterior(np.vstack([x, GRID]))
+    np.testing.assert_allclose(got[0][1:], mean, rtol=1e-6)
+    np.testing.assert_allclose(got[1][1:], std, rtol=1e-5)
+    assert asked["width"] == pytest.approx(width, rel=1e-7)
+    score = got[0] + width * got[1]
+    assert score[0] >= score[1:].max() - 1e-6 * np.ptp(score)

@@ -1,0 +1,296 @@
+"""Parameters: said once, stored, and those of a run that has begun."""
+
+import copy
+import inspect
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from optimizers.cases import (
+    BOX,
+    BY_NAME,
+    CASES,
+    N_INITIAL,
+    SHOWN,
+    objective,
+    same_state,
+)
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+from sktvbo import WDBO, BayesianOptimizer, RandomSearch, TimeVaryingGPRegressor, optimizers
+from sktvbo.acquisition import PosteriorMean
+from sktvbo.staleness import SlidingWindow
+
+SHARED = [
+    "surrogate",
+    "acquisition",
+    "n_initial_points",
+    "refit_every",
+    "maximize",
+    "clock",
+    "random_state",
+]
+
+OWN = {
+    "ABO": ["lookahead"],
+    "BOLT": ["max_size"],
+    "BRGPUCB": ["reset_period", "horizon", "variation_budget"],
+    "BayesianOptimizer": ["policy"],
+    "ETGPUCB": ["delta"],
+    "GPUCB": [],
+    "IGPUCB": ["norm_bound", "delta"],
+    "RGPUCB": ["reset_period"],
+    "RandomSearch": [],
+    "SWGPUCB": ["window", "horizon", "variation_budget"],
+    "SparQGPUCB": ["n_queries", "noise_cap", "expert_noise_variance"],
+    "TVGPUCB": ["epsilon"],
+    "UITVBO": ["drift_variance"],
+    "WDBO": ["alpha"],
+    "WGPUCB": ["discount"],
+}
+
+LABELS = {
+    "ABO": "ABO",
+    "BOLT": "BOLT",
+    "BRGPUCB": "BR-GP-UCB",
+    "BayesianOptimizer": None,
+    "ETGPUCB": "ET-GP-UCB",
+    "GPUCB": "GP-UCB",
+    "IGPUCB": "IGP-UCB",
+    "RGPUCB": "R-GP-UCB",
+    "RandomSearch": "random",
+    "SWGPUCB": "SW-GP-UCB",
+    "SparQGPUCB": "SparQ-GP-UCB",
+    "TVGPUCB": "TV-GP-UCB",
+    "UITVBO": "UI-TVBO",
+    "WDBO": "W-DBO",
+    "WGPUCB": "W-GP-UCB",
+}
+
+every_kind = pytest.mark.parametrize("name", optimizers.__all__)
+
+
+# --- said once ------------------------------------------------------------------------------------
+
+
+@every_kind
+def test_the_domain_comes_first_and_the_rest_by_name(name):
+    kind = getattr(optimizers, name)
+    domain, *others = inspect.signature(kind).parameters.values()
+    assert (domain.name, domain.kind) == ("domain", domain.POSITIONAL_OR_KEYWORD)
+    assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in others)
+    expected = OWN[name] + SHARED
+    if kind is RandomSearch:
+        expected = ["maximize", "clock", "random_state"]
+    assert sorted(p.name for p in others) == sorted(expected)
+    if kind is not BayesianOptimizer:  # of which all are shared
+        assert [p.name for p in others] == expected
+    opt = kind(BOX)
+    assert opt.domain is BOX
+    assert opt.get_params(deep=False) == {"domain": BOX} | {p.name: p.default for p in others}
+    with pytest.raises(TypeError, match="positional argument"):
+        kind(BOX, None)
+
+
+@every_kind
+def test_named_algorithms_are_compositions_with_a_policy_of_their_own(name):
+    opt = getattr(optimizers, name)()
+    assert isinstance(opt, BayesianOptimizer)
+    assert ("policy" in opt.get_params()) == (name == "BayesianOptimizer")
+    if name != "BayesianOptimizer":
+        with pytest.raises(TypeError, match="policy"):
+            type(opt)(policy=None)
+
+
+@every_kind
+def test_labels_are_the_names_in_the_literature(name):
+    assert getattr(optimizers, name).label == LABELS[name]
+    assert "label" not in getattr(optimizers, name)().get_params()
+
+
+def test_every_optimizer_is_tested():
+    assert {case.kind.__name__ for case in CASES} == set(optimizers.__all__)
+
+
+def test_constructor_only_stores(case):
+    kind = case.kind
+    values = {name: object() for name in kind().get_params()}
+    opt = kind(**values)
+    assert vars(opt).keys() >= values.keys()
+    assert not any(hasattr(opt, name) for name in SHOWN)
+    assert all(getattr(opt, name) is value for name, value in values.items())
+
+
+def test_parameters_are_got_set_and_shown(case):
+    opt = case.make()
+    assert opt.get_params()["random_state"] == 0
+    shown = repr(opt)
+    assert shown.startswith(f"{case.kind.__name__}(")
+    for name in case.options:
+        assert f"{name}=" in shown
+    assert opt.set_params(random_state=3, maximize=False) is opt
+    assert (opt.random_state, opt.maximize) == (3, False)
+    with pytest.raises(ValueError, match="Invalid parameter 'speed'"):
+        opt.set_params(speed=1.0)
+    before = opt.get_params()
+    opt.tell([1.0, 0.5], objective([1.0, 0.5], 0), 0)
+    opt.ask(1)
+    assert opt.get_params() == before
+
+
+def test_nested_parameters():
+    opt = BY_NAME["improvement"].make()
+    opt.set_params(acquisition__xi=0.3, policy__alpha=2.0)
+    assert clone(opt).get_params()["acquisition__xi"] == 0.3
+    BY_NAME["improvement"].drive(opt, 7)
+    assert opt.policy_.alpha == 2.0
+    assert opt.policy_ is not opt.policy
+    assert not hasattr(opt.policy, "budget_")
+
+
+def test_a_run_does_not_reach_the_parameters_policy():
+    policy = BY_NAME["thompson"].options["policy"]
+    BY_NAME["thompson"].after()
+    assert vars(policy) == {"period": 11}
+
+
+def test_set_params_before_the_first_step():
+    opt = WDBO(BOX, n_initial_points="nonsense", random_state=0)
+    with pytest.raises(ValueError, match="'n_initial_points' parameter of WDBO"):
+        opt.ask(0.0)
+    opt.set_params(n_initial_points=3, domain=[(5.0, 6.0)])
+    assert 5.0 <= opt.ask(0.0)[0] <= 6.0
+
+
+# --- of a run -------------------------------------------------------------------------------------
+
+OTHERS = {
+    "domain": [(5.0, 6.0)],
+    "surrogate": TimeVaryingGPRegressor(RBF(0.1), ConstantKernel(1.0, "fixed"), optimizer=None),
+    "acquisition": PosteriorMean(),
+    "policy": SlidingWindow(2),
+    "n_initial_points": 50,
+    "refit_every": 7,
+    "maximize": False,
+    "clock": "step",
+    "random_state": 99,
+    "lookahead": 9.0,
+    "max_size": 1,
+    "reset_period": 2,
+    "window": 2,
+    "horizon": 3,
+    "variation_budget": 40.0,
+    "delta": 0.9,
+    "norm_bound": 7.0,
+    "n_queries": 1,
+    "noise_cap": 1e6,
+    "expert_noise_variance": 5.0,
+    "epsilon": 0.8,
+    "drift_variance": 4.0,
+    "alpha": 50.0,
+    "discount": 0.5,
+}
+
+
+def test_a_run_keeps_the_parameters_it_began_with(case):
+    begun, steps = 3, 5
+    twin, _ = case.after(begun + steps)
+    for name in case.make().get_params(deep=False):
+        opt, _ = case.after(begun)
+        opt.set_params(**{name: OTHERS[name]})
+        assert getattr(opt, name) is OTHERS[name]
+        case.drive(opt, steps, begun)
+        same_state(opt, twin)
+        assert getattr(clone(opt), name) is not getattr(case.make(), name)
+
+
+def test_nor_does_a_parameter_that_makes_no_sense_reach_it(case):
+    opt, _ = case.after(3)
+    opt.set_params(**dict.fromkeys(opt.get_params(deep=False), "nonsense"))
+    case.drive(opt, 2, 3)
+    same_state(opt, case.after(5)[0])
+    with pytest.raises(ValueError, match="must be"):
+        clone(opt).ask(0.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("GPUCB", {"maximize": False}),
+        ("GPUCB", {"n_initial_points": 12}),
+        ("GPUCB", {"random_state": 1}),
+        ("WDBO", {"alpha": 50.0}),
+        ("SWGPUCB", {"window": 2}),
+        ("UITVBO", {"drift_variance": 4.0}),
+        ("SparQGPUCB-expert", {"n_queries": 1}),
+        ("SparQGPUCB-expert", {"expert_noise_variance": 5.0}),
+    ],
+)
+def test_a_clone_begins_a_run_with_the_new_ones(name, options):
+    case = BY_NAME[name]
+    opt, _ = case.after()
+    anew = clone(opt.set_params(**options))
+    case.drive(anew, 14)
+    made = case.make(**options)
+    case.drive(made, 14)
+    same_state(anew, made)
+    assert not np.array_equal(anew.told_X_, opt.told_X_) or anew.n_removed_ != opt.n_removed_
+
+
+def test_a_clone_begins_a_run_in_another_domain():
+    opt, _ = BY_NAME["GPUCB"].after(6)
+    anew = clone(opt.set_params(domain=[(5.0, 6.0)]))
+    assert opt.ask(6.0).shape == (2,)
+    assert 5.0 <= anew.ask(6.0)[0] <= 6.0
+
+
+@pytest.mark.parametrize("named", ["SWGPUCB", "improvement"])
+def test_nor_do_parameters_of_its_parts(named):
+    case = BY_NAME[named]
+    surrogate = TimeVaryingGPRegressor(RBF(0.3), RBF(20.0), normalize_y=True)
+    acquisition, policy = clone(BY_NAME["improvement"].options["acquisition"]), SlidingWindow(7)
+    parts = {"surrogate": surrogate, "acquisition": acquisition}
+    if named == "improvement":
+        parts["policy"] = policy
+    opt, twin = (case.make(**clone_all(parts)) for _ in range(2))
+    for each in (opt, twin):
+        case.drive(each, N_INITIAL + 2)
+    opt.set_params(acquisition__xi=9.0, surrogate__spatial_kernel__length_scale=0.01)
+    opt.set_params(surrogate__optimizer=None)
+    if named == "improvement":
+        opt.set_params(policy__window=2)
+    for each in (opt, twin):
+        case.drive(each, 4, N_INITIAL + 2)
+    same_state(opt, twin)
+
+
+def clone_all(parts):
+    return {name: clone(part) for name, part in parts.items()}
+
+
+def test_the_clock_of_a_run_stays():
+    times = iter([3.0, 4.0, 5.0])
+    opt = WDBO(BOX, clock=lambda: next(times), random_state=0)
+    opt.ask()
+    opt.set_params(clock="step")
+    assert opt.ask(return_time=True)[1] == 4.0
+    # A clock of the user's is asked itself, and not a copy of it.
+    assert next(times) == 5.0
+
+
+def test_a_copy_keeps_the_run_and_goes_its_own_way(case):
+    opt, _ = case.after(6)
+    twin, untouched = copy.copy(opt), copy.deepcopy(opt)
+    case.drive(twin, 3, 6)
+    same_state(opt, untouched)
+    case.drive(opt, 3, 6)
+    assert_array_equal(opt.told_X_, twin.told_X_)
+
+
+def test_a_recommendation_goes_the_way_the_run_began():
+    opt = RandomSearch(BOX, random_state=0)
+    for t in range(6):
+        opt.tell(opt.ask(t), float(t))
+    opt.set_params(maximize=False)
+    assert_array_equal(opt.recommend(6.0), opt.told_X_[-1, :-1])

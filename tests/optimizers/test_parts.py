@@ -1,0 +1,592 @@
+"""Parts of any kind, the user's own among them, make an optimizer together."""
+
+import inspect
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from optimizers.cases import ARMS, BOX, NAMED, objective
+from scipy.spatial.distance import cdist
+from sklearn.base import BaseEstimator, clone
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
+
+from sktvbo import (
+    ABO,
+    BOLT,
+    ETGPUCB,
+    GPUCB,
+    IGPUCB,
+    RGPUCB,
+    SWGPUCB,
+    TVGPUCB,
+    WDBO,
+    BayesianOptimizer,
+    SparQGPUCB,
+    SparseTimeVaryingGPRegressor,
+    TimeVaryingGPRegressor,
+)
+from sktvbo.acquisition import (
+    UCB,
+    ExpectedImprovement,
+    InformationGainBeta,
+    ProbabilityOfImprovement,
+    ThompsonSampling,
+)
+from sktvbo.domain import Arms, as_domain
+from sktvbo.exceptions import UnsupportedKernelError
+from sktvbo.gaussian_process import GeometricInjection, QuadraticInjection, WeightedGPRegressor
+from sktvbo.kernels import Empirical, Forgetting, Separable, Wiener
+from sktvbo.relevancy import wasserstein_relevancy
+from sktvbo.staleness import (
+    EventTriggeredReset,
+    KeepAll,
+    NoiseThreshold,
+    PeriodicReset,
+    RelevancyBudget,
+    RelevancyCap,
+    SlidingWindow,
+    StaleDataPolicy,
+    VariationBudget,
+)
+
+STATIC = ConstantKernel(1.0, "fixed")
+
+
+def surrogate(temporal_kernel, kind=TimeVaryingGPRegressor, **options):
+    return kind(
+        RBF(0.3, (0.05, 2.0)),
+        temporal_kernel,
+        noise_variance_bounds=(1e-4, 1.0),
+        normalize_y=True,
+        **options,
+    )
+
+
+def value(x, t):
+    """A bump that drifts, and jumps at 20."""
+    return 10.0 + 3.0 * np.exp(-20.0 * (x[0] - 0.2 - 0.005 * t - 0.4 * (t >= 20)) ** 2)
+
+
+def compose(**parts):
+    return BayesianOptimizer([(0.0, 1.0)], n_initial_points=12, random_state=0, **parts)
+
+
+def drive(opt, times):
+    for t in times:
+        x = opt.ask(float(t))
+        opt.tell(x, value(x, t))
+    return opt
+
+
+# --- parts of this package ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("gp", "acquisition", "policy"),
+    [
+        (surrogate(Forgetting()), ThompsonSampling(), EventTriggeredReset()),
+        (surrogate(Wiener()), ExpectedImprovement(), SlidingWindow(15)),
+        (surrogate(Forgetting()), UCB("log"), RelevancyBudget(alpha=1.0)),
+        (surrogate(RBF(10.0, (5.0, 100.0))), ThompsonSampling(), RelevancyCap(max_size=14)),
+        (surrogate(STATIC, noise_model=QuadraticInjection(0.2)), UCB(1.0), EventTriggeredReset()),
+        (
+            surrogate(STATIC, noise_model=GeometricInjection(0.9)),
+            ProbabilityOfImprovement(),
+            PeriodicReset(13),
+        ),
+        (
+            surrogate(STATIC, WeightedGPRegressor, noise_model=GeometricInjection(0.9)),
+            ThompsonSampling(),
+            NoiseThreshold(cap=3.0),
+        ),
+        (surrogate(Forgetting()), UCB(InformationGainBeta()), SlidingWindow(VariationBudget(40))),
+        (surrogate(Forgetting(), SparseTimeVaryingGPRegressor), ThompsonSampling(), KeepAll()),
+    ],
+)
+def test_parts_fit_together(gp, acquisition, policy):
+    """A run keeps its books, goes on from a pickle, and leaves the parts as they were given."""
+    given = repr((gp, acquisition, policy))
+    opt = drive(compose(surrogate=gp, acquisition=acquisition, policy=policy), range(32))
+    assert repr((gp, acquisition, policy)) == given
+    assert not hasattr(gp, "X_train_")
+    assert len(opt.X_) + opt.n_removed_ == 32
+    assert (opt.n_removed_ > 0) == (type(policy) is not KeepAll)
+    np.testing.assert_array_equal(opt.surrogate_.X_train_, opt.X_)
+    twin = pickle.loads(pickle.dumps(opt))
+    np.testing.assert_array_equal(drive(opt, [32, 33]).told_X_, drive(twin, [32, 33]).told_X_)
+
+
+def test_event_triggered_reset_of_a_forgetting_surrogate_with_thompson_sampling():
+    """The trigger is that of the surrogate's own posterior at the time of the observation."""
+    opt = compose(
+        surrogate=surrogate(Forgetting(0.05, "fixed")),
+        acquisition=ThompsonSampling(),
+        policy=EventTriggeredReset(delta=0.1),
+    )
+    last_reset, resets = -1, []
+    for t in range(40):
+        x = opt.ask(float(t))
+        gp = opt.surrogate_
+        opt.tell(x, value(x, t))
+        if gp is None:
+            continue
+        kernel = Separable(gp.spatial_kernel_, Matern(-2.0 / np.log(0.95), nu=0.5))
+        location = gp.predict([[1e6, t]])[0]
+        scale = gp.noise_std_ / np.sqrt(gp.noise_variance_)
+        reference = GaussianProcessRegressor(
+            ConstantKernel(gp.signal_variance_) * kernel, alpha=gp.noise_variance_, optimizer=None
+        ).fit(gp.X_train_, (gp.y_train_ - location) / scale)
+        mean, std = reference.predict([[*x, t]], return_std=True)
+        root = np.sqrt(2.0 * np.log(2.0 * (np.pi * (t - last_reset)) ** 2 / 6.0 / 0.1))
+        bound = scale * root * (std[0] + np.sqrt(gp.noise_variance_))
+        assert opt.policy_.bound_ == pytest.approx(bound, rel=1e-5)
+        deviation = abs(value(x, t) - location - scale * mean[0])
+        assert opt.policy_.deviation_ == pytest.approx(deviation, rel=1e-5, abs=1e-8)
+        if deviation > bound:
+            resets.append(t)
+            last_reset = t
+        assert len(opt.X_) == (1 if deviation > bound else len(gp.X_train_) + 1)
+    assert 1 <= len(resets) <= 5
+
+
+def test_relevancy_cap_of_a_forgetting_surrogate():
+    """What goes is the least relevant by the Matérn 1/2 kernel that forgetting is."""
+    opt = compose(
+        surrogate=surrogate(Forgetting(0.1, "fixed"), optimizer=None),
+        policy=RelevancyCap(max_size=15),
+    )
+    drive(opt, range(15))
+    for t in range(15, 30):
+        X, y = opt.X_, opt.y_
+        drive(opt, [t])
+        X, y = np.vstack([X, opt.told_X_[-1]]), np.append(y, opt.told_y_[-1])
+        R = wasserstein_relevancy(
+            X,
+            (y - y.mean()) / y.std(),
+            spatial_kernel=RBF(0.3),
+            temporal_kernel=Matern(-2.0 / np.log(0.9), nu=0.5),
+            signal_variance=1.0,
+            noise_variance=1e-2,
+            now=float(t),
+        )
+        np.testing.assert_array_equal(opt.X_, np.delete(X, np.argmin(R), axis=0))
+
+
+@pytest.mark.parametrize("policy", [RelevancyBudget(), RelevancyCap(max_size=12)])
+def test_a_policy_that_needs_a_convolution_says_so(policy):
+    opt = compose(surrogate=surrogate(Wiener()), policy=policy)
+    with pytest.raises(ValueError, match="Wiener"):
+        drive(opt, range(16))
+
+
+def test_a_policy_that_needs_a_noise_model_says_so():
+    opt = compose(surrogate=surrogate(STATIC), policy=NoiseThreshold())
+    with pytest.raises(ValueError, match=r"must be a noise model, .* for NoiseThreshold"):
+        drive(opt, range(12))
+    assert opt.n_told_ == 11
+
+
+def test_a_kernel_without_relevancy_is_refused_at_the_first_step_with_a_surrogate():
+    for kind in (WDBO, BOLT):
+        opt = kind(
+            [(0.0, 1.0)],
+            surrogate=TimeVaryingGPRegressor(RationalQuadratic(0.5)),
+            n_initial_points=4,
+            random_state=0,
+        )
+        for t in range(3):
+            opt.tell(opt.ask(t), float(t % 2))
+        x = opt.ask(3)
+        with pytest.raises(UnsupportedKernelError, match="not available for RationalQuadratic"):
+            opt.tell(x, 1.0)
+        assert opt.n_told_ == 3
+
+
+@pytest.mark.parametrize("kind", [WDBO, BOLT, ABO, ETGPUCB, TVGPUCB])
+def test_arms_with_an_empirical_covariance(kind):
+    rng = np.random.RandomState(0)
+    A = rng.normal(size=(8, 4))
+    options = {"max_size": 12} if kind is BOLT else {}
+    surrogate = TimeVaryingGPRegressor(Empirical(A @ A.T / 4.0), Matern(20.0, (1.0, 100.0), nu=1.5))
+    opt = kind(Arms(8), surrogate=surrogate, n_initial_points=6, random_state=0, **options)
+    t, regrets = 0.0, []
+    for _ in range(40):
+        x, t = opt.ask(t, return_time=True)
+        values = A @ np.array([np.sin(0.05 * t), np.cos(0.05 * t), 1.0, 0.0])
+        opt.tell(x, values[int(x[0])])
+        regrets.append(values.max() - values[int(x[0])])
+        t += 1.0
+    assert np.mean(regrets[20:]) < 0.5 * np.mean(regrets[:6])
+
+
+# --- parts of one's own ---------------------------------------------------------------------------
+
+
+class KeepBest:
+    """A policy without base class: the ten best, and the newest."""
+
+    def before_add(self, surrogate, x, t, y):
+        return np.argsort(surrogate.y_train_)[:-10]
+
+    def after_add(self, surrogate, now):
+        return np.empty(0, dtype=int)
+
+    def record(self):
+        return {"kept": 10}
+
+
+class EpsilonGreedy(BayesianOptimizer):
+    """A toy algorithm: the posterior mean, and now and then what is least known."""
+
+    def __init__(self, domain=None, *, rate=0.25, n_initial_points=5, random_state=None):
+        super().__init__(domain, n_initial_points=n_initial_points, random_state=random_state)
+        self.rate = rate
+
+    def _make_surrogate(self, times):
+        return TimeVaryingGPRegressor(RBF(0.3), Matern(20.0, nu=0.5), normalize_y=True)
+
+    def _make_acquisition(self):
+        def explore_every_so_often(mean, std, state):
+            if state.n_told % round(1.0 / self.rate) == 0:
+                return std, 0.0, 1.0
+            return mean, 1.0, 0.0
+
+        return explore_every_so_often
+
+    def _make_policy(self):
+        return KeepBest()
+
+
+def test_a_complete_algorithm_takes_forty_lines():
+    lines = inspect.getsource(KeepBest) + inspect.getsource(EpsilonGreedy)
+    assert len(lines.splitlines()) <= 40
+
+
+class LatestHalf(StaleDataPolicy):
+    """A toy policy: of all that was told the later half stays, and more when it has been quick."""
+
+    def __init__(self, seconds=5.0):
+        self.seconds = seconds
+
+    def watch(self, run):
+        self.told_ = run.n_told
+        steps = np.diff(run.query_times[-5:])
+        self.quick_ = len(steps) > 0 and steps.mean() < self.seconds
+
+    def after_add(self, surrogate, now):
+        share = 0.75 if self.quick_ else 0.5
+        self.size_ = int(np.ceil(share * self.told_))
+        return np.argsort(surrogate.X_train_[:, -1], kind="stable")[: -self.size_]
+
+    def record(self):
+        return {"size": getattr(self, "size_", None)}
+
+
+def test_a_policy_takes_forty_lines():
+    assert len(inspect.getsource(LatestHalf).splitlines()) <= 40
+
+
+@pytest.mark.parametrize(("interval", "share"), [(1.0, 0.75), (20.0, 0.5)])
+def test_the_toy_policy_forgets_as_it_says(interval, share):
+    opt = BayesianOptimizer(BOX, policy=LatestHalf(), n_initial_points=5, random_state=0)
+    for step in range(20):
+        t = interval * step
+        x = opt.ask(t)
+        opt.tell(x, objective(x, step))
+        if step > 6:
+            size = min(int(np.ceil(share * (step + 1))), len(opt.X_))
+            assert_array_equal(opt.X_[:, -1], interval * np.arange(step + 1 - size, step + 1))
+            assert opt.history_["size"][-1] == opt.policy_.size_
+    assert opt.n_removed_ == 20 - np.ceil(share * 20)
+
+
+class Witness(StaleDataPolicy):
+    """Keeps what it was told of the run."""
+
+    def watch(self, run):
+        self.facts_ = run.n_told, run.query_times, run.query_sizes, run.latest(4), run.latest(99)
+
+    def after_add(self, surrogate, now):
+        return [0]
+
+
+def test_what_a_policy_is_told_of_the_run():
+    opt = BayesianOptimizer(BOX, policy=Witness(), n_initial_points=5, maximize=False)
+    sizes = []
+    for t in range(12):
+        if t >= 5:
+            sizes.append(len(opt.X_))
+        opt.tell(opt.ask(t), np.cos(t))
+        if t < 4:
+            assert not hasattr(opt.policy_, "facts_")
+            continue
+        n_told, times, seen_sizes, (rows, values), everything = opt.policy_.facts_
+        assert n_told == t + 1
+        assert times.tolist() == list(range(5, t + 1))
+        assert seen_sizes.tolist() == sizes
+        # As the surrogate sees it, and without the new one.
+        X, y = opt.told_X_[:-1], opt.told_y_[:-1]
+        assert_array_equal(rows[:, :-1], as_domain(BOX).to_unit(X[-4:, :-1]))
+        assert_array_equal(rows[:, -1], X[-4:, -1])
+        assert_array_equal(values, -y[-4:])
+        assert [len(part) for part in everything] == [t, t]
+    assert opt.n_removed_ > 5
+
+
+class Nearest(BaseEstimator):
+    """A toy surrogate: the value of the nearest observation, and its distance for a doubt."""
+
+    def fit(self, X, y):
+        self.X_train_, self.values = X, y
+        return self
+
+    def updated(self, X=None, y=None, *, drop=(), **others):
+        rows, values = np.delete(self.X_train_, drop, axis=0), np.delete(self.values, drop)
+        if X is not None:
+            rows, values = np.vstack([rows, X]), np.append(values, y)
+        return Nearest().fit(rows, values)
+
+    def advanced(self, now):
+        return self
+
+    def predict(self, X):
+        return self.posterior_at(0.0)(X[:, :-1])[0]
+
+    def posterior_at(self, t, moving=None):
+        def posterior(S):
+            distances = cdist(S, self.X_train_[:, :-1])
+            return self.values[distances.argmin(axis=1)], distances.min(axis=1)
+
+        return posterior
+
+
+@pytest.mark.parametrize("policy", [None, SlidingWindow(7), PeriodicReset(9)])
+def test_a_surrogate_of_ones_own_needs_six_names(policy):
+    surrogate = Nearest()
+    opt = BayesianOptimizer(
+        ARMS,
+        surrogate=surrogate,
+        acquisition=UCB(0.25),
+        policy=policy,
+        n_initial_points=4,
+        random_state=0,
+    )
+    for t in range(20):
+        x = opt.ask(t)
+        opt.tell(x, objective(x, 0.0, "finite"))
+        gp = opt.surrogate_
+        if gp is not None:
+            assert_array_equal(gp.X_train_[:, -1], opt.X_[:, -1])
+            assert_array_equal(gp.values, opt.y_)
+    assert not hasattr(surrogate, "X_train_")
+    assert len(opt.ask(20, n_points=3)) == 3
+    assert opt.recommend(20.0) in ARMS.points
+    if policy is None:
+        values = [objective(x, 0.0, "finite") for x in ARMS.points]
+        assert objective(opt.recommend(20.0), 0.0, "finite") == max(values)
+
+
+class OnlyTheProtocol(BaseEstimator):
+    """A surrogate that has the names that `Surrogate` writes down, and no others."""
+
+    NAMES = (
+        "X_train_",
+        "check_relevancy",
+        "information_gain",
+        "noise_model_",
+        "noise_std_",
+        "noise_variance_",
+        "posterior_at",
+        "posterior_between",
+        "predict",
+        "relevancy_sweep",
+        "signal_variance_",
+        "spatial_kernel_",
+        "temporal_kernel_",
+    )
+
+    def __init__(self, inner=None, temporal_kernel=None):
+        self.inner = inner
+        self.temporal_kernel = temporal_kernel
+
+    def _holding(self, fitted):
+        new = clone(self)
+        new.fitted = fitted
+        return new
+
+    def fit(self, X, y):
+        inner = clone(self.inner)
+        if self.temporal_kernel is not None:
+            inner.set_params(temporal_kernel=self.temporal_kernel)
+        self.fitted = inner.fit(X, y)
+        return self
+
+    def updated(self, *args, **options):
+        return self._holding(self.fitted.updated(*args, **options))
+
+    def advanced(self, now):
+        return self._holding(self.fitted.advanced(now))
+
+    def __getattr__(self, name):
+        if name in self.NAMES:
+            return getattr(self.fitted, name)
+        raise AttributeError(name)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (GPUCB, {}),
+        (IGPUCB, {}),
+        (RGPUCB, {}),
+        (SWGPUCB, {"horizon": 16}),
+        (ETGPUCB, {}),
+        (ABO, {}),
+        (WDBO, {"alpha": 1.0}),
+        (BOLT, {"max_size": 12}),
+        (SparQGPUCB, {"expert_noise_variance": 0.01}),
+        (BayesianOptimizer, {"acquisition": ThompsonSampling()}),
+    ],
+)
+def test_no_optimizer_asks_for_more_than_the_protocol(kind, options):
+    """A surrogate with these names alone makes the same run, to the bit."""
+    temporal = Matern(20.0, (5.0, 100.0), nu=1.5) if kind in (ABO, WDBO, BOLT) else STATIC
+    model = surrogate(temporal)
+    if kind is SparQGPUCB:
+        model.set_params(noise_model=QuadraticInjection(0.2))
+    opts = [
+        kind([(0.0, 1.0)], surrogate=each, n_initial_points=8, random_state=0, **options)
+        for each in (model, OnlyTheProtocol(model))
+    ]
+    for opt in opts:
+        t = 0.0
+        for _ in range(20):
+            if kind is SparQGPUCB:
+                places = opt.ask_expert(t)
+                opt.tell_expert(places, [value(x, t) for x in places])
+            x, t = opt.ask(t, return_time=True)
+            opt.tell(x, value(x, t))
+            t += 1.0
+        opt.ask(t + 20.0, n_points=2)
+    assert_array_equal(opts[0].told_X_, opts[1].told_X_)
+    assert_array_equal(opts[0].removed_at_, opts[1].removed_at_)
+
+
+@pytest.mark.parametrize("domain", [BOX, ARMS, NAMED], ids=["box", "finite", "named"])
+def test_the_toy_algorithm_keeps_the_contract(domain):
+    name = {id(BOX): "box", id(ARMS): "finite", id(NAMED): "named"}[id(domain)]
+    opt = EpsilonGreedy(domain, random_state=0)
+    for t in range(20):
+        x = opt.ask(t)
+        gp = opt.surrogate_
+        if name == "box" and gp is not None:
+            places = np.vstack([as_domain(domain).to_unit(x), np.random.RandomState(t).rand(99, 2)])
+            mean, std = gp.posterior_at(t)(places)
+            scores = std if t % 4 == 0 else mean
+            assert scores[0] >= scores[1:].max() - 1e-6
+        opt.tell(x, objective(x, t, name))
+    assert len(opt.X_) == 11
+    assert opt.y_[:-1].min() >= np.sort(opt.told_y_[:-1])[-10]
+    assert_array_equal(opt.history_["kept"][5:], 10.0)
+    assert isinstance(gp.spatial_kernel_, RBF)
+    assert clone(opt).set_params(rate=0.5).rate == 0.5
+
+
+def test_a_policy_of_ones_own_is_given_without_a_class_of_optimizers():
+    policy = KeepBest()
+    opt = BayesianOptimizer(BOX, policy=policy, n_initial_points=5, random_state=0)
+    for t in range(14):
+        x = opt.ask(t)
+        opt.tell(x, objective(x, t))
+    assert len(opt.X_) == 11
+    assert opt.policy_ is not policy
+
+
+def test_a_policy_may_drop_any_rows_in_any_order():
+    class Odd(KeepBest):
+        def before_add(self, surrogate, x, t, y):
+            return [3, 1] if t == 8 else np.empty(0, dtype=int)
+
+        def after_add(self, surrogate, now):
+            return (5, 0) if now == 10 else np.empty(0, dtype=int)
+
+    opt = BayesianOptimizer(BOX, policy=Odd(), n_initial_points=5, random_state=0)
+    for t in range(12):
+        x = opt.ask(t)
+        opt.tell(x, objective(x, t))
+    assert opt.X_[:, 2].tolist() == [2.0, 4.0, 5.0, 6.0, 8.0, 9.0, 10.0, 11.0]
+    assert_array_equal(opt.surrogate_.X_train_[:, 2], opt.X_[:, 2])
+    assert_array_equal(opt.surrogate_.y_train_, opt.y_)
+    assert opt.removed_at_[[1, 3]].tolist() == [8.0, 8.0]
+    assert opt.removed_at_[[0, 7]].tolist() == [10.0, 10.0]
+
+
+@pytest.mark.parametrize(
+    "surrogate",
+    [
+        TimeVaryingGPRegressor(RBF(0.4), Matern(10.0, nu=0.5), normalize_y=True),
+        TimeVaryingGPRegressor(Matern([0.4, 0.6], nu=2.5), normalize_y=True),
+        TimeVaryingGPRegressor(RationalQuadratic(0.5), ConstantKernel(1.0, "fixed")),
+        TimeVaryingGPRegressor(RBF(0.3), Matern(20.0, nu=1.5), optimizer=None),
+    ],
+    ids=["rbf-matern", "ard", "unknown-kernel", "fixed"],
+)
+@pytest.mark.parametrize("policy", [None, KeepBest()], ids=["all", "best"])
+def test_the_users_own_surrogate(surrogate, policy):
+    before = repr(surrogate.get_params())
+    opt = BayesianOptimizer(
+        BOX,
+        surrogate=surrogate,
+        acquisition=UCB(beta=1.0),
+        policy=policy,
+        n_initial_points=5,
+        random_state=0,
+    )
+    for t in range(9):
+        x = opt.ask(t)
+        opt.tell(x, objective(x, t))
+    assert type(opt.surrogate_.spatial_kernel_) is type(surrogate.spatial_kernel)
+    assert opt.surrogate_.spatial_kernel_ is not surrogate.spatial_kernel
+    assert repr(surrogate.get_params()) == before
+    assert not hasattr(surrogate, "X_train_")
+    held = surrogate.optimizer is None
+    assert (opt.surrogate_.spatial_kernel_ == surrogate.spatial_kernel) == held
+
+
+def test_a_kernel_without_closed_form_is_refused_where_one_is_needed():
+    surrogate = TimeVaryingGPRegressor(RationalQuadratic(0.5))
+    for opt in (
+        WDBO(BOX, surrogate=surrogate, n_initial_points=5, random_state=0),
+        BayesianOptimizer(
+            BOX,
+            surrogate=surrogate,
+            policy=RelevancyBudget(min_size=5),
+            n_initial_points=5,
+            random_state=0,
+        ),
+    ):
+        told, x = 0, opt.ask(0)
+        with pytest.raises(ValueError, match="not available for RationalQuadratic"):  # noqa: PT012
+            for told in range(12):
+                x = opt.ask(told)
+                opt.tell(x, float(told % 3))
+        assert opt.n_told_ == told
+        with pytest.raises(ValueError, match="not available for RationalQuadratic"):
+            opt.tell(x, 1.0)
+        assert opt.n_told_ == told
+
+
+def test_an_acquisition_of_ones_own_is_a_function():
+    def distance(mean, std, state):
+        assert state.n == state.n_told == len(state.surrogate.X_train_)
+        assert state.n_dims == 2
+        return -((mean - 0.25) ** 2), -2.0 * (mean - 0.25), 0.0
+
+    opt = GPUCB(BOX, acquisition=distance, n_initial_points=12, random_state=0)
+    for t in range(13):
+        x = opt.ask(t)
+        mean = opt.surrogate_ and opt.surrogate_.posterior_at(t)(as_domain(BOX).to_unit([x]))[0]
+        opt.tell(x, x[0])
+    assert mean[0] == pytest.approx(0.25, abs=1e-3)

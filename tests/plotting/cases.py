@@ -1,0 +1,22 @@
+"""Runs made by hand."""
+
+import numpy as np
+
+from sktvbo import evaluation
+
+
+def made_run(times, sizes, *, regret=1.0, n_initial=1, horizon=10.0, problem="p"):
+    """A run of which only times, sizes and a constant regret matter."""
+    n = len(times)
+    return evaluation.RunResult(
+        problem=problem,
+        horizon=horizon,
+        n_initial=n_initial,
+        times=np.array(times, dtype=float),
+        queries=np.zeros((n, 1)),
+        observations=np.zeros(n),
+        regrets=np.full(n, float(regret)),
+        response_times=np.zeros(n),
+        dataset_sizes=np.array(sizes),
+        removed_counts=np.zeros(n, dtype=int),
+    )

@@ -1,0 +1,88 @@
+"""Size of the data set over time."""
+
+import numpy as np
+import pytest
+from plotting.cases import made_run
+
+from sktvbo.exceptions import InvalidObservationError
+from sktvbo.plotting import DatasetSizeDisplay
+
+
+def test_sizes_are_medians_and_quartiles_of_what_the_runs_hold(three_runs):
+    display = DatasetSizeDisplay.from_runs({"a": three_runs, "b": [made_run([0, 1], [4, 5])]})
+    # The third run makes its first query after the initial one at 3.
+    assert display.times.tolist() == [3, 4, 5, 6, 10]
+    # Held then: 2 2 1, 2 2 2, 3 2 2, 3 1 2, and the same at the end.
+    assert display.median["a"].tolist() == [2, 2, 2, 2, 2]
+    assert display.lower["a"].tolist() == [1.5, 2, 2, 1.5, 1.5]
+    assert display.upper["a"].tolist() == [2, 2, 2.5, 2.5, 2.5]
+    assert display.median["b"].tolist() == [5] * 5
+    assert display.n_runs == {"a": 3, "b": 1}
+
+
+def test_sizes_are_shown_until_the_first_run_ends(three_runs):
+    short = made_run([0, 1], [4, 5], horizon=4.5, problem="q")
+    display = DatasetSizeDisplay.from_runs({"a": three_runs, "b": [short]})
+    assert display.times.tolist() == [3, 4, 4.5]
+    assert display.problem is None
+
+
+def test_sizes_of_a_comparison_are_those_of_its_runs(comparison):
+    display = DatasetSizeDisplay.from_comparison(comparison, "eggholder", time_unit="h")
+    runs = {name: comparison.results[name, "eggholder"] for name in ("one", "two")}
+    direct = DatasetSizeDisplay.from_runs(runs)
+    np.testing.assert_array_equal(display.times, direct.times)
+    np.testing.assert_array_equal(display.median["two"], direct.median["two"])
+    assert (display.problem, display.time_unit) == ("eggholder", "h")
+    with pytest.raises(ValueError, match=r"one of six-hump-camel, eggholder.*Got None"):
+        DatasetSizeDisplay.from_comparison(comparison)
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_sizes_picture(three_runs, log, plt):
+    runs = {"a": three_runs, "b": [made_run([0, 1], [4, 5])]}
+    display = DatasetSizeDisplay.from_runs(runs, time_unit="steps")
+    assert display.plot(log=log) is display
+    ax = display.ax_
+    assert (ax.get_xlabel(), ax.get_ylabel()) == (
+        "time (steps)",
+        "size of the data set (observations)",
+    )
+    assert ax.get_title() == "p (median and quartiles of 1 to 3 runs)"
+    assert ax.get_xscale() == ax.get_yscale() == ("log" if log else "linear")
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b"]
+    assert len(ax.collections) == 1  # a single run has no band
+    band = ax.collections[0].get_paths()[0].vertices
+    assert (band[:, 1].min(), band[:, 1].max()) == (1.5, 2.5)
+    line = display.lines_["a"]
+    np.testing.assert_array_equal(line.get_ydata(), display.median["a"])
+    assert line.get_drawstyle() == "steps-post"  # a size holds until the next time
+    display.figure_.canvas.draw()
+
+
+def test_sizes_on_a_logarithmic_axis_start_after_zero(plt):
+    run = made_run([0, 1, 2], [1, 2, 3], n_initial=0)
+    ax = DatasetSizeDisplay.from_runs({"a": [run]}).plot(log=True).ax_
+    assert ax.get_xlim() == (1.0, 10.0)
+
+
+def test_algorithms_that_keep_everything_do_not_hide_each_other(plt):
+    run = made_run([0, 1, 2], [1, 2, 3])
+    runs = {name: [run] for name in "abc"}
+    widths = [
+        line.get_linewidth() for line in DatasetSizeDisplay.from_runs(runs).plot().lines_.values()
+    ]
+    assert widths == sorted(set(widths), reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("runs", "message"), [({}, "Got no algorithm"), ({"a": []}, "Got none for 'a'")]
+)
+def test_sizes_need_runs(runs, message):
+    with pytest.raises(ValueError, match=message):
+        DatasetSizeDisplay.from_runs(runs)
+
+
+def test_sizes_need_a_query_after_the_initial_ones():
+    with pytest.raises(InvalidObservationError, match=r"after the 2 initial ones.*Got none"):
+        DatasetSizeDisplay.from_runs({"a": [made_run([0, 1], [1, 2], n_initial=2)]})

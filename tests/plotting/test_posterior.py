@@ -1,0 +1,133 @@
+"""What an optimizer believes over time and space."""
+
+import numpy as np
+import pytest
+
+from sktvbo import WDBO, RandomSearch, evaluation, problems
+from sktvbo.exceptions import AskTellError, DomainError
+from sktvbo.plotting import PosteriorDisplay
+
+
+def test_posterior_is_the_surrogates_own(tracked, camel):
+    display = PosteriorDisplay.from_run(tracked, camel, n_times=7, n_places=5)
+    np.testing.assert_allclose(display.times, [0, 10, 20, 30, 40, 50, 60])
+    np.testing.assert_allclose(display.places, [0, 0.25, 0.5, 0.75, 1])
+    assert display.mean.shape == (5, 7)
+    for j, t in enumerate(display.times):
+        rows = [[x, t] for x in display.places]
+        np.testing.assert_allclose(display.mean[:, j], tracked.surrogate_.predict(rows))
+        assert display.optimum[j] == camel.optimum(t)[0][0]
+    assert display.now == 39.0
+
+
+def test_posterior_splits_kept_from_removed(tracked, camel):
+    display = PosteriorDisplay.from_run(tracked, camel, n_times=3)
+    np.testing.assert_array_equal(display.kept, tracked.X_)
+    assert len(display.removed) == tracked.n_removed_
+    both = np.vstack([display.kept, display.removed])
+    assert sorted(both.tolist()) == sorted(tracked.told_X_.tolist())
+
+
+def test_posterior_leaves_the_optimizer_as_it_is(camel):
+    def next_query(look):
+        optimizer = evaluation.run(WDBO(n_initial_points=5), camel, horizon=20.0).optimizer
+        if look:
+            PosteriorDisplay.from_run(optimizer, camel, n_times=5)
+        return optimizer.ask(25.0)
+
+    np.testing.assert_array_equal(next_query(look=True), next_query(look=False))
+
+
+def test_posterior_of_a_minimizer_has_the_users_sign():
+    optimizer = WDBO([(-2.0, 4.0)], maximize=False, n_initial_points=6, random_state=0)
+    for t in range(12):
+        x = optimizer.ask(t)
+        optimizer.tell(x, 10.0 + (x[0] - 1.0) ** 2)
+    display = PosteriorDisplay.from_run(optimizer, n_places=61, n_times=4)
+    assert display.optimum is None
+    assert display.times[[0, -1]].tolist() == [0.0, 11.0]
+    assert display.places[[0, -1]].tolist() == [-2.0, 4.0]
+    assert display.places[np.argmin(display.mean[:, -1])] == pytest.approx(1.0, abs=0.3)
+    assert display.mean[:, -1].min() == pytest.approx(10.0, abs=1.0)
+
+
+def test_posterior_knows_of_a_query_that_is_under_way(tracked, camel):
+    optimizer = evaluation.run(WDBO(n_initial_points=5), camel, horizon=20.0).optimizer
+    optimizer.ask(23.5)
+    assert PosteriorDisplay.from_run(optimizer, until=30.0, n_times=2).now == 23.5
+
+
+def test_posterior_picture(tracked, camel, plt):
+    figure, ax = plt.subplots()
+    display = PosteriorDisplay.from_run(tracked, camel, n_times=30).plot(ax)
+    assert display.ax_ is ax
+    assert display.figure_ is figure
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("time (s)", "x")
+    assert ax.get_xlim() == (0.0, 60.0)
+    assert display.colorbar_.ax.get_ylabel() == "posterior mean"
+    entries = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert entries[:2] == [f"kept ({len(tracked.X_)})", f"removed ({tracked.n_removed_})"]
+    assert "argmax" in entries[2]
+    assert [text.get_text() for text in ax.texts] == ["$t_0$"]
+    lines = {line.get_label(): line for line in ax.lines}
+    assert lines[entries[0]].get_color() == "red"
+    assert lines[entries[0]].get_marker() == "o"
+    np.testing.assert_array_equal(lines[entries[0]].get_xdata(), tracked.X_[:, 1])
+    assert lines[entries[1]].get_color() == "black"
+    assert lines[entries[1]].get_marker() == "x"
+    assert lines[entries[2]].get_color() == "cyan"
+    assert set(lines[entries[3]].get_xdata()) == {display.now}
+    figure.canvas.draw()
+
+
+def test_the_curve_of_the_optimum_is_broken_where_it_jumps(plt):
+    display = PosteriorDisplay(
+        np.arange(4.0),
+        np.linspace(0.0, 1.0, 3),
+        np.arange(12.0).reshape(3, 4),
+        kept=np.zeros((0, 2)),
+        removed=np.zeros((0, 2)),
+        now=1.0,
+        optimum=np.array([0.1, 0.12, 0.8, 0.79]),
+        space_label="power (W)",
+        time_unit="h",
+        value_label="throughput (bit/s)",
+    ).plot()
+    curve = next(line for line in display.ax_.lines if line.get_color() == "cyan")
+    np.testing.assert_array_equal(curve.get_xdata(), [0, 1, np.nan, 2, 3])
+    np.testing.assert_array_equal(curve.get_ydata(), [0.1, 0.12, np.nan, 0.8, 0.79])
+    assert display.ax_.get_xlabel() == "time (h)"
+    assert display.ax_.get_ylabel() == "power (W)"
+    assert display.colorbar_.ax.get_ylabel() == "throughput (bit/s)"
+
+
+def test_posterior_over_arms(arms, plt):
+    optimizer, problem = arms
+    display = PosteriorDisplay.from_run(optimizer, problem, n_times=9)
+    assert display.places.tolist() == [0, 1, 2, 3, 4, 5]
+    assert display.optimum.tolist() == [1, 1, 1, 1, 4, 4, 4, 4, 4]
+    domain = problem.domain
+    for j, t in enumerate(display.times):
+        rows = np.column_stack([domain.to_unit(domain.points), np.full(6, t)])
+        np.testing.assert_allclose(display.mean[:, j], optimizer.surrogate_.predict(rows))
+    np.testing.assert_array_equal(
+        display.kept, np.column_stack([domain.indices(optimizer.X_[:, :-1]), optimizer.X_[:, -1]])
+    )
+    ax = display.plot().ax_
+    assert ax.get_ylabel() == "index of the arm"
+    assert ax.get_ylim() == (-0.5, 5.5)
+    display.figure_.canvas.draw()
+
+
+def test_posterior_of_several_dimensions_is_refused():
+    problem = problems.make("ackley", horizon=30.0)
+    optimizer = evaluation.run(WDBO(), problem, horizon=16.0).optimizer
+    with pytest.raises(DomainError, match=r"one real dimension or a FiniteSet\. Got Box"):
+        PosteriorDisplay.from_run(optimizer, problem)
+
+
+@pytest.mark.parametrize("optimizer", [WDBO([(0, 1)]), RandomSearch([(0, 1)])])
+def test_posterior_needs_a_surrogate(optimizer):
+    optimizer.tell(optimizer.ask(0.0), 1.0)
+    with pytest.raises(AskTellError, match="without one after 1 observations"):
+        PosteriorDisplay.from_run(optimizer)

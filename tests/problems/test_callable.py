@@ -1,0 +1,145 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sktvbo.domain import Box, FiniteSet
+from sktvbo.exceptions import DomainError, InvalidObservationError
+from sktvbo.problems import from_callable
+
+
+def bump(x, t):
+    return float(np.exp(-np.sum((x - 0.5 - 0.3 * np.sin(t)) ** 2)))
+
+
+# --- from_callable --------------------------------------------------------------------------------
+
+
+def test_from_callable_over_a_box():
+    problem = from_callable(bump, [(0, 1)] * 2, horizon=20.0, name="bump")
+    assert problem.name == "bump"
+    assert problem.domain == Box([(0, 1)] * 2)
+    assert problem.value([0.2, 0.3], 1.0) == bump(np.array([0.2, 0.3]), 1.0)
+    for t in (0.0, 2.0, 20.0):
+        x_star, f_star = problem.optimum(t)
+        assert_allclose(x_star, 0.5 + 0.3 * np.sin(t), atol=1e-4)
+        assert f_star == pytest.approx(1.0, abs=1e-7)
+
+
+def test_from_callable_over_a_finite_set_is_exact():
+    arms = FiniteSet([[0.0], [1.0], [2.0]])
+    problem = from_callable(lambda x, t: -abs(x[0] - t), arms, horizon=2.0)
+    x_star, f_star = problem.optimum(1.8)
+    assert_array_equal(x_star, [2.0])
+    assert f_star == pytest.approx(-0.2)
+
+
+def test_from_callable_with_its_own_optimum():
+    problem = from_callable(
+        bump, [(0, 1)], horizon=2.0, optimum=lambda t: (0.5 + 0.3 * np.sin(t), 1)
+    )
+    x_star, f_star = problem.optimum(1.0)
+    assert_allclose(x_star, [0.5 + 0.3 * np.sin(1.0)])
+    assert f_star == 1.0
+
+
+def test_from_callable_adds_noise_of_the_variance_given():
+    problem = from_callable(bump, [(0, 1)], horizon=2.0, noise_variance=4.0, random_state=0)
+    expected = bump(np.array([0.5]), 1.0) + 2.0 * np.random.RandomState(0).standard_normal()
+    assert problem.observe(0.5, 1.0) == pytest.approx(expected)
+
+
+def test_function_cannot_change_the_point():
+    def vandal(x, t):
+        x[:] = 99.0
+        return 0.0
+
+    problem = from_callable(vandal, [(0, 1)], horizon=2.0)
+    x = np.array([0.5])
+    problem.values(x[np.newaxis], 1.0)
+    assert x[0] == 0.5
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.array([1.0, 2.0])])
+def test_function_must_return_one_finite_number(bad):
+    problem = from_callable(lambda x, t: bad, [(0, 1)], horizon=2.0, name="broken")
+    with pytest.raises(
+        InvalidObservationError, match=r"'broken' at x=.* must be one finite number\. Got"
+    ):
+        problem.value(0.5, 1.0)
+
+
+def test_from_callable_rejects_bad_arguments():
+    with pytest.raises(TypeError, match=r"function must be callable\. Got 3 instead"):
+        from_callable(3, [(0, 1)], horizon=2.0)
+    with pytest.raises(TypeError, match=r"optimum must be callable or None\. Got \(0.5, 1.0\)"):
+        from_callable(bump, [(0, 1)], horizon=2.0, optimum=(0.5, 1.0))
+    with pytest.raises(ValueError, match=r"'noise_variance' .* float in the range \[0, inf\)"):
+        from_callable(bump, [(0, 1)], horizon=2.0, noise_variance=-1.0)
+    with pytest.raises(DomainError, match="domain must be"):
+        from_callable(bump, 3, horizon=2.0)
+
+
+# --- named parameters -----------------------------------------------------------------------------
+
+NAMED = {
+    "rate": ("log-real", 1e-4, 1.0),
+    "depth": ("integer", 0, 30),
+    "kind": ("categorical", ["linear", None]),
+}
+
+
+def named(x, t):
+    """Best at rate 10^-(1 + t), depth 3 t and no kind."""
+    assert [type(v) for v in (x["rate"], x["depth"])] == [float, int]
+    return (
+        -((np.log10(x["rate"]) + 1.0 + t) ** 2)
+        - 0.1 * (x["depth"] - 3.0 * t) ** 2
+        - 0.5 * (x["kind"] is not None)
+    )
+
+
+def test_function_of_named_parameters_gets_a_dict():
+    problem = from_callable(named, NAMED, horizon=2.0)
+    point = {"rate": 0.01, "depth": 2, "kind": "linear"}
+    row = problem.domain.validate_point(point)
+    assert problem.value(point, 1.0) == named(point, 1.0) == problem.value(row, 1.0)
+    assert_array_equal(
+        problem.values([point, point], [1.0, 2.0]), problem.values([row] * 2, [1, 2])
+    )
+    assert problem.observe(point, 1.0) == named(point, 1.0)
+    with pytest.raises(DomainError, match=r"x\['depth'\] must be"):
+        problem.value({**point, "depth": 31}, 1.0)
+
+
+@pytest.mark.parametrize("t", [0.0, 1.0, 2.0])
+def test_optimum_over_named_parameters_is_found(t):
+    problem = from_callable(named, NAMED, horizon=2.0)
+    x_star, f_star = problem.optimum(t)
+    best = problem.domain.decode(x_star)
+    assert (best["depth"], best["kind"]) == (3 * t, None)
+    assert best["rate"] == pytest.approx(10.0 ** -(1.0 + t), rel=1e-3)
+    assert f_star == pytest.approx(0.0, abs=1e-6)
+
+
+def test_optimum_over_combinations_is_exact():
+    parameters = {"a": ("integer", -9, 9), "b": ("categorical", [0.3, -0.2, 0.1])}
+    table = np.random.RandomState(0).normal(size=(19, 3))
+    values = parameters["b"][1]
+    problem = from_callable(
+        lambda x, t: table[x["a"] + 9, values.index(x["b"])], parameters, horizon=1.0
+    )
+    x_star, f_star = problem.optimum(0.5)
+    assert f_star == table.max()
+    assert_array_equal(x_star, np.argwhere(table == table.max())[0] - [9, 0])
+
+
+def test_optimum_of_named_parameters_may_be_given_as_a_dict():
+    best = {"rate": 0.1, "depth": 0, "kind": None}
+    problem = from_callable(named, NAMED, horizon=2.0, optimum=lambda t: (best, 0.0))
+    assert problem.domain.decode(problem.optimum(0.0)[0]) == best
+
+
+def test_function_of_named_parameters_that_fails_is_quoted_with_its_dict():
+    problem = from_callable(lambda x, t: np.nan, {"a": ("integer", 0, 3)}, horizon=1.0)
+    with pytest.raises(InvalidObservationError, match=r"at x=\{'a': 2\}, t=1.0 must be .* Got nan"):
+        problem.value({"a": 2}, 1.0)

@@ -1,0 +1,154 @@
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sktvbo.datasets import load_intel_temperature
+from sktvbo.domain import Box
+from sktvbo.exceptions import DomainError, MissingDataError
+from sktvbo.problems import make
+
+
+@pytest.fixture(scope="module")
+def data():
+    try:
+        return load_intel_temperature()
+    except MissingDataError:
+        pytest.skip("intel_lab_temperature.npz is not at hand: set SKTVBO_DATA")
+
+
+def unit(data):
+    lower, upper = data.xy.min(axis=0), data.xy.max(axis=0)
+    return (data.xy - lower) / (upper - lower)
+
+
+def bin_time(k, n_bins=144, horizon=600.0):
+    return horizon * k / (n_bins - 1)
+
+
+# --- temperature ----------------------------------------------------------------------------------
+
+
+def test_arms_are_the_sensors(data):
+    problem = make("temperature")
+    assert_array_equal(problem.domain.points, data.xy)
+    assert problem.needs_data
+
+
+def test_arms_have_the_temperatures_of_the_bins(data):
+    problem = make("temperature")
+    for k in (0, 1, 77, 143):
+        assert_allclose(problem.values(data.xy, bin_time(k)), data.temperature[k], rtol=1e-9)
+
+
+def test_temperature_is_linear_between_the_bins(data):
+    problem = make("temperature")
+    expected = 0.75 * data.temperature[10] + 0.25 * data.temperature[11]
+    assert_allclose(problem.values(data.xy, bin_time(10.25)), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("day", "first", "last"), [(3, 3, 3), ((2, 4), 2, 4), ([0, 7], 0, 7)])
+def test_days(data, day, first, last):
+    problem = make("temperature", day=day, horizon=50.0)
+    assert_allclose(problem.values(data.xy, 0.0), data.temperature[144 * first])
+    assert_allclose(problem.values(data.xy, 50.0), data.temperature[144 * (last + 1) - 1])
+
+
+@pytest.mark.parametrize("day", [-1, 8, (3, 2), (0, 8), (0, 1, 2), 1.5, "monday", True, (0.0, 1.0)])
+def test_days_that_do_not_exist(data, day):
+    with pytest.raises(
+        ValueError, match=r"'day' parameter of .* \[0, 7\] or a pair \(first, last\)"
+    ):
+        make("temperature", day=day)
+
+
+def test_hottest_sensor_is_the_optimum(data):
+    problem = make("temperature")
+    for t in np.linspace(0.0, 600.0, 25):
+        x_star, f_star = problem.optimum(t)
+        assert f_star == problem.values(data.xy, t).max()
+        assert problem.value(x_star, t) == f_star
+
+
+def test_only_sensors_can_be_activated(data):
+    with pytest.raises(DomainError, match="one of the 46 points"):
+        make("temperature").value([1.23, 4.56], 0.0)
+
+
+def test_noise_is_a_fraction_of_the_readings_variance(data):
+    problem = make("temperature", noise=0.1)
+    assert problem.noise_variance == pytest.approx(0.1 * data.temperature[:144].var(), rel=0.02)
+
+
+# --- temperature-field ----------------------------------------------------------------------------
+
+
+def test_field_lives_on_the_unit_square(data):
+    problem = make("temperature-field")
+    assert problem.domain == Box([(0.0, 1.0)] * 2)
+    assert problem.needs_data
+
+
+def test_field_equals_the_sensors_at_the_sensors(data):
+    problem, arms = make("temperature-field"), make("temperature")
+    for t in (0.0, 123.4, 600.0):
+        assert_allclose(problem.values(unit(data), t), arms.values(data.xy, t), rtol=1e-12)
+
+
+def test_corners_copy_their_nearest_sensor(data):
+    problem, arms = make("temperature-field"), make("temperature")
+    lower, width = data.xy.min(axis=0), np.ptp(data.xy, axis=0)
+    for corner in [(0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)]:
+        nearest = np.argmin(np.linalg.norm(data.xy - (lower + width * corner), axis=1))
+        expected = arms.value(data.xy[nearest], 99.0)
+        assert problem.value(corner, 99.0) == pytest.approx(expected)
+
+
+def test_triangles_cover_the_square_once(data):
+    problem = make("temperature-field")
+    # The inverse of a triangle's matrix has the inverse of twice its area as determinant.
+    areas = 0.5 / np.abs(np.linalg.det(problem._to_weights))
+    assert areas.sum() == pytest.approx(1.0)
+    assert set(problem._sources.ravel()) == set(range(46))
+
+
+def test_field_is_continuous(data):
+    problem = make("temperature-field")
+    a, b = np.random.RandomState(0).uniform(size=(2, 2))
+    # The slope of a triangle is bounded, so a jump shows as a step that does not shrink.
+    steps = []
+    for n in (2_000, 8_000):
+        line = a + np.linspace(0.0, 1.0, n)[:, np.newaxis] * (b - a)
+        steps.append(np.abs(np.diff(problem.values(line, 200.0))).max())
+    assert steps[1] < 0.3 * steps[0]
+
+
+def test_no_point_of_the_field_is_hotter_than_the_optimum(data):
+    problem = make("temperature-field", day=(0, 1))
+    X = np.vstack([problem.domain.sample(5_000, 0), unit(data)])
+    for t in np.linspace(0.0, 600.0, 12):
+        x_star, f_star = problem.optimum(t)
+        assert f_star == pytest.approx(problem.values(X, t).max(), abs=1e-9)
+        assert problem.value(x_star, t) == f_star
+
+
+def test_field_takes_one_time_per_row(data):
+    problem = make("temperature-field")
+    X, t = problem.domain.sample(6, 0), np.linspace(0.0, 600.0, 6)
+    assert_allclose(problem.values(X, t), [problem.value(x, s) for x, s in zip(X, t)])
+
+
+@pytest.mark.parametrize("name", ["temperature", "temperature-field"])
+def test_pickles(data, name):
+    problem = make(name, random_state=0)
+    again = pickle.loads(pickle.dumps(problem))
+    x = problem.domain.sample(1, 0)[0]
+    assert again.observe(x, 5.0) == problem.observe(x, 5.0)
+
+
+@pytest.mark.parametrize("name", ["temperature", "temperature-field"])
+def test_data_are_needed(name, monkeypatch, tmp_path):
+    monkeypatch.setenv("SKTVBO_DATA", str(tmp_path))
+    with pytest.raises(MissingDataError, match="intel_lab_temperature"):
+        make(name)

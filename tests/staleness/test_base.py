@@ -1,0 +1,103 @@
+"""What all policies have in common."""
+
+import copy
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import RBF
+from staleness.surrogates import so_far, surrogate
+
+from sktvbo import TimeVaryingGPRegressor, staleness
+from sktvbo.gaussian_process import QuadraticInjection
+from sktvbo.kernels import Forgetting
+from sktvbo.staleness import (
+    EventTriggeredReset,
+    KeepAll,
+    NoiseThreshold,
+    PeriodicReset,
+    RelevancyBudget,
+    RelevancyCap,
+    SlidingWindow,
+    StaleDataPolicy,
+)
+
+
+def test_keep_all():
+    gp = surrogate()
+    assert KeepAll().before_add(gp, [0.5], 40.0, 1.0).size == 0
+    assert KeepAll().after_add(gp, 40.0).size == 0
+
+
+def test_the_base_forgets_nothing_and_records_nothing():
+    gp, policy = surrogate(), StaleDataPolicy()
+    assert policy.watch(so_far(40)) is None
+    assert policy.before_add(gp, np.array([0.5]), 40.0, 1.0).size == 0
+    assert policy.after_add(gp, 40.0).size == 0
+    assert policy.record() == {}
+    assert vars(policy) == {}
+    for name in staleness.__all__:
+        kind = getattr(staleness, name)
+        if hasattr(kind, "after_add"):
+            assert issubclass(kind, StaleDataPolicy)
+        assert kind is KeepAll or not issubclass(kind, KeepAll)
+
+
+def steps_of(gp, policy, times):
+    """What a policy drops at some times, told of a surprise each time."""
+    dropped = []
+    for t in times:
+        policy.watch(so_far(int(t)))
+        before = policy.before_add(gp, np.array([0.5]), t, 50.0)
+        dropped.append((before.tolist(), policy.after_add(gp, t).tolist()))
+    return dropped
+
+
+POLICIES = {
+    "keep all": (KeepAll(), {}),
+    "period": (PeriodicReset(16), {"n_resets": 0, "period": None}),
+    "event": (EventTriggeredReset(), {"n_resets": 0, "deviation": np.nan, "bound": np.nan}),
+    "window": (SlidingWindow(9), {"window": None}),
+    "budget": (RelevancyBudget(min_size=2), {"budget": 1.0}),
+    "cap": (RelevancyCap(8, min_size=2), {"max_size": None}),
+    "noise": (NoiseThreshold(), {"cap": np.nan}),
+}
+every_policy = pytest.mark.parametrize(("policy", "record"), POLICIES.values(), ids=list(POLICIES))
+
+
+@pytest.fixture(scope="module")
+def aging():
+    """A surrogate that every policy can work with, 15 rows."""
+    gp = surrogate(15)
+    return TimeVaryingGPRegressor(
+        RBF(0.3), Forgetting(0.1), noise_model=QuadraticInjection(0.3), optimizer=None
+    ).fit(gp.X_train_, gp.y_train_)
+
+
+@every_policy
+def test_records_have_the_same_names_from_first_to_last(policy, record, aging):
+    policy = clone(policy)
+    assert policy.record().keys() == record.keys()
+    for name, value in policy.record().items():
+        assert value == pytest.approx(record[name], nan_ok=True)
+    steps_of(aging, policy, [16.0, 17.0, 18.0])
+    assert policy.record().keys() == record.keys()
+    for name, value in policy.record().items():
+        assert value == getattr(policy, f"{name}_")
+        assert np.isfinite(value)
+
+
+@every_policy
+def test_a_copy_goes_on_without_the_original(policy, record, aging):
+    """As the optimizer needs: a step that fails must not have happened."""
+    policy = clone(policy)
+    steps_of(aging, policy, [16.0, 17.0])
+    before, step = copy.deepcopy(vars(policy)), copy.copy(policy)
+    first = steps_of(aging, step, [19.0, 25.0])
+    after = vars(policy)
+    assert after.keys() == before.keys()
+    for name, value in before.items():
+        assert after[name] == value
+    assert steps_of(aging, policy, [19.0, 25.0]) == first
+    if not isinstance(policy, SlidingWindow) and record:
+        assert vars(policy) != before  # there was something to share

@@ -1,0 +1,243 @@
+"""Budgets and caps of relevancy, and response times."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.gaussian_process.kernels import RBF, Matern
+from staleness.surrogates import so_far, surrogate
+
+from sktvbo.relevancy import wasserstein_relevancy
+from sktvbo.staleness import RelevancyBudget, RelevancyCap, ResponseTime
+from sktvbo.theory import recommended_dataset_size
+
+# --- a budget -------------------------------------------------------------------------------------
+
+
+def test_no_time_no_budget():
+    gp, policy = surrogate(), RelevancyBudget()
+    for _ in range(3):
+        assert policy.after_add(gp, 40.0).size == 0
+        assert policy.budget_ == 1.0
+
+
+def test_irrelevant_rows_go_first():
+    gp, policy = surrogate(), RelevancyBudget()
+    policy.after_add(gp, 40.0)
+    removed = policy.after_add(gp, 45.0)
+    assert removed.size > 10
+    assert removed[:10].max() < 15  # six lengthscales ago
+    assert [index for index, _ in policy.removals_] == removed.tolist()
+
+
+def test_min_size_stays_and_its_unspent_budget_is_not_saved_up():
+    gp, policy = surrogate(n=12, l_T=1.0), RelevancyBudget(alpha=5.0, min_size=10)
+    policy.after_add(gp, 12.0)
+    assert policy.after_add(gp, 1000.0).size == 2
+    gp.forget([0, 1])
+    assert policy.after_add(gp, 2000.0).size == 0
+    assert policy.budget_ <= 1.0 + gp.relevancy(2000.0).min()
+
+
+def test_one_step_is_capped():
+    gp, policy = surrogate(l_T=0.01), RelevancyBudget(alpha=0.1, min_size=1, max_step=2.0)
+    policy.after_add(gp, 40.0)
+    policy.after_add(gp, 41.0)
+    spent = np.prod([1.0 + price for _, price in policy.removals_])
+    assert policy.budget_ * spent == pytest.approx(1.1**2.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"alpha": -1.0}, "'alpha'"),
+        ({"alpha": None}, "'alpha'"),
+        ({"min_size": 0}, "'min_size'"),
+        ({"max_step": 0.0}, "'max_step'"),
+    ],
+)
+def test_bad_parameters(options, message):
+    with pytest.raises(ValueError, match=message):
+        RelevancyBudget(**options).after_add(surrogate(), 40.0)
+
+
+def recomputed(X, y, noise, now, l_T=5.0):
+    """Relevancies of `surrogate`'s rows, from nothing."""
+    return wasserstein_relevancy(
+        X,
+        y,
+        spatial_kernel=RBF(0.3),
+        temporal_kernel=Matern(l_T, nu=1.5),
+        signal_variance=1.0,
+        noise_variance=noise,
+        now=now,
+    )
+
+
+def removed_one_by_one(gp, noise, now, goes_on):
+    """Rows, in the order of a relevancy that is computed afresh after each removal, and prices."""
+    left, removals = np.arange(len(gp.X_train_)), []
+    while True:
+        relevancy = recomputed(gp.X_train_[left], gp.y_train_[left], noise[left], now)
+        least = np.argmin(relevancy)
+        if not goes_on(left, relevancy[least]):
+            return removals
+        removals.append((left[least], relevancy[least]))
+        left = np.delete(left, least)
+
+
+def uneven(n=30):
+    """A surrogate of observations of different known quality, and the variances of their noise."""
+    gp, v = surrogate(n), np.random.RandomState(3).uniform(0.0, 0.3, n)
+    return gp.fit(gp.X_train_, gp.y_train_, v), gp.noise_variance_ + v
+
+
+def test_the_budget_pays_the_relevancies_computed_afresh():
+    gp, noise = uneven()
+    policy = RelevancyBudget(alpha=0.25, min_size=5)
+    policy.after_add(gp, 30.0)
+    found = policy.after_add(gp, 33.0)
+
+    budget = 1.25 ** (3.0 / 5.0)
+
+    def affordable(left, relevancy):
+        nonlocal budget
+        if not budget > 1.0 + relevancy:
+            return False
+        budget /= 1.0 + relevancy
+        return True
+
+    expected = removed_one_by_one(gp, noise, 33.0, affordable)
+    assert len(expected) > 3
+    assert_array_equal(found, [index for index, _ in expected])
+    assert_allclose([price for _, price in policy.removals_], [r for _, r in expected], rtol=1e-6)
+    assert policy.budget_ == pytest.approx(budget, rel=1e-9)
+
+
+# --- a cap ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("max_size", "min_size", "left"), [(12, 5, 12), (3, 8, 8), (29, 10, 29)])
+def test_the_cap_removes_in_the_order_of_relevancies_computed_afresh(max_size, min_size, left):
+    gp, noise = uneven()
+    policy = RelevancyCap(max_size, min_size)
+    found = policy.after_add(gp, 31.0)
+    expected = removed_one_by_one(gp, noise, 31.0, lambda rows, _: len(rows) > left)
+    assert len(found) == 30 - left
+    assert_array_equal(found, [index for index, _ in expected])
+    assert_allclose([price for _, price in policy.removals_], [r for _, r in expected], rtol=1e-6)
+    # The order by the first relevancies alone is another one.
+    if left < 20:
+        assert found.tolist() != np.argsort(gp.relevancy(31.0))[: 30 - left].tolist()
+
+
+@pytest.mark.parametrize(("max_size", "min_size"), [(30, 10), (50, 10), (5, 30), (5, 100)])
+def test_nothing_is_removed_below_the_cap_or_the_least_size(max_size, min_size):
+    policy = RelevancyCap(max_size, min_size)
+    assert policy.after_add(surrogate(30), 31.0).size == 0
+    assert policy.removals_ == []
+
+
+def test_the_recommended_cap_follows_the_response_time_and_the_kernel():
+    gp = surrogate(40)
+    policy = RelevancyCap(min_size=1)
+    assert policy.after_add(gp, 41.0).size == 0  # nothing is known of the response time
+    assert policy.max_size_ is None
+
+    for slower in (1.0, 3.0):
+        sizes = np.arange(10, 40)
+        durations = slower * (0.2 + 1e-5 * sizes**3)
+        R = ResponseTime(sizes, durations)
+        # A query lasts until the next one.
+        policy.watch(so_far(31, np.append(0.0, np.cumsum(durations)), [*sizes, 77]))
+        expected = recommended_dataset_size(Matern(5.0, nu=1.5), R)
+        assert policy.after_add(gp, 41.0).size == 40 - expected > 0
+        assert policy.max_size_ == expected
+
+
+def test_two_response_times_are_not_enough():
+    policy = RelevancyCap()
+    policy.watch(so_far(30, [0.0, 0.1, 0.3], [10, 20, 30]))
+    assert not hasattr(policy, "response_time_")
+    assert policy.after_add(surrogate(), 41.0).size == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_size": 0}, "'max_size' parameter of RelevancyCap must be an int .* Got 0"),
+        ({"max_size": 2.0}, "'max_size' .* Got 2.0"),
+        ({"max_size": "all"}, "'max_size' .* Got 'all'"),
+        ({"max_size": True}, "'max_size' .* Got True"),
+        ({"min_size": -1}, "'min_size' parameter of RelevancyCap must be an int .* Got -1"),
+    ],
+)
+def test_bad_caps(options, message):
+    with pytest.raises(ValueError, match=message):
+        RelevancyCap(**options).after_add(surrogate(), 41.0)
+
+
+def test_a_query_asked_for_again_at_once_says_nothing_of_the_response_time():
+    plain, again = RelevancyCap(), RelevancyCap()
+    plain.watch(so_far(30, [0.0, 1.0, 3.0, 6.0, 10.0], [10, 20, 30, 40, 50]))
+    again.watch(so_far(30, [0.0, 1.0, 1.0, 3.0, 6.0, 10.0, 10.0], [10, 20, 20, 30, 40, 50, 50]))
+    assert_allclose(again.response_time_.coefficients, plain.response_time_.coefficients)
+
+
+# --- response times -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "coefficients",
+    [[0.1, 0, 0, 0], [0.05, 1e-3, 0, 1e-7], [0, 0, 2e-5, 0], [1e-3, 1e-4, 1e-6, 1e-8]],
+)
+def test_response_times_that_are_cubics_are_recovered(coefficients):
+    n = np.arange(5, 200, 7)
+    R = ResponseTime(n, np.polynomial.polynomial.polyval(n, coefficients))
+    assert_allclose(R.coefficients, coefficients, rtol=1e-7, atol=1e-12)
+    assert R(1000) == pytest.approx(np.polynomial.polynomial.polyval(1000, coefficients))
+
+
+def noisy_response_times(outlier=0.0):
+    rng = np.random.RandomState(0)
+    n = rng.randint(5, 100, size=60)
+    seconds = 0.1 + 1e-6 * n**3 + 0.05 * rng.exponential(size=60)
+    seconds[7] += outlier
+    return n, seconds
+
+
+@pytest.mark.parametrize("outlier", [0.0, 60.0])
+def test_response_times_are_the_non_negative_least_squares(outlier):
+    """Karush, Kuhn and Tucker: no coefficient can be moved for the better."""
+    n, seconds = noisy_response_times(outlier)
+    R = ResponseTime(n, seconds)
+    powers = np.vander(n / n.max(), 4, increasing=True)
+    slopes = powers.T @ (seconds - [R(i) for i in n])
+    assert np.all(R.coefficients >= 0.0)
+    assert np.all(slopes <= 1e-9)
+    assert_allclose(slopes[R.coefficients > 0.0], 0.0, atol=1e-9)
+    assert np.any(R.coefficients > 0.0)
+
+
+def test_response_times_never_decrease():
+    rng = np.random.RandomState(1)
+    for _ in range(20):
+        R = ResponseTime(rng.randint(1, 60, size=8), rng.exponential(size=8))
+        assert np.all(np.diff([R(n) for n in range(1, 200)]) >= 0.0)
+        assert R(1) > 0.0
+    falling = ResponseTime([10, 20, 30, 40], [3.0, 2.5, 1.5, 1.0])
+    assert falling(10) == pytest.approx(falling(40)) == pytest.approx(2.0)
+
+
+def test_a_pause_counts_for_as_long_as_it_was():
+    """As documented: least squares, without robustness."""
+    n, seconds = noisy_response_times()
+    usual = ResponseTime(n, seconds)
+    odd = ResponseTime(*noisy_response_times(60.0))
+    mean = np.mean([odd(i) - usual(i) for i in n])
+    assert mean == pytest.approx(60.0 / 60, rel=1e-6)
+
+
+@pytest.mark.parametrize(("m", "known"), [(0, False), (2, False), (3, False), (4, True)])
+def test_few_sizes_say_nothing(m, known):
+    sizes = np.repeat(np.arange(1, m + 1), 5)
+    assert ResponseTime(sizes, np.ones(len(sizes))).known is known

@@ -1,0 +1,159 @@
+"""Resets by period and by events."""
+
+import copy
+from math import log, pi, sqrt
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import RBF
+from staleness.surrogates import STATIC, static
+
+from sktvbo import TimeVaryingGPRegressor
+from sktvbo.gaussian_process import QuadraticInjection
+from sktvbo.staleness import EventTriggeredReset, PeriodicReset
+
+# --- by period ------------------------------------------------------------------------------------
+
+
+def sizes_under(policy, n_initial, n_steps):
+    """Sizes of the data set after each step of a policy that sees nothing else."""
+    n, sizes = n_initial, []
+    for _ in range(n_steps):
+        gp = SimpleNamespace(X_train_=np.zeros((n, 2)))
+        dropped = policy.before_add(gp, np.zeros(1), 0.0, 0.0)
+        assert dropped.tolist() in ([], list(range(n)))
+        n += 1 - len(dropped)
+        sizes.append(n)
+    return sizes
+
+
+def test_blocks():
+    policy = PeriodicReset(4)
+    assert sizes_under(policy, 2, 9) == [3, 4, 1, 2, 3, 4, 1, 2, 3]
+    assert (policy.n_resets_, policy.steps_, policy.period_) == (2, 3, 4)
+
+
+def test_more_observations_at_first_than_fit_in_a_block():
+    assert sizes_under(PeriodicReset(3), 5, 4) == [1, 2, 3, 1]
+
+
+def test_blocks_of_one():
+    assert sizes_under(PeriodicReset(1), 1, 3) == [1, 1, 1]
+
+
+def test_a_callable_period_is_asked_when_a_block_is_full():
+    answers, asked = iter([3, 5, 2, 4]), []
+
+    def period(gp):
+        asked.append(len(gp.X_train_))
+        return next(answers)
+
+    policy = PeriodicReset(period)
+    # 3, then 5: the block goes on; then 2: it is over, and the next one is of 2; then 4: goes on.
+    assert sizes_under(policy, 1, 8) == [2, 3, 4, 5, 1, 2, 3, 4]
+    assert asked == [1, 3, 5, 2]
+    assert (policy.n_resets_, policy.period_) == (1, 4)
+
+
+@pytest.mark.parametrize("period", [0, -3, 2.5, None, True, lambda gp: 0])
+def test_bad_periods(period):
+    with pytest.raises(ValueError, match="'period' parameter of PeriodicReset must be an int"):
+        sizes_under(PeriodicReset(period), 2, 1)
+
+
+# --- by events ------------------------------------------------------------------------------------
+
+
+def et_bound(std, noise_std, steps, delta):
+    """ET lemma 3, eq. (11)."""
+    pi_s = pi**2 * steps**2 / 6
+    rho = 2 * log(2 * pi_s / delta)
+    w = sqrt(2 * noise_std**2 * log(2 * pi_s / delta))
+    return sqrt(rho) * std + w
+
+
+@pytest.mark.parametrize("normalize_y", [False, True])
+@pytest.mark.parametrize("delta", [0.1, 0.7])
+def test_an_event_is_what_the_lemma_excludes(normalize_y, delta):
+    gp = static(normalize_y=normalize_y)
+    mean, std = gp.predict([[0.47, 20.0]], return_std=True)
+    noise_std = 0.1 * (gp.y_train_.std() if normalize_y else 1.0)
+    bound = et_bound(std[0], noise_std, 21, delta)
+    for sign in (1.0, -1.0):
+        for factor, dropped in ((0.999, []), (1.001, list(range(20)))):
+            policy = EventTriggeredReset(delta)
+            y = mean[0] + sign * factor * bound
+            assert policy.before_add(gp, np.array([0.47]), 20.0, y).tolist() == dropped
+            assert policy.bound_ == pytest.approx(bound, rel=1e-10)
+            assert policy.deviation_ == pytest.approx(factor * bound, rel=1e-10)
+            assert (policy.n_resets_, policy.steps_) == ((1, 0) if dropped else (0, 21))
+
+
+def test_events_are_counted_from_the_last_one():
+    gp, policy = static(5), EventTriggeredReset(0.2)
+    std = gp.predict([[0.5, 5.0]], return_std=True)[1][0]
+    mean = gp.predict([[0.5, 5.0]])[0]
+    for y, steps in ((mean, 6), (mean, 7), (99.0, 8), (mean, 1), (mean, 2)):
+        policy.before_add(gp, np.array([0.5]), 5.0, y)
+        assert policy.bound_ == pytest.approx(et_bound(std, 0.1, steps, 0.2), rel=1e-10)
+    assert (policy.steps_, policy.n_resets_) == (2, 1)
+
+
+def test_injected_noise_has_grown_by_the_time_of_the_observation():
+    gp = static(noise_model=QuadraticInjection(0.1))
+    std = copy.deepcopy(gp).advance(90.0).predict([[0.5, 90.0]], return_std=True)[1][0]
+    assert std > 1.5 * gp.predict([[0.5, 90.0]], return_std=True)[1][0]
+    policy = EventTriggeredReset(0.2)
+    policy.before_add(gp, np.array([0.5]), 90.0, 4.0)
+    assert policy.bound_ == pytest.approx(et_bound(std, 0.1, 21, 0.2), rel=1e-10)
+    assert gp.now_ == 19.0
+
+
+class TooNarrow(EventTriggeredReset):
+    """Without the noise, and with ρ = 1."""
+
+    def before_add(self, surrogate, x, t, y):
+        mean, std = surrogate.posterior_at(t)(x[np.newaxis])
+        alarm = abs(y - mean[0]) > std[0]
+        return np.arange(len(surrogate.X_train_)) if alarm else np.empty(0, dtype=int)
+
+
+def false_alarm_rate(policy, n_runs=30, n_steps=100):
+    """Share of runs on a static function, of known hyperparameters, with any reset."""
+    model = TimeVaryingGPRegressor(RBF(0.2), STATIC, noise_variance=0.05, optimizer=None)
+    alarms = 0
+    for seed in range(n_runs):
+        rng = np.random.RandomState(seed)
+        x = rng.uniform(size=(n_steps, 1))
+        K = RBF(0.2)(x) + 1e-10 * np.eye(n_steps)
+        y = np.linalg.cholesky(K) @ rng.normal(size=n_steps) + sqrt(0.05) * rng.normal(size=n_steps)
+        X = np.column_stack([x, np.arange(float(n_steps))])
+        gp, trigger = clone(model).fit(X[:1], y[:1]), clone(policy)
+        for i in range(1, n_steps):
+            if trigger.before_add(gp, x[i], float(i), y[i]).size:
+                alarms += 1
+                break
+            gp.partial_fit(X[i : i + 1], y[i : i + 1])
+    return alarms / n_runs
+
+
+def test_a_static_function_seldom_triggers():
+    assert false_alarm_rate(EventTriggeredReset(0.1)) <= 0.1
+
+
+def test_a_narrower_bound_triggers_on_static_functions():
+    assert false_alarm_rate(TooNarrow(0.1)) > 0.1
+
+
+def test_a_function_that_changes_triggers():
+    gp, policy = static(), EventTriggeredReset()
+    assert policy.before_add(gp, np.array([0.3]), 20.0, 4.0 + 3.0 * np.sin(1.8)).size == 0
+    assert policy.before_add(gp, np.array([0.3]), 21.0, 4.0 - 3.0 * np.sin(1.8)).size == 20
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, -1.0, np.nan, "0.1", None])
+def test_bad_deltas(delta):
+    with pytest.raises(ValueError, match=r"'delta' parameter of EventTrig.* range \(0, 1\)"):
+        EventTriggeredReset(delta).before_add(static(5), np.array([0.5]), 5.0, 1.0)

@@ -1,0 +1,175 @@
+"""Which kernels the compiled code recognizes, and what it knows of them."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    DotProduct,
+    ExpSineSquared,
+    Matern,
+    RationalQuadratic,
+)
+
+from sktvbo._factors import recognize, recognize_or_raise, temporal_length_scale
+from sktvbo._fast.gram import Family
+from sktvbo.exceptions import SktvboError, UnsupportedKernelError
+from sktvbo.kernels import Empirical, Forgetting, Wiener
+
+
+class MyRBF(RBF):
+    pass
+
+
+class MyMatern(Matern):
+    pass
+
+
+class MyForgetting(Forgetting):
+    pass
+
+
+class MyConstant(ConstantKernel):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("kernel", "n_dims", "family", "scales", "n_theta"),
+    [
+        (RBF(0.5), 2, Family.RBF, [0.5, 0.5], 1),
+        (RBF([0.5, 2.0]), 2, Family.RBF, [0.5, 2.0], 2),
+        (RBF([0.5]), 1, Family.RBF, [0.5], 1),
+        (RBF([0.5]), 3, Family.RBF, [0.5, 0.5, 0.5], 1),
+        (RBF(0.5, "fixed"), 2, Family.RBF, [0.5, 0.5], 0),
+        (RBF([0.5, 2.0], "fixed"), 2, Family.RBF, [0.5, 2.0], 0),
+        (Matern(0.5, nu=0.5), 1, Family.MATERN12, [0.5], 1),
+        (Matern(0.5, nu=1.5), 2, Family.MATERN32, [0.5, 0.5], 1),
+        (Matern([0.5, 2.0], nu=2.5), 2, Family.MATERN52, [0.5, 2.0], 2),
+        (Matern(0.5, nu=np.inf), 1, Family.RBF, [0.5], 1),
+        (Forgetting(0.19), 1, Family.MATERN12, [-1.0 / np.log(0.9)], 1),
+        (Forgetting(0.19, "fixed"), 1, Family.MATERN12, [-1.0 / np.log(0.9)], 0),
+        (ConstantKernel(1.0, "fixed"), 2, Family.CONSTANT, [1.0, 1.0], 0),
+    ],
+    ids=str,
+)
+def test_recognized(kernel, n_dims, family, scales, n_theta):
+    factor = recognize(kernel, n_dims)
+    assert factor.family == family
+    assert_allclose(factor.length_scales, scales)
+    assert factor.n_theta == n_theta == kernel.n_dims
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        MyRBF(),
+        MyMatern(nu=1.5),
+        MyForgetting(),
+        MyConstant(1.0, "fixed"),
+        Matern(nu=0.7),
+        Matern(nu=3.5),
+        RationalQuadratic(),
+        ExpSineSquared(),
+        DotProduct(),
+        Wiener(),
+        Empirical(np.eye(2)),
+        ConstantKernel(1.0),
+        ConstantKernel(2.0, "fixed"),
+        2.0 * RBF(),
+        RBF() + RBF(),
+        RBF() ** 2,
+    ],
+    ids=str,
+)
+def test_not_recognized(kernel):
+    assert recognize(kernel, 1) is None
+    with pytest.raises(UnsupportedKernelError, match=r"The purpose is not available .* Supported"):
+        recognize_or_raise(kernel, 1, "The purpose")
+
+
+def test_forgetting_is_of_time():
+    assert recognize(Forgetting(), 2) is None
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0, -0.1, 1.5, np.nan])
+def test_a_rate_of_forgetting_that_is_none(epsilon):
+    with pytest.raises(ValueError, match="'epsilon' parameter of Forgetting must be a float"):
+        recognize(Forgetting(epsilon), 1)
+
+
+def test_the_error_names_all_that_is_supported():
+    kernels = r"RBF, Matern with nu in \(0\.5, 1\.5, 2\.5, inf\) and, for time, Forgetting\."
+    with pytest.raises(UnsupportedKernelError, match=f"Supported are {kernels}"):
+        recognize_or_raise(DotProduct(), 1, "The purpose")
+
+
+def test_a_constant_has_no_closed_form_over_all_times():
+    with pytest.raises(UnsupportedKernelError, match="it never forgets") as caught:
+        recognize_or_raise(ConstantKernel(1.0, "fixed"), 1, "The purpose")
+    assert isinstance(caught.value, SktvboError)
+    assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize("kernel", [RBF([1.0, 2.0, 3.0]), Matern([1.0, 2.0, 3.0], nu=1.5)])
+def test_wrong_number_of_lengthscales(kernel):
+    with pytest.raises(ValueError, match=r"of \w+ must be one, or .* \(2\)\. Got 3 lengthscales"):
+        recognize(kernel, 2)
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, np.nan, np.inf, [1.0, -1.0]])
+def test_bad_lengthscales(scale):
+    with pytest.raises(ValueError, match=r"of RBF must be positive and finite\. Got"):
+        recognize(RBF(scale), 2)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "n_dims"),
+    [(RBF([0.5, 2.0]), 2), (Matern(0.5, nu=1.5), 2), (Forgetting(0.2), 1), (RBF(1.0, "fixed"), 2)],
+    ids=str,
+)
+def test_factor_follows_theta(kernel, n_dims):
+    theta = kernel.theta + 0.3
+    moved = recognize(kernel, n_dims).with_theta(theta)
+    expected = recognize(kernel.clone_with_theta(theta), n_dims)
+    assert moved.family == expected.family
+    assert moved.n_theta == expected.n_theta
+    assert moved.log_slope == pytest.approx(expected.log_slope)
+    assert_allclose(moved.length_scales, expected.length_scales)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [(RBF(3.0), 3.0), (Matern(0.5, nu=2.5), 0.5), (Forgetting(0.19), -1.0 / np.log(0.9))],
+    ids=str,
+)
+def test_temporal_length_scale(kernel, expected):
+    assert temporal_length_scale(kernel) == pytest.approx(expected)
+
+
+def test_temporal_length_scale_of_an_unknown_kernel():
+    with pytest.raises(UnsupportedKernelError, match="A temporal lengthscale is not available"):
+        temporal_length_scale(ExpSineSquared())
+
+
+@pytest.mark.parametrize(
+    ("kernel", "n_dims"),
+    [(RBF([0.5, 2.0]), 2), (Matern(0.5, nu=1.5), 3), (Forgetting(0.2), 1)],
+    ids=str,
+)
+def test_units_are_the_slopes_of_the_scaled_coordinates(rng, kernel, n_dims):
+    factor, X = recognize(kernel, n_dims), rng.normal(size=(5, n_dims))
+    assert_allclose(factor.scale(X), (X * factor.units).T, rtol=1e-15)
+    assert factor.scale(X).flags.c_contiguous
+    assert_allclose(factor.scale(np.ones((1, n_dims)))[:, 0], factor.units, rtol=0.0)
+
+
+def test_slopes_by_lengthscales_are_folded_to_those_by_theta():
+    slopes = np.array([1.0, 2.0])
+    assert_allclose(recognize(RBF([0.5, 2.0]), 2).fold(slopes), [1.0, 2.0])
+    assert_allclose(recognize(RBF(0.5), 2).fold(slopes), [3.0])
+    assert recognize(RBF(0.5, "fixed"), 2).fold(slopes).shape == (0,)
+    step = 1e-6
+    up, down = (np.log(Forgetting(0.2 * np.exp(s * step)).length_scale) for s in (1, -1))
+    folded = recognize(Forgetting(0.2), 1).fold(np.array([3.0]))
+    assert_allclose(folded, [3.0 * (up - down) / (2.0 * step)], rtol=1e-8)

@@ -1,0 +1,235 @@
+"""Data-set sizes against brute force."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    DotProduct,
+    ExpSineSquared,
+    Kernel,
+    Matern,
+    NormalizedKernelMixin,
+    RationalQuadratic,
+    StationaryKernelMixin,
+)
+
+from sktvbo.exceptions import UnsupportedKernelError
+from sktvbo.kernels import Forgetting, Wiener
+from sktvbo.theory import (
+    dataset_size_criterion,
+    recommended_dataset_size,
+)
+
+# Correlations at an age, written out.
+CORRELATIONS = {
+    "rbf": (RBF(4.0), lambda r: np.exp(-0.5 * (r / 4.0) ** 2)),
+    "matern32": (
+        Matern(4.0, nu=1.5),
+        lambda r: (1.0 + np.sqrt(3.0) * r / 4.0) * np.exp(-np.sqrt(3.0) * r / 4.0),
+    ),
+    "forgetting": (Forgetting(0.3), lambda r: 0.7 ** (r / 2.0)),
+    "scaled-sum": (
+        ConstantKernel(3.0) * RBF(2.0) + ConstantKernel(1.0) * Matern(9.0, nu=0.5),
+        lambda r: 0.75 * np.exp(-0.125 * r**2) + 0.25 * np.exp(-r / 9.0),
+    ),
+    "rational-quadratic": (RationalQuadratic(4.0, 2.0), lambda r: (1.0 + r**2 / 64.0) ** -2),
+}
+RESPONSE_TIMES = {
+    "logarithmic": lambda n: 0.2 + 0.05 * np.log(n),
+    "linear": lambda n: 0.05 + 0.002 * n,
+    "cubic": lambda n: 0.05 + 1e-6 * n**3,
+    "exponential": lambda n: 0.01 * np.exp(0.1 * n),
+    "stairs": lambda n: 0.1 + 0.1 * (n // 7),
+}
+every_correlation = pytest.mark.parametrize(
+    ("kernel", "correlation"), CORRELATIONS.values(), ids=list(CORRELATIONS)
+)
+every_response_time = pytest.mark.parametrize(
+    "response_time", RESPONSE_TIMES.values(), ids=list(RESPONSE_TIMES)
+)
+
+
+def brute_force_criteria(correlation, response_time, max_size):
+    """The criterion of n = 1, ..., max_size, every term of it."""
+    return np.array(
+        [
+            np.sum(correlation(np.arange(1, n + 1) * response_time(n)) ** 2)
+            for n in range(1, max_size + 1)
+        ]
+    )
+
+
+@every_correlation
+@every_response_time
+def test_the_recommended_size_is_that_of_brute_force(kernel, correlation, response_time):
+    criteria = brute_force_criteria(correlation, response_time, 400)
+    assert recommended_dataset_size(kernel, response_time, 400) == 1 + np.argmax(criteria)
+
+
+@every_correlation
+@pytest.mark.parametrize("start", [1, 40, 399, 400])
+@pytest.mark.parametrize("name", ["linear", "cubic", "exponential"])
+def test_following_the_difference_from_anywhere_leads_to_the_same(kernel, correlation, start, name):
+    R = RESPONSE_TIMES[name]
+    n = recommended_dataset_size(kernel, R, 400)
+    assert recommended_dataset_size(kernel, R, 400, start=start) == n
+
+
+def test_a_criterion_of_many_peaks_needs_the_confirmation():
+    kernel, correlation = CORRELATIONS["matern32"]
+    stairs = RESPONSE_TIMES["stairs"]
+    criteria = brute_force_criteria(correlation, stairs, 100)
+    peaks = 1 + np.flatnonzero((criteria[1:-1] > criteria[:-2]) & (criteria[1:-1] > criteria[2:]))
+    sizes, best = 1 + peaks, 1 + np.argmax(criteria)
+    assert len(sizes) > 4
+    assert best in sizes
+    for start in sizes[:4]:
+        assert recommended_dataset_size(kernel, stairs, start=start) == start
+    assert recommended_dataset_size(kernel, stairs) == best
+
+
+def test_the_answer_does_not_exceed_max_size():
+    kernel, R = RBF(4.0), RESPONSE_TIMES["cubic"]
+    n = recommended_dataset_size(kernel, R)
+    assert recommended_dataset_size(kernel, R, max_size=n) == n
+    assert recommended_dataset_size(kernel, R, max_size=n - 1) == n - 1
+    assert type(recommended_dataset_size(kernel, R, np.int64(n - 1), start=np.int64(2))) is int
+    assert recommended_dataset_size(kernel, R, max_size=1) == 1
+
+
+@pytest.mark.parametrize("start", [None, 1, 50, 5_000])
+@pytest.mark.parametrize("seconds", [0.05, 50.0, 1e6])
+def test_a_constant_response_time_has_no_maximum(start, seconds):
+    assert recommended_dataset_size(RBF(), lambda n: seconds, 5_000, start=start) == 5_000
+
+
+@pytest.mark.parametrize("name", ["logarithmic", "linear", "cubic"])
+def test_what_never_forgets_has_no_maximum(name):
+    R = RESPONSE_TIMES[name]
+    assert recommended_dataset_size(ConstantKernel(2.0), R) == 100_000
+    assert recommended_dataset_size(RBF() + ConstantKernel(2.0), R) == 100_000
+
+
+@pytest.mark.parametrize("start", [None, 7, 1_000])
+def test_of_equally_good_sizes_the_smallest_is_recommended(start):
+    # From the fourth term on all are below rounding, and so is what R adds.
+    def slow(n):
+        return 3.0 + 1e-18 * max(0.0, n - 900.0) ** 3
+
+    criteria = brute_force_criteria(lambda r: np.exp(-0.5 * r**2), slow, 1_000)
+    smallest = 1 + np.flatnonzero(criteria >= (1.0 - 1e-13) * criteria.max())[0]
+    assert smallest < 5
+    assert recommended_dataset_size(RBF(), slow, start=start) == smallest
+
+
+class TwoLevels(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
+    """Its square is 1 at ages below 1, ½ below 3.1, and 0 from there on."""
+
+    def __call__(self, X, Y=None, eval_gradient=False):
+        age = np.abs(np.subtract.outer(np.ravel(X), np.ravel(Y)))
+        return np.sqrt(np.select([age < 1.0, age < 3.1], [1.0, 0.5], 0.0))
+
+
+def test_of_two_peaks_of_the_same_height_the_first_is_recommended():
+    # Criteria 1, 2, 3, 2.5, 3, and less from then on.
+    def response_time(n):
+        return 0.3 if n <= 3 else 0.6 if n <= 5 else 4.0 + n
+
+    criteria = [dataset_size_criterion(TwoLevels(), response_time, n) for n in range(1, 7)]
+    assert_allclose(criteria, [1.0, 2.0, 3.0, 2.5, 3.0, 0.0], rtol=1e-14)
+    assert recommended_dataset_size(TwoLevels(), response_time) == 3
+
+
+def test_when_everything_is_forgotten_at_once_one_observation_is_recommended():
+    assert recommended_dataset_size(RBF(), lambda n: 100.0 + n) == 1
+
+
+def test_a_response_time_is_not_asked_for_far_beyond_the_maximum():
+    asked = []
+
+    def response_time(n):
+        asked.append(n)
+        return 0.01 * np.exp(n)
+
+    n = recommended_dataset_size(RBF(), response_time)
+    assert n < 10
+    assert max(asked) < 100
+
+
+def test_a_large_recommended_size_takes_few_sums(monkeypatch):
+    # Brute force would add 1e5 sums of up to 1e5 terms.
+    calls = []
+
+    class Counted(RBF):
+        def __call__(self, X, Y=None, eval_gradient=False):
+            calls.append(len(X))
+            return super().__call__(X, Y, eval_gradient)
+
+    n = recommended_dataset_size(Counted(100.0), lambda n: 0.01 + 1e-8 * n)
+    assert n > 10_000
+    assert sum(calls) < 1e8
+    searched = len(calls)
+    calls.clear()
+    assert recommended_dataset_size(Counted(100.0), lambda n: 0.01 + 1e-8 * n, start=n + 5) == n
+    assert len(calls) < searched / 5
+
+
+def test_a_kernel_that_is_its_own_equal_recommends_the_same():
+    R = RESPONSE_TIMES["linear"]
+    forgetting = Forgetting(0.3)
+    equal = Matern(forgetting.length_scale, nu=0.5)
+    assert recommended_dataset_size(forgetting, R) == recommended_dataset_size(equal, R)
+
+
+@every_correlation
+@pytest.mark.parametrize("n", [1, 2, 63, 64, 65, 1_000])
+def test_the_criterion_is_the_sum_of_the_squared_correlations(kernel, correlation, n):
+    R = RESPONSE_TIMES["linear"]
+    expected = np.sum(correlation(np.arange(1, n + 1) * R(n)) ** 2)
+    assert_allclose(dataset_size_criterion(kernel, R, n), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, np.nan, np.inf, [1.0, 2.0]])
+def test_a_response_time_must_be_positive_and_finite(seconds):
+    with pytest.raises(ValueError, match=r"response_time\(n\) must be a positive, finite number"):
+        recommended_dataset_size(RBF(), lambda n: seconds)
+    with pytest.raises(ValueError, match=r"response_time\(n\) must be a positive, finite number"):
+        dataset_size_criterion(RBF(), lambda n: seconds, 3)
+
+
+def test_a_response_time_must_not_decrease():
+    with pytest.raises(ValueError, match="must be a function that does not decrease with n"):
+        recommended_dataset_size(RBF(), lambda n: 1.0 / n, max_size=1_000)
+    with pytest.raises(ValueError, match="must be a function that does not decrease with n"):
+        recommended_dataset_size(RBF(), lambda n: 1.0 / n, max_size=1_000, start=9)
+
+
+@pytest.mark.parametrize("kernel", [Wiener(), DotProduct(), RBF() * DotProduct()])
+def test_a_kernel_of_time_must_be_stationary(kernel):
+    with pytest.raises(UnsupportedKernelError, match="temporal_kernel must be stationary"):
+        recommended_dataset_size(kernel, lambda n: float(n))
+
+
+def test_a_kernel_of_time_must_not_increase_with_age():
+    kernel = ExpSineSquared(length_scale=1.0, periodicity=1.0)
+    with pytest.raises(UnsupportedKernelError, match="must be one that does not increase with age"):
+        recommended_dataset_size(kernel, lambda n: 0.05 + 0.01 * n)
+
+
+def test_wrong_arguments_of_the_recommended_size_are_named():
+    with pytest.raises(ValueError, match="must be a scikit-learn kernel"):
+        recommended_dataset_size("rbf", lambda n: 1.0)
+    with pytest.raises(ValueError, match="response_time must be a callable"):
+        recommended_dataset_size(RBF(), 1.0)
+    with pytest.raises(ValueError, match=r"max_size must be an int in the range .* Got 0"):
+        recommended_dataset_size(RBF(), lambda n: 1.0, max_size=0)
+    with pytest.raises(ValueError, match=r"max_size must be an int in the range .* Got 10\.0"):
+        recommended_dataset_size(RBF(), lambda n: 1.0, max_size=10.0)
+    with pytest.raises(ValueError, match="start must be an int"):
+        recommended_dataset_size(RBF(), lambda n: 1.0, start=0)
+    with pytest.raises(ValueError, match=r"start must be an int in the range \[1, 10\]\. Got 11"):
+        recommended_dataset_size(RBF(), lambda n: 1.0, max_size=10, start=11)
+    with pytest.raises(ValueError, match="n must be an int"):
+        dataset_size_criterion(RBF(), lambda n: 1.0, -3)
