@@ -279,6 +279,10 @@ class _Fused:
         self._factors = factors
         self._thetas = thetas
 
+    def __getstate__(self):
+        # Of the kernels as objects there is no need in a pickle.
+        return {name: value for name, value in vars(self).items() if name != "kernels"}
+
     @property
     def sizes(self):
         """Lengths of both parts of theta."""

@@ -337,7 +337,7 @@ def test_bench_can_be_interrupted(tmp_path, monkeypatch, capsys):
             ["ackley", "--algorithms", "W-DBO:beta=3"],
             r"'W-DBO' must be among alpha, .*\. Got 'beta'",
         ),
-        (["ackley", "--algorithms", "SW-GP-UCB"], "give window"),
+        (["ackley", "--algorithms", "SW-GP-UCB"], "'window' parameter of SWGPUCB"),
         (["ackley", "--horizon", "900"], r"horizon must be .* range \(0, 600"),
         (["ackley", "--horizon", "long"], r"N must be a float in the range \[0, inf\). Got 'long'"),
         (["ackley", "--seed", "-1"], r"range \[0, 4294967295\]. Got -1"),

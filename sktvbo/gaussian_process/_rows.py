@@ -1,6 +1,6 @@
 """What was observed: rows of inputs and targets, known variances, and the present time."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -68,6 +68,10 @@ class Rows:
         now = float(X[:, layout.position].max())
         rows = cls(X, y, variance, total, now, layout, standardize, location, scale)
         return rows._restandardized()
+
+    def __getstate__(self):
+        # What is derived from the fields is not pickled.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def n(self):

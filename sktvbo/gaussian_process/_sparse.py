@@ -1,7 +1,6 @@
 """Sparse Gaussian process regression on space and time."""
 
 import numpy as np
-from sklearn.cluster import MiniBatchKMeans
 from sklearn.gaussian_process.kernels import WhiteKernel
 from sklearn.utils import check_random_state
 
@@ -151,6 +150,9 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
 
 def _centres(covariance, layout, X, m, rng):
     """Centres of m clusters of the points X, in lengthscales, so that they are round."""
+    # It takes a tenth of the time that importing this package takes, and is seldom needed.
+    from sklearn.cluster import MiniBatchKMeans
+
     S, t = layout.split(X)
     scales = np.std(np.column_stack([S, t]), axis=0)
     if covariance.fused:

@@ -247,11 +247,9 @@ class Run:
 
     def _so_far(self):
         """What a policy is told before an observation is added."""
-        times, sizes = np.reshape(self.queries, (-1, 2)).T
         return RunSoFar(
             n_told=len(self.told) + 1,
-            query_times=times,
-            query_sizes=sizes,
+            queries=self.queries,
             latest=lambda n: self.seen(range(max(len(self.told) - n, 0), len(self.told))),
         )
 

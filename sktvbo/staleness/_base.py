@@ -17,10 +17,11 @@ class RunSoFar:
     ----------
     n_told : int
         Observations told, the new one and the removed ones included.
-    query_times : ndarray of shape (m,)
-        Times of the latest queries (at most 1024) that were made with a surrogate.
-    query_sizes : ndarray of shape (m,)
-        Size of the data set at each of these queries.
+    queries : tuple of (float, int)
+        Times of the latest queries (at most 1024) that were made with a surrogate, and sizes of the
+        data set then.
+    query_times, query_sizes : ndarray of shape (m,)
+        The same as arrays.
     latest : callable
         ``latest(n)`` gives the latest n observations told before the new one, removed or not, as
         the surrogate sees them: rows of shape (n, d + 1), time last, and values of shape (n,).
@@ -31,9 +32,16 @@ class RunSoFar:
     """
 
     n_told: int
-    query_times: np.ndarray
-    query_sizes: np.ndarray
+    queries: tuple
     latest: Callable
+
+    @property
+    def query_times(self):
+        return np.array([time for time, _ in self.queries], dtype=np.float64)
+
+    @property
+    def query_sizes(self):
+        return np.array([size for _, size in self.queries], dtype=np.intp)
 
 
 class StaleDataPolicy(BaseEstimator):

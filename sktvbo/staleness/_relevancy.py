@@ -127,7 +127,7 @@ class RelevancyCap(StaleDataPolicy):
 
     def watch(self, run):
         """Fit the response time to the times between the queries, once they determine it."""
-        if len(run.query_times) > 1:
+        if len(run.queries) > 1:
             durations = np.diff(run.query_times)
             passed = durations > 0.0  # a query asked for again takes no time
             model = ResponseTime(run.query_sizes[:-1][passed], durations[passed])

@@ -24,6 +24,7 @@ from sktvbo.staleness import EventTriggeredReset, PeriodicReset, RelevancyBudget
 # What an optimizer shows once its run has begun.
 SHOWN = (
     "X_",
+    "belief_",
     "history_",
     "n_removed_",
     "n_told_",
@@ -74,9 +75,9 @@ class Case:
 
     def make(self, domain="box", **options):
         defaults = {"n_initial_points": N_INITIAL} if self.modelled else {}
-        return self.kind(
-            DOMAINS[domain], **({"random_state": 0} | defaults | self.options | options)
-        )
+        # Copies: a part that one test sets parameters of is not that of the next.
+        options = {"random_state": 0} | defaults | copy.deepcopy(self.options) | options
+        return self.kind(DOMAINS[domain], **options)
 
     def consult(self, opt, t, domain="box", sign=1.0):
         """Ask the expert, where there is one."""
@@ -202,7 +203,10 @@ def same_state(a, b):
 def fingerprint(opt):
     """Of all that an optimizer holds: data, surrogate, policy, pending queries, random numbers."""
     if getattr(opt, "surrogate_", None) is not None:
-        opt.surrogate_.spatial_kernel_  # noqa: B018  (made when first asked for)
+        for surrogate in (opt.surrogate_, opt.belief_):
+            # Parts of it are made when they are first asked for.
+            surrogate.spatial_kernel_  # noqa: B018
+            surrogate.predict(surrogate.X_train_[:1])
     return joblib.hash(vars(opt))
 
 

@@ -26,7 +26,7 @@ def drive(opt, steps, response_time, start=0.0):
 
 def so_far(times, sizes):
     """What a policy is told of a run."""
-    return RunSoFar(len(times), np.array(times), np.array(sizes), latest=None)
+    return RunSoFar(len(times), tuple(zip(times, sizes, strict=True)), latest=None)
 
 
 def cubic(n):

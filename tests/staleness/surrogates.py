@@ -25,4 +25,4 @@ def static(n=20, **options):
 
 def so_far(n_told=0, times=(), sizes=()):
     """What a policy is told of a run."""
-    return RunSoFar(n_told, np.array(times), np.array(sizes), latest=None)
+    return RunSoFar(n_told, tuple(zip(times, sizes, strict=True)), latest=None)
