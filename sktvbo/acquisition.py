@@ -180,8 +180,8 @@ class BOLTBeta(BaseEstimator):
 
     Notes
     -----
-    What the union bound behind it needs. The paper prints 6 δ under the power d, which is the same
-    for d = 1 only.
+    This is what the union bound behind it needs. The paper prints 6 δ under the power d,
+    which is the same for d = 1 only.
 
     Examples
     --------
@@ -255,7 +255,7 @@ class InformationGainBeta(BaseEstimator):
 # --- acquisition functions ------------------------------------------------------------------------
 
 
-# The schedules that UCB knows by name.
+# UCB knows these schedules by name.
 _NAMED = {"dimension": DimensionBeta(), "log": LogBeta()}
 
 
@@ -406,7 +406,7 @@ class ThompsonSampling(BaseEstimator):
     once differ.
 
     Over a finite set the draw is made at all members, up to 1024. Of a larger one, it is made at
-    1024 members chosen uniformly, anew for each query, and at the latest queries and the 32 members
+    1024 members chosen uniformly for each query, and at the latest queries and the 32 members
     nearest to each, since its cost grows with the third power of the number of places.
 
     Examples

@@ -53,7 +53,7 @@ def greedy_map(K, k, *, X=None):
     Returns
     -------
     indices : ndarray of int of shape (k,)
-        In the order chosen; the first so many of them are the answer to a smaller k. Of several
+        In the order chosen; the first of them are the answer to a smaller k. Of several
         equally good ones, up to rounding, the one with the lowest index is taken.
 
     Raises

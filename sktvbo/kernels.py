@@ -196,8 +196,8 @@ class Empirical(Kernel):
 
     Notes
     -----
-    With ``signal_variance=1.0, signal_variance_bounds="fixed"``, ``TimeVaryingGPRegressor`` takes
-    the matrix in the units that it is in.
+    With ``signal_variance=1.0, signal_variance_bounds="fixed"``, a
+    `~sktvbo.gaussian_process.TimeVaryingGPRegressor` takes the matrix in the units that it is in.
 
     References
     ----------
@@ -311,7 +311,7 @@ def _check_covariance(data, m, rounding):
 
 def _check_gradient(Y, eval_gradient):
     if Y is not None and eval_gradient:
-        raise ValueError("Gradient can only be evaluated when Y is None.")
+        raise invalid("eval_gradient", "False unless Y is None", eval_gradient)
 
 
 def _one_column(X, name):

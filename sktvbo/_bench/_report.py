@@ -11,7 +11,7 @@ from ..evaluation._statistics import mean_and_error, normalized
 from ..evaluation._tables import fitting, format_regret, format_table, regret_columns
 from ..plotting import DatasetSizeDisplay, RegretDisplay
 
-# Parts of a run that the table of orders shows.
+# The table of orders shows the mean regret in this many parts of a run.
 _N_PARTS = 4
 
 

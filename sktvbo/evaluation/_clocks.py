@@ -17,8 +17,6 @@ import numpy as np
 from .._checks import check_real, invalid
 from ..exceptions import InvalidObservationError
 
-__all__ = ["Clock", "SimulatedClock", "StepClock", "WallClock", "response_time"]
-
 # The coefficients of each named response time, in seconds, of 1, n, n² and n³.
 _RESPONSE_TIMES = {
     "papers": (0.350, 0.0, 0.0, 2.77e-7),

@@ -18,9 +18,8 @@ from ._statistics import holm, mean_and_error, normalized, signed_rank
 from ._store import write_json
 from ._tables import format_table, regret_columns
 
-__all__ = ["Comparison", "Failure"]
-
 _FORMAT = "sktvbo comparison 1"
+# The printed table lists at most this many failures.
 _SHOWN_FAILURES = 5
 
 
@@ -347,8 +346,9 @@ class Comparison:
             for algorithm in self.algorithms:
                 if algorithm == reference:
                     continue
-                own = self._by_seed(algorithm, problem)
-                differences = np.array([own[seed] - base[seed] for seed in own if seed in base])
+                regrets = self._by_seed(algorithm, problem)
+                pairs = [(regrets[seed], base[seed]) for seed in regrets if seed in base]
+                differences = np.array([regret - other for regret, other in pairs])
                 mean, error = mean_and_error(differences)
                 rows.append(
                     {

@@ -8,8 +8,6 @@ import numpy as np
 from .._checks import invalid
 from ..exceptions import InvalidObservationError
 
-__all__ = ["RunResult"]
-
 _ARRAYS = {
     "times": np.float64,
     "queries": np.float64,

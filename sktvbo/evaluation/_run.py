@@ -6,8 +6,6 @@ from ..exceptions import MissingExtraError
 from ._results import RunResult
 from ._steps import Trial
 
-__all__ = ["run"]
-
 
 def run(
     optimizer,
@@ -43,7 +41,7 @@ def run(
         Of the design, the noise and the optimizer.
     progress : bool, default=False
         Show a bar; needs tqdm.
-    expert : callable (X, t) -> (q,), or "problem", default=None
+    expert : callable, (X, t) -> (q,), or "problem", default=None
         Answers the questions of an optimizer that has ``ask_expert``, before each of its queries,
         about the places X (q, d) at time t. "problem": the problem itself, with its noise. Other
         optimizers do not notice it.

@@ -20,9 +20,7 @@ from ..exceptions import SktvboError
 from ._arguments import SET_BY_RUN
 from ._results import RunResult
 
-__all__ = ["StoreError", "StoreMismatchError"]
-
-# Attributes of a problem that every run starts anew: its memory of optima, and its noise.
+# These attributes of a problem, its memory of optima and its noise, every run starts afresh.
 _PASSING = ("_optima", "_rng")
 
 # Values that a function closes over count as its settings when they are of these types: constants
@@ -56,7 +54,7 @@ class Store:
         self.folder = Path(folder)
         with self._explained():
             self.folder.mkdir(parents=True, exist_ok=True)
-            # Better to know before the first run than after it.
+            # That nothing can be written is better known before the first run than after it.
             tempfile.TemporaryFile(dir=self.folder).close()
 
     def load(self, algorithm, problem, seed, settings):

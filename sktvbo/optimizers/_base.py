@@ -199,7 +199,7 @@ class BayesianOptimizer(BaseEstimator):
         t : float, default=None
             Present time, in the user's unit; None reads the clock. Never before an earlier time.
         n_points : int, default=None
-            Ask for a batch of so many queries.
+            Ask for a batch of this many queries.
         return_time : bool, default=False
             Also return the time of the query.
 
