@@ -249,7 +249,8 @@ class TimeWindow:
         places = self.domain.candidates(n, rng)
         m = len(places)
         k = max(2, n // m) if self.low < self.high else 0
-        # In each k-th part of the window the candidates take turns: Hammersley's set, if Sobol's.
+        # In each k-th part of the window the candidates take turns: with Sobol points that
+        # is Hammersley's set.
         turns = (np.arange(m) + 0.5) / m
         times = np.concatenate([np.zeros(m), *[(j + turns) / k for j in range(k)]])
         return np.column_stack([np.tile(places, (k + 1, 1)), times])

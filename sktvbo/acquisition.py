@@ -121,7 +121,7 @@ class DimensionBeta(BaseEstimator):
         return self.scale * state.n_dims * float(np.log(2.0 * state.n))
 
 
-# The constant c of SmoothnessBeta, by the theorem that it comes from.
+# SmoothnessBeta has this constant c, by the theorem that it comes from.
 _THEOREMS = {"reset": 2.0 / 3.0, "forgetting": 0.5, "event": 4.0 / 3.0}
 
 

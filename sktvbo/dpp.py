@@ -29,7 +29,7 @@ __all__ = ["KDPPSelector", "greedy_map", "sample_kdpp"]
 _EPS = np.finfo(np.float64).eps
 # SparQ makes this number of proposals; the mixing time asks for less when N k is below some 1,000.
 _MAX_STEPS = 10_000
-# The chain's distance from its law that the default number of proposals is for.
+# The default number of proposals brings the chain this near to its law, in total variation.
 _TOTAL_VARIATION = 0.01
 # NumPy's generator is called once for this number of proposals.
 _BLOCK = 16_384

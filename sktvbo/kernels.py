@@ -19,7 +19,7 @@ from ._checks import check_int, check_real, invalid
 
 __all__ = ["Empirical", "Forgetting", "Separable", "Wiener"]
 
-# Advice to whoever asks for the limit at which nothing changes any more.
+# This is the advice to whoever asks for the limit at which nothing changes any more.
 _STATIC = "For a static function use ConstantKernel(1.0, 'fixed')."
 
 
@@ -83,7 +83,7 @@ class Forgetting(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
             return K
         if self.hyperparameter_epsilon.fixed:
             return K, np.empty((*K.shape, 0))
-        # TVGP appendix B, times epsilon: theta is log(epsilon).
+        # This is TVGP appendix B times epsilon, as theta is log(epsilon).
         slope = -self.epsilon / (1.0 - self.epsilon) * (age / 2.0) * K
         return K, slope[:, :, np.newaxis]
 

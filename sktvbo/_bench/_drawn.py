@@ -20,7 +20,7 @@ _LENGTH_SCALE = 0.2
 _RBF = RBF(_LENGTH_SCALE, "fixed")
 _MATERN = Matern(_LENGTH_SCALE, "fixed", nu=2.5)
 
-# The probabilities of a false alarm that ET table 2 compares.
+# ET table 2 compares these probabilities of a false alarm.
 _DELTAS = (0.005, 0.01, 0.05, 0.1, 0.5)
 
 
@@ -145,7 +145,7 @@ PRESETS = {
     "tvgp-fig2": _preset(
         "TVGP (Bogunovic et al. 2016) figure 2",
         {
-            # β = 0.8 log(4 t), noise variance 0.01; T = 300, as the text names none.
+            # The paper has β = 0.8 log(4 t) and noise variance 0.01; T = 300 is a choice of ours.
             name: partial(_markov, name, kernel, epsilon, 0.01, 300, 0.8)
             for kernel_name, kernel in (("RBF", _RBF), ("Matern 5/2", _MATERN))
             for epsilon in (0.001, 0.01, 0.03)
@@ -158,7 +158,7 @@ PRESETS = {
     "et-fig2": _preset(
         "ET (Brunzema et al.) figure 2",
         {
-            # ET table 4: β = 0.4 log(4 t), noise variance 0.02, T = 400.
+            # ET table 4 has β = 0.4 log(4 t), noise variance 0.02 and T = 400.
             name: partial(
                 _markov, name, _RBF, noise=0.02, horizon=400, scale=0.4, event=True, **rates
             )

@@ -15,7 +15,7 @@ ALGORITHMS = {
     if algorithm.label is not None
 }
 
-# Parameters of optimizers that are no options here: the bench sets them, or text cannot say them.
+# These parameters of optimizers are no options: the bench sets them, or text cannot say them.
 _NOT_FOR_OPTIONS = ("domain", "surrogate", "acquisition", "maximize", "clock", "random_state")
 
 

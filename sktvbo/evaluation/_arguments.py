@@ -5,7 +5,7 @@ from sklearn.utils import check_random_state
 
 from .._checks import check_int, check_real, invalid
 
-# The parameters of an optimizer that a run sets, whatever they were.
+# A run sets these parameters of an optimizer, whatever they were.
 SET_BY_RUN = ("domain", "maximize", "random_state")
 
 

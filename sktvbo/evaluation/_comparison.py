@@ -399,7 +399,7 @@ class Comparison:
         return "\n".join(lines)
 
 
-# What `Comparison.rows` says of a run, besides which run it is.
+# `Comparison.rows` says this of a run, besides which run it is.
 _NUMBERS = (
     "average_regret",
     "time_average_regret",
@@ -413,13 +413,13 @@ _NUMBERS = (
 
 def _row(key, run):
     n = len(run.times) - run.n_initial
-    some = n > 0
+    averaged = n > 0
     values = (
-        run.average_regret if some else math.nan,
-        run.time_average_regret if some else math.nan,
+        run.average_regret if averaged else math.nan,
+        run.time_average_regret if averaged else math.nan,
         max(n, 0),
-        float(np.mean(run.response_times[-n:])) if some else math.nan,
-        float(np.mean(run.dataset_sizes[-n:])) if some else math.nan,
+        float(np.mean(run.response_times[-n:])) if averaged else math.nan,
+        float(np.mean(run.dataset_sizes[-n:])) if averaged else math.nan,
         int(run.dataset_sizes[-1]) if len(run.dataset_sizes) else 0,
         int(run.removed_counts[-1]) if len(run.removed_counts) else 0,
     )

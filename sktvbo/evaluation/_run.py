@@ -88,7 +88,7 @@ def run(
 def record(trial, progress=False):
     """The `RunResult` of a `Trial`, run to its end."""
     steps = _with_bar(trial) if progress else trial.steps()
-    # Of a step, its surrogate is not kept: it is large.
+    # A step's surrogate is large, and is not kept.
     rows = [(s.time, s.x, s.y, s.seconds, s.size, s.removed) for s in steps]
     regrets = [trial.regret(x, t) for t, x, *_ in rows]
     times, queries, observations, seconds, sizes, removed = zip(*rows) if rows else [()] * 6

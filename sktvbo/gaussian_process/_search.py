@@ -6,7 +6,7 @@ from sklearn.utils import check_random_state
 
 from .._checks import invalid
 
-# The step in theta of the priors' derivatives.
+# The priors' derivatives are differences over this step in theta.
 _STEP = 1e-5
 
 

@@ -21,7 +21,7 @@ from ._surrogates import static_surrogate
 # "log" asks about this many places per unit of log t (SparQ section 4.1).
 _QUERIES_PER_LOG = 6.0
 
-# Probability with which the confidence bound may fail (SparQ section 4.1).
+# The confidence bound may fail with this probability (SparQ section 4.1).
 _DELTA = 0.05
 
 # From more places than this a uniform choice is made, and the k-DPP drawn from that.

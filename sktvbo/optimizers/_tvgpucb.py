@@ -70,8 +70,8 @@ class TVGPUCB(Algorithm):
     def _make_surrogate(self, times):
         if not self._learns:
             return default_surrogate(Forgetting(self.epsilon, "fixed"))
-        # The same kernel by its lengthscale, -2 / log(1 - ε): with many queries in a unit of time ε
-        # is so near to 1 that floats cannot tell.
+        # The same kernel is learnt by its lengthscale, -2 / log(1 - ε): with many queries in a unit
+        # of time ε is so near to 1 that floats cannot tell.
         return default_surrogate(smooth_kernel(times, nu=0.5))
 
     @property

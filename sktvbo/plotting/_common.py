@@ -13,10 +13,10 @@ from ..exceptions import AskTellError, DomainError, MissingExtraError
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _STYLES = ("-", "--", ":", "-.")
 
-# The box behind a text that must be legible on whatever is drawn below it.
+# A text that must be legible on whatever is drawn below it stands in this box.
 TEXT_BOX = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": "none"}
 
-# Advice about an optimizer that has no surrogate.
+# This is the advice about an optimizer that has no surrogate.
 NO_SURROGATE = "RandomSearch never has one; others do after n_initial_points."
 
 

@@ -182,7 +182,7 @@ def _climb(criterion, start, max_size):
     def falls(n):
         return n == max_size or criterion(n + 1) <= (1.0 + _TIE) * criterion(n)
 
-    # Bracket the peak in steps that double: not falls(low), or low is 0, and falls(high).
+    # The steps double until they bracket the peak: not falls(low), or low is 0, and falls(high).
     step = 1
     if falls(start):
         low, high = start - 1, start
