@@ -62,6 +62,10 @@ class Rows:
     location: float = 0.0
     scale: float = 1.0
 
+    def __getstate__(self):
+        # A copy or a pickle is the same whether or not the properties below were ever asked for.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     @classmethod
     def of(cls, X, y, variance, total, layout, *, standardize, location=0.0, scale=1.0):
         """Rows whose present time is their latest."""
@@ -141,7 +145,7 @@ class Rows:
         if not self.standardize:
             return self
         y = self.y
-        # By way of the largest: squares of large numbers overflow.
+        # y is divided by its largest value first: squares of large numbers overflow.
         peak = np.abs(y).max() or 1.0
         mean, scale = peak * (y / peak).mean(), peak * (y / peak).std()
         if not scale > 10.0 * np.finfo(float).eps * max(abs(mean), np.abs(y).max()):

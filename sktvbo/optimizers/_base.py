@@ -175,14 +175,14 @@ class BayesianOptimizer(BaseEstimator):
 
     # --- what an algorithm may set ----------------------------------------------------------------
 
-    # The name in tables and pictures; None is that of the class.
+    # Tables and pictures show this name; None is that of the class.
     label = None
 
-    # The state of a run, for an algorithm that has more to remember.
+    # An algorithm that has more to remember sets another class of a run's state.
     _run_class = Run
 
-    # An observation from before all others makes a search of the hyperparameters, whatever
-    # refit_every says: the temporal kernel that _make_surrogate gives knows of no earlier time.
+    # Where this is True, an observation from before all others makes a search of hyperparameters,
+    # whatever refit_every says: the temporal kernel of _make_surrogate knows of no earlier time.
     _searches_for_the_past = False
 
     # --- the contract -----------------------------------------------------------------------------
@@ -199,7 +199,7 @@ class BayesianOptimizer(BaseEstimator):
         t : float, default=None
             Present time, in the user's unit; None reads the clock. Never before an earlier time.
         n_points : int, default=None
-            Ask for a batch of so many queries.
+            Ask for a batch of this many queries.
         return_time : bool, default=False
             Also return the time of the query.
 

@@ -135,7 +135,9 @@ def test_wrong_parameters(parameters, message, method):
 
 
 def test_a_search_needs_finite_bounds():
-    with pytest.raises(ValueError, match="Searching the hyperparameters needs finite bounds"):
+    with pytest.raises(
+        ValueError, match="bounds of all hyperparameters to be searched must be finite"
+    ):
         TimeVaryingGPRegressor(RBF(1.0, (1e-3, np.inf))).fit(*data())
 
 
