@@ -87,6 +87,23 @@ def check_bounds(bounds, name, owner=None, *, high=None):
     return bounds
 
 
+def finite_number(value, name, error=ValueError):
+    """The value, or the only one of an array, as a finite float."""
+    number = value
+    if not isinstance(value, Real):
+        array = np.asarray(value)
+        if array.size != 1 or array.dtype.kind not in "iuf":
+            raise invalid(name, "one real number", value, error=error)
+        number = array.reshape(())[()]
+    try:
+        number = float(number)
+    except OverflowError:  # an int or a fraction beyond the largest float
+        number = np.inf
+    if not np.isfinite(number):
+        raise invalid(name, "finite", value, error=error)
+    return number
+
+
 def real_array(value, name, error=ValueError):
     """A new C-ordered float64 array of real numbers; NaN and infinity may be among them."""
     try:

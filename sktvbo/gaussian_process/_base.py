@@ -107,8 +107,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """
         new = copy.copy(self)
         if self.__sklearn_is_fitted__():
-            gp = self._gp.standardizing(self.normalize_y)
-            new._gp = gp.append(*new._validated(X, y, y_variance, reset=False))
+            rows = new._validated(X, y, y_variance, reset=False)
+            new._gp = self._gp.append(*rows, standardize=self.normalize_y)
         else:
             self._check_parameters()
             rows = new._rows(*new._validated(X, y, y_variance, reset=True))
@@ -242,23 +242,24 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             raise ValueError(
                 f"At least one of the {n} rows has to stay. Got all of them to forget."
             )
-        new = copy.copy(self)
+        new, follow = copy.copy(self), self.normalize_y and not hold_scale
         if refit and self.optimizer is not None:
             if temporal_kernel is not None:
                 new.temporal_kernel = temporal_kernel
                 new._check_parameters()
-            gp = new._relearnt(drop, appended, learn_with)
-            new._gp = gp.standardizing(self.normalize_y and not hold_scale)
+            new._gp = new._relearnt(drop, appended, learn_with)
             if learn_with is not None and len(learn_with[1]):
-                new._gp = new._gp.drop(n - len(drop) + np.arange(len(learn_with[1])))
+                borrowed = n - len(drop) + np.arange(len(learn_with[1]))
+                new._gp = new._gp.drop(borrowed, standardize=follow)
             return new
-        gp = self._gp.standardizing(self.normalize_y and not hold_scale)
         if len(drop) == n:
-            new._gp = new._condition(gp.covariance, new._rows(*appended, like=gp.rows))
+            rows = new._rows(*appended, like=self._gp.rows, standardize=follow)
+            new._gp = new._condition(self._gp.covariance, rows)
             return new
         if len(drop):
-            gp = gp.drop(drop)
-        new._gp = gp if appended is None else gp.append(*appended)
+            new._gp = new._gp.drop(drop, standardize=follow)
+        if appended is not None:
+            new._gp = new._gp.append(*appended, standardize=follow)
         return new
 
     def _relearnt(self, drop, appended, learn_with):
@@ -292,17 +293,16 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         )
         return X.copy(), y.astype(np.float64), *_variance(y_variance, len(X))
 
-    def _rows(self, X, y, variance, total, like=None):
-        """Rows with a time origin of their own; scale of y and present time are as of others."""
+    def _rows(self, X, y, variance, total, like=None, standardize=True):
+        """Rows with a time origin of their own; present time, and scale if held, as of others."""
         position = self._time_position()
         # A kernel that is not stationary, such as `Wiener`, is meant for the times as given.
         stationary = self.temporal_kernel is None or self.temporal_kernel.is_stationary()
         layout = Layout(position, X[0, position] if stationary else 0.0)
         if like is None:
             return Rows.of(X, y, variance, total, layout, standardize=self.normalize_y)
-        names = ("standardize", "location", "scale")
-        scale = {name: getattr(like, name) for name in names}
-        rows = Rows.of(X, y, variance, total, layout, **scale)
+        scale = {"location": like.location, "scale": like.scale}
+        rows = Rows.of(X, y, variance, total, layout, standardize=standardize, **scale)
         return rows.at(max(rows.now, like.now))
 
     def _time_position(self):

@@ -160,14 +160,14 @@ class Inducing(Conditioned):
         """½ log det(I + Σ⁻¹ Q), of the sparse f."""
         return 0.5 * float(self.outer.log_determinant)
 
-    def append(self, X, y, variance, total):
+    def append(self, X, y, variance, total, standardize=None):
         """O(m²) a row and O(m³); O(n m²) where the noise of the present rows moves."""
-        rows = self.rows.append(X, y, variance, total)
+        rows = self.rows.append(X, y, variance, total, standardize)
         return self._updated(rows, rows, slice(self.rows.n, None), sign=1)
 
-    def drop(self, indices):
+    def drop(self, indices, standardize=None):
         """O(m²) a row and O(m³); O(n m²) where the noise of the other rows moves."""
-        return self._updated(self.rows.drop(indices), self.rows, indices, sign=-1)
+        return self._updated(self.rows.drop(indices, standardize), self.rows, indices, sign=-1)
 
     def _updated(self, rows, source, where, sign):
         """With other rows, which differ by those of a ``source`` at ``where``."""

@@ -119,10 +119,14 @@ class Rows:
         """Σ_i w_i ∂noise_i/∂theta, for the noise's part of theta."""
         return covariance.noise_gradient(np.where(self.total, 0.0, w), self.ages)
 
-    def append(self, X, y, variance, total):
-        """These rows with others (m, d + 1) behind them."""
+    def append(self, X, y, variance, total, standardize=None):
+        """These rows with others (m, d + 1) behind them.
+
+        ``standardize`` says whether the scale follows y from now on; None: as before.
+        """
         return replace(
             self,
+            standardize=self.standardize if standardize is None else standardize,
             X=np.vstack([self.X, X]),
             y=np.append(self.y, y),
             variance=np.append(self.variance, variance),
@@ -130,11 +134,12 @@ class Rows:
             now=max(self.now, float(X[:, self.layout.position].max())),
         )._restandardized()
 
-    def drop(self, indices):
-        """These rows without some of them; at least one stays."""
+    def drop(self, indices, standardize=None):
+        """These rows without some of them; at least one stays. ``standardize`` as in `append`."""
         arrays = {name: getattr(self, name) for name in ("X", "y", "variance", "total")}
         kept = {name: np.delete(array, indices, axis=0) for name, array in arrays.items()}
-        return replace(self, **kept)._restandardized()
+        follow = self.standardize if standardize is None else standardize
+        return replace(self, **kept, standardize=follow)._restandardized()
 
     def at(self, now):
         """The same rows at another present time."""

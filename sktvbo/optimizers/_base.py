@@ -5,22 +5,17 @@ from dataclasses import field
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
-from .._checks import check_int, invalid
+from .._checks import check_int, finite_number, invalid
 from ..acquisition import UCB
 from ..domain import as_domain
-from ..exceptions import AskTellError, DomainError
+from ..exceptions import DomainError, InvalidObservationError, NotBegunError
 from ..staleness import KeepAll
 from ._clock import make_clock
 from ._parameters import algorithm
-from ._run import Run, finite_number, too_few
+from ._run import Run, too_few
 from ._surrogates import default_surrogate, smooth_kernel
-
-
-class NotBegunError(NotFittedError, AskTellError):
-    """An attribute of a run was read before the first step."""
 
 
 @algorithm
@@ -247,8 +242,8 @@ class BayesianOptimizer(BaseEstimator):
             No t was given and x was not asked for.
         """
         run = self._run_or_new()
-        x, y = run.domain.validate_point(x), finite_number(y, "y")
-        t = None if t is None else finite_number(t, "t")
+        x, y = run.domain.validate_point(x), finite_number(y, "y", InvalidObservationError)
+        t = None if t is None else finite_number(t, "t", InvalidObservationError)
         self._run = run.after_telling(x, y, t)
 
     def cancel(self, x):

@@ -7,12 +7,11 @@ fails half-way has therefore not happened.
 import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from numbers import Real
 
 import numpy as np
 from sklearn.base import clone
 
-from .._checks import invalid
+from .._checks import finite_number, invalid
 from .._maximizer import TimeWindow, maximize, maximize_joint
 from .._threads import blas_threads
 from ..acquisition import AcquisitionState, PosteriorMean
@@ -123,7 +122,9 @@ class Run:
 
     def time(self, t):
         """A time as a float; None reads the clock."""
-        return finite_number(self.clock(len(self.told)) if t is None else t, "t")
+        return finite_number(
+            self.clock(len(self.told)) if t is None else t, "t", InvalidObservationError
+        )
 
     def forward_time(self, t):
         """A time that is not before an earlier one."""
@@ -329,23 +330,6 @@ class Run:
         recent = [entry.row[-1] for entry in self.told[-_N_RECENT:]]
         pending = tuple(time for _, time in self.pending)
         return Times(kept, np.array([*recent, kept[-1]]), pending)
-
-
-def finite_number(value, name):
-    """The value, or the only one of an array, as a finite float."""
-    number = value
-    if not isinstance(value, Real):
-        array = np.asarray(value)
-        if array.size != 1 or array.dtype.kind not in "iuf":
-            raise invalid(name, "one real number", value, error=InvalidObservationError)
-        number = array.reshape(())[()]
-    try:
-        number = float(number)
-    except OverflowError:  # an int or a fraction beyond the largest float
-        number = np.inf
-    if not np.isfinite(number):
-        raise invalid(name, "finite", value, error=InvalidObservationError)
-    return number
 
 
 def too_few(caller, run):
