@@ -74,9 +74,9 @@ class Case:
 
     def make(self, domain="box", **options):
         defaults = {"n_initial_points": N_INITIAL} if self.modelled else {}
-        return self.kind(
-            DOMAINS[domain], **({"random_state": 0} | defaults | self.options | options)
-        )
+        # The parts are copied: a test that sets their parameters changes no other optimizer.
+        parts = copy.deepcopy(self.options)
+        return self.kind(DOMAINS[domain], **({"random_state": 0} | defaults | parts | options))
 
     def consult(self, opt, t, domain="box", sign=1.0):
         """Ask the expert, where there is one."""
