@@ -49,7 +49,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     normalize_y: bool = False
     random_state: int | np.random.RandomState | None = None
 
-    # How the rows are conditioned on.
+    # The class of ``_gp``: it says how the rows are conditioned on.
     _kind: ClassVar[type[Conditioned]]
 
     @abstractmethod
@@ -77,7 +77,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
         Returns
         -------
-        self
+        self : TimeVaryingGP
 
         Raises
         ------
@@ -103,7 +103,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
         Returns
         -------
-        self
+        self : TimeVaryingGP
         """
         new = copy.copy(self)
         if self.__sklearn_is_fitted__():
@@ -126,7 +126,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
         Returns
         -------
-        self
+        self : TimeVaryingGP
         """
         return self._take_over(self.updated(drop=indices))
 
@@ -140,7 +140,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
         Returns
         -------
-        self
+        self : TimeVaryingGP
 
         Notes
         -----
@@ -239,9 +239,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             if total_variance:
                 appended[-1][:] = True
         elif len(drop) == n:
-            raise ValueError(
-                f"At least one of the {n} rows has to stay. Got all of them to forget."
-            )
+            raise invalid("The rows to drop", f"fewer than all {n}", got="all of them")
         new, follow = copy.copy(self), self.normalize_y and not hold_scale
         if refit and self.optimizer is not None:
             if temporal_kernel is not None:
@@ -312,11 +310,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             names = list(getattr(self, "feature_names_in_", []))
             if column in names:
                 return names.index(column)
-            known = f"X has {names}" if names else "X has no column names"
-            raise ValueError(
-                f"time_column={column!r} names no column: {known}. "
-                "Give a data frame with that column, or a position."
-            )
+            known = f"one of {names}" if names else "a position, as X has no column names"
+            raise invalid("time_column", known, column, self)
         try:
             return check_int(column, "time_column", low=-n_columns, high=n_columns - 1) % n_columns
         except ValueError:
@@ -360,7 +355,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
                 interval, span = (np.median(gaps), gaps.sum()) if gaps.size else (1.0, 1.0)
                 bounds = (interval, 10.0 * max(interval, span))
                 temporal = Matern(np.clip(0.25 * span, *bounds), bounds, nu=1.5)
-        # Cloned: what was learnt must never reach the kernels that were given.
+        # The kernels are cloned because what is learnt must never reach those that were given.
         return SeparableCovariance(
             None if spatial is None else clone(spatial),
             clone(temporal),
@@ -462,7 +457,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             Only with ``return_cov``.
         """
         if return_std and return_cov:
-            raise ValueError("At most one of return_std and return_cov can be asked for.")
+            raise invalid("return_cov", "False with return_std=True", return_cov)
         gp = self._fitted
         X = validate_data(self, _numeric_times(X), dtype=np.float64, order="C", reset=False)
         with blas_threads(max(len(X), gp.rows.n)):
@@ -483,7 +478,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """
         rng = check_random_state(random_state)
         mean, cov = self.predict(X, return_cov=True)
-        # Rounding may leave eigenvalues of -1e-16: nothing to warn of.
+        # Rounding may leave eigenvalues of -1e-16, which are nothing to warn of.
         return rng.multivariate_normal(mean, cov, n_samples, check_valid="ignore").T
 
     def log_marginal_likelihood(self, theta=None, eval_gradient=False):
@@ -635,7 +630,7 @@ def _numeric_times(X):
             if np.isnat(values).any():
                 raise invalid(f"Column {name!r}", "dates without gaps", got="NaT")
             numeric = X.copy(deep=False) if numeric is None else numeric
-            # By position: names need not be strings, nor different.
+            # The column is set by its position, as names need not be strings, nor different.
             numeric.isetitem(i, values.astype(np.int64) * 1e-9)
     return X if numeric is None else numeric
 

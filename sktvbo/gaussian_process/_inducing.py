@@ -26,8 +26,8 @@ from ..exceptions import NotPositiveDefiniteError
 from ._conditioned import LOG_2PI, Conditioned, squares
 from ._rows import Rows
 
-# Multiples of the inducing covariance's mean diagonal that are added to it: the first of them that
-# makes it positive definite.
+# The first of these multiples of its mean diagonal that makes the inducing covariance positive
+# definite is added to it.
 _JITTERS = (1e-12, 1e-10, 1e-8, 1e-6)
 
 

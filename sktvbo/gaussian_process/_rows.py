@@ -73,10 +73,6 @@ class Rows:
         rows = cls(X, y, variance, total, now, layout, standardize, location, scale)
         return rows._restandardized()
 
-    def __getstate__(self):
-        # What is derived from the fields is not pickled.
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
     @property
     def n(self):
         return len(self.y)
