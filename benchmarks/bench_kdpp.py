@@ -57,7 +57,7 @@ def compare(kernel):
         print(f"{kernel!s:>34}, one thread               {alternate(ours, theirs, 5, calls=5)}")
         chains = alternate(chain_alone, theirs, 5, calls=5)
         print(f"{kernel!s:>34}, one thread, chain alone  {chains}")
-        # The first of their determinants is that of the start.
+        # The first of these determinants is that of the chain's start.
         computed = count_determinants(theirs) - 1
     states = np.array(peer.list_of_samples[0])
     moved = np.count_nonzero(np.any(states[1:] != states[:-1], axis=1))

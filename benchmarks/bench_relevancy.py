@@ -36,7 +36,7 @@ if __name__ == "__main__":
         ours, theirs = problem(n)
         error = np.abs(ours() - np.ravel(theirs())).max()
         print(f"n = {n:3d}   {alternate(ours, theirs, 7, calls=100)}   |difference| {error:.0e}")
-    # Theirs takes the better part of a minute: once is enough, ours many times around it.
+    # Their code takes the better part of a minute here: it runs once, in the middle of our runs.
     ours, theirs = problem(400)
     mine = [seconds(ours)[0] for _ in range(20)]
     other, result = seconds(theirs)

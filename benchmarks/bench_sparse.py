@@ -29,7 +29,7 @@ def main():
         ).fit(X, y)
         A, B = rng.uniform(size=(2, n, m))
 
-        # As a search evaluates it: the memory is allocated once.
+        # A search evaluates it like this: the memory is allocated once.
         workspace = gp._workspace()
 
         def evaluate(gp=gp, y=y, workspace=workspace):

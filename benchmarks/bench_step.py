@@ -67,7 +67,7 @@ def main():
         elapsed, x = seconds(our_step)
         mine.append(elapsed)
         sizes.append((len(ours.X_), theirs.dataset_size()))
-        # Both on the data set of theirs: the removals may differ.
+        # Both are timed on the data set of theirs: the removals may differ.
         gp = ours.surrogate_
         fit = TimeVaryingGPRegressor(
             gp.spatial_kernel_,

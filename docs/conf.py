@@ -26,7 +26,10 @@ exclude_patterns = ["_build", "_templates"]
 html_theme = "alabaster"
 html_theme_options = {
     "description": "Gaussian processes and optimizers for functions that change with time",
-    "page_width": "1080px",
+    "page_width": "1120px",
+    "body_max_width": "auto",
+    # Of snippets that are 100 columns wide all is seen.
+    "code_font_size": "0.8em",
 }
 # A name in single backquotes is a link when it is the name of something, and literal otherwise.
 default_role = "py:obj"

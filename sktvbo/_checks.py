@@ -60,7 +60,7 @@ def check_int(value, name, owner=None, *, low=1, high=None, advice="", error=Val
 
 def check_choice(value, choices, name, owner=None, *, error=ValueError):
     """The value, which is one of the choices, such as strings and None."""
-    # By type as well: an array compares element by element, and True equals 1.
+    # Types are compared too: an array compares element by element, and True equals 1.
     if any(type(value) is type(choice) and value == choice for choice in choices):
         return value
     *others, last = map(repr, choices)
@@ -85,6 +85,23 @@ def check_bounds(bounds, name, owner=None, *, high=None):
         limit = "" if high is None else f" <= {high:g}"
         raise invalid(name, f"'fixed' or a pair 0 < low <= high{limit}", bounds, owner)
     return bounds
+
+
+def finite_number(value, name, error=ValueError):
+    """The value, or the only one of an array, as a finite float."""
+    number = value
+    if not isinstance(value, Real):
+        array = np.asarray(value)
+        if array.size != 1 or array.dtype.kind not in "iuf":
+            raise invalid(name, "one real number", value, error=error)
+        number = array.reshape(())[()]
+    try:
+        number = float(number)
+    except OverflowError:  # an int or a fraction beyond the largest float
+        number = np.inf
+    if not np.isfinite(number):
+        raise invalid(name, "finite", value, error=error)
+    return number
 
 
 def real_array(value, name, error=ValueError):
@@ -119,20 +136,11 @@ def finite_array(value, name, shape, error=ValueError):
     return array
 
 
-# --- Until every caller uses the checks above -----------------------------------------------------
-
-
-def check_positive(value, name, owner, *, zero=False, finite=True):
-    """The value as a float > 0 (``zero=True``: or 0; ``finite=False``: or infinity)."""
-    interval = f"{'[' if zero else '('}0, inf{')' if finite else ']'}"
-    return check_real(value, name, owner, interval=interval)
-
-
-def check_positive_int(value, name, owner):
-    """The value as an int >= 1."""
-    return check_int(value, name, owner)
-
-
-def check_probability(value, name, owner):
-    """The value as a float in (0, 1)."""
-    return check_real(value, name, owner, interval="(0, 1)")
+def check_variances(value, n, name, *, zero=False):
+    """Variances (n,) from one number or n of them, finite and positive, or with ``zero`` also 0."""
+    variances = real_array(value, name)
+    in_range = (variances >= 0.0 if zero else variances > 0.0) & (variances < np.inf)
+    if variances.shape not in ((), (n,)) or not np.all(in_range):
+        sign = "non-negative" if zero else "positive"
+        raise invalid(name, f"a {sign} finite number, or {n} of them", value)
+    return np.broadcast_to(variances, (n,))

@@ -24,8 +24,8 @@ from .evaluation._tables import format_table
 from .exceptions import MissingDataError, SktvboError
 from .plotting import PosteriorDisplay, RegretDisplay
 
-# Seconds that an answer is pretended to take, whatever the machine and the algorithm. With 4 s, a
-# run of 600 s has 146 queries after the initial ones.
+# An answer is pretended to take this many seconds, whatever the machine and the algorithm. With
+# 4 s, a run of 600 s has 146 queries after the initial ones.
 RESPONSE_TIME = {"full": 4.0, "quick": 6.0}
 REPLICATIONS = {"full": 10, "quick": 2}
 
@@ -34,7 +34,7 @@ REAL = "temperature"
 UNITS = {REAL: "°C"}
 
 PICTURE = "demo.png"
-# The part of the horizon after which the picture of a run is taken: late enough to have forgotten
+# The picture of a run is taken after this part of the horizon: late enough to have forgotten
 # something, early enough for a future to predict.
 SNAPSHOT = 0.7
 
@@ -119,7 +119,7 @@ def _demo(arguments):
     size = "quick" if arguments.quick else "full"
     seconds = RESPONSE_TIME[size]
     n_replications = arguments.replications or REPLICATIONS[size]
-    # Before the work, not after it.
+    # A hint that matplotlib is missing comes before the work.
     figure = None if arguments.no_plot else new_figure()
     if figure is not None:
         make_folder(arguments.output, arguments.parser)
@@ -128,7 +128,7 @@ def _demo(arguments):
     try:
         chosen.append(problems.make(REAL))
     except MissingDataError as exc:
-        # Without the inventory of the file's arrays.
+        # The inventory of the file's arrays is left out.
         reason = str(exc).partition(" Store it")[0]
         print_paragraph(
             f"Leaving out the real problem {REAL!r}. {reason} Set the environment variable "

@@ -5,7 +5,8 @@ import textwrap
 
 from ._checks import check_int, check_real, invalid
 
-WIDTH = 100  # of text
+# Paragraphs and tables are at most this many characters wide.
+WIDTH = 100
 
 
 def whole_number(low=1, high=None):
@@ -79,5 +80,5 @@ def new_figure(size=(13.0, 5.6)):
     except ImportError:
         print_paragraph('For a picture: pip install "sktvbo[plot]"')
         return None
-    # Not through pyplot: there may be no screen.
+    # The figure is not made by pyplot, which may need a screen.
     return Figure(figsize=size, layout="constrained")

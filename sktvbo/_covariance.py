@@ -19,7 +19,7 @@ from ._fast.gram import Family
 from ._solvers import dot
 from .kernels import Empirical, Separable
 
-# The spatial factor when time is the only column.
+# This is the spatial factor when time is the only column.
 _NO_SPACE = Factor(Family.CONSTANT, np.ones(0), 0)
 
 

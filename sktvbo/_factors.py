@@ -29,7 +29,7 @@ class Factor:
     n_theta : int
         Number of hyperparameters: 0 (fixed), 1 (one lengthscale for all dimensions) or d.
     forgetting : bool, default=False
-        Whether theta is the logarithm of ``Forgetting``'s rate, not of a lengthscale.
+        Whether theta is the logarithm of the rate of a `Forgetting` kernel, not of a lengthscale.
     log_slope : float, default=1.0
         d log l / d theta.
     """
@@ -109,6 +109,14 @@ def recognize_or_raise(kernel, n_dims, purpose):
             f"{purpose} is not available for {kernel}: {reason}. Supported are {_SUPPORTED}."
         )
     return factor
+
+
+def forgetting_rate(kernel):
+    """Rate ε of a `Forgetting` kernel, or of the one that a Matérn 1/2 kernel equals."""
+    if isinstance(kernel, Forgetting):
+        return kernel.epsilon
+    # The lengthscale is l = -2 / log(1 - ε).
+    return float(-np.expm1(-2.0 / kernel.length_scale))
 
 
 def temporal_length_scale(kernel):

@@ -14,17 +14,17 @@ from scipy.optimize import minimize
 from ._checks import invalid
 from .exceptions import DomainError
 
-# From each start, gradients and neighbours take so many turns at most; they seldom need five.
+# From each start, gradients and neighbours take at most this many turns; they seldom need five.
 _MAX_ROUNDS = 50
 
 # Numeric derivatives, of functions scaled to the unit box, are differences over this distance.
 _STEP = np.sqrt(np.finfo(np.float64).eps)
 
-# A joint draw tries so many places around each anchor, at distances within this range.
+# A joint draw tries this many places around each anchor, at distances within this range.
 _N_AROUND = 32
 _NEAR, _FAR = 1e-3, 0.1
 
-# A joint draw at m places costs O(m³): of a larger domain, it is made at a part of the members.
+# A joint draw at m places costs O(m³): of a larger domain, it is made at this many of the members.
 _MAX_JOINT = 1024
 
 
@@ -249,7 +249,8 @@ class TimeWindow:
         places = self.domain.candidates(n, rng)
         m = len(places)
         k = max(2, n // m) if self.low < self.high else 0
-        # In each k-th part of the window the candidates take turns: Hammersley's set, if Sobol's.
+        # In each k-th part of the window the candidates take turns: with Sobol points that
+        # is Hammersley's set.
         turns = (np.arange(m) + 0.5) / m
         times = np.concatenate([np.zeros(m), *[(j + turns) / k for j in range(k)]])
         return np.column_stack([np.tile(places, (k + 1, 1)), times])

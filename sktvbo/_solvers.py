@@ -8,7 +8,7 @@ from scipy.linalg import blas, lapack
 from ._fast import cholesky as _cholesky
 from .exceptions import JitterWarning, NotPositiveDefiniteError
 
-# Relative to the mean prior variance.
+# The first jitter tried, and the last, relative to the mean prior variance.
 _FIRST_JITTER, _LAST_JITTER = 1e-10, 1e-4
 
 
@@ -26,8 +26,9 @@ def cholesky(K, noise, kernel):
 
     Parameters
     ----------
-    K : (n, n), lower triangle; not changed
-    noise : (n,)
+    K : ndarray of shape (n, n)
+        Only its lower triangle is read; it is not changed.
+    noise : ndarray of shape (n,)
     kernel : object
         Named in the error.
 
@@ -74,7 +75,7 @@ def cholesky(K, noise, kernel):
     )
 
 
-# Rows of spare room after a drop.
+# After a drop there is room for this many rows.
 _SPARE = 32
 
 
@@ -148,7 +149,7 @@ class DenseCholesky:
 
     def drop(self, i):
         """The factor without row and column i, O(n²)."""
-        # Some room behind: an append that follows need not copy.
+        # With some room behind the factor, an append that follows need not copy.
         capacity = min(self.n + _SPARE, len(self._buffer.array))
         buffer = _Buffer(np.empty((capacity, capacity)))
         _cholesky.drop(self._buffer.array, self.n, i, buffer.array)

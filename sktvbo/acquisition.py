@@ -121,7 +121,7 @@ class DimensionBeta(BaseEstimator):
         return self.scale * state.n_dims * float(np.log(2.0 * state.n))
 
 
-# The constant c of SmoothnessBeta, by the theorem that it comes from.
+# SmoothnessBeta has this constant c, by the theorem that it comes from.
 _THEOREMS = {"reset": 2.0 / 3.0, "forgetting": 0.5, "event": 4.0 / 3.0}
 
 
@@ -180,8 +180,8 @@ class BOLTBeta(BaseEstimator):
 
     Notes
     -----
-    What the union bound behind it needs. The paper prints 6 δ under the power d, which is the same
-    for d = 1 only.
+    This is what the union bound behind it needs. The paper prints 6 δ under the power d,
+    which is the same for d = 1 only.
 
     Examples
     --------
@@ -255,7 +255,7 @@ class InformationGainBeta(BaseEstimator):
 # --- acquisition functions ------------------------------------------------------------------------
 
 
-# The schedules that UCB knows by name.
+# UCB knows these schedules by name.
 _NAMED = {"dimension": DimensionBeta(), "log": LogBeta()}
 
 
@@ -406,7 +406,7 @@ class ThompsonSampling(BaseEstimator):
     once differ.
 
     Over a finite set the draw is made at all members, up to 1024. Of a larger one, it is made at
-    1024 members chosen uniformly, anew for each query, and at the latest queries and the 32 members
+    1024 members chosen uniformly for each query, and at the latest queries and the 32 members
     nearest to each, since its cost grows with the third power of the number of places.
 
     Examples

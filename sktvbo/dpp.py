@@ -29,7 +29,7 @@ __all__ = ["KDPPSelector", "greedy_map", "sample_kdpp"]
 _EPS = np.finfo(np.float64).eps
 # SparQ makes this number of proposals; the mixing time asks for less when N k is below some 1,000.
 _MAX_STEPS = 10_000
-# The chain's distance from its law that the default number of proposals is for.
+# The default number of proposals brings the chain this near to its law, in total variation.
 _TOTAL_VARIATION = 0.01
 # NumPy's generator is called once for this number of proposals.
 _BLOCK = 16_384
@@ -53,7 +53,7 @@ def greedy_map(K, k, *, X=None):
     Returns
     -------
     indices : ndarray of int of shape (k,)
-        In the order chosen; the first so many of them are the answer to a smaller k. Of several
+        In the order chosen; the first of them are the answer to a smaller k. Of several
         equally good ones, up to rounding, the one with the lowest index is taken.
 
     Raises

@@ -4,6 +4,8 @@ Each error is also one of Python's own (ValueError, RuntimeError, ...), so ordin
 clauses catch it.
 """
 
+from sklearn.exceptions import NotFittedError
+
 __all__ = [
     "AskTellError",
     "DomainError",
@@ -11,6 +13,7 @@ __all__ = [
     "JitterWarning",
     "MissingDataError",
     "MissingExtraError",
+    "NotBegunError",
     "NotPositiveDefiniteError",
     "SktvboError",
     "UnsupportedKernelError",
@@ -39,6 +42,10 @@ class NotPositiveDefiniteError(SktvboError, ValueError):
 
 class AskTellError(SktvboError, RuntimeError):
     """A call that does not fit the state the optimizer is in."""
+
+
+class NotBegunError(NotFittedError, AskTellError):
+    """An attribute of a run was read before the run's first step."""
 
 
 class MissingDataError(SktvboError, FileNotFoundError):

@@ -19,7 +19,7 @@ from ._checks import check_int, check_real, invalid
 
 __all__ = ["Empirical", "Forgetting", "Separable", "Wiener"]
 
-# Advice to whoever asks for the limit at which nothing changes any more.
+# This is the advice to whoever asks for the limit at which nothing changes any more.
 _STATIC = "For a static function use ConstantKernel(1.0, 'fixed')."
 
 
@@ -83,7 +83,7 @@ class Forgetting(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
             return K
         if self.hyperparameter_epsilon.fixed:
             return K, np.empty((*K.shape, 0))
-        # TVGP appendix B, times epsilon: theta is log(epsilon).
+        # This is TVGP appendix B times epsilon, as theta is log(epsilon).
         slope = -self.epsilon / (1.0 - self.epsilon) * (age / 2.0) * K
         return K, slope[:, :, np.newaxis]
 
@@ -196,8 +196,8 @@ class Empirical(Kernel):
 
     Notes
     -----
-    With ``signal_variance=1.0, signal_variance_bounds="fixed"``, ``TimeVaryingGPRegressor`` takes
-    the matrix in the units that it is in.
+    With ``signal_variance=1.0, signal_variance_bounds="fixed"``, a
+    `~sktvbo.gaussian_process.TimeVaryingGPRegressor` takes the matrix in the units that it is in.
 
     References
     ----------
@@ -311,7 +311,7 @@ def _check_covariance(data, m, rounding):
 
 def _check_gradient(Y, eval_gradient):
     if Y is not None and eval_gradient:
-        raise ValueError("Gradient can only be evaluated when Y is None.")
+        raise invalid("eval_gradient", "False unless Y is None", eval_gradient)
 
 
 def _one_column(X, name):

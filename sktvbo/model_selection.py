@@ -13,7 +13,7 @@ from .evaluation._arguments import (
     check_optimizer,
     check_problem,
     check_run_options,
-    replication_seeds,
+    random_seeds,
 )
 
 __all__ = ["OnlineRun"]
@@ -56,7 +56,7 @@ class OnlineRun(BaseEstimator):
     random_state : int, RandomState or None, default=0
         The replications' seeds are drawn from it, the same as in `sktvbo.evaluation.compare`.
         None: other seeds at each call, so that comparisons are no longer paired.
-    expert : callable (X, t) -> (q,), or "problem", default=None
+    expert : callable, (X, t) -> (q,), or "problem", default=None
         See `sktvbo.evaluation.run`.
 
     Attributes
@@ -126,8 +126,7 @@ class OnlineRun(BaseEstimator):
 
         Returns
         -------
-        OnlineRun
-            self
+        self : OnlineRun
 
         Raises
         ------
@@ -157,7 +156,7 @@ class OnlineRun(BaseEstimator):
             See `fit`. Whatever a run raises says in a note in which run.
         """
         problems = self._check(problems)
-        seeds = replication_seeds(deepcopy(self.random_state), self.n_replications)
+        seeds = random_seeds(deepcopy(self.random_state), self.n_replications)
         return [self._run_one(problem, seed) for problem in problems for seed in seeds]
 
     def score(self, problems, y=None):

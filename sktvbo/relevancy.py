@@ -22,7 +22,7 @@ import numpy as np
 from scipy.linalg import blas
 from scipy.special import erfcx, gammaln
 
-from ._checks import check_real, finite_array, invalid, real_array
+from ._checks import check_real, check_variances, finite_array, invalid
 from ._covariance import SeparableCovariance
 from ._factors import recognize_or_raise
 from ._families import FAMILIES
@@ -110,7 +110,7 @@ def wasserstein_relevancy(
     X = finite_array(X, "X", ("n", "d + 1"))
     n = len(X)
     y = finite_array(y, "y", (n,))
-    noise = _variances(noise_variance, n)
+    noise = check_variances(noise_variance, n, "noise_variance", zero=True)
     signal_variance = check_real(signal_variance, "signal_variance", interval="(0, inf)")
     mean_prior_std = check_real(mean_prior_std, "mean_prior_std", interval="[0, inf]")
     S, t = split_time(X, time_column)
@@ -204,15 +204,6 @@ def temporal_convolution(kernel, t, now, s=None):
     u = _ages(finite_array(t, "t", ("n",)), now)
     v = u if s is None else _ages(finite_array(s, "s", ("m",)), now)
     return _future(factor, u, v, 0.0)
-
-
-def _variances(noise_variance, n):
-    """Noise variances (n,) from one number or n."""
-    noise = real_array(noise_variance, "noise_variance")
-    if noise.shape not in ((), (n,)) or not np.all((noise >= 0.0) & (noise < np.inf)):
-        expected = f"a non-negative finite number, or {n} of them"
-        raise invalid("noise_variance", expected, noise_variance)
-    return np.broadcast_to(noise, (n,))
 
 
 def _ages(t, now):

@@ -465,7 +465,7 @@ ARMS = FiniteSet(np.array([[0.0], [0.1], [1.0]]))
 N_DRAWS = 3000
 
 
-def arms_surrogate():
+def arms_gp():
     """Two arms that are nearly one, and a third: correlation decides which is the best."""
     gp = TimeVaryingGPRegressor(RBF(0.3), Matern(5.0, nu=1.5), optimizer=None)
     places = ARMS.to_unit(ARMS.points)[[0, 2]]
@@ -473,54 +473,55 @@ def arms_surrogate():
     return gp.fit(X, [0.3, 0.1])
 
 
-def chances():
+def chances(gp):
     """Probabilities of being the best arm, by a Monte Carlo of the covariance's Cholesky factor."""
     U = ARMS.to_unit(ARMS.points)
     rows = np.column_stack([U, np.full(3, 6.0)])
-    mean, cov = arms_surrogate().predict(rows, return_cov=True)
+    mean, cov = gp.predict(rows, return_cov=True)
     draws = np.random.RandomState(99).standard_normal((400_000, 3)) @ np.linalg.cholesky(cov).T
     return np.bincount(np.argmax(mean + draws, axis=1), minlength=3) / len(draws)
 
 
-def p_value(sample):
+def p_value(sample, gp):
     rng = np.random.RandomState(3)
     found = [
         ARMS.index(maximize_joint(partial(sample, rng=rng), ARMS, rng)) for _ in range(N_DRAWS)
     ]
-    return chisquare(np.bincount(found, minlength=3), N_DRAWS * chances()).pvalue
+    return chisquare(np.bincount(found, minlength=3), N_DRAWS * chances(gp)).pvalue
 
 
 def test_arms_are_drawn_as_often_as_they_are_best():
-    assert chances().min() > 0.1
-    assert p_value(arms_surrogate().posterior_at(6.0).sample) > 1e-3
+    gp = arms_gp()
+    assert chances(gp).min() > 0.1
+    assert p_value(gp.posterior_at(6.0).sample, gp) > 1e-3
 
 
 def test_independent_draws_are_found_out():
-    posterior = arms_surrogate().posterior_at(6.0)
+    gp = arms_gp()
+    posterior = gp.posterior_at(6.0)
 
     def independent(U, rng):
         mean, std = posterior(U)
         return mean + std * rng.standard_normal(len(U))
 
-    assert p_value(independent) < 1e-6
+    assert p_value(independent, gp) < 1e-6
 
 
 def test_an_optimizer_draws_arms_as_often_as_they_are_best():
-    fitted = arms_surrogate()
-    X, y, surrogate = fitted.X_train_, fitted.y_train_, clone(fitted)
+    gp = arms_gp()
     counts = np.zeros(3)
     for seed in range(400):
         opt = BayesianOptimizer(
             ARMS,
-            surrogate=surrogate,
+            surrogate=gp,
             acquisition=ThompsonSampling(),
             n_initial_points=2,
             random_state=seed,
         )
-        for row, value in zip(X, y):
+        for row, value in zip(gp.X_train_, gp.y_train_):
             opt.tell(ARMS.from_unit(row[:-1]), value, row[-1])
         counts[ARMS.index(opt.ask(6.0))] += 1
-    assert chisquare(counts, 400 * chances()).pvalue > 1e-3
+    assert chisquare(counts, 400 * chances(gp)).pvalue > 1e-3
 
 
 def test_thompson_sampling_over_many_arms_takes_little_memory():

@@ -12,7 +12,12 @@ from sklearn.gaussian_process.kernels import (
     RationalQuadratic,
 )
 
-from sktvbo._factors import recognize, recognize_or_raise, temporal_length_scale
+from sktvbo._factors import (
+    forgetting_rate,
+    recognize,
+    recognize_or_raise,
+    temporal_length_scale,
+)
 from sktvbo._fast.gram import Family
 from sktvbo.exceptions import SktvboError, UnsupportedKernelError
 from sktvbo.kernels import Empirical, Forgetting, Wiener
@@ -173,3 +178,10 @@ def test_slopes_by_lengthscales_are_folded_to_those_by_theta():
     up, down = (np.log(Forgetting(0.2 * np.exp(s * step)).length_scale) for s in (1, -1))
     folded = recognize(Forgetting(0.2), 1).fold(np.array([3.0]))
     assert_allclose(folded, [3.0 * (up - down) / (2.0 * step)], rtol=1e-8)
+
+
+@pytest.mark.parametrize("epsilon", [1e-4, 0.03, 0.5])
+def test_forgetting_rate_of_equal_kernels(epsilon):
+    kernel = Forgetting(epsilon)
+    assert forgetting_rate(kernel) == epsilon
+    assert_allclose(forgetting_rate(Matern(kernel.length_scale, nu=0.5)), epsilon, rtol=1e-10)

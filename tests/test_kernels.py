@@ -40,7 +40,7 @@ class ToyKernel(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
 
     def __call__(self, X, Y=None, eval_gradient=False):
         if Y is not None and eval_gradient:
-            raise ValueError("Gradient can only be evaluated when Y is None.")
+            raise ValueError("Gradient can eval_gradient must be False unless Y is None.")
         X = np.atleast_2d(X)
         squares = cdist(X, X if Y is None else Y, "sqeuclidean") / self.length_scale**2
         K = 1.0 / (1.0 + squares)
@@ -225,7 +225,7 @@ def test_repr_is_short(kernel, columns):
 @every_kernel
 def test_gradient_needs_one_argument(kernel, columns):
     X = points(columns)
-    with pytest.raises(ValueError, match="only be evaluated when Y is None"):
+    with pytest.raises(ValueError, match="Y is None"):
         kernel(X, X, eval_gradient=True)
 
 
@@ -242,7 +242,7 @@ def test_in_sklearns_regressor(kernel, columns):
     assert np.all(std >= 0.0)
 
 
-# --- Forgetting ---------------------------------------------------------------------------------
+# --- Forgetting -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 0.03, 0.5, 0.99])
@@ -293,7 +293,7 @@ def test_forgetting_with_bounds_that_are_none(bounds):
         Forgetting(0.2, bounds)([[0.0]])
 
 
-# --- Wiener -------------------------------------------------------------------------------------
+# --- Wiener ---------------------------------------------------------------------------------------
 
 
 def test_wiener_by_hand():
@@ -430,7 +430,7 @@ def test_the_drift_variance_is_learnt():
     assert abs(np.log(gp.temporal_kernel_.drift_variance / drift)) < 3.0 * np.sqrt(2.0 / n)
 
 
-# --- Empirical ----------------------------------------------------------------------------------
+# --- Empirical ------------------------------------------------------------------------------------
 
 
 def test_empirical_is_the_matrix():
@@ -575,7 +575,7 @@ def test_relevancy_says_what_it_cannot_do(spatial, temporal, culprit):
         gp.relevancy()
 
 
-# --- Separable ----------------------------------------------------------------------------------
+# --- Separable ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("column", [-3, -2, -1, 0, 1, 2])

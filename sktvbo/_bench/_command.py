@@ -18,7 +18,7 @@ from .._console import (
     seconds,
     whole_number,
 )
-from ..evaluation._arguments import replication_seeds
+from ..evaluation._arguments import random_seeds
 from ..evaluation._store import write_json
 from ..exceptions import MissingDataError, SktvboError
 from ..plotting import ComparisonDisplay
@@ -229,7 +229,7 @@ def run_bench(arguments):
     make_folder(folder, arguments.parser)
     # A hint that matplotlib is missing comes before the work.
     plotting = not arguments.no_plot and new_figure() is not None
-    seeds = (replication_seeds if preset is None else preset.seeds)(arguments.seed, replications)
+    seeds = (random_seeds if preset is None else preset.seeds)(arguments.seed, replications)
     try:
         with parallel_config("loky", inner_max_num_threads=1):
             comparison = _tasks.run(

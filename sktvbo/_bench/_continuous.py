@@ -16,7 +16,7 @@ from ._published import (
 from ._specs import configured
 from ._tasks import Preset, Task
 
-# BOLT appendix F.
+# BOLT appendix F has this network.
 _BOLT_WLAN = {"n_nodes": 6, "n_users": 27}
 
 _ONE_CLOCK = (

@@ -20,7 +20,7 @@ _LENGTH_SCALE = 0.2
 _RBF = RBF(_LENGTH_SCALE, "fixed")
 _MATERN = Matern(_LENGTH_SCALE, "fixed", nu=2.5)
 
-# ET table 2: probabilities of a false alarm.
+# ET table 2 compares these probabilities of a false alarm.
 _DELTAS = (0.005, 0.01, 0.05, 0.1, 0.5)
 
 
@@ -42,8 +42,8 @@ def _known(spatial, noise, temporal=None, kind=TimeVaryingGPRegressor, **options
     return kind(spatial, temporal, noise_variance=noise, optimizer=None, **options)
 
 
-def _task(name, problem, found, n_initial=0):
-    return Task(name, problem, found, evaluation.StepClock(), n_initial=n_initial)
+def _task(name, problem, chosen, n_initial=0):
+    return Task(name, problem, chosen, evaluation.StepClock(), n_initial=n_initial)
 
 
 def _markov_problem(spatial, epsilon, noise, horizon):
@@ -77,14 +77,14 @@ def _markov(name, spatial, epsilon, noise, horizon, scale, *, event=False, belie
     common = {"n_initial_points": 1, "acquisition": UCB(LogBeta(scale=scale, rate=4.0))}
     static = {"surrogate": _known(spatial, noise), **common}
     forgetting = {"surrogate": _known(spatial, noise, Forgetting(believed, "fixed")), **common}
-    found = {
+    chosen = {
         "GP-UCB": optimizers.GPUCB(**static),
         "R-GP-UCB": optimizers.RGPUCB(reset_period=period, **static),
         "TV-GP-UCB": optimizers.TVGPUCB(epsilon=believed, **forgetting),
     }
     if event:
-        found["ET-GP-UCB"] = optimizers.ETGPUCB(**static)
-    return _task(name, _markov_problem(spatial, epsilon, noise, horizon), found)
+        chosen["ET-GP-UCB"] = optimizers.ETGPUCB(**static)
+    return _task(name, _markov_problem(spatial, epsilon, noise, horizon), chosen)
 
 
 def _triggers(name, epsilon):
@@ -95,32 +95,32 @@ def _triggers(name, epsilon):
         "surrogate": _known(_RBF, noise),
         "acquisition": UCB(LogBeta(scale=0.4, rate=4.0)),
     }
-    found = {f"delta={delta}": optimizers.ETGPUCB(delta=delta, **common) for delta in _DELTAS}
-    return _task(name, _markov_problem(_RBF, epsilon, noise, 400), found)
+    chosen = {f"delta={delta}": optimizers.ETGPUCB(delta=delta, **common) for delta in _DELTAS}
+    return _task(name, _markov_problem(_RBF, epsilon, noise, 400), chosen)
 
 
 def _changing(name):
     """Task of ET table 1: T = 500, noise variance 0.1."""
     noise, horizon = 0.1, 500
     static = {"surrogate": _known(_RBF, noise), "n_initial_points": 1}
-    # The weights that belong to the variation budget B_T = 1, as do BR's blocks and SW's window.
+    # These weights belong to the variation budget B_T = 1, as do BR's blocks and SW's window.
     gain = maximum_information_gain(_RBF(np.linspace(0.0, 1.0, 101)[:, None]), noise, horizon)
     discount = 1.0 - gain**-0.25 / np.sqrt(horizon)
     fading = _known(_RBF, noise, kind=WeightedGPRegressor, noise_model=GeometricInjection(discount))
-    found = {
+    chosen = {
         "IGP-UCB": optimizers.IGPUCB(**static),
         "BR-GP-UCB": optimizers.BRGPUCB(horizon=horizon, **static),
         "SW-GP-UCB": optimizers.SWGPUCB(horizon=horizon, **static),
         "W-GP-UCB": optimizers.WGPUCB(surrogate=fading, n_initial_points=1),
         "ET-GP-UCB": optimizers.ETGPUCB(acquisition=UCB(LogBeta(0.4, 4.0)), **static),
     }
-    return _task(name, Drawn(name, horizon=horizon, noise_variance=noise), found)
+    return _task(name, Drawn(name, horizon=horizon, noise_variance=noise), chosen)
 
 
 def _moving_bump():
     """Task of SparQ figure 1: T = 500; hyperparameters by marginal likelihood."""
     common = {"n_initial_points": 10}
-    found = {
+    chosen = {
         "random": optimizers.RandomSearch(),
         "GP-UCB": optimizers.GPUCB(acquisition=UCB("log"), **common),
         "R-GP-UCB": optimizers.RGPUCB(acquisition=UCB("log"), **common),
@@ -129,7 +129,7 @@ def _moving_bump():
         "W-GP-UCB": optimizers.WGPUCB(**common),
         "SparQ-GP-UCB": optimizers.SparQGPUCB(**common),
     }
-    return _task("moving bump", Drawn("moving-bump", horizon=500), found, n_initial=10)
+    return _task("moving bump", Drawn("moving-bump", horizon=500), chosen, n_initial=10)
 
 
 def _preset(source, tasks, algorithms, rival, notes=()):
@@ -145,7 +145,7 @@ PRESETS = {
     "tvgp-fig2": _preset(
         "TVGP (Bogunovic et al. 2016) figure 2",
         {
-            # β = 0.8 log(4 t), noise variance 0.01; T = 300, as the text names none.
+            # The paper has β = 0.8 log(4 t) and noise variance 0.01; T = 300 is a choice of ours.
             name: partial(_markov, name, kernel, epsilon, 0.01, 300, 0.8)
             for kernel_name, kernel in (("RBF", _RBF), ("Matern 5/2", _MATERN))
             for epsilon in (0.001, 0.01, 0.03)
@@ -158,7 +158,7 @@ PRESETS = {
     "et-fig2": _preset(
         "ET (Brunzema et al.) figure 2",
         {
-            # ET table 4: β = 0.4 log(4 t), noise variance 0.02, T = 400.
+            # ET table 4 has β = 0.4 log(4 t), noise variance 0.02 and T = 400.
             name: partial(
                 _markov, name, _RBF, noise=0.02, horizon=400, scale=0.4, event=True, **rates
             )

@@ -11,8 +11,8 @@ def _by_algorithm_and_problem(table, algorithms):
     return published
 
 
-# W-DBO table 2; the standard errors are in pictures only (appendix G.2). Its last row is
-# the mean of the others, normalized.
+# The standard errors of W-DBO table 2 are in pictures only (appendix G.2). Its last row, not here,
+# is the mean of the others, normalized.
 WDBO_ALGORITHMS = ("GP-UCB", "R-GP-UCB", "TV-GP-UCB", "ET-GP-UCB", "ABO", "W-DBO")
 WDBO_TABLE_2 = _by_algorithm_and_problem(
     """
@@ -32,7 +32,7 @@ WDBO_TABLE_2 = _by_algorithm_and_problem(
     WDBO_ALGORITHMS,
 )
 
-# BOLT table 3. Its last row, not here, has three columns in another order.
+# The last row of BOLT table 3, not here, has three columns in another order.
 BOLT_ALGORITHMS = ("GP-UCB", "ET-GP-UCB", "R-GP-UCB", "TV-GP-UCB", "ABO", "W-DBO", "BOLT")
 BOLT_TABLE_3 = _by_algorithm_and_problem(
     """
@@ -50,7 +50,7 @@ BOLT_TABLE_3 = _by_algorithm_and_problem(
     BOLT_ALGORITHMS,
 )
 
-# BOLT table 2: seconds c that a call takes. (Its noise variances: see the preset's notes.)
+# BOLT table 2 says how many seconds c a call takes; the preset's notes speak of its noise.
 BOLT_TABLE_2 = {
     "shekel": 0.50,
     "hartmann-3": 1.00,

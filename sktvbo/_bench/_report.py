@@ -11,7 +11,7 @@ from ..evaluation._statistics import mean_and_error, normalized
 from ..evaluation._tables import fitting, format_regret, format_table, regret_columns
 from ..plotting import DatasetSizeDisplay, RegretDisplay
 
-# Parts of a run that the table of orders shows.
+# The table of orders shows the mean regret in this many parts of a run.
 _N_PARTS = 4
 
 
@@ -64,8 +64,9 @@ def costs(comparison):
     summary = comparison.summary()
     rows = [("mean of all runs", "step time", "data-set size")]
     for algorithm in comparison.algorithms:
-        own = [row for row in summary if row["algorithm"] == algorithm]
-        step, size = (sum(r[k] for r in own) / len(own) for k in ("response_time", "dataset_size"))
+        rows_of = [row for row in summary if row["algorithm"] == algorithm]
+        names = "response_time", "dataset_size"
+        step, size = (sum(row[name] for row in rows_of) / len(rows_of) for name in names)
         rows.append((algorithm, f"{1e3 * step:.1f} ms", f"{size:.0f}"))
     return "\n".join(format_table(rows))
 
@@ -178,7 +179,7 @@ def draw(figure, comparison, task):
     for display, ax in ((RegretDisplay, left), (DatasetSizeDisplay, right)):
         display.from_comparison(known, time_unit=task.time_unit).plot(ax)
         ax.get_legend().remove()
-    # One legend for both axes, at a place without curves.
+    # Both axes have one legend, at a place without curves.
     figure.legend(*left.get_legend_handles_labels(), loc="outside right upper")
     return True
 

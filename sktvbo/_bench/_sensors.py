@@ -19,8 +19,8 @@ from ..staleness import VariationBudget
 from ._specs import ALGORITHMS, configured
 from ._tasks import Preset, Task
 
-# TVGP section 5.2 and ET table 5, temperatures: β = 0.8 log(0.4 t); TVGP section 5.2, traffic:
-# β = 0.2 log(0.4 t); ET table 6, cart-pole: β = 0.8 log(4 t).
+# Temperatures have β = 0.8 log(0.4 t) in TVGP section 5.2 and ET table 5, traffic 0.2 log(0.4 t) in
+# TVGP section 5.2, and the cart-pole 0.8 log(4 t) in ET table 6.
 _TEMPERATURE_BETA, _TRAFFIC_BETA = LogBeta(0.8, 0.4), LogBeta(0.2, 0.4)
 _CART_POLE_BETA = LogBeta(0.8, 4.0)
 

@@ -15,7 +15,7 @@ ALGORITHMS = {
     if algorithm.label is not None
 }
 
-# Parameters of optimizers that are no options here: the bench sets them, or text cannot say them.
+# These parameters of optimizers are no options: the bench sets them, or text cannot say them.
 _NOT_FOR_OPTIONS = ("domain", "surrogate", "acquisition", "maximize", "clock", "random_state")
 
 
@@ -64,13 +64,13 @@ def configured(labels, common, own):
     own : dict of str to dict
         Parameters by label, for those that need others.
     """
-    found = {}
+    chosen = {}
     for label in labels:
         optimizer = ALGORITHMS[label]()
         known = optimizer.get_params(deep=False)
         shared = {name: value for name, value in common.items() if name in known}
-        found[label] = optimizer.set_params(**shared | own.get(label, {}))
-    return found
+        chosen[label] = optimizer.set_params(**shared | own.get(label, {}))
+    return chosen
 
 
 def make_optimizer(text):
@@ -88,9 +88,9 @@ def make_optimizer(text):
 def make_task(text, algorithms, clock, horizon):
     """Task of a problem, ``NAME`` or ``NAME:key=value,...``, with algorithms of `ALGORITHMS`."""
     name, options = parse(text)
-    found = {}
+    chosen = {}
     for entry in split_list(algorithms):
         # The full specification, where there is one, tells variants of an algorithm apart.
         shown = entry if ":" in entry else choose(entry, ALGORITHMS, "An algorithm")
-        found[shown] = make_optimizer(entry)
-    return Task(text, evaluation.Fresh(name, **options), found, clock, horizon)
+        chosen[shown] = make_optimizer(entry)
+    return Task(text, evaluation.Fresh(name, **options), chosen, clock, horizon)

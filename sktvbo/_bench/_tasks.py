@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from .. import __version__, evaluation
-from ..evaluation._arguments import check_horizon, replication_seeds
+from ..evaluation._arguments import check_horizon, random_seeds
 from ..evaluation._store import describe, describe_optimizer
 
 
@@ -88,7 +88,7 @@ class Preset:
     ----------
     source : str
         Where the paper shows it.
-    tasks : dict of str to callable () -> Task
+    tasks : dict of str to callable, () -> Task
         By the problem's name.
     algorithms : tuple of str
     replications : int
@@ -123,7 +123,7 @@ class Preset:
 
     def seeds(self, seed, n):
         """Seeds of n replications."""
-        return list(range(seed, seed + n)) if self.counted_seeds else replication_seeds(seed, n)
+        return list(range(seed, seed + n)) if self.counted_seeds else random_seeds(seed, n)
 
 
 def run(tasks, seeds, *, n_jobs, store, progress=False, report=print):

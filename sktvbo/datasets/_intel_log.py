@@ -1,6 +1,7 @@
 """The log of the Intel Berkeley lab: its download, the means of its bins, and their gaps."""
 
 import gzip
+import math
 import os
 import shutil
 import tempfile
@@ -136,11 +137,15 @@ def fetch_intel_temperature(
     bins = BINS.read(path)
     rows = slice(days.start * _BINS_PER_DAY, days.stop * _BINS_PER_DAY)
     observed = bins["count"][rows] > 0
-    keep = (observed.mean(axis=0) >= min_valid) & ~np.isin(bins["sensor_id"], exclude)
+    share = np.where(np.isin(bins["sensor_id"], exclude), 0.0, observed.mean(axis=0))
+    keep = share >= min_valid
     if not keep.any():
-        raise ValueError(
-            f"No mote has valid readings in {min_valid:.0%} of the bins of these days, the best "
-            f"has {observed.mean(axis=0).max():.1%}; lower min_valid or choose other days."
+        best = math.floor(1000.0 * share.max()) / 1000.0
+        raise invalid(
+            "min_valid",
+            f"at most {best:g}, the largest share of valid bins that a mote has on these days",
+            min_valid,
+            advice="Lower it, or choose other days.",
         )
     xy = bins["xy_m"][keep]
     table = np.where(observed, bins["mean_c"][rows], np.nan)[:, keep]

@@ -22,11 +22,13 @@ class Domain:
     - ``_argument()``: the constructor's one argument, in a form whose repr evaluates to it;
     - ``_key()``: what makes two domains of one type equal, hashable.
 
+    It may define ``_shown()`` where the whole argument is too much for a repr.
+
     Parameters
     ----------
     lower, upper : ndarray of shape (d,)
         Bounds of the rows.
-    continuous : ndarray of shape (n_unit,), bool
+    continuous : ndarray of bool of shape (n_unit,)
         Which unit coordinates a gradient may move.
     size : int or float
         Number of members, or infinity.
@@ -42,7 +44,7 @@ class Domain:
         for array in (lower, upper, continuous):
             array.setflags(write=False)
 
-    # --- The two forms of a point -----------------------------------------------------------------
+    # --- the two forms of a point -----------------------------------------------------------------
 
     def to_unit(self, X):
         """Map rows to their unit form.
@@ -117,7 +119,7 @@ class Domain:
         """
         return np.array(rows, dtype=np.float64)
 
-    # --- Which points are members -----------------------------------------------------------------
+    # --- which points are members -----------------------------------------------------------------
 
     def validate_point(self, x):
         """Return the point as this package uses it, or say what is wrong with it.
@@ -129,7 +131,7 @@ class Domain:
 
         Returns
         -------
-        ndarray of shape (d,), float64
+        ndarray of shape (d,)
             A new array that lies in the domain; rounding errors up to 1e-9 of the width are
             repaired.
 
@@ -153,7 +155,7 @@ class Domain:
 
         Returns
         -------
-        ndarray of shape (n, d), float64
+        ndarray of shape (n, d)
             A new array.
 
         Raises
@@ -189,7 +191,7 @@ class Domain:
             return False
         return bool(np.all(np.isfinite(point)) and self._inside(point[np.newaxis])[0])
 
-    # --- Equality and copies ----------------------------------------------------------------------
+    # --- equality and copies ----------------------------------------------------------------------
 
     def __eq__(self, other):
         if not isinstance(other, Domain):
@@ -200,12 +202,16 @@ class Domain:
         return hash((type(self), self._key()))
 
     def __repr__(self):
-        return f"{type(self).__name__}({self._argument()})"
+        return f"{type(self).__name__}({self._shown()})"
+
+    def _shown(self):
+        """The argument of the constructor as text, for a repr."""
+        return repr(self._argument())
 
     def __reduce__(self):
         return type(self), (self._argument(),)
 
-    # --- Checks of what users give ----------------------------------------------------------------
+    # --- checks of what users give ----------------------------------------------------------------
 
     def _last_axis(self, value, what, length):
         array = real_array(value, what, InvalidObservationError)

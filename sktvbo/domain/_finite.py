@@ -8,6 +8,9 @@ from .._checks import check_int, invalid, real_array
 from ..exceptions import DomainError
 from ._base import TOLERANCE, Domain
 
+# A repr shows this many members at each end of the set, and all where these are all.
+_N_SHOWN = 3
+
 
 class FiniteSet(Domain):
     """A finite set of points, such as the arms of a bandit or the positions of sensors.
@@ -25,7 +28,7 @@ class FiniteSet(Domain):
         The bounding box, read-only.
     n_dims, n_unit : int
         Number of dimensions d, and of coordinates of the unit form, here the same.
-    continuous : ndarray of shape (n_unit,), bool
+    continuous : ndarray of bool of shape (n_unit,)
         False everywhere.
     size : int
         Number of members m.
@@ -147,7 +150,7 @@ class FiniteSet(Domain):
 
         Returns
         -------
-        ndarray of shape (n,), int
+        ndarray of int of shape (n,)
 
         Raises
         ------
@@ -192,6 +195,13 @@ class FiniteSet(Domain):
 
     def _argument(self):
         return self.points.tolist()
+
+    def _shown(self):
+        if self.size <= 2 * _N_SHOWN:
+            return super()._shown()
+        ends = self.points[:_N_SHOWN], self.points[-_N_SHOWN:]
+        first, last = (repr(points.tolist())[1:-1] for points in ends)
+        return f"[{first}, ..., {last}], shape={self.points.shape}"
 
     def _key(self):
         return self.points.shape, self.points.tobytes()
@@ -245,6 +255,9 @@ class Arms(FiniteSet):
 
     def _argument(self):
         return self.size
+
+    def _shown(self):
+        return repr(self.size)
 
     def _key(self):
         return self.size

@@ -18,7 +18,7 @@ class _Product(Domain):
     """The product of some terms: rows and unit forms are those of the terms side by side."""
 
     def __init__(self, terms):
-        # The terms, each with its columns of a row, or of the unit form.
+        # Each term stands with its columns of a row, or of the unit form.
         self._of_rows = list(zip(terms, _columns([term.n_dims for term in terms])))
         self._of_unit = list(zip(terms, _columns([term.n_unit for term in terms])))
         infinite = [math.isinf(term.size) for term in terms]
@@ -48,7 +48,9 @@ class _Product(Domain):
     def quantile(self, Q):
         """Rows (n, d) of independent uniform numbers Q (n, d) in [0, 1], uniform in the domain."""
         Q = np.asarray(Q)
-        return np.concatenate([term.quantile(Q[:, some]) for term, some in self._of_rows], axis=1)
+        return np.concatenate(
+            [term.quantile(Q[:, columns]) for term, columns in self._of_rows], axis=1
+        )
 
     def candidates(self, n, rng=None):
         """Points to begin a search with: all members where there are at most n, or Sobol points.
@@ -76,10 +78,10 @@ class _Product(Domain):
         """
         u = np.asarray(u, dtype=np.float64)
         found = []
-        for term, some in self._of_unit:
-            steps = term.neighbours(u[some])
+        for term, columns in self._of_unit:
+            steps = term.neighbours(u[columns])
             found.append(np.tile(u, (len(steps), 1)))
-            found[-1][:, some] = steps
+            found[-1][:, columns] = steps
         return np.vstack(found)
 
     def _sobol(self, n, rng):
@@ -90,13 +92,19 @@ class _Product(Domain):
         return qmc.Sobol(self.n_dims, rng=np.random.default_rng(seed)).random(n)
 
     def _to_unit(self, X):
-        return np.concatenate([term.to_unit(X[:, some]) for term, some in self._of_rows], axis=1)
+        return np.concatenate(
+            [term.to_unit(X[:, columns]) for term, columns in self._of_rows], axis=1
+        )
 
     def _from_unit(self, U):
-        return np.concatenate([term.from_unit(U[:, some]) for term, some in self._of_unit], axis=1)
+        return np.concatenate(
+            [term.from_unit(U[:, columns]) for term, columns in self._of_unit], axis=1
+        )
 
     def _inside_each(self, X):
-        return np.concatenate([term.inside(X[:, some]) for term, some in self._of_rows], axis=1)
+        return np.concatenate(
+            [term.inside(X[:, columns]) for term, columns in self._of_rows], axis=1
+        )
 
     def _inside(self, X):
         return np.all(self._inside_each(X), axis=1)
@@ -105,14 +113,16 @@ class _Product(Domain):
         inside = self._inside_each(X)
         if not inside.all():
             row, i = np.argwhere(~inside)[0].tolist()
-            term = next(term for term, some in self._of_rows if i < some.stop)
+            term = next(term for term, columns in self._of_rows if i < columns.stop)
             raise invalid(
                 self._place(what, row, i),
                 term.expected.format(self.lower[i], self.upper[i]),
                 X[row, i].item(),
                 error=DomainError,
             )
-        return np.concatenate([term.nearest(X[:, some]) for term, some in self._of_rows], axis=1)
+        return np.concatenate(
+            [term.nearest(X[:, columns]) for term, columns in self._of_rows], axis=1
+        )
 
 
 def _columns(widths):
@@ -135,7 +145,7 @@ class Box(_Product):
         The bounds, read-only.
     n_dims, n_unit : int
         Number of dimensions d, and of coordinates of the unit form, here the same.
-    continuous : ndarray of shape (n_unit,), bool
+    continuous : ndarray of bool of shape (n_unit,)
         True everywhere.
     size : float
         Number of members, infinity.
@@ -211,7 +221,7 @@ class ParameterSpace(_Product):
         Number of parameters d.
     n_unit : int
         Number of coordinates of the unit form.
-    continuous : ndarray of shape (n_unit,), bool
+    continuous : ndarray of bool of shape (n_unit,)
         Which of these belong to reals.
     size : int or float
         Number of members, infinity with a real among the parameters.

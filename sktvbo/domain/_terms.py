@@ -16,7 +16,7 @@ from .._checks import invalid, real_array
 from ..exceptions import DomainError, InvalidObservationError
 from ._base import TOLERANCE
 
-# Up to there an integer survives its scaling to [0, 1] and back.
+# An integer up to this size survives its scaling to [0, 1] and back.
 _MAX_INTEGER = 2**50
 
 
@@ -67,7 +67,7 @@ class Real:
     @classmethod
     def check(cls, low, high, name):
         """Raise a DomainError when two numbers are no bounds of such a term."""
-        # The width as well: it overflows for bounds near the largest float.
+        # The width is checked as well: it overflows for bounds near the largest float.
         if not math.isfinite(high - low):
             raise invalid(name, "finite, and so their difference", (low, high), error=DomainError)
         if not low < high:
@@ -188,7 +188,7 @@ class Integer(Real):
         return self.nearest(self.low + np.floor(Q * self.size))
 
     def neighbours(self, u):
-        # Steps of 1, 2, 4, ... both ways: a far optimum is reached in few of them.
+        # With steps of 1, 2, 4, ... both ways a far optimum is reached in few of them.
         v = self.from_unit(u)
         steps = 2.0 ** np.arange((self.size - 1).bit_length())
         reached = np.concatenate([v - steps, v + steps])

@@ -1,13 +1,11 @@
-"""Checks of what is run on what, shared by all that make runs; and the replications' seeds."""
-
-from numbers import Real
+"""Checks of what is run on what, shared by all that make runs; and their seeds."""
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .._checks import check_int, invalid
+from .._checks import check_int, check_real, invalid
 
-# The parameters of an optimizer that a run sets, whatever they were.
+# A run sets these parameters of an optimizer, whatever they were.
 SET_BY_RUN = ("domain", "maximize", "random_state")
 
 
@@ -50,16 +48,9 @@ def check_horizon(horizon, problem, owner=None):
     """The end of a run on a problem, as a float; None is the problem's own horizon."""
     if horizon is None:
         return problem.horizon
-    real = isinstance(horizon, Real) and not isinstance(horizon, bool)
-    if not (real and 0.0 < horizon <= problem.horizon):
-        raise invalid(
-            "horizon",
-            f"None or a float in the range (0, {problem.horizon}]",
-            horizon,
-            owner,
-            advice=f"The horizon of {problem.name!r} is {problem.horizon}.",
-        )
-    return float(horizon)
+    interval = f"(0, {problem.horizon}]"
+    advice = f"The horizon of {problem.name!r} is {problem.horizon}."
+    return check_real(horizon, "horizon", owner, interval=interval, advice=advice)
 
 
 def check_run_options(n_initial, expert, owner=None):
@@ -73,6 +64,6 @@ def check_run_options(n_initial, expert, owner=None):
         )
 
 
-def replication_seeds(random_state, n):
-    """Seeds of n replications as a list of int; the first ones do not depend on how many follow."""
+def random_seeds(random_state, n):
+    """A list of n seeds, int; the first ones do not depend on how many follow."""
     return check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n).tolist()

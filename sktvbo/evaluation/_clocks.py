@@ -17,9 +17,7 @@ import numpy as np
 from .._checks import check_real, invalid
 from ..exceptions import InvalidObservationError
 
-__all__ = ["Clock", "SimulatedClock", "StepClock", "WallClock", "response_time"]
-
-# The coefficients of each named response time, in seconds, of 1, n, n² and n³.
+# Each named response time has these coefficients, in seconds, of 1, n, n² and n³.
 _RESPONSE_TIMES = {
     "papers": (0.350, 0.0, 0.0, 2.77e-7),
     "sktvbo": (6.28e-3, 1.37e-5, 1.74e-7, 2.75e-10),

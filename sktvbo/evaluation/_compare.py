@@ -8,15 +8,13 @@ from importlib.metadata import version
 from joblib import Parallel, delayed, effective_n_jobs
 
 from .._checks import check_choice, check_int, invalid
-from ._arguments import check_horizon, check_optimizer, check_run_options, replication_seeds
+from ._arguments import check_horizon, check_optimizer, check_run_options, random_seeds
 from ._comparison import Comparison, Failure, record_failure
 from ._problems import is_factory, make_problem, named_problems
 from ._results import RunResult
 from ._run import progress_bar, record
 from ._steps import Trial
 from ._store import Store, describe, describe_optimizer
-
-__all__ = ["compare"]
 
 
 def compare(
@@ -61,7 +59,7 @@ def compare(
         Show a bar; needs tqdm.
     keep_optimizers : bool, default=False
         Keep the optimizers' final states in the results, which makes them heavy.
-    expert : callable (X, t) -> (q,), or "problem", default=None
+    expert : callable, (X, t) -> (q,), or "problem", default=None
         See `run`.
     store : path-like, default=None
         Folder in which every finished run is kept as a JSON file as soon as it arrives. The same
@@ -101,7 +99,7 @@ def compare(
 
     Notes
     -----
-    Settings that differ are refused, not run anew under another key: they are more often a slip
+    Settings that differ are refused, not run under another key: they are more often a slip
     than a wish, and tables must not mix them. Functions among them (a clock's response time, an
     objective) are compared by their code and the constants they close over, not by the other
     functions and variables that they use.
@@ -184,7 +182,7 @@ def _check(optimizers, problems, options):
 def _seeds(seeds, n_replications, random_state):
     """The replications' seeds, given or drawn."""
     if seeds is None:
-        return replication_seeds(random_state, check_int(n_replications, "n_replications"))
+        return random_seeds(random_state, check_int(n_replications, "n_replications"))
     seeds = [check_int(seed, f"seeds[{i}]", low=0) for i, seed in enumerate(seeds)]
     if not seeds:
         raise invalid("seeds", "None or a list of at least one seed", seeds)

@@ -18,9 +18,8 @@ from ._statistics import holm, mean_and_error, normalized, signed_rank
 from ._store import write_json
 from ._tables import format_table, regret_columns
 
-__all__ = ["Comparison", "Failure"]
-
 _FORMAT = "sktvbo comparison 1"
+# The printed table lists at most this many failures.
 _SHOWN_FAILURES = 5
 
 
@@ -347,8 +346,9 @@ class Comparison:
             for algorithm in self.algorithms:
                 if algorithm == reference:
                     continue
-                own = self._by_seed(algorithm, problem)
-                differences = np.array([own[seed] - base[seed] for seed in own if seed in base])
+                regrets = self._by_seed(algorithm, problem)
+                pairs = [(regrets[seed], base[seed]) for seed in regrets if seed in base]
+                differences = np.array([regret - other for regret, other in pairs])
                 mean, error = mean_and_error(differences)
                 rows.append(
                     {
@@ -399,7 +399,7 @@ class Comparison:
         return "\n".join(lines)
 
 
-# What `Comparison.rows` says of a run, besides which run it is.
+# `Comparison.rows` says this of a run, besides which run it is.
 _NUMBERS = (
     "average_regret",
     "time_average_regret",
@@ -413,13 +413,13 @@ _NUMBERS = (
 
 def _row(key, run):
     n = len(run.times) - run.n_initial
-    some = n > 0
+    averaged = n > 0
     values = (
-        run.average_regret if some else math.nan,
-        run.time_average_regret if some else math.nan,
+        run.average_regret if averaged else math.nan,
+        run.time_average_regret if averaged else math.nan,
         max(n, 0),
-        float(np.mean(run.response_times[-n:])) if some else math.nan,
-        float(np.mean(run.dataset_sizes[-n:])) if some else math.nan,
+        float(np.mean(run.response_times[-n:])) if averaged else math.nan,
+        float(np.mean(run.dataset_sizes[-n:])) if averaged else math.nan,
         int(run.dataset_sizes[-1]) if len(run.dataset_sizes) else 0,
         int(run.removed_counts[-1]) if len(run.removed_counts) else 0,
     )

@@ -1,4 +1,4 @@
-"""The problems of a comparison: fixed ones, and ones made anew for every replication."""
+"""The problems of a comparison: fixed ones, and those made for each replication."""
 
 from collections.abc import Mapping
 from copy import copy
@@ -8,8 +8,6 @@ import numpy as np
 from .._checks import invalid
 from ..problems import available, make
 from ._arguments import check_problem
-
-__all__ = ["Fresh"]
 
 
 class Fresh:

@@ -8,8 +8,6 @@ import numpy as np
 from .._checks import invalid
 from ..exceptions import InvalidObservationError
 
-__all__ = ["RunResult"]
-
 _ARRAYS = {
     "times": np.float64,
     "queries": np.float64,
@@ -125,14 +123,14 @@ class RunResult:
             ``average_regret`` and ``time_average_regret`` are None when they are undefined. JSON
             has no NaN and no infinity, so in ``history`` they are None, "Infinity", "-Infinity".
         """
-        some = len(self.times) > self.n_initial
+        averaged = len(self.times) > self.n_initial
         return {
             "problem": self.problem,
             "seed": self.seed,
             "horizon": self.horizon,
             "n_initial": self.n_initial,
-            "average_regret": self.average_regret if some else None,
-            "time_average_regret": self.time_average_regret if some else None,
+            "average_regret": self.average_regret if averaged else None,
+            "time_average_regret": self.time_average_regret if averaged else None,
             **{name: getattr(self, name).tolist() for name in _ARRAYS},
             "history": {name: _to_json(column) for name, column in self.history.items()},
         }

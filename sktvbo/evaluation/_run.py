@@ -6,8 +6,6 @@ from ..exceptions import MissingExtraError
 from ._results import RunResult
 from ._steps import Trial
 
-__all__ = ["run"]
-
 
 def run(
     optimizer,
@@ -43,7 +41,7 @@ def run(
         Of the design, the noise and the optimizer.
     progress : bool, default=False
         Show a bar; needs tqdm.
-    expert : callable (X, t) -> (q,), or "problem", default=None
+    expert : callable, (X, t) -> (q,), or "problem", default=None
         Answers the questions of an optimizer that has ``ask_expert``, before each of its queries,
         about the places X (q, d) at time t. "problem": the problem itself, with its noise. Other
         optimizers do not notice it.
@@ -90,7 +88,7 @@ def run(
 def record(trial, progress=False):
     """The `RunResult` of a `Trial`, run to its end."""
     steps = _with_bar(trial) if progress else trial.steps()
-    # Of a step, its surrogate is not kept: it is large.
+    # A step's surrogate is large, and is not kept.
     rows = [(s.time, s.x, s.y, s.seconds, s.size, s.removed) for s in steps]
     regrets = [trial.regret(x, t) for t, x, *_ in rows]
     times, queries, observations, seconds, sizes, removed = zip(*rows) if rows else [()] * 6

@@ -7,14 +7,17 @@ from time import perf_counter
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from .._checks import invalid
 from ..exceptions import AskTellError, InvalidObservationError
-from ._arguments import check_horizon, check_optimizer, check_problem, check_run_options
+from ._arguments import (
+    check_horizon,
+    check_optimizer,
+    check_problem,
+    check_run_options,
+    random_seeds,
+)
 from ._clocks import StepClock
-
-__all__ = ["Step", "steps"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,9 +150,7 @@ class Trial:
         check_run_options(n_initial, expert)
         self.n_initial = int(n_initial)
         self.seed = int(random_state) if isinstance(random_state, int | np.integer) else None
-        design_seed, noise_seed, optimizer_seed = (
-            check_random_state(random_state).randint(np.iinfo(np.int32).max, size=3).tolist()
-        )
+        design_seed, noise_seed, optimizer_seed = random_seeds(random_state, 3)
         self.clock = StepClock() if clock is None else deepcopy(clock)
         self.problem = deepcopy(problem).seed(noise_seed)
         self.optimizer = clone(optimizer).set_params(

@@ -20,13 +20,11 @@ from ..exceptions import SktvboError
 from ._arguments import SET_BY_RUN
 from ._results import RunResult
 
-__all__ = ["StoreError", "StoreMismatchError"]
-
-# Attributes of a problem that every run starts anew: its memory of optima, and its noise.
+# These attributes of a problem, its memory of optima and its noise, every run starts afresh.
 _PASSING = ("_optima", "_rng")
 
-# Values that a function closes over count as its settings when they are of these types: constants
-# and code. Of others, only the type counts.
+# Values that a function closes over count as its settings when they are of these types, constants
+# and code; of others only the type counts.
 _CONSTANT = (int, float, str, tuple, np.generic, np.ndarray, types.FunctionType, functools.partial)
 
 
@@ -56,7 +54,7 @@ class Store:
         self.folder = Path(folder)
         with self._explained():
             self.folder.mkdir(parents=True, exist_ok=True)
-            # Better to know before the first run than after it.
+            # An error about the folder comes better before the first run than after it.
             tempfile.TemporaryFile(dir=self.folder).close()
 
     def load(self, algorithm, problem, seed, settings):
@@ -113,7 +111,7 @@ class Store:
             write_json(self._path(algorithm, problem, seed), content)
 
     def _path(self, algorithm, problem, seed):
-        # A readable name, and a digest since different names may read the same.
+        # The digest is there because different names may read the same.
         names = [algorithm, problem]
         readable = [re.sub(r"[^A-Za-z0-9.-]+", "-", str(name))[:40] for name in names]
         return self.folder / f"{'_'.join(readable)}_{seed}_{_digest(names)[:8]}.json"

@@ -84,7 +84,7 @@ def regret_columns(comparison):
     """
     rows = comparison.summary()
     known = [row for row in rows if not math.isnan(row["average_regret"])]
-    # From the worst to the best, so that the best remains.
+    # The order is from the worst to the best, so that the best remains.
     known.sort(key=lambda row: -row["average_regret"])
     best = {row["problem"]: row for row in known}
     cells, marks = {}, set()
@@ -105,7 +105,7 @@ def format_regret(row):
         return "unknown" if row["n_replications"] else "failed"
     if math.isnan(error):
         return f"{mean:.4g}"
-    # Two digits of the error, and the mean to the same place.
+    # The error has two digits, and the mean ends at the same place.
     places = min(max(1 - math.floor(math.log10(error)), 0), 6) if error > 0.0 else 3
     return f"{mean:.{places}f} ± {error:.{places}f}"
 

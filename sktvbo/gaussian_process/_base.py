@@ -50,7 +50,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     mean_prior_std: float = 0.0
     random_state: int | np.random.RandomState | None = None
 
-    # How the rows are conditioned on.
+    # The class of ``_gp``: it says how the rows are conditioned on.
     _kind: ClassVar[type[Conditioned]]
 
     @abstractmethod
@@ -78,7 +78,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
         Returns
         -------
-        self
+        self : TimeVaryingGP
 
         Raises
         ------
@@ -104,12 +104,12 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
         Returns
         -------
-        self
+        self : TimeVaryingGP
         """
         new = copy.copy(self)
         if self.__sklearn_is_fitted__():
-            gp = self._gp.standardizing(self.normalize_y)
-            new._gp = gp.append(*new._validated(X, y, y_variance, reset=False))
+            rows = new._validated(X, y, y_variance, reset=False)
+            new._gp = self._gp.append(*rows, standardize=self.normalize_y)
         else:
             self._check_parameters()
             rows = new._rows(*new._validated(X, y, y_variance, reset=True))
@@ -127,7 +127,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
         Returns
         -------
-        self
+        self : TimeVaryingGP
         """
         return self._take_over(self.updated(drop=indices))
 
@@ -141,7 +141,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
         Returns
         -------
-        self
+        self : TimeVaryingGP
 
         Notes
         -----
@@ -240,26 +240,25 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             if total_variance:
                 appended[-1][:] = True
         elif len(drop) == n:
-            raise ValueError(
-                f"At least one of the {n} rows has to stay. Got all of them to forget."
-            )
-        new = copy.copy(self)
+            raise invalid("The rows to drop", f"fewer than all {n}", got="all of them")
+        new, follow = copy.copy(self), self.normalize_y and not hold_scale
         if refit and self.optimizer is not None:
             if temporal_kernel is not None:
                 new.temporal_kernel = temporal_kernel
                 new._check_parameters()
-            gp = new._relearnt(drop, appended, learn_with)
-            new._gp = gp.standardizing(self.normalize_y and not hold_scale)
+            new._gp = new._relearnt(drop, appended, learn_with)
             if learn_with is not None and len(learn_with[1]):
-                new._gp = new._gp.drop(n - len(drop) + np.arange(len(learn_with[1])))
+                borrowed = n - len(drop) + np.arange(len(learn_with[1]))
+                new._gp = new._gp.drop(borrowed, standardize=follow)
             return new
-        gp = self._gp.standardizing(self.normalize_y and not hold_scale)
         if len(drop) == n:
-            new._gp = new._condition(gp.covariance, new._rows(*appended, like=gp.rows))
+            rows = new._rows(*appended, like=self._gp.rows, standardize=follow)
+            new._gp = new._condition(self._gp.covariance, rows)
             return new
         if len(drop):
-            gp = gp.drop(drop)
-        new._gp = gp if appended is None else gp.append(*appended)
+            new._gp = new._gp.drop(drop, standardize=follow)
+        if appended is not None:
+            new._gp = new._gp.append(*appended, standardize=follow)
         return new
 
     def _relearnt(self, drop, appended, learn_with):
@@ -293,17 +292,16 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         )
         return X.copy(), y.astype(np.float64), *_variance(y_variance, len(X))
 
-    def _rows(self, X, y, variance, total, like=None):
-        """Rows with a time origin of their own; scale of y and present time are as of others."""
+    def _rows(self, X, y, variance, total, like=None, standardize=True):
+        """Rows with a time origin of their own; present time, and scale if held, as of others."""
         position = self._time_position()
         # A kernel that is not stationary, such as `Wiener`, is meant for the times as given.
         stationary = self.temporal_kernel is None or self.temporal_kernel.is_stationary()
         layout = Layout(position, X[0, position] if stationary else 0.0)
         if like is None:
             return Rows.of(X, y, variance, total, layout, standardize=self.normalize_y)
-        names = ("standardize", "location", "scale")
-        scale = {name: getattr(like, name) for name in names}
-        rows = Rows.of(X, y, variance, total, layout, **scale)
+        scale = {"location": like.location, "scale": like.scale}
+        rows = Rows.of(X, y, variance, total, layout, standardize=standardize, **scale)
         return rows.at(max(rows.now, like.now))
 
     def _time_position(self):
@@ -313,11 +311,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             names = list(getattr(self, "feature_names_in_", []))
             if column in names:
                 return names.index(column)
-            known = f"X has {names}" if names else "X has no column names"
-            raise ValueError(
-                f"time_column={column!r} names no column: {known}. "
-                "Give a data frame with that column, or a position."
-            )
+            known = f"one of {names}" if names else "a position, as X has no column names"
+            raise invalid("time_column", known, column, self)
         try:
             return check_int(column, "time_column", low=-n_columns, high=n_columns - 1) % n_columns
         except ValueError:
@@ -362,7 +357,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
                 interval, span = (np.median(gaps), gaps.sum()) if gaps.size else (1.0, 1.0)
                 bounds = (interval, 10.0 * max(interval, span))
                 temporal = Matern(np.clip(0.25 * span, *bounds), bounds, nu=1.5)
-        # Cloned: what was learnt must never reach the kernels that were given.
+        # The kernels are cloned because what is learnt must never reach those that were given.
         return SeparableCovariance(
             None if spatial is None else clone(spatial),
             clone(temporal),
@@ -470,7 +465,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             Only with ``return_cov``.
         """
         if return_std and return_cov:
-            raise ValueError("At most one of return_std and return_cov can be asked for.")
+            raise invalid("return_cov", "False with return_std=True", return_cov)
         gp = self._fitted
         X = validate_data(self, _numeric_times(X), dtype=np.float64, order="C", reset=False)
         with blas_threads(max(len(X), gp.rows.n)):
@@ -491,7 +486,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """
         rng = check_random_state(random_state)
         mean, cov = self.predict(X, return_cov=True)
-        # Rounding may leave eigenvalues of -1e-16: nothing to warn of.
+        # Rounding may leave eigenvalues of -1e-16, which are nothing to warn of.
         return rng.multivariate_normal(mean, cov, n_samples, check_valid="ignore").T
 
     def log_marginal_likelihood(self, theta=None, eval_gradient=False):
@@ -643,7 +638,7 @@ def _numeric_times(X):
             if np.isnat(values).any():
                 raise invalid(f"Column {name!r}", "dates without gaps", got="NaT")
             numeric = X.copy(deep=False) if numeric is None else numeric
-            # By position: names need not be strings, nor different.
+            # The column is set by its position, as names need not be strings, nor different.
             numeric.isetitem(i, values.astype(np.int64) * 1e-9)
     return X if numeric is None else numeric
 

@@ -50,12 +50,15 @@ class Conditioned(ABC):
         """What a search maximizes: a callable (covariance, eval_gradient) -> (value, gradient)."""
 
     @abstractmethod
-    def append(self, X, y, variance, total):
-        """Conditioned on more rows, with the hyperparameters held."""
+    def append(self, X, y, variance, total, standardize=None):
+        """Conditioned on more rows, with the hyperparameters held.
+
+        ``standardize`` says whether the scale follows y from now on; None: as before.
+        """
 
     @abstractmethod
-    def drop(self, indices):
-        """Conditioned on fewer rows, with the hyperparameters held."""
+    def drop(self, indices, standardize=None):
+        """Conditioned on fewer rows, with the hyperparameters held; see `append`."""
 
     @abstractmethod
     def at(self, now):
@@ -92,10 +95,6 @@ class Conditioned(ABC):
             return mean, rows.scale**2 * cov
         variance = covariance.variance(S, t) - self.explained(K) + open_**2
         return mean, rows.scale * np.sqrt(np.maximum(variance, 0.0))
-
-    def standardizing(self, follow):
-        """The same, whose scale of y will, or will not, follow the rows from now on."""
-        return replace(self, rows=replace(self.rows, standardize=follow))
 
     def _same_noise(self, rows):
         """Whether the rows that are here and in other ``rows`` have the same noise in both.
@@ -167,26 +166,25 @@ class Dense(Conditioned):
             gain + self.mean.lost(self.covariance.mean_variance, np.sum(1.0 / noise))
         )
 
-    def append(self, X, y, variance, total):
+    def append(self, X, y, variance, total, standardize=None):
         """O(n²) a row; O(n³) for many, or where the noise of the present rows moves."""
-        rows = self.rows.append(X, y, variance, total)
+        rows = self.rows.append(X, y, variance, total, standardize)
         n, solver = self.rows.n, None
         if self._same_noise(rows) and 10 * len(X) <= n:
             solver = self.solver
             noise = rows.noise(self.covariance, slice(n, None))
             for i in range(n, rows.n):
                 row, before = slice(i, i + 1), slice(0, i + 1)
-                k = self.covariance.cross(rows.S[row], rows.t[row], rows.S[before], rows.t[before])[
-                    0
-                ]
+                others = rows.S[before], rows.t[before]
+                k = self.covariance.cross(rows.S[row], rows.t[row], *others)[0]
                 solver = solver.append(k[:-1], k[-1] + noise[i - n])
                 if solver is None:
                     break
         return self._updated(rows, solver)
 
-    def drop(self, indices):
+    def drop(self, indices, standardize=None):
         """O(n²) a row; O(n³) for many, or where the noise of the other rows moves."""
-        rows, solver = self.rows.drop(indices), None
+        rows, solver = self.rows.drop(indices, standardize), None
         if self._same_noise(rows) and 10 * len(indices) <= self.rows.n:
             solver = self.solver
             for i in reversed(indices):

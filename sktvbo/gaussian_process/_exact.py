@@ -82,8 +82,9 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
 
     Notes
     -----
-    RBF, Matérn 1/2, 3/2 and 5/2 (one lengthscale, or one per dimension), ``Forgetting`` and fixed
-    constants run through compiled code; any other kernel through its own ``__call__``, slower.
+    RBF, Matérn 1/2, 3/2 and 5/2 (one lengthscale, or one per dimension),
+    `~sktvbo.kernels.Forgetting` and fixed constants run through compiled code; any other kernel
+    through its own ``__call__``, slower.
 
     Examples
     --------

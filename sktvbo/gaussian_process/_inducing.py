@@ -31,8 +31,8 @@ from ..exceptions import NotPositiveDefiniteError
 from ._conditioned import LOG_2PI, Conditioned, squares
 from ._rows import Rows
 
-# Multiples of the inducing covariance's mean diagonal that are added to it: the first of them that
-# makes it positive definite.
+# The first of these multiples of its mean diagonal that makes the inducing covariance positive
+# definite is added to it.
 _JITTERS = (1e-12, 1e-10, 1e-8, 1e-6)
 
 
@@ -181,14 +181,14 @@ class Inducing(Conditioned):
         lost = self.mean.lost(self.covariance.mean_variance, self.sums.weight)
         return 0.5 * float(self.outer.log_determinant + lost)
 
-    def append(self, X, y, variance, total):
+    def append(self, X, y, variance, total, standardize=None):
         """O(m²) a row and O(m³); O(n m²) where the noise of the present rows moves."""
-        rows = self.rows.append(X, y, variance, total)
+        rows = self.rows.append(X, y, variance, total, standardize)
         return self._updated(rows, rows, slice(self.rows.n, None), sign=1)
 
-    def drop(self, indices):
+    def drop(self, indices, standardize=None):
         """O(m²) a row and O(m³); O(n m²) where the noise of the other rows moves."""
-        return self._updated(self.rows.drop(indices), self.rows, indices, sign=-1)
+        return self._updated(self.rows.drop(indices, standardize), self.rows, indices, sign=-1)
 
     def _updated(self, rows, source, where, sign):
         """With other rows, which differ by those of a ``source`` at ``where``."""

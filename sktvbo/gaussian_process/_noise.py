@@ -11,7 +11,7 @@ from .._checks import check_bounds, check_real
 # Weights below 1e-130 are nothing; their reciprocals must not overflow.
 _MAX_EXPONENT = 300.0
 
-# The step in theta of numeric derivatives.
+# Numeric derivatives take this step in theta.
 _STEP = 1e-5
 
 

@@ -62,16 +62,16 @@ class Rows:
     location: float = 0.0
     scale: float = 1.0
 
+    def __getstate__(self):
+        # A copy or a pickle is the same whether or not the properties below were ever asked for.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     @classmethod
     def of(cls, X, y, variance, total, layout, *, standardize, location=0.0, scale=1.0):
         """Rows whose present time is their latest."""
         now = float(X[:, layout.position].max())
         rows = cls(X, y, variance, total, now, layout, standardize, location, scale)
         return rows._restandardized()
-
-    def __getstate__(self):
-        # What is derived from the fields is not pickled.
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def n(self):
@@ -115,10 +115,14 @@ class Rows:
         """Σ_i w_i ∂noise_i/∂theta, for the noise's part of theta."""
         return covariance.noise_gradient(np.where(self.total, 0.0, w), self.ages)
 
-    def append(self, X, y, variance, total):
-        """These rows with others (m, d + 1) behind them."""
+    def append(self, X, y, variance, total, standardize=None):
+        """These rows with others (m, d + 1) behind them.
+
+        ``standardize`` says whether the scale follows y from now on; None: as before.
+        """
         return replace(
             self,
+            standardize=self.standardize if standardize is None else standardize,
             X=np.vstack([self.X, X]),
             y=np.append(self.y, y),
             variance=np.append(self.variance, variance),
@@ -126,11 +130,12 @@ class Rows:
             now=max(self.now, float(X[:, self.layout.position].max())),
         )._restandardized()
 
-    def drop(self, indices):
-        """These rows without some of them; at least one stays."""
+    def drop(self, indices, standardize=None):
+        """These rows without some of them; at least one stays. ``standardize`` as in `append`."""
         arrays = {name: getattr(self, name) for name in ("X", "y", "variance", "total")}
         kept = {name: np.delete(array, indices, axis=0) for name, array in arrays.items()}
-        return replace(self, **kept)._restandardized()
+        follow = self.standardize if standardize is None else standardize
+        return replace(self, **kept, standardize=follow)._restandardized()
 
     def at(self, now):
         """The same rows at another present time."""
@@ -141,7 +146,7 @@ class Rows:
         if not self.standardize:
             return self
         y = self.y
-        # By way of the largest: squares of large numbers overflow.
+        # y is divided by its largest value first: squares of large numbers overflow.
         peak = np.abs(y).max() or 1.0
         mean, scale = peak * (y / peak).mean(), peak * (y / peak).std()
         if not scale > 10.0 * np.finfo(float).eps * max(abs(mean), np.abs(y).max()):

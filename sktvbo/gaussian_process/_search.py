@@ -6,7 +6,7 @@ from sklearn.utils import check_random_state
 
 from .._checks import invalid
 
-# The step in theta of the priors' derivatives.
+# The priors' derivatives are differences over this step in theta.
 _STEP = 1e-5
 
 
@@ -15,7 +15,7 @@ def search(criterion, covariance, start=None, *, optimizer, n_restarts, hyperpri
 
     Parameters
     ----------
-    criterion : callable (covariance, eval_gradient) -> (value, gradient)
+    criterion : callable, (covariance, eval_gradient) -> (value, gradient)
         Such as the log marginal likelihood; the gradient in theta is None when it is not asked for.
         Minus infinity makes the search turn back.
     covariance : SeparableCovariance
@@ -36,10 +36,8 @@ def search(criterion, covariance, start=None, *, optimizer, n_restarts, hyperpri
     if not len(bounds):
         return covariance
     if not np.isfinite(bounds).all():
-        raise ValueError(
-            "Searching the hyperparameters needs finite bounds for all of them. "
-            f"Got {np.exp(bounds).tolist()} instead."
-        )
+        got = f"{np.exp(bounds).tolist()}"
+        raise invalid("The bounds of all hyperparameters to be searched", "finite", got=got)
     prior = HyperPrior(hyperpriors, covariance.names)
 
     def objective(theta, eval_gradient=True):
@@ -58,9 +56,11 @@ def search(criterion, covariance, start=None, *, optimizer, n_restarts, hyperpri
 def _descend(objective, prior, theta, bounds, optimizer):
     """One search: the theta found and its objective."""
     if prior(theta) == -np.inf:
-        raise ValueError(
-            f"The hyperpriors give the start of the search no density: {prior.where(theta)}. "
-            "Start elsewhere, or use a distribution that covers the bounds."
+        raise invalid(
+            "hyperpriors",
+            "distributions with a density at the start of the search",
+            got=f"no density at {prior.where(theta)}",
+            advice="Start elsewhere, or use a distribution that covers the bounds.",
         )
     if callable(optimizer):
         return optimizer(objective, theta, bounds=bounds)

@@ -10,11 +10,11 @@ from ._base import TimeVaryingGP, estimator
 from ._conditioned import Dense
 from ._inducing import Inducing, bound
 
-# Added to the covariance of the candidates, relative to its diagonal: it keeps the rank full where
-# the kernel is smoother than the points can tell.
+# This part of its mean diagonal is added to the covariance of the candidates: it keeps the rank
+# full where the kernel is smoother than the points can tell.
 _RIDGE = 1e-6
 
-# The number of rows from which a k-DPP chooses at most: its matrix is quadratic in them.
+# A k-DPP chooses from at most this many rows: its matrix is quadratic in them.
 _MAX_CANDIDATES = 2000
 
 

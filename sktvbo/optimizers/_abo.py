@@ -8,10 +8,10 @@ from ..staleness import StaleDataPolicy
 from ._base import Algorithm
 from ._parameters import algorithm
 
-# The trend is that of so many lengthscales, the latest.
+# The trend is that of this many lengthscales, the latest ones.
 _N_TREND = 5
 
-# A relative change per step below this one is none.
+# The lengthscale has settled when it changes by less than this part of itself per step.
 _SETTLED = 0.1
 
 

@@ -5,22 +5,17 @@ from dataclasses import field
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
-from .._checks import check_int, invalid
+from .._checks import check_int, finite_number, invalid
 from ..acquisition import UCB
 from ..domain import as_domain
-from ..exceptions import AskTellError, DomainError
+from ..exceptions import DomainError, InvalidObservationError, NotBegunError
 from ..staleness import KeepAll
 from ._clock import make_clock
 from ._parameters import algorithm
-from ._run import Run, finite_number, too_few
+from ._run import Run, too_few
 from ._surrogates import default_surrogate, smooth_kernel
-
-
-class NotBegunError(NotFittedError, AskTellError):
-    """An attribute of a run was read before the first step."""
 
 
 @algorithm
@@ -175,14 +170,14 @@ class BayesianOptimizer(BaseEstimator):
 
     # --- what an algorithm may set ----------------------------------------------------------------
 
-    # The name in tables and pictures; None is that of the class.
+    # Tables and pictures show this name; None is that of the class.
     label = None
 
-    # The state of a run, for an algorithm that has more to remember.
+    # An algorithm that has more to remember sets another class of a run's state.
     _run_class = Run
 
-    # An observation from before all others makes a search of the hyperparameters, whatever
-    # refit_every says: the temporal kernel that _make_surrogate gives knows of no earlier time.
+    # Where this is True, an observation from before all others makes a search of hyperparameters,
+    # whatever refit_every says: the temporal kernel of _make_surrogate knows of no earlier time.
     _searches_for_the_past = False
 
     # --- the contract -----------------------------------------------------------------------------
@@ -199,7 +194,7 @@ class BayesianOptimizer(BaseEstimator):
         t : float, default=None
             Present time, in the user's unit; None reads the clock. Never before an earlier time.
         n_points : int, default=None
-            Ask for a batch of so many queries.
+            Ask for a batch of this many queries.
         return_time : bool, default=False
             Also return the time of the query.
 
@@ -247,8 +242,8 @@ class BayesianOptimizer(BaseEstimator):
             No t was given and x was not asked for.
         """
         run = self._run_or_new()
-        x, y = run.domain.validate_point(x), finite_number(y, "y")
-        t = None if t is None else finite_number(t, "t")
+        x, y = run.domain.validate_point(x), finite_number(y, "y", InvalidObservationError)
+        t = None if t is None else finite_number(t, "t", InvalidObservationError)
         self._run = run.after_telling(x, y, t)
 
     def cancel(self, x):

@@ -35,7 +35,7 @@ class BRGPUCB(VariationBudgeted):
 
     Notes
     -----
-    The form of H was derived anew from the balance of drift and variance, and agrees with the
+    The form of H was derived again, from the balance of drift and variance, and agrees with the
     published rate; the constant is a parameter for this reason.
 
     References

@@ -15,7 +15,7 @@ class VariationBudgeted(Algorithm):
     horizon: int | None = None
     variation_budget: float = 1.0
 
-    # The parameter that gives the length outright.
+    # The parameter of this name gives the length outright.
     _length = None
 
     def _make_acquisition(self):

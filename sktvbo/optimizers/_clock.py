@@ -5,7 +5,7 @@ import time
 from .._checks import invalid
 
 
-class WallClock:
+class ElapsedTime:
     """Seconds since the first call; goes on where it stood after pickling."""
 
     def __init__(self):
@@ -24,14 +24,14 @@ class WallClock:
         self._origin = None if elapsed is None else time.perf_counter() - elapsed
 
 
-class StepClock:
+class StepCount:
     """0, 1, 2, ...: how many observations have been told."""
 
     def __call__(self, n_told):
         return float(n_told)
 
 
-class UserClock:
+class CallableTime:
     """A callable without arguments."""
 
     def __init__(self, function):
@@ -44,9 +44,9 @@ class UserClock:
 def make_clock(clock, owner):
     """Clock from the ``clock`` parameter of an optimizer."""
     if callable(clock):
-        return UserClock(clock)
+        return CallableTime(clock)
     if isinstance(clock, str) and clock == "wall":
-        return WallClock()
+        return ElapsedTime()
     if isinstance(clock, str) and clock == "step":
-        return StepClock()
+        return StepCount()
     raise invalid("clock", "'wall', 'step' or a callable", clock, owner)

@@ -8,7 +8,7 @@ from ._surrogates import static_surrogate
 
 @algorithm
 class ETGPUCB(Algorithm):
-    """ET-GP-UCB (Brunzema et al., ET algorithm 1): GP-UCB that starts anew when it is contradicted.
+    """ET-GP-UCB (Brunzema et al., ET algorithm 1): GP-UCB that starts afresh when contradicted.
 
     1. Query where μ + √β σ is largest.
     2. Observe y. If ``|y − μ| > √ρ σ + w̄``, which a static function hardly ever does (lemma 3),

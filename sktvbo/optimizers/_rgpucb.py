@@ -5,12 +5,13 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from .. import theory
+from .._factors import forgetting_rate
 from ..staleness import PeriodicReset
 from ._base import Algorithm
 from ._parameters import algorithm
 from ._surrogates import static_surrogate
 
-# The rate of change is learnt from so many observations, the latest.
+# The rate of change is learnt from at most this many of the latest observations.
 _N_LEARN = 200
 
 
@@ -28,7 +29,7 @@ class RGPUCB(Algorithm):
     where N is not known for its spatial kernel, that of a Matérn 5/2 is taken.
 
     When to use it: the function changes at a known, steady rate, and steps must stay cheap. When
-    not: otherwise; ``TVGPUCB`` forgets gradually, ``ETGPUCB`` when something has happened, ``WDBO``
+    not: otherwise; `TVGPUCB` forgets gradually, `ETGPUCB` when something has happened, `WDBO`
     what no longer matters.
 
     Parameters
@@ -91,13 +92,13 @@ class LearntReset(PeriodicReset):
 
     def watch(self, run):
         """Take the latest observations told, removed ones included."""
-        self.seen_ = run.latest(_N_LEARN)
+        self.latest_ = run.latest(_N_LEARN)
 
     def _length(self, surrogate):
-        rows, y = self.seen_
+        rows, y = self.latest_
         steps = np.arange(float(len(y)))
         model = _forgetting(surrogate).fit(np.column_stack([rows[:, :-1], steps]), y)
-        self.epsilon_ = float(-np.expm1(-2.0 / model.temporal_kernel_.length_scale))
+        self.epsilon_ = forgetting_rate(model.temporal_kernel_)
         kernel = model.spatial_kernel_
         return theory.reset_period(
             self.epsilon_,

@@ -7,12 +7,11 @@ fails half-way has therefore not happened.
 import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from numbers import Real
 
 import numpy as np
 from sklearn.base import clone
 
-from .._checks import invalid
+from .._checks import finite_number, invalid
 from .._maximizer import TimeWindow, maximize, maximize_joint
 from .._threads import blas_threads
 from ..acquisition import AcquisitionState, PosteriorMean
@@ -21,13 +20,13 @@ from ..staleness import RunSoFar
 from ._log import Log, Told
 from ._surrogates import Times
 
-# At most so many queries are remembered until they are told.
+# At most this many queries are remembered until they are told.
 _MAX_PENDING = 1024
 
-# A new query keeps away from at most so many pending ones, the latest.
+# A new query keeps away from at most this many pending ones, the latest.
 _MAX_HALLUCINATED = 32
 
-# The sampling interval is taken from so many observations, the latest.
+# The sampling interval is taken from this many observations, the latest.
 _N_RECENT = 50
 
 # Below this many observations (or n_initial_points) the hyperparameters are not searched, nor is
@@ -96,8 +95,8 @@ class Run:
         return self.surrogate
 
     @property
-    def rather_holds(self):
-        """Whether hyperparameters are rather held than searched with forgotten observations."""
+    def holds_when_few(self):
+        """Whether few observations hold the hyperparameters, or borrow forgotten ones to search."""
         return False
 
     def after_telling(self, x, y, t=None):
@@ -123,7 +122,9 @@ class Run:
 
     def time(self, t):
         """A time as a float; None reads the clock."""
-        return finite_number(self.clock(len(self.told)) if t is None else t, "t")
+        return finite_number(
+            self.clock(len(self.told)) if t is None else t, "t", InvalidObservationError
+        )
 
     def forward_time(self, t):
         """A time that is not before an earlier one."""
@@ -141,7 +142,7 @@ class Run:
     # --- querying ---------------------------------------------------------------------------------
 
     def after_asking(self, t, size):
-        """The run with so many more queries pending, and the queries (x, time)."""
+        """The run with ``size`` more queries pending, and these queries (x, time)."""
         rng, queries = copy.deepcopy(self.rng), self.queries
         if self.surrogate is None:
             found = [(x, t) for x in self.domain.sample(size, rng)]
@@ -190,7 +191,7 @@ class Run:
     def _best_query(self, surrogate, acquisition, t, latest, rng):
         """Where, and when between t and ``latest``, an acquisition function is largest.
 
-        Scores are to be maximized: the surrogate has seen -y when minimizing.
+        Scores are to be maximized: the surrogate was given -y when minimizing.
         """
         posterior = surrogate.posterior_at(t, self.domain.continuous)
         # The latest queries are near the optimum when the optimizer has been tracking it.
@@ -220,7 +221,7 @@ class Run:
 
     @property
     def sign(self):
-        """1.0, or -1.0 when minimizing: the surrogate sees what is to be maximized."""
+        """1.0, or -1.0 when minimizing: the surrogate is given what is to be maximized."""
         return 1.0 if self.algorithm.maximize else -1.0
 
     @property
@@ -237,7 +238,7 @@ class Run:
         """Observations (n,) at some positions among all that was told."""
         return np.array([self.told[i].y for i in positions], dtype=np.float64)
 
-    def seen(self, positions):
+    def observations(self, positions):
         """Rows and values at some positions, as the surrogate sees them."""
         return self._to_surrogate(self.rows(positions), self.values(positions))
 
@@ -250,7 +251,7 @@ class Run:
         return RunSoFar(
             n_told=len(self.told) + 1,
             queries=self.queries,
-            latest=lambda n: self.seen(range(max(len(self.told) - n, 0), len(self.told))),
+            latest=lambda n: self.observations(range(max(len(self.told) - n, 0), len(self.told))),
         )
 
     def _with_observation(self, x, t, y, now):
@@ -279,7 +280,7 @@ class Run:
 
     def _first_surrogate(self, row, target):
         """The surrogate fitted to all that was told, and the new row."""
-        X, y = self.seen(range(len(self.told)))
+        X, y = self.observations(range(len(self.told)))
         X, y = np.vstack([X, row]), np.append(y, target)
         surrogate = self.algorithm.surrogate
         if surrogate is None:
@@ -292,14 +293,14 @@ class Run:
     def _next_surrogate(self, row, target, drop, kept):
         """The surrogate without some rows and with the new one, and the count since a search."""
         surrogate, few = self.surrogate, len(kept) < self.min_to_learn
-        if not self._search_is_due(row[0, -1]) or (few and self.rather_holds):
+        if not self._search_is_due(row[0, -1]) or (few and self.holds_when_few):
             surrogate = surrogate.updated(row, target, drop=drop, hold_scale=few)
             return surrogate, self.since_search + 1
         times, borrowed = np.delete(surrogate.X_train_[:, -1], drop), None
         if few:
             # What kind of function it is survives what is forgotten of its values.
             forgotten = np.setdiff1d(np.arange(len(self.told)), kept)
-            borrowed = self.seen(forgotten[-(self.min_to_learn - len(kept)) :])
+            borrowed = self.observations(forgotten[-(self.min_to_learn - len(kept)) :])
             times = np.append(times, borrowed[0][:, -1])
         temporal_kernel = None
         if self.algorithm.surrogate is None:
@@ -329,23 +330,6 @@ class Run:
         recent = [entry.row[-1] for entry in self.told[-_N_RECENT:]]
         pending = tuple(time for _, time in self.pending)
         return Times(kept, np.array([*recent, kept[-1]]), pending)
-
-
-def finite_number(value, name):
-    """The value, or the only one of an array, as a finite float."""
-    number = value
-    if not isinstance(value, Real):
-        array = np.asarray(value)
-        if array.size != 1 or array.dtype.kind not in "iuf":
-            raise invalid(name, "one real number", value, error=InvalidObservationError)
-        number = array.reshape(())[()]
-    try:
-        number = float(number)
-    except OverflowError:  # an int or a fraction beyond the largest float
-        number = np.inf
-    if not np.isfinite(number):
-        raise invalid(name, "finite", value, error=InvalidObservationError)
-    return number
 
 
 def too_few(caller, run):

@@ -18,13 +18,13 @@ from ._parameters import algorithm
 from ._run import Run, too_few
 from ._surrogates import static_surrogate
 
-# "log" asks about so many places per unit of log t (SparQ section 4.1).
+# "log" asks about this many places per unit of log t (SparQ section 4.1).
 _QUERIES_PER_LOG = 6.0
 
-# Probability with which the confidence bound may fail (SparQ section 4.1).
+# The confidence bound may fail with this probability (SparQ section 4.1).
 _DELTA = 0.05
 
-# Of more places than that a uniform choice is taken, and the k-DPP drawn from it.
+# From more places than this a uniform choice is made, and the k-DPP drawn from that.
 _MAX_PLACES = 2000
 
 
@@ -58,7 +58,7 @@ class SparQRun(Run):
         return self.surrogate if self.answers is None else self.answers.surrogate
 
     @property
-    def rather_holds(self):
+    def holds_when_few(self):
         # The expert's answers have taught the hyperparameters more than stale rows would.
         return self.answers is not None
 
@@ -106,7 +106,7 @@ class SparQRun(Run):
         if len(rows) > _MAX_PLACES:
             rows = rows[np.sort(rng.choice(len(rows), _MAX_PLACES, replace=False))]
         K = np.ascontiguousarray(self.surrogate.spatial_kernel_(self.domain.to_unit(rows)))
-        # No more places than K can tell apart.
+        # There cannot be more places than K can tell apart.
         rank = dpstrf(K, tol=10.0 * len(K) * np.finfo(float).eps)[2]
         count = min(count, int(rank))
         return rows[sample_kdpp(K, count, random_state=rng)] if count else rows[:0]

@@ -16,7 +16,7 @@ class SWGPUCB(VariationBudgeted):
        alone.
 
     When to use it: the function changes steadily and a fixed cost per step matters more than
-    regret. When not: it changes now and then (``ETGPUCB``), or unevenly over space (``WDBO``).
+    regret. When not: it changes now and then (`ETGPUCB`), or unevenly over space (`WDBO`).
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class SWGPUCB(VariationBudgeted):
 
     Notes
     -----
-    The form of w was derived anew from the balance of drift and variance, and agrees with the
+    The form of w was derived again, from the balance of drift and variance, and agrees with the
     published rate; the constant is a parameter for this reason.
 
     References

@@ -2,9 +2,8 @@
 
 from numbers import Real
 
-import numpy as np
-
 from .._checks import invalid
+from .._factors import forgetting_rate
 from ..kernels import Forgetting
 from ._base import Algorithm
 from ._parameters import algorithm
@@ -23,7 +22,7 @@ class TVGPUCB(Algorithm):
     Nothing is forgotten for good, so a step becomes slower and slower.
 
     When to use it: the function changes all the time, like a Markov process. When not: it changes
-    smoothly (``WDBO`` models that), or the run is long.
+    smoothly (`WDBO` models that), or the run is long.
 
     Parameters
     ----------
@@ -71,13 +70,10 @@ class TVGPUCB(Algorithm):
     def _make_surrogate(self, times):
         if not self._learns:
             return default_surrogate(Forgetting(self.epsilon, "fixed"))
-        # The same kernel by its lengthscale, -2 / log(1 - ε): with many queries in a unit of time ε
-        # is so near to 1 that floats cannot tell.
+        # The same kernel is learnt by its lengthscale, -2 / log(1 - ε): with many queries in a unit
+        # of time ε is so near to 1 that floats cannot tell.
         return default_surrogate(smooth_kernel(times, nu=0.5))
 
     @property
     def epsilon_(self):
-        kernel = self.surrogate_.temporal_kernel_
-        if isinstance(kernel, Forgetting):
-            return kernel.epsilon
-        return float(-np.expm1(-2.0 / kernel.length_scale))
+        return forgetting_rate(self.surrogate_.temporal_kernel_)

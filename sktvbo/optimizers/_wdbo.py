@@ -17,7 +17,7 @@ class WDBO(Algorithm):
     The data set, and with it the response time, stays as small as the function's change allows.
 
     When to use it: the function changes in time, smoothly or now and then abruptly, and a fast step
-    matters. When not: the function is static (``GPUCB``), or its covariance has no closed-form
+    matters. When not: the function is static (`GPUCB`), or its covariance has no closed-form
     convolution (see `sktvbo.relevancy`).
 
     Parameters

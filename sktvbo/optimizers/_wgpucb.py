@@ -16,7 +16,7 @@ class WGPUCB(Algorithm):
     2. Observe; add the observation to the data set.
     3. Refit a Gaussian process of space alone, of which the noise variance is σ² discount^(−age).
 
-    When to use it: the function drifts steadily, at a known pace. When not: ``TVGPUCB`` learns the
+    When to use it: the function drifts steadily, at a known pace. When not: `TVGPUCB` learns the
     pace, and its variance grows where nothing new was seen.
 
     Parameters

@@ -8,8 +8,20 @@ from .._checks import check_int, check_real, invalid
 from ..domain import FiniteSet
 from ..evaluation import steps
 from ..evaluation._arguments import check_optimizer, check_problem
-from ..exceptions import AskTellError, DomainError
-from ._common import COLOURS, along_axis, axis_limits, has_one_axis, new_axes, pyplot
+from ..exceptions import AskTellError
+from ._common import (
+    COLOURS,
+    NO_SURROGATE,
+    TEXT_BOX,
+    along_axis,
+    axis_limits,
+    check_one_axis,
+    legend_above,
+    new_axes,
+    place_label,
+    pyplot,
+    unit_places,
+)
 
 _FIGSIZE = (7.6, 4.8)
 
@@ -97,7 +109,7 @@ def animate_run(
     Notes
     -----
     In the manner of the videos of W-DBO appendix G.4, whose picture `PosteriorDisplay` draws. What
-    an optimizer believes is its ``surrogate_``: the answers of an expert are not in it.
+    an optimizer believes is its ``belief_``: the answers of an expert are in it.
 
     Examples
     --------
@@ -113,23 +125,15 @@ def animate_run(
     _check(optimizer, problem, n_frames, fps, n_places)
     domain = problem.domain
     arms = isinstance(domain, FiniteSet)
-    U = domain.to_unit(domain.points) if arms else np.linspace(0.0, 1.0, n_places)[:, None]
-    run = steps(
-        optimizer,
-        problem,
-        clock,
-        horizon,
-        n_initial,
-        random_state,
-        expert=expert,
-    )
+    U = unit_places(domain, n_places)
+    run = steps(optimizer, problem, clock, horizon, n_initial, random_state, expert=expert)
     queries, frames = _watch(run, U)
     if not frames:
         raise invalid(
             "The run",
             "one with queries made with a surrogate",
             got=f"{type(optimizer).__name__} with none among {len(queries)} queries",
-            advice="RandomSearch never has one; others do after n_initial_points.",
+            advice=NO_SURROGATE,
             error=AskTellError,
         )
     shown = np.linspace(0, len(frames) - 1, min(n_frames, len(frames))).round().astype(int)
@@ -143,7 +147,7 @@ def animate_run(
         points=domain.points if arms else domain.from_unit(U),
         time_unit=time_unit,
         labels={
-            "xlabel": space_label or ("index of the arm" if arms else "x"),
+            "xlabel": place_label(space_label, arms),
             "ylabel": value_label,
         },
     )
@@ -154,13 +158,7 @@ def animate_run(
 def _check(optimizer, problem, n_frames, fps, n_places):
     check_optimizer(optimizer)
     check_problem(problem)
-    if not has_one_axis(problem.domain):
-        raise invalid(
-            "The problem's domain",
-            "of one real dimension, or a FiniteSet",
-            problem.domain,
-            error=DomainError,
-        )
+    check_one_axis(problem.domain, "The problem's domain")
     check_int(n_frames, "n_frames")
     check_int(n_places, "n_places", low=2)
     check_real(fps, "fps", interval="(0, inf)")
@@ -201,7 +199,7 @@ class _Film:
         optima = [problem.optimum(frame.time) for frame in frames]
         self.optimum_places = along_axis(problem.domain, np.array([x for x, _ in optima]))
         self.optimum_values = [f for _, f in optima]
-        # One scale for the whole film.
+        # The whole film has one scale.
         values = np.concatenate([self.truth.ravel(), self.observations])
         margin = 0.15 * (np.ptp(values) or 1.0)
         self.value_limits = values.min() - margin, values.max() + 2.0 * margin
@@ -260,21 +258,14 @@ class _Film:
             (0.015, 0.97),
             xycoords="axes fraction",
             va="top",
-            bbox={"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": "none"},
+            bbox=TEXT_BOX,
         )
         ax.set(
             xlim=axis_limits(self.places, self.arms),
             ylim=self.value_limits,
             **self.labels,
         )
-        ax.legend(
-            loc="lower center",
-            bbox_to_anchor=(0.5, 1.0),
-            ncols=4,
-            frameon=False,
-            columnspacing=1.2,
-            handletextpad=0.5,
-        )
+        legend_above(ax, ncols=4, columnspacing=1.2, handletextpad=0.5)
 
     def _cells(self, *values):
         """Places, and values there; steps need half a cell more at both ends."""

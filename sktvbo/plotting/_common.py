@@ -6,12 +6,18 @@ import numpy as np
 
 from .._checks import invalid
 from ..domain import FiniteSet
-from ..exceptions import AskTellError, MissingExtraError
+from ..exceptions import AskTellError, DomainError, MissingExtraError
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart, without the yellow that is
 # lost on white. The line style changes when they have all been used.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _STYLES = ("-", "--", ":", "-.")
+
+# A text that must be legible on whatever is drawn below it stands in this box.
+TEXT_BOX = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": "none"}
+
+# This is the advice about an optimizer that has no surrogate.
+NO_SURROGATE = "RandomSearch never has one; others do after n_initial_points."
 
 
 def line_style(i):
@@ -29,7 +35,7 @@ def styled(style, options, artist):
     return style | normalize_kwargs(options, artist)
 
 
-# --- Axes -----------------------------------------------------------------------------------------
+# --- axes -----------------------------------------------------------------------------------------
 
 # The fields of a display are what it shows, as its docstring says.
 stored = dataclass(eq=False, repr=False)
@@ -54,7 +60,8 @@ class Display:
 def pyplot(what):
     """Matplotlib's pyplot, or say which extra ``what`` needs."""
     try:
-        # By itself: a submodule that was imported before would hide that matplotlib is gone.
+        # The package is imported by itself: a submodule that was imported before would hide that
+        # it is gone.
         import matplotlib  # noqa: F401
         from matplotlib import pyplot as plt
     except ImportError as exc:
@@ -72,7 +79,7 @@ def legend_above(ax, **options):
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False, **options)
 
 
-# --- What is shown --------------------------------------------------------------------------------
+# --- what is shown --------------------------------------------------------------------------------
 
 
 def fitted_surrogate(optimizer):
@@ -83,7 +90,7 @@ def fitted_surrogate(optimizer):
             "optimizer",
             "one that has fitted a surrogate",
             got=f"{type(optimizer).__name__} without one after {optimizer.n_told_} observations",
-            advice="RandomSearch never has one; others do after n_initial_points.",
+            advice=NO_SURROGATE,
             error=AskTellError,
         )
     return surrogate
@@ -119,12 +126,33 @@ def runs_on(comparison, problem):
     return problem, runs
 
 
-# --- Places along one axis ------------------------------------------------------------------------
+# --- places along one axis ------------------------------------------------------------------------
 
 
 def has_one_axis(domain):
     """Whether all places of a domain can be drawn along one axis."""
     return isinstance(domain, FiniteSet) or domain.continuous.tolist() == [True]
+
+
+def check_one_axis(domain, name, advice=""):
+    """Raise a DomainError, which calls the domain ``name``, where its places need several axes."""
+    if not has_one_axis(domain):
+        expected = "of one real dimension, or a FiniteSet"
+        raise invalid(name, expected, domain, advice=advice, error=DomainError)
+
+
+def unit_places(domain, n_places):
+    """Places (m, 1) along the axis, or all members of a finite set (m, u), in unit form."""
+    if isinstance(domain, FiniteSet):
+        return domain.to_unit(domain.points)
+    return np.linspace(0.0, 1.0, n_places)[:, np.newaxis]
+
+
+def place_label(label, arms):
+    """The label of the axis of places that a user gave, or one that fits."""
+    if label is None:
+        return "index of the arm" if arms else "x"
+    return label
 
 
 def along_axis(domain, X):

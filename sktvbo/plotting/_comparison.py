@@ -94,8 +94,7 @@ class ComparisonDisplay(Display):
 
         Returns
         -------
-        ComparisonDisplay
-            self
+        self : ComparisonDisplay
 
         Raises
         ------

@@ -159,8 +159,7 @@ class DatasetSizeDisplay(Curves):
 
         Returns
         -------
-        DatasetSizeDisplay
-            self
+        self : DatasetSizeDisplay
 
         Raises
         ------

@@ -4,18 +4,19 @@ from dataclasses import KW_ONLY
 
 import numpy as np
 
-from .._checks import invalid
 from ..domain import FiniteSet, as_domain
-from ..exceptions import DomainError
 from ._common import (
+    TEXT_BOX,
     Display,
     along_axis,
     axis_limits,
+    check_one_axis,
     fitted_surrogate,
-    has_one_axis,
     legend_above,
+    place_label,
     present,
     stored,
+    unit_places,
     was_removed,
 )
 
@@ -135,14 +136,8 @@ class PosteriorDisplay(Display):
         """
         domain = as_domain(optimizer.domain)
         arms = isinstance(domain, FiniteSet)
-        if not has_one_axis(domain):
-            raise invalid(
-                "The optimizer's domain",
-                "one real dimension or a FiniteSet",
-                got=f"{domain!r}",
-                advice="Show a slice with surrogate_.posterior_at(t).",
-                error=DomainError,
-            )
+        advice = "Show a slice with surrogate_.posterior_at(t)."
+        check_one_axis(domain, "The optimizer's domain", advice)
         surrogate = fitted_surrogate(optimizer)
         told, gone, now = optimizer.told_X_, was_removed(optimizer), present(optimizer)
         points = np.column_stack([along_axis(domain, told[:, :-1]), told[:, -1]])
@@ -151,7 +146,7 @@ class PosteriorDisplay(Display):
         if until is None:
             until = now if problem is None else problem.horizon
         times = np.linspace(start, until, n_times)
-        U = domain.to_unit(domain.points) if arms else np.linspace(0.0, 1.0, n_places)[:, None]
+        U = unit_places(domain, n_places)
         mean = np.column_stack([surrogate.posterior_at(t)(U)[0] for t in times])
         optimum = None
         if problem is not None:
@@ -159,7 +154,7 @@ class PosteriorDisplay(Display):
         return cls(
             times,
             np.arange(len(U)) if arms else domain.from_unit(U)[:, 0],
-            # The surrogate of an optimizer that minimizes has seen -y.
+            # The surrogate of an optimizer that minimizes was given -y.
             mean if optimizer.maximize else -mean,
             kept=points[~gone],
             removed=points[gone],
@@ -188,8 +183,7 @@ class PosteriorDisplay(Display):
 
         Returns
         -------
-        PosteriorDisplay
-            self
+        self : PosteriorDisplay
 
         Raises
         ------
@@ -207,7 +201,7 @@ class PosteriorDisplay(Display):
         now = self._draw_present(ax)
         ax.set(
             xlabel=f"time ({self.time_unit})",
-            ylabel=self.space_label or ("index of the arm" if self.arms else "x"),
+            ylabel=place_label(self.space_label, self.arms),
             xlim=(self.times[0], self.times[-1]),
             ylim=axis_limits(self.places, self.arms),
         )
@@ -262,7 +256,7 @@ class PosteriorDisplay(Display):
             textcoords="offset points",
             ha="right" if late else "left",
             va="top",
-            bbox={"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": "none"},
+            bbox=TEXT_BOX,
         )
         return ax.axvline(self.now, color="black", linewidth=1.6, label="now, $t_0$")
 

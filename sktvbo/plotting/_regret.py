@@ -129,8 +129,7 @@ class RegretDisplay(Curves):
 
         Returns
         -------
-        RegretDisplay
-            self
+        self : RegretDisplay
 
         Raises
         ------

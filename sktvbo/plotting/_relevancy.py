@@ -13,6 +13,7 @@ from ._common import (
     fitted_surrogate,
     has_one_axis,
     legend_above,
+    place_label,
     present,
     stored,
     styled,
@@ -148,8 +149,6 @@ class RelevancyDisplay(Display):
         if now is None:
             now = present(optimizer)
         places = along_axis(domain, told[:, :-1]) if has_one_axis(domain) else None
-        if space_label is None:
-            space_label = "index of the arm" if isinstance(domain, FiniteSet) else "x"
         return cls(
             told[~gone, -1],
             surrogate.relevancy(now),
@@ -158,7 +157,7 @@ class RelevancyDisplay(Display):
             removed_times=told[gone, -1],
             removed_places=None if places is None else places[gone],
             time_unit=time_unit,
-            space_label=space_label,
+            space_label=place_label(space_label, isinstance(domain, FiniteSet)),
         )
 
     def plot(self, ax=None, *, cmap="viridis_r", **dot_options):
@@ -176,8 +175,7 @@ class RelevancyDisplay(Display):
 
         Returns
         -------
-        RelevancyDisplay
-            self
+        self : RelevancyDisplay
 
         Raises
         ------

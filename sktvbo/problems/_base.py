@@ -11,7 +11,7 @@ from .._maximizer import search
 from ..domain import FiniteSet, as_domain
 from ..exceptions import InvalidObservationError
 
-# So many optima are kept: runs of several algorithms ask for the same ones again.
+# At most this many optima are kept: runs of several algorithms ask for the same ones again.
 _CACHE_SIZE = 4096
 
 # A step begins this much early: a clock that adds up its ticks arrives with a rounding error.
@@ -126,8 +126,7 @@ class Problem:
 
         Returns
         -------
-        Problem
-            self
+        self : Problem
         """
         self._rng = check_random_state(random_state)
         return self

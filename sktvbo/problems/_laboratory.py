@@ -87,12 +87,12 @@ class TemperatureField(Laboratory):
         to_sensor = np.linalg.norm(box[:, np.newaxis] - xy, axis=2)
         extra = to_sensor.min(axis=1) > 0.0
         nodes = np.vstack([xy, box[extra]])
-        # Which sensor each node's temperature comes from.
+        # Each node's temperature comes from the sensor of this index.
         source = np.r_[np.arange(len(xy)), np.argmin(to_sensor[extra], axis=1)]
-        # Triangulated in metres: scaling the axes would change who is near whom.
+        # The triangulation is in metres: scaling the axes would change who is near whom.
         simplices = Delaunay(nodes).simplices
         unit = (nodes - lower) / (upper - lower)
-        # Rows x, y, 1 of a triangle's corners; their inverse gives the barycentric coordinates.
+        # The inverse of a triangle's corners, as rows x, y, 1, gives the barycentric coordinates.
         corners = np.ones((len(simplices), 3, 3))
         corners[:, :, :2] = unit[simplices]
         solid = np.abs(np.linalg.det(corners)) > 1e-12

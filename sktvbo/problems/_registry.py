@@ -120,8 +120,6 @@ def make(name, **options):
     known = signature(factory).parameters
     for option in options:
         if option not in known:
-            raise TypeError(
-                f"The problem {name!r} has no option {option!r}; its options are "
-                f"{', '.join(known)}."
-            )
+            expected = f"among {', '.join(known)}"
+            raise invalid(f"The options of the problem {name!r}", expected, option, error=TypeError)
     return factory(**options)

@@ -236,7 +236,7 @@ class Traffic(SensorArms):
     Parameters
     ----------
     sensors : int or sequence of int, default=50
-        Columns of the data; a number means so many of the 207, drawn once and for all.
+        Columns of the data; a number means that many of the 207, drawn once and for all.
     hours : (int, int), default=(6, 11)
         The days are cut to these hours.
     train, test, horizon, noise, normalize, random_state, data_dir

@@ -150,20 +150,20 @@ def _camel(x, s):
 
 
 def _camel_argmin(s):
-    # d SHC(x, s) / dx = 2 x^5 - 8.4 x^3 + 8 x + s.
+    # The derivative d SHC(x, s) / dx is 2 x^5 - 8.4 x^3 + 8 x + s.
     return _polynomial_argmin(six_hump_camel, [2.0, 0.0, -8.4, 0.0, 8.0, s], s)
 
 
 def _switched_argmin(s):
     if s < -0.5:
         return _camel_argmin(s)
-    # d SHC(s, x) / dx = 16 x^3 - 8 x + s.
+    # The derivative d SHC(s, x) / dx is 16 x^3 - 8 x + s.
     return _polynomial_argmin(six_hump_camel_switched, [16.0, 0.0, -8.0, s], s)
 
 
 def _polynomial_argmin(g, derivative, s):
-    # Real parts of all roots: a double root may come out as a complex pair, and a candidate too
-    # many does no harm.
+    # The real parts of all roots are tried: a double root may come out as a complex pair, and a
+    # candidate too many does no harm.
     stationary = np.clip(np.roots(derivative).real, -2.0, 2.0)
     return _best_of(g, np.r_[stationary, -2.0, 2.0], s)
 
@@ -199,7 +199,7 @@ def schwefel(Z):
     return 418.9829 * Z.shape[1] - np.sum(Z * np.sin(np.sqrt(np.abs(Z))), axis=1)
 
 
-# The least root of the derivative of x^4 - 16 x^2 + 5 x.
+# This is the least root of the derivative of x^4 - 16 x^2 + 5 x.
 _STYBLINSKI_TANG = np.roots([4.0, 0.0, -32.0, 5.0]).real.min()
 
 
@@ -215,9 +215,9 @@ def styblinski_tang(Z):
 
 
 def _rosenbrock_argmin(s):
-    # Two polynomial equations. The slope in x1 vanishes at x2 = n(x1) / d(x1); put into the slope
-    # in x2, times d^3, that leaves a polynomial of degree 9 in x1. For all s in [-1, 1.5] the
-    # minimum lies inside the bounds; x2 would not, with x1 nearer to 0 than 1/302.
+    # There are two polynomial equations. The slope in x1 vanishes at x2 = n(x1) / d(x1); put into
+    # the slope in x2, times d^3, that leaves a polynomial of degree 9 in x1. For all s in [-1, 1.5]
+    # the minimum lies inside the bounds; x2 would not, with x1 nearer to 0 than 1/302.
     x = np.polynomial.Polynomial([0.0, 1.0])
     n, d = 200.0 * x**3 + x - 1.0, 200.0 * x
     slope = 200.0 * (n - x**2 * d) * d**2 - 400.0 * n * (s * d**2 - n**2) + 2.0 * (n - d) * d**2
@@ -290,7 +290,7 @@ def _hartmann(Z, A, P):
     return -np.exp(-squares) @ _HARTMANN_ALPHA
 
 
-# Four weights, multiples of 1/12, that add up to 1: all there are.
+# These are all sets of four weights, multiples of 1/12, that add up to 1.
 _WEIGHTS = (
     np.array([np.diff([0, *cuts, 12]) for cuts in combinations_with_replacement(range(13), 3)])
     / 12.0

@@ -18,8 +18,8 @@ _LOSS_AT_1_M = 40.05  # dB, of free space at 2.4 GHz
 _LOSS_EXPONENT = 3.0
 _NOISE_DENSITY = -174.0 + 7.0  # dBm / Hz: thermal at 290 K, and a receiver's noise figure
 _MAX_NODES = 8
-# The search for the optimum tries so many powers of a node, in so many turns over all nodes, and
-# climbs from so many of the places that it finds.
+# The search for the optimum tries this many powers of a node, takes this many turns over all nodes,
+# and climbs from this many of the places that it finds.
 _N_LEVELS, _N_TURNS, _N_STARTS = 9, 4, 8
 
 

@@ -60,7 +60,7 @@ class RelevancyBudget(StaleDataPolicy):
         surrogate.check_relevancy()
         budget = 1.0
         if hasattr(self, "budget_"):
-            # The lengthscale known when the interval began (algorithm 1, line 24).
+            # The lengthscale is the one known when the interval began (algorithm 1, line 24).
             elapsed = min((now - self.now_) / self.length_scale_, self.max_step)
             budget = self.budget_ * (1.0 + self.alpha) ** elapsed
         removals = []
@@ -70,7 +70,7 @@ class RelevancyBudget(StaleDataPolicy):
                 relevancy = sweep.relevancy()
                 price = 1.0 + relevancy.min()
                 if sweep.n == self.min_size or not budget > price:
-                    # What min_size leaves unspent is not saved up, as nothing is in the paper.
+                    # What min_size leaves unspent is not saved up: in the paper nothing is.
                     budget = min(budget, price)
                     break
                 removals.append(_remove_least(sweep, relevancy))
@@ -156,7 +156,7 @@ class RelevancyCap(StaleDataPolicy):
         if response_time is None or not response_time.known:
             return None
         return recommended_dataset_size(
-            surrogate.temporal_kernel_, response_time, start=self.__dict__.get("max_size_")
+            surrogate.temporal_kernel_, response_time, start=getattr(self, "max_size_", None)
         )
 
     def record(self):
@@ -201,7 +201,7 @@ class ResponseTime:
         # Fewer different sizes leave the cubic open, and what it says of larger ones arbitrary.
         self.known = len(np.unique(n)) >= len(self.coefficients)
         if self.known:
-            # In units of the largest size, so that the powers are of one magnitude.
+            # Sizes are in units of the largest, so that their powers are of one magnitude.
             scale = n.max()
             found = nnls(np.vander(n / scale, 4, increasing=True), R)[0]
             self.coefficients = found / scale ** np.arange(4.0)

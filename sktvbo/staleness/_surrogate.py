@@ -14,13 +14,13 @@ class Surrogate(Protocol):
     Every optimizer needs ``fit``, ``updated``, ``advanced``, ``predict``, ``posterior_at`` and
     ``X_train_``. The rest is for the parts that say so:
 
-    - ``posterior_between``: ``ABO``;
+    - ``posterior_between``: `~sktvbo.optimizers.ABO`;
     - ``spatial_kernel_``, and ``updated`` with ``y_variance`` and ``total_variance``:
-      ``SparQGPUCB``;
+      `~sktvbo.optimizers.SparQGPUCB`;
     - a parameter ``temporal_kernel``: ``RGPUCB(reset_period="auto")``, which sets it; a surrogate
       whose ``optimizer`` is None is held otherwise, and its ``spatial_kernel_`` read;
-    - ``temporal_kernel_``: ``ABO``, ``TVGPUCB`` (its ``epsilon_``), `RelevancyBudget`,
-      `RelevancyCap`;
+    - ``temporal_kernel_``: `~sktvbo.optimizers.ABO`, `~sktvbo.optimizers.TVGPUCB` (its
+      ``epsilon_``), `RelevancyBudget`, `RelevancyCap`;
     - ``check_relevancy``, ``relevancy_sweep``: `RelevancyBudget`, `RelevancyCap`;
     - ``noise_std_``: `EventTriggeredReset`; ``noise_model_``: `NoiseThreshold`;
     - ``information_gain``: `~sktvbo.acquisition.InformationGainBeta`;

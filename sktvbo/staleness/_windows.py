@@ -68,7 +68,8 @@ class VariationBudget(BaseEstimator):
     -----
     γ_T is the information that T observations can give at most
     (`sktvbo.theory.maximum_information_gain`), under the fitted kernel, among 256 places of
-    the unit box, or all arms of an ``Empirical`` kernel. It enters by its fourth root only.
+    the unit box, or all arms of an `~sktvbo.kernels.Empirical` kernel. It enters by its fourth root
+    only.
 
     References
     ----------

@@ -7,7 +7,8 @@ from ..exceptions import UnsupportedKernelError
 from ._correlation import correlation_of
 
 _EPS = np.finfo(np.float64).eps
-# Criteria that differ by less, relatively, count as equal: a sum is off by a hundredth of it.
+# Criteria that differ by less than this, relatively, count as equal: a sum is off by a hundredth of
+# it.
 _TIE = 1e-13
 
 
@@ -22,7 +23,7 @@ def recommended_dataset_size(temporal_kernel, response_time, max_size=100_000, *
     temporal_kernel : Kernel
         Any stationary kernel that does not increase with age, sums and products included; only the
         correlation k_T(age) / k_T(0) counts.
-    response_time : callable n -> float
+    response_time : callable, n -> float
         R(n), the time between two consecutive iterations with n observations, in the kernel's unit
         of time: positive, finite, and not decreasing in n.
     max_size : int, default=100_000
@@ -93,7 +94,7 @@ def dataset_size_criterion(temporal_kernel, response_time, n):
     ----------
     temporal_kernel : Kernel
         As for `~sktvbo.theory.recommended_dataset_size`.
-    response_time : callable n -> float
+    response_time : callable, n -> float
         R(n), positive and finite, in the kernel's unit of time.
     n : int
         Number of observations, at least 1.
@@ -181,7 +182,7 @@ def _climb(criterion, start, max_size):
     def falls(n):
         return n == max_size or criterion(n + 1) <= (1.0 + _TIE) * criterion(n)
 
-    # Bracket the peak in steps that double: not falls(low), or low is 0, and falls(high).
+    # The steps double until they bracket the peak: not falls(low), or low is 0, and falls(high).
     step = 1
     if falls(start):
         low, high = start - 1, start

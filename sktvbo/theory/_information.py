@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky
 
-from .._checks import check_int, finite_array, invalid, real_array
+from .._checks import check_int, check_variances, finite_array, invalid
 from ..exceptions import NotPositiveDefiniteError
 
 
@@ -116,8 +116,4 @@ def _check_gain(K, noise_variance):
     K = finite_array(K, "K", ("N", "N"))
     if K.shape[0] != K.shape[1] or not np.allclose(K, K.T, atol=1e-9 * np.abs(K).max()):
         raise invalid("K", "a symmetric matrix", got=f"one of shape {K.shape}")
-    noise = real_array(noise_variance, "noise_variance")
-    if noise.shape not in ((), (len(K),)) or not np.all((noise > 0.0) & (noise < np.inf)):
-        expected = f"a positive, finite number, or {len(K)} of them"
-        raise invalid("noise_variance", expected, noise_variance)
-    return K, np.broadcast_to(noise, (len(K),))
+    return K, check_variances(noise_variance, len(K), "noise_variance")

@@ -101,7 +101,7 @@ def regret_upper_bound(
         n, the largest number of observations kept.
     n_iterations : int
         T, more than n.
-    response_time : callable n -> float
+    response_time : callable, n -> float
         R(n), the time between two iterations, in the temporal kernel's unit.
     spatial_kernel : Kernel
         Stationary and decreasing; only its correlation between the corners 0 and 1 of the cube
@@ -213,9 +213,12 @@ def reset_period(epsilon, *, spatial_kernel, n_dims, horizon):
     check_real(horizon, "horizon", interval="[1, inf]")
     n_dims = check_int(n_dims, "n_dims")
     if type(spatial_kernel) not in (RBF, Matern):
-        raise UnsupportedKernelError(
-            f"No reset period is known for {spatial_kernel}. Supported are RBF and Matern. "
-            "Give the optimizer a number of steps instead."
+        raise invalid(
+            "spatial_kernel",
+            "an RBF or a Matern kernel, whose reset period is known",
+            got=f"{spatial_kernel}",
+            advice="For another one give the optimizer a number of steps.",
+            error=UnsupportedKernelError,
         )
     if type(spatial_kernel) is RBF or np.isinf(spatial_kernel.nu):
         period = 12.0 * epsilon**-0.25

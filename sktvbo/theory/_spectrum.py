@@ -84,8 +84,11 @@ def _spectrum(kernel):
     else:
         spectrum = matern_spectrum(kernel.nu) if type(kernel) is Matern else None
     if spectrum is None:
-        raise UnsupportedKernelError(
-            f"No spectral density is known for {kernel}. Supported are RBF, Matern and Forgetting."
+        raise invalid(
+            "temporal_kernel",
+            "an RBF, a Matern or a Forgetting kernel, whose spectral density is known",
+            got=f"{kernel}",
+            error=UnsupportedKernelError,
         )
     scale = np.asarray(kernel.length_scale, dtype=np.float64)
     if scale.size != 1:

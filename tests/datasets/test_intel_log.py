@@ -370,5 +370,11 @@ def test_options_are_checked_before_anything_is_downloaded(fetch, server, option
 
 
 def test_no_mote_with_enough_bins(fetch):
-    with pytest.raises(ValueError, match=r"92% of the bins of these days, the best has 50.0%"):
+    message = r"min_valid must be at most 0.5, the largest share .* Got 0.92 instead. Lower it"
+    with pytest.raises(ValueError, match=message):
         fetch(day_of(1, skip=range(72)))
+
+
+def test_an_excluded_mote_does_not_set_what_can_be_asked_for(fetch):
+    with pytest.raises(ValueError, match=r"at most 0.833, .* Got 0.9 instead"):
+        fetch(day_of(1) + day_of(2, skip=range(24)), min_valid=0.9, exclude=(1,))

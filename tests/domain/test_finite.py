@@ -187,3 +187,32 @@ def test_what_is_seen_of_an_arm_says_something_of_another():
     opt.tell([2], 0.1, t=0.0)
     mean = opt.surrogate_.predict([[0, 0.0], [1, 0.0], [2, 0.0]])
     assert mean[1] == pytest.approx(0.9 * mean[0])
+
+
+# --- the repr -------------------------------------------------------------------------------------
+
+
+def test_repr_of_six_points_shows_them_all():
+    few = FiniteSet(np.arange(6.0)[:, np.newaxis])
+    assert repr(few) == "FiniteSet([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])"
+
+
+def test_repr_of_more_points_shows_both_ends_and_the_shape():
+    many = FiniteSet(np.arange(14.0).reshape(7, 2))
+    first, last = "[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]", "[8.0, 9.0], [10.0, 11.0], [12.0, 13.0]"
+    assert repr(many) == f"FiniteSet([{first}, ..., {last}], shape=(7, 2))"
+    assert len(repr(FiniteSet(np.arange(1e5)[:, np.newaxis]))) < 120
+    assert f"domain={many!r}" in repr(GPUCB(many)).replace("\n" + 13 * " ", " ")
+
+
+@pytest.mark.parametrize("copy", [deepcopy, lambda d: pickle.loads(pickle.dumps(d))])
+def test_a_short_repr_does_not_shorten_copies(copy):
+    many = FiniteSet(np.arange(14.0).reshape(7, 2))
+    again = copy(many)
+    assert again == many
+    assert_array_equal(again.points, many.points)
+    assert clone(GPUCB(many)).domain == many
+
+
+def test_repr_of_many_arms_is_their_number():
+    assert repr(Arms(1000)) == "Arms(1000)"

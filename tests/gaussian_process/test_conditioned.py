@@ -122,17 +122,20 @@ def test_many_changes(kind, covariance):
 
 
 @every_scale
-def test_standardizing(kind, covariance, standardize):
-    """The scale follows from the next change on."""
+def test_a_change_says_whether_the_scale_follows_from_now_on(kind, covariance, standardize):
     gp = condition(kind, covariance, rows_of("known", standardize))
-    other = gp.standardizing(not standardize)
-    assert other.rows.standardize is not standardize
+    more = given(3, "known", seed=1)
+    for changed in (
+        gp.drop(np.arange(20), standardize=not standardize),
+        gp.append(*more, standardize=not standardize),
+    ):
+        assert changed.rows.standardize is not standardize
+        expected = gp.rows.scale if standardize else changed.rows.y.std()
+        assert changed.rows.scale == pytest.approx(expected, rel=1e-12)
+        assert_equal(changed, condition(kind, covariance, changed.rows))
+        again = changed.drop([0])
+        assert again.rows.standardize is not standardize
     assert gp.rows.standardize is standardize
-    assert_equal(other, gp, 0.0)
-    dropped = other.drop(np.arange(20))
-    expected = dropped.rows.y.std() if not standardize else gp.rows.scale
-    assert dropped.rows.scale == pytest.approx(expected, rel=1e-12)
-    assert_equal(dropped, condition(kind, covariance, dropped.rows))
 
 
 def test_values(kind, covariance):
@@ -140,7 +143,7 @@ def test_values(kind, covariance):
     gp = condition(kind, covariance, rows_of("total", True))
     before = gp.posterior(PLACES, AT, return_std=True)
     more = given(2, "total", seed=1)
-    for change in (gp.append(*more), gp.drop([0]), gp.at(99.0), gp.standardizing(False)):
+    for change in (gp.append(*more), gp.drop([0]), gp.at(99.0)):
         assert change is not gp
         change.append(*more).drop(np.array([0, 1]))
     assert_array_equal(gp.posterior(PLACES, AT, return_std=True), before)

@@ -38,9 +38,9 @@ def test_time_column_by_name(hours):
 
 def test_time_columns_that_are_not_there(hours):
     X, y = hours
-    with pytest.raises(ValueError, match=r"time_column='day' names no column: X has \['hour', 'e"):
+    with pytest.raises(ValueError, match=r"must be one of \['hour', 'e.* Got 'day'"):
         make(time_column="day").fit(X, y)
-    with pytest.raises(ValueError, match="time_column='hour' names no column: X has no column nam"):
+    with pytest.raises(ValueError, match=r"a position, as X has no column names. Got 'hour'"):
         make(time_column="hour").fit(X.to_numpy(), y)
 
 
@@ -126,7 +126,7 @@ def test_a_date_after_columns_with_numbers_for_names(kind):
     np.testing.assert_array_equal(gp.predict(numbered), named.predict(X))
     assert gp.now_ == X["when"].max().timestamp()
     assert not hasattr(gp, "feature_names_in_")
-    with pytest.raises(ValueError, match="time_column='2' names no column: X has no column names"):
+    with pytest.raises(ValueError, match=r"a position, as X has no column names. Got '2'"):
         regressor(kind, time_column="2").fit(numbered, y)
     broken = numbered.copy()
     broken.loc[3, 2] = pd.NaT

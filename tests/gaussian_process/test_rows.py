@@ -1,7 +1,9 @@
 """Rows: what was observed, as a value."""
 
+import pickle
 from dataclasses import FrozenInstanceError, replace
 
+import joblib
 import numpy as np
 import pytest
 from gaussian_process.cases import lifted
@@ -128,3 +130,12 @@ def test_frozen():
         rows.layout.origin = 0.0
     with pytest.raises(AttributeError):
         rows.targets = rows.y
+
+
+def test_what_is_kept_for_speed_is_no_part_of_a_pickle():
+    used, unused = make(*given()), make(*given())
+    assert joblib.hash(used) == joblib.hash(unused)
+    assert_equal(used, unused)
+    assert joblib.hash(used) == joblib.hash(make(*given()))
+    assert len(pickle.dumps(used)) == len(pickle.dumps(make(*given())))
+    assert_equal(pickle.loads(pickle.dumps(used)), unused)

@@ -178,7 +178,7 @@ def test_one_prior_for_all_lengthscales():
             {"noise_variance": 0.1},
             r"\['noise_variance'\] must be a frozen scipy.stats distribution",
         ),
-        ({"noise_variance": stats.uniform(5.0, 1.0)}, "no density: noise_variance = "),
+        ({"noise_variance": stats.uniform(5.0, 1.0)}, "no density at noise_variance = "),
     ],
 )
 def test_bad_hyperpriors(hyperpriors, message):

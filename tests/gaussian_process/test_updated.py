@@ -251,7 +251,7 @@ BAD = {
     "drop: not there": ((ROW, VALUE), {"drop": [30]}, r"rows of X_train_, in \[0, 30\). Got 30"),
     "drop: not whole": ((ROW, VALUE), {"drop": [0.5]}, "indices must be integers or a mask"),
     "drop: short mask": ((ROW, VALUE), {"drop": [True, False]}, r"shape \(30,\). Got shape \(2,"),
-    "drop: all": ((), {"drop": range(30)}, "At least one of the 30 rows has to stay"),
+    "drop: all": ((), {"drop": range(30)}, "rows to drop must be fewer than all 30"),
     "learn_with: held": (
         (ROW, VALUE), {"learn_with": (ROW, VALUE)}, "learn_with must be None without refit=True",
     ),

@@ -122,7 +122,7 @@ def test_posterior_over_arms(arms, plt):
 def test_posterior_of_several_dimensions_is_refused():
     problem = problems.make("ackley", horizon=30.0)
     optimizer = evaluation.run(WDBO(), problem, horizon=16.0).optimizer
-    with pytest.raises(DomainError, match=r"one real dimension or a FiniteSet\. Got Box"):
+    with pytest.raises(DomainError, match=r"of one real dimension, or a FiniteSet\. Got Box"):
         PosteriorDisplay.from_run(optimizer, problem)
 
 

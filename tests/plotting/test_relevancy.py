@@ -44,7 +44,7 @@ def test_relevancy_of_a_regressor(rng, time_column):
     np.testing.assert_array_equal(display.places, places)
     assert display.now == 9.0
     assert RelevancyDisplay.from_estimator(gp).now == 6.0
-    with pytest.raises(ValueError, match="no earlier than any observation"):
+    with pytest.raises(ValueError, match="now must be no earlier than any observation"):
         RelevancyDisplay.from_estimator(gp, now=3.0)
 
 

@@ -74,7 +74,7 @@ def test_no_argument_of_a_gain_is_changed():
 @pytest.mark.parametrize("gain", [information_gain, lambda K, s: maximum_information_gain(K, s, 2)])
 def test_wrong_arguments_of_a_gain_are_named(gain):
     for noise in (0.0, -1.0, np.nan, [0.1, 0.1, 0.1]):
-        with pytest.raises(ValueError, match="noise_variance must be a positive, finite number"):
+        with pytest.raises(ValueError, match="noise_variance must be a positive finite number"):
             gain(np.eye(2), noise)
     with pytest.raises(
         ValueError, match=r"K must be a symmetric matrix. Got one of shape \(2, 3\)"
