@@ -9,9 +9,9 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     """Gaussian process regression of a function of space that changes with time.
 
     f is a Gaussian process with a constant mean and covariance λ k_S(x, x') k_T(t, t'), observed
-    with Gaussian noise of variance σ² (W-DBO assumption 3.2). λ, σ² and the kernels' hyperparameters
-    maximize the marginal likelihood. Rows are appended and dropped in O(n²), and every row has a
-    relevancy to predictions of the future.
+    with Gaussian noise of variance σ² (W-DBO assumption 3.2). λ, σ² and the hyperparameters of the
+    kernels maximize the marginal likelihood. Rows are appended and dropped in O(n²), and every row
+    has a relevancy to predictions of the future.
 
     Parameters
     ----------
