@@ -1,5 +1,6 @@
 """Laws that every kernel of ours obeys, and that one of anybody's will do in the regressor."""
 
+import inspect
 import pickle
 
 import numpy as np
@@ -40,7 +41,7 @@ class ToyKernel(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
 
     def __call__(self, X, Y=None, eval_gradient=False):
         if Y is not None and eval_gradient:
-            raise ValueError("Gradient can eval_gradient must be False unless Y is None.")
+            raise ValueError("eval_gradient must be False unless Y is None.")
         X = np.atleast_2d(X)
         squares = cdist(X, X if Y is None else Y, "sqeuclidean") / self.length_scale**2
         K = 1.0 / (1.0 + squares)
@@ -644,6 +645,12 @@ def test_time_columns_that_are_not_there(column):
     ],
     ids=["both", "space", "time"],
 )
+def test_a_kernel_of_a_users_takes_a_few_lines():
+    lines = inspect.getsource(ToyKernel).splitlines()
+    assert len(lines) <= 40
+    assert not any("._" in line for line in lines)
+
+
 def test_an_unknown_kernel_works_at_once(spatial, temporal):
     X, y = drifting(origin=3.0)
     new = drifting(n=12, origin=5.0, seed=1)[0]
