@@ -636,6 +636,12 @@ def test_time_columns_that_are_not_there(column):
 # --- a kernel that nobody here knows --------------------------------------------------------------
 
 
+def test_a_kernel_of_a_users_takes_a_few_lines():
+    lines = inspect.getsource(ToyKernel).splitlines()
+    assert len(lines) <= 40
+    assert not any("._" in line for line in lines)
+
+
 @pytest.mark.parametrize(
     ("spatial", "temporal"),
     [
@@ -645,12 +651,6 @@ def test_time_columns_that_are_not_there(column):
     ],
     ids=["both", "space", "time"],
 )
-def test_a_kernel_of_a_users_takes_a_few_lines():
-    lines = inspect.getsource(ToyKernel).splitlines()
-    assert len(lines) <= 40
-    assert not any("._" in line for line in lines)
-
-
 def test_an_unknown_kernel_works_at_once(spatial, temporal):
     X, y = drifting(origin=3.0)
     new = drifting(n=12, origin=5.0, seed=1)[0]
