@@ -37,39 +37,37 @@ class Mean:
     precision: float
     direction: np.ndarray | None
 
+    @property
+    def is_learnt(self):
+        """Whether it is not just known to be 0."""
+        return self.direction is not None
+
     def rest(self, K):
-        """r (m,) of places with covariances K (m, b); 0 where the mean is known."""
-        return np.zeros(len(K)) if self.direction is None else 1.0 - matvec(K, self.direction)
+        """r (m,) of places with covariances K (m, b), where the mean is learnt."""
+        return 1.0 - matvec(K, self.direction)
 
     def shares(self, K):
         """r uᵀ / A (m, b): the weights of the observations in m̂ r."""
-        if self.direction is None:
+        if not self.is_learnt:
             return 0.0
         return np.outer(self.rest(K) / self.precision, self.direction)
 
-    def rest_at(self, k):
-        """r and r u / A (b,) of one place with covariances k (b,)."""
-        if self.direction is None:
-            return 0.0, 0.0
-        rest = 1.0 - k @ self.direction
-        return rest, (rest / self.precision) * self.direction
-
     def removed(self, G):
         """G − u uᵀ / A, written over G (b, b), C order."""
-        if self.direction is not None:
+        if self.is_learnt:
             u = self.direction
             blas.dger(-1.0 / self.precision, u, u, a=G.T, overwrite_a=1)
         return G
 
     def removed_from(self, Gv, v):
         """(G − u uᵀ / A) v, from G v and v (b,)."""
-        if self.direction is None:
+        if not self.is_learnt:
             return Gv
         return Gv - (self.direction @ v / self.precision) * self.direction
 
     def lost(self, variance, weight):
         """log(A / (1/τ² + Σ 1/σ_i²)): twice what the observations tell about m, not f, in nats."""
-        if self.direction is None:
+        if not self.is_learnt:
             return 0.0
         return np.log(self.precision / (1.0 / variance + weight))
 

@@ -78,8 +78,11 @@ class Conditioned(ABC):
 
     def explained_with_slope(self, k):
         """Prior minus posterior variance at one place, and half its gradient (b,) in k (b,)."""
-        rest, share = self.mean.rest_at(k)
-        slope = self.projected(k) + share
+        slope = self.projected(k)
+        if not self.mean.is_learnt:
+            return k @ slope, slope
+        rest = 1.0 - k @ self.mean.direction
+        slope = slope + (rest / self.mean.precision) * self.mean.direction
         return k @ slope - rest / self.mean.precision, slope
 
     def posterior(self, S, t, return_std=False, return_cov=False):
@@ -89,12 +92,14 @@ class Conditioned(ABC):
         mean = rows.location + rows.scale * (self.mean.value + matvec(K, self.weights))
         if not (return_std or return_cov):
             return mean
-        open_ = self.mean.rest(K) / np.sqrt(self.mean.precision)
+        rest = self.mean.rest(K) if self.mean.is_learnt else None
+        prior = covariance.cross(S, t) if return_cov else covariance.variance(S, t)
+        left = prior - self.explained(K, full=return_cov)
+        if rest is not None:
+            left += squares(rest[:, np.newaxis] / np.sqrt(self.mean.precision), full=return_cov)
         if return_cov:
-            cov = covariance.cross(S, t) - self.explained(K, full=True) + np.outer(open_, open_)
-            return mean, rows.scale**2 * cov
-        variance = covariance.variance(S, t) - self.explained(K) + open_**2
-        return mean, rows.scale * np.sqrt(np.maximum(variance, 0.0))
+            return mean, rows.scale**2 * left
+        return mean, rows.scale * np.sqrt(np.maximum(left, 0.0))
 
     def _same_noise(self, rows):
         """Whether the rows that are here and in other ``rows`` have the same noise in both.

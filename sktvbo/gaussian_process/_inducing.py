@@ -159,7 +159,7 @@ class Inducing(Conditioned):
             )
         # The mean of f is k(x, Z) L⁻ᵀ β: L is folded into the weights, and into the direction.
         weights = solver.half_solve(beta[np.newaxis].copy(), transpose=True)[0]
-        if mean.direction is not None:
+        if mean.is_learnt:
             direction = solver.half_solve(mean.direction[np.newaxis].copy(), transpose=True)[0]
             mean = replace(mean, direction=direction)
         return cls(covariance, rows, Z, solver, outer, sums, mean, weights, float(value), units)
@@ -258,7 +258,7 @@ def bound(covariance, rows, Z, eval_gradient, workspace=None):
     U *= s[:, np.newaxis]
     inner = sums.gram - np.eye(m) + B_inverse
     pairs = [(s * (y - mean.value - matvec(V, beta)), beta)]
-    if mean.direction is not None:
+    if mean.is_learnt:
         root, gamma = np.sqrt(mean.precision), mean.direction
         pairs.append((s * (1.0 - matvec(V, gamma)) / root, gamma / root))
     for a, b in pairs:
