@@ -17,13 +17,14 @@ class Posterior:
     def __init__(self, gp, moving):
         self._gp = gp
         self._moving = moving
+        self._scale = gp.rows.scale
+        self._level = gp.rows.location + gp.rows.scale * gp.mean.value
         self._basis = gp.covariance.to_scaled(*gp.basis)
         self._units = gp.covariance.units()  # d (scaled) / d (plain) of each coordinate, time last
 
     def _gradient(self, s, t):
         """Mean, standard deviation and their gradients (d + 1,) at a place (d,) and time."""
-        gp, units = self._gp, self._units
-        location, scale = gp.rows.location, gp.rows.scale
+        gp, units, scale = self._gp, self._units, self._scale
         k, dk = gp.covariance.cross_with_gradient(
             s * units[:-1], t * units[-1], *self._basis, self._moving
         )
@@ -31,7 +32,7 @@ class Posterior:
         prior, prior_slope = gp.covariance.variance_with_gradient(s, t, self._moving)
         std = np.sqrt(max(prior - explained, 1e-300))
         dk = dk * units[:, np.newaxis]
-        mean = location + scale * (gp.mean.value + k @ gp.weights)
+        mean = self._level + scale * (k @ gp.weights)
         std_slope = (0.5 * prior_slope - dk @ w) / std
         return mean, scale * std, scale * (dk @ gp.weights), scale * std_slope
 
