@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CHECKED := build/checked
 
-.PHONY: help demo test lint format checked bench docs dist clean
+.PHONY: help demo test lint format checked bench arena docs dist clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -40,6 +40,9 @@ checked: $(CHECKED)/.built  ## the tests of sktvbo._fast on a build that checks 
 
 bench: $(VENV)/.installed  ## side by side with the peers (installs torch, botorch, wdbo-algo apart)
 	$(MAKE) -C benchmarks PYTHON=$(abspath $(BIN)/python)
+
+arena: $(VENV)/.installed  ## the rivals on the papers' problems, at equal queries (many hours)
+	$(MAKE) -C benchmarks arena PYTHON=$(abspath $(BIN)/python)
 
 docs: $(VENV)/.installed  ## user guide, API reference and gallery in docs/_build/html
 	$(BIN)/python -m pip install --quiet --editable ".[docs]"
