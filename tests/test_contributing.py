@@ -1,6 +1,7 @@
-"""The contributor's page: its figure shows the calls that a real ``tell`` makes, in their order."""
+"""The contributor's page: its figure shows the calls of a real ``tell``. And the reference."""
 
 import functools
+import runpy
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -129,3 +130,9 @@ def test_dropping_rows_walks_the_column_once_more(monkeypatch):
     second = names[names.index("after_add") :]
     assert "drop" in second
     assert not {"cross", "noise", "cross_gram"} & set(second)
+
+
+def test_the_reference_lists_every_public_name():
+    pytest.importorskip("matplotlib")
+    folder = FIGURE.parent
+    assert runpy.run_path(str(folder / "conf.py"))["missing_names"](folder) == []
