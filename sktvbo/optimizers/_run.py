@@ -113,7 +113,7 @@ class Run:
         now = max(t, self.now)
         with blas_threads(len(self.kept)):
             after = self._with_observation(x, t, y, now)
-        record = getattr(after.policy, "record", dict)()
+        record = dict(getattr(after.policy, "record", dict)() or {})
         removed = np.setdiff1d(np.append(self.kept, len(self.told)), after.kept)
         entry = Told(np.append(x, t), y, now, len(after.kept), removed, record)
         return replace(after, now=now, pending=pending, told=self.told.append(entry))

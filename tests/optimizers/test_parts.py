@@ -284,6 +284,37 @@ class LatestHalf(StaleDataPolicy):
         return {"size": getattr(self, "size_", None)}
 
 
+class Silent(KeepAll):
+    """A policy that has nothing to say."""
+
+    def record(self):
+        return None
+
+
+class Garbled(KeepAll):
+    """A policy whose record is none."""
+
+    def record(self):
+        return 3.0
+
+
+def test_a_policy_may_have_nothing_to_record():
+    opt = BayesianOptimizer(BOX, policy=Silent(), n_initial_points=4, random_state=0)
+    for t in range(6):
+        opt.tell(opt.ask(t), 1.0)
+    assert list(opt.history_) == ["time", "n"]
+
+
+def test_a_record_that_is_none_leaves_the_optimizer_as_it_was():
+    opt = BayesianOptimizer(BOX, policy=Garbled(), n_initial_points=4, random_state=0)
+    x = opt.ask(0.0)
+    for _ in range(2):
+        with pytest.raises(TypeError):
+            opt.tell(x, 1.0)
+    assert opt.n_told_ == len(opt.X_) == 0
+    opt.cancel(x)
+
+
 def test_a_policy_takes_forty_lines():
     assert len(inspect.getsource(LatestHalf).splitlines()) <= 40
 
