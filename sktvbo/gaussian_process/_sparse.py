@@ -1,5 +1,7 @@
 """Sparse Gaussian process regression on space and time."""
 
+from dataclasses import KW_ONLY
+
 import numpy as np
 from sklearn.gaussian_process.kernels import WhiteKernel
 from sklearn.utils import check_random_state
@@ -78,6 +80,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
     True
     """
 
+    _: KW_ONLY
     n_inducing: int = 50
     inducing: str | np.ndarray = "kdpp"
 

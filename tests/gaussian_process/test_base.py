@@ -1,5 +1,6 @@
 """What every fitted regressor answers besides predictions, and its present time."""
 
+import inspect
 from functools import partial
 
 import numpy as np
@@ -12,6 +13,8 @@ from sktvbo.gaussian_process import (
     GeometricInjection,
     QuadraticInjection,
     SparseTimeVaryingGPRegressor,
+    TimeVaryingGPRegressor,
+    WeightedGPRegressor,
 )
 
 noisy = partial(make, noise_variance=0.05)
@@ -150,3 +153,17 @@ def test_advanced():
     expected = make(noise_model=QuadraticInjection(0.3)).fit(X, y).advance(99.0)
     assert_array_equal(later.predict(X), expected.predict(X))
     assert np.any(later.predict(X) != ageing.predict(X))
+
+
+# --- parameters -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "kind", [TimeVaryingGPRegressor, SparseTimeVaryingGPRegressor, WeightedGPRegressor]
+)
+def test_only_the_kernels_may_be_positional(kind):
+    parameters = inspect.signature(kind).parameters.values()
+    positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    assert positional == ["spatial_kernel", "temporal_kernel"]
+    with pytest.raises(TypeError):
+        kind(None, None, 1.0)
