@@ -11,7 +11,9 @@ requirements-peers.txt.
 
 import argparse
 import csv
+from functools import partial
 
+from _timing import constant
 from joblib import parallel_config
 from rivals import rivals
 
@@ -32,16 +34,6 @@ PROBLEMS = (
     "ackley",
     "temperature-field",
 )
-
-
-class Constant:
-    """A response time that does not depend on the size of the data set."""
-
-    def __init__(self, seconds):
-        self.seconds = seconds
-
-    def __call__(self, n):
-        return self.seconds
 
 
 def everybody():
@@ -66,7 +58,7 @@ def main():
             {name: optimizers[name] for name in arguments.optimizers},
             [problems.make(name, noise=0.05, horizon=HORIZON) for name in arguments.problems],
             arguments.replications,
-            clock=evaluation.SimulatedClock(Constant(arguments.seconds)),
+            clock=evaluation.SimulatedClock(partial(constant, arguments.seconds)),
             n_jobs=arguments.jobs,
             store=arguments.folder,
         )

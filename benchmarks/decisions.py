@@ -11,8 +11,10 @@ and moving peaks. FOLDER keeps finished runs: the same command goes on where it 
 
 import argparse
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
+from _timing import constant
 from joblib import parallel_config
 from scipy.optimize import minimize
 from scipy.stats import lognorm
@@ -237,19 +239,9 @@ VARIANTS = {
 # --- the study ------------------------------------------------------------------------------------
 
 
-class Constant:
-    """A response time that does not depend on the size of the data set."""
-
-    def __init__(self, seconds):
-        self.seconds = seconds
-
-    def __call__(self, n):
-        return self.seconds
-
-
 def study(folder, seconds, n_replications, names):
     """Finished runs of the variants on all problems."""
-    clock = evaluation.SimulatedClock(Constant(seconds))
+    clock = evaluation.SimulatedClock(partial(constant, seconds))
     with parallel_config("loky", inner_max_num_threads=1):
         return evaluation.compare(
             {name: VARIANTS[name] for name in names},

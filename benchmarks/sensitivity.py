@@ -3,13 +3,10 @@
 from functools import partial
 
 import numpy as np
+from _timing import constant
 from joblib import parallel_config
 
 from sktvbo import GPUCB, WDBO, evaluation, problems
-
-
-def constant(seconds, n):
-    return seconds
 
 
 def main():
