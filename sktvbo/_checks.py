@@ -136,6 +136,27 @@ def finite_array(value, name, shape, error=ValueError):
     return array
 
 
+def check_rows(value, n, name):
+    """Sorted, different row numbers in [0, n) from indices, negative ones too, or from a mask."""
+    try:
+        rows = np.asarray(value)
+    except ValueError as exc:  # lists of different lengths
+        raise invalid(name, "integers or a mask", value) from exc
+    if rows.dtype == bool and rows.shape == (n,):
+        rows = np.flatnonzero(rows)
+    elif rows.dtype == bool:
+        raise invalid(name, f"integers or a mask of shape ({n},)", got=f"shape {rows.shape}")
+    if rows.size == 0:
+        return np.empty(0, dtype=np.intp)
+    if np.ma.is_masked(value):
+        raise invalid(name, "integers or a mask", got="masked values")
+    if not np.issubdtype(rows.dtype, np.integer):
+        raise invalid(name, "integers or a mask", got=f"dtype {rows.dtype}")
+    if rows.min() < -n or rows.max() >= n:
+        raise invalid(name, f"rows of X_train_, in [0, {n})", got=f"{rows.min()} to {rows.max()}")
+    return np.unique(rows.astype(np.intp) % n)
+
+
 def check_variances(value, n, name, *, zero=False):
     """Variances (n,) from one number or n of them, finite and positive, or with ``zero`` also 0."""
     variances = real_array(value, name)

@@ -12,7 +12,15 @@ from sklearn.gaussian_process.kernels import Kernel, Matern
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._checks import check_bounds, check_int, check_real, finite_array, invalid, real_array
+from .._checks import (
+    check_bounds,
+    check_int,
+    check_real,
+    check_rows,
+    finite_array,
+    invalid,
+    real_array,
+)
 from .._covariance import SeparableCovariance
 from .._threads import blas_threads
 from ._conditioned import Conditioned
@@ -225,7 +233,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             argument without the one that it needs.
         """
         n, d = self._fitted.rows.X.shape
-        drop = _indices(drop, n)
+        drop = check_rows(drop, n, "indices")
         for name, value in (("learn_with", learn_with), ("temporal_kernel", temporal_kernel)):
             if value is not None and not refit:
                 raise invalid(name, "None without refit=True", value)
@@ -607,24 +615,6 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             ``high``.
         """
         return TimeWindow(self._fitted, low, high, moving)
-
-
-def _indices(indices, n):
-    """Sorted, different row numbers in [0, n) from indices or a mask."""
-    indices = np.asarray(indices)
-    if indices.dtype == bool:
-        if indices.shape != (n,):
-            raise invalid("A mask", f"an array of shape ({n},)", got=f"shape {indices.shape}")
-        indices = np.flatnonzero(indices)
-    indices = indices.reshape(-1)
-    if indices.size == 0:
-        return np.empty(0, dtype=np.intp)
-    if not np.issubdtype(indices.dtype, np.integer):
-        raise invalid("indices", "integers or a mask", got=f"dtype {indices.dtype}")
-    if indices.min() < -n or indices.max() >= n:
-        got = f"{indices.min()} to {indices.max()}"
-        raise invalid("indices", f"rows of X_train_, in [0, {n})", got=got)
-    return np.unique(indices % n)
 
 
 def _numeric_times(X):

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 from sklearn.base import clone
 
-from .._checks import finite_number, invalid
+from .._checks import check_rows, finite_number, invalid
 from .._maximizer import TimeWindow, maximize, maximize_joint
 from .._threads import blas_threads
 from ..acquisition import AcquisitionState, PosteriorMean
@@ -266,11 +266,14 @@ class Run:
         if self.surrogate is None:
             surrogate, since_search = self._first_surrogate(row, target), 0
         else:
-            drop = policy.before_add(self.surrogate, row[0, :-1], t, target[0])
-            drop = np.asarray(drop, dtype=np.intp)
+            found = policy.before_add(self.surrogate, row[0, :-1], t, target[0])
+            drop = check_rows(found, len(self.kept), _rows_of(policy, "before_add"))
             kept = np.delete(kept, drop)
             surrogate, since_search = self._next_surrogate(row, target, drop, kept)
-        drop = np.asarray(policy.after_add(surrogate, now), dtype=np.intp)
+        found, name = policy.after_add(surrogate, now), _rows_of(policy, "after_add")
+        drop = check_rows(found, len(kept), name)
+        if len(drop) == len(kept):
+            raise invalid(name, f"fewer than all {len(kept)}", got="all of them")
         if len(drop):
             kept = np.delete(kept, drop)
             surrogate = surrogate.updated(drop=drop, hold_scale=len(kept) < self.min_to_learn)
@@ -341,6 +344,11 @@ def too_few(caller, run):
         advice="Tell some more first.",
         error=AskTellError,
     )
+
+
+def _rows_of(policy, method):
+    """How messages call what a policy's method returns."""
+    return f"The rows that {type(policy).__name__}.{method} returns"
 
 
 def _not_pending(x, when="", advice=""):

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from optimizers.cases import ARMS, BOX, NAMED, objective
+from optimizers.cases import ARMS, BOX, NAMED, fingerprint, objective
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, clone
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -552,6 +552,77 @@ def test_a_policy_may_drop_any_rows_in_any_order():
     assert_array_equal(opt.surrogate_.y_train_, opt.y_)
     assert opt.removed_at_[[1, 3]].tolist() == [8.0, 8.0]
     assert opt.removed_at_[[0, 7]].tolist() == [10.0, 10.0]
+
+
+class Scripted(KeepAll):
+    """A policy that answers once, from one of its methods."""
+
+    def __init__(self, method="before_add", answer=()):
+        self.method = method
+        self.answer = answer
+
+    def before_add(self, surrogate, x, t, y):
+        return self.answer if self.method == "before_add" and t == 7 else []
+
+    def after_add(self, surrogate, now):
+        return self.answer if self.method == "after_add" and now == 7 else []
+
+
+def scripted(method, answer):
+    """An optimizer with observations at 0 to 6, and its query at 7, where its policy answers."""
+    policy = Scripted(method, answer)
+    opt = BayesianOptimizer(BOX, policy=policy, n_initial_points=5, random_state=0)
+    for t in range(7):
+        x = opt.ask(t)
+        opt.tell(x, objective(x, t))
+    return opt, opt.ask(7)
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "dropped"),
+    [
+        ("before_add", [-1], [6]),
+        ("before_add", [2, -7, 2, 0], [0, 2]),
+        ("before_add", np.arange(7) == 4, [4]),
+        ("before_add", [True] * 7, [0, 1, 2, 3, 4, 5, 6]),
+        ("after_add", [-1], [7]),
+        ("after_add", np.arange(8) > 4, [5, 6, 7]),
+        ("after_add", np.zeros(8, dtype=bool), []),
+    ],
+    ids=str,
+)
+def test_a_policy_may_count_from_the_end_or_answer_with_a_mask(method, answer, dropped):
+    opt, x = scripted(method, answer)
+    opt.tell(x, objective(x, 7))
+    assert opt.X_[:, 2].tolist() == np.delete(np.arange(8.0), dropped).tolist()
+    assert_array_equal(opt.surrogate_.X_train_[:, 2], opt.X_[:, 2])
+    assert_array_equal(opt.surrogate_.y_train_, opt.y_)
+    assert np.flatnonzero(opt.removed_at_ == 7.0).tolist() == dropped
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "message"),
+    [
+        ("before_add", [7], r"rows of X_train_, in \[0, 7\)\. Got 7 to 7 instead"),
+        ("before_add", [-8], r"rows of X_train_, in \[0, 7\)\. Got -8 to -8 instead"),
+        ("before_add", [1.0], r"integers or a mask\. Got dtype float64 instead"),
+        ("before_add", None, r"integers or a mask\. Got dtype object instead"),
+        ("before_add", [True] * 8, r"a mask of shape \(7,\)\. Got shape \(8,\) instead"),
+        ("after_add", [8], r"rows of X_train_, in \[0, 8\)\. Got 8 to 8 instead"),
+        ("after_add", [0.7], r"integers or a mask\. Got dtype float64 instead"),
+        ("after_add", [True] * 7, r"a mask of shape \(8,\)\. Got shape \(7,\) instead"),
+        ("after_add", [True] * 8, r"fewer than all 8\. Got all of them instead"),
+    ],
+    ids=str,
+)
+def test_what_a_policy_cannot_drop(method, answer, message):
+    opt, x = scripted(method, answer)
+    before = fingerprint(opt)
+    with pytest.raises(
+        ValueError, match=rf"rows that Scripted.{method} returns must be .*{message}"
+    ):
+        opt.tell(x, 0.5)
+    assert fingerprint(opt) == before
 
 
 @pytest.mark.parametrize(
