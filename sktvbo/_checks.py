@@ -92,7 +92,7 @@ def finite_number(value, name, error=ValueError):
     number = value
     if not isinstance(value, Real):
         array = np.asarray(value)
-        if array.size != 1 or array.dtype.kind not in "iuf":
+        if array.size != 1 or array.dtype.kind not in "iuf" or np.ma.is_masked(value):
             raise invalid(name, "one real number", value, error=error)
         number = array.reshape(())[()]
     try:
@@ -110,6 +110,8 @@ def real_array(value, name, error=ValueError):
         array = np.asarray(value)
         if array.dtype.kind not in "biufO":
             raise TypeError(f"dtype {array.dtype}")
+        if np.ma.is_masked(value):
+            raise TypeError("masked values")
         return np.array(array, dtype=np.float64, order="C")
     except (TypeError, ValueError) as exc:
         got = f"{reprlib.repr(value)} ({exc})"

@@ -13,6 +13,7 @@ from sktvbo._checks import (
     check_rows,
     check_variances,
     finite_array,
+    finite_number,
     invalid,
     real_array,
 )
@@ -127,6 +128,18 @@ def test_rows():
     for value in ([5], [-6], [2**64 - 1]):
         with pytest.raises(ValueError, match=r"rows must be rows of X_train_, in \[0, 5\)\. Got"):
             check_rows(value, 5, "rows")
+
+
+def test_masked_values():
+    hidden = np.ma.array([1.0, 2.0], mask=[False, True])
+    for value in (np.ma.masked, hidden[1:]):
+        with pytest.raises(DomainError, match=r"y must be one real number\. Got .* instead"):
+            finite_number(value, "y", DomainError)
+    for value in (np.ma.masked, hidden):
+        with pytest.raises(DomainError, match=r"X must be real numbers\. Got .*masked values"):
+            real_array(value, "X", DomainError)
+    assert finite_number(hidden[:1], "y") == 1.0
+    assert_array_equal(real_array(hidden[:1], "X"), [1.0])
 
 
 def test_variances():
