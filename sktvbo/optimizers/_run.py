@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 from sklearn.base import clone
 
-from .._checks import check_rows, finite_number, invalid
+from .._checks import check_rows, finite_number, invalid, real_array
 from .._maximizer import TimeWindow, maximize, maximize_joint
 from .._threads import blas_threads
 from ..acquisition import AcquisitionState, PosteriorMean
@@ -204,7 +204,9 @@ class Run:
         )
 
         def score(mean, std):
-            return acquisition(mean, std, state)
+            found = acquisition(mean, std, state)
+            _check_score(found, mean, std, acquisition)
+            return found
 
         if not latest > t:
             return maximize(score, posterior, self.domain, rng, anchors=recent), t
@@ -344,6 +346,24 @@ def too_few(caller, run):
         advice="Tell some more first.",
         error=AskTellError,
     )
+
+
+def _check_score(found, mean, std, acquisition):
+    """Refuse what an acquisition function returned, unless it is usable."""
+    name = getattr(acquisition, "__name__", type(acquisition).__name__)
+    subject, shape = f"What {name} returns", np.shape(mean)
+    if not isinstance(found, tuple) or len(found) != 3:
+        expected = "a tuple: the score, and its derivatives in mean and standard deviation"
+        raise invalid(subject, expected, found)
+    # The derivatives are used at single places only.
+    for part in found[:1] if shape else found:
+        numbers = real_array(part, subject)
+        if numbers.shape != shape:
+            expected = f"of the shape {shape} of the mean"
+            raise invalid(subject, expected, got=f"shape {numbers.shape}")
+        if np.any(np.isnan(numbers) & ~np.isnan(mean) & ~np.isnan(std)):
+            advice = "Return -inf, with derivatives 0, where there is nothing to gain."
+            raise invalid(subject, "numbers", got="NaN", advice=advice)
 
 
 def _rows_of(policy, method):

@@ -680,6 +680,54 @@ def test_a_kernel_without_closed_form_is_refused_where_one_is_needed():
         assert opt.n_told_ == told
 
 
+# What a badly written acquisition function returns, of the posterior mean m and deviation s.
+MISWRITTEN = {
+    "nan": (lambda m, s: (m * np.nan, 1.0, 0.0), r"numbers\. Got NaN instead\. Return -inf"),
+    "nan-somewhere": (lambda m, s: (np.where(m < m.max(), m, np.nan), 1.0, 0.0), "Got NaN"),
+    "nan-slope": (lambda m, s: (m, np.nan, 0.0), r"numbers\. Got NaN"),
+    "column": (lambda m, s: (np.reshape(m, (-1, 1)), 1.0, 0.0), r"shape .*, 1\) instead"),
+    "one": (lambda m, s: (np.max(m), 1.0, 0.0), r"of the shape .* Got shape \(\) instead"),
+    "long-slope": (lambda m, s: (m, np.ones(2), 0.0), r"shape \(\) .* Got shape \(2,\) instead"),
+    "no-number": (lambda m, s: (m, None, 0.0), r"numbers\. Got NaN instead"),
+    "words": (lambda m, s: (m, "up", 0.0), r"real numbers\. Got 'up'"),
+    "score-alone": (lambda m, s: m + s, "a tuple: the score, and its derivatives"),
+    "one-slope": (lambda m, s: (m, 1.0), "a tuple: the score, and its derivatives"),
+}
+
+
+class Miswritten(BaseEstimator):
+    def __init__(self, how):
+        self.how = how
+
+    def __call__(self, mean, std, state):
+        return MISWRITTEN[self.how][0](mean, std)
+
+
+@pytest.mark.parametrize("how", MISWRITTEN)
+def test_an_acquisition_that_is_written_badly(how):
+    opt = GPUCB(BOX, acquisition=Miswritten(how), n_initial_points=5, random_state=0)
+    for t in range(5):
+        x = opt.ask(t)
+        opt.tell(x, objective(x, t))
+    before = fingerprint(opt)
+    message = MISWRITTEN[how][1]
+    with pytest.raises(ValueError, match=rf"What Miswritten returns must be .*{message}"):
+        opt.ask(5)
+    assert fingerprint(opt) == before
+
+
+def test_an_acquisition_may_rule_places_out():
+    def left(mean, std, state):
+        """Of the arms, only those of a low mean."""
+        return np.where(mean < np.median(mean), mean, -np.inf), 1.0, 0.0
+
+    opt = GPUCB(ARMS, acquisition=left, n_initial_points=5, random_state=0)
+    for t in range(6):
+        x = opt.ask(t)
+        opt.tell(x, x[0])
+    assert opt.n_told_ == 6
+
+
 def test_an_acquisition_of_ones_own_is_a_function():
     def distance(mean, std, state):
         assert state.n == state.n_told == len(state.surrogate.X_train_)
