@@ -352,17 +352,18 @@ def _check_score(found, mean, std, acquisition):
     """Refuse what an acquisition function returned, unless it is usable."""
     name = getattr(acquisition, "__name__", type(acquisition).__name__)
     subject, shape = f"What {name} returns", np.shape(mean)
-    if not isinstance(found, tuple) or len(found) != 3:
+    if not isinstance(found, tuple | list) or len(found) != 3:
         expected = "a tuple: the score, and its derivatives in mean and standard deviation"
         raise invalid(subject, expected, found)
-    # The derivatives are used at single places only.
-    for part in found[:1] if shape else found:
+    # The derivatives matter at single places only, and not at one that is ruled out.
+    ruled_out = np.all(found[0] == -np.inf)
+    for part in found[:1] if shape or ruled_out else found:
         numbers = real_array(part, subject)
         if numbers.shape != shape:
             expected = f"of the shape {shape} of the mean"
             raise invalid(subject, expected, got=f"shape {numbers.shape}")
         if np.any(np.isnan(numbers) & ~np.isnan(mean) & ~np.isnan(std)):
-            advice = "Return -inf, with derivatives 0, where there is nothing to gain."
+            advice = "Return a score of -inf where there is nothing to gain."
             raise invalid(subject, "numbers", got="NaN", advice=advice)
 
 
