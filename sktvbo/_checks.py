@@ -92,7 +92,7 @@ def finite_number(value, name, error=ValueError):
     number = value
     if not isinstance(value, Real):
         array = np.asarray(value)
-        if array.size != 1 or array.dtype.kind not in "iuf":
+        if array.size != 1 or array.dtype.kind not in "iuf" or np.ma.is_masked(value):
             raise invalid(name, "one real number", value, error=error)
         number = array.reshape(())[()]
     try:
@@ -110,6 +110,8 @@ def real_array(value, name, error=ValueError):
         array = np.asarray(value)
         if array.dtype.kind not in "biufO":
             raise TypeError(f"dtype {array.dtype}")
+        if np.ma.is_masked(value):
+            raise TypeError("masked values")
         return np.array(array, dtype=np.float64, order="C")
     except (TypeError, ValueError) as exc:
         got = f"{reprlib.repr(value)} ({exc})"
@@ -134,6 +136,27 @@ def finite_array(value, name, shape, error=ValueError):
         count = np.count_nonzero(~np.isfinite(array))
         raise invalid(name, "finite", got=f"{count} NaN or infinity", error=error)
     return array
+
+
+def check_rows(value, n, name):
+    """Sorted, different row numbers in [0, n) from indices, negative ones too, or from a mask."""
+    try:
+        rows = np.asarray(value)
+    except ValueError as exc:  # lists of different lengths
+        raise invalid(name, "integers or a mask", value) from exc
+    if rows.dtype == bool and rows.shape == (n,):
+        rows = np.flatnonzero(rows)
+    elif rows.dtype == bool:
+        raise invalid(name, f"integers or a mask of shape ({n},)", got=f"shape {rows.shape}")
+    if rows.size == 0:
+        return np.empty(0, dtype=np.intp)
+    if np.ma.is_masked(value):
+        raise invalid(name, "integers or a mask", got="masked values")
+    if not np.issubdtype(rows.dtype, np.integer):
+        raise invalid(name, "integers or a mask", got=f"dtype {rows.dtype}")
+    if rows.min() < -n or rows.max() >= n:
+        raise invalid(name, f"rows of X_train_, in [0, {n})", got=f"{rows.min()} to {rows.max()}")
+    return np.unique(rows.astype(np.intp) % n)
 
 
 def check_variances(value, n, name, *, zero=False):

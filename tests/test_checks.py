@@ -10,8 +10,10 @@ from sktvbo._checks import (
     check_choice,
     check_int,
     check_real,
+    check_rows,
     check_variances,
     finite_array,
+    finite_number,
     invalid,
     real_array,
 )
@@ -108,6 +110,36 @@ def test_shapes_and_numbers_that_are_not_finite():
         finite_array([], "y", ("n",))
     with pytest.raises(ValueError, match=r"y must be finite. Got 2 NaN or infinity instead"):
         finite_array([1.0, np.nan, np.inf], "y", (3,))
+
+
+def test_rows():
+    mask = np.array([True, False, False, True, False])
+    for value in ([3, 0], (-2, -5, 3), mask, mask.tolist(), np.array([[0], [3]], dtype=np.uint8)):
+        rows = check_rows(value, 5, "rows")
+        assert rows.dtype == np.intp
+        assert rows.tolist() == [0, 3]
+    for value in ([], (), np.zeros(5, dtype=bool)):
+        assert check_rows(value, 5, "rows").tolist() == []
+    assert check_rows(np.array([-1], dtype=np.int8), 300, "rows").tolist() == [299]
+    hidden = np.ma.array([1, 2], mask=[False, True])
+    for value in ([0.0], ["a"], None, mask[:2], hidden, [[1], [1, 2]]):
+        with pytest.raises(ValueError, match=r"rows must be integers or a mask.* Got .* instead"):
+            check_rows(value, 5, "rows")
+    for value in ([5], [-6], [2**64 - 1]):
+        with pytest.raises(ValueError, match=r"rows must be rows of X_train_, in \[0, 5\)\. Got"):
+            check_rows(value, 5, "rows")
+
+
+def test_masked_values():
+    hidden = np.ma.array([1.0, 2.0], mask=[False, True])
+    for value in (np.ma.masked, hidden[1:]):
+        with pytest.raises(DomainError, match=r"y must be one real number\. Got .* instead"):
+            finite_number(value, "y", DomainError)
+    for value in (np.ma.masked, hidden):
+        with pytest.raises(DomainError, match=r"X must be real numbers\. Got .*masked values"):
+            real_array(value, "X", DomainError)
+    assert finite_number(hidden[:1], "y") == 1.0
+    assert_array_equal(real_array(hidden[:1], "X"), [1.0])
 
 
 def test_variances():

@@ -12,7 +12,15 @@ from sklearn.gaussian_process.kernels import Kernel, Matern
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._checks import check_bounds, check_int, check_real, finite_array, invalid, real_array
+from .._checks import (
+    check_bounds,
+    check_int,
+    check_real,
+    check_rows,
+    finite_array,
+    invalid,
+    real_array,
+)
 from .._covariance import SeparableCovariance
 from .._threads import blas_threads
 from ._conditioned import Conditioned
@@ -225,7 +233,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             argument without the one that it needs.
         """
         n, d = self._fitted.rows.X.shape
-        drop = _indices(drop, n)
+        drop = check_rows(drop, n, "indices")
         for name, value in (("learn_with", learn_with), ("temporal_kernel", temporal_kernel)):
             if value is not None and not refit:
                 raise invalid(name, "None without refit=True", value)
@@ -609,24 +617,6 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         return TimeWindow(self._fitted, low, high, moving)
 
 
-def _indices(indices, n):
-    """Sorted, different row numbers in [0, n) from indices or a mask."""
-    indices = np.asarray(indices)
-    if indices.dtype == bool:
-        if indices.shape != (n,):
-            raise invalid("A mask", f"an array of shape ({n},)", got=f"shape {indices.shape}")
-        indices = np.flatnonzero(indices)
-    indices = indices.reshape(-1)
-    if indices.size == 0:
-        return np.empty(0, dtype=np.intp)
-    if not np.issubdtype(indices.dtype, np.integer):
-        raise invalid("indices", "integers or a mask", got=f"dtype {indices.dtype}")
-    if indices.min() < -n or indices.max() >= n:
-        got = f"{indices.min()} to {indices.max()}"
-        raise invalid("indices", f"rows of X_train_, in [0, {n})", got=got)
-    return np.unique(indices % n)
-
-
 def _numeric_times(X):
     """X, with a data frame's columns of dates as seconds since 1970 (UTC)."""
     if not hasattr(X, "dtypes") or not hasattr(X, "isetitem"):
@@ -634,13 +624,25 @@ def _numeric_times(X):
     numeric = None
     for i, (name, dtype) in enumerate(zip(X.columns, X.dtypes)):
         if getattr(dtype, "kind", "") == "M":
-            values = X.iloc[:, i].to_numpy(dtype="datetime64[ns]")
-            if np.isnat(values).any():
+            column = X.iloc[:, i]
+            dates = column.to_numpy(dtype=f"datetime64[{column.dt.unit}]")
+            if np.isnat(dates).any():
                 raise invalid(f"Column {name!r}", "dates without gaps", got="NaT")
             numeric = X.copy(deep=False) if numeric is None else numeric
             # The column is set by its position, as names need not be strings, nor different.
-            numeric.isetitem(i, values.astype(np.int64) * 1e-9)
+            numeric.isetitem(i, _seconds(dates))
     return X if numeric is None else numeric
+
+
+def _seconds(dates):
+    """Seconds since 1970 (n,) of dates in a data frame's column, of any resolution."""
+    count = dates.astype(np.int64)
+    per_second = int(np.timedelta64(1, "s") / np.timedelta64(1, np.datetime_data(dates.dtype)[0]))
+    nanoseconds = 10**9 // per_second
+    # Dates from 1678 to 2262 can be counted in nanoseconds: rounded in that way, equal dates are
+    # equal numbers at all resolutions. Other dates exist at the coarser ones alone.
+    countable = np.abs(count) <= np.iinfo(np.int64).max // nanoseconds
+    return np.where(countable, count * nanoseconds * 1e-9, count / per_second)
 
 
 def _variance(y_variance, n):

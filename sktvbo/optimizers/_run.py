@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 from sklearn.base import clone
 
-from .._checks import finite_number, invalid
+from .._checks import check_rows, finite_number, invalid, real_array
 from .._maximizer import TimeWindow, maximize, maximize_joint
 from .._threads import blas_threads
 from ..acquisition import AcquisitionState, PosteriorMean
@@ -204,7 +204,9 @@ class Run:
         )
 
         def score(mean, std):
-            return acquisition(mean, std, state)
+            found = acquisition(mean, std, state)
+            _check_score(found, mean, std, acquisition)
+            return found
 
         if not latest > t:
             return maximize(score, posterior, self.domain, rng, anchors=recent), t
@@ -266,11 +268,14 @@ class Run:
         if self.surrogate is None:
             surrogate, since_search = self._first_surrogate(row, target), 0
         else:
-            drop = policy.before_add(self.surrogate, row[0, :-1], t, target[0])
-            drop = np.asarray(drop, dtype=np.intp)
+            found = policy.before_add(self.surrogate, row[0, :-1], t, target[0])
+            drop = check_rows(found, len(self.kept), _rows_of(policy, "before_add"))
             kept = np.delete(kept, drop)
             surrogate, since_search = self._next_surrogate(row, target, drop, kept)
-        drop = np.asarray(policy.after_add(surrogate, now), dtype=np.intp)
+        found, name = policy.after_add(surrogate, now), _rows_of(policy, "after_add")
+        drop = check_rows(found, len(kept), name)
+        if len(drop) == len(kept):
+            raise invalid(name, f"fewer than all {len(kept)}", got="all of them")
         if len(drop):
             kept = np.delete(kept, drop)
             surrogate = surrogate.updated(drop=drop, hold_scale=len(kept) < self.min_to_learn)
@@ -341,6 +346,30 @@ def too_few(caller, run):
         advice="Tell some more first.",
         error=AskTellError,
     )
+
+
+def _check_score(found, mean, std, acquisition):
+    """Refuse what an acquisition function returned, unless it is usable."""
+    name = getattr(acquisition, "__name__", type(acquisition).__name__)
+    subject, shape = f"What {name} returns", np.shape(mean)
+    if not isinstance(found, tuple | list) or len(found) != 3:
+        expected = "a tuple: the score, and its derivatives in mean and standard deviation"
+        raise invalid(subject, expected, found)
+    # The derivatives matter at single places only, and not at one that is ruled out.
+    ruled_out = np.all(found[0] == -np.inf)
+    for part in found[:1] if shape or ruled_out else found:
+        numbers = real_array(part, subject)
+        if numbers.shape != shape:
+            expected = f"of the shape {shape} of the mean"
+            raise invalid(subject, expected, got=f"shape {numbers.shape}")
+        if np.any(np.isnan(numbers) & ~np.isnan(mean) & ~np.isnan(std)):
+            advice = "Return a score of -inf where there is nothing to gain."
+            raise invalid(subject, "numbers", got="NaN", advice=advice)
+
+
+def _rows_of(policy, method):
+    """How messages call what a policy's method returns."""
+    return f"The rows that {type(policy).__name__}.{method} returns"
 
 
 def _not_pending(x, when="", advice=""):

@@ -81,7 +81,7 @@ class StaleDataPolicy(BaseEstimator):
 
         Returns
         -------
-        indices : ndarray of int
+        indices : array-like of int, or bool mask of shape (n,)
             Positions in ``surrogate.X_train_``; none here.
         """
         return NOTHING
@@ -98,7 +98,7 @@ class StaleDataPolicy(BaseEstimator):
 
         Returns
         -------
-        indices : ndarray of int
+        indices : array-like of int, or bool mask of shape (n,)
             Positions in ``surrogate.X_train_``; none here. At least one row has to stay.
         """
         return NOTHING

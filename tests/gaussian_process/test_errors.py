@@ -175,7 +175,7 @@ def test_wrong_data(arguments, message):
         ([0.0, 1.0], "indices must be integers or a mask. Got dtype float64 instead"),
         (["a"], "indices must be integers or a mask"),
         (None, "indices must be integers or a mask"),
-        ([True, False], r"A mask must be an array of shape \(5,\)\. Got shape \(2,\) instead"),
+        ([True, False], r"integers or a mask of shape \(5,\)\. Got shape \(2,\) instead"),
         (range(5), "rows to drop must be fewer than all 5"),
         (np.ones(5, dtype=bool), "rows to drop must be fewer than all 5"),
     ],

@@ -182,6 +182,40 @@ def test_dates_of_any_resolution(kind, unit):
 
 
 @each
+@pytest.mark.parametrize("tz", [None, "UTC"])
+@pytest.mark.parametrize("unit", ["s", "ms", "us"])
+@pytest.mark.parametrize("year", [1000, 1677, 2263, 3000])
+def test_dates_that_nanoseconds_cannot_count(kind, year, unit, tz):
+    X, y = frame()
+    start = np.datetime64(f"{year}-01-01", "s")
+    seconds = start.astype(np.int64) + 21600 * np.arange(len(X))
+    X["when"] = pd.Series(seconds.astype("datetime64[s]")).dt.as_unit(unit).dt.tz_localize(tz)
+    kernels = RBF(300.0), Matern(2 * 86400.0)
+    gp = regressor(kind, *kernels, time_column="when", optimizer=None).fit(X, y)
+    np.testing.assert_array_equal(gp.X_train_[:, 0], seconds)
+    plain = regressor(kind, *kernels, time_column="when", optimizer=None)
+    plain.fit(X.assign(when=seconds), y)
+    np.testing.assert_array_equal(gp.predict(X), plain.predict(X.assign(when=seconds)))
+    X.loc[5, "when"] = pd.NaT
+    with pytest.raises(ValueError, match="Column 'when' must be dates without gaps"):
+        gp.predict(X)
+
+
+@each
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_ordinary_dates_are_rounded_as_nanoseconds(kind, unit):
+    """Also beside a date that nanoseconds cannot count."""
+    X, y = frame()
+    days = np.linspace(-100000, 100000, len(X)).astype("datetime64[D]")
+    X["when"] = pd.Series(days.astype("datetime64[s]")).dt.as_unit(unit)
+    expected = days.astype("datetime64[ns]").astype(np.int64) * 1e-9
+    if unit != "ns":
+        X.loc[0, "when"], expected[0] = pd.Timestamp("3000-01-01").as_unit(unit), 32503680000.0
+    gp = regressor(kind, RBF(300.0), Matern(1e9), time_column="when", optimizer=None).fit(X, y)
+    np.testing.assert_array_equal(gp.X_train_[:, 0], expected)
+
+
+@each
 def test_scaling_the_spatial_columns_alone(kind):
     X, y = frame()
     hours = X.assign(when=np.arange(len(X)) * 6.0)

@@ -181,6 +181,16 @@ BAD_CALLS = {
     "y-two": (lambda o: o.tell([0.5, 0.5], [1, 2], 20.0), InvalidObservationError, "y must be one"),
     "y-word": (lambda o: o.tell([0.5, 0.5], "a", 20.0), InvalidObservationError, "y must be one"),
     "y-none": (lambda o: o.tell([0.5, 0.5], None, 20.0), InvalidObservationError, "y must be one"),
+    "y-mask": (
+        lambda o: o.tell([0.5, 0.5], np.ma.masked, 20.0),
+        InvalidObservationError,
+        "y must be one real number",
+    ),
+    "mask": (
+        lambda o: o.tell(np.ma.array([0.5, 0.5], mask=[True, False]), 1.0, 20.0),
+        InvalidObservationError,
+        "x must be real numbers",
+    ),
     "t-nan": (lambda o: o.tell([0.5, 0.5], 1.0, np.nan), InvalidObservationError, "t must be fini"),
     "t-word": (lambda o: o.tell([0.5, 0.5], 1.0, "now"), InvalidObservationError, "t must be one"),
     "stranger": (lambda o: o.tell([0.123, 0.5], 1.0), AskTellError, "still pending"),

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from optimizers.cases import ARMS, BOX, NAMED, objective
+from optimizers.cases import ARMS, BOX, NAMED, fingerprint, objective
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, clone
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -554,6 +554,77 @@ def test_a_policy_may_drop_any_rows_in_any_order():
     assert opt.removed_at_[[0, 7]].tolist() == [10.0, 10.0]
 
 
+class Scripted(KeepAll):
+    """A policy that answers once, from one of its methods."""
+
+    def __init__(self, method="before_add", answer=()):
+        self.method = method
+        self.answer = answer
+
+    def before_add(self, surrogate, x, t, y):
+        return self.answer if self.method == "before_add" and t == 7 else []
+
+    def after_add(self, surrogate, now):
+        return self.answer if self.method == "after_add" and now == 7 else []
+
+
+def scripted(method, answer):
+    """An optimizer with observations at 0 to 6, and its query at 7, where its policy answers."""
+    policy = Scripted(method, answer)
+    opt = BayesianOptimizer(BOX, policy=policy, n_initial_points=5, random_state=0)
+    for t in range(7):
+        x = opt.ask(t)
+        opt.tell(x, objective(x, t))
+    return opt, opt.ask(7)
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "dropped"),
+    [
+        ("before_add", [-1], [6]),
+        ("before_add", [2, -7, 2, 0], [0, 2]),
+        ("before_add", np.arange(7) == 4, [4]),
+        ("before_add", [True] * 7, [0, 1, 2, 3, 4, 5, 6]),
+        ("after_add", [-1], [7]),
+        ("after_add", np.arange(8) > 4, [5, 6, 7]),
+        ("after_add", np.zeros(8, dtype=bool), []),
+    ],
+    ids=str,
+)
+def test_a_policy_may_count_from_the_end_or_answer_with_a_mask(method, answer, dropped):
+    opt, x = scripted(method, answer)
+    opt.tell(x, objective(x, 7))
+    assert opt.X_[:, 2].tolist() == np.delete(np.arange(8.0), dropped).tolist()
+    assert_array_equal(opt.surrogate_.X_train_[:, 2], opt.X_[:, 2])
+    assert_array_equal(opt.surrogate_.y_train_, opt.y_)
+    assert np.flatnonzero(opt.removed_at_ == 7.0).tolist() == dropped
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "message"),
+    [
+        ("before_add", [7], r"rows of X_train_, in \[0, 7\)\. Got 7 to 7 instead"),
+        ("before_add", [-8], r"rows of X_train_, in \[0, 7\)\. Got -8 to -8 instead"),
+        ("before_add", [1.0], r"integers or a mask\. Got dtype float64 instead"),
+        ("before_add", None, r"integers or a mask\. Got dtype object instead"),
+        ("before_add", [True] * 8, r"a mask of shape \(7,\)\. Got shape \(8,\) instead"),
+        ("after_add", [8], r"rows of X_train_, in \[0, 8\)\. Got 8 to 8 instead"),
+        ("after_add", [0.7], r"integers or a mask\. Got dtype float64 instead"),
+        ("after_add", [True] * 7, r"a mask of shape \(8,\)\. Got shape \(7,\) instead"),
+        ("after_add", [True] * 8, r"fewer than all 8\. Got all of them instead"),
+    ],
+    ids=str,
+)
+def test_what_a_policy_cannot_drop(method, answer, message):
+    opt, x = scripted(method, answer)
+    before = fingerprint(opt)
+    with pytest.raises(
+        ValueError, match=rf"rows that Scripted.{method} returns must be .*{message}"
+    ):
+        opt.tell(x, 0.5)
+    assert fingerprint(opt) == before
+
+
 @pytest.mark.parametrize(
     "surrogate",
     [
@@ -607,6 +678,60 @@ def test_a_kernel_without_closed_form_is_refused_where_one_is_needed():
         with pytest.raises(ValueError, match="not available for RationalQuadratic"):
             opt.tell(x, 1.0)
         assert opt.n_told_ == told
+
+
+# What a badly written acquisition function returns, of the posterior mean m and deviation s.
+MISWRITTEN = {
+    "nan": (lambda m, s: (m * np.nan, 1.0, 0.0), r"numbers\. Got NaN instead\. Return a sc"),
+    "nan-somewhere": (lambda m, s: (np.where(m < m.max(), m, np.nan), 1.0, 0.0), "Got NaN"),
+    "nan-slope": (lambda m, s: (m, np.nan, 0.0), r"numbers\. Got NaN"),
+    "column": (lambda m, s: (np.reshape(m, (-1, 1)), 1.0, 0.0), r"shape .*, 1\) instead"),
+    "one": (lambda m, s: (np.max(m), 1.0, 0.0), r"of the shape .* Got shape \(\) instead"),
+    "long-slope": (lambda m, s: (m, np.ones(2), 0.0), r"shape \(\) .* Got shape \(2,\) instead"),
+    "no-number": (lambda m, s: (m, None, 0.0), r"numbers\. Got NaN instead"),
+    "words": (lambda m, s: (m, "up", 0.0), r"real numbers\. Got 'up'"),
+    "score-alone": (lambda m, s: m + s, "a tuple: the score, and its derivatives"),
+    "one-slope": (lambda m, s: (m, 1.0), "a tuple: the score, and its derivatives"),
+}
+
+
+class Miswritten(BaseEstimator):
+    def __init__(self, how):
+        self.how = how
+
+    def __call__(self, mean, std, state):
+        return MISWRITTEN[self.how][0](mean, std)
+
+
+@pytest.mark.parametrize("how", MISWRITTEN)
+def test_an_acquisition_that_is_written_badly(how):
+    opt = GPUCB(BOX, acquisition=Miswritten(how), n_initial_points=5, random_state=0)
+    for t in range(5):
+        x = opt.ask(t)
+        opt.tell(x, objective(x, t))
+    before = fingerprint(opt)
+    message = MISWRITTEN[how][1]
+    with pytest.raises(ValueError, match=rf"What Miswritten returns must be .*{message}"):
+        opt.ask(5)
+    assert fingerprint(opt) == before
+
+
+@pytest.mark.parametrize("domain", [ARMS, BOX], ids=["arms", "box"])
+def test_an_acquisition_may_rule_places_out(domain):
+    limits = []
+
+    def low(mean, std, state):
+        limits.append(state.incumbent - 0.1)
+        allowed = mean < limits[-1]
+        return np.where(allowed, mean, -np.inf), np.where(allowed, 1.0, np.nan), 0.0
+
+    opt = GPUCB(domain, acquisition=low, n_initial_points=5, random_state=0)
+    for t in range(6):
+        x = opt.ask(t)
+        if opt.surrogate_ is not None:
+            mean, _ = opt.surrogate_.posterior_at(t)(as_domain(domain).to_unit([x]))
+        opt.tell(x, 3.0 * x[0])
+    assert mean[0] < limits[-1] + 1e-9
 
 
 def test_an_acquisition_of_ones_own_is_a_function():
