@@ -205,7 +205,9 @@ class Run:
 
         def score(mean, std):
             found = acquisition(mean, std, state)
-            _check_score(found, mean, std, acquisition)
+            # Scores of many places are few, and come first; of single ones there are hundreds.
+            if np.ndim(mean) or not _is_usable(found):
+                _check_score(found, mean, std, acquisition)
             return found
 
         if not latest > t:
@@ -365,6 +367,16 @@ def _check_score(found, mean, std, acquisition):
         if np.any(np.isnan(numbers) & ~np.isnan(mean) & ~np.isnan(std)):
             advice = "Return a score of -inf where there is nothing to gain."
             raise invalid(subject, "numbers", got="NaN", advice=advice)
+
+
+def _is_usable(found):
+    """Whether a score of a single place is made of three floats, none of them NaN."""
+    if type(found) is not tuple or len(found) != 3:
+        return False
+    value, on_mean, on_std = found
+    if not (isinstance(value, float) and isinstance(on_mean, float) and isinstance(on_std, float)):
+        return False
+    return value == value and on_mean == on_mean and on_std == on_std
 
 
 def _rows_of(policy, method):
