@@ -23,7 +23,6 @@ class Rival(BaseEstimator):
     maximize: bool = True
     random_state: int | None = None
 
-    label = None
     n_removed_ = 0
 
     def _begin(self):
@@ -58,8 +57,6 @@ class WdboAlgo(Rival):
 
     horizon: float = 600.0
     n_initial: int = 15
-
-    label = "wdbo_algo"
 
     def _start(self, d, seed):
         import gpytorch
@@ -167,8 +164,6 @@ class BoTorch(Rival):
 class ScikitOptimize(Rival):
     """scikit-optimize's Gaussian process with its portfolio of acquisition functions."""
 
-    label = "scikit-optimize"
-
     def _start(self, d, seed):
         from skopt import Optimizer
 
@@ -185,8 +180,6 @@ class ScikitOptimize(Rival):
 
 class BayesianOptimization(Rival):
     """The package bayesian-optimization, with its own upper confidence bound."""
-
-    label = "bayesian-optimization"
 
     def _start(self, d, seed):
         from bayes_opt import BayesianOptimization
@@ -211,8 +204,6 @@ class BayesianOptimization(Rival):
 class CMAES(Rival):
     """pycma, started at the best of the initial design; a generation at a time."""
 
-    label = "CMA-ES"
-
     def _start(self, d, seed):
         self._strategy, self._queue, self._asked, self._generation = None, [], None, []
 
@@ -220,7 +211,8 @@ class CMAES(Rival):
         if self._strategy is None:
             import cma
 
-            start = self._units()[np.argmax(self.y_)] if len(self.y_) else np.full(self._d(), 0.5)
+            d = self.domain.n_dims
+            start = self._units()[np.argmax(self.y_)] if len(self.y_) else np.full(d, 0.5)
             options = {"bounds": [0.0, 1.0], "seed": self.random_state or 1, "verbose": -9}
             options |= {"tolfun": 0.0, "tolx": 0.0, "maxiter": np.inf, "tolflatfitness": np.inf}
             self._strategy = cma.CMAEvolutionStrategy(start, 0.3, options)
@@ -228,9 +220,6 @@ class CMAES(Rival):
             self._queue = self._strategy.ask()
         self._asked = self._queue.pop(0)
         return self._asked
-
-    def _d(self):
-        return self.domain.n_dims
 
     def _learn(self, u, y, t):
         if self._asked is None:

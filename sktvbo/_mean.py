@@ -75,6 +75,12 @@ class Mean:
 ZERO = Mean(0.0, np.inf, None)
 
 
+def prior_variance(std):
+    """τ²; 0, or infinite, where floats have no room for it or for its reciprocal."""
+    variance = std * std
+    return variance if variance >= np.finfo(float).tiny else 0.0
+
+
 def given(variance, direction, y):
     """The mean given y (n,), and what it adds to the log likelihood.
 

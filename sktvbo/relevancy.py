@@ -29,7 +29,7 @@ from ._families import FAMILIES
 from ._fast import convolution as _convolution
 from ._fast import relevancy as _fast
 from ._fast.gram import Family
-from ._mean import given
+from ._mean import given, prior_variance
 from ._solvers import DenseCholesky, cholesky
 from ._threads import blas_threads
 from .kernels import Empirical, split_time
@@ -129,8 +129,8 @@ def wasserstein_relevancy(
         C = convolutions(*factors, S, _ages(t, now))
         solver = DenseCholesky(*cholesky(covariance.gram(S, t - t[0]), noise, covariance))
         P, a = solver.inverse(), solver.solve(y)
-        if mean_prior_std > 0.0:
-            mean, _ = given(mean_prior_std**2, solver.solve(np.ones(len(y))), y)
+        if (mean_variance := prior_variance(mean_prior_std)) > 0.0:
+            mean, _ = given(mean_variance, solver.solve(np.ones(len(y))), y)
             P, a = mean.removed(P), a - mean.value * mean.direction
         return RelevancySweep(P, a, C).relevancy()
 

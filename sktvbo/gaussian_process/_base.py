@@ -22,6 +22,7 @@ from .._checks import (
     real_array,
 )
 from .._covariance import SeparableCovariance
+from .._mean import prior_variance
 from .._threads import blas_threads
 from ._conditioned import Conditioned
 from ._noise import NoiseModel
@@ -373,7 +374,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             (float(self.noise_variance), self.noise_variance_bounds),
             rows.S.shape[1],
             None if self.noise_model is None else clone(self.noise_model),
-            float(self.mean_prior_std) ** 2,
+            prior_variance(float(self.mean_prior_std)),
         )
 
     def _learn(self, rows, start=None):

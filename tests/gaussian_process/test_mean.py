@@ -380,6 +380,22 @@ def test_a_mean_that_the_data_cannot_tell(prior):
     assert_allclose(mean, y.mean() / (1.0 + NOISE / (len(y) * wide)), rtol=1e-4)
 
 
+@pytest.mark.parametrize(("extreme", "limit"), [(1e-200, 0.0), (1e-155, 0.0), (1e155, np.inf)])
+@pytest.mark.parametrize("kind", KINDS)
+def test_widths_whose_squares_are_no_floats(extreme, limit, kind):
+    X, y = data()
+    found, expected = (make(width, kind).fit(X, y) for width in (extreme, limit))
+    assert_array_equal(found.predict(PLACES), expected.predict(PLACES))
+    assert_array_equal(found.relevancy(40.0), expected.relevancy(40.0))
+    assert found.information_gain() == expected.information_gain()
+    kernels = {"spatial_kernel": SPATIAL, "temporal_kernel": TEMPORAL}
+    options = kernels | {"signal_variance": SIGNAL, "noise_variance": NOISE, "now": 40.0}
+    relevancies = (
+        wasserstein_relevancy(X, y, mean_prior_std=width, **options) for width in (extreme, limit)
+    )
+    assert_array_equal(*relevancies)
+
+
 @every_prior
 def test_duplicated_rows(prior):
     X, y = data(12)
