@@ -315,6 +315,23 @@ def test_a_record_that_is_none_leaves_the_optimizer_as_it_was():
     opt.cancel(x)
 
 
+@pytest.mark.parametrize("part", range(3), ids=["score", "on mean", "on std"])
+def test_nan_at_a_single_place_is_found_too(part):
+    """The climb from the best places asks for one place at a time, hundreds of times."""
+
+    def strays(mean, std, state):
+        found = [mean + std, 1.0, 1.0]
+        if np.ndim(mean) == 0:
+            found[part] = float("nan")
+        return tuple(found)
+
+    opt = BayesianOptimizer(BOX, acquisition=strays, n_initial_points=4, random_state=0)
+    for t in range(4):
+        opt.tell(opt.ask(t), float(t))
+    with pytest.raises(ValueError, match=r"What strays returns must be numbers\. Got NaN"):
+        opt.ask(5.0)
+
+
 def test_a_policy_takes_forty_lines():
     assert len(inspect.getsource(LatestHalf).splitlines()) <= 40
 
