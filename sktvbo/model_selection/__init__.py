@@ -2,6 +2,7 @@
 
 from ._online_run import OnlineRun
 from ._tuner import OnlineTuner
+from ._warm import WarmStarted
 from ._windowed import Windowed
 
-__all__ = ["OnlineRun", "OnlineTuner", "Windowed"]
+__all__ = ["OnlineRun", "OnlineTuner", "WarmStarted", "Windowed"]

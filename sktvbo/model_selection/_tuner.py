@@ -70,14 +70,14 @@ class OnlineTuner(Delegate):
     ----------
     estimator : estimator
         A classifier or regressor with ``partial_fit``, with the setting to begin with. `Windowed`
-        gives one to any other.
+        gives one to any other, `WarmStarted` one that heeds every new hyperparameter.
     space : dict or ParameterSpace
         What to tune: names that ``estimator.set_params`` takes, see
         `~sktvbo.domain.ParameterSpace`. The estimator's own setting must be in it.
     optimizer : ask/tell optimizer, default=None
         Its domain, random state and ``maximize=True`` come from the tuner, its time is the number
         of the round. None is a `~sktvbo.optimizers.BayesianOptimizer` that knows the gains of the
-        latest twenty rounds, and a function that changes within thirty.
+        latest twenty rounds, and takes it for granted that they change within thirty.
     n_challengers : int, default=4
         Each costs what the champion costs.
     loss : {"auto", "zero_one", "log_loss", "squared_error", "absolute_error"} or callable, \
@@ -124,6 +124,7 @@ default="auto"
     See Also
     --------
     Windowed : A ``partial_fit`` for any learner.
+    WarmStarted : A ``partial_fit`` for learners with ``warm_start``.
     sktvbo.plotting.TuningDisplay : The history in a picture.
 
     Notes

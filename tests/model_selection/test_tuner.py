@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sktvbo import WDBO, RandomSearch
 from sktvbo.exceptions import DomainError
-from sktvbo.model_selection import OnlineTuner, Windowed
+from sktvbo.model_selection import OnlineTuner, WarmStarted, Windowed
 
 ETA = {"eta0": ("log-real", 1e-4, 0.3)}
 
@@ -171,8 +171,8 @@ def sea(n_batches, size=60, seed=0):
         ),
         (GaussianNB(), {"var_smoothing": ("log-real", 1e-9, 1.0)}, ["predict_proba"]),
         (
-            MLPClassifier((4,), learning_rate_init=0.01, random_state=0),
-            {"learning_rate_init": ("log-real", 1e-4, 0.1)},
+            WarmStarted(MLPClassifier((4,), learning_rate_init=0.01, max_iter=1, random_state=0)),
+            {"estimator__learning_rate_init": ("log-real", 1e-4, 0.1)},
             ["predict_proba"],
         ),
         (
@@ -186,6 +186,7 @@ def sea(n_batches, size=60, seed=0):
     ],
     ids=["sgd", "bayes", "mlp", "window"],
 )
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_learners_of_all_kinds(learner, space, methods):
     for loss in ("auto", "log_loss"):
         tuner = OnlineTuner(learner, space, loss=loss, n_challengers=2, random_state=0)
