@@ -274,8 +274,7 @@ default="auto"
     def _first_population(self, y, classes):
         """Champion and challengers that have learnt nothing."""
         space = self.space if isinstance(self.space, ParameterSpace) else ParameterSpace(self.space)
-        learner = clone(self.estimator)
-        parameters = learner.get_params()
+        learner, parameters = clone(self.estimator), self.estimator.get_params()
         unknown = [name for name in space.names if name not in parameters]
         if unknown:
             expected = f"made of parameters of {type(learner).__name__}"
