@@ -91,7 +91,10 @@ def finite_number(value, name, error=ValueError):
     """The value, or the only one of an array, as a finite float."""
     number = value
     if not isinstance(value, Real):
-        array = np.asarray(value)
+        try:
+            array = np.asarray(value)
+        except ValueError as exc:  # lists of different lengths
+            raise invalid(name, "one real number", value, error=error) from exc
         if array.size != 1 or array.dtype.kind not in "iuf" or np.ma.is_masked(value):
             raise invalid(name, "one real number", value, error=error)
         number = array.reshape(())[()]

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from properties import strategies as some
@@ -111,6 +111,7 @@ def outcome(call, *args):
 
 
 @given(anything)
+@example([None, []])
 def test_anything_is_a_number_or_an_error(value):
     number, error = outcome(finite_number, value, "y")
     if error is not None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from properties import strategies as some
 
@@ -196,6 +196,9 @@ ARCHIVE = archive()
 
 
 @given(st.integers(0, len(ARCHIVE) - 1), st.integers(1, 255), st.sampled_from(["flip", "cut"]))
+@example(ARCHIVE.index(b"PK\x01\x02") + 10, 1, "flip")  # the number of the compression method
+@example(ARCHIVE.index(b"PK\x01\x02") + 8, 1, "flip")  # a password is needed
+@example(ARCHIVE.index(b"PK\x01\x02") + 6, 255, "flip")  # the version needed
 def test_an_archive_with_a_fault_is_read_or_refused(where, bits, fault):
     content = bytearray(ARCHIVE)
     if fault == "cut":
