@@ -104,7 +104,7 @@ def main(argv=None):
     parser.add_argument("--only", type=int, help="repeat this call")
     parser.add_argument("--log", default=os.devnull, help="file for the number of the last call")
     arguments = parser.parse_args(argv)
-    print(f"seed {arguments.seed}", flush=True)
+    print(f"seed {arguments.seed}, {_fast.__path__[0]}", flush=True)
     known, end = functions(), time.monotonic() + arguments.seconds
     returned = dict.fromkeys((name for name, *_ in known), 0)
     log, n = os.open(arguments.log, os.O_WRONLY | os.O_CREAT), 0
