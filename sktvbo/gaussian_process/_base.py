@@ -216,7 +216,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             With ``normalize_y``, let y stay standardized as it is (with ``refit``: as the rows that
             are learnt from ask for) rather than by the rows that are left: a handful has no scale.
             The next change decides anew.
-        learn_with : (X, y) pair of array-likes, default=None
+        learn_with : (X, y) or (X, y, y_variance) of array-likes, default=None
             Rows to learn the hyperparameters and the scale from, besides those kept and appended,
             but not to be conditioned on. Needs ``refit``.
         total_variance : bool, default=False
@@ -280,7 +280,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if learn_with is not None and len(learn_with[1]):
             X = finite_array(learn_with[0], "X of learn_with", ("m", rows.X.shape[1]))
             y = finite_array(learn_with[1], "y of learn_with", (len(X),))
-            parts.append([X, y, *_variance(None, len(X))])
+            parts.append([X, y, *_variance(learn_with[2] if learn_with[2:] else None, len(X))])
         if appended is not None:
             parts.append(appended)
         learnt = self._rows(*map(np.concatenate, zip(*parts)))

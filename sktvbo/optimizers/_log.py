@@ -58,6 +58,8 @@ class Told:
         Positions, among all that was told, of what was removed then.
     record : dict of str to float
         Of the policy.
+    variance : float
+        Known variance of the noise of y, in units of y².
     """
 
     row: np.ndarray
@@ -66,3 +68,4 @@ class Told:
     n: int
     removed: np.ndarray
     record: dict
+    variance: float = 0.0

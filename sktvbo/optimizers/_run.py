@@ -99,8 +99,11 @@ class Run:
         """Whether few observations hold the hyperparameters, or borrow forgotten ones to search."""
         return False
 
-    def after_telling(self, x, y, t=None):
-        """The run with an observation at a row x (d,) of the domain; t None: when it was asked."""
+    def after_telling(self, x, y, t=None, variance=0.0):
+        """The run with an observation at a row x (d,) of the domain; t None: when it was asked.
+
+        ``variance`` is the part of the noise's variance that is known.
+        """
         # Of several queries of one point the one at that time is answered, or else the oldest.
         same = [i for i, (point, _) in enumerate(self.pending) if np.array_equal(point, x)]
         answered = min(same, key=lambda i: self.pending[i][1] != t, default=None)
@@ -112,10 +115,10 @@ class Run:
         pending = self.pending if answered is None else _without(self.pending, answered)
         now = max(t, self.now)
         with blas_threads(len(self.kept)):
-            after = self._with_observation(x, t, y, now)
+            after = self._with_observation(x, t, y, variance, now)
         record = dict(getattr(after.policy, "record", dict)() or {})
         removed = np.setdiff1d(np.append(self.kept, len(self.told)), after.kept)
-        entry = Told(np.append(x, t), y, now, len(after.kept), removed, record)
+        entry = Told(np.append(x, t), y, now, len(after.kept), removed, record, variance)
         return replace(after, now=now, pending=pending, told=self.told.append(entry))
 
     # --- time -------------------------------------------------------------------------------------
@@ -242,6 +245,10 @@ class Run:
         """Observations (n,) at some positions among all that was told."""
         return np.array([self.told[i].y for i in positions], dtype=np.float64)
 
+    def variances(self, positions):
+        """Known variances (n,) of the noise at some positions among all that was told."""
+        return np.array([self.told[i].variance for i in positions], dtype=np.float64)
+
     def observations(self, positions):
         """Rows and values at some positions, as the surrogate sees them."""
         return self._to_surrogate(self.rows(positions), self.values(positions))
@@ -258,7 +265,7 @@ class Run:
             latest=lambda n: self.observations(range(max(len(self.told) - n, 0), len(self.told))),
         )
 
-    def _with_observation(self, x, t, y, now):
+    def _with_observation(self, x, t, y, variance, now):
         """The run with the surrogate, policy and data set after an observation."""
         kept = np.append(self.kept, len(self.told))
         if self.surrogate is None and len(kept) < self.algorithm.n_initial_points:
@@ -268,12 +275,12 @@ class Run:
         if hasattr(policy, "watch"):
             policy.watch(self._so_far())
         if self.surrogate is None:
-            surrogate, since_search = self._first_surrogate(row, target), 0
+            surrogate, since_search = self._first_surrogate(row, target, variance), 0
         else:
             found = policy.before_add(self.surrogate, row[0, :-1], t, target[0])
             drop = check_rows(found, len(self.kept), _rows_of(policy, "before_add"))
             kept = np.delete(kept, drop)
-            surrogate, since_search = self._next_surrogate(row, target, drop, kept)
+            surrogate, since_search = self._next_surrogate(row, target, variance, drop, kept)
         found, name = policy.after_add(surrogate, now), _rows_of(policy, "after_add")
         drop = check_rows(found, len(kept), name)
         if len(drop) == len(kept):
@@ -285,7 +292,7 @@ class Run:
             self, surrogate=surrogate, policy=policy, kept=kept, since_search=since_search
         )
 
-    def _first_surrogate(self, row, target):
+    def _first_surrogate(self, row, target, variance):
         """The surrogate fitted to all that was told, and the new row."""
         X, y = self.observations(range(len(self.told)))
         X, y = np.vstack([X, row]), np.append(y, target)
@@ -295,19 +302,22 @@ class Run:
         surrogate = clone(surrogate)
         if "time_column" in surrogate.get_params(deep=False):
             surrogate.set_params(time_column=-1)
-        return surrogate.fit(X, y)
+        variances = self.variances(range(len(self.told)))
+        return surrogate.fit(X, y, *_known(np.append(variances, variance)))
 
-    def _next_surrogate(self, row, target, drop, kept):
+    def _next_surrogate(self, row, target, variance, drop, kept):
         """The surrogate without some rows and with the new one, and the count since a search."""
         surrogate, few = self.surrogate, len(kept) < self.min_to_learn
+        known = _known(np.array([variance]))
         if not self._search_is_due(row[0, -1]) or (few and self.holds_when_few):
-            surrogate = surrogate.updated(row, target, drop=drop, hold_scale=few)
+            surrogate = surrogate.updated(row, target, *known, drop=drop, hold_scale=few)
             return surrogate, self.since_search + 1
         times, borrowed = np.delete(surrogate.X_train_[:, -1], drop), None
         if few:
             # What kind of function it is survives what is forgotten of its values.
             forgotten = np.setdiff1d(np.arange(len(self.told)), kept)
-            borrowed = self.observations(forgotten[-(self.min_to_learn - len(kept)) :])
+            forgotten = forgotten[-(self.min_to_learn - len(kept)) :]
+            borrowed = *self.observations(forgotten), *_known(self.variances(forgotten))
             times = np.append(times, borrowed[0][:, -1])
         temporal_kernel = None
         if self.algorithm.surrogate is None:
@@ -316,6 +326,7 @@ class Run:
         surrogate = surrogate.updated(
             row,
             target,
+            *known,
             drop=drop,
             refit=True,
             hold_scale=few,
@@ -337,6 +348,14 @@ class Run:
         recent = [entry.row[-1] for entry in self.told[-_N_RECENT:]]
         pending = tuple(time for _, time in self.pending)
         return Times(kept, np.array([*recent, kept[-1]]), pending)
+
+
+def _known(variances):
+    """Known variances (n,) as the last argument of a surrogate's call; none where all are 0.
+
+    A surrogate of one's own need not know of variances unless some are told.
+    """
+    return (variances,) if variances.any() else ()
 
 
 def too_few(caller, run):
