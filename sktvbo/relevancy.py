@@ -19,7 +19,6 @@ the block inverse, and so the formulas, hold as they stand.
 from math import comb, factorial
 
 import numpy as np
-from scipy.linalg import blas
 from scipy.special import erfcx, gammaln
 
 from ._checks import check_real, check_variances, finite_array, invalid
@@ -30,8 +29,7 @@ from ._fast import convolution as _convolution
 from ._fast import relevancy as _fast
 from ._fast.gram import Family
 from ._mean import given, prior_variance
-from ._solvers import DenseCholesky, cholesky
-from ._threads import blas_threads
+from ._solvers import DenseCholesky, cholesky, dot, matvec, product
 from .kernels import Empirical, split_time
 
 __all__ = [
@@ -125,14 +123,13 @@ def wasserstein_relevancy(
         S.shape[1],
     )
     factors = covariance.stationary_factors()
-    with blas_threads(n):
-        C = convolutions(*factors, S, _ages(t, now))
-        solver = DenseCholesky(*cholesky(covariance.gram(S, t - t[0]), noise, covariance))
-        P, a = solver.inverse(), solver.solve(y)
-        if (mean_variance := prior_variance(mean_prior_std)) > 0.0:
-            mean, _ = given(mean_variance, solver.solve(np.ones(len(y))), y)
-            P, a = mean.removed(P), a - mean.value * mean.direction
-        return RelevancySweep(P, a, C).relevancy()
+    C = convolutions(*factors, S, _ages(t, now))
+    solver = DenseCholesky(*cholesky(covariance.gram(S, t - t[0]), noise, covariance))
+    P, a = solver.inverse(), solver.solve(y)
+    if (mean_variance := prior_variance(mean_prior_std)) > 0.0:
+        mean, _ = given(mean_variance, solver.solve(np.ones(len(y))), y)
+        P, a = mean.removed(P), a - mean.value * mean.direction
+    return RelevancySweep(P, a, C).relevancy()
 
 
 def spatial_convolution(kernel, X, Y=None):
@@ -345,12 +342,10 @@ class RelevancySweep:
     def __init__(self, P, a, C):
         self._P, self._C = P, C
         self._a = np.array(a)
-        # The product is SciPy's BLAS', like the factorization: threads of two libraries get in each
-        # other's way.
-        self._q = np.einsum("ij,ij->i", P, blas.dgemm(1.0, P.T, C.T))
+        self._q = np.einsum("ij,ij->i", P, product(P, C))
         self._index = np.arange(len(a))
         self.n = len(a)
-        self._mean_part = a @ blas.dgemv(1.0, C.T, a)
+        self._mean_part = dot(a, matvec(C, a))
         self._variance_part = np.einsum("ij,ij->", P, C)
 
     @property

@@ -23,7 +23,6 @@ from .._checks import (
 )
 from .._covariance import SeparableCovariance
 from .._mean import prior_variance
-from .._threads import blas_threads
 from ._conditioned import Conditioned
 from ._noise import NoiseModel
 from ._rows import Layout, Rows
@@ -383,16 +382,15 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         covariance = self._initial_covariance(rows, follow_data=searching)
         basis = self._choose_basis(covariance, rows)
         if searching:
-            with blas_threads(rows.n):
-                covariance = search(
-                    self._kind.criterion(rows, *basis),
-                    covariance,
-                    start,
-                    optimizer=self.optimizer,
-                    n_restarts=self.n_restarts_optimizer,
-                    hyperpriors=self.hyperpriors,
-                    random_state=self.random_state,
-                )
+            covariance = search(
+                self._kind.criterion(rows, *basis),
+                covariance,
+                start,
+                optimizer=self.optimizer,
+                n_restarts=self.n_restarts_optimizer,
+                hyperpriors=self.hyperpriors,
+                random_state=self.random_state,
+            )
         return self._kind.of(covariance, rows, *basis)
 
     def _condition(self, covariance, rows):
@@ -477,8 +475,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             raise invalid("return_cov", "False with return_std=True", return_cov)
         gp = self._fitted
         X = validate_data(self, _numeric_times(X), dtype=np.float64, order="C", reset=False)
-        with blas_threads(max(len(X), gp.rows.n)):
-            return gp.posterior(*gp.rows.layout.split(X), return_std, return_cov)
+        return gp.posterior(*gp.rows.layout.split(X), return_std, return_cov)
 
     def sample_y(self, X, n_samples=1, random_state=0):
         """Draws of f from the posterior.
