@@ -25,7 +25,6 @@ from .._checks import (
 from .._covariance import SeparableCovariance
 from .._limits import LARGEST_X, LARGEST_Y
 from .._mean import prior_variance
-from .._threads import blas_threads
 from ._conditioned import Conditioned
 from ._noise import NoiseModel
 from ._rows import Layout, Rows
@@ -387,16 +386,15 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         covariance = self._initial_covariance(rows, follow_data=searching)
         basis = self._choose_basis(covariance, rows)
         if searching:
-            with blas_threads(rows.n):
-                covariance = search(
-                    self._kind.criterion(rows, *basis),
-                    covariance,
-                    start,
-                    optimizer=self.optimizer,
-                    n_restarts=self.n_restarts_optimizer,
-                    hyperpriors=self.hyperpriors,
-                    random_state=self.random_state,
-                )
+            covariance = search(
+                self._kind.criterion(rows, *basis),
+                covariance,
+                start,
+                optimizer=self.optimizer,
+                n_restarts=self.n_restarts_optimizer,
+                hyperpriors=self.hyperpriors,
+                random_state=self.random_state,
+            )
         return self._kind.of(covariance, rows, *basis)
 
     def _condition(self, covariance, rows):
@@ -480,7 +478,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if return_std and return_cov:
             raise invalid("return_cov", "False with return_std=True", return_cov)
         gp, places = self._places(X)
-        with blas_threads(max(len(places[1]), gp.rows.n)), np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):
             found = gp.posterior(*places, return_std, return_cov)
         parts = found if return_std or return_cov else [found]
         for name, part in zip(("mean", "uncertainty"), parts):
@@ -508,8 +506,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """
         rng = check_random_state(random_state)
         gp, places = self._places(X)
-        with blas_threads(max(len(places[1]), gp.rows.n)):
-            mean, cov = gp.joint(*places)
+        mean, cov = gp.joint(*places)
         # Rounding may leave eigenvalues of -1e-16, which are nothing to warn of.
         draws = rng.multivariate_normal(np.zeros(len(mean)), cov, n_samples, check_valid="ignore")
         return _check_posterior(mean[:, np.newaxis] + gp.rows.scale * draws.T, "draws")

@@ -13,7 +13,6 @@ from sklearn.base import clone
 
 from .._checks import check_rows, finite_number, invalid, real_array
 from .._maximizer import TimeWindow, maximize, maximize_joint
-from .._threads import blas_threads
 from ..acquisition import AcquisitionState, PosteriorMean
 from ..exceptions import AskTellError, InvalidObservationError
 from ..staleness import RunSoFar
@@ -114,8 +113,7 @@ class Run:
             t = self.pending[answered][1]
         pending = self.pending if answered is None else _without(self.pending, answered)
         now = max(t, self.now)
-        with blas_threads(len(self.kept)):
-            after = self._with_observation(x, t, y, variance, now)
+        after = self._with_observation(x, t, y, variance, now)
         record = dict(getattr(after.policy, "record", dict)() or {})
         removed = np.setdiff1d(np.append(self.kept, len(self.told)), after.kept)
         entry = Told(np.append(x, t), y, now, len(after.kept), removed, record, variance)
@@ -150,8 +148,7 @@ class Run:
         if self.surrogate is None:
             found = [(x, t) for x in self.domain.sample(size, rng)]
         else:
-            with blas_threads(len(self.kept)):
-                found = self._best_queries(t, size, rng)
+            found = self._best_queries(t, size, rng)
             queries = (*queries, (t, len(self.kept)))[-_MAX_PENDING:]
         pending = (*self.pending, *found)[-_MAX_PENDING:]
         after = replace(
@@ -168,9 +165,8 @@ class Run:
 
     def best_mean(self, t):
         """Row (d,) where the posterior mean at time t is best."""
-        with blas_threads(len(self.kept)):
-            surrogate, rng = self.belief.advanced(t), copy.deepcopy(self.rng)
-            return self._best_query(surrogate, PosteriorMean(), t, t, rng)[0]
+        surrogate, rng = self.belief.advanced(t), copy.deepcopy(self.rng)
+        return self._best_query(surrogate, PosteriorMean(), t, t, rng)[0]
 
     def _best_queries(self, t, size, rng):
         """Queries (x, time), each with the pending ones and those before hallucinated."""
