@@ -80,6 +80,8 @@ class Filter(Conditioned):
         The states before the latest observations, with these.
     noise : (float, float)
         Σ log σ_i² and Σ 1/σ_i² of the rows.
+    or_dense : bool
+        Whether it becomes a `Dense`, which knows jitter, where the filter breaks down.
     """
 
     covariance: SeparableCovariance
@@ -90,10 +92,11 @@ class Filter(Conditioned):
     objective: float
     units: tuple
     noise: tuple
+    or_dense: bool
     tail: tuple = ()
 
     @classmethod
-    def of(cls, covariance, rows, sites):
+    def of(cls, covariance, rows, sites, or_dense=False):
         """O(n N²) for N = p M, the size of the state.
 
         Raises
@@ -106,21 +109,27 @@ class Filter(Conditioned):
         given = _observations(rows, sites, noise, units)
         process = state_space(covariance.temporal)
         K = _spatial(covariance, process, sites.S)
-        state = Tracked.of(process, K, given)
-        return cls._solved(covariance, rows, sites, state, units, _told(noise))
+        try:
+            state = Tracked.of(process, K, given)
+            return cls._solved(covariance, rows, sites, state, units, _told(noise), or_dense)
+        except NotPositiveDefiniteError:
+            if not or_dense:
+                raise
+        return Dense.of(covariance, rows)
 
     @classmethod
-    def _solved(cls, covariance, rows, sites, state, units, noise, tail=()):
+    def _solved(cls, covariance, rows, sites, state, units, noise, or_dense, tail=()):
         mean, value = _solve(state, rows, units, covariance.mean_variance)
         if not np.isfinite(value):
             raise NotPositiveDefiniteError(
                 f"The likelihood under {covariance} overflowed. Scale y to a moderate range "
                 "(normalize_y=True), or raise noise_variance."
             )
-        return cls(covariance, rows, sites, state, mean, float(value), units, noise, tail)
+        value = float(value)
+        return cls(covariance, rows, sites, state, mean, value, units, noise, or_dense, tail)
 
     @staticmethod
-    def criterion(rows, sites):
+    def criterion(rows, sites, or_dense=False):
         sites = sites.with_those_of(rows.S)
         return lambda covariance, eval_gradient: log_likelihood(
             covariance, rows, sites, eval_gradient
@@ -131,16 +140,23 @@ class Filter(Conditioned):
         return log_likelihood(covariance, self.rows, self.sites, eval_gradient)
 
     @property
-    def basis(self):
-        raise NotImplementedError("ask for a posterior at a time: during(t, t)")
+    def _present(self):
+        return self.during(self.state.t, self.state.t)
 
-    weights = basis
+    @property
+    def basis(self):
+        """The sites at the time of the latest row: enough for the posterior at that time."""
+        return self._present.basis
+
+    @property
+    def weights(self):
+        return self._present.weights
 
     def explained(self, K, full=False):
-        raise NotImplementedError("ask for a posterior at a time: during(t, t)")
+        return self._present.explained(K, full)
 
     def projected(self, k):
-        raise NotImplementedError("ask for a posterior at a time: during(t, t)")
+        return self._present.projected(k)
 
     @property
     def information_gain(self):
@@ -153,8 +169,19 @@ class Filter(Conditioned):
     def append(self, X, y, variance, total, standardize=None):
         """O(N²) a row that is not before the others, or late by at most 32; else O(n N²)."""
         rows = self.rows.append(X, y, variance, total, standardize)
-        if not self._same_noise(rows):
-            return self.of(self.covariance, rows, self.sites)
+        if self._same_noise(rows):
+            try:
+                found = self._appended(rows)
+            except NotPositiveDefiniteError:
+                if not self.or_dense:
+                    raise
+                return Dense.of(self.covariance, rows)
+            if found is not None:
+                return found
+        return self.of(self.covariance, rows, self.sites, self.or_dense)
+
+    def _appended(self, rows):
+        """With the rows behind the present ones, or None if one is too late to be put in place."""
         new = slice(self.rows.n, None)
         S, _ = rows.layout.split(rows.X[new])
         sites, state, tail = self.sites.with_those_of(S), self.state, self.tail
@@ -162,10 +189,10 @@ class Filter(Conditioned):
             state, tail = self._extended(sites), ()
         noise = rows.noise(self.covariance, new)
         given = _observations(rows, sites, noise, self.units, new)
-        while state is not None and given.t[0] < state.t:
+        while given.t[0] < state.t:
             # What came after the late one is taken back, and told again in the order of time.
             if not tail:
-                return self.of(self.covariance, rows, sites)
+                return None
             *tail, (state, later) = tail
             given = later.plus(given)
         if len(given) > _TAIL:
@@ -177,7 +204,7 @@ class Filter(Conditioned):
                 state = state.after(one)
         noise = tuple(a + b for a, b in zip(self.noise, _told(noise)))
         return self._solved(
-            self.covariance, rows, sites, state, self.units, noise, tuple(tail)
+            self.covariance, rows, sites, state, self.units, noise, self.or_dense, tuple(tail)
         )
 
     def _extended(self, sites):
@@ -189,7 +216,8 @@ class Filter(Conditioned):
 
     def drop(self, indices, standardize=None):
         """O(n N²)."""
-        return self.of(self.covariance, self.rows.drop(indices, standardize), self.sites)
+        rows = self.rows.drop(indices, standardize)
+        return self.of(self.covariance, rows, self.sites, self.or_dense)
 
     def at(self, now):
         return replace(self, rows=self.rows.at(now))

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._checks import invalid
 from .._fast import kalman as _kalman
 from ..exceptions import NotPositiveDefiniteError
 
@@ -196,9 +195,7 @@ class Timeline:
                 rows = slice(index[0], index[-1])
                 options["queries"] = (index - index[0], place[rows], W, answers[rows])
             state = (before_m, before_P, kept_m, kept_P, r, Lambda)
-            _kalman.smooth(
-                move, *moves, K, start, part.site, part.Y, part.R, *state, **options
-            )
+            _kalman.smooth(move, *moves, K, start, part.site, part.Y, part.R, *state, **options)
         return slopes, answers
 
     def joint(self, K, at, H):
@@ -232,9 +229,17 @@ class Timeline:
             if len(site) and first[i]:
                 # The state just before is that of a timeline that only moves.
                 _kalman.filter(
-                    self.move[i : i + 1], A, Q, K, np.zeros(2, dtype=np.intp),
-                    np.empty(0, dtype=np.intp), np.empty((0, k)), np.empty(0),
-                    before_m, before_P, np.zeros((k, k + 1)),
+                    self.move[i : i + 1],
+                    A,
+                    Q,
+                    K,
+                    np.zeros(2, dtype=np.intp),
+                    np.empty(0, dtype=np.intp),
+                    np.empty((0, k)),
+                    np.empty(0),
+                    before_m,
+                    before_P,
+                    np.zeros((k, k + 1)),
                 )
                 S = before_P[np.ix_(site, site)] + np.diag(self.given.R[rows])
                 gain = np.linalg.solve(S, C[old][:, site].T).T

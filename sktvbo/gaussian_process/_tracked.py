@@ -18,7 +18,7 @@ from scipy.linalg import blas
 
 from .._fast import kalman as _kalman
 from ..exceptions import NotPositiveDefiniteError
-from ._timeline import Observations, Timeline
+from ._timeline import Timeline
 
 # Steps that may wait to be settled, and the size of the state from which waiting pays.
 _ROOM = 64
@@ -149,8 +149,10 @@ class Tracked:
         E = (y - m[:, 0, site]) / root
         u = c / root
         m += E[:, np.newaxis, np.newaxis] * u
-        blocks = np.einsum("ac,cdi,bd->abi", A[0], self.blocks, A[0]) if p > 1 else (
-            A[0, 0, 0] ** 2 * self.blocks
+        blocks = (
+            np.einsum("ac,cdi,bd->abi", A[0], self.blocks, A[0])
+            if p > 1
+            else (A[0, 0, 0] ** 2 * self.blocks)
         )
         blocks += Q[0][:, :, np.newaxis] * np.diagonal(self.K)
         blocks -= u[:, np.newaxis] * u
@@ -166,8 +168,14 @@ class Tracked:
             )
         steps = self._with_room(u, t)
         new = replace(
-            self, t=float(t), m=m.reshape(len(m), -1), blocks=blocks, sums=sums, n=self.n + 1,
-            steps=steps, n_steps=self.n_steps + 1,
+            self,
+            t=float(t),
+            m=m.reshape(len(m), -1),
+            blocks=blocks,
+            sums=sums,
+            n=self.n + 1,
+            steps=steps,
+            n_steps=self.n_steps + 1,
         )
         if new.n_steps < _ROOM:
             return new

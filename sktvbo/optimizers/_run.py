@@ -18,7 +18,7 @@ from ..acquisition import AcquisitionState, PosteriorMean
 from ..exceptions import AskTellError, InvalidObservationError
 from ..staleness import RunSoFar
 from ._log import Log, Told
-from ._surrogates import Times
+from ._surrogates import Times, suited
 
 # At most this many queries are remembered until they are told.
 _MAX_PENDING = 1024
@@ -292,10 +292,7 @@ class Run:
         surrogate = self.algorithm.surrogate
         if surrogate is None:
             surrogate = self.make_surrogate(self._times(X[:, -1]))
-        surrogate = clone(surrogate)
-        if "time_column" in surrogate.get_params(deep=False):
-            surrogate.set_params(time_column=-1)
-        return surrogate.fit(X, y)
+        return suited(clone(surrogate), self.domain, self.policy).fit(X, y)
 
     def _next_surrogate(self, row, target, drop, kept):
         """The surrogate without some rows and with the new one, and the count since a search."""

@@ -58,7 +58,7 @@ def test_motion_is_the_matrix_exponential_and_the_noise_what_it_loses(nu):
     assert_allclose(Q[0], P - A[0] @ P @ A[0].T, rtol=1e-11, atol=1e-13)
 
 
-@pytest.mark.parametrize("nu, power", [(0.5, 1), (1.5, 3), (2.5, 5)])
+@pytest.mark.parametrize(("nu", "power"), [(0.5, 1), (1.5, 3), (2.5, 5)])
 def test_the_noise_of_a_tiny_gap_has_all_its_digits(nu, power):
     """Var f grows as x^{2p−1}: its ratio over a decade says whether digits are left."""
     process = state_space(Matern(1.0, nu=nu))
