@@ -60,8 +60,10 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     mean_prior_std: float = 0.0
     random_state: int | np.random.RandomState | None = None
 
-    # The class of ``_gp``: it says how the rows are conditioned on.
+    # The class of ``_gp``: it says how the rows are conditioned on. A regressor that has several
+    # makes "solver" a parameter, and chooses where it is "auto".
     _kind: ClassVar[type[Conditioned]]
+    solver: ClassVar[str] = "only"
 
     @abstractmethod
     def _choose_basis(self, covariance, rows):
@@ -69,7 +71,11 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     @abstractmethod
     def _dense(self):
-        """The exact posterior of the same rows under the same covariance."""
+        """The exact posterior of the same rows under the same covariance, dense."""
+
+    def _exact(self):
+        """The same in any form."""
+        return self._dense()
 
     # --- fitting ----------------------------------------------------------------------------------
 
@@ -120,6 +126,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if self.__sklearn_is_fitted__():
             rows = new._validated(X, y, y_variance, reset=False)
             new._gp = self._gp.append(*rows, standardize=self.normalize_y)
+            if self.solver == "auto":
+                new._gp = new._suited(new._gp)
         else:
             self._check_parameters()
             rows = new._rows(*new._validated(X, y, y_variance, reset=True))
@@ -270,6 +278,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             new._gp = new._gp.drop(drop, standardize=follow)
         if appended is not None:
             new._gp = new._gp.append(*appended, standardize=follow)
+        if self.solver == "auto":
+            new._gp = new._suited(new._gp)
         return new
 
     def _relearnt(self, drop, appended, learn_with):
@@ -384,10 +394,10 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """Conditioned on rows, with hyperparameters searched from theta ``start`` if given."""
         searching = self.optimizer is not None
         covariance = self._initial_covariance(rows, follow_data=searching)
-        basis = self._choose_basis(covariance, rows)
+        kind, *basis = self._choose_kind(covariance, rows)
         if searching:
             covariance = search(
-                self._kind.criterion(rows, *basis),
+                kind.criterion(rows, *basis),
                 covariance,
                 start,
                 optimizer=self.optimizer,
@@ -395,11 +405,20 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
                 hyperpriors=self.hyperpriors,
                 random_state=self.random_state,
             )
-        return self._kind.of(covariance, rows, *basis)
+        return kind.of(covariance, rows, *basis)
 
     def _condition(self, covariance, rows):
         """Conditioned on rows, with known hyperparameters."""
-        return self._kind.of(covariance, rows, *self._choose_basis(covariance, rows))
+        kind, *basis = self._choose_kind(covariance, rows)
+        return kind.of(covariance, rows, *basis)
+
+    def _choose_kind(self, covariance, rows):
+        """The class of ``Conditioned`` for rows, and what its ``of`` and ``criterion`` take."""
+        return self._kind, *self._choose_basis(covariance, rows)
+
+    def _suited(self, gp):
+        """A conditioned GP whose rows have changed, of the class that suits them now."""
+        return gp
 
     # --- what was learnt --------------------------------------------------------------------------
 
@@ -529,18 +548,19 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
         Notes
         -----
-        Of the exact model, O(n³), whatever the estimator approximates.
+        Of the exact model, O(n³), whatever the estimator approximates; linear in n with the Kalman
+        solver.
         """
         if theta is None and not eval_gradient:
             return self.log_marginal_likelihood_value_
-        gp = self._dense()
+        gp = self._exact()
         covariance = gp.covariance if theta is None else gp.covariance.with_theta(theta)
         value, gradient = gp.log_likelihood(covariance, eval_gradient)
         return (value, gradient) if eval_gradient else value
 
     @property
     def log_marginal_likelihood_value_(self):
-        return self._dense().objective
+        return self._exact().objective
 
     def information_gain(self):
         """What the training data tells about f, in nats.

@@ -63,6 +63,10 @@ class Conditioned(ABC):
     def at(self, now):
         """The same at another present time, which moves the noise that grows with age."""
 
+    def during(self, low, high):
+        """The same as seen between two times since the origin, for many evaluations."""
+        return self
+
     @abstractmethod
     def explained(self, K, full=False):
         """Prior minus posterior variance (m,), or covariance, from K (m, b), which is overwritten.

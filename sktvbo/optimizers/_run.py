@@ -21,7 +21,7 @@ from ..acquisition import AcquisitionState, PosteriorMean
 from ..exceptions import AskTellError, ForgottenQueryWarning, InvalidObservationError
 from ..staleness import RunSoFar
 from ._log import Log, Told
-from ._surrogates import Times
+from ._surrogates import Times, suited
 
 # At most this many queries are remembered until they are told, and as many of those made with a
 # surrogate.
@@ -357,9 +357,7 @@ class Run:
         surrogate = self.algorithm.surrogate
         if surrogate is None:
             surrogate = self.make_surrogate(self._times(X[:, -1]))
-        surrogate = clone(surrogate)
-        if "time_column" in surrogate.get_params(deep=False):
-            surrogate.set_params(time_column=-1)
+        surrogate = suited(clone(surrogate), self.domain, self.policy)
         return surrogate.fit(X, y, *_known(kept.variance))
 
     def _next_surrogate(self, row, target, variance, drop, kept):
