@@ -42,7 +42,7 @@ extensions = [
         extra_compile_args=compile_args,
         extra_link_args=link_args,
     )
-    for name in ("gram", "cholesky", "convolution", "kdpp", "relevancy")
+    for name in ("gram", "cholesky", "convolution", "kalman", "kdpp", "relevancy", "tiles")
 ]
 
 setup(

@@ -19,7 +19,6 @@ the block inverse, and so the formulas, hold as they stand.
 from math import comb, factorial
 
 import numpy as np
-from scipy.linalg import blas
 from scipy.special import erfcx, gammaln
 
 from ._checks import check_real, check_size, check_variances, finite_array, invalid
@@ -31,8 +30,7 @@ from ._fast import relevancy as _fast
 from ._fast.gram import Family
 from ._limits import LARGEST_X, LARGEST_Y, RESOLUTION
 from ._mean import given, prior_variance
-from ._solvers import DenseCholesky, cholesky
-from ._threads import blas_threads
+from ._solvers import DenseCholesky, cholesky, dot, matvec, product
 from .kernels import Empirical, split_time
 
 # Beyond e to this power, and below its reciprocal, floats lose digits.
@@ -129,11 +127,10 @@ def wasserstein_relevancy(
         S.shape[1],
     )
     factors = covariance.stationary_factors()
-    with blas_threads(n):
-        C = convolutions(*factors, S, _ages(t, now))
-        solver = DenseCholesky(*cholesky(covariance.gram(S, t - t[0]), noise, covariance))
-        mean_variance = prior_variance(mean_prior_std)
-        return sweep(solver, y, mean_variance, signal_variance, C).relevancy()
+    C = convolutions(*factors, S, _ages(t, now))
+    solver = DenseCholesky(*cholesky(covariance.gram(S, t - t[0]), noise, covariance))
+    mean_variance = prior_variance(mean_prior_std)
+    return sweep(solver, y, mean_variance, signal_variance, C).relevancy()
 
 
 def spatial_convolution(kernel, X, Y=None):
@@ -383,12 +380,10 @@ class RelevancySweep:
         excess = max(np.frexp(np.abs(a).max())[1], 0)
         self._a = a = np.ldexp(a, -excess)
         self._unit = np.ldexp(1.0, -2 * excess)
-        # The product is SciPy's BLAS', like the factorization: threads of two libraries get in each
-        # other's way.
-        self._q = np.einsum("ij,ij->i", P, blas.dgemm(1.0, P.T, C.T))
+        self._q = np.einsum("ij,ij->i", P, product(P, C))
         self._index = np.arange(len(a))
         self.n = len(a)
-        self._mean_part = a @ blas.dgemv(1.0, C.T, a)
+        self._mean_part = dot(a, matvec(C, a))
         self._variance_part = np.einsum("ij,ij->", P, C)
 
     @property

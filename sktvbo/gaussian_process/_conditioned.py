@@ -13,7 +13,6 @@ from .. import relevancy as _relevancy
 from .._covariance import SeparableCovariance
 from .._mean import ZERO, Mean, given
 from .._solvers import DenseCholesky, cholesky, lower_inverse, matvec, try_cholesky
-from .._threads import blas_threads
 from ..exceptions import NotPositiveDefiniteError
 from ._rows import Rows
 
@@ -63,6 +62,10 @@ class Conditioned(ABC):
     @abstractmethod
     def at(self, now):
         """The same at another present time, which moves the noise that grows with age."""
+
+    def during(self, low, high):
+        """The same as seen between two times since the origin, for many evaluations."""
+        return self
 
     @abstractmethod
     def explained(self, K, full=False):
@@ -150,16 +153,14 @@ class Dense(Conditioned):
         NotPositiveDefiniteError
             Δ has no Cholesky factor even with jitter, or solving with it overflows.
         """
-        with blas_threads(rows.n):
-            K = covariance.gram(rows.S, rows.t)
-            solver = DenseCholesky(*cholesky(K, rows.noise(covariance), covariance))
-            return cls._solved(covariance, rows, solver)
+        K = covariance.gram(rows.S, rows.t)
+        solver = DenseCholesky(*cholesky(K, rows.noise(covariance), covariance))
+        return cls._solved(covariance, rows, solver)
 
     @classmethod
     def _solved(cls, covariance, rows, solver):
         """O(n²), for a known factor."""
-        with blas_threads(rows.n):
-            mean, weights, value = _weights(solver, rows.targets, covariance.mean_variance)
+        mean, weights, value = _weights(solver, rows.targets, covariance.mean_variance)
         if value == -np.inf:
             raise NotPositiveDefiniteError(
                 f"Solving with the covariance matrix of {covariance} overflowed. "
@@ -244,12 +245,9 @@ class Dense(Conditioned):
             now = latest
         factors = self.covariance.stationary_factors()
         ages = (now - rows.layout.origin) - rows.t
-        with blas_threads(rows.n):
-            C = _relevancy.convolutions(*factors, rows.S, ages)
-            signal = self.covariance.variance(rows.S, rows.t).mean()
-            return _relevancy.sweep(
-                self.solver, rows.targets, self.covariance.mean_variance, signal, C
-            )
+        C = _relevancy.convolutions(*factors, rows.S, ages)
+        signal = self.covariance.variance(rows.S, rows.t).mean()
+        return _relevancy.sweep(self.solver, rows.targets, self.covariance.mean_variance, signal, C)
 
 
 class Weighted(Dense):

@@ -41,8 +41,8 @@ class TimeSlice(Posterior):
     """The posterior at one time, in the user's unit, as a function of space."""
 
     def __init__(self, gp, t, moving=None):
-        super().__init__(gp, moving)
         self._t = t - gp.rows.layout.origin
+        super().__init__(gp.during(self._t, self._t), moving)
 
     def __call__(self, S):
         """Mean and standard deviation (m,) at the places S (m, d)."""
@@ -68,8 +68,8 @@ class TimeWindow(Posterior):
     """The posterior in an interval of time, which the last coordinate runs through from 0 to 1."""
 
     def __init__(self, gp, low, high, moving=None):
-        super().__init__(gp, moving)
         self._low, self._width = low - gp.rows.layout.origin, high - low
+        super().__init__(gp.during(self._low, self._low + self._width), moving)
 
     def __call__(self, U):
         """Mean and standard deviation (m,) at the points U (m, d + 1)."""
