@@ -20,13 +20,14 @@ from .._maximizer import TimeWindow, maximize, maximize_joint
 from .._threads import blas_threads
 from ..acquisition import AcquisitionState, PosteriorMean
 from ..exceptions import AskTellError, ForgottenQueryWarning, InvalidObservationError
+from ..journal._rows import START, Place
 from ..staleness import RunSoFar
 from ._log import Log, Told
 from ._surrogates import Times
 
 # At most this many queries are remembered until they are told, and as many of those made with a
 # surrogate.
-_MAX_PENDING = 1024
+MAX_PENDING = 1024
 
 # At least this many of the observations told are remembered, whatever is shown of them: policies
 # may ask for the latest, and hyperparameters be learnt from some that were removed.
@@ -87,7 +88,7 @@ class Run:
     ----------
     algorithm : BayesianOptimizer
         The optimizer as it was when the run began, for its parameters.
-    make_surrogate, latest_query_time : callable
+    make_policy, make_surrogate, latest_query_time : callable
         Its hooks of these names.
     searches_for_the_past : bool
         Whether an observation from before all others makes a search of the hyperparameters.
@@ -111,9 +112,12 @@ class Run:
         Times of the latest queries made with a surrogate, and sizes of the data set then.
     told : Log of Told
     kept : DataSet
+    place : Place
+        Where in its journal, if it has one.
     """
 
     algorithm: object
+    make_policy: object
     make_surrogate: object
     latest_query_time: object
     searches_for_the_past: bool
@@ -130,6 +134,7 @@ class Run:
     queries: tuple = ()
     told: Log = field(default_factory=Log)
     kept: DataSet = field(default_factory=DataSet)
+    place: Place = START
 
     # --- what an algorithm with more to remember may override -------------------------------------
 
@@ -194,11 +199,11 @@ class Run:
         else:
             with blas_threads(len(self.kept)):
                 found = self._best_queries(t, size, rng)
-            queries = (*queries, (t, len(self.kept)))[-_MAX_PENDING:]
+            queries = (*queries, (t, len(self.kept)))[-MAX_PENDING:]
         pending = (*self.pending, *found)
-        if len(pending) > _MAX_PENDING:
+        if len(pending) > MAX_PENDING:
             warnings.warn(
-                f"{len(pending)} queries were asked for and not told; the latest {_MAX_PENDING} of "
+                f"{len(pending)} queries were asked for and not told; the latest {MAX_PENDING} of "
                 "them are remembered. Tell each one as it was asked for, or cancel(x) it; what is "
                 "forgotten can still be told with its time: tell(x, y, t).",
                 ForgottenQueryWarning,
@@ -209,7 +214,7 @@ class Run:
             rng=rng,
             now=t,
             next_time=found[-1][1],
-            pending=pending[-_MAX_PENDING:],
+            pending=pending[-MAX_PENDING:],
             queries=queries,
         )
         return after, found
@@ -355,13 +360,20 @@ class Run:
         if len(self.kept):
             X, y = self._to_surrogate(self.kept.rows, self.kept.y)
             X, y = np.vstack([X, row]), np.append(y, target)
-        surrogate = self.algorithm.surrogate
+        surrogate = self.given_surrogate()
         if surrogate is None:
-            surrogate = self.make_surrogate(self._times(X[:, -1]))
-        surrogate = clone(surrogate)
-        if "time_column" in surrogate.get_params(deep=False):
+            surrogate = clone(self.make_surrogate(self._times(X[:, -1])))
             surrogate.set_params(time_column=-1)
         return surrogate.fit(X, y)
+
+    def given_surrogate(self):
+        """The surrogate that the user gave, unfitted; None if it is the algorithm's own."""
+        if self.algorithm.surrogate is None:
+            return None
+        surrogate = clone(self.algorithm.surrogate)
+        if "time_column" in surrogate.get_params(deep=False):
+            surrogate.set_params(time_column=-1)
+        return surrogate
 
     def _next_surrogate(self, row, target, drop, kept):
         """The surrogate without some rows and with the new one, and the count since a search."""
