@@ -529,18 +529,16 @@ class BayesianOptimizer(BaseEstimator):
         >>> WDBO.resume(path).n_told_
         5
         """
-        journal = Journal.of(journal)
-        if not Path(journal.path).is_file():
+        where = Journal.of(journal)
+        if not Path(where.path).is_file():
             advice = f"Begin a run with {cls.__name__}(..., journal=path)."
-            raise JournalError(f"The journal {journal.path} does not exist. {advice}")
-        file = JournalFile(journal)
+            raise JournalError(f"The journal {where.path} does not exist. {advice}")
+        file = JournalFile(where)
         try:
             header = file.header()
-            # A user wrote a path, and gets a path.
-            new = cls._of_header(header, parameters | {"journal": journal}, journal.path)
+            new = cls._of_header(header, parameters | {"journal": journal}, where.path)
             run = new._new_run()
-            stored = read(file, run.told.limit)
-            new._restore(run, stored, journal.path)
+            new._restore(run, read(file, run.told.limit), where.path)
             new._recorder = Recorder(file, new._run, header, written=True)
         except BaseException:
             file.close()

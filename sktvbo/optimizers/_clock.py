@@ -57,7 +57,7 @@ class CallableTime:
         return self._function()
 
 
-def make_clock(clock, owner):
+def make_clock(clock, owner=None):
     """Clock from the ``clock`` parameter of an optimizer."""
     if callable(clock):
         return CallableTime(clock)

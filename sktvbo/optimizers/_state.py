@@ -12,6 +12,7 @@ import numpy as np
 from .._plain import NotPlainError, Updates, decode, encode, types_within
 from ..exceptions import JournalError
 from ..journal._rows import START, Place
+from ._clock import make_clock
 from ._log import Log, Told
 from ._run import MAX_PENDING, DataSet
 
@@ -55,7 +56,7 @@ class Stored:
 
 def templates_of(run):
     """The parts of a run as its parameters make them, of which only what was learnt is stored."""
-    templates = {"policy": run.make_policy(), "clock": run.clock}
+    templates = {"policy": run.make_policy(), "clock": make_clock(run.algorithm.clock)}
     surrogate = run.given_surrogate()
     return templates if surrogate is None else templates | {"surrogate": surrogate}
 

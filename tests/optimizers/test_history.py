@@ -121,7 +121,7 @@ def test_a_step_reads_no_more_of_a_long_run(name, monkeypatch):
         opt = case.make(refit_every=10**9)
         rng = np.random.RandomState(0)
         case.drive(opt, 12)
-        # What was told before is made up: the data set, and all that a step asks of it, is as it is.
+        # What was told before is made up; the data set, and all that a step asks of it, is not.
         run = opt._run
         entries = [run.told[0]] * (told - 12) + list(run.told)
         told_log = Log(entries)
