@@ -12,12 +12,14 @@ __all__ = [
     "ForgottenQueryWarning",
     "InvalidObservationError",
     "JitterWarning",
+    "JournalError",
     "MissingDataError",
     "MissingExtraError",
     "NotBegunError",
     "NotPositiveDefiniteError",
     "SktvboError",
     "UnsupportedKernelError",
+    "VersionWarning",
 ]
 
 
@@ -63,3 +65,11 @@ class JitterWarning(UserWarning):
 
 class ForgottenQueryWarning(UserWarning):
     """More queries were asked for than are remembered until they are told."""
+
+
+class JournalError(SktvboError, RuntimeError):
+    """A journal that cannot be written, or read, or is another's."""
+
+
+class VersionWarning(UserWarning):
+    """A pickle was made by another version of this package."""

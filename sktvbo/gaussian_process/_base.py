@@ -445,6 +445,24 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         return self._fitted.rows.now
 
     @property
+    def n_remade_(self):
+        return self._fitted.n_remade
+
+    @property
+    def updates_(self):
+        return self._fitted.updates
+
+    def updates_since(self, other):
+        """The latest of ``updates_``, by which this was made of another; None if it was not."""
+        mine, theirs = self._fitted, other._fitted
+        if mine.origin is not theirs.origin or mine.covariance is not theirs.covariance:
+            return None
+        before, n = theirs.updates, len(theirs.updates)
+        if n > len(mine.updates) or (n and mine.updates[n - 1] is not before[-1]):
+            return None
+        return mine.updates[n:]
+
+    @property
     def signal_variance_(self):
         return self._fitted.covariance.signal_variance
 
