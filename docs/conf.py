@@ -56,6 +56,7 @@ _PUBLIC = [
     "evaluation",
     "exceptions",
     "gaussian_process",
+    "integrations.optuna",
     "kernels",
     "model_selection",
     "optimizers",

@@ -147,7 +147,9 @@ def write_json(path, content):
 
 
 def describe_optimizer(optimizer):
-    """`describe` what a run takes over from an optimizer."""
+    """`describe` what a run takes over from an algorithm."""
+    if not hasattr(optimizer, "get_params"):
+        return describe(optimizer)
     parameters = optimizer.get_params(deep=False).items()
     return {
         "type": _name(type(optimizer)),

@@ -141,20 +141,27 @@ class Run:
 
     # --- querying ---------------------------------------------------------------------------------
 
-    def after_asking(self, t, size):
-        """The run with ``size`` more queries pending, and these queries (x, time)."""
+    def after_asking(self, t, size, may_wait):
+        """The run with ``size`` more queries pending, and these queries (x, time).
+
+        Queries are for time t, unless they ``may_wait`` until the algorithm's latest time.
+        """
         rng, queries = copy.deepcopy(self.rng), self.queries
         if self.surrogate is None:
             found = [(x, t) for x in self.domain.sample(size, rng)]
         else:
             with blas_threads(len(self.kept)):
-                found = self._best_queries(t, size, rng)
+                found = self._best_queries(t, size, may_wait, rng)
             queries = (*queries, (t, len(self.kept)))[-_MAX_PENDING:]
         pending = (*self.pending, *found)[-_MAX_PENDING:]
         after = replace(
             self, rng=rng, now=t, next_time=found[-1][1], pending=pending, queries=queries
         )
         return after, found
+
+    def after_announcing(self, x, t):
+        """The run with a query (d,) pending that was not asked for."""
+        return replace(self, pending=(*self.pending, (x, t))[-_MAX_PENDING:])
 
     def after_cancelling(self, x):
         """The run without the oldest pending query at a row x (d,)."""
@@ -169,7 +176,7 @@ class Run:
             surrogate, rng = self.belief.advanced(t), copy.deepcopy(self.rng)
             return self._best_query(surrogate, PosteriorMean(), t, t, rng)[0]
 
-    def _best_queries(self, t, size, rng):
+    def _best_queries(self, t, size, may_wait, rng):
         """Queries (x, time), each with the pending ones and those before hallucinated."""
         surrogate = self.belief.advanced(t)
         pending = self.pending[-_MAX_HALLUCINATED:]
@@ -179,7 +186,7 @@ class Run:
         for i in range(size):
             if i:
                 surrogate = self._hallucinated(surrogate, queries[-1:])
-            latest = self.latest_query_time(t, surrogate, self.policy)
+            latest = self.latest_query_time(t, surrogate, self.policy) if may_wait else t
             queries.append(self._best_query(surrogate, self.acquisition, t, latest, rng))
         return queries
 
