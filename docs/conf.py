@@ -58,6 +58,7 @@ _PUBLIC = [
     "gaussian_process",
     "integrations.optuna",
     "kernels",
+    "loops",
     "model_selection",
     "optimizers",
     "plotting",
