@@ -196,7 +196,8 @@ class SimulatedClock(Clock):
     Parameters
     ----------
     response_time : callable, int -> float, or str
-        Seconds from the question to the answer, given the size of the data set; "papers" and
+        Seconds from the question to the answer, given the size of the data set that the model has,
+        0 for an algorithm without a model (`AskTell` says which that is); "papers" and
         "sktvbo", or a fraction such as "papers/4", are those of `response_time`.
     call_duration : float, default=0.0
         Seconds from the query to the next question: the cost of the objective.

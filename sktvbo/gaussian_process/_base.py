@@ -341,6 +341,10 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             expected = f"the position or name of one of the {n_columns} columns of X"
             raise invalid("time_column", expected, column, self) from None
 
+    def check(self):
+        """Raise a ValueError for a parameter that makes no sense, as `fit` does."""
+        self._check_parameters()
+
     def _check_parameters(self):
         for name in ("signal_variance", "noise_variance"):
             check_real(getattr(self, name), name, self, interval="(0, inf)")

@@ -1,5 +1,6 @@
 """ET-GP-UCB: forget everything when something has happened."""
 
+from .._checks import check_real
 from ..staleness import EventTriggeredReset
 from ._base import Algorithm
 from ._parameters import algorithm
@@ -50,6 +51,10 @@ class ETGPUCB(Algorithm):
     delta: float = 0.1
 
     label = "ET-GP-UCB"
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_real(self.delta, "delta", self, interval="(0, 1)")
 
     def _make_policy(self):
         return EventTriggeredReset(self.delta)

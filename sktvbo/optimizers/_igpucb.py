@@ -1,5 +1,6 @@
 """IGP-UCB: GP-UCB for functions of a bounded norm."""
 
+from .._checks import check_real
 from ..acquisition import UCB, InformationGainBeta
 from ._base import Algorithm
 from ._parameters import algorithm
@@ -50,6 +51,11 @@ class IGPUCB(Algorithm):
     delta: float = 0.1
 
     label = "IGP-UCB"
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_real(self.norm_bound, "norm_bound", self, interval="[0, inf)")
+        check_real(self.delta, "delta", self, interval="(0, 1)")
 
     def _make_acquisition(self):
         return UCB(InformationGainBeta(norm_bound=self.norm_bound, delta=self.delta))

@@ -160,6 +160,9 @@ def events_of(run, after, kind, said):
         }
     elif kind == "tell":
         told, body = run.n_told, told_as_plain(after.told[-1])
+    elif kind == "announce":
+        x, t = after.pending[-1]
+        body = {"x": x.tolist(), "t": t}
     elif kind == "cancel":
         left = {id(query) for query in after.pending}
         x, t = next(query for query in run.pending if id(query) not in left)
