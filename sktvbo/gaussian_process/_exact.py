@@ -154,7 +154,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         process = state_space(covariance.temporal)
         if process is None:
             return False
-        sites = self._sites(rows) if sites is None else sites
+        if sites is None:
+            sites = distinct(rows.S) if self.sites is None else self.sites
         return process.order * len(sites) <= min(rows.n / _ROWS_A_STATE, _MAX_STATE)
 
     def _check_kalman(self, covariance):
@@ -173,8 +174,10 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
 
     def _sites(self, rows):
         """The sites given, and those of the rows."""
-        given = np.empty((0, rows.S.shape[1])) if self.sites is None else self.sites
-        return Sites(np.asarray(given, dtype=np.float64)).with_those_of(rows.S)
+        d = rows.S.shape[1]
+        if self.sites is None:
+            return Sites(distinct(rows.S))
+        return Sites(finite_array(self.sites, "sites", ("m", d))).with_those_of(rows.S)
 
     def _dense(self):
         gp = self._fitted
