@@ -14,11 +14,16 @@ from ._markov import state_space
 # The solvers; "auto" is one of the others.
 _SOLVERS = ("auto", "dense", "kalman")
 
-# "auto" takes the filter from this many rows on, if they are this many times the size of its state.
-_MIN_ROWS, _ROWS_A_STATE = 64, 1.0
+# "auto" takes the filter from this many rows on, if they are this many times the size of its state:
+# then an evaluation of the likelihood is faster (benchmarks/bench_kalman.py).
+_MIN_ROWS, _ROWS_A_STATE = 256, 6.0
+
+# Where the posterior is wanted at given sites and the hyperparameters are held it takes it sooner:
+# the Cholesky factor takes O(n²) for each of them.
+_MIN_ROWS_HELD, _ROWS_A_STATE_HELD = 64, 1.0 / 16.0
 
 # It never takes it where the covariance of the state, and the one before, would fill the memory.
-_MAX_STATE = 8000
+_MAX_STATE = 6000
 
 
 @estimator
@@ -143,20 +148,27 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
 
     def _suited(self, gp):
         sites = gp.sites if isinstance(gp, Filter) else None
-        if self._kalman_pays(gp.covariance, gp.rows, sites) == isinstance(gp, Filter):
+        least = (_MIN_ROWS, _ROWS_A_STATE)
+        if self.sites is not None:
+            least = (_MIN_ROWS_HELD, _ROWS_A_STATE_HELD)
+        if not self._kalman_pays(gp.covariance, gp.rows, sites, *least):
+            return Dense.of(gp.covariance, gp.rows) if isinstance(gp, Filter) else gp
+        if isinstance(gp, Filter):
             return gp
-        return self._condition(gp.covariance, gp.rows)
+        return Filter.of(gp.covariance, gp.rows, self._sites(gp.rows), True)
 
-    def _kalman_pays(self, covariance, rows, sites=None):
+    def _kalman_pays(
+        self, covariance, rows, sites=None, min_rows=_MIN_ROWS, rows_a_state=_ROWS_A_STATE
+    ):
         """Whether the filter is possible, and faster than the Cholesky factor."""
-        if rows.n < _MIN_ROWS or self._kind is not Dense or self.noise_model is not None:
+        if rows.n < min_rows or self._kind is not Dense or self.noise_model is not None:
             return False
         process = state_space(covariance.temporal)
         if process is None:
             return False
         if sites is None:
             sites = distinct(rows.S) if self.sites is None else self.sites
-        return process.order * len(sites) <= min(rows.n / _ROWS_A_STATE, _MAX_STATE)
+        return process.order * len(sites) <= min(rows.n / rows_a_state, _MAX_STATE)
 
     def _check_kalman(self, covariance):
         """Raise unless a Kalman filter does what the parameters ask for."""

@@ -114,7 +114,9 @@ class Run:
         with blas_threads(len(self.kept)):
             after = self._with_observation(x, t, y, now)
         record = dict(getattr(after.policy, "record", dict)() or {})
-        removed = np.setdiff1d(np.append(self.kept, len(self.told)), after.kept)
+        removed = np.empty(0, dtype=np.intp)
+        if len(after.kept) <= len(self.kept):
+            removed = np.setdiff1d(np.append(self.kept, len(self.told)), after.kept)
         entry = Told(np.append(x, t), y, now, len(after.kept), removed, record)
         return replace(after, now=now, pending=pending, told=self.told.append(entry))
 

@@ -410,14 +410,14 @@ def test_sites_are_checked(sites, message):
 
 
 def test_a_breakdown_is_an_error_or_left_to_the_dense_solver():
-    X = np.array([[0.1, 0.2, 1.0]] * 80)
-    y, exact = np.zeros(80), {"y_variance": np.zeros(1), "total_variance": True}
+    X = np.array([[0.1, 0.2, 1.0]] * 300)
+    y, exact = np.zeros(300), {"y_variance": np.zeros(1), "total_variance": True}
     kalman, auto = (
         TimeVaryingGPRegressor(solver=s, optimizer=None).fit(X, y).updated(X[:1], [0.0], **exact)
         for s in ("kalman", "auto")
     )
     with pytest.raises(NotPositiveDefiniteError, match="solver='dense'"):
         kalman.updated(X[:1], [0.0], **exact)
-    assert kalman.X_train_.shape == (81, 3)
+    assert kalman.X_train_.shape == (301, 3)
     assert type(auto._gp) is Filter
     assert type(auto.updated(X[:1], [0.0], **exact)._gp) is Dense
