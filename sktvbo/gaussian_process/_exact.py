@@ -74,6 +74,17 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         ``np.inf`` is a flat prior, which makes this generalized least squares.
     random_state : int, RandomState or None, default=None
         For the restarts.
+    solver : "auto", "dense" or "kalman", default="auto"
+        How the rows are conditioned on. The results are the same. "dense" is the Cholesky factor,
+        for any kernel. "kalman" is a Kalman filter over the places that were observed, for Markov
+        kernels in time: `~sktvbo.kernels.Forgetting`, Matérn 1/2, 3/2, 5/2 (M places have a state
+        of N = M, 2 M, 3 M numbers), `~sktvbo.kernels.Wiener` and a fixed constant, without
+        ``noise_model``. "auto" takes the filter where it is possible and faster: from 256 rows on
+        if there are 6 N of them; with ``sites``, and the hyperparameters held, from 64 on if there
+        are N / 16.
+    sites : array-like of shape (M, d), default=None
+        Distinct places at which the posterior will be wanted, observed or not: the filter keeps it
+        there. None: those of the data.
 
     Attributes
     ----------
@@ -108,6 +119,17 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     `~sktvbo.kernels.Forgetting` and fixed constants run through compiled code; any other kernel
     through its own ``__call__``, slower.
 
+    With the Kalman solver a likelihood takes O(n N²), `partial_fit` O(N²) a row whatever n, with
+    O(N³) once for a place that is new. Predictions from the latest time on take O(1) at one of the
+    sites; those of the past O(n N²) and O(N²) a place (a smoother). A row that is late, by no more
+    than the latest 32, is put in its place exactly, at the price of those after it; a later one,
+    and `forget`, condition afresh. `relevancy` is dense, O(n³).
+
+    References
+    ----------
+    J. Hartikainen, S. Särkkä, "Kalman Filtering and Smoothing Solutions to Temporal Gaussian
+    Process Regression Models", MLSP 2010 (the filter; the smoother is Bryson's and Frazier's).
+
     Examples
     --------
     >>> import numpy as np
@@ -118,6 +140,18 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     >>> gp = TimeVaryingGPRegressor().fit(X, y)
     >>> mean, std = gp.predict([[0.5, 60.0]], return_std=True)
     >>> bool(abs(mean[0] - np.sin(9.0)) < 3 * std[0] < 0.5)
+    True
+
+    A stream of 20,000 rows at two places, each row in constant time:
+
+    >>> from sktvbo.kernels import Forgetting
+    >>> t = np.arange(20_000.0)
+    >>> X = np.column_stack([t % 2.0, t])
+    >>> y = np.sin(0.01 * t) + 0.1 * rng.normal(size=len(t))
+    >>> stream = TimeVaryingGPRegressor(
+    ...     temporal_kernel=Forgetting(0.01), solver="kalman", optimizer=None
+    ... ).fit(X[:-1], y[:-1]).partial_fit(X[-1:], y[-1:])
+    >>> bool(abs(stream.predict([[0.0, 20_000.0]])[0] - np.sin(200.0)) < 0.3)
     True
     """
 

@@ -409,6 +409,7 @@ def test_sites_are_checked(sites, message):
         gp.fit(*stream(10))
 
 
+@pytest.mark.filterwarnings("ignore::sktvbo.exceptions.JitterWarning")
 def test_a_breakdown_is_an_error_or_left_to_the_dense_solver():
     X = np.array([[0.1, 0.2, 1.0]] * 300)
     y, exact = np.zeros(300), {"y_variance": np.zeros(1), "total_variance": True}
