@@ -167,8 +167,10 @@ class Run:
         now = max(t, self.now)
         after = self._with_observation(x, t, y, variance, now)
         record = _checked_record(after.policy)
-        before = np.append(self.kept.positions, self.n_told)
-        removed = np.setdiff1d(before, after.kept.positions, assume_unique=True)
+        removed = np.empty(0, dtype=np.intp)
+        if len(after.kept) <= len(self.kept):
+            before = np.append(self.kept.positions, self.n_told)
+            removed = np.setdiff1d(before, after.kept.positions, assume_unique=True)
         entry = Told(np.append(x, t), y, now, len(after.kept), removed, record, variance)
         return replace(after, now=now, pending=pending, told=self.told.append(entry))
 
