@@ -13,6 +13,7 @@ __all__ = [
     "JitterWarning",
     "MissingDataError",
     "MissingExtraError",
+    "ModelWarning",
     "NotBegunError",
     "NotPositiveDefiniteError",
     "SktvboError",
@@ -58,3 +59,7 @@ class MissingExtraError(SktvboError, ImportError):
 
 class JitterWarning(UserWarning):
     """A covariance matrix was factored only after its diagonal was increased."""
+
+
+class ModelWarning(UserWarning):
+    """A model that does not suit the data it was given, with what to do about it."""

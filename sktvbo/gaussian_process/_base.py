@@ -7,27 +7,31 @@ from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
+from scipy.stats import norm
 from sklearn.base import BaseEstimator, RegressorMixin, clone
-from sklearn.gaussian_process.kernels import Kernel, Matern
+from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._checks import (
     check_bounds,
+    check_choice,
     check_int,
     check_real,
     check_rows,
     finite_array,
     invalid,
-    real_array,
 )
 from .._covariance import SeparableCovariance
 from .._mean import prior_variance
 from .._threads import blas_threads
+from ._advice import advise_on_fit, advise_on_rows
 from ._conditioned import Conditioned
+from ._dates import check_time_unit, numeric_durations, numeric_times
 from ._noise import NoiseModel
-from ._rows import Layout, Rows
+from ._rows import Layout, Rows, known_variance, time_position
 from ._search import search
+from ._starts import default_kernels, within_reach
 from ._views import TimeSlice, TimeWindow
 
 # The constructor is made from the fields, so that a parameter and its default stand once.
@@ -57,10 +61,15 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     hyperpriors: dict | None = None
     normalize_y: bool = False
     mean_prior_std: float = 0.0
+    time_unit: str = "s"
+    warn: bool = True
     random_state: int | np.random.RandomState | None = None
 
     # The class of ``_gp``: it says how the rows are conditioned on.
     _kind: ClassVar[type[Conditioned]]
+
+    # Whether a fit takes O(n³).
+    _is_cubic: ClassVar[bool] = False
 
     @abstractmethod
     def _choose_basis(self, covariance, rows):
@@ -79,7 +88,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         ----------
         X : array-like of shape (n, d + 1)
             Space and time; a single column is time alone. A data frame's columns of dates become
-            seconds since 1970, UTC, and so are then all times and lengthscales.
+            numbers since 1970, UTC, in the ``time_unit``, and so are then all times and
+            lengthscales.
         y : array-like of shape (n,)
         y_variance : array-like of shape (n,), default=None
             Variance of each observation known beforehand, in units of y²; comes on top of
@@ -93,10 +103,24 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         ------
         ValueError
             The data or a parameter is unusable; the estimator is left as it was.
+
+        Warns
+        -----
+        ModelWarning
+            The model does not suit the data: y far from 0 without a mean, lengthscales far from
+            the data's scale, too many rows or too few inducing points.
+        ConvergenceWarning
+            The search of the hyperparameters was stopped, or ended at their bounds.
         """
         self._check_parameters()
         new = copy.copy(self)
-        new._gp = new._learn(new._rows(*new._validated(X, y, y_variance, reset=True)))
+        rows = new._rows(*new._validated(X, y, y_variance, reset=True))
+        if self.warn:
+            has_mean = self.normalize_y or self.mean_prior_std > 0.0
+            advise_on_rows(*(rows, type(self).__name__), has_mean=has_mean, is_cubic=self._is_cubic)
+        new._gp = new._learn(rows, warn=self.warn)
+        if self.warn:
+            advise_on_fit(new._gp.covariance, rows)
         return self._take_over(new)
 
     def partial_fit(self, X, y, y_variance=None):
@@ -118,7 +142,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         new = copy.copy(self)
         if self.__sklearn_is_fitted__():
             rows = new._validated(X, y, y_variance, reset=False)
-            new._gp = self._gp.append(*rows, standardize=self.normalize_y)
+            new._gp = new._revised(self._gp.append(*rows, standardize=self.normalize_y), len(X))
         else:
             self._check_parameters()
             rows = new._rows(*new._validated(X, y, y_variance, reset=True))
@@ -245,7 +269,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         appended = None
         if X is not None:
             X = finite_array(X, "X", ("m", d))
-            appended = X, finite_array(y, "y", (len(X),)), *_variance(y_variance, len(X))
+            appended = X, finite_array(y, "y", (len(X),)), *known_variance(y_variance, len(X))
             if total_variance:
                 appended[-1][:] = True
         elif len(drop) == n:
@@ -267,7 +291,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if len(drop):
             new._gp = new._gp.drop(drop, standardize=follow)
         if appended is not None:
-            new._gp = new._gp.append(*appended, standardize=follow)
+            new._gp = new._revised(new._gp.append(*appended, standardize=follow), len(X))
         return new
 
     def _relearnt(self, drop, appended, learn_with):
@@ -277,7 +301,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if learn_with is not None and len(learn_with[1]):
             X = finite_array(learn_with[0], "X of learn_with", ("m", rows.X.shape[1]))
             y = finite_array(learn_with[1], "y of learn_with", (len(X),))
-            parts.append([X, y, *_variance(None, len(X))])
+            parts.append([X, y, *known_variance(None, len(X))])
         if appended is not None:
             parts.append(appended)
         learnt = self._rows(*map(np.concatenate, zip(*parts)))
@@ -297,13 +321,20 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     def _validated(self, X, y, y_variance, *, reset):
         """Arrays of rows from what a user gave: X, y, variance and mask."""
         X, y = validate_data(
-            self, _numeric_times(X), y, dtype=np.float64, order="C", y_numeric=True, reset=reset
+            self,
+            numeric_times(X, self.time_unit),
+            y,
+            dtype=np.float64,
+            order="C",
+            y_numeric=True,
+            reset=reset,
         )
-        return X.copy(), y.astype(np.float64), *_variance(y_variance, len(X))
+        return X.copy(), y.astype(np.float64), *known_variance(y_variance, len(X))
 
     def _rows(self, X, y, variance, total, like=None, standardize=True):
         """Rows with a time origin of their own; present time, and scale if held, as of others."""
-        position = self._time_position()
+        names = getattr(self, "feature_names_in_", ())
+        position = time_position(self.time_column, X.shape[1], list(names), self)
         # A kernel that is not stationary, such as `Wiener`, is meant for the times as given.
         stationary = self.temporal_kernel is None or self.temporal_kernel.is_stationary()
         layout = Layout(position, X[0, position] if stationary else 0.0)
@@ -312,21 +343,6 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         scale = {"location": like.location, "scale": like.scale}
         rows = Rows.of(X, y, variance, total, layout, standardize=standardize, **scale)
         return rows.at(max(rows.now, like.now))
-
-    def _time_position(self):
-        """Position of the time column, counted from the left."""
-        column, n_columns = self.time_column, self.n_features_in_
-        if isinstance(column, str):
-            names = list(getattr(self, "feature_names_in_", []))
-            if column in names:
-                return names.index(column)
-            known = f"one of {names}" if names else "a position, as X has no column names"
-            raise invalid("time_column", known, column, self)
-        try:
-            return check_int(column, "time_column", low=-n_columns, high=n_columns - 1) % n_columns
-        except ValueError:
-            expected = f"the position or name of one of the {n_columns} columns of X"
-            raise invalid("time_column", expected, column, self) from None
 
     def _check_parameters(self):
         for name in ("signal_variance", "noise_variance"):
@@ -348,24 +364,20 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             expected = "'fmin_l_bfgs_b', a callable or None"
             raise invalid("optimizer", expected, self.optimizer, self)
         check_int(self.n_restarts_optimizer, "n_restarts_optimizer", self, low=0)
+        check_time_unit(self.time_unit, self)
+        check_choice(self.warn, (True, False), "warn", self)
 
     def _initial_covariance(self, rows, follow_data):
         """The covariance that a search starts from; default kernels may follow the data."""
-        spatial, temporal = self.spatial_kernel, self.temporal_kernel
+        spatial = self.spatial_kernel
+        temporal = numeric_durations(self.temporal_kernel, self.time_unit)
+        spatial_default, temporal_default = default_kernels(rows, follow_data)
         if rows.S.shape[1] == 0:
             spatial = None
         elif spatial is None:
-            spatial = Matern(nu=2.5)
-            if follow_data:
-                extent = np.ptp(rows.S, axis=0).max() or 1.0
-                spatial = Matern(0.5 * extent, (0.01 * extent, 10.0 * extent), nu=2.5)
+            spatial = spatial_default
         if temporal is None:
-            temporal = Matern(nu=1.5)
-            if follow_data:
-                gaps = np.diff(np.unique(rows.t))
-                interval, span = (np.median(gaps), gaps.sum()) if gaps.size else (1.0, 1.0)
-                bounds = (interval, 10.0 * max(interval, span))
-                temporal = Matern(np.clip(0.25 * span, *bounds), bounds, nu=1.5)
+            temporal = temporal_default
         # The kernels are cloned because what is learnt must never reach those that were given.
         return SeparableCovariance(
             None if spatial is None else clone(spatial),
@@ -377,23 +389,32 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             prior_variance(float(self.mean_prior_std)),
         )
 
-    def _learn(self, rows, start=None):
+    def _learn(self, rows, start=None, warn=False):
         """Conditioned on rows, with hyperparameters searched from theta ``start`` if given."""
-        searching = self.optimizer is not None
-        covariance = self._initial_covariance(rows, follow_data=searching)
+        covariance = self._initial_covariance(rows, follow_data=self.optimizer is not None)
+        if self.optimizer is None:
+            return self._condition(covariance, rows)
+        if start is None and not callable(self.optimizer):
+            start = within_reach(covariance, rows)
         basis = self._choose_basis(covariance, rows)
-        if searching:
-            with blas_threads(rows.n):
-                covariance = search(
-                    self._kind.criterion(rows, *basis),
-                    covariance,
-                    start,
-                    optimizer=self.optimizer,
-                    n_restarts=self.n_restarts_optimizer,
-                    hyperpriors=self.hyperpriors,
-                    random_state=self.random_state,
-                )
+        with blas_threads(rows.n):
+            criterion = self._kind.criterion(rows, *basis)
+            covariance = self._searched(criterion, covariance, start, warn=warn)
         return self._kind.of(covariance, rows, *basis)
+
+    def _searched(self, criterion, covariance, start, **options):
+        """The covariance with hyperparameters searched from theta ``start``, one or several."""
+        options = {
+            "optimizer": self.optimizer,
+            "n_restarts": self.n_restarts_optimizer,
+            "hyperpriors": self.hyperpriors,
+            "random_state": self.random_state,
+        } | options
+        return search(criterion, covariance, start, **options)
+
+    def _revised(self, gp, n_new):
+        """A conditioned GP with ``n_new`` rows appended, or a better one of the same rows."""
+        return gp
 
     def _condition(self, covariance, rows):
         """Conditioned on rows, with known hyperparameters."""
@@ -456,14 +477,17 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     def theta_(self):
         return self._fitted.covariance.theta
 
-    def predict(self, X, return_std=False, return_cov=False):
-        """Posterior of f, without observation noise.
+    def predict(self, X, return_std=False, return_cov=False, *, include_noise=False):
+        """Posterior of f, or of new observations.
 
         Parameters
         ----------
         X : array-like of shape (m, d + 1)
         return_std, return_cov : bool, default=False
             Also return the standard deviations, or the covariance; not both.
+        include_noise : bool, default=False
+            Of observations that are made at their times, whose noise is ``noise_std_``, rather than
+            of f. The mean is the same.
 
         Returns
         -------
@@ -475,10 +499,40 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """
         if return_std and return_cov:
             raise invalid("return_cov", "False with return_std=True", return_cov)
+        check_choice(include_noise, (True, False), "include_noise")
         gp = self._fitted
-        X = validate_data(self, _numeric_times(X), dtype=np.float64, order="C", reset=False)
+        X = validate_data(
+            self, numeric_times(X, self.time_unit), dtype=np.float64, order="C", reset=False
+        )
         with blas_threads(max(len(X), gp.rows.n)):
-            return gp.posterior(*gp.rows.layout.split(X), return_std, return_cov)
+            found = gp.posterior(*gp.rows.layout.split(X), return_std, return_cov)
+        if include_noise and return_std:
+            return found[0], np.hypot(found[1], self.noise_std_)
+        if include_noise and return_cov:
+            found[1][np.diag_indices(len(X))] += self.noise_std_**2
+        return found
+
+    def predict_interval(self, X, level=0.9, *, include_noise=True):
+        """Intervals that a new observation, or f, is in with a probability.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d + 1)
+        level : float, default=0.9
+            Probability, in (0, 1).
+        include_noise : bool, default=True
+            Of observations that are made at their times, as in `predict`, rather than of f.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (m,)
+            The central interval of the posterior, which is Gaussian; the hyperparameters are taken
+            for known.
+        """
+        level = check_real(level, "level", interval="(0, 1)")
+        mean, std = self.predict(X, return_std=True, include_noise=include_noise)
+        half = norm.ppf(0.5 + 0.5 * level) * std
+        return mean - half, mean + half
 
     def sample_y(self, X, n_samples=1, random_state=0):
         """Draws of f from the posterior.
@@ -616,43 +670,3 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             ``high``.
         """
         return TimeWindow(self._fitted, low, high, moving)
-
-
-def _numeric_times(X):
-    """X, with a data frame's columns of dates as seconds since 1970 (UTC)."""
-    if not hasattr(X, "dtypes") or not hasattr(X, "isetitem"):
-        return X
-    numeric = None
-    for i, (name, dtype) in enumerate(zip(X.columns, X.dtypes)):
-        if getattr(dtype, "kind", "") == "M":
-            column = X.iloc[:, i]
-            dates = column.to_numpy(dtype=f"datetime64[{column.dt.unit}]")
-            if np.isnat(dates).any():
-                raise invalid(f"Column {name!r}", "dates without gaps", got="NaT")
-            numeric = X.copy(deep=False) if numeric is None else numeric
-            # The column is set by its position, as names need not be strings, nor different.
-            numeric.isetitem(i, _seconds(dates))
-    return X if numeric is None else numeric
-
-
-def _seconds(dates):
-    """Seconds since 1970 (n,) of dates in a data frame's column, of any resolution."""
-    count = dates.astype(np.int64)
-    per_second = int(np.timedelta64(1, "s") / np.timedelta64(1, np.datetime_data(dates.dtype)[0]))
-    nanoseconds = 10**9 // per_second
-    # Dates from 1678 to 2262 can be counted in nanoseconds: rounded in that way, equal dates are
-    # equal numbers at all resolutions. Other dates exist at the coarser ones alone.
-    countable = np.abs(count) <= np.iinfo(np.int64).max // nanoseconds
-    return np.where(countable, count * nanoseconds * 1e-9, count / per_second)
-
-
-def _variance(y_variance, n):
-    """Known observation variances (n,), zeros for None, and a mask of those that are total."""
-    total = np.zeros(n, dtype=bool)
-    if y_variance is None:
-        return np.zeros(n), total
-    variance = real_array(y_variance, "y_variance")
-    if variance.shape != (n,) or not np.isfinite(variance).all() or (variance < 0.0).any():
-        got = f"shape {variance.shape}, minimum {np.min(variance, initial=np.inf)}"
-        raise invalid("y_variance", f"{n} non-negative finite numbers, one per row of X", got=got)
-    return variance, total

@@ -100,6 +100,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     """
 
     _kind = Dense
+    _is_cubic = True
 
     def _choose_basis(self, covariance, rows):
         return ()

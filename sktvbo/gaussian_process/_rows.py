@@ -5,6 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
+from .._checks import check_int, invalid, real_array
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -152,3 +154,29 @@ class Rows:
         if not scale > 10.0 * np.finfo(float).eps * max(abs(mean), np.abs(y).max()):
             scale = 1.0  # all equal
         return replace(self, location=mean, scale=scale)
+
+
+def time_position(column, n_columns, names, owner):
+    """Position of the time column, counted from the left; the column is given as in ``owner``."""
+    if isinstance(column, str):
+        if column in names:
+            return names.index(column)
+        known = f"one of {names}" if names else "a position, as X has no column names"
+        raise invalid("time_column", known, column, owner)
+    try:
+        return check_int(column, "time_column", low=-n_columns, high=n_columns - 1) % n_columns
+    except ValueError:
+        expected = f"the position or name of one of the {n_columns} columns of X"
+        raise invalid("time_column", expected, column, owner) from None
+
+
+def known_variance(y_variance, n):
+    """Known observation variances (n,), zeros for None, and a mask of those that are total."""
+    total = np.zeros(n, dtype=bool)
+    if y_variance is None:
+        return np.zeros(n), total
+    variance = real_array(y_variance, "y_variance")
+    if variance.shape != (n,) or not np.isfinite(variance).all() or (variance < 0.0).any():
+        got = f"shape {variance.shape}, minimum {np.min(variance, initial=np.inf)}"
+        raise invalid("y_variance", f"{n} non-negative finite numbers, one per row of X", got=got)
+    return variance, total

@@ -293,8 +293,10 @@ class Run:
         if surrogate is None:
             surrogate = self.make_surrogate(self._times(X[:, -1]))
         surrogate = clone(surrogate)
-        if "time_column" in surrogate.get_params(deep=False):
-            surrogate.set_params(time_column=-1)
+        # It warns a user of a fit, and would of each of the optimizer's.
+        ours = {"time_column": -1, "warn": False}
+        known = ours.keys() & surrogate.get_params(deep=False).keys()
+        surrogate.set_params(**{name: ours[name] for name in known})
         return surrogate.fit(X, y)
 
     def _next_surrogate(self, row, target, drop, kept):
