@@ -14,7 +14,7 @@ from ._points import METHODS, choose
 from ._starts import drawn, learnt_from_part, with_more_noise
 
 # A search sees n rows of m points with n m² up to this number, and at least so many a point.
-_WORK, _ROWS_A_POINT = 2.5e8, 10
+_WORK, _ROWS_A_POINT = 2e8, 6
 
 # Of new rows the points may leave this part of the prior variance before they are chosen anew.
 _TOLERANCE = 0.1
