@@ -9,6 +9,7 @@ from sklearn.exceptions import NotFittedError
 __all__ = [
     "AskTellError",
     "DomainError",
+    "ForgottenQueryWarning",
     "InvalidObservationError",
     "JitterWarning",
     "MissingDataError",
@@ -63,3 +64,7 @@ class JitterWarning(UserWarning):
 
 class ModelWarning(UserWarning):
     """A model that does not suit the data it was given, with what to do about it."""
+
+
+class ForgottenQueryWarning(UserWarning):
+    """More queries were asked for than are remembered until they are told."""

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..exceptions import ModelWarning
+from ._conditioned import Dense
 from ._starts import far_lengthscales
 
 # Without a mean, y is far from 0 when its average is more than this many standard deviations away.
@@ -43,30 +44,26 @@ _REMEDIES = {
 _OTHER = ("Lower the bound, or fix it", "Raise the bound, or fix it")
 
 
-def advise_on_rows(rows, owner, *, has_mean, is_cubic):
-    """Warn of data that a model should not be fitted to as it is.
+def advise_on_rows(rows, owner, has_mean):
+    """Warn of y far from 0, where no mean is learnt and y is not centred.
 
-    Parameters
-    ----------
-    rows : Rows
-    owner : str
-        The estimator's class.
-    has_mean : bool
-        Whether the mean of y is learnt, or y is centred.
-    is_cubic : bool
-        Whether a fit takes O(n³).
+    ``owner`` is the estimator's class, by name.
     """
-    if is_cubic and rows.n > _MANY:
-        _warn(
-            f"{owner} takes O(n³) time and O(n²) memory for its n = {rows.n} rows. "
-            "SparseTimeVaryingGPRegressor takes O(n)."
-        )
     mean, std = np.mean(rows.y), np.std(rows.y)
     if not has_mean and rows.n > 1 and abs(mean) > _FAR * std:
         _warn(
             f"y is far from 0, on average {mean:.4g} with a standard deviation of {std:.4g}, and "
             f"{owner} expects 0 where nothing is known. Use normalize_y=True, or "
             "mean_prior_std=np.inf to learn a mean."
+        )
+
+
+def advise_on_size(rows, kind, owner):
+    """Warn of many rows where the class of ``Conditioned`` takes O(n³)."""
+    if issubclass(kind, Dense) and rows.n > _MANY:
+        _warn(
+            f"{owner} takes O(n³) time and O(n²) memory for its n = {rows.n} rows. "
+            "SparseTimeVaryingGPRegressor takes O(n)."
         )
 
 

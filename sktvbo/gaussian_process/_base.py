@@ -19,19 +19,20 @@ from .._checks import (
     check_int,
     check_real,
     check_rows,
+    check_size,
     finite_array,
     invalid,
 )
 from .._covariance import SeparableCovariance
+from .._limits import LARGEST_X, LARGEST_Y
 from .._mean import prior_variance
-from .._threads import blas_threads
-from ._advice import advise_on_fit, advise_on_rows
+from ._advice import advise_on_fit, advise_on_rows, advise_on_size
 from ._conditioned import Conditioned
 from ._dates import check_time_unit, numeric_durations, numeric_times
 from ._noise import NoiseModel
 from ._rows import Layout, Rows, known_variance, time_position
 from ._search import search
-from ._starts import default_kernels, within_reach
+from ._starts import or_defaults, within_reach
 from ._views import TimeSlice, TimeWindow
 
 # The constructor is made from the fields, so that a parameter and its default stand once.
@@ -65,11 +66,10 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     warn: bool = True
     random_state: int | np.random.RandomState | None = None
 
-    # The class of ``_gp``: it says how the rows are conditioned on.
+    # The class of ``_gp``: it says how the rows are conditioned on. A regressor that has several
+    # makes "solver" a parameter, and chooses where it is "auto".
     _kind: ClassVar[type[Conditioned]]
-
-    # Whether a fit takes O(n³).
-    _is_cubic: ClassVar[bool] = False
+    solver: ClassVar[str] = "only"
 
     @abstractmethod
     def _choose_basis(self, covariance, rows):
@@ -77,7 +77,11 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     @abstractmethod
     def _dense(self):
-        """The exact posterior of the same rows under the same covariance."""
+        """The exact posterior of the same rows under the same covariance, dense."""
+
+    def _exact(self):
+        """The same in any form."""
+        return self._dense()
 
     # --- fitting ----------------------------------------------------------------------------------
 
@@ -117,7 +121,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         rows = new._rows(*new._validated(X, y, y_variance, reset=True))
         if self.warn:
             has_mean = self.normalize_y or self.mean_prior_std > 0.0
-            advise_on_rows(*(rows, type(self).__name__), has_mean=has_mean, is_cubic=self._is_cubic)
+            advise_on_rows(rows, type(self).__name__, has_mean)
         new._gp = new._learn(rows, warn=self.warn)
         if self.warn:
             advise_on_fit(new._gp.covariance, rows)
@@ -142,7 +146,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         new = copy.copy(self)
         if self.__sklearn_is_fitted__():
             rows = new._validated(X, y, y_variance, reset=False)
-            new._gp = new._revised(self._gp.append(*rows, standardize=self.normalize_y), len(X))
+            gp = self._gp.append(*rows, standardize=self.normalize_y)
+            new._gp = new._suited(gp, len(X))
         else:
             self._check_parameters()
             rows = new._rows(*new._validated(X, y, y_variance, reset=True))
@@ -238,7 +243,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             With ``normalize_y``, let y stay standardized as it is (with ``refit``: as the rows that
             are learnt from ask for) rather than by the rows that are left: a handful has no scale.
             The next change decides anew.
-        learn_with : (X, y) pair of array-likes, default=None
+        learn_with : (X, y) or (X, y, y_variance) of array-likes, default=None
             Rows to learn the hyperparameters and the scale from, besides those kept and appended,
             but not to be conditioned on. Needs ``refit``.
         total_variance : bool, default=False
@@ -268,8 +273,9 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             raise invalid("X", "given with y and y_variance", X)
         appended = None
         if X is not None:
-            X = finite_array(X, "X", ("m", d))
-            appended = X, finite_array(y, "y", (len(X),)), *known_variance(y_variance, len(X))
+            X = check_size(finite_array(X, "X", ("m", d)), "X", LARGEST_X)
+            y = check_size(finite_array(y, "y", (len(X),)), "y", LARGEST_Y)
+            appended = X, y, *known_variance(y_variance, len(X))
             if total_variance:
                 appended[-1][:] = True
         elif len(drop) == n:
@@ -291,7 +297,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if len(drop):
             new._gp = new._gp.drop(drop, standardize=follow)
         if appended is not None:
-            new._gp = new._revised(new._gp.append(*appended, standardize=follow), len(X))
+            new._gp = new._gp.append(*appended, standardize=follow)
+        new._gp = new._suited(new._gp, 0 if X is None else len(X))
         return new
 
     def _relearnt(self, drop, appended, learn_with):
@@ -301,7 +308,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if learn_with is not None and len(learn_with[1]):
             X = finite_array(learn_with[0], "X of learn_with", ("m", rows.X.shape[1]))
             y = finite_array(learn_with[1], "y of learn_with", (len(X),))
-            parts.append([X, y, *known_variance(None, len(X))])
+            variance = learn_with[2] if learn_with[2:] else None
+            parts.append([X, y, *known_variance(variance, len(X))])
         if appended is not None:
             parts.append(appended)
         learnt = self._rows(*map(np.concatenate, zip(*parts)))
@@ -320,16 +328,10 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _validated(self, X, y, y_variance, *, reset):
         """Arrays of rows from what a user gave: X, y, variance and mask."""
-        X, y = validate_data(
-            self,
-            numeric_times(X, self.time_unit),
-            y,
-            dtype=np.float64,
-            order="C",
-            y_numeric=True,
-            reset=reset,
-        )
-        return X.copy(), y.astype(np.float64), *known_variance(y_variance, len(X))
+        X = numeric_times(X, self.time_unit)
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C", y_numeric=True, reset=reset)
+        X, y = check_size(X.copy(), "X", LARGEST_X), y.astype(np.float64)
+        return X, check_size(y, "y", LARGEST_Y), *known_variance(y_variance, len(X))
 
     def _rows(self, X, y, variance, total, like=None, standardize=True):
         """Rows with a time origin of their own; present time, and scale if held, as of others."""
@@ -369,15 +371,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _initial_covariance(self, rows, follow_data):
         """The covariance that a search starts from; default kernels may follow the data."""
-        spatial = self.spatial_kernel
         temporal = numeric_durations(self.temporal_kernel, self.time_unit)
-        spatial_default, temporal_default = default_kernels(rows, follow_data)
-        if rows.S.shape[1] == 0:
-            spatial = None
-        elif spatial is None:
-            spatial = spatial_default
-        if temporal is None:
-            temporal = temporal_default
+        spatial, temporal = or_defaults(self.spatial_kernel, temporal, rows, follow_data)
         # The kernels are cloned because what is learnt must never reach those that were given.
         return SeparableCovariance(
             None if spatial is None else clone(spatial),
@@ -392,15 +387,15 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     def _learn(self, rows, start=None, warn=False):
         """Conditioned on rows, with hyperparameters searched from theta ``start`` if given."""
         covariance = self._initial_covariance(rows, follow_data=self.optimizer is not None)
-        if self.optimizer is None:
-            return self._condition(covariance, rows)
-        if start is None and not callable(self.optimizer):
-            start = within_reach(covariance, rows)
-        basis = self._choose_basis(covariance, rows)
-        with blas_threads(rows.n):
-            criterion = self._kind.criterion(rows, *basis)
+        kind, *basis = self._choose_kind(covariance, rows)
+        if warn:
+            advise_on_size(rows, kind, type(self).__name__)
+        if self.optimizer is not None:
+            if start is None and not callable(self.optimizer):
+                start = within_reach(covariance, rows)
+            criterion = kind.criterion(rows, *basis)
             covariance = self._searched(criterion, covariance, start, warn=warn)
-        return self._kind.of(covariance, rows, *basis)
+        return kind.of(covariance, rows, *basis)
 
     def _searched(self, criterion, covariance, start, **options):
         """The covariance with hyperparameters searched from theta ``start``, one or several."""
@@ -412,13 +407,18 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         } | options
         return search(criterion, covariance, start, **options)
 
-    def _revised(self, gp, n_new):
-        """A conditioned GP with ``n_new`` rows appended, or a better one of the same rows."""
-        return gp
-
     def _condition(self, covariance, rows):
         """Conditioned on rows, with known hyperparameters."""
-        return self._kind.of(covariance, rows, *self._choose_basis(covariance, rows))
+        kind, *basis = self._choose_kind(covariance, rows)
+        return kind.of(covariance, rows, *basis)
+
+    def _choose_kind(self, covariance, rows):
+        """The class of ``Conditioned`` for rows, and what its ``of`` and ``criterion`` take."""
+        return self._kind, *self._choose_basis(covariance, rows)
+
+    def _suited(self, gp, n_new):
+        """A conditioned GP whose rows have changed, the last ``n_new`` new, as suits them now."""
+        return gp
 
     # --- what was learnt --------------------------------------------------------------------------
 
@@ -500,16 +500,16 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if return_std and return_cov:
             raise invalid("return_cov", "False with return_std=True", return_cov)
         check_choice(include_noise, (True, False), "include_noise")
-        gp = self._fitted
-        X = validate_data(
-            self, numeric_times(X, self.time_unit), dtype=np.float64, order="C", reset=False
-        )
-        with blas_threads(max(len(X), gp.rows.n)):
-            found = gp.posterior(*gp.rows.layout.split(X), return_std, return_cov)
+        gp, places = self._places(X)
+        with np.errstate(over="ignore"):
+            found = gp.posterior(*places, return_std, return_cov)
+        parts = found if return_std or return_cov else [found]
+        for name, part in zip(("mean", "uncertainty"), parts):
+            _check_posterior(part, name)
         if include_noise and return_std:
             return found[0], np.hypot(found[1], self.noise_std_)
         if include_noise and return_cov:
-            found[1][np.diag_indices(len(X))] += self.noise_std_**2
+            found[1][np.diag_indices(len(places[1]))] += self.noise_std_**2
         return found
 
     def predict_interval(self, X, level=0.9, *, include_noise=True):
@@ -534,6 +534,12 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         half = norm.ppf(0.5 + 0.5 * level) * std
         return mean - half, mean + half
 
+    def _places(self, X):
+        """The conditioned GP, and places and times (m, d), (m,) of X (m, d + 1) as it has them."""
+        gp, X = self._fitted, numeric_times(X, self.time_unit)
+        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        return gp, gp.rows.layout.split(check_size(X, "X", LARGEST_X))
+
     def sample_y(self, X, n_samples=1, random_state=0):
         """Draws of f from the posterior.
 
@@ -548,9 +554,11 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         samples : ndarray of shape (m, n_samples)
         """
         rng = check_random_state(random_state)
-        mean, cov = self.predict(X, return_cov=True)
+        gp, places = self._places(X)
+        mean, cov = gp.joint(*places)
         # Rounding may leave eigenvalues of -1e-16, which are nothing to warn of.
-        return rng.multivariate_normal(mean, cov, n_samples, check_valid="ignore").T
+        draws = rng.multivariate_normal(np.zeros(len(mean)), cov, n_samples, check_valid="ignore")
+        return _check_posterior(mean[:, np.newaxis] + gp.rows.scale * draws.T, "draws")
 
     def log_marginal_likelihood(self, theta=None, eval_gradient=False):
         """Log marginal likelihood of the training data, of the standardized y with ``normalize_y``.
@@ -570,18 +578,19 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
         Notes
         -----
-        Of the exact model, O(n³), whatever the estimator approximates.
+        Of the exact model, O(n³), whatever the estimator approximates; linear in n with the Kalman
+        solver.
         """
         if theta is None and not eval_gradient:
             return self.log_marginal_likelihood_value_
-        gp = self._dense()
+        gp = self._exact()
         covariance = gp.covariance if theta is None else gp.covariance.with_theta(theta)
         value, gradient = gp.log_likelihood(covariance, eval_gradient)
         return (value, gradient) if eval_gradient else value
 
     @property
     def log_marginal_likelihood_value_(self):
-        return self._dense().objective
+        return self._exact().objective
 
     def information_gain(self):
         """What the training data tells about f, in nats.
@@ -670,3 +679,16 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             ``high``.
         """
         return TimeWindow(self._fitted, low, high, moving)
+
+
+def _check_posterior(values, name):
+    """The values of a posterior, which are finite."""
+    if not np.isfinite(values).all():
+        count = np.count_nonzero(~np.isfinite(values))
+        raise invalid(
+            f"The posterior {name}",
+            "finite",
+            got=f"{count} NaN or infinity",
+            advice="Scale X and y to moderate ranges, or check the kernels at these places.",
+        )
+    return values

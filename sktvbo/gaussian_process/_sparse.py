@@ -146,9 +146,9 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         again = Inducing.of(learnt, rows, *self._choose_basis(learnt, rows, len(Z)))
         return max(gp, again, key=lambda gp: gp.objective)
 
-    def _revised(self, gp, n_new):
+    def _suited(self, gp, n_new):
         """With other points, where the present ones do not tell of the new rows."""
-        if isinstance(self.inducing, str) and not gp.covers(n_new, _TOLERANCE):
+        if n_new and isinstance(self.inducing, str) and not gp.covers(n_new, _TOLERANCE):
             return self._condition(gp.covariance, gp.rows)
         return gp
 

@@ -33,18 +33,23 @@ _STARTS = (
 _IN_UNITS = (RBF, RationalQuadratic)
 
 
-def default_kernels(rows, follow_data):
-    """Kernels in space and time where none are given; their bounds may follow the data."""
-    if not follow_data:
-        return Matern(nu=2.5), Matern(nu=1.5)
-    extent = np.ptp(rows.S, axis=0).max(initial=0.0) or 1.0
-    gaps = np.diff(np.unique(rows.t))
-    interval, span = (np.median(gaps), gaps.sum()) if gaps.size else (1.0, 1.0)
-    bounds = (interval, 10.0 * max(interval, span))
-    return (
-        Matern(0.5 * extent, (0.01 * extent, 10.0 * extent), nu=2.5),
-        Matern(np.clip(0.25 * span, *bounds), bounds, nu=1.5),
-    )
+def or_defaults(spatial, temporal, rows, follow_data):
+    """The kernels, or defaults for None, whose bounds may follow the data; no space, no kernel."""
+    if rows.S.shape[1] == 0:
+        spatial = None
+    elif spatial is None:
+        spatial = Matern(nu=2.5)
+        if follow_data:
+            extent = np.ptp(rows.S, axis=0).max() or 1.0
+            spatial = Matern(0.5 * extent, (0.01 * extent, 10.0 * extent), nu=2.5)
+    if temporal is None:
+        temporal = Matern(nu=1.5)
+        if follow_data:
+            gaps = np.diff(np.unique(rows.t))
+            interval, span = (np.median(gaps), gaps.sum()) if gaps.size else (1.0, 1.0)
+            bounds = (interval, 10.0 * max(interval, span))
+            temporal = Matern(np.clip(0.25 * span, *bounds), bounds, nu=1.5)
+    return spatial, temporal
 
 
 def far_lengthscales(covariance, rows):
