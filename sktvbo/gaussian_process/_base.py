@@ -22,6 +22,7 @@ from .._checks import (
     check_size,
     finite_array,
     invalid,
+    known_variance,
 )
 from .._covariance import SeparableCovariance
 from .._limits import LARGEST_X, LARGEST_Y
@@ -30,7 +31,7 @@ from ._advice import advise_on_fit, advise_on_rows, advise_on_size
 from ._conditioned import Conditioned
 from ._dates import check_time_unit, numeric_durations, numeric_times
 from ._noise import NoiseModel
-from ._rows import Layout, Rows, known_variance, time_position
+from ._rows import Layout, Rows, time_position
 from ._search import search
 from ._starts import or_defaults, within_reach
 from ._views import TimeSlice, TimeWindow
@@ -146,8 +147,9 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         new = copy.copy(self)
         if self.__sklearn_is_fitted__():
             rows = new._validated(X, y, y_variance, reset=False)
-            gp = self._gp.append(*rows, standardize=self.normalize_y)
-            new._gp = new._suited(gp, len(X))
+            new._gp = self._gp.append(*rows, standardize=self.normalize_y)
+            if self.solver != "dense":
+                new._gp = new._suited(new._gp, len(X))
         else:
             self._check_parameters()
             rows = new._rows(*new._validated(X, y, y_variance, reset=True))
@@ -298,7 +300,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             new._gp = new._gp.drop(drop, standardize=follow)
         if appended is not None:
             new._gp = new._gp.append(*appended, standardize=follow)
-        new._gp = new._suited(new._gp, 0 if X is None else len(X))
+        if self.solver != "dense":
+            new._gp = new._suited(new._gp, 0 if X is None else len(X))
         return new
 
     def _relearnt(self, drop, appended, learn_with):

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .._checks import check_int, invalid, real_array
+from .._checks import check_int, invalid
 
 
 @dataclass(frozen=True)
@@ -168,15 +168,3 @@ def time_position(column, n_columns, names, owner):
     except ValueError:
         expected = f"the position or name of one of the {n_columns} columns of X"
         raise invalid("time_column", expected, column, owner) from None
-
-
-def known_variance(y_variance, n):
-    """Known observation variances (n,), zeros for None, and a mask of those that are total."""
-    total = np.zeros(n, dtype=bool)
-    if y_variance is None:
-        return np.zeros(n), total
-    variance = real_array(y_variance, "y_variance")
-    if variance.shape != (n,) or not np.isfinite(variance).all() or (variance < 0.0).any():
-        got = f"shape {variance.shape}, minimum {np.min(variance, initial=np.inf)}"
-        raise invalid("y_variance", f"{n} non-negative finite numbers, one per row of X", got=got)
-    return variance, total
