@@ -184,7 +184,9 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
             return Filter, self._sites(rows), True
         return super()._choose_kind(covariance, rows)
 
-    def _suited(self, gp):
+    def _suited(self, gp, n_new):
+        if self.solver != "auto":
+            return gp
         sites = gp.sites if isinstance(gp, Filter) else None
         least = (_MIN_ROWS, _ROWS_A_STATE)
         if self.sites is not None:

@@ -75,8 +75,9 @@ def suited(surrogate, domain, policy):
     forget single rows.
     """
     parameters = surrogate.get_params(deep=False)
-    if "time_column" in parameters:
-        surrogate.set_params(time_column=-1)
+    # A fit warns its user, and would of each fit of the optimizer's.
+    ours = {"time_column": -1, "warn": False}
+    surrogate.set_params(**{name: ours[name] for name in ours.keys() & parameters.keys()})
     if "solver" in parameters and "sites" in parameters and surrogate.solver != "dense":
         places = None if domain.size > _MAX_PLACES else domain.candidates(_MAX_PLACES)
         forgets = type(policy) is not KeepAll
