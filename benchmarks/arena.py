@@ -14,12 +14,12 @@ import argparse
 import csv
 from functools import partial
 
+from _still import Still
 from _timing import constant
 from joblib import parallel_config
 from rivals import rivals
 
 from sktvbo import BOLT, GPUCB, WDBO, RandomSearch, evaluation, problems
-from sktvbo.problems import Problem
 
 HORIZON = 600.0
 
@@ -36,20 +36,6 @@ PROBLEMS = (
     "ackley",
     "temperature-field",
 )
-
-
-class Still(Problem):
-    """A problem stopped in the middle of its time."""
-
-    def __init__(self, moving):
-        super().__init__(f"{moving.name}, still", moving.domain, HORIZON, moving.noise_variance)
-        self.moving = moving
-
-    def _values(self, X, t):
-        return self.moving._values(X, HORIZON / 2.0)
-
-    def _argmax(self, t):
-        return self.moving._argmax(HORIZON / 2.0)
 
 
 def make(name, still):

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
 from .._checks import check_int, check_real, finite_number, invalid
-from ..acquisition import UCB
+from ..acquisition import UCB, DimensionBeta
 from ..domain import as_domain
 from ..exceptions import AskTellError, DomainError, InvalidObservationError, NotBegunError
 from ..staleness import KeepAll
@@ -17,7 +17,7 @@ from ._lock import StepLock
 from ._log import Log
 from ._parameters import algorithm
 from ._run import Run, remembered, too_few
-from ._surrogates import default_surrogate, smooth_kernel
+from ._surrogates import default_surrogate, smooth_kernel, static_surrogate
 
 
 @algorithm
@@ -35,10 +35,10 @@ class BayesianOptimizer(BaseEstimator):
         `~sktvbo.domain.ParameterSpace`.
     surrogate : TimeVaryingGPRegressor, default=None
         Sees the domain scaled to the unit box, and time in the user's unit, as last column. None is
-        a ``Matern(nu=2.5)`` in space and a ``Matern(nu=1.5)`` in time on standardized
+        a ``Matern(nu=2.5)`` in space and in time, with a mean that is learnt, on standardized
         observations. A regressor of one's own will do: see `~sktvbo.staleness.Surrogate`.
     acquisition : callable, default=None
-        As in `sktvbo.acquisition`. None is ``UCB()``.
+        As in `sktvbo.acquisition`. None is ``UCB(DimensionBeta(0.05))``.
     policy : stale-data policy, default=None
         As in `sktvbo.staleness`. None is ``KeepAll()``.
     n_initial_points : int, default=15
@@ -145,8 +145,11 @@ class BayesianOptimizer(BaseEstimator):
         return default_surrogate(smooth_kernel(times))
 
     def _make_acquisition(self):
-        """Acquisition function, when the user gives none; called once, when the run begins."""
-        return UCB()
+        """Acquisition function, when the user gives none; called once, when the run begins.
+
+        The default explores little: what changes becomes uncertain by itself.
+        """
+        return UCB(DimensionBeta(0.05))
 
     def _make_policy(self):
         """Stale-data policy without a history; called once, when the run begins."""
@@ -439,3 +442,14 @@ class Algorithm(BayesianOptimizer):
     """Base of the named algorithms: the policy is the algorithm's own, and no parameter."""
 
     policy: object = field(default=None, init=False)
+
+
+@algorithm
+class StaticAlgorithm(Algorithm):
+    """Base of the algorithms whose model is a function that does not change."""
+
+    def _make_surrogate(self, times):
+        return static_surrogate()
+
+    def _make_acquisition(self):
+        return UCB(DimensionBeta(0.1))
