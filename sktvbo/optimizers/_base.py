@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from .._checks import check_int, check_real, finite_number, invalid
 from .._plain import types_within
-from ..acquisition import UCB, as_acquisition
+from ..acquisition import UCB, DimensionBeta, as_acquisition
 from ..domain import as_domain
 from ..exceptions import (
     AskTellError,
@@ -44,7 +44,7 @@ from ._state import (
     restored,
     to_plain,
 )
-from ._surrogates import default_surrogate, smooth_kernel
+from ._surrogates import default_surrogate, smooth_kernel, static_surrogate
 
 
 @cache
@@ -68,10 +68,11 @@ class BayesianOptimizer(BaseEstimator):
         `~sktvbo.domain.ParameterSpace`.
     surrogate : TimeVaryingGPRegressor, default=None
         Sees the domain scaled to the unit box, and time in the user's unit, as last column. None is
-        a ``Matern(nu=2.5)`` in space and a ``Matern(nu=1.5)`` in time on standardized
+        a ``Matern(nu=2.5)`` in space and in time, with a mean that is learnt, on standardized
         observations. A regressor of one's own will do: see `~sktvbo.staleness.Surrogate`.
     acquisition : callable or str, default=None
-        As in `sktvbo.acquisition`, or by name: "ucb", "ei", "pi", "ts", "mean". None is ``UCB()``.
+        As in `sktvbo.acquisition`, or by name: "ucb", "ei", "pi", "ts", "mean". None is
+        ``UCB(DimensionBeta(0.05))``.
     policy : stale-data policy or str, default=None
         As in `sktvbo.staleness`, or by name, such as "sliding-window": see
         `~sktvbo.staleness.as_policy`. None is ``KeepAll()``.
@@ -184,8 +185,11 @@ class BayesianOptimizer(BaseEstimator):
         return default_surrogate(smooth_kernel(times))
 
     def _make_acquisition(self):
-        """Acquisition function, when the user gives none; called once, when the run begins."""
-        return UCB()
+        """Acquisition function, when the user gives none; called once, when the run begins.
+
+        The default explores little: what changes becomes uncertain by itself.
+        """
+        return UCB(DimensionBeta(0.05))
 
     def _make_policy(self):
         """Stale-data policy without a history; called once, when the run begins."""
@@ -679,3 +683,14 @@ class Algorithm(BayesianOptimizer):
     """Base of the named algorithms: the policy is the algorithm's own, and no parameter."""
 
     policy: object = field(default=None, init=False)
+
+
+@algorithm
+class StaticAlgorithm(Algorithm):
+    """Base of the algorithms whose model is a function that does not change."""
+
+    def _make_surrogate(self, times):
+        return static_surrogate()
+
+    def _make_acquisition(self):
+        return UCB(DimensionBeta(0.1))

@@ -2,13 +2,12 @@
 
 from .._checks import check_real
 from ..staleness import EventTriggeredReset
-from ._base import Algorithm
+from ._base import StaticAlgorithm
 from ._parameters import algorithm
-from ._surrogates import static_surrogate
 
 
 @algorithm
-class ETGPUCB(Algorithm):
+class ETGPUCB(StaticAlgorithm):
     """ET-GP-UCB (Brunzema et al., ET algorithm 1): GP-UCB that starts afresh when contradicted.
 
     1. Query where μ + √β σ is largest.
@@ -58,6 +57,3 @@ class ETGPUCB(Algorithm):
 
     def _make_policy(self):
         return EventTriggeredReset(self.delta)
-
-    def _make_surrogate(self, times):
-        return static_surrogate()
