@@ -37,7 +37,7 @@ def test_it_goes_on_where_it_was(rows):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_learning_rate_takes_effect_at_once(rows):
     X, y = rows
-    learner = WarmStarted(MLPRegressor((4,), max_iter=1, random_state=0)).fit(X, y)
+    learner = WarmStarted(MLPRegressor(hidden_layer_sizes=(4,), max_iter=1, random_state=0)).fit(X, y)
     slow, fast = copy.deepcopy(learner), copy.deepcopy(learner)
     slow.set_params(estimator__learning_rate_init=1e-9).partial_fit(X, y)
     fast.set_params(estimator__learning_rate_init=0.1).partial_fit(X, y)
