@@ -34,7 +34,7 @@ extensions = [
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
         extra_compile_args=compile_args,
     )
-    for name in ("gram", "cholesky", "convolution", "kdpp", "relevancy")
+    for name in ("gram", "cholesky", "convolution", "kalman", "kdpp", "relevancy", "tiles")
 ]
 
 setup(

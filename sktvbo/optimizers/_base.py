@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
-from .._checks import check_int, finite_number, invalid
+from .._checks import check_int, check_real, finite_number, invalid
 from .._plain import types_within
 from ..acquisition import UCB
 from ..domain import as_domain
@@ -280,7 +280,7 @@ class BayesianOptimizer(BaseEstimator):
             self._take(run, after, "ask")
         return (x, times) if return_time else x
 
-    def tell(self, x, y, t=None):
+    def tell(self, x, y, t=None, *, y_variance=None):
         """Add an observation, search the hyperparameters, forget what is stale.
 
         Parameters
@@ -291,11 +291,15 @@ class BayesianOptimizer(BaseEstimator):
             What was observed.
         t : float, default=None
             When; None is the time asked for. A late or a corrected time is welcome.
+        y_variance : float, default=None
+            Variance of the noise of y as far as it is known, in units of y²; comes on top of what
+            the surrogate learns. Such is the variance of a mean of scores, divided by their number.
 
         Raises
         ------
         ValueError
-            x outside of the domain, y or t not finite, wrong shapes. The optimizer is as before.
+            x outside of the domain, y or t not finite, a negative variance, wrong shapes. The
+            optimizer is as before.
         AskTellError
             No t was given and x was not asked for.
         """
@@ -303,7 +307,10 @@ class BayesianOptimizer(BaseEstimator):
             run = self._run_or_new()
             x, y = run.domain.validate_point(x), finite_number(y, "y", InvalidObservationError)
             t = None if t is None else finite_number(t, "t", InvalidObservationError)
-            self._take(run, run.after_telling(x, y, t), "tell")
+            variance = 0.0
+            if y_variance is not None:
+                variance = check_real(y_variance, "y_variance", interval="[0, inf)")
+            self._take(run, run.after_telling(x, y, t, variance), "tell")
 
     def cancel(self, x):
         """Withdraw a query that will not be told: others need not keep away from it any longer.

@@ -88,6 +88,8 @@ class Told:
         Positions, among all that was told, of what was removed then.
     record : dict of str to float
         Of the policy.
+    variance : float
+        Known variance of the noise of y, in units of y².
     """
 
     row: np.ndarray
@@ -96,3 +98,4 @@ class Told:
     n: int
     removed: np.ndarray
     record: dict
+    variance: float = 0.0

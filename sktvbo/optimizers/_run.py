@@ -17,13 +17,12 @@ from sklearn.base import clone
 
 from .._checks import check_rows, finite_number, invalid, real_array
 from .._maximizer import TimeWindow, maximize, maximize_joint
-from .._threads import blas_threads
 from ..acquisition import AcquisitionState, PosteriorMean
 from ..exceptions import AskTellError, ForgottenQueryWarning, InvalidObservationError
 from ..journal._rows import START, Place
 from ..staleness import RunSoFar
 from ._log import Log, Told
-from ._surrogates import Times
+from ._surrogates import Times, suited
 
 # At most this many queries are remembered until they are told, and as many of those made with a
 # surrogate.
@@ -54,29 +53,32 @@ class DataSet:
         Among all that was told.
     rows : ndarray of shape (n, d + 1)
         Queries and times.
-    y : ndarray of shape (n,)
+    y, variance : ndarray of shape (n,)
+        Observations, and known variances of their noise.
     """
 
     positions: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     rows: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
     y: np.ndarray = field(default_factory=lambda: np.empty(0))
+    variance: np.ndarray = field(default_factory=lambda: np.empty(0))
 
     def __len__(self):
         return len(self.y)
 
-    def append(self, position, row, y):
+    def append(self, position, row, y, variance):
         """The data set with one observation more, row (d + 1,)."""
         return DataSet(
             np.append(self.positions, position),
             np.vstack([self.rows, row]) if len(self) else row[np.newaxis],
             np.append(self.y, y),
+            np.append(self.variance, variance),
         )
 
     def drop(self, indices):
         """The data set without some of its rows."""
         if not len(indices):
             return self
-        arrays = self.positions, self.rows, self.y
+        arrays = self.positions, self.rows, self.y, self.variance
         return DataSet(*(np.delete(array, indices, axis=0) for array in arrays))
 
 
@@ -148,8 +150,11 @@ class Run:
         """Whether few observations hold the hyperparameters, or borrow forgotten ones to search."""
         return False
 
-    def after_telling(self, x, y, t=None):
-        """The run with an observation at a row x (d,) of the domain; t None: when it was asked."""
+    def after_telling(self, x, y, t=None, variance=0.0):
+        """The run with an observation at a row x (d,) of the domain; t None: when it was asked.
+
+        ``variance`` is the part of the noise's variance that is known.
+        """
         # Of several queries of one point the one at that time is answered, or else the oldest.
         same = [i for i, (point, _) in enumerate(self.pending) if np.array_equal(point, x)]
         answered = min(same, key=lambda i: self.pending[i][1] != t, default=None)
@@ -160,12 +165,11 @@ class Run:
             t = self.pending[answered][1]
         pending = self.pending if answered is None else _without(self.pending, answered)
         now = max(t, self.now)
-        with blas_threads(len(self.kept)):
-            after = self._with_observation(x, t, y, now)
+        after = self._with_observation(x, t, y, variance, now)
         record = _checked_record(after.policy)
         before = np.append(self.kept.positions, self.n_told)
         removed = np.setdiff1d(before, after.kept.positions, assume_unique=True)
-        entry = Told(np.append(x, t), y, now, len(after.kept), removed, record)
+        entry = Told(np.append(x, t), y, now, len(after.kept), removed, record, variance)
         return replace(after, now=now, pending=pending, told=self.told.append(entry))
 
     # --- time -------------------------------------------------------------------------------------
@@ -197,8 +201,7 @@ class Run:
         if self.surrogate is None:
             found = [(x, t) for x in self.domain.sample(size, rng)]
         else:
-            with blas_threads(len(self.kept)):
-                found = self._best_queries(t, size, rng)
+            found = self._best_queries(t, size, rng)
             queries = (*queries, (t, len(self.kept)))[-MAX_PENDING:]
         pending = (*self.pending, *found)
         if len(pending) > MAX_PENDING:
@@ -228,9 +231,8 @@ class Run:
 
     def best_mean(self, t):
         """Row (d,) where the posterior mean at time t is best."""
-        with blas_threads(len(self.kept)):
-            surrogate, rng = self.belief.advanced(t), copy.deepcopy(self.rng)
-            return self._best_query(surrogate, PosteriorMean(), t, t, rng)[0]
+        surrogate, rng = self.belief.advanced(t), copy.deepcopy(self.rng)
+        return self._best_query(surrogate, PosteriorMean(), t, t, rng)[0]
 
     def _best_queries(self, t, size, rng):
         """Queries (x, time), each with the pending ones and those before hallucinated."""
@@ -327,9 +329,9 @@ class Run:
             latest=lambda n: self.observations(self.told[max(len(self.told) - n, 0) :]),
         )
 
-    def _with_observation(self, x, t, y, now):
+    def _with_observation(self, x, t, y, variance, now):
         """The run with the surrogate, policy and data set after an observation."""
-        kept = self.kept.append(self.n_told, np.append(x, t), y)
+        kept = self.kept.append(self.n_told, np.append(x, t), y, variance)
         if self.surrogate is None and len(kept) < self.algorithm.n_initial_points:
             return replace(self, kept=kept)
         row, target = self._to_surrogate(np.append(x, t)[np.newaxis], [y])
@@ -337,12 +339,12 @@ class Run:
         if hasattr(policy, "watch"):
             policy.watch(self._so_far())
         if self.surrogate is None:
-            surrogate, since_search = self._first_surrogate(row, target), 0
+            surrogate, since_search = self._first_surrogate(kept), 0
         else:
             found = policy.before_add(self.surrogate, row[0, :-1], t, target[0])
             drop = check_rows(found, len(self.kept), _rows_of(policy, "before_add"))
             kept = kept.drop(drop)
-            surrogate, since_search = self._next_surrogate(row, target, drop, kept)
+            surrogate, since_search = self._next_surrogate(row, target, variance, drop, kept)
         found, name = policy.after_add(surrogate, now), _rows_of(policy, "after_add")
         drop = check_rows(found, len(kept), name)
         if len(drop) == len(kept):
@@ -354,37 +356,35 @@ class Run:
             self, surrogate=surrogate, policy=policy, kept=kept, since_search=since_search
         )
 
-    def _first_surrogate(self, row, target):
-        """The surrogate fitted to all that was told, and the new row."""
-        X, y = row, target
-        if len(self.kept):
-            X, y = self._to_surrogate(self.kept.rows, self.kept.y)
-            X, y = np.vstack([X, row]), np.append(y, target)
+    def _first_surrogate(self, kept):
+        """The surrogate fitted to all that was told, the new observation included."""
+        X, y = self._to_surrogate(kept.rows, kept.y)
         surrogate = self.given_surrogate()
         if surrogate is None:
             surrogate = clone(self.make_surrogate(self._times(X[:, -1])))
-            surrogate.set_params(time_column=-1)
-        return surrogate.fit(X, y)
+            surrogate = suited(surrogate, self.domain, self.policy)
+        return surrogate.fit(X, y, *_known(kept.variance))
 
     def given_surrogate(self):
         """The surrogate that the user gave, unfitted; None if it is the algorithm's own."""
-        if self.algorithm.surrogate is None:
+        surrogate = self.algorithm.surrogate
+        if surrogate is None:
             return None
-        surrogate = clone(self.algorithm.surrogate)
-        if "time_column" in surrogate.get_params(deep=False):
-            surrogate.set_params(time_column=-1)
-        return surrogate
+        return suited(clone(surrogate), self.domain, self.policy)
 
-    def _next_surrogate(self, row, target, drop, kept):
+    def _next_surrogate(self, row, target, variance, drop, kept):
         """The surrogate without some rows and with the new one, and the count since a search."""
         surrogate, few = self.surrogate, len(kept) < self.min_to_learn
+        known = _known(np.array([variance]))
         if not self._search_is_due(row[0, -1]) or (few and self.holds_when_few):
-            surrogate = surrogate.updated(row, target, drop=drop, hold_scale=few)
+            surrogate = surrogate.updated(row, target, *known, drop=drop, hold_scale=few)
             return surrogate, self.since_search + 1
         times, borrowed = np.delete(surrogate.X_train_[:, -1], drop), None
         if few:
             # What kind of function it is survives what is forgotten of its values.
-            borrowed = self.observations(self._forgotten(kept, self.min_to_learn - len(kept)))
+            forgotten = self._forgotten(kept, self.min_to_learn - len(kept))
+            variances = np.array([entry.variance for entry in forgotten])
+            borrowed = *self.observations(forgotten), *_known(variances)
             times = np.append(times, borrowed[0][:, -1])
         temporal_kernel = None
         if self.algorithm.surrogate is None:
@@ -393,6 +393,7 @@ class Run:
         surrogate = surrogate.updated(
             row,
             target,
+            *known,
             drop=drop,
             refit=True,
             hold_scale=few,
@@ -420,6 +421,14 @@ class Run:
         recent = [entry.row[-1] for entry in self.told[-_N_RECENT:]]
         pending = tuple(time for _, time in self.pending)
         return Times(kept, np.array([*recent, kept[-1]]), pending)
+
+
+def _known(variances):
+    """Known variances (n,) as the last argument of a surrogate's call; none where all are 0.
+
+    A surrogate of one's own need not know of variances unless some are told.
+    """
+    return (variances,) if variances.any() else ()
 
 
 def remembered(history):

@@ -63,9 +63,9 @@ class SparQRun(Run):
         # The expert's answers have taught the hyperparameters more than stale rows would.
         return self.answers is not None
 
-    def after_telling(self, x, y, t=None):
+    def after_telling(self, x, y, t=None, variance=0.0):
         """The run with an observation, and without the expert's answers."""
-        return replace(super().after_telling(x, y, t), answers=None)
+        return replace(super().after_telling(x, y, t, variance), answers=None)
 
     def after_asking_expert(self, t):
         """The run at time t, and rows (q, d) to ask about."""

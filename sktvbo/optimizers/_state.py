@@ -106,8 +106,9 @@ def restored(run, stored, types):
     told, limit = stored.told, run.told.limit
     positions = values.pop("kept").astype(np.intp)
     if len(positions):
-        rows = np.array([told[i].row for i in positions])
-        values["kept"] = DataSet(positions, rows, np.array([told[i].y for i in positions]))
+        kept = [told[i] for i in positions]
+        columns = zip(*((entry.row, entry.y, entry.variance) for entry in kept))
+        values["kept"] = DataSet(positions, *map(np.array, columns))
     first = 0 if limit is None else max(stored.n_told - limit, 0)
     log = Log([told[i] for i in range(first, stored.n_told)], limit, stored.n_told)
     return replace(run, **values, told=log, queries=stored.queries, place=stored.place)
@@ -123,6 +124,7 @@ def told_as_plain(entry):
         "n": entry.n,
         "removed": entry.removed.tolist(),
         "record": encode(entry.record),
+        "variance": entry.variance,
     }
 
 
@@ -135,6 +137,7 @@ def told_of_plain(body):
         body["n"],
         np.array(body["removed"], dtype=np.intp),
         decode(body["record"]),
+        body["variance"],
     )
 
 
@@ -313,8 +316,8 @@ def to_plain(run):
     templates = templates_of(run)
     entries = dict(zip(range(run.told.first, run.n_told), run.told))
     # Of what was told and is no longer remembered the data set has the rest.
-    kept = zip(run.kept.positions.tolist(), run.kept.rows, run.kept.y.tolist())
-    old = [[i, *row.tolist(), y] for i, row, y in kept if i < run.told.first]
+    kept = zip(run.kept.positions.tolist(), run.kept.rows, run.kept.y, run.kept.variance)
+    old = [[i, *row.tolist(), float(y), float(v)] for i, row, y, v in kept if i < run.told.first]
     return {
         "parts": parts_of(run, templates),
         "updates": [encode(update) for update in new_updates(None, run)[0]],
@@ -328,7 +331,7 @@ def to_plain(run):
 def of_plain(plain):
     """The `Stored` state of `to_plain`."""
     told = {i: told_of_plain(body) for i, body in plain["told"]}
-    for i, *row, y in plain["kept"]:
-        told[i] = Told(np.array(row), y, np.nan, 0, np.empty(0, dtype=np.intp), {})
+    for i, *row, y, variance in plain["kept"]:
+        told[i] = Told(np.array(row), y, np.nan, 0, np.empty(0, dtype=np.intp), {}, variance)
     queries = tuple((float(t), n) for t, n in plain["queries"])
     return Stored(plain["parts"], plain["updates"], told, plain["n_told"], queries)
