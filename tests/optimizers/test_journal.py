@@ -17,7 +17,7 @@ from numpy.testing import assert_array_equal
 from optimizers.cases import BOX, BY_NAME, STEPS, objective, points, same_state
 from optimizers.test_atomic import places_of, some_of, stopped_at
 from scipy.stats import gamma
-from sklearn.gaussian_process.kernels import RBF
+from sklearn.gaussian_process.kernels import RBF, Matern
 
 import sktvbo
 from sktvbo import (
@@ -118,6 +118,13 @@ HELD = {
             optimizer=None,
         ),
         policy=SlidingWindow(9),
+        **o,
+    ),
+    "filter": lambda **o: BayesianOptimizer(
+        BOX,
+        surrogate=TimeVaryingGPRegressor(
+            temporal_kernel=Matern(5.0, nu=0.5), normalize_y=True, solver="kalman", optimizer=None
+        ),
         **o,
     ),
     "general": lambda **o: BayesianOptimizer(
@@ -574,3 +581,16 @@ def test_experts_answers_survive(path):
     opt = SparQGPUCB.resume(path)
     assert_array_equal(opt.expert_X_, twin.expert_X_)
     assert_array_equal(opt.recommend(6.0), twin.recommend(6.0))
+
+
+def test_known_noise_is_remembered(path):
+    options = {"n_initial_points": 4, "history": 0, "random_state": 0, "refit_every": 3}
+    full, opt = GPUCB(BOX, **options), GPUCB(BOX, **options, journal=path)
+    for t in range(12):
+        for each in (full, opt):
+            each.tell(each.ask(t), float(t % 5), y_variance=0.1 * t)
+        if t in (2, 8):
+            opt.close()
+            opt = GPUCB.resume(path)
+    assert_array_equal(opt.ask(12), full.ask(12))
+    assert_array_equal(GPUCB.from_json(opt.to_json()).ask(13), full.ask(13))
