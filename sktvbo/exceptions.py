@@ -15,6 +15,7 @@ __all__ = [
     "JournalError",
     "MissingDataError",
     "MissingExtraError",
+    "ModelWarning",
     "NotBegunError",
     "NotPositiveDefiniteError",
     "SktvboError",
@@ -61,6 +62,10 @@ class MissingExtraError(SktvboError, ImportError):
 
 class JitterWarning(UserWarning):
     """A covariance matrix was factored only after its diagonal was increased."""
+
+
+class ModelWarning(UserWarning):
+    """A model that does not suit the data it was given, with what to do about it."""
 
 
 class ForgottenQueryWarning(UserWarning):

@@ -145,6 +145,15 @@ class Conditioned(ABC):
         """The rows that it was last made of from nothing."""
         return self.rows if self.made_of is None else self.made_of[0]
 
+    def updates_since(self, other):
+        """The latest updates, by which this was made of another; None if it was not."""
+        if self.origin is not other.origin or self.covariance is not other.covariance:
+            return None
+        before, n = other.updates, len(other.updates)
+        if n > len(self.updates) or (n and self.updates[n - 1] is not before[-1]):
+            return None
+        return self.updates[n:]
+
     def to_plain(self):
         """What makes it again, the same to the bit: by the same calls."""
         return {

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from .._checks import check_int, check_real, finite_number, invalid
 from .._plain import types_within
-from ..acquisition import UCB
+from ..acquisition import UCB, DimensionBeta, as_acquisition
 from ..domain import as_domain
 from ..exceptions import (
     AskTellError,
@@ -26,11 +26,12 @@ from ..exceptions import (
 )
 from ..journal import Journal
 from ..journal._file import FORMAT, JournalFile
-from ..staleness import KeepAll
+from ..staleness import KeepAll, as_policy
 from ._clock import make_clock
 from ._lock import StepLock
 from ._log import Log
 from ._parameters import algorithm
+from ._parts import check_parts
 from ._run import Run, remembered, too_few
 from ._state import (
     Recorder,
@@ -43,7 +44,7 @@ from ._state import (
     restored,
     to_plain,
 )
-from ._surrogates import default_surrogate, smooth_kernel
+from ._surrogates import default_surrogate, smooth_kernel, static_surrogate
 
 
 @cache
@@ -67,12 +68,14 @@ class BayesianOptimizer(BaseEstimator):
         `~sktvbo.domain.ParameterSpace`.
     surrogate : TimeVaryingGPRegressor, default=None
         Sees the domain scaled to the unit box, and time in the user's unit, as last column. None is
-        a ``Matern(nu=2.5)`` in space and a ``Matern(nu=1.5)`` in time on standardized
+        a ``Matern(nu=2.5)`` in space and in time, with a mean that is learnt, on standardized
         observations. A regressor of one's own will do: see `~sktvbo.staleness.Surrogate`.
-    acquisition : callable, default=None
-        As in `sktvbo.acquisition`. None is ``UCB()``.
-    policy : stale-data policy, default=None
-        As in `sktvbo.staleness`. None is ``KeepAll()``.
+    acquisition : callable or str, default=None
+        As in `sktvbo.acquisition`, or by name: "ucb", "ei", "pi", "ts", "mean". None is
+        ``UCB(DimensionBeta(0.05))``.
+    policy : stale-data policy or str, default=None
+        As in `sktvbo.staleness`, or by name, such as "sliding-window": see
+        `~sktvbo.staleness.as_policy`. None is ``KeepAll()``.
     n_initial_points : int, default=15
         Queries drawn uniformly before the surrogate is fitted. When a policy has left fewer
         observations, or fewer than 10, hyperparameters and the scale of y are found with the latest
@@ -128,10 +131,11 @@ class BayesianOptimizer(BaseEstimator):
 
     Notes
     -----
-    A run begins with the first ``ask`` or ``tell`` that succeeds; before, an attribute with a
-    trailing underscore raises a `~sklearn.exceptions.NotFittedError`. A run goes on with the
-    parameters that it began with, those of its parts included: ``set_params`` later on is for the
-    next run, which a `~sklearn.base.clone` of the optimizer begins.
+    A run begins with the first ``ask`` or ``tell`` that succeeds, which checks all parameters, and
+    those of the parts. Before, an attribute with a trailing underscore raises a
+    `~sklearn.exceptions.NotFittedError`. A run goes on with the parameters that it began with, and
+    its parts with theirs: ``set_params`` later on is for the next run, which a
+    `~sklearn.base.clone` of the optimizer begins.
 
     Examples
     --------
@@ -181,12 +185,15 @@ class BayesianOptimizer(BaseEstimator):
         return default_surrogate(smooth_kernel(times))
 
     def _make_acquisition(self):
-        """Acquisition function, when the user gives none; called once, when the run begins."""
-        return UCB()
+        """Acquisition function, when the user gives none; called once, when the run begins.
+
+        The default explores little: what changes becomes uncertain by itself.
+        """
+        return UCB(DimensionBeta(0.05))
 
     def _make_policy(self):
         """Stale-data policy without a history; called once, when the run begins."""
-        return KeepAll() if self.policy is None else clone(self.policy, safe=False)
+        return KeepAll() if self.policy is None else as_policy(self.policy, self)
 
     def _latest_query_time(self, t, surrogate, policy):
         """Until when a query may wait; t for at once.
@@ -248,7 +255,7 @@ class BayesianOptimizer(BaseEstimator):
         n_points : int, default=None
             Ask for a batch of this many queries.
         return_time : bool, default=False
-            Also return the time of the query.
+            Also return the time of the query, which may be later than t only then.
 
         Returns
         -------
@@ -271,7 +278,7 @@ class BayesianOptimizer(BaseEstimator):
             run = self._run_or_new()
             t = run.forward_time(t)
             size = 1 if n_points is None else check_int(n_points, "n_points")
-            after, queries = run.after_asking(t, size)
+            after, queries = run.after_asking(t, size, may_wait=return_time)
             if n_points is None:
                 x, times = run.domain.decode(queries[0][0]), queries[0][1]
             else:
@@ -312,13 +319,33 @@ class BayesianOptimizer(BaseEstimator):
                 variance = check_real(y_variance, "y_variance", interval="[0, inf)")
             self._take(run, run.after_telling(x, y, t, variance), "tell")
 
+    def announce(self, x, t=None):
+        """Take notice of a query that was not asked for here: it is pending until it is told.
+
+        Parameters
+        ----------
+        x : array-like of shape (d,), or a dict for named parameters
+            A query that somebody else is making.
+        t : float, default=None
+            When; None reads the clock.
+
+        Raises
+        ------
+        ValueError
+            x outside of the domain, t not finite.
+        """
+        with self._lock():
+            run = self._run_or_new()
+            x = run.domain.validate_point(x)
+            self._take(run, run.after_announcing(x, run.time(t)), "announce")
+
     def cancel(self, x):
         """Withdraw a query that will not be told: others need not keep away from it any longer.
 
         Parameters
         ----------
         x : array-like of shape (d,), or a dict for named parameters
-            A query that was asked for; the oldest if several are the same.
+            A query that was asked for, or announced; the oldest if several are the same.
 
         Raises
         ------
@@ -462,7 +489,10 @@ class BayesianOptimizer(BaseEstimator):
         for name, value in self.get_params(deep=False).items():
             if hasattr(value, "get_params") and not isinstance(value, type):
                 setattr(algorithm, name, clone(value))
-        acquisition = algorithm.acquisition
+        acquisition, policy = algorithm.acquisition, algorithm._make_policy()
+        if acquisition is None:
+            acquisition = algorithm._make_acquisition()
+        check_parts(self, algorithm.surrogate, policy)
         return self._run_class(
             algorithm=algorithm,
             make_policy=algorithm._make_policy,
@@ -472,8 +502,8 @@ class BayesianOptimizer(BaseEstimator):
             domain=as_domain(self.domain),
             told=Log(limit=remembered(self.history)),
             clock=make_clock(self.clock, self),
-            acquisition=algorithm._make_acquisition() if acquisition is None else acquisition,
-            policy=algorithm._make_policy(),
+            acquisition=as_acquisition(acquisition, self),
+            policy=policy,
             # A copy of NumPy's global generator would be every optimizer's.
             rng=np.random.RandomState()
             if self.random_state is None
@@ -653,3 +683,14 @@ class Algorithm(BayesianOptimizer):
     """Base of the named algorithms: the policy is the algorithm's own, and no parameter."""
 
     policy: object = field(default=None, init=False)
+
+
+@algorithm
+class StaticAlgorithm(Algorithm):
+    """Base of the algorithms whose model is a function that does not change."""
+
+    def _make_surrogate(self, times):
+        return static_surrogate()
+
+    def _make_acquisition(self):
+        return UCB(DimensionBeta(0.1))

@@ -205,6 +205,8 @@ class SparQGPUCB(Algorithm):
         variance = self.expert_noise_variance
         if variance is not None:
             check_real(variance, "expert_noise_variance", self, interval="(0, inf)")
+        if not callable(self.n_queries):
+            _count(self.n_queries, 1)
 
     def ask_expert(self, t=None):
         """Places about which to ask the expert now, before ``ask``.

@@ -106,9 +106,13 @@ def restored(run, stored, types):
     told, limit = stored.told, run.told.limit
     positions = values.pop("kept").astype(np.intp)
     if len(positions):
-        kept = [told[i] for i in positions]
-        columns = zip(*((entry.row, entry.y, entry.variance) for entry in kept))
-        values["kept"] = DataSet(positions, *map(np.array, columns))
+        entries = [told[i] for i in positions]
+        values["kept"] = DataSet(
+            positions,
+            np.array([entry.row for entry in entries]),
+            np.array([entry.y for entry in entries]),
+            np.array([entry.variance for entry in entries]),
+        )
     first = 0 if limit is None else max(stored.n_told - limit, 0)
     log = Log([told[i] for i in range(first, stored.n_told)], limit, stored.n_told)
     return replace(run, **values, told=log, queries=stored.queries, place=stored.place)
@@ -120,11 +124,11 @@ def told_as_plain(entry):
         "x": entry.row[:-1].tolist(),
         "t": float(entry.row[-1]),
         "y": entry.y,
+        "variance": entry.variance,
         "now": entry.now,
         "n": entry.n,
         "removed": entry.removed.tolist(),
         "record": encode(entry.record),
-        "variance": entry.variance,
     }
 
 
@@ -156,6 +160,9 @@ def events_of(run, after, kind, said):
         }
     elif kind == "tell":
         told, body = run.n_told, told_as_plain(after.told[-1])
+    elif kind == "announce":
+        x, t = after.pending[-1]
+        body = {"x": x.tolist(), "t": t}
     elif kind == "cancel":
         left = {id(query) for query in after.pending}
         x, t = next(query for query in run.pending if id(query) not in left)
@@ -316,8 +323,9 @@ def to_plain(run):
     templates = templates_of(run)
     entries = dict(zip(range(run.told.first, run.n_told), run.told))
     # Of what was told and is no longer remembered the data set has the rest.
-    kept = zip(run.kept.positions.tolist(), run.kept.rows, run.kept.y, run.kept.variance)
-    old = [[i, *row.tolist(), float(y), float(v)] for i, row, y, v in kept if i < run.told.first]
+    data = run.kept
+    kept = zip(data.positions.tolist(), data.rows, data.y.tolist(), data.variance.tolist())
+    old = [[i, *row.tolist(), y, v] for i, row, y, v in kept if i < run.told.first]
     return {
         "parts": parts_of(run, templates),
         "updates": [encode(update) for update in new_updates(None, run)[0]],
