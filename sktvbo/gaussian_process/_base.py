@@ -34,7 +34,7 @@ from ._noise import NoiseModel
 from ._rows import Layout, Rows, time_position
 from ._search import search
 from ._starts import or_defaults, within_reach
-from ._views import TimeSlice, TimeWindow
+from ._views import TimeSlice, TimeWindow, check_posterior
 
 # The constructor is made from the fields, so that a parameter and its default stand once.
 estimator = dataclass(eq=False, repr=False)
@@ -461,13 +461,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     def updates_since(self, other):
         """The latest of ``updates_``, by which this was made of another; None if it was not."""
-        mine, theirs = self._fitted, other._fitted
-        if mine.origin is not theirs.origin or mine.covariance is not theirs.covariance:
-            return None
-        before, n = theirs.updates, len(theirs.updates)
-        if n > len(mine.updates) or (n and mine.updates[n - 1] is not before[-1]):
-            return None
-        return mine.updates[n:]
+        return self._fitted.updates_since(other._fitted)
 
     @property
     def signal_variance_(self):
@@ -530,7 +524,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             found = gp.posterior(*places, return_std, return_cov)
         parts = found if return_std or return_cov else [found]
         for name, part in zip(("mean", "uncertainty"), parts):
-            _check_posterior(part, name)
+            check_posterior(part, name)
         if include_noise and return_std:
             return found[0], np.hypot(found[1], self.noise_std_)
         if include_noise and return_cov:
@@ -583,7 +577,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         mean, cov = gp.joint(*places)
         # Rounding may leave eigenvalues of -1e-16, which are nothing to warn of.
         draws = rng.multivariate_normal(np.zeros(len(mean)), cov, n_samples, check_valid="ignore")
-        return _check_posterior(mean[:, np.newaxis] + gp.rows.scale * draws.T, "draws")
+        return check_posterior(mean[:, np.newaxis] + gp.rows.scale * draws.T, "draws")
 
     def log_marginal_likelihood(self, theta=None, eval_gradient=False):
         """Log marginal likelihood of the training data, of the standardized y with ``normalize_y``.
@@ -704,16 +698,3 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             ``high``.
         """
         return TimeWindow(self._fitted, low, high, moving)
-
-
-def _check_posterior(values, name):
-    """The values of a posterior, which are finite."""
-    if not np.isfinite(values).all():
-        count = np.count_nonzero(~np.isfinite(values))
-        raise invalid(
-            f"The posterior {name}",
-            "finite",
-            got=f"{count} NaN or infinity",
-            advice="Scale X and y to moderate ranges, or check the kernels at these places.",
-        )
-    return values

@@ -19,6 +19,7 @@ from scipy.linalg import cho_solve, lapack, solve_triangular
 
 from .._covariance import SeparableCovariance
 from .._mean import ZERO, Mean, posterior
+from .._plain import NO_UPDATES, Updates
 from ..exceptions import NotPositiveDefiniteError
 from ._conditioned import LOG_2PI, Conditioned, Dense, squares
 from ._markov import state_space
@@ -42,6 +43,12 @@ class Sites:
     def __init__(self, S):
         self.S = S + 0.0  # equal places have equal bytes
         self._index = {place.tobytes(): i for i, place in enumerate(self.S)}
+
+    def __getstate__(self):
+        return {"S": self.S}
+
+    def __setstate__(self, state):
+        self.__init__(state["S"])
 
     def __len__(self):
         return len(self.S)
@@ -90,6 +97,9 @@ class Filter(Conditioned):
     units: tuple
     or_dense: bool
     tail: tuple = ()
+    made_of: tuple | None = None
+    updates: Updates = NO_UPDATES
+    n_remade: int = 0
 
     @classmethod
     def of(cls, covariance, rows, sites, or_dense=False):
@@ -173,9 +183,15 @@ class Filter(Conditioned):
                 if not self.or_dense:
                     raise
                 return Dense.of(self.covariance, rows)
+            if found is not None and self._worn(rows.n):
+                return self._remade(rows)
             if found is not None:
-                return found
+                return self._after(found, ("append", (X, y, variance, total, standardize)))
         return self.of(self.covariance, rows, self.sites, self.or_dense)
+
+    @property
+    def _chosen(self):
+        return self.sites, self.or_dense
 
     def _appended(self, rows):
         """With the rows behind the present ones, or None if one is too late to be put in place."""
@@ -216,7 +232,7 @@ class Filter(Conditioned):
         return self.of(self.covariance, rows, self.sites, self.or_dense)
 
     def at(self, now):
-        return replace(self, rows=self.rows.at(now))
+        return self._after(replace(self, rows=self.rows.at(now)), ("at", (now,)))
 
     def during(self, low, high):
         """A GP whose weights are on the sites at one time, for the posterior from low to high.

@@ -141,7 +141,7 @@ class Inducing(Conditioned):
     weights: np.ndarray
     objective: float
     units: tuple
-    made_of: Rows | None = None
+    made_of: tuple | None = None
     updates: Updates = NO_UPDATES
     n_remade: int = 0
 

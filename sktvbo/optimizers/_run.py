@@ -380,9 +380,8 @@ class Run:
 
     def given_surrogate(self):
         """The surrogate that the user gave, unfitted; None if it is the algorithm's own."""
-        if self.algorithm.surrogate is None:
-            return None
-        return self._suited(self.algorithm.surrogate)
+        surrogate = self.algorithm.surrogate
+        return None if surrogate is None else self._suited(surrogate)
 
     def _suited(self, surrogate):
         return suited(clone(surrogate), self.domain, self.policy)
