@@ -91,7 +91,10 @@ def finite_number(value, name, error=ValueError):
     """The value, or the only one of an array, as a finite float."""
     number = value
     if not isinstance(value, Real):
-        array = np.asarray(value)
+        try:
+            array = np.asarray(value)
+        except ValueError as exc:  # lists of different lengths
+            raise invalid(name, "one real number", value, error=error) from exc
         if array.size != 1 or array.dtype.kind not in "iuf" or np.ma.is_masked(value):
             raise invalid(name, "one real number", value, error=error)
         number = array.reshape(())[()]
@@ -135,6 +138,14 @@ def finite_array(value, name, shape, error=ValueError):
     if not np.isfinite(array).all():
         count = np.count_nonzero(~np.isfinite(array))
         raise invalid(name, "finite", got=f"{count} NaN or infinity", error=error)
+    return array
+
+
+def check_size(array, name, largest, error=ValueError):
+    """The array of finite numbers, none of which is larger than ``largest``, either way."""
+    if array.size and max(array.max(), -array.min()) > largest:
+        size = max(array.max(), -array.min())
+        raise invalid(name, f"of sizes up to {largest:g}", got=f"{size:.3g}", error=error)
     return array
 
 

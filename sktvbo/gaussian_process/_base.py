@@ -17,13 +17,14 @@ from .._checks import (
     check_int,
     check_real,
     check_rows,
+    check_size,
     finite_array,
     invalid,
     real_array,
 )
 from .._covariance import SeparableCovariance
+from .._limits import LARGEST_X, LARGEST_Y
 from .._mean import prior_variance
-from .._threads import blas_threads
 from ._conditioned import Conditioned
 from ._noise import NoiseModel
 from ._rows import Layout, Rows
@@ -222,7 +223,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             With ``normalize_y``, let y stay standardized as it is (with ``refit``: as the rows that
             are learnt from ask for) rather than by the rows that are left: a handful has no scale.
             The next change decides anew.
-        learn_with : (X, y) pair of array-likes, default=None
+        learn_with : (X, y) or (X, y, y_variance) of array-likes, default=None
             Rows to learn the hyperparameters and the scale from, besides those kept and appended,
             but not to be conditioned on. Needs ``refit``.
         total_variance : bool, default=False
@@ -252,8 +253,9 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             raise invalid("X", "given with y and y_variance", X)
         appended = None
         if X is not None:
-            X = finite_array(X, "X", ("m", d))
-            appended = X, finite_array(y, "y", (len(X),)), *_variance(y_variance, len(X))
+            X = check_size(finite_array(X, "X", ("m", d)), "X", LARGEST_X)
+            y = check_size(finite_array(y, "y", (len(X),)), "y", LARGEST_Y)
+            appended = X, y, *_variance(y_variance, len(X))
             if total_variance:
                 appended[-1][:] = True
         elif len(drop) == n:
@@ -287,7 +289,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if learn_with is not None and len(learn_with[1]):
             X = finite_array(learn_with[0], "X of learn_with", ("m", rows.X.shape[1]))
             y = finite_array(learn_with[1], "y of learn_with", (len(X),))
-            parts.append([X, y, *_variance(None, len(X))])
+            parts.append([X, y, *_variance(learn_with[2] if learn_with[2:] else None, len(X))])
         if appended is not None:
             parts.append(appended)
         learnt = self._rows(*map(np.concatenate, zip(*parts)))
@@ -309,7 +311,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         X, y = validate_data(
             self, _numeric_times(X), y, dtype=np.float64, order="C", y_numeric=True, reset=reset
         )
-        return X.copy(), y.astype(np.float64), *_variance(y_variance, len(X))
+        X, y = check_size(X.copy(), "X", LARGEST_X), y.astype(np.float64)
+        return X, check_size(y, "y", LARGEST_Y), *_variance(y_variance, len(X))
 
     def _rows(self, X, y, variance, total, like=None, standardize=True):
         """Rows with a time origin of their own; present time, and scale if held, as of others."""
@@ -393,16 +396,15 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         covariance = self._initial_covariance(rows, follow_data=searching)
         kind, *basis = self._choose_kind(covariance, rows)
         if searching:
-            with blas_threads(rows.n):
-                covariance = search(
-                    kind.criterion(rows, *basis),
-                    covariance,
-                    start,
-                    optimizer=self.optimizer,
-                    n_restarts=self.n_restarts_optimizer,
-                    hyperpriors=self.hyperpriors,
-                    random_state=self.random_state,
-                )
+            covariance = search(
+                kind.criterion(rows, *basis),
+                covariance,
+                start,
+                optimizer=self.optimizer,
+                n_restarts=self.n_restarts_optimizer,
+                hyperpriors=self.hyperpriors,
+                random_state=self.random_state,
+            )
         return kind.of(covariance, rows, *basis)
 
     def _condition(self, covariance, rows):
@@ -494,10 +496,19 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """
         if return_std and return_cov:
             raise invalid("return_cov", "False with return_std=True", return_cov)
+        gp, places = self._places(X)
+        with np.errstate(over="ignore"):
+            found = gp.posterior(*places, return_std, return_cov)
+        parts = found if return_std or return_cov else [found]
+        for name, part in zip(("mean", "uncertainty"), parts):
+            _check_posterior(part, name)
+        return found
+
+    def _places(self, X):
+        """The conditioned GP, and places and times (m, d), (m,) of X (m, d + 1) as it has them."""
         gp = self._fitted
         X = validate_data(self, _numeric_times(X), dtype=np.float64, order="C", reset=False)
-        with blas_threads(max(len(X), gp.rows.n)):
-            return gp.posterior(*gp.rows.layout.split(X), return_std, return_cov)
+        return gp, gp.rows.layout.split(check_size(X, "X", LARGEST_X))
 
     def sample_y(self, X, n_samples=1, random_state=0):
         """Draws of f from the posterior.
@@ -513,9 +524,11 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         samples : ndarray of shape (m, n_samples)
         """
         rng = check_random_state(random_state)
-        mean, cov = self.predict(X, return_cov=True)
+        gp, places = self._places(X)
+        mean, cov = gp.joint(*places)
         # Rounding may leave eigenvalues of -1e-16, which are nothing to warn of.
-        return rng.multivariate_normal(mean, cov, n_samples, check_valid="ignore").T
+        draws = rng.multivariate_normal(np.zeros(len(mean)), cov, n_samples, check_valid="ignore")
+        return _check_posterior(mean[:, np.newaxis] + gp.rows.scale * draws.T, "draws")
 
     def log_marginal_likelihood(self, theta=None, eval_gradient=False):
         """Log marginal likelihood of the training data, of the standardized y with ``normalize_y``.
@@ -636,6 +649,19 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             ``high``.
         """
         return TimeWindow(self._fitted, low, high, moving)
+
+
+def _check_posterior(values, name):
+    """The values of a posterior, which are finite."""
+    if not np.isfinite(values).all():
+        count = np.count_nonzero(~np.isfinite(values))
+        raise invalid(
+            f"The posterior {name}",
+            "finite",
+            got=f"{count} NaN or infinity",
+            advice="Scale X and y to moderate ranges, or check the kernels at these places.",
+        )
+    return values
 
 
 def _numeric_times(X):

@@ -19,7 +19,6 @@ from scipy.linalg import cho_solve, lapack, solve_triangular
 
 from .._covariance import SeparableCovariance
 from .._mean import ZERO, Mean, posterior
-from .._threads import blas_threads
 from ..exceptions import NotPositiveDefiniteError
 from ._conditioned import LOG_2PI, Conditioned, Dense, squares
 from ._markov import state_space
@@ -257,11 +256,10 @@ class Filter(Conditioned):
 
     def posterior(self, S, t, return_std=False, return_cov=False):
         """See `Conditioned`. Times in the past are smoothed: O(n N²), and N² a place."""
-        with blas_threads(self.state.m.shape[1]):
-            if return_cov:
-                found, left = self._covariance(S, t)
-            else:
-                found, left = self._marginals(S, t)
+        if return_cov:
+            found, left = self._covariance(S, t)
+        else:
+            found, left = self._marginals(S, t)
         columns = self._combined(found)
         rest = 1.0 - columns[1]
         rows = self.rows
@@ -426,8 +424,7 @@ def log_likelihood(covariance, rows, sites, eval_gradient):
     line = Timeline.of(process, given)
     sums, mean = None, ZERO
     try:
-        with blas_threads(N):
-            sums = line.filter(K, np.zeros((given.Y.shape[1], N)), np.zeros((N, N)))
+        sums = line.filter(K, np.zeros((given.Y.shape[1], N)), np.zeros((N, N)))
     except NotPositiveDefiniteError:
         return -np.inf, np.zeros(len(covariance.bounds)) if eval_gradient else None
     value = -0.5 * (rows.n * LOG_2PI + sums[0, -1] + sums[0, 0])
@@ -440,8 +437,7 @@ def log_likelihood(covariance, rows, sites, eval_gradient):
     combine = None
     if learnt:
         combine = np.array([[1.0, 0.0], [-mean.value, 1.0 / np.sqrt(mean.precision)]])
-    with blas_threads(N):
-        (on_A, on_Q, on_K, on_R), _ = line.smooth(K, combine, learning=True)
+    (on_A, on_Q, on_K, on_R), _ = line.smooth(K, combine, learning=True)
     slopes = [np.sum(on_A * a) + np.sum(on_Q * q) for a, q in zip(*line.slopes())]
     # The gradient of λ k_S takes W as a difference, a aᵀ − P.
     at = _at(process, len(K))

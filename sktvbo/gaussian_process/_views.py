@@ -52,11 +52,11 @@ class TimeSlice(Posterior):
     def sample(self, S, rng):
         """A joint draw of f (m,) at the places S (m, d)."""
         S = np.asarray(S, dtype=np.float64)
-        mean, cov = self._gp.posterior(S, np.full(len(S), self._t), return_cov=True)
+        mean, cov = self._gp.joint(S, np.full(len(S), self._t))
         variances, directions = eigh(cov)
         # Rounding may leave some variances below 0.
         z = np.sqrt(np.maximum(variances, 0.0)) * rng.standard_normal(len(S))
-        return mean + directions @ z
+        return mean + self._scale * (directions @ z)
 
     def with_gradient(self, s):
         """Mean, standard deviation and their gradients (d,) at one place s (d,)."""
