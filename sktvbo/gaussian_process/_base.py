@@ -26,6 +26,7 @@ from .._covariance import SeparableCovariance
 from .._limits import LARGEST_X, LARGEST_Y
 from .._mean import prior_variance
 from ._conditioned import Conditioned
+from ._dates import numeric_times
 from ._noise import NoiseModel
 from ._rows import Layout, Rows
 from ._search import search
@@ -309,7 +310,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     def _validated(self, X, y, y_variance, *, reset):
         """Arrays of rows from what a user gave: X, y, variance and mask."""
         X, y = validate_data(
-            self, _numeric_times(X), y, dtype=np.float64, order="C", y_numeric=True, reset=reset
+            self, numeric_times(X), y, dtype=np.float64, order="C", y_numeric=True, reset=reset
         )
         X, y = check_size(X.copy(), "X", LARGEST_X), y.astype(np.float64)
         return X, check_size(y, "y", LARGEST_Y), *_variance(y_variance, len(X))
@@ -507,7 +508,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     def _places(self, X):
         """The conditioned GP, and places and times (m, d), (m,) of X (m, d + 1) as it has them."""
         gp = self._fitted
-        X = validate_data(self, _numeric_times(X), dtype=np.float64, order="C", reset=False)
+        X = validate_data(self, numeric_times(X), dtype=np.float64, order="C", reset=False)
         return gp, gp.rows.layout.split(check_size(X, "X", LARGEST_X))
 
     def sample_y(self, X, n_samples=1, random_state=0):
@@ -662,34 +663,6 @@ def _check_posterior(values, name):
             advice="Scale X and y to moderate ranges, or check the kernels at these places.",
         )
     return values
-
-
-def _numeric_times(X):
-    """X, with a data frame's columns of dates as seconds since 1970 (UTC)."""
-    if not hasattr(X, "dtypes") or not hasattr(X, "isetitem"):
-        return X
-    numeric = None
-    for i, (name, dtype) in enumerate(zip(X.columns, X.dtypes)):
-        if getattr(dtype, "kind", "") == "M":
-            column = X.iloc[:, i]
-            dates = column.to_numpy(dtype=f"datetime64[{column.dt.unit}]")
-            if np.isnat(dates).any():
-                raise invalid(f"Column {name!r}", "dates without gaps", got="NaT")
-            numeric = X.copy(deep=False) if numeric is None else numeric
-            # The column is set by its position, as names need not be strings, nor different.
-            numeric.isetitem(i, _seconds(dates))
-    return X if numeric is None else numeric
-
-
-def _seconds(dates):
-    """Seconds since 1970 (n,) of dates in a data frame's column, of any resolution."""
-    count = dates.astype(np.int64)
-    per_second = int(np.timedelta64(1, "s") / np.timedelta64(1, np.datetime_data(dates.dtype)[0]))
-    nanoseconds = 10**9 // per_second
-    # Dates from 1678 to 2262 can be counted in nanoseconds: rounded in that way, equal dates are
-    # equal numbers at all resolutions. Other dates exist at the coarser ones alone.
-    countable = np.abs(count) <= np.iinfo(np.int64).max // nanoseconds
-    return np.where(countable, count * nanoseconds * 1e-9, count / per_second)
 
 
 def _variance(y_variance, n):
