@@ -221,7 +221,7 @@ def page():
         f"What {len(found)} calls get that nobody should make: real ones with one argument "
         "replaced.",
         "An error says what was expected, what came and, where there is something to do, what. The",
-        "objects are as they were. ``gp`` is a fitted regressor, ``opt`` an optimizer that was told",
+        "objects are as they were. ``gp`` is a fitted regressor, ``opt`` an optimizer told",
         "8 observations until time 7 and has a query ``x`` pending, ``named`` one whose parameters",
         "are ``rate`` and ``depth``.",
     ]

@@ -104,6 +104,10 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         With the learnt hyperparameter.
     now_ : float
         Present time, from which ages count: the latest training time unless ``advance`` moved it.
+    n_remade_ : int
+        How often, since the hyperparameters were searched, what is kept up to date row by row was
+        made anew: after 256 updates, or as many as there are rows, or when a row of its residual is
+        beyond 1e-9 of the diagonal.
     theta_ : ndarray of shape (n_theta,)
         Logarithms of signal variance, spatial, temporal and noise hyperparameters (noise variance,
         then noise model); fixed ones are left out.
@@ -180,7 +184,9 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
             return Filter, self._sites(rows), True
         return super()._choose_kind(covariance, rows)
 
-    def _suited(self, gp):
+    def _suited(self, gp, n_new):
+        if self.solver != "auto":
+            return gp
         sites = gp.sites if isinstance(gp, Filter) else None
         least = (_MIN_ROWS, _ROWS_A_STATE)
         if self.sites is not None:

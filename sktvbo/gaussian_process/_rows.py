@@ -5,6 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
+from .._checks import check_int, invalid
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -206,3 +208,17 @@ class Rows:
         if not scale > 10.0 * np.finfo(float).eps * max(abs(mean), np.abs(y).max()):
             scale = 1.0  # all equal
         return replace(self, location=mean, scale=scale)
+
+
+def time_position(column, n_columns, names, owner):
+    """Position of the time column, counted from the left; the column is given as in ``owner``."""
+    if isinstance(column, str):
+        if column in names:
+            return names.index(column)
+        known = f"one of {names}" if names else "a position, as X has no column names"
+        raise invalid("time_column", known, column, owner)
+    try:
+        return check_int(column, "time_column", low=-n_columns, high=n_columns - 1) % n_columns
+    except ValueError:
+        expected = f"the position or name of one of the {n_columns} columns of X"
+        raise invalid("time_column", expected, column, owner) from None
