@@ -12,6 +12,7 @@ from ._dataset_size import DatasetSizeDisplay
 from ._posterior import PosteriorDisplay
 from ._regret import RegretDisplay
 from ._relevancy import RelevancyDisplay
+from ._slices import SliceDisplay, TrackDisplay
 
 __all__ = [
     "ComparisonDisplay",
@@ -19,5 +20,7 @@ __all__ = [
     "PosteriorDisplay",
     "RegretDisplay",
     "RelevancyDisplay",
+    "SliceDisplay",
+    "TrackDisplay",
     "animate_run",
 ]
