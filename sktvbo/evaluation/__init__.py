@@ -1,6 +1,6 @@
 """Run optimizers on problems against a clock, and compare them on equal terms."""
 
-from ._clocks import Clock, SimulatedClock, StepClock, WallClock, response_time
+from ._clocks import Clock, SimulatedClock, StepClock, ThinkingClock, WallClock, response_time
 from ._compare import compare
 from ._comparison import Comparison, Failure
 from ._contestants import AskTell
@@ -22,6 +22,7 @@ __all__ = [
     "StepClock",
     "StoreError",
     "StoreMismatchError",
+    "ThinkingClock",
     "WallClock",
     "compare",
     "response_time",

@@ -3,16 +3,15 @@
 from .._checks import check_int, check_real
 from ..acquisition import UCB, InformationGainBeta
 from ..staleness import VariationBudget
-from ._base import Algorithm
+from ._base import StaticAlgorithm
 from ._parameters import algorithm
-from ._surrogates import static_surrogate
 
 # Observations in a window or a block when nothing is said of either: as the policies have it.
 DEFAULT_LENGTH = 50
 
 
 @algorithm
-class VariationBudgeted(Algorithm):
+class VariationBudgeted(StaticAlgorithm):
     """IGP-UCB on a part of the observations, as long as one parameter or a budget says."""
 
     horizon: int | None = None
@@ -23,9 +22,6 @@ class VariationBudgeted(Algorithm):
 
     def _make_acquisition(self):
         return UCB(InformationGainBeta())
-
-    def _make_surrogate(self, times):
-        return static_surrogate()
 
     def _length_or_budget(self):
         """The length, or what computes it of a surrogate."""

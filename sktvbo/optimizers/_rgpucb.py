@@ -8,16 +8,15 @@ from .. import theory
 from .._checks import check_int
 from .._factors import forgetting_rate
 from ..staleness import PeriodicReset
-from ._base import Algorithm
+from ._base import StaticAlgorithm
 from ._parameters import algorithm
-from ._surrogates import static_surrogate
 
 # The rate of change is learnt from at most this many of the latest observations.
 _N_LEARN = 200
 
 
 @algorithm
-class RGPUCB(Algorithm):
+class RGPUCB(StaticAlgorithm):
     """R-GP-UCB (Bogunovic et al. 2016, TVGP algorithm 1): GP-UCB within blocks.
 
     1. Query where μ + √β σ is largest.
@@ -37,7 +36,8 @@ class RGPUCB(Algorithm):
     ----------
     reset_period : int or "auto", default="auto"
         N, observations in a block; for a known ε see `sktvbo.theory.reset_period`.
-    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, random_state
+    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, \
+    random_state, history, journal
         See `BayesianOptimizer`.
 
     Attributes
@@ -79,9 +79,6 @@ class RGPUCB(Algorithm):
         if self._learns:
             return LearntReset()
         return PeriodicReset(self.reset_period)
-
-    def _make_surrogate(self, times):
-        return static_surrogate()
 
     @property
     def _learns(self):
