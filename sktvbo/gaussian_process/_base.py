@@ -26,6 +26,7 @@ from .._covariance import SeparableCovariance
 from .._limits import LARGEST_X, LARGEST_Y
 from .._mean import prior_variance
 from ._conditioned import Conditioned
+from ._inputs import finite_posterior, numeric_times, unmasked
 from ._noise import NoiseModel
 from ._rows import Layout, Rows
 from ._search import search
@@ -308,9 +309,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _validated(self, X, y, y_variance, *, reset):
         """Arrays of rows from what a user gave: X, y, variance and mask."""
-        X, y = validate_data(
-            self, _numeric_times(X), y, dtype=np.float64, order="C", y_numeric=True, reset=reset
-        )
+        X, y = numeric_times(unmasked(X, "X")), unmasked(y, "y")
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C", y_numeric=True, reset=reset)
         X, y = check_size(X.copy(), "X", LARGEST_X), y.astype(np.float64)
         return X, check_size(y, "y", LARGEST_Y), *_variance(y_variance, len(X))
 
@@ -501,13 +501,14 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             found = gp.posterior(*places, return_std, return_cov)
         parts = found if return_std or return_cov else [found]
         for name, part in zip(("mean", "uncertainty"), parts):
-            _check_posterior(part, name)
+            finite_posterior(part, name)
         return found
 
     def _places(self, X):
         """The conditioned GP, and places and times (m, d), (m,) of X (m, d + 1) as it has them."""
         gp = self._fitted
-        X = validate_data(self, _numeric_times(X), dtype=np.float64, order="C", reset=False)
+        X = numeric_times(unmasked(X, "X"))
+        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
         return gp, gp.rows.layout.split(check_size(X, "X", LARGEST_X))
 
     def sample_y(self, X, n_samples=1, random_state=0):
@@ -523,12 +524,12 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         -------
         samples : ndarray of shape (m, n_samples)
         """
-        rng = check_random_state(random_state)
+        rng, n_samples = check_random_state(random_state), check_int(n_samples, "n_samples")
         gp, places = self._places(X)
         mean, cov = gp.joint(*places)
         # Rounding may leave eigenvalues of -1e-16, which are nothing to warn of.
         draws = rng.multivariate_normal(np.zeros(len(mean)), cov, n_samples, check_valid="ignore")
-        return _check_posterior(mean[:, np.newaxis] + gp.rows.scale * draws.T, "draws")
+        return finite_posterior(mean[:, np.newaxis] + gp.rows.scale * draws.T, "draws")
 
     def log_marginal_likelihood(self, theta=None, eval_gradient=False):
         """Log marginal likelihood of the training data, of the standardized y with ``normalize_y``.
@@ -612,7 +613,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             In the exact model; its removals leave the estimator as it is.
         """
         gp = self._dense()
-        return gp.relevancy_sweep(gp.rows.latest if now is None else now)
+        return gp.relevancy_sweep(gp.rows.latest if now is None else check_real(now, "now"))
 
     def posterior_at(self, t, moving=None):
         """The posterior at one time as a function of space alone, for many evaluations.
@@ -649,47 +650,6 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             ``high``.
         """
         return TimeWindow(self._fitted, low, high, moving)
-
-
-def _check_posterior(values, name):
-    """The values of a posterior, which are finite."""
-    if not np.isfinite(values).all():
-        count = np.count_nonzero(~np.isfinite(values))
-        raise invalid(
-            f"The posterior {name}",
-            "finite",
-            got=f"{count} NaN or infinity",
-            advice="Scale X and y to moderate ranges, or check the kernels at these places.",
-        )
-    return values
-
-
-def _numeric_times(X):
-    """X, with a data frame's columns of dates as seconds since 1970 (UTC)."""
-    if not hasattr(X, "dtypes") or not hasattr(X, "isetitem"):
-        return X
-    numeric = None
-    for i, (name, dtype) in enumerate(zip(X.columns, X.dtypes)):
-        if getattr(dtype, "kind", "") == "M":
-            column = X.iloc[:, i]
-            dates = column.to_numpy(dtype=f"datetime64[{column.dt.unit}]")
-            if np.isnat(dates).any():
-                raise invalid(f"Column {name!r}", "dates without gaps", got="NaT")
-            numeric = X.copy(deep=False) if numeric is None else numeric
-            # The column is set by its position, as names need not be strings, nor different.
-            numeric.isetitem(i, _seconds(dates))
-    return X if numeric is None else numeric
-
-
-def _seconds(dates):
-    """Seconds since 1970 (n,) of dates in a data frame's column, of any resolution."""
-    count = dates.astype(np.int64)
-    per_second = int(np.timedelta64(1, "s") / np.timedelta64(1, np.datetime_data(dates.dtype)[0]))
-    nanoseconds = 10**9 // per_second
-    # Dates from 1678 to 2262 can be counted in nanoseconds: rounded in that way, equal dates are
-    # equal numbers at all resolutions. Other dates exist at the coarser ones alone.
-    countable = np.abs(count) <= np.iinfo(np.int64).max // nanoseconds
-    return np.where(countable, count * nanoseconds * 1e-9, count / per_second)
 
 
 def _variance(y_variance, n):

@@ -178,6 +178,10 @@ class BayesianOptimizer(BaseEstimator):
                 self,
                 error=DomainError,
             )
+        surrogate = self.surrogate
+        if surrogate is not None and (isinstance(surrogate, type) or not hasattr(surrogate, "fit")):
+            expected = "a surrogate, such as TimeVaryingGPRegressor(), or None"
+            raise invalid("surrogate", expected, surrogate, self)
         for name in ("n_initial_points", "refit_every"):
             check_int(getattr(self, name), name, self)
         if self.history is not None:
@@ -406,7 +410,9 @@ class BayesianOptimizer(BaseEstimator):
         for name, value in self.get_params(deep=False).items():
             if hasattr(value, "get_params") and not isinstance(value, type):
                 setattr(algorithm, name, clone(value))
-        acquisition = algorithm.acquisition
+        acquisition, policy = algorithm.acquisition, algorithm._make_policy()
+        if hasattr(policy, "check"):
+            policy.check()
         return self._run_class(
             algorithm=algorithm,
             make_surrogate=algorithm._make_surrogate,
@@ -416,7 +422,7 @@ class BayesianOptimizer(BaseEstimator):
             told=Log(limit=remembered(self.history)),
             clock=make_clock(self.clock, self),
             acquisition=algorithm._make_acquisition() if acquisition is None else acquisition,
-            policy=algorithm._make_policy(),
+            policy=policy,
             # A copy of NumPy's global generator would be every optimizer's.
             rng=np.random.RandomState()
             if self.random_state is None

@@ -59,6 +59,9 @@ class StaleDataPolicy(BaseEstimator):
     ...         return np.flatnonzero(now - surrogate.X_train_[:, -1] > self.age)
     """
 
+    def check(self):
+        """Raise a ValueError for a parameter that makes no sense; called when a run begins."""
+
     def watch(self, run):
         """Take notice of the run.
 

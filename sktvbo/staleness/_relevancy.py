@@ -56,7 +56,7 @@ class RelevancyBudget(StaleDataPolicy):
 
     def after_add(self, surrogate, now):
         """The least relevant rows, for a surrogate of which the relevancy is known."""
-        self._check_parameters()
+        self.check()
         surrogate.check_relevancy()
         budget = 1.0
         if hasattr(self, "budget_"):
@@ -79,7 +79,7 @@ class RelevancyBudget(StaleDataPolicy):
         self.now_, self.length_scale_ = now, temporal_length_scale(surrogate.temporal_kernel_)
         return np.array([index for index, _ in removals], dtype=np.intp)
 
-    def _check_parameters(self):
+    def check(self):
         check_real(self.alpha, "alpha", self, interval="[0, inf)")
         check_int(self.min_size, "min_size", self)
         check_real(self.max_step, "max_step", self, interval="(0, inf]")
@@ -136,12 +136,12 @@ class RelevancyCap(StaleDataPolicy):
 
     def after_add(self, surrogate, now):
         """The least relevant rows, for a surrogate of which the relevancy is known."""
-        min_size = check_int(self.min_size, "min_size", self)
+        self.check()
         surrogate.check_relevancy()
         self.max_size_ = self._max_size(surrogate)
         removals = []
         if self.max_size_ is not None:
-            target = max(self.max_size_, min_size)
+            target = max(self.max_size_, self.min_size)
             if len(surrogate.X_train_) > target:
                 sweep = surrogate.relevancy_sweep(now)
                 while sweep.n > target:
@@ -149,9 +149,14 @@ class RelevancyCap(StaleDataPolicy):
         self.removals_ = removals
         return np.array([index for index, _ in removals], dtype=np.intp)
 
+    def check(self):
+        check_int(self.min_size, "min_size", self)
+        if self.max_size != "recommended":
+            check_int(self.max_size, "max_size", self)
+
     def _max_size(self, surrogate):
         if self.max_size != "recommended":
-            return check_int(self.max_size, "max_size", self)
+            return self.max_size
         response_time = getattr(self, "response_time_", None)
         if response_time is None or not response_time.known:
             return None
