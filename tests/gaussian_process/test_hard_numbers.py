@@ -275,7 +275,6 @@ def test_near_duplicates_by_the_thousand(kind, distance, noise, copies, rng):
         sweep.remove(np.argmin(relevancy))
 
 
-# Of twelve pairs that lie 1e-9 apart, by linear algebra with 60 digits.
 @pytest.mark.parametrize("noise", [1e-6, 1e-9, 1e-10, 1e-12, 1e-14])
 @pytest.mark.parametrize("distance", [0.0, 1e-12, 1e-9])
 def test_near_duplicates_do_not_matter(distance, noise, rng):
