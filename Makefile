@@ -60,7 +60,7 @@ fuzz: $(VENV)/.installed  ## a minute each of random calls: compiled code, then 
 bench: $(VENV)/.installed  ## side by side with the peers (installs torch, botorch, wdbo-algo apart)
 	$(MAKE) -C benchmarks PYTHON=$(abspath $(BIN)/python)
 
-arena: $(VENV)/.installed  ## the rivals on the papers' problems, at equal queries (many hours)
+arena: $(VENV)/.installed  ## the rivals on the papers' problems, at equal queries and at equal time (many hours)
 	$(MAKE) -C benchmarks arena PYTHON=$(abspath $(BIN)/python)
 
 docs: $(VENV)/.installed  ## user guide, API reference and gallery in docs/_build/html

@@ -178,3 +178,15 @@ def check_variances(value, n, name, *, zero=False):
         sign = "non-negative" if zero else "positive"
         raise invalid(name, f"a {sign} finite number, or {n} of them", value)
     return np.broadcast_to(variances, (n,))
+
+
+def known_variance(y_variance, n):
+    """Known observation variances (n,), zeros for None, and a mask of those that are total."""
+    total = np.zeros(n, dtype=bool)
+    if y_variance is None:
+        return np.zeros(n), total
+    variance = real_array(y_variance, "y_variance")
+    if variance.shape != (n,) or not np.isfinite(variance).all() or (variance < 0.0).any():
+        got = f"shape {variance.shape}, minimum {np.min(variance, initial=np.inf)}"
+        raise invalid("y_variance", f"{n} non-negative finite numbers, one per row of X", got=got)
+    return variance, total

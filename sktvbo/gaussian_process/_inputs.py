@@ -1,53 +1,46 @@
-"""What users give a regressor, and get: dates and masks; nothing that is not finite."""
+"""What users give a regressor, checked, and what they get; see ``sktvbo/_limits.py``."""
 
 import numpy as np
+from sklearn.utils.validation import validate_data
 
-from .._checks import invalid
-
-
-def finite_posterior(values, name):
-    """The values of a posterior, which are finite."""
-    if not np.isfinite(values).all():
-        count = np.count_nonzero(~np.isfinite(values))
-        raise invalid(
-            f"The posterior {name}",
-            "finite",
-            got=f"{count} NaN or infinity",
-            advice="Scale X and y to moderate ranges, or check the kernels at these places.",
-        )
-    return values
+from .._checks import check_size, finite_array, invalid
+from .._limits import LARGEST_X, LARGEST_Y
+from ._dates import numeric_times
 
 
-def unmasked(array, name):
+def validated(estimator, X, y="no_validation", *, reset=False):
+    """X, or X and y, as an estimator takes them: numbers of moderate size, copied, no masks."""
+    X = numeric_times(_unmasked(X, "X"), estimator.time_unit)
+    if isinstance(y, str) and y == "no_validation":
+        X = validate_data(estimator, X, dtype=np.float64, order="C", reset=False)
+        return check_size(X, "X", LARGEST_X)
+    options = {"dtype": np.float64, "order": "C", "y_numeric": True, "reset": reset}
+    X, y = validate_data(estimator, X, _unmasked(y, "y"), **options)
+    X, y = check_size(X.copy(), "X", LARGEST_X), y.astype(np.float64)
+    return X, check_size(y, "y", LARGEST_Y)
+
+
+def rows_of(X, y, n_columns):
+    """Rows X (m, n_columns) and y (m,), where scikit-learn's checks would cost too much."""
+    X = check_size(finite_array(X, "X", ("m", n_columns)), "X", LARGEST_X)
+    return X, check_size(finite_array(y, "y", (len(X),)), "y", LARGEST_Y)
+
+
+def finite_posterior(found, *names):
+    """What a posterior has returned, one array or several of these names, which are finite."""
+    for name, values in zip(names, found if isinstance(found, tuple) else [found]):
+        if not np.isfinite(values).all():
+            raise invalid(
+                f"The posterior {name}",
+                "finite",
+                got=f"{np.count_nonzero(~np.isfinite(values))} NaN or infinity",
+                advice="Scale X and y to moderate ranges, or check the kernels at these places.",
+            )
+    return found
+
+
+def _unmasked(array, name):
     """What a user gave, unless some of it is masked: scikit-learn would take what is below."""
     if np.ma.is_masked(array):
         raise invalid(name, "without masked values", got="some that are masked")
     return array
-
-
-def numeric_times(X):
-    """X, with a data frame's columns of dates as seconds since 1970 (UTC)."""
-    if not hasattr(X, "dtypes") or not hasattr(X, "isetitem"):
-        return X
-    numeric = None
-    for i, (name, dtype) in enumerate(zip(X.columns, X.dtypes)):
-        if getattr(dtype, "kind", "") == "M":
-            column = X.iloc[:, i]
-            dates = column.to_numpy(dtype=f"datetime64[{column.dt.unit}]")
-            if np.isnat(dates).any():
-                raise invalid(f"Column {name!r}", "dates without gaps", got="NaT")
-            numeric = X.copy(deep=False) if numeric is None else numeric
-            # The column is set by its position, as names need not be strings, nor different.
-            numeric.isetitem(i, _seconds(dates))
-    return X if numeric is None else numeric
-
-
-def _seconds(dates):
-    """Seconds since 1970 (n,) of dates in a data frame's column, of any resolution."""
-    count = dates.astype(np.int64)
-    per_second = int(np.timedelta64(1, "s") / np.timedelta64(1, np.datetime_data(dates.dtype)[0]))
-    nanoseconds = 10**9 // per_second
-    # Dates from 1678 to 2262 can be counted in nanoseconds: rounded in that way, equal dates are
-    # equal numbers at all resolutions. Other dates exist at the coarser ones alone.
-    countable = np.abs(count) <= np.iinfo(np.int64).max // nanoseconds
-    return np.where(countable, count * nanoseconds * 1e-9, count / per_second)

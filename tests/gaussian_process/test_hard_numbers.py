@@ -13,7 +13,7 @@ from sktvbo.relevancy import wasserstein_relevancy
 
 KINDS = {
     "exact": TimeVaryingGPRegressor,
-    "sparse": lambda **options: SparseTimeVaryingGPRegressor(n_inducing=12, **options),
+    "sparse": lambda **options: SparseTimeVaryingGPRegressor(n_inducing=12, warn=False, **options),
 }
 every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
 
