@@ -112,7 +112,7 @@ CALLS = {
         ("make('ackley', horizon={})", ["0.0", "-1.0", "nan", "'long'"]),
         ("run(GPUCB(), problem, horizon={})", ["0.0", "99.0", "nan"]),
         ("run(GPUCB(), problem, n_initial={})", ["-1", "1.5", "9"]),
-        ("run({}, problem)", ["GPUCB", "None", "RBF()"]),
+        ("run({}, problem)", ["GPUCB", "None"]),
         ("run(GPUCB(), {})", ["None", "'ackley'"]),
         ("compare({}, [problem])", ["{}", "[GPUCB()]", "{'a': None}"]),
         ("compare({{'a': GPUCB()}}, [problem], {})", ["0", "1.5"]),

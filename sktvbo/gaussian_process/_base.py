@@ -24,11 +24,12 @@ from .._checks import (
     known_variance,
 )
 from .._covariance import SeparableCovariance
+from .._limits import LARGEST_X, LARGEST_Y
 from .._mean import prior_variance
 from ._advice import advise_on_fit, advise_on_rows, advise_on_size
 from ._conditioned import Conditioned
 from ._dates import check_time_unit, numeric_durations
-from ._inputs import finite_posterior, rows_of, validated
+from ._inputs import finite_posterior, validated
 from ._noise import NoiseModel
 from ._rows import Layout, Rows, time_position
 from ._search import search
@@ -274,7 +275,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             raise invalid("X", "given with y and y_variance", X)
         appended = None
         if X is not None:
-            X, y = rows_of(X, y, d)
+            X = finite_array(X, "X", ("m", d), largest=LARGEST_X)
+            y = finite_array(y, "y", (len(X),), largest=LARGEST_Y)
             appended = X, y, *known_variance(y_variance, len(X))
             if total_variance:
                 appended[-1][:] = True
@@ -523,8 +525,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         check_choice(include_noise, (True, False), "include_noise")
         gp, places = self._places(X)
         with np.errstate(over="ignore"):
-            found = gp.posterior(*places, return_std, return_cov)
-        finite_posterior(found, "mean", "uncertainty")
+            parts = gp.posterior(*places, return_std, return_cov)
+            found = finite_posterior(parts, "mean", "uncertainty")
         if include_noise and return_std:
             return found[0], np.hypot(found[1], self.noise_std_)
         if include_noise and return_cov:
@@ -555,8 +557,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _places(self, X):
         """The conditioned GP, and places and times (m, d), (m,) of X (m, d + 1) as it has them."""
-        gp = self._fitted
-        return gp, gp.rows.layout.split(validated(self, X))
+        return self._fitted, self._gp.rows.layout.split(validated(self, X))
 
     def sample_y(self, X, n_samples=1, random_state=0):
         """Draws of f from the posterior.

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from .._checks import check_size, finite_array, invalid
+from .._checks import check_size, invalid
 from .._limits import LARGEST_X, LARGEST_Y
 from ._dates import numeric_times
 
@@ -18,12 +18,6 @@ def validated(estimator, X, y="no_validation", *, reset=False):
     X, y = validate_data(estimator, X, _unmasked(y, "y"), **options)
     X, y = check_size(X.copy(), "X", LARGEST_X), y.astype(np.float64)
     return X, check_size(y, "y", LARGEST_Y)
-
-
-def rows_of(X, y, n_columns):
-    """Rows X (m, n_columns) and y (m,), where scikit-learn's checks would cost too much."""
-    X = check_size(finite_array(X, "X", ("m", n_columns)), "X", LARGEST_X)
-    return X, check_size(finite_array(y, "y", (len(X),)), "y", LARGEST_Y)
 
 
 def finite_posterior(found, *names):
