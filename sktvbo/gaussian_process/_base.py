@@ -11,7 +11,7 @@ from scipy.stats import norm
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._checks import (
     check_bounds,
@@ -19,7 +19,6 @@ from .._checks import (
     check_int,
     check_real,
     check_rows,
-    check_size,
     finite_array,
     invalid,
     known_variance,
@@ -29,7 +28,8 @@ from .._limits import LARGEST_X, LARGEST_Y
 from .._mean import prior_variance
 from ._advice import advise_on_fit, advise_on_rows, advise_on_size
 from ._conditioned import Conditioned
-from ._dates import check_time_unit, numeric_durations, numeric_times
+from ._dates import check_time_unit, numeric_durations
+from ._inputs import finite_posterior, validated
 from ._noise import NoiseModel
 from ._rows import Layout, Rows, time_position
 from ._search import search
@@ -275,8 +275,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             raise invalid("X", "given with y and y_variance", X)
         appended = None
         if X is not None:
-            X = check_size(finite_array(X, "X", ("m", d)), "X", LARGEST_X)
-            y = check_size(finite_array(y, "y", (len(X),)), "y", LARGEST_Y)
+            X = finite_array(X, "X", ("m", d), largest=LARGEST_X)
+            y = finite_array(y, "y", (len(X),), largest=LARGEST_Y)
             appended = X, y, *known_variance(y_variance, len(X))
             if total_variance:
                 appended[-1][:] = True
@@ -331,10 +331,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _validated(self, X, y, y_variance, *, reset):
         """Arrays of rows from what a user gave: X, y, variance and mask."""
-        X = numeric_times(X, self.time_unit)
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C", y_numeric=True, reset=reset)
-        X, y = check_size(X.copy(), "X", LARGEST_X), y.astype(np.float64)
-        return X, check_size(y, "y", LARGEST_Y), *known_variance(y_variance, len(X))
+        X, y = validated(self, X, y, reset=reset)
+        return X, y, *known_variance(y_variance, len(X))
 
     def _rows(self, X, y, variance, total, like=None, standardize=True):
         """Rows with a time origin of their own; present time, and scale if held, as of others."""
@@ -521,10 +519,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         check_choice(include_noise, (True, False), "include_noise")
         gp, places = self._places(X)
         with np.errstate(over="ignore"):
-            found = gp.posterior(*places, return_std, return_cov)
-        parts = found if return_std or return_cov else [found]
-        for name, part in zip(("mean", "uncertainty"), parts):
-            check_posterior(part, name)
+            parts = gp.posterior(*places, return_std, return_cov)
+            found = finite_posterior(parts, "mean", "uncertainty")
         if include_noise and return_std:
             return found[0], np.hypot(found[1], self.noise_std_)
         if include_noise and return_cov:
@@ -555,9 +551,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _places(self, X):
         """The conditioned GP, and places and times (m, d), (m,) of X (m, d + 1) as it has them."""
-        gp, X = self._fitted, numeric_times(X, self.time_unit)
-        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
-        return gp, gp.rows.layout.split(check_size(X, "X", LARGEST_X))
+        return self._fitted, self._gp.rows.layout.split(validated(self, X))
 
     def sample_y(self, X, n_samples=1, random_state=0):
         """Draws of f from the posterior.
@@ -572,12 +566,12 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         -------
         samples : ndarray of shape (m, n_samples)
         """
-        rng = check_random_state(random_state)
+        rng, n_samples = check_random_state(random_state), check_int(n_samples, "n_samples")
         gp, places = self._places(X)
         mean, cov = gp.joint(*places)
         # Rounding may leave eigenvalues of -1e-16, which are nothing to warn of.
         draws = rng.multivariate_normal(np.zeros(len(mean)), cov, n_samples, check_valid="ignore")
-        return check_posterior(mean[:, np.newaxis] + gp.rows.scale * draws.T, "draws")
+        return finite_posterior(mean[:, np.newaxis] + gp.rows.scale * draws.T, "draws")
 
     def log_marginal_likelihood(self, theta=None, eval_gradient=False):
         """Log marginal likelihood of the training data, of the standardized y with ``normalize_y``.
@@ -661,7 +655,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             In the exact model; its removals leave the estimator as it is.
         """
         gp = self._dense()
-        return gp.relevancy_sweep(gp.rows.latest if now is None else now)
+        return gp.relevancy_sweep(gp.rows.latest if now is None else check_real(now, "now"))
 
     def posterior_at(self, t, moving=None):
         """The posterior at one time as a function of space alone, for many evaluations.
