@@ -26,7 +26,7 @@ from .._mean import prior_variance
 from ._conditioned import Conditioned
 from ._noise import NoiseModel
 from ._rows import Layout, Rows
-from ._search import search
+from ._search import Knowledge, search
 from ._views import TimeSlice, TimeWindow
 
 # The constructor is made from the fields, so that a parameter and its default stand once.
@@ -60,6 +60,9 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     # The class of ``_gp``: it says how the rows are conditioned on.
     _kind: ClassVar[type[Conditioned]]
+
+    # What the latest search of the hyperparameters has learnt, for the next one.
+    _knowledge: ClassVar[Knowledge | None] = None
 
     @abstractmethod
     def _choose_basis(self, covariance, rows):
@@ -95,7 +98,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """
         self._check_parameters()
         new = copy.copy(self)
-        new._gp = new._learn(new._rows(*new._validated(X, y, y_variance, reset=True)))
+        rows = new._rows(*new._validated(X, y, y_variance, reset=True))
+        new._gp, new._knowledge = new._learn(rows)
         return self._take_over(new)
 
     def partial_fit(self, X, y, y_variance=None):
@@ -122,7 +126,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             self._check_parameters()
             rows = new._rows(*new._validated(X, y, y_variance, reset=True))
             covariance = self._initial_covariance(rows, follow_data=False)
-            new._gp = self._condition(covariance, rows)
+            new._gp, new._knowledge = self._condition(covariance, rows), None
         return self._take_over(new)
 
     def forget(self, indices):
@@ -254,7 +258,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             if temporal_kernel is not None:
                 new.temporal_kernel = temporal_kernel
                 new._check_parameters()
-            new._gp = new._relearnt(drop, appended, learn_with)
+            new._gp, new._knowledge = new._relearnt(drop, appended, learn_with)
             if learn_with is not None and len(learn_with[1]):
                 borrowed = n - len(drop) + np.arange(len(learn_with[1]))
                 new._gp = new._gp.drop(borrowed, standardize=follow)
@@ -270,7 +274,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         return new
 
     def _relearnt(self, drop, appended, learn_with):
-        """Conditioned on the rows kept, learnt with and appended, with what they teach."""
+        """Conditioned on the rows kept, learnt with and appended; and what the search learnt."""
         rows = self._gp.rows
         parts = [[np.delete(a, drop, axis=0) for a in (rows.X, rows.y, rows.variance, rows.total)]]
         if learn_with is not None and len(learn_with[1]):
@@ -280,7 +284,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if appended is not None:
             parts.append(appended)
         learnt = self._rows(*map(np.concatenate, zip(*parts)))
-        return self._learn(learnt.at(max(learnt.now, rows.now)), start=self.theta_)
+        knowledge = self._knowledge or Knowledge(self.theta_, None, rows.n)
+        return self._learn(learnt.at(max(learnt.now, rows.now)), knowledge)
 
     def _with(self, gp):
         """This estimator around another conditioned GP."""
@@ -376,22 +381,28 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             prior_variance(float(self.mean_prior_std)),
         )
 
-    def _learn(self, rows, start=None):
-        """Conditioned on rows, with hyperparameters searched from theta ``start`` if given."""
+    def _learn(self, rows, knowledge=None):
+        """Conditioned on rows, with hyperparameters searched; and what the search has learnt.
+
+        The search goes on from ``knowledge``, if there is any.
+        """
         searching = self.optimizer is not None
         covariance = self._initial_covariance(rows, follow_data=searching)
         basis = self._choose_basis(covariance, rows)
-        if searching:
-            covariance = search(
-                self._kind.criterion(rows, *basis),
-                covariance,
-                start,
-                optimizer=self.optimizer,
-                n_restarts=self.n_restarts_optimizer,
-                hyperpriors=self.hyperpriors,
-                random_state=self.random_state,
-            )
-        return self._kind.of(covariance, rows, *basis)
+        if not searching:
+            return self._kind.of(covariance, rows, *basis), None
+        criterion = self._kind.criterion(rows, *basis)
+        covariance, knowledge = search(
+            criterion,
+            covariance,
+            rows.n,
+            knowledge,
+            optimizer=self.optimizer,
+            n_restarts=self.n_restarts_optimizer,
+            hyperpriors=self.hyperpriors,
+            random_state=self.random_state,
+        )
+        return criterion.conditioned(covariance), knowledge
 
     def _condition(self, covariance, rows):
         """Conditioned on rows, with known hyperparameters."""

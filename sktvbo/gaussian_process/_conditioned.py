@@ -6,17 +6,47 @@ kernel: `Dense` is exact, ``Inducing`` (of `_inducing`) goes through a few point
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from .. import relevancy as _relevancy
 from .._covariance import SeparableCovariance
+from .._fast import cholesky as _cholesky
+from .._forms import Forms
 from .._mean import ZERO, Mean, given
 from .._solvers import DenseCholesky, cholesky, lower_inverse, matvec, try_cholesky
 from ..exceptions import NotPositiveDefiniteError
+from ._kept import Kept
 from ._rows import Rows
 
 LOG_2PI = np.log(2.0 * np.pi)
+
+# Ages, in temporal lengthscales, from which on the forms of the relevancies are not kept.
+_FAR = 50.0
+
+
+class Criterion:
+    """What a search for hyperparameters maximizes, of rows.
+
+    Parameters
+    ----------
+    kind : type
+        How the rows are conditioned on, a subclass of `Conditioned`.
+    function : callable, (covariance, eval_gradient) -> (value, gradient)
+    rows : Rows
+    basis : tuple
+    """
+
+    def __init__(self, kind, function, rows, *basis):
+        self._kind, self._function, self._arguments = kind, function, (rows, *basis)
+
+    def __call__(self, covariance, eval_gradient):
+        return self._function(covariance, eval_gradient)
+
+    def conditioned(self, covariance):
+        """The rows conditioned on under what the search has found."""
+        return self._kind.of(covariance, *self._arguments)
 
 
 class Conditioned(ABC):
@@ -43,10 +73,10 @@ class Conditioned(ABC):
     def of(cls, covariance, rows, *basis):
         """Conditioned on rows from nothing."""
 
-    @staticmethod
+    @classmethod
     @abstractmethod
-    def criterion(rows, *basis):
-        """What a search maximizes: a callable (covariance, eval_gradient) -> (value, gradient)."""
+    def criterion(cls, rows, *basis):
+        """What a search maximizes, a `Criterion`."""
 
     @abstractmethod
     def append(self, X, y, variance, total, standardize=None):
@@ -148,12 +178,21 @@ class Dense(Conditioned):
             )
         return cls(covariance, rows, solver, mean, weights, float(value))
 
-    @staticmethod
-    def criterion(rows):
-        workspace = np.empty((3, rows.n, rows.n))
-        return lambda covariance, eval_gradient: log_likelihood(
-            covariance, rows, eval_gradient, workspace
-        )
+    @classmethod
+    def criterion(cls, rows):
+        return _Likelihood(cls, rows)
+
+    @cached_property
+    def kept(self):
+        """The inverse covariance of y and what belongs to it; from now on it is kept up to date."""
+        P = vars(self).pop("_spare", None)
+        return Kept(self.mean.removed(self.solver.inverse()) if P is None else P)
+
+    @property
+    def gradient(self):
+        """That of ``objective`` in theta (n_theta,), O(n²) where the inverse is kept."""
+        K = self.covariance.gram(*self.basis)
+        return _gradient(self.covariance, self.rows, K, self.kept.P, self.weights)
 
     @property
     def basis(self):
@@ -171,7 +210,7 @@ class Dense(Conditioned):
     def append(self, X, y, variance, total, standardize=None):
         """O(n²) a row; O(n³) for many, or where the noise of the present rows moves."""
         rows = self.rows.append(X, y, variance, total, standardize)
-        n, solver = self.rows.n, None
+        n, solver, kept = self.rows.n, None, None
         if self._same_noise(rows) and 10 * len(X) <= n:
             solver = self.solver
             noise = rows.noise(self.covariance, slice(n, None))
@@ -182,29 +221,51 @@ class Dense(Conditioned):
                 solver = solver.append(k[:-1], k[-1] + noise[i - n])
                 if solver is None:
                     break
-        return self._updated(rows, solver)
+            if solver is not None and "kept" in vars(self) and rows.n == n + 1:
+                kept = self._kept_with(rows, k[:-1], solver)
+        return self._updated(rows, solver, kept)
+
+    def _kept_with(self, rows, k, solver):
+        """What is kept, with the last of some rows, from its covariances k (n,) and the factor."""
+        l, pivot = np.split(solver.L[-1], [len(k)])
+        u, variance = self.solver.half_solve(l[np.newaxis].copy(), transpose=True)[0], pivot[0] ** 2
+        if self.mean.is_learnt:
+            rest = 1.0 - k @ self.mean.direction
+            u += (rest / self.mean.precision) * self.mean.direction
+            variance += rest * rest / self.mean.precision
+        return self.kept.grown(rows.S[-1:], rows.t[-1], u, variance)
 
     def drop(self, indices, standardize=None):
         """O(n²) a row; O(n³) for many, or where the noise of the other rows moves."""
-        rows, solver = self.rows.drop(indices, standardize), None
+        rows, solver, kept = self.rows.drop(indices, standardize), None, None
         if self._same_noise(rows) and 10 * len(indices) <= self.rows.n:
-            solver = self.solver
+            solver, kept = self.solver, vars(self).get("kept")
             for i in reversed(indices):
                 solver = solver.drop(int(i))
-        return self._updated(rows, solver)
+                kept = None if kept is None else kept.without(int(i))
+        return self._updated(rows, solver, kept)
 
     def at(self, now):
         """O(n³) with a noise model, nothing without."""
         rows = self.rows.at(now)
         if self._same_noise(rows):
-            return replace(self, rows=rows)
+            new = replace(self, rows=rows)
+            vars(new).update(vars(self) | {"rows": rows})
+            return new
         return type(self).of(self.covariance, rows)
 
-    def _updated(self, rows, solver):
-        """With other rows, of which the factor is known, or None."""
+    def _updated(self, rows, solver, kept):
+        """With other rows, of which the factor is known, or None; and what is kept of them."""
         if solver is None:
             return type(self).of(self.covariance, rows)
-        return self._solved(self.covariance, rows, solver)
+        new = self._solved(self.covariance, rows, solver)
+        if kept is not None:
+            watched = kept.watched(solver, new.mean)
+            if watched is None:
+                P = new.mean.removed(solver.inverse())
+                watched = Kept(P, n_refactorings=kept.n_refactorings + 1, n_updates=1)
+            vars(new)["kept"] = watched
+        return new
 
     def explained(self, K, full=False):
         return squares(self.solver.half_solve(K), full)
@@ -223,11 +284,31 @@ class Dense(Conditioned):
         # A time may have been rounded on its way here.
         if abs(now - latest) <= 4.0 * np.spacing(abs(now)):
             now = latest
-        factors = self.covariance.stationary_factors()
-        ages = (now - rows.layout.origin) - rows.t
-        C = _relevancy.convolutions(*factors, rows.S, ages)
-        P = self.mean.removed(self.solver.inverse())
-        return _relevancy.RelevancySweep(P, self.weights, C)
+        factors, now = self.covariance.stationary_factors(), now - rows.layout.origin
+        forms = self._forms_at(factors, now)
+        if forms is not None:
+            P, C, q = self.kept.P.copy(), forms.convolutions, forms.q
+            return _relevancy.RelevancySweep(P, self.weights, C, q)
+        C = _relevancy.convolutions(*factors, rows.S, now - rows.t)
+        return _relevancy.RelevancySweep(self.kept.P.copy(), self.weights, C)
+
+    def _forms_at(self, factors, now):
+        """The forms of the relevancies at a time since the origin, where it pays to keep them.
+
+        They pay when the hyperparameters are held. O(n) when the forms are there, otherwise O(n³).
+        """
+        kept, rows = self.kept, self.rows
+        youngest = now - rows.t.max()
+        # Forms of what has decayed too far would underflow.
+        if not (kept.n_updates and 0.0 <= youngest * factors[1].units[0] < _FAR):
+            return None
+        forms = kept.forms
+        if forms is None or now < forms.now:
+            forms = Forms.of(factors, rows.S, rows.t, now, kept.P)
+            if forms is not None:
+                vars(self)["kept"] = replace(kept, forms=forms)
+            return forms
+        return forms.at(now)
 
 
 class Weighted(Dense):
@@ -272,22 +353,59 @@ def log_likelihood(covariance, rows, eval_gradient, workspace=None, jitter=0.0):
     jitter : float, default=0.0
         Added to the diagonal of Δ.
     """
+    return _evaluated(covariance, rows, eval_gradient, workspace, jitter)[:2]
+
+
+def _evaluated(covariance, rows, eval_gradient, workspace=None, jitter=0.0):
+    """What `log_likelihood` returns, the solver, mean and weights, and the lower precision or None.
+
+    The solver and the precision live in the workspace.
+    """
     K, L, P = np.empty((3, rows.n, rows.n)) if workspace is None else workspace
     K = covariance.gram(rows.S, rows.t, out=K)
     L[:] = K
     np.fill_diagonal(L, np.diagonal(K) + rows.noise(covariance) + jitter)
-    value = -np.inf
+    solver, mean, a, value = DenseCholesky(L, jitter), ZERO, None, -np.inf
     if try_cholesky(L):
-        mean, a, value = _weights(DenseCholesky(L), rows.targets, covariance.mean_variance)
+        mean, a, value = _weights(solver, rows.targets, covariance.mean_variance)
     if not eval_gradient:
-        return value, None
+        return value, None, solver, mean, a, None
     if value == -np.inf:
-        return value, np.zeros(len(covariance.bounds))
+        return value, np.zeros(len(covariance.bounds)), solver, mean, a, None
     P[:] = L
     P = mean.removed(lower_inverse(P))
+    return value, _gradient(covariance, rows, K, P, a), solver, mean, a, P
+
+
+def _gradient(covariance, rows, K, P, a):
+    """That of the log likelihood, from the covariance and the precision, lower triangles."""
     on_kernels = covariance.gradient(rows.S, rows.t, K, P, a)
     on_noise = rows.noise_gradient(covariance, a * a - np.diagonal(P))
-    return value, 0.5 * np.concatenate([on_kernels, on_noise])
+    return 0.5 * np.concatenate([on_kernels, on_noise])
+
+
+class _Likelihood(Criterion):
+    """The log likelihood; the last evaluation has computed most of what conditioning takes."""
+
+    def __init__(self, kind, rows):
+        super().__init__(kind, None, rows)
+        self._rows, self._workspace = rows, [np.empty((rows.n, rows.n)) for _ in range(3)]
+        self._last = None
+
+    def __call__(self, covariance, eval_gradient):
+        found = _evaluated(covariance, self._rows, eval_gradient, self._workspace)
+        self._last = covariance, found
+        return found[:2]
+
+    def conditioned(self, covariance):
+        if self._last is not None:
+            evaluated, (value, _, solver, mean, weights, P) = self._last
+            if P is not None and np.array_equal(evaluated.theta, covariance.theta):
+                new = self._kind(covariance, self._rows, solver, mean, weights, float(value))
+                _cholesky.symmetrize(P)
+                vars(new)["_spare"] = P
+                return new
+        return super().conditioned(covariance)
 
 
 def squares(V, full):

@@ -27,7 +27,7 @@ from .._covariance import SeparableCovariance
 from .._mean import ZERO, Mean, posterior
 from .._solvers import DenseCholesky, dot, matvec, rmatvec, try_cholesky
 from ..exceptions import NotPositiveDefiniteError
-from ._conditioned import LOG_2PI, Conditioned, squares
+from ._conditioned import LOG_2PI, Conditioned, Criterion, squares
 from ._rows import Rows
 
 # The first of these multiples of its mean diagonal that makes the inducing covariance positive
@@ -162,12 +162,14 @@ class Inducing(Conditioned):
             mean = replace(mean, direction=direction)
         return cls(covariance, rows, Z, solver, outer, sums, mean, weights, float(value), units)
 
-    @staticmethod
-    def criterion(rows, Z):
+    @classmethod
+    def criterion(cls, rows, Z):
         workspace = np.empty((3, rows.n, len(Z)))
-        return lambda covariance, eval_gradient: bound(
-            covariance, rows, Z, eval_gradient, workspace
-        )
+
+        def function(covariance, eval_gradient):
+            return bound(covariance, rows, Z, eval_gradient, workspace)
+
+        return Criterion(cls, function, rows, Z)
 
     @property
     def basis(self):
