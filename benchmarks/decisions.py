@@ -233,6 +233,8 @@ VARIANTS = {
     "mean 1, β 0.05, prior of l_S": variant(1.0, 0.05, prior=0.5),
     "mean 1, β 0.05, α 0.1": variant(1.0, 0.05, alpha=0.1),
     "mean 1, β 0.05, α 1": variant(1.0, 0.05, alpha=1.0),
+    "search always": WDBO(refit_every=1),
+    "search when it pays": WDBO(refit_every="auto"),
 }
 
 

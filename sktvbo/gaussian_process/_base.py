@@ -24,9 +24,10 @@ from .._checks import (
 from .._covariance import SeparableCovariance
 from .._mean import prior_variance
 from ._conditioned import Conditioned
+from ._newton import promise
 from ._noise import NoiseModel
 from ._rows import Layout, Rows
-from ._search import Knowledge, search
+from ._search import HyperPrior, Knowledge, search
 from ._views import TimeSlice, TimeWindow
 
 # The constructor is made from the fields, so that a parameter and its default stand once.
@@ -546,6 +547,32 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             ½ log det(I + Σ⁻¹ K) (SparQ eq. 26), of the f that the estimator approximates.
         """
         return self._fitted.information_gain
+
+    def search_gain(self):
+        """What a search of the hyperparameters promises to gain, with the rows there are.
+
+        Returns
+        -------
+        gain : float
+            In nats of the log likelihood, or posterior density with ``hyperpriors``: the maximum,
+            within the bounds, of its gradient and of the Hessian that the last search has left.
+            0 if there is nothing to search, infinite where no Hessian is known: before a search, of
+            a callable ``optimizer``, or when the number of rows has changed by more than a tenth.
+
+        Notes
+        -----
+        O(n²) in the exact model, but for the first time after a search.
+        """
+        gp, knowledge = self._fitted, self._knowledge
+        bounds = gp.covariance.bounds
+        if self.optimizer is None or not len(bounds):
+            return 0.0
+        hessian = knowledge and knowledge.hessian_for(len(bounds), gp.rows.n)
+        if hessian is None:
+            return np.inf
+        theta = gp.covariance.theta
+        prior = HyperPrior(self.hyperpriors, gp.covariance.names)
+        return promise(-gp.gradient - prior.gradient(theta), hessian, theta, bounds)
 
     def relevancy(self, now=None):
         """Relevancy of each training row to predictions from ``now`` on (W-DBO eq. 12).

@@ -93,6 +93,11 @@ class Conditioned(ABC):
     def at(self, now):
         """The same at another present time, which moves the noise that grows with age."""
 
+    @property
+    @abstractmethod
+    def gradient(self):
+        """That of ``objective`` in theta (n_theta,)."""
+
     @abstractmethod
     def explained(self, K, full=False):
         """Prior minus posterior variance (m,), or covariance, from K (m, b), which is overwritten.
@@ -190,7 +195,7 @@ class Dense(Conditioned):
 
     @property
     def gradient(self):
-        """That of ``objective`` in theta (n_theta,), O(n²) where the inverse is kept."""
+        """O(n²), but for the first time after a search."""
         K = self.covariance.gram(*self.basis)
         return _gradient(self.covariance, self.rows, K, self.kept.P, self.weights)
 

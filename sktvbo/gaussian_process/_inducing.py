@@ -172,6 +172,11 @@ class Inducing(Conditioned):
         return Criterion(cls, function, rows, Z)
 
     @property
+    def gradient(self):
+        """O(n m²)."""
+        return bound(self.covariance, self.rows, self.Z, eval_gradient=True)[1]
+
+    @property
     def basis(self):
         return self.rows.layout.split(self.Z)
 

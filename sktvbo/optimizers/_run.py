@@ -32,6 +32,9 @@ _N_RECENT = 50
 # the scale of y taken from them.
 _MIN_TO_LEARN = 10
 
+# With refit_every="auto" hyperparameters are searched when that promises more than so many nats.
+_WORTH_A_SEARCH = 0.1
+
 
 @dataclass(frozen=True)
 class Run:
@@ -59,6 +62,8 @@ class Run:
         Time of the latest query asked for.
     since_search : int
         Observations since the hyperparameters were searched.
+    searched : int
+        Size of the data set then.
     pending : tuple of (ndarray, float)
         Queries and their times, not told yet.
     queries : tuple of (float, int)
@@ -81,6 +86,7 @@ class Run:
     now: float = -np.inf
     next_time: float | None = None
     since_search: int = 0
+    searched: int = 0
     pending: tuple = ()
     queries: tuple = ()
     told: Log = field(default_factory=Log)
@@ -265,11 +271,12 @@ class Run:
             policy.watch(self._so_far())
         if self.surrogate is None:
             surrogate, since_search = self._first_surrogate(row, target), 0
+            searched = len(kept)
         else:
             found = policy.before_add(self.surrogate, row[0, :-1], t, target[0])
             drop = check_rows(found, len(self.kept), _rows_of(policy, "before_add"))
             kept = np.delete(kept, drop)
-            surrogate, since_search = self._next_surrogate(row, target, drop, kept)
+            surrogate, since_search, searched = self._next_surrogate(row, target, drop, kept)
         found, name = policy.after_add(surrogate, now), _rows_of(policy, "after_add")
         drop = check_rows(found, len(kept), name)
         if len(drop) == len(kept):
@@ -278,7 +285,12 @@ class Run:
             kept = np.delete(kept, drop)
             surrogate = surrogate.updated(drop=drop, hold_scale=len(kept) < self.min_to_learn)
         return replace(
-            self, surrogate=surrogate, policy=policy, kept=kept, since_search=since_search
+            self,
+            surrogate=surrogate,
+            policy=policy,
+            kept=kept,
+            since_search=since_search,
+            searched=searched,
         )
 
     def _first_surrogate(self, row, target):
@@ -294,39 +306,56 @@ class Run:
         return surrogate.fit(X, y)
 
     def _next_surrogate(self, row, target, drop, kept):
-        """The surrogate without some rows and with the new one, and the count since a search."""
+        """The surrogate without some rows and with the new one; see `_searched_if_due`."""
         surrogate, few = self.surrogate, len(kept) < self.min_to_learn
-        if not self._search_is_due(row[0, -1]) or (few and self.holds_when_few):
-            surrogate = surrogate.updated(row, target, drop=drop, hold_scale=few)
-            return surrogate, self.since_search + 1
-        times, borrowed = np.delete(surrogate.X_train_[:, -1], drop), None
-        if few:
-            # What kind of function it is survives what is forgotten of its values.
-            forgotten = np.setdiff1d(np.arange(len(self.told)), kept)
-            borrowed = self.observations(forgotten[-(self.min_to_learn - len(kept)) :])
-            times = np.append(times, borrowed[0][:, -1])
-        temporal_kernel = None
-        if self.algorithm.surrogate is None:
-            fresh = self.make_surrogate(self._times(np.append(times, row[:, -1])))
-            temporal_kernel = fresh.temporal_kernel
-        surrogate = surrogate.updated(
-            row,
-            target,
-            drop=drop,
-            refit=True,
-            hold_scale=few,
-            learn_with=borrowed,
-            temporal_kernel=temporal_kernel,
-        )
-        return surrogate, 0
 
-    def _search_is_due(self, t):
-        """Whether an observation at time t makes a search of the hyperparameters."""
+        def held():
+            return surrogate.updated(row, target, drop=drop, hold_scale=few)
+
+        def searched():
+            times, borrowed = np.delete(surrogate.X_train_[:, -1], drop), None
+            if few:
+                # What kind of function it is survives what is forgotten of its values.
+                forgotten = np.setdiff1d(np.arange(len(self.told)), kept)
+                borrowed = self.observations(forgotten[-(self.min_to_learn - len(kept)) :])
+                times = np.append(times, borrowed[0][:, -1])
+            temporal_kernel = None
+            if self.algorithm.surrogate is None:
+                fresh = self.make_surrogate(self._times(np.append(times, row[:, -1])))
+                temporal_kernel = fresh.temporal_kernel
+            return surrogate.updated(
+                row,
+                target,
+                drop=drop,
+                refit=True,
+                hold_scale=few,
+                learn_with=borrowed,
+                temporal_kernel=temporal_kernel,
+            )
+
+        if few and self.holds_when_few:
+            return held(), self.since_search + 1, self.searched
+        early = self.searches_for_the_past and row[0, -1] < surrogate.X_train_[:, -1].min()
+        return self._searched_if_due(held, searched, len(kept), early)
+
+    def _searched_if_due(self, held, searched, size, due=False):
+        """A surrogate of ``size`` rows, the count since the latest search, and the size then.
+
+        What ``held()`` returns, with the hyperparameters held, or what ``searched()`` does.
+        """
         if getattr(self.surrogate, "optimizer", True) is None:
-            return False
-        if self.since_search + 1 >= self.algorithm.refit_every:
-            return True
-        return self.searches_for_the_past and t < self.surrogate.X_train_[:, -1].min()
+            return held(), self.since_search + 1, self.searched
+        every = self.algorithm.refit_every
+        if every == "auto":
+            due = due or not 0.5 * self.searched <= size <= 1.1 * self.searched
+        else:
+            due = due or self.since_search + 1 >= every
+        if not due:
+            surrogate = held()
+            gain = getattr(surrogate, "search_gain", lambda: np.inf)
+            if every != "auto" or gain() <= _WORTH_A_SEARCH:
+                return surrogate, self.since_search + 1, self.searched
+        return searched(), 0, size
 
     def _times(self, kept):
         """What bounds may follow, of a data set at these times, the new observation last."""
