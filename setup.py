@@ -8,6 +8,7 @@ This is the one place with compile flags. Environment switches, read at build ti
 """
 
 import os
+import sys
 
 import numpy
 from Cython.Build import cythonize
@@ -19,12 +20,15 @@ NATIVE = os.environ.get("SKTVBO_NATIVE") == "1"
 # Reductions may be reordered, so that they vectorize; NaN and infinity keep their meaning.
 UNIX_FLAGS = [
     "-O3",
+    "-g0",
     "-fno-math-errno",
     "-fno-trapping-math",
     "-fno-signed-zeros",
     "-fassociative-math",
 ]
 compile_args = [] if os.name == "nt" else UNIX_FLAGS + ["-march=native"] * NATIVE
+# Without symbols for debuggers the modules are a fifth as large, and quicker to load.
+link_args = ["-s"] if sys.platform.startswith("linux") else []
 
 extensions = [
     Extension(
@@ -33,6 +37,7 @@ extensions = [
         include_dirs=[numpy.get_include()],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
         extra_compile_args=compile_args,
+        extra_link_args=link_args,
     )
     for name in ("gram", "cholesky", "convolution", "kdpp", "relevancy", "tiles")
 ]
