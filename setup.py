@@ -4,6 +4,8 @@ This is the one place with compile flags. Environment switches, read at build ti
 
 - ``SKTVBO_BOUNDS_CHECK=1``: check every index in the compiled code (slow; ``make test`` runs the
   tests of ``sktvbo._fast`` on such a build).
+- ``SKTVBO_SANITIZE=1``: check every access to memory and every operation that C leaves undefined
+  (slower still; ``make sanitize`` runs the same tests, and random calls, on such a build).
 - ``SKTVBO_NATIVE=1``: compile for this machine's processor only.
 """
 
@@ -15,6 +17,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 CHECKED = os.environ.get("SKTVBO_BOUNDS_CHECK") == "1"
+SANITIZE = os.environ.get("SKTVBO_SANITIZE") == "1"
 NATIVE = os.environ.get("SKTVBO_NATIVE") == "1"
 
 # Reductions may be reordered, so that they vectorize; NaN and infinity keep their meaning.
@@ -29,6 +32,9 @@ UNIX_FLAGS = [
 compile_args = [] if os.name == "nt" else UNIX_FLAGS + ["-march=native"] * NATIVE
 # Without symbols for debuggers the modules are a fifth as large, and quicker to load.
 link_args = ["-s"] if sys.platform.startswith("linux") else []
+if SANITIZE:
+    link_args = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+    compile_args = ["-O1", "-g", "-fno-omit-frame-pointer", *link_args]
 
 extensions = [
     Extension(
@@ -39,7 +45,7 @@ extensions = [
         extra_compile_args=compile_args,
         extra_link_args=link_args,
     )
-    for name in ("gram", "cholesky", "convolution", "kdpp", "relevancy", "tiles")
+    for name in ("gram", "cholesky", "convolution", "kalman", "kdpp", "relevancy", "tiles")
 ]
 
 setup(

@@ -1,10 +1,12 @@
 """Time-varying Gaussian processes for scikit-learn, and optimizers that track a moving optimum."""
 
+import logging
 from importlib import import_module
 
 # Where the names of this module live: they are imported when they are asked for, so that one part
 # of the package does not wait for all others.
 _HOMES = {
+    "loops": ("optimize",),
     "gaussian_process": ("SparseTimeVaryingGPRegressor", "TimeVaryingGPRegressor"),
     "optimizers": (
         "ABO",
@@ -32,7 +34,10 @@ _ROOMS = (
     "evaluation",
     "exceptions",
     "gaussian_process",
+    "integrations",
+    "journal",
     "kernels",
+    "loops",
     "model_selection",
     "optimizers",
     "plotting",
@@ -59,3 +64,7 @@ def __getattr__(name):
 
 def __dir__():
     return sorted({*globals(), *__all__, *_ROOMS, "__version__"})
+
+
+# Whoever wants to see what is logged says so, as of any library.
+logging.getLogger(__name__).addHandler(logging.NullHandler())

@@ -1,4 +1,4 @@
-"""The command ``sktvbo``: a demonstration, benchmarks, and lists of what there is."""
+"""The command ``sktvbo``: a demonstration, benchmarks, journals, and lists of what there is."""
 
 import argparse
 import inspect
@@ -18,8 +18,11 @@ from ._console import (
     make_folder,
     new_figure,
     print_paragraph,
+    save_figure,
     whole_number,
+    writing,
 )
+from ._journal_command import add_journal
 from .evaluation._tables import format_table
 from .exceptions import MissingDataError, SktvboError
 from .plotting import PosteriorDisplay, RegretDisplay
@@ -80,6 +83,8 @@ def _parser():
     demo.set_defaults(run=_demo, parser=demo)
 
     add_bench(commands)
+
+    add_journal(commands)
 
     listing = commands.add_parser("list", help="the algorithms, the problems and the presets")
     listing.set_defaults(run=_list, parser=listing)
@@ -159,7 +164,8 @@ def _demo(arguments):
     if figure is not None:
         path = arguments.output / PICTURE
         _draw(figure, comparison, chosen[0], clock)
-        figure.savefig(path, dpi=120)
+        with writing(arguments.output, "Make room, or name another folder with --output."):
+            save_figure(figure, path)
         print(f"The picture is in {path}\n")
     print(
         "Next: sktvbo list                                   which algorithms and problems exist\n"

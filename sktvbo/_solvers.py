@@ -7,6 +7,7 @@ from scipy.linalg import blas, lapack
 
 from ._fast import cholesky as _cholesky
 from ._fast import tiles as _tiles
+from ._limits import FIRST_JITTER, LAST_JITTER
 from .exceptions import JitterWarning, NotPositiveDefiniteError
 
 # Below this many rows compiled code of our own does the work in one thread: others cost more in
@@ -14,9 +15,6 @@ from .exceptions import JitterWarning, NotPositiveDefiniteError
 # benchmarks/bench_threads.py). From there on LAPACK takes as many as it may, which is a matter of
 # the whole process and never touched.
 WORTH_A_THREAD = 300
-
-# The first jitter tried, and the last, relative to the mean prior variance.
-_FIRST_JITTER, _LAST_JITTER = 1e-10, 1e-4
 
 
 def try_cholesky(A):
@@ -61,8 +59,8 @@ def cholesky(K, noise, kernel):
             "Scale X and y to moderate ranges, or narrow the hyperparameters' bounds."
         )
     scale = np.diagonal(K).mean()
-    jitter = _FIRST_JITTER * scale
-    while jitter <= 1.01 * _LAST_JITTER * scale:
+    jitter = FIRST_JITTER * scale
+    while jitter <= 1.01 * LAST_JITTER * scale:
         A = K.copy()
         np.fill_diagonal(A, diagonal + jitter)
         if try_cholesky(A):
@@ -140,6 +138,12 @@ class DenseCholesky:
         P = lower_inverse(self.L.copy())
         _cholesky.symmetrize(P)
         return P
+
+    def plus(self, variance):
+        """The factor of Δ + variance I, O(n³)."""
+        L = np.tril(self.L)
+        A = blas.dgemm(1.0, L.T, L.T, trans_a=1)
+        return DenseCholesky(*cholesky(A, np.full(self.n, variance), "observations"))
 
     def append(self, k, kappa):
         """The factor of [[Δ, k], [kᵀ, kappa]], or None if that is not positive definite; O(n²)."""

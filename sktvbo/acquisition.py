@@ -29,6 +29,7 @@ __all__ = [
     "ProbabilityOfImprovement",
     "SmoothnessBeta",
     "ThompsonSampling",
+    "as_acquisition",
     "maximize",
 ]
 
@@ -96,6 +97,11 @@ class LogBeta(BaseEstimator):
         self.scale = scale
         self.rate = rate
 
+    def check(self):
+        """Raise a ValueError for a parameter that makes no sense."""
+        check_real(self.scale, "scale", self, interval="[0, inf)")
+        check_real(self.rate, "rate", self, interval="(0, inf)")
+
     def __call__(self, state):
         return self.scale * max(float(np.log(self.rate * state.n_told)), 0.0)
 
@@ -116,6 +122,10 @@ class DimensionBeta(BaseEstimator):
 
     def __init__(self, scale=0.2):
         self.scale = scale
+
+    def check(self):
+        """Raise a ValueError for a parameter that makes no sense."""
+        check_real(self.scale, "scale", self, interval="[0, inf)")
 
     def __call__(self, state):
         return self.scale * state.n_dims * float(np.log(2.0 * state.n))
@@ -158,11 +168,15 @@ class SmoothnessBeta(BaseEstimator):
         self.b = b
         self.r = r
 
-    def __call__(self, state):
+    def check(self):
+        """Raise a ValueError for a parameter that makes no sense."""
         check_choice(self.theorem, tuple(_THEOREMS), "theorem", self)
         check_real(self.delta, "delta", self, interval="(0, 1)")
         for name in ("a", "b", "r"):
             check_real(getattr(self, name), name, self, interval="(0, inf)")
+
+    def __call__(self, state):
+        self.check()
         d, t = state.n_dims, float(state.n_told)
         ratio = _THEOREMS[self.theorem] * np.pi**2 * t**2 / self.delta
         fineness = self.r * d * self.b * t**2 * np.sqrt(np.log(d * self.a * ratio))
@@ -194,9 +208,13 @@ class BOLTBeta(BaseEstimator):
         self.lipschitz = lipschitz
         self.delta = delta
 
-    def __call__(self, state):
+    def check(self):
+        """Raise a ValueError for a parameter that makes no sense."""
         check_real(self.delta, "delta", self, interval="(0, 1)")
         check_real(self.lipschitz, "lipschitz", self, interval="(0, inf)")
+
+    def __call__(self, state):
+        self.check()
         d, t = state.n_dims, float(state.n_told)
         union = np.log(np.pi**2 * t**2 / (6.0 * self.delta))
         return float(2.0 * d * np.log(self.lipschitz * d * t**2) + 2.0 * union)
@@ -241,10 +259,14 @@ class InformationGainBeta(BaseEstimator):
         self.constant = constant
         self.anytime = anytime
 
-    def __call__(self, state):
+    def check(self):
+        """Raise a ValueError for a parameter that makes no sense."""
         check_real(self.delta, "delta", self, interval="(0, 1)")
         for name in ("norm_bound", "noise_ratio", "constant"):
             check_real(getattr(self, name), name, self, interval="[0, inf)")
+
+    def __call__(self, state):
+        self.check()
         delta, t = self.delta, float(state.n_told)
         if self.anytime:
             delta = delta / (2.0 * t * (1.0 + np.log(t)) ** 2)
@@ -282,11 +304,23 @@ class UCB(BaseEstimator):
     def __init__(self, beta="dimension"):
         self.beta = beta
 
+    def check(self):
+        """Raise a ValueError for a parameter that makes no sense."""
+        beta = self._schedule()
+        if not callable(beta):
+            self._number(beta)
+        elif hasattr(beta, "check"):
+            beta.check()
+
     def beta_value(self, state):
         """β in this state."""
-        beta = _NAMED.get(self.beta, self.beta) if isinstance(self.beta, str) else self.beta
-        if callable(beta):
-            beta = beta(state)
+        beta = self._schedule()
+        return self._number(beta(state) if callable(beta) else beta)
+
+    def _schedule(self):
+        return _NAMED.get(self.beta, self.beta) if isinstance(self.beta, str) else self.beta
+
+    def _number(self, beta):
         if not isinstance(beta, Real) or not 0.0 <= beta < np.inf:
             expected = "'dimension', 'log', a float in the range [0, inf), or a callable giving one"
             raise invalid("beta", expected, beta, self)
@@ -338,9 +372,13 @@ class ProbabilityOfImprovement(BaseEstimator):
     def __init__(self, xi=0.01):
         self.xi = xi
 
+    def check(self):
+        """Raise a ValueError for a parameter that makes no sense."""
+        check_real(self.xi, "xi", self, interval="[0, inf)")
+
     def __call__(self, mean, std, state):
         """Score, and its derivatives in mean and standard deviation; arrays or floats."""
-        check_real(self.xi, "xi", self, interval="[0, inf)")
+        self.check()
         std = np.maximum(std, _MIN_STD)
         z = (mean - state.incumbent - self.xi) / std
         return z, 1.0 / std, -z / std
@@ -371,9 +409,13 @@ class ExpectedImprovement(BaseEstimator):
     def __init__(self, xi=0.0):
         self.xi = xi
 
+    def check(self):
+        """Raise a ValueError for a parameter that makes no sense."""
+        check_real(self.xi, "xi", self, interval="[0, inf)")
+
     def __call__(self, mean, std, state):
         """Score, and its derivatives in mean and standard deviation; arrays or floats."""
-        check_real(self.xi, "xi", self, interval="[0, inf)")
+        self.check()
         std = np.maximum(std, _MIN_STD)
         z = (mean - state.incumbent - self.xi) / std
         log_h, cdf_share, pdf_share = _log_improvement(z)
@@ -417,3 +459,53 @@ class ThompsonSampling(BaseEstimator):
     """
 
     joint = True
+
+
+# --- by name --------------------------------------------------------------------------------------
+
+_ACQUISITIONS = {
+    "ucb": UCB,
+    "ei": ExpectedImprovement,
+    "pi": ProbabilityOfImprovement,
+    "ts": ThompsonSampling,
+    "mean": PosteriorMean,
+}
+
+
+def as_acquisition(acquisition, owner=None):
+    """Return an acquisition function from any of the forms in which users give one.
+
+    Parameters
+    ----------
+    acquisition : callable or str
+        "ucb", "ei", "pi", "ts" and "mean" are `UCB`, `ExpectedImprovement`,
+        `ProbabilityOfImprovement`, `ThompsonSampling` and `PosteriorMean`.
+    owner : object, default=None
+        Whose parameter it is, for messages.
+
+    Returns
+    -------
+    callable
+        Its own parameters have been checked.
+
+    Raises
+    ------
+    ValueError
+        Something else, or a parameter of it that makes no sense.
+
+    Examples
+    --------
+    >>> from sktvbo.acquisition import as_acquisition
+    >>> as_acquisition("ei")
+    ExpectedImprovement()
+    """
+    if isinstance(acquisition, str) and acquisition in _ACQUISITIONS:
+        return _ACQUISITIONS[acquisition]()
+    usable = callable(acquisition) or getattr(acquisition, "joint", False)
+    if not usable or isinstance(acquisition, type):
+        names = ", ".join(map(repr, _ACQUISITIONS))
+        expected = f"{names}, None, or a callable (mean, std, state)"
+        raise invalid("acquisition", expected, acquisition, owner)
+    if hasattr(acquisition, "check"):
+        acquisition.check()
+    return acquisition

@@ -7,27 +7,33 @@ from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
+from scipy.stats import norm
 from sklearn.base import BaseEstimator, RegressorMixin, clone
-from sklearn.gaussian_process.kernels import Kernel, Matern
+from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._checks import (
     check_bounds,
+    check_choice,
     check_int,
     check_real,
     check_rows,
+    check_size,
     finite_array,
     invalid,
-    real_array,
+    known_variance,
 )
 from .._covariance import SeparableCovariance
+from .._limits import LARGEST_X, LARGEST_Y
 from .._mean import prior_variance
+from ._advice import advise_on_fit, advise_on_rows, advise_on_size
 from ._conditioned import Conditioned
-from ._newton import promise
+from ._dates import check_time_unit, numeric_durations, numeric_times
 from ._noise import NoiseModel
-from ._rows import Layout, Rows
-from ._search import HyperPrior, Knowledge, search
+from ._rows import Layout, Rows, time_position
+from ._search import Knowledge, search
+from ._starts import or_defaults, within_reach
 from ._views import TimeSlice, TimeWindow
 
 # The constructor is made from the fields, so that a parameter and its default stand once.
@@ -57,13 +63,17 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     hyperpriors: dict | None = None
     normalize_y: bool = False
     mean_prior_std: float = 0.0
+    time_unit: str = "s"
+    warn: bool = True
     random_state: int | np.random.RandomState | None = None
 
-    # The class of ``_gp``: it says how the rows are conditioned on.
+    # The class of ``_gp``: it says how the rows are conditioned on. A regressor that has several
+    # makes "solver" a parameter, and chooses where it is "auto".
     _kind: ClassVar[type[Conditioned]]
+    solver: ClassVar[str] = "only"
 
     # What the latest search of the hyperparameters has learnt, for the next one.
-    _knowledge: ClassVar[Knowledge | None] = None
+    _knowledge: ClassVar[Knowledge] = Knowledge()
 
     @abstractmethod
     def _choose_basis(self, covariance, rows):
@@ -71,7 +81,11 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     @abstractmethod
     def _dense(self):
-        """The exact posterior of the same rows under the same covariance."""
+        """The exact posterior of the same rows under the same covariance, dense."""
+
+    def _exact(self):
+        """The same in any form."""
+        return self._dense()
 
     # --- fitting ----------------------------------------------------------------------------------
 
@@ -82,7 +96,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         ----------
         X : array-like of shape (n, d + 1)
             Space and time; a single column is time alone. A data frame's columns of dates become
-            seconds since 1970, UTC, and so are then all times and lengthscales.
+            numbers since 1970, UTC, in the ``time_unit``, and so are then all times and
+            lengthscales.
         y : array-like of shape (n,)
         y_variance : array-like of shape (n,), default=None
             Variance of each observation known beforehand, in units of y²; comes on top of
@@ -96,11 +111,24 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         ------
         ValueError
             The data or a parameter is unusable; the estimator is left as it was.
+
+        Warns
+        -----
+        ModelWarning
+            The model does not suit the data: y far from 0 without a mean, lengthscales far from
+            the data's scale, too many rows or too few inducing points.
+        ConvergenceWarning
+            The search of the hyperparameters was stopped, or ended at their bounds.
         """
         self._check_parameters()
         new = copy.copy(self)
         rows = new._rows(*new._validated(X, y, y_variance, reset=True))
-        new._gp, new._knowledge = new._learn(rows)
+        if self.warn:
+            has_mean = self.normalize_y or self.mean_prior_std > 0.0
+            advise_on_rows(rows, type(self).__name__, has_mean)
+        new._gp, new._knowledge = new._learn(rows, warn=self.warn)
+        if self.warn:
+            advise_on_fit(new._gp.covariance, rows)
         return self._take_over(new)
 
     def partial_fit(self, X, y, y_variance=None):
@@ -123,11 +151,13 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if self.__sklearn_is_fitted__():
             rows = new._validated(X, y, y_variance, reset=False)
             new._gp = self._gp.append(*rows, standardize=self.normalize_y)
+            if self.solver != "dense":
+                new._gp = new._suited(new._gp, len(X))
         else:
             self._check_parameters()
             rows = new._rows(*new._validated(X, y, y_variance, reset=True))
             covariance = self._initial_covariance(rows, follow_data=False)
-            new._gp, new._knowledge = self._condition(covariance, rows), None
+            new._gp, new._knowledge = self._condition(covariance, rows), Knowledge()
         return self._take_over(new)
 
     def forget(self, indices):
@@ -218,7 +248,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             With ``normalize_y``, let y stay standardized as it is (with ``refit``: as the rows that
             are learnt from ask for) rather than by the rows that are left: a handful has no scale.
             The next change decides anew.
-        learn_with : (X, y) pair of array-likes, default=None
+        learn_with : (X, y) or (X, y, y_variance) of array-likes, default=None
             Rows to learn the hyperparameters and the scale from, besides those kept and appended,
             but not to be conditioned on. Needs ``refit``.
         total_variance : bool, default=False
@@ -248,8 +278,9 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             raise invalid("X", "given with y and y_variance", X)
         appended = None
         if X is not None:
-            X = finite_array(X, "X", ("m", d))
-            appended = X, finite_array(y, "y", (len(X),)), *_variance(y_variance, len(X))
+            X = check_size(finite_array(X, "X", ("m", d)), "X", LARGEST_X)
+            y = check_size(finite_array(y, "y", (len(X),)), "y", LARGEST_Y)
+            appended = X, y, *known_variance(y_variance, len(X))
             if total_variance:
                 appended[-1][:] = True
         elif len(drop) == n:
@@ -272,21 +303,23 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             new._gp = new._gp.drop(drop, standardize=follow)
         if appended is not None:
             new._gp = new._gp.append(*appended, standardize=follow)
+        if self.solver != "dense":
+            new._gp = new._suited(new._gp, 0 if X is None else len(X))
         return new
 
     def _relearnt(self, drop, appended, learn_with):
-        """Conditioned on the rows kept, learnt with and appended; and what the search learnt."""
+        """Conditioned on the rows kept, learnt with and appended, with what they teach."""
         rows = self._gp.rows
         parts = [[np.delete(a, drop, axis=0) for a in (rows.X, rows.y, rows.variance, rows.total)]]
         if learn_with is not None and len(learn_with[1]):
             X = finite_array(learn_with[0], "X of learn_with", ("m", rows.X.shape[1]))
             y = finite_array(learn_with[1], "y of learn_with", (len(X),))
-            parts.append([X, y, *_variance(None, len(X))])
+            variance = learn_with[2] if learn_with[2:] else None
+            parts.append([X, y, *known_variance(variance, len(X))])
         if appended is not None:
             parts.append(appended)
         learnt = self._rows(*map(np.concatenate, zip(*parts)))
-        knowledge = self._knowledge or Knowledge(self.theta_, None, rows.n)
-        return self._learn(learnt.at(max(learnt.now, rows.now)), knowledge)
+        return self._learn(learnt.at(max(learnt.now, rows.now)), self.theta_, self._knowledge)
 
     def _with(self, gp):
         """This estimator around another conditioned GP."""
@@ -301,14 +334,15 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _validated(self, X, y, y_variance, *, reset):
         """Arrays of rows from what a user gave: X, y, variance and mask."""
-        X, y = validate_data(
-            self, _numeric_times(X), y, dtype=np.float64, order="C", y_numeric=True, reset=reset
-        )
-        return X.copy(), y.astype(np.float64), *_variance(y_variance, len(X))
+        X = numeric_times(X, self.time_unit)
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C", y_numeric=True, reset=reset)
+        X, y = check_size(X.copy(), "X", LARGEST_X), y.astype(np.float64)
+        return X, check_size(y, "y", LARGEST_Y), *known_variance(y_variance, len(X))
 
     def _rows(self, X, y, variance, total, like=None, standardize=True):
         """Rows with a time origin of their own; present time, and scale if held, as of others."""
-        position = self._time_position()
+        names = getattr(self, "feature_names_in_", ())
+        position = time_position(self.time_column, X.shape[1], list(names), self)
         # A kernel that is not stationary, such as `Wiener`, is meant for the times as given.
         stationary = self.temporal_kernel is None or self.temporal_kernel.is_stationary()
         layout = Layout(position, X[0, position] if stationary else 0.0)
@@ -318,20 +352,9 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         rows = Rows.of(X, y, variance, total, layout, standardize=standardize, **scale)
         return rows.at(max(rows.now, like.now))
 
-    def _time_position(self):
-        """Position of the time column, counted from the left."""
-        column, n_columns = self.time_column, self.n_features_in_
-        if isinstance(column, str):
-            names = list(getattr(self, "feature_names_in_", []))
-            if column in names:
-                return names.index(column)
-            known = f"one of {names}" if names else "a position, as X has no column names"
-            raise invalid("time_column", known, column, self)
-        try:
-            return check_int(column, "time_column", low=-n_columns, high=n_columns - 1) % n_columns
-        except ValueError:
-            expected = f"the position or name of one of the {n_columns} columns of X"
-            raise invalid("time_column", expected, column, self) from None
+    def check(self):
+        """Raise a ValueError for a parameter that makes no sense, as `fit` does."""
+        self._check_parameters()
 
     def _check_parameters(self):
         for name in ("signal_variance", "noise_variance"):
@@ -353,24 +376,13 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             expected = "'fmin_l_bfgs_b', a callable or None"
             raise invalid("optimizer", expected, self.optimizer, self)
         check_int(self.n_restarts_optimizer, "n_restarts_optimizer", self, low=0)
+        check_time_unit(self.time_unit, self)
+        check_choice(self.warn, (True, False), "warn", self)
 
     def _initial_covariance(self, rows, follow_data):
         """The covariance that a search starts from; default kernels may follow the data."""
-        spatial, temporal = self.spatial_kernel, self.temporal_kernel
-        if rows.S.shape[1] == 0:
-            spatial = None
-        elif spatial is None:
-            spatial = Matern(nu=2.5)
-            if follow_data:
-                extent = np.ptp(rows.S, axis=0).max() or 1.0
-                spatial = Matern(0.5 * extent, (0.01 * extent, 10.0 * extent), nu=2.5)
-        if temporal is None:
-            temporal = Matern(nu=1.5)
-            if follow_data:
-                gaps = np.diff(np.unique(rows.t))
-                interval, span = (np.median(gaps), gaps.sum()) if gaps.size else (1.0, 1.0)
-                bounds = (interval, 10.0 * max(interval, span))
-                temporal = Matern(np.clip(0.25 * span, *bounds), bounds, nu=1.5)
+        temporal = numeric_durations(self.temporal_kernel, self.time_unit)
+        spatial, temporal = or_defaults(self.spatial_kernel, temporal, rows, follow_data)
         # The kernels are cloned because what is learnt must never reach those that were given.
         return SeparableCovariance(
             None if spatial is None else clone(spatial),
@@ -382,32 +394,52 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             prior_variance(float(self.mean_prior_std)),
         )
 
-    def _learn(self, rows, knowledge=None):
-        """Conditioned on rows, with hyperparameters searched; and what the search has learnt.
+    def _learn(self, rows, start=None, knowledge=None, warn=False):
+        """Conditioned on rows, with hyperparameters searched from theta ``start`` if given.
 
-        The search goes on from ``knowledge``, if there is any.
+        Beside it is what the search leaves to the next one, as ``knowledge`` is of an earlier one.
         """
-        searching = self.optimizer is not None
-        covariance = self._initial_covariance(rows, follow_data=searching)
-        basis = self._choose_basis(covariance, rows)
-        if not searching:
-            return self._kind.of(covariance, rows, *basis), None
-        criterion = self._kind.criterion(rows, *basis)
-        covariance, knowledge = search(
-            criterion,
-            covariance,
-            rows.n,
-            knowledge,
-            optimizer=self.optimizer,
-            n_restarts=self.n_restarts_optimizer,
-            hyperpriors=self.hyperpriors,
-            random_state=self.random_state,
-        )
-        return criterion.conditioned(covariance), knowledge
+        covariance = self._initial_covariance(rows, follow_data=self.optimizer is not None)
+        kind, *basis = self._choose_kind(covariance, rows)
+        if warn:
+            advise_on_size(rows, kind, type(self).__name__)
+        if self.optimizer is not None:
+            if start is None and not callable(self.optimizer):
+                start = within_reach(covariance, rows)
+            criterion = kind.criterion(rows, *basis)
+            known = knowledge and knowledge.hessian_for(len(covariance.bounds), rows.n)
+            options = {"warn": warn, "hessian": known}
+            covariance, hessian = self._search(criterion, covariance, start, **options)
+            gp = kind.learnt(criterion, covariance, rows, *basis)
+            return gp, Knowledge(hessian, rows.n)
+        return kind.of(covariance, rows, *basis), Knowledge()
+
+    def _searched(self, criterion, covariance, start, **options):
+        """The covariance with hyperparameters searched from theta ``start``, one or several."""
+        return self._search(criterion, covariance, start, **options)[0]
+
+    def _search(self, criterion, covariance, start, **options):
+        """What `search` returns, with the estimator's parameters."""
+        options = {
+            "optimizer": self.optimizer,
+            "n_restarts": self.n_restarts_optimizer,
+            "hyperpriors": self.hyperpriors,
+            "random_state": self.random_state,
+        } | options
+        return search(criterion, covariance, start, **options)
 
     def _condition(self, covariance, rows):
         """Conditioned on rows, with known hyperparameters."""
-        return self._kind.of(covariance, rows, *self._choose_basis(covariance, rows))
+        kind, *basis = self._choose_kind(covariance, rows)
+        return kind.of(covariance, rows, *basis)
+
+    def _choose_kind(self, covariance, rows):
+        """The class of ``Conditioned`` for rows, and what its ``of`` and ``criterion`` take."""
+        return self._kind, *self._choose_basis(covariance, rows)
+
+    def _suited(self, gp, n_new):
+        """A conditioned GP whose rows have changed, the last ``n_new`` new, as suits them now."""
+        return gp
 
     # --- what was learnt --------------------------------------------------------------------------
 
@@ -432,6 +464,24 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     @property
     def now_(self):
         return self._fitted.rows.now
+
+    @property
+    def n_remade_(self):
+        return self._fitted.n_remade
+
+    @property
+    def updates_(self):
+        return self._fitted.updates
+
+    def updates_since(self, other):
+        """The latest of ``updates_``, by which this was made of another; None if it was not."""
+        mine, theirs = self._fitted, other._fitted
+        if mine.origin is not theirs.origin or mine.covariance is not theirs.covariance:
+            return None
+        before, n = theirs.updates, len(theirs.updates)
+        if n > len(mine.updates) or (n and mine.updates[n - 1] is not before[-1]):
+            return None
+        return mine.updates[n:]
 
     @property
     def signal_variance_(self):
@@ -466,14 +516,17 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     def theta_(self):
         return self._fitted.covariance.theta
 
-    def predict(self, X, return_std=False, return_cov=False):
-        """Posterior of f, without observation noise.
+    def predict(self, X, return_std=False, return_cov=False, *, include_noise=False):
+        """Posterior of f, or of new observations.
 
         Parameters
         ----------
         X : array-like of shape (m, d + 1)
         return_std, return_cov : bool, default=False
             Also return the standard deviations, or the covariance; not both.
+        include_noise : bool, default=False
+            Of observations that are made at their times, whose noise is ``noise_std_``, rather than
+            of f. The mean is the same.
 
         Returns
         -------
@@ -485,9 +538,46 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """
         if return_std and return_cov:
             raise invalid("return_cov", "False with return_std=True", return_cov)
-        gp = self._fitted
-        X = validate_data(self, _numeric_times(X), dtype=np.float64, order="C", reset=False)
-        return gp.posterior(*gp.rows.layout.split(X), return_std, return_cov)
+        check_choice(include_noise, (True, False), "include_noise")
+        gp, places = self._places(X)
+        with np.errstate(over="ignore"):
+            found = gp.posterior(*places, return_std, return_cov)
+        parts = found if return_std or return_cov else [found]
+        for name, part in zip(("mean", "uncertainty"), parts):
+            _check_posterior(part, name)
+        if include_noise and return_std:
+            return found[0], np.hypot(found[1], self.noise_std_)
+        if include_noise and return_cov:
+            found[1][np.diag_indices(len(places[1]))] += self.noise_std_**2
+        return found
+
+    def predict_interval(self, X, level=0.9, *, include_noise=True):
+        """Intervals that a new observation, or f, is in with a probability.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d + 1)
+        level : float, default=0.9
+            Probability, in (0, 1).
+        include_noise : bool, default=True
+            Of observations that are made at their times, as in `predict`, rather than of f.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (m,)
+            The central interval of the posterior, which is Gaussian; the hyperparameters are taken
+            for known.
+        """
+        level = check_real(level, "level", interval="(0, 1)")
+        mean, std = self.predict(X, return_std=True, include_noise=include_noise)
+        half = norm.ppf(0.5 + 0.5 * level) * std
+        return mean - half, mean + half
+
+    def _places(self, X):
+        """The conditioned GP, and places and times (m, d), (m,) of X (m, d + 1) as it has them."""
+        gp, X = self._fitted, numeric_times(X, self.time_unit)
+        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        return gp, gp.rows.layout.split(check_size(X, "X", LARGEST_X))
 
     def sample_y(self, X, n_samples=1, random_state=0):
         """Draws of f from the posterior.
@@ -503,9 +593,11 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         samples : ndarray of shape (m, n_samples)
         """
         rng = check_random_state(random_state)
-        mean, cov = self.predict(X, return_cov=True)
+        gp, places = self._places(X)
+        mean, cov = gp.joint(*places)
         # Rounding may leave eigenvalues of -1e-16, which are nothing to warn of.
-        return rng.multivariate_normal(mean, cov, n_samples, check_valid="ignore").T
+        draws = rng.multivariate_normal(np.zeros(len(mean)), cov, n_samples, check_valid="ignore")
+        return _check_posterior(mean[:, np.newaxis] + gp.rows.scale * draws.T, "draws")
 
     def log_marginal_likelihood(self, theta=None, eval_gradient=False):
         """Log marginal likelihood of the training data, of the standardized y with ``normalize_y``.
@@ -525,18 +617,19 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
         Notes
         -----
-        Of the exact model, O(n³), whatever the estimator approximates.
+        Of the exact model, O(n³), whatever the estimator approximates; linear in n with the Kalman
+        solver.
         """
         if theta is None and not eval_gradient:
             return self.log_marginal_likelihood_value_
-        gp = self._dense()
+        gp = self._exact()
         covariance = gp.covariance if theta is None else gp.covariance.with_theta(theta)
         value, gradient = gp.log_likelihood(covariance, eval_gradient)
         return (value, gradient) if eval_gradient else value
 
     @property
     def log_marginal_likelihood_value_(self):
-        return self._dense().objective
+        return self._exact().objective
 
     def information_gain(self):
         """What the training data tells about f, in nats.
@@ -563,16 +656,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         -----
         O(n²) in the exact model, but for the first time after a search.
         """
-        gp, knowledge = self._fitted, self._knowledge
-        bounds = gp.covariance.bounds
-        if self.optimizer is None or not len(bounds):
-            return 0.0
-        hessian = knowledge and knowledge.hessian_for(len(bounds), gp.rows.n)
-        if hessian is None:
-            return np.inf
-        theta = gp.covariance.theta
-        prior = HyperPrior(self.hyperpriors, gp.covariance.names)
-        return promise(-gp.gradient - prior.gradient(theta), hessian, theta, bounds)
+        gp = self._fitted
+        return 0.0 if self.optimizer is None else self._knowledge.gain(gp, self.hyperpriors)
 
     def relevancy(self, now=None):
         """Relevancy of each training row to predictions from ``now`` on (W-DBO eq. 12).
@@ -653,41 +738,14 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         return TimeWindow(self._fitted, low, high, moving)
 
 
-def _numeric_times(X):
-    """X, with a data frame's columns of dates as seconds since 1970 (UTC)."""
-    if not hasattr(X, "dtypes") or not hasattr(X, "isetitem"):
-        return X
-    numeric = None
-    for i, (name, dtype) in enumerate(zip(X.columns, X.dtypes)):
-        if getattr(dtype, "kind", "") == "M":
-            column = X.iloc[:, i]
-            dates = column.to_numpy(dtype=f"datetime64[{column.dt.unit}]")
-            if np.isnat(dates).any():
-                raise invalid(f"Column {name!r}", "dates without gaps", got="NaT")
-            numeric = X.copy(deep=False) if numeric is None else numeric
-            # The column is set by its position, as names need not be strings, nor different.
-            numeric.isetitem(i, _seconds(dates))
-    return X if numeric is None else numeric
-
-
-def _seconds(dates):
-    """Seconds since 1970 (n,) of dates in a data frame's column, of any resolution."""
-    count = dates.astype(np.int64)
-    per_second = int(np.timedelta64(1, "s") / np.timedelta64(1, np.datetime_data(dates.dtype)[0]))
-    nanoseconds = 10**9 // per_second
-    # Dates from 1678 to 2262 can be counted in nanoseconds: rounded in that way, equal dates are
-    # equal numbers at all resolutions. Other dates exist at the coarser ones alone.
-    countable = np.abs(count) <= np.iinfo(np.int64).max // nanoseconds
-    return np.where(countable, count * nanoseconds * 1e-9, count / per_second)
-
-
-def _variance(y_variance, n):
-    """Known observation variances (n,), zeros for None, and a mask of those that are total."""
-    total = np.zeros(n, dtype=bool)
-    if y_variance is None:
-        return np.zeros(n), total
-    variance = real_array(y_variance, "y_variance")
-    if variance.shape != (n,) or not np.isfinite(variance).all() or (variance < 0.0).any():
-        got = f"shape {variance.shape}, minimum {np.min(variance, initial=np.inf)}"
-        raise invalid("y_variance", f"{n} non-negative finite numbers, one per row of X", got=got)
-    return variance, total
+def _check_posterior(values, name):
+    """The values of a posterior, which are finite."""
+    if not np.isfinite(values).all():
+        count = np.count_nonzero(~np.isfinite(values))
+        raise invalid(
+            f"The posterior {name}",
+            "finite",
+            got=f"{count} NaN or infinity",
+            advice="Scale X and y to moderate ranges, or check the kernels at these places.",
+        )
+    return values

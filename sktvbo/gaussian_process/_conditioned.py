@@ -14,7 +14,9 @@ from .. import relevancy as _relevancy
 from .._covariance import SeparableCovariance
 from .._fast import cholesky as _cholesky
 from .._forms import Forms
+from .._limits import RESOLUTION
 from .._mean import ZERO, Mean, given
+from .._plain import NO_UPDATES, Updates
 from .._solvers import DenseCholesky, cholesky, lower_inverse, matvec, try_cholesky
 from ..exceptions import NotPositiveDefiniteError
 from ._kept import Kept
@@ -22,31 +24,15 @@ from ._rows import Rows
 
 LOG_2PI = np.log(2.0 * np.pi)
 
+# What was updated so many times is made anew: then as many updates as there are rows have shared
+# its price, and rounding errors have no more to add up from. So is a factor of which a row is off
+# by more than this part of the diagonal; one row is looked at every few updates.
+_MAX_UPDATES = 256
+_MAX_RESIDUAL = 1e-9
+_LOOK_EVERY = 8
+
 # Ages, in temporal lengthscales, from which on the forms of the relevancies are not kept.
 _FAR = 50.0
-
-
-class Criterion:
-    """What a search for hyperparameters maximizes, of rows.
-
-    Parameters
-    ----------
-    kind : type
-        How the rows are conditioned on, a subclass of `Conditioned`.
-    function : callable, (covariance, eval_gradient) -> (value, gradient)
-    rows : Rows
-    basis : tuple
-    """
-
-    def __init__(self, kind, function, rows, *basis):
-        self._kind, self._function, self._arguments = kind, function, (rows, *basis)
-
-    def __call__(self, covariance, eval_gradient):
-        return self._function(covariance, eval_gradient)
-
-    def conditioned(self, covariance):
-        """The rows conditioned on under what the search has found."""
-        return self._kind.of(covariance, *self._arguments)
 
 
 class Conditioned(ABC):
@@ -66,17 +52,37 @@ class Conditioned(ABC):
         What the search for hyperparameters maximizes, without priors.
     information_gain : float
         What the rows tell about f, in nats.
+    made_of : Rows or None
+        Those that it was last made of from nothing; None for its own.
+    updates : Updates of (str, tuple)
+        The calls that have updated it since, and their arguments.
+    n_remade : int
+        How often it was made from nothing because of too many updates, or of their errors.
     """
+
+    made_of = None
+    updates = NO_UPDATES
+    n_remade = 0
 
     @classmethod
     @abstractmethod
     def of(cls, covariance, rows, *basis):
         """Conditioned on rows from nothing."""
 
-    @classmethod
+    @staticmethod
     @abstractmethod
-    def criterion(cls, rows, *basis):
-        """What a search maximizes, a `Criterion`."""
+    def criterion(rows, *basis):
+        """What a search maximizes: a callable (covariance, eval_gradient) -> (value, gradient)."""
+
+    @classmethod
+    def learnt(cls, criterion, covariance, rows, *basis):
+        """Conditioned on rows, after a search for the maximum of their ``criterion``."""
+        return cls.of(covariance, rows, *basis)
+
+    @property
+    def gradient(self):
+        """That of ``objective`` in theta (n_theta,)."""
+        return type(self).criterion(self.rows, *self._chosen)(self.covariance, True)[1]
 
     @abstractmethod
     def append(self, X, y, variance, total, standardize=None):
@@ -93,10 +99,9 @@ class Conditioned(ABC):
     def at(self, now):
         """The same at another present time, which moves the noise that grows with age."""
 
-    @property
-    @abstractmethod
-    def gradient(self):
-        """That of ``objective`` in theta (n_theta,)."""
+    def during(self, low, high):
+        """The same as seen between two times since the origin, for many evaluations."""
+        return self
 
     @abstractmethod
     def explained(self, K, full=False):
@@ -121,19 +126,85 @@ class Conditioned(ABC):
 
     def posterior(self, S, t, return_std=False, return_cov=False):
         """Mean, and standard deviation or covariance, at places (m, d) and times (m,)."""
-        covariance, rows = self.covariance, self.rows
-        K = covariance.cross(S, t, *self.basis)
-        mean = rows.location + rows.scale * (self.mean.value + matvec(K, self.weights))
-        if not (return_std or return_cov):
-            return mean
-        rest = self.mean.rest(K) if self.mean.is_learnt else None
-        prior = covariance.cross(S, t) if return_cov else covariance.variance(S, t)
-        left = prior - self.explained(K, full=return_cov)
-        if rest is not None:
-            left += squares(rest[:, np.newaxis] / np.sqrt(self.mean.precision), full=return_cov)
+        scale = self.rows.scale
         if return_cov:
-            return mean, rows.scale**2 * left
-        return mean, rows.scale * np.sqrt(np.maximum(left, 0.0))
+            mean, cov = self.joint(S, t)
+            return mean, scale * (scale * cov)
+        if not return_std:
+            return self._mean_at(self.covariance.cross(S, t, *self.basis))
+        mean, left = self._posterior(S, t, full=False)
+        return mean, scale * np.sqrt(np.maximum(left, 0.0))
+
+    def joint(self, S, t):
+        """Mean (m,), and the covariance (m, m) in units of the standardized y."""
+        return self._posterior(S, t, full=True)
+
+    def _posterior(self, S, t, full):
+        """Mean (m,), and variances (m,) or covariance in units of the standardized y."""
+        covariance = self.covariance
+        K = covariance.cross(S, t, *self.basis)
+        mean = self._mean_at(K)
+        rest = self.mean.rest(K) if self.mean.is_learnt else None
+        prior = covariance.cross(S, t) if full else covariance.variance(S, t)
+        left = prior - self.explained(K, full)
+        if rest is not None:
+            left += squares(rest[:, np.newaxis] / np.sqrt(self.mean.precision), full)
+        return mean, left
+
+    def _mean_at(self, K):
+        """Posterior mean (m,) at places with covariances K (m, b)."""
+        rows = self.rows
+        return rows.location + rows.scale * (self.mean.value + matvec(K, self.weights))
+
+    # --- from nothing, and by updates -------------------------------------------------------------
+
+    @property
+    def origin(self):
+        """The rows that it was last made of from nothing."""
+        return self.rows if self.made_of is None else self.made_of
+
+    def to_plain(self):
+        """What makes it again, the same to the bit: by the same calls."""
+        return {
+            "covariance": self.covariance,
+            "rows": self.origin,
+            "basis": self._chosen,
+            "updates": self.updates,
+            "n_remade": self.n_remade,
+        }
+
+    @classmethod
+    def from_plain(cls, plain):
+        """Made again of `to_plain`."""
+        found = cls.of(plain["covariance"], plain["rows"], *plain["basis"])
+        found = replace(found, n_remade=plain["n_remade"])
+        calls = {"append": cls.append, "drop": cls.drop, "at": cls.at, "keep": cls.keep}
+        for name, arguments in plain["updates"]:
+            found = calls[name](found, *arguments)
+        return found
+
+    @property
+    def _chosen(self):
+        """What `of` takes besides covariance and rows."""
+        return ()
+
+    def _after(self, found, call):
+        """What an update has found, with a note of the call."""
+        updates = Updates((*self.updates, call))
+        return replace(found, made_of=self.origin, updates=updates, n_remade=self.n_remade)
+
+    def keep(self, *arguments):
+        """The same, with more at hand for what is to come."""
+        return self
+
+    def _worn(self, n):
+        """Whether another update, to n rows, would be one too many."""
+        return len(self.updates) >= max(_MAX_UPDATES, n)
+
+    def _remade(self, rows):
+        """The same of other rows, from nothing."""
+        found = type(self).of(self.covariance, rows, *self._chosen)
+        return replace(found, n_remade=self.n_remade + 1)
 
     def _same_noise(self, rows):
         """Whether the rows that are here and in other ``rows`` have the same noise in both.
@@ -158,6 +229,9 @@ class Dense(Conditioned):
     mean: Mean
     weights: np.ndarray
     objective: float
+    made_of: Rows | None = None
+    updates: Updates = NO_UPDATES
+    n_remade: int = 0
 
     @classmethod
     def of(cls, covariance, rows):
@@ -183,15 +257,45 @@ class Dense(Conditioned):
             )
         return cls(covariance, rows, solver, mean, weights, float(value))
 
+    @staticmethod
+    def criterion(rows):
+        return _Likelihood(rows)
+
     @classmethod
-    def criterion(cls, rows):
-        return _Likelihood(cls, rows)
+    def learnt(cls, criterion, covariance, rows):
+        found = criterion.at_last(covariance)
+        if found is None:
+            return cls.of(covariance, rows)
+        solver, mean, weights, value, P = found
+        new = cls(covariance, rows, solver, mean, weights, float(value))
+        vars(new)["_spare"] = P
+        return new
 
     @cached_property
     def kept(self):
         """The inverse covariance of y and what belongs to it; from now on it is kept up to date."""
         P = vars(self).pop("_spare", None)
-        return Kept(self.mean.removed(self.solver.inverse()) if P is None else P)
+        if P is None:
+            P = self.mean.removed(self.solver.inverse())
+        _cholesky.symmetrize(P)
+        self._note("keep", ())
+        return Kept(P)
+
+    def keep(self, now=None):
+        """The same; its inverse is kept from now on, and the forms at a time if that is given."""
+        _ = self.kept
+        if now is not None:
+            self._forms_at(self.covariance.stationary_factors(), now)
+        return self
+
+    def __getstate__(self):
+        # What may serve to keep the inverse is made again where it is missing.
+        return {name: value for name, value in vars(self).items() if name != "_spare"}
+
+    def _note(self, *call):
+        """Note that something is kept from now on, for whoever makes this again."""
+        vars(self)["updates"] = Updates((*self.updates, call))
+        vars(self)["made_of"] = self.origin
 
     @property
     def gradient(self):
@@ -228,7 +332,8 @@ class Dense(Conditioned):
                     break
             if solver is not None and "kept" in vars(self) and rows.n == n + 1:
                 kept = self._kept_with(rows, k[:-1], solver)
-        return self._updated(rows, solver, kept)
+        call = "append", (X, y, variance, total, standardize)
+        return self._updated(rows, solver, call, kept)
 
     def _kept_with(self, rows, k, solver):
         """What is kept, with the last of some rows, from its covariances k (n,) and the factor."""
@@ -248,29 +353,50 @@ class Dense(Conditioned):
             for i in reversed(indices):
                 solver = solver.drop(int(i))
                 kept = None if kept is None else kept.without(int(i))
-        return self._updated(rows, solver, kept)
+        return self._updated(rows, solver, ("drop", (indices, standardize)), kept)
 
     def at(self, now):
         """O(n³) with a noise model, nothing without."""
         rows = self.rows.at(now)
-        if self._same_noise(rows):
-            new = replace(self, rows=rows)
-            vars(new).update(vars(self) | {"rows": rows})
-            return new
-        return type(self).of(self.covariance, rows)
+        if not self._same_noise(rows):
+            return type(self).of(self.covariance, rows)
+        if self._worn(rows.n):
+            return self._remade(rows)
+        new = self._after(replace(self, rows=rows), ("at", (now,)))
+        if "kept" in vars(self):
+            vars(new)["kept"] = self.kept
+        return new
 
-    def _updated(self, rows, solver, kept):
-        """With other rows, of which the factor is known, or None; and what is kept of them."""
+    def _updated(self, rows, solver, call, kept=None):
+        """With other rows, of which the factor is known, or None, after a call.
+
+        ``kept`` is what is kept of them, or None.
+        """
         if solver is None:
             return type(self).of(self.covariance, rows)
-        new = self._solved(self.covariance, rows, solver)
+        count = len(self.updates) + 1
+        look = count % _LOOK_EVERY == 0
+        if self._worn(rows.n) or (look and self._residual(rows, solver, count) > _MAX_RESIDUAL):
+            return self._remade(rows)
+        new = self._after(self._solved(self.covariance, rows, solver), call)
         if kept is not None:
-            watched = kept.watched(solver, new.mean)
-            if watched is None:
-                P = new.mean.removed(solver.inverse())
-                watched = Kept(P, n_refactorings=kept.n_refactorings + 1, n_updates=1)
-            vars(new)["kept"] = watched
+            if not kept.is_right(solver, new.mean):
+                return self._remade(rows)
+            vars(new)["kept"] = kept
         return new
+
+    def _residual(self, rows, solver, count):
+        """By how much a row of L Lᵀ is off that of Δ, relative to its diagonal; another each time.
+
+        O(n²) at most.
+        """
+        i = (count // _LOOK_EVERY * 7919) % rows.n
+        row, behind = slice(i, i + 1), slice(i, None)
+        k = self.covariance.cross(rows.S[row], rows.t[row], rows.S[behind], rows.t[behind])[0]
+        k[0] += rows.noise(self.covariance, row)[0] + solver.jitter
+        L = solver.L
+        found = np.einsum("ij,j->i", L[behind, : i + 1], L[i, : i + 1])
+        return float(np.abs(found - k).max() / k[0])
 
     def explained(self, K, full=False):
         return squares(self.solver.half_solve(K), full)
@@ -290,12 +416,17 @@ class Dense(Conditioned):
         if abs(now - latest) <= 4.0 * np.spacing(abs(now)):
             now = latest
         factors, now = self.covariance.stationary_factors(), now - rows.layout.origin
+        signal = self.covariance.variance(rows.S, rows.t).mean()
+        if self.kept.P.diagonal().max() * RESOLUTION * signal > 1.0:
+            C = _relevancy.convolutions(*factors, rows.S, now - rows.t)
+            mean_variance = self.covariance.mean_variance
+            return _relevancy.sweep(self.solver, rows.targets, mean_variance, signal, C)
         forms = self._forms_at(factors, now)
-        if forms is not None:
-            P, C, q = self.kept.P.copy(), forms.convolutions, forms.q
-            return _relevancy.RelevancySweep(P, self.weights, C, q)
-        C = _relevancy.convolutions(*factors, rows.S, now - rows.t)
-        return _relevancy.RelevancySweep(self.kept.P.copy(), self.weights, C)
+        if forms is None:
+            C, q = _relevancy.convolutions(*factors, rows.S, now - rows.t), None
+        else:
+            C, q = forms.convolutions, forms.q
+        return _relevancy.RelevancySweep(self.kept.P.copy(), self.weights, C, q)
 
     def _forms_at(self, factors, now):
         """The forms of the relevancies at a time since the origin, where it pays to keep them.
@@ -311,6 +442,7 @@ class Dense(Conditioned):
         if forms is None or now < forms.now:
             forms = Forms.of(factors, rows.S, rows.t, now, kept.P)
             if forms is not None:
+                self._note("keep", (now,))
                 vars(self)["kept"] = replace(kept, forms=forms)
             return forms
         return forms.at(now)
@@ -389,11 +521,10 @@ def _gradient(covariance, rows, K, P, a):
     return 0.5 * np.concatenate([on_kernels, on_noise])
 
 
-class _Likelihood(Criterion):
-    """The log likelihood; the last evaluation has computed most of what conditioning takes."""
+class _Likelihood:
+    """The log likelihood of rows; the last evaluation has computed what conditioning takes."""
 
-    def __init__(self, kind, rows):
-        super().__init__(kind, None, rows)
+    def __init__(self, rows):
         self._rows, self._workspace = rows, [np.empty((rows.n, rows.n)) for _ in range(3)]
         self._last = None
 
@@ -402,15 +533,15 @@ class _Likelihood(Criterion):
         self._last = covariance, found
         return found[:2]
 
-    def conditioned(self, covariance):
-        if self._last is not None:
-            evaluated, (value, _, solver, mean, weights, P) = self._last
-            if P is not None and np.array_equal(evaluated.theta, covariance.theta):
-                new = self._kind(covariance, self._rows, solver, mean, weights, float(value))
-                _cholesky.symmetrize(P)
-                vars(new)["_spare"] = P
-                return new
-        return super().conditioned(covariance)
+    def at_last(self, covariance):
+        """Solver, mean, weights, value and precision, if the last evaluation was of this one."""
+        if self._last is None:
+            return None
+        evaluated, (value, _, solver, mean, weights, P) = self._last
+        if P is None or not np.array_equal(evaluated.theta, covariance.theta):
+            return None
+        self._workspace = None  # it has become what is returned
+        return solver, mean, weights, value, P
 
 
 def squares(V, full):

@@ -8,8 +8,8 @@ from .._fast import cholesky as _cholesky
 from .._forms import Forms
 from .._solvers import matvec
 
-# After so many updates what is kept is compared with what the factor says. From this relative
-# difference on it is computed afresh.
+# After so many updates what is kept is compared with what the factor says. It is not right any
+# more where it is off by more than this, relatively.
 _PERIOD, _BOUND = 16, 1e-9
 
 
@@ -24,14 +24,11 @@ class Kept:
         None until they are asked for.
     n_updates : int
         Rows that have come or gone since P was computed from the factor.
-    n_refactorings : int
-        How often rounding has made that necessary.
     """
 
     P: np.ndarray
     forms: Forms | None = None
     n_updates: int = 0
-    n_refactorings: int = 0
 
     def grown(self, s, t, u, variance):
         """With a row at a place s (1, d) and time; u is P k, ``variance`` that given the others."""
@@ -47,20 +44,20 @@ class Kept:
         forms = None if self.forms is None else self.forms.without(i, self.P)
         return replace(self, P=P, forms=forms, n_updates=self.n_updates + 1)
 
-    def watched(self, solver, mean):
-        """The same, or None with too much rounding in it, in comparison with the factor; O(n²)."""
+    def is_right(self, solver, mean):
+        """Whether there is little rounding in it, in comparison with the factor; O(n²).
+
+        It is looked at every few updates.
+        """
         if self.n_updates % _PERIOD:
-            return self
+            return True
         z = np.ones(len(self.P))
         z[::2] = -1.0
         right = mean.removed_from(solver.solve(z), z)
-        wrong = matvec(self.P, z) - right
-        if not np.abs(wrong).max() <= _BOUND * np.abs(right).max():
-            return None
-        if self.forms is not None:
-            # That of the row that has been here longest is computed afresh.
-            p, q = self.P[0], self.forms.q
-            fresh = p @ matvec(self.forms.convolutions, p)
-            if not abs(fresh - q[0]) <= _BOUND * q.max():
-                return None
-        return self
+        if not np.abs(matvec(self.P, z) - right).max() <= _BOUND * np.abs(right).max():
+            return False
+        if self.forms is None:
+            return True
+        # That of the row that has been here longest is computed afresh.
+        p, q = self.P[0], self.forms.q
+        return abs(p @ matvec(self.forms.convolutions, p) - q[0]) <= _BOUND * q.max()

@@ -28,15 +28,20 @@ class Minimum:
     ----------
     x : ndarray of shape (p,)
     value : float
+    slope : ndarray of shape (p,)
     hessian : ndarray of shape (p, p) or None
         The approximation there; None if nothing was learnt of it.
     n_evaluations : int
+    trouble : str
+        What has stopped the search before it was over; empty if nothing has.
     """
 
     x: np.ndarray
     value: float
+    slope: np.ndarray
     hessian: np.ndarray | None
     n_evaluations: int
+    trouble: str = ""
 
 
 def minimize(function, start, bounds, *, hessian=None, least_gain=1e-6):
@@ -62,14 +67,14 @@ def minimize(function, start, bounds, *, hessian=None, least_gain=1e-6):
     x, (value, slope) = start, function(start)
     n_evaluations, H = 1, hessian
     if not np.isfinite(value):
-        return Minimum(x, value, H, n_evaluations)
+        return Minimum(x, value, slope, H, n_evaluations, "there is no value at the start")
     for _ in range(_MAX_STEPS):
         model = np.eye(len(x)) * max(np.linalg.norm(slope), 1.0) if H is None else H
         low, high = np.clip(bounds.T - x, -_LONGEST, _LONGEST)
         step = model_minimum(model, slope, low, high)
         fall = -(slope @ step)
         if fall - 0.5 * (step @ model @ step) <= least_gain:
-            break
+            return Minimum(x, value, slope, H, n_evaluations)
         rate = 1.0
         for _ in range(_MAX_TRIALS):
             # The sum may leave the box by rounding.
@@ -81,12 +86,12 @@ def minimize(function, start, bounds, *, hessian=None, least_gain=1e-6):
             rate *= _shorter(found, value, rate * fall)
         else:
             if H is None:
-                break
+                return Minimum(x, value, slope, H, n_evaluations, "no step along the slope helps")
             H = None  # it has misled
             continue
         H = updated(model, there - x, gradient - slope, fresh=H is None)
         x, value, slope = there, found, gradient
-    return Minimum(x, value, H, n_evaluations)
+    return Minimum(x, value, slope, H, n_evaluations, f"{_MAX_STEPS} steps were not enough")
 
 
 def promise(slope, hessian, x, bounds):

@@ -1,12 +1,14 @@
 """The search for hyperparameters: where to start, what to maximize, with which priors."""
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from .._checks import invalid
-from ._newton import minimize
+from ._newton import minimize, promise
 
 # A search from nothing ends when its model promises no more nats than the first; one that goes on
 # from an earlier one no more than the second: what is worth less, no data can tell.
@@ -16,33 +18,21 @@ _LEAST_GAIN, _WORTH_A_STEP = 1e-8, 1e-3
 _STEP = 1e-5
 
 
-@dataclass(frozen=True, eq=False)
-class Knowledge:
-    """What a search leaves to the next one.
-
-    Attributes
-    ----------
-    theta : ndarray of shape (n_theta,)
-        Where it ended.
-    hessian : ndarray of shape (n_theta, n_theta) or None
-        Of minus the criterion there, nearly.
-    n : int
-        Number of rows.
-    """
-
-    theta: np.ndarray
-    hessian: np.ndarray | None
-    n: int
-
-    def hessian_for(self, n_theta, n):
-        """The Hessian for a search of as many hyperparameters and about as many rows, or None."""
-        if self.hessian is None or len(self.hessian) != n_theta:
-            return None
-        return self.hessian if 0.9 * self.n <= n <= 1.1 * self.n else None
+# A search that was stopped has converged all the same where no derivative is larger, relatively.
+_FLAT = 1e-3
 
 
 def search(
-    criterion, covariance, n, knowledge=None, *, optimizer, n_restarts, hyperpriors, random_state
+    criterion,
+    covariance,
+    start=None,
+    *,
+    optimizer,
+    n_restarts,
+    hyperpriors,
+    random_state,
+    warn=False,
+    hessian=None,
 ):
     """The covariance with the hyperparameters that maximize a criterion, and perhaps priors.
 
@@ -52,20 +42,23 @@ def search(
         Such as the log marginal likelihood; the gradient in theta is None when it is not asked for.
         Minus infinity makes the search turn back.
     covariance : SeparableCovariance
-    n : int
-        Number of rows.
-    knowledge : Knowledge, default=None
-        From where to go on, clipped to the bounds; None: from the covariance's own theta.
+    start : ndarray of shape (n_theta,) or (n_starts, n_theta), default=None
+        Where to start, clipped to the bounds; None is the covariance's own theta.
     optimizer : "fmin_l_bfgs_b" or callable
     n_restarts : int
         Further searches, from starts drawn uniformly within the bounds of theta.
     hyperpriors : dict of str to frozen scipy.stats distribution, or None
     random_state : int, RandomState or None
+    warn : bool, default=False
+        Warn of a search that did not converge.
+    hessian : ndarray of shape (n_theta, n_theta), default=None
+        Of minus the criterion at the first start, nearly.
 
     Returns
     -------
     covariance : SeparableCovariance
-    knowledge : Knowledge
+    hessian : ndarray of shape (n_theta, n_theta) or None
+        As above, where the search has ended; None where that is not known.
 
     Raises
     ------
@@ -74,50 +67,88 @@ def search(
     """
     bounds = covariance.bounds
     if not len(bounds):
-        return covariance, Knowledge(covariance.theta, None, n)
+        return covariance, None
     if not np.isfinite(bounds).all():
         got = f"{np.exp(bounds).tolist()}"
         raise invalid("The bounds of all hyperparameters to be searched", "finite", got=got)
-    objective = Objective(criterion, covariance, HyperPrior(hyperpriors, covariance.names))
-    first = covariance.theta if knowledge is None else knowledge.theta
-    starts, hessian = [np.clip(first, *bounds.T)], None
-    if knowledge is not None:
-        hessian = knowledge.hessian_for(len(bounds), n)
+    prior = HyperPrior(hyperpriors, covariance.names)
+
+    def objective(theta, eval_gradient=True):
+        value, gradient = criterion(covariance.with_theta(theta), eval_gradient)
+        value += prior(theta)
+        return (-value, -gradient - prior.gradient(theta)) if eval_gradient else -value
+
+    starts = list(np.clip(np.atleast_2d(covariance.theta if start is None else start), *bounds.T))
     if n_restarts:
         rng = check_random_state(random_state)
         starts.extend(rng.uniform(*bounds.T, (n_restarts, len(bounds))))
-    found = [_descend(objective, starts[0], bounds, optimizer, hessian)]
-    found += [_descend(objective, theta, bounds, optimizer) for theta in starts[1:]]
-    theta, _, hessian = min(found, key=lambda descent: descent[1])
-    return covariance.with_theta(theta), Knowledge(theta, hessian, n)
+    hessians = [hessian] + [None] * (len(starts) - 1)
+    found = [
+        _descend(objective, prior, theta, bounds, optimizer, known)
+        for theta, known in zip(starts, hessians)
+    ]
+    theta, _, hessian, trouble = min(found, key=lambda result: result[1])
+    if warn and trouble:
+        warnings.warn(
+            f"The search of the hyperparameters stopped before it converged ({trouble}). Scale X "
+            "and y to moderate ranges, raise n_restarts_optimizer, or, with a kernel of your own, "
+            "check its gradient.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return covariance.with_theta(theta), hessian
 
 
-class Objective:
-    """Minus a criterion and minus log priors, as a function of theta; see `search`."""
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """What a search leaves to the next one.
 
-    def __init__(self, criterion, covariance, prior):
-        self._criterion, self._covariance, self.prior = criterion, covariance, prior
+    Attributes
+    ----------
+    hessian : ndarray of shape (n_theta, n_theta) or None
+        Of minus what was maximized, nearly, where it has ended.
+    n : int
+        Number of rows.
+    """
 
-    def __call__(self, theta, eval_gradient=True):
-        value, gradient = self._criterion(self._covariance.with_theta(theta), eval_gradient)
-        value += self.prior(theta)
-        return (-value, -gradient - self.prior.gradient(theta)) if eval_gradient else -value
+    hessian: np.ndarray | None = None
+    n: int = 0
+
+    def hessian_for(self, n_theta, n):
+        """The Hessian for as many hyperparameters and about as many rows, or None."""
+        if self.hessian is None or len(self.hessian) != n_theta:
+            return None
+        return self.hessian if 0.9 * self.n <= n <= 1.1 * self.n else None
+
+    def gain(self, gp, hyperpriors):
+        """What a search promises a conditioned GP, in nats; infinite where that is not known."""
+        covariance = gp.covariance
+        bounds, theta = covariance.bounds, covariance.theta
+        if not len(bounds):
+            return 0.0
+        hessian = self.hessian_for(len(bounds), gp.rows.n)
+        if hessian is None:
+            return np.inf
+        slope = gp.gradient + HyperPrior(hyperpriors, covariance.names).gradient(theta)
+        return promise(-slope, hessian, theta, bounds)
 
 
-def _descend(objective, theta, bounds, optimizer, hessian=None):
-    """One search: the theta found, its objective, and the Hessian there or None."""
-    if objective.prior(theta) == -np.inf:
+def _descend(objective, prior, theta, bounds, optimizer, hessian):
+    """One search: theta, its objective, the Hessian, and what stopped the search too early."""
+    if prior(theta) == -np.inf:
         raise invalid(
             "hyperpriors",
             "distributions with a density at the start of the search",
-            got=f"no density at {objective.prior.where(theta)}",
+            got=f"no density at {prior.where(theta)}",
             advice="Start elsewhere, or use a distribution that covers the bounds.",
         )
     if callable(optimizer):
-        return *optimizer(objective, theta, bounds=bounds), None
+        return *optimizer(objective, theta, bounds=bounds), None, ""
     least_gain = _LEAST_GAIN if hessian is None else _WORTH_A_STEP
     found = minimize(objective, theta, bounds, hessian=hessian, least_gain=least_gain)
-    return found.x, found.value, found.hessian
+    uphill = found.x - np.clip(found.x - found.slope, *bounds.T)
+    converged = not found.trouble or np.abs(uphill).max() <= _FLAT * max(1.0, abs(found.value))
+    return found.x, found.value, found.hessian, "" if converged else found.trouble
 
 
 class HyperPrior:

@@ -41,8 +41,8 @@ class TimeSlice(Posterior):
     """The posterior at one time, in the user's unit, as a function of space."""
 
     def __init__(self, gp, t, moving=None):
-        super().__init__(gp, moving)
         self._t = t - gp.rows.layout.origin
+        super().__init__(gp.during(self._t, self._t), moving)
 
     def __call__(self, S):
         """Mean and standard deviation (m,) at the places S (m, d)."""
@@ -52,11 +52,11 @@ class TimeSlice(Posterior):
     def sample(self, S, rng):
         """A joint draw of f (m,) at the places S (m, d)."""
         S = np.asarray(S, dtype=np.float64)
-        mean, cov = self._gp.posterior(S, np.full(len(S), self._t), return_cov=True)
+        mean, cov = self._gp.joint(S, np.full(len(S), self._t))
         variances, directions = eigh(cov)
         # Rounding may leave some variances below 0.
         z = np.sqrt(np.maximum(variances, 0.0)) * rng.standard_normal(len(S))
-        return mean + directions @ z
+        return mean + self._scale * (directions @ z)
 
     def with_gradient(self, s):
         """Mean, standard deviation and their gradients (d,) at one place s (d,)."""
@@ -68,8 +68,8 @@ class TimeWindow(Posterior):
     """The posterior in an interval of time, which the last coordinate runs through from 0 to 1."""
 
     def __init__(self, gp, low, high, moving=None):
-        super().__init__(gp, moving)
         self._low, self._width = low - gp.rows.layout.origin, high - low
+        super().__init__(gp.during(self._low, self._low + self._width), moving)
 
     def __call__(self, U):
         """Mean and standard deviation (m,) at the points U (m, d + 1)."""

@@ -27,14 +27,19 @@ class ABO(Algorithm):
     Until l_T has settled (its last five values change by less than a tenth a step) queries are made
     at once. Nothing is ever forgotten.
 
+    ``ask(t)`` alone is for a query at once, since it does not say until when to wait: then only the
+    place is chosen.
+
     When to use it: queries are expensive and the function is smooth in time, so that it pays to
-    wait for a good moment. When not: regret counts all the time; or the run is long.
+    wait for a good moment, with ``ask(t, return_time=True)``. When not: regret counts all the time;
+    or the run is long.
 
     Parameters
     ----------
     lookahead : float, default=1/3
         How far to look ahead, in temporal lengthscales.
-    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, random_state
+    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, \
+    random_state, history, journal
         See `BayesianOptimizer`.
 
     Attributes

@@ -5,8 +5,12 @@ fails half-way has therefore not happened.
 """
 
 import copy
+import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
+from numbers import Real
 
 import numpy as np
 from sklearn.base import clone
@@ -14,13 +18,19 @@ from sklearn.base import clone
 from .._checks import check_rows, finite_number, invalid, real_array
 from .._maximizer import TimeWindow, maximize, maximize_joint
 from ..acquisition import AcquisitionState, PosteriorMean
-from ..exceptions import AskTellError, InvalidObservationError
+from ..exceptions import AskTellError, ForgottenQueryWarning, InvalidObservationError
+from ..journal._rows import START, Place
 from ..staleness import RunSoFar
 from ._log import Log, Told
-from ._surrogates import Times
+from ._surrogates import Times, suited
 
-# At most this many queries are remembered until they are told.
-_MAX_PENDING = 1024
+# At most this many queries are remembered until they are told, and as many of those made with a
+# surrogate.
+MAX_PENDING = 1024
+
+# At least this many of the observations told are remembered, whatever is shown of them: policies
+# may ask for the latest, and hyperparameters be learnt from some that were removed.
+_MIN_REMEMBERED = 256
 
 # A new query keeps away from at most this many pending ones, the latest.
 _MAX_HALLUCINATED = 32
@@ -36,6 +46,45 @@ _MIN_TO_LEARN = 10
 _WORTH_A_SEARCH = 0.1
 
 
+@dataclass(frozen=True, eq=False)
+class DataSet:
+    """The observations that are kept.
+
+    Attributes
+    ----------
+    positions : ndarray of int of shape (n,)
+        Among all that was told.
+    rows : ndarray of shape (n, d + 1)
+        Queries and times.
+    y, variance : ndarray of shape (n,)
+        Observations, and known variances of their noise.
+    """
+
+    positions: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    rows: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+    y: np.ndarray = field(default_factory=lambda: np.empty(0))
+    variance: np.ndarray = field(default_factory=lambda: np.empty(0))
+
+    def __len__(self):
+        return len(self.y)
+
+    def append(self, position, row, y, variance):
+        """The data set with one observation more, row (d + 1,)."""
+        return DataSet(
+            np.append(self.positions, position),
+            np.vstack([self.rows, row]) if len(self) else row[np.newaxis],
+            np.append(self.y, y),
+            np.append(self.variance, variance),
+        )
+
+    def drop(self, indices):
+        """The data set without some of its rows."""
+        if not len(indices):
+            return self
+        arrays = self.positions, self.rows, self.y, self.variance
+        return DataSet(*(np.delete(array, indices, axis=0) for array in arrays))
+
+
 @dataclass(frozen=True)
 class Run:
     """What a run holds between two steps.
@@ -44,7 +93,7 @@ class Run:
     ----------
     algorithm : BayesianOptimizer
         The optimizer as it was when the run began, for its parameters.
-    make_surrogate, latest_query_time : callable
+    make_policy, make_surrogate, latest_query_time : callable
         Its hooks of these names.
     searches_for_the_past : bool
         Whether an observation from before all others makes a search of the hyperparameters.
@@ -69,11 +118,13 @@ class Run:
     queries : tuple of (float, int)
         Times of the latest queries made with a surrogate, and sizes of the data set then.
     told : Log of Told
-    kept : ndarray of int
-        Positions of the data set among all that was told.
+    kept : DataSet
+    place : Place
+        Where in its journal, if it has one.
     """
 
     algorithm: object
+    make_policy: object
     make_surrogate: object
     latest_query_time: object
     searches_for_the_past: bool
@@ -90,7 +141,8 @@ class Run:
     pending: tuple = ()
     queries: tuple = ()
     told: Log = field(default_factory=Log)
-    kept: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    kept: DataSet = field(default_factory=DataSet)
+    place: Place = START
 
     # --- what an algorithm with more to remember may override -------------------------------------
 
@@ -104,8 +156,11 @@ class Run:
         """Whether few observations hold the hyperparameters, or borrow forgotten ones to search."""
         return False
 
-    def after_telling(self, x, y, t=None):
-        """The run with an observation at a row x (d,) of the domain; t None: when it was asked."""
+    def after_telling(self, x, y, t=None, variance=0.0):
+        """The run with an observation at a row x (d,) of the domain; t None: when it was asked.
+
+        ``variance`` is the part of the noise's variance that is known.
+        """
         # Of several queries of one point the one at that time is answered, or else the oldest.
         same = [i for i, (point, _) in enumerate(self.pending) if np.array_equal(point, x)]
         answered = min(same, key=lambda i: self.pending[i][1] != t, default=None)
@@ -116,10 +171,13 @@ class Run:
             t = self.pending[answered][1]
         pending = self.pending if answered is None else _without(self.pending, answered)
         now = max(t, self.now)
-        after = self._with_observation(x, t, y, now)
-        record = dict(getattr(after.policy, "record", dict)() or {})
-        removed = np.setdiff1d(np.append(self.kept, len(self.told)), after.kept)
-        entry = Told(np.append(x, t), y, now, len(after.kept), removed, record)
+        after = self._with_observation(x, t, y, variance, now)
+        record = _checked_record(after.policy)
+        removed = np.empty(0, dtype=np.intp)
+        if len(after.kept) <= len(self.kept):
+            before = np.append(self.kept.positions, self.n_told)
+            removed = np.setdiff1d(before, after.kept.positions, assume_unique=True)
+        entry = Told(np.append(x, t), y, now, len(after.kept), removed, record, variance)
         return replace(after, now=now, pending=pending, told=self.told.append(entry))
 
     # --- time -------------------------------------------------------------------------------------
@@ -127,7 +185,7 @@ class Run:
     def time(self, t):
         """A time as a float; None reads the clock."""
         return finite_number(
-            self.clock(len(self.told)) if t is None else t, "t", InvalidObservationError
+            self.clock(self.n_told) if t is None else t, "t", InvalidObservationError
         )
 
     def forward_time(self, t):
@@ -145,19 +203,39 @@ class Run:
 
     # --- querying ---------------------------------------------------------------------------------
 
-    def after_asking(self, t, size):
-        """The run with ``size`` more queries pending, and these queries (x, time)."""
+    def after_asking(self, t, size, may_wait):
+        """The run with ``size`` more queries pending, and these queries (x, time).
+
+        Queries are for time t, unless they ``may_wait`` until the algorithm's latest time.
+        """
         rng, queries = copy.deepcopy(self.rng), self.queries
         if self.surrogate is None:
             found = [(x, t) for x in self.domain.sample(size, rng)]
         else:
-            found = self._best_queries(t, size, rng)
-            queries = (*queries, (t, len(self.kept)))[-_MAX_PENDING:]
-        pending = (*self.pending, *found)[-_MAX_PENDING:]
+            found = self._best_queries(t, size, may_wait, rng)
+            queries = (*queries, (t, len(self.kept)))[-MAX_PENDING:]
+        pending = self._pending_with(found)
         after = replace(
             self, rng=rng, now=t, next_time=found[-1][1], pending=pending, queries=queries
         )
         return after, found
+
+    def after_announcing(self, x, t):
+        """The run with a query (d,) pending that was not asked for."""
+        return replace(self, pending=self._pending_with([(x, t)]))
+
+    def _pending_with(self, queries):
+        """What is pending with some queries more."""
+        pending = (*self.pending, *queries)
+        if len(pending) > MAX_PENDING:
+            warnings.warn(
+                f"{len(pending)} queries were asked for and not told; the latest {MAX_PENDING} of "
+                "them are remembered. Tell each one as it was asked for, or cancel(x) it; what is "
+                "forgotten can still be told with its time: tell(x, y, t).",
+                ForgottenQueryWarning,
+                stacklevel=4,
+            )
+        return pending[-MAX_PENDING:]
 
     def after_cancelling(self, x):
         """The run without the oldest pending query at a row x (d,)."""
@@ -171,7 +249,7 @@ class Run:
         surrogate, rng = self.belief.advanced(t), copy.deepcopy(self.rng)
         return self._best_query(surrogate, PosteriorMean(), t, t, rng)[0]
 
-    def _best_queries(self, t, size, rng):
+    def _best_queries(self, t, size, may_wait, rng):
         """Queries (x, time), each with the pending ones and those before hallucinated."""
         surrogate = self.belief.advanced(t)
         pending = self.pending[-_MAX_HALLUCINATED:]
@@ -181,7 +259,7 @@ class Run:
         for i in range(size):
             if i:
                 surrogate = self._hallucinated(surrogate, queries[-1:])
-            latest = self.latest_query_time(t, surrogate, self.policy)
+            latest = self.latest_query_time(t, surrogate, self.policy) if may_wait else t
             queries.append(self._best_query(surrogate, self.acquisition, t, latest, rng))
         return queries
 
@@ -202,7 +280,7 @@ class Run:
             draw = partial(posterior.sample, rng=rng)
             return maximize_joint(draw, self.domain, rng, anchors=recent), t
         state = AcquisitionState(
-            len(self.kept), len(self.told), self.domain.n_dims, surrogate, posterior
+            len(self.kept), self.n_told, self.domain.n_dims, surrogate, posterior
         )
 
         def score(mean, std):
@@ -235,34 +313,40 @@ class Run:
         """How many observations make a search of the hyperparameters, and a scale of y."""
         return min(self.algorithm.n_initial_points, _MIN_TO_LEARN)
 
-    def rows(self, positions):
-        """Queries and times (n, d + 1) at some positions among all that was told."""
-        rows = [self.told[i].row for i in positions]
-        return np.array(rows).reshape(-1, self.domain.n_dims + 1)
+    @property
+    def n_told(self):
+        """How many observations were told, remembered or not."""
+        return self.told.total
 
-    def values(self, positions):
-        """Observations (n,) at some positions among all that was told."""
-        return np.array([self.told[i].y for i in positions], dtype=np.float64)
+    @property
+    def shown(self):
+        """The observations told that users see: those that the ``history`` has room for."""
+        history = self.algorithm.history
+        return self.told[:] if history is None else self.told[max(len(self.told) - history, 0) :]
 
-    def observations(self, positions):
-        """Rows and values at some positions, as the surrogate sees them."""
-        return self._to_surrogate(self.rows(positions), self.values(positions))
+    def rows(self, entries):
+        """Queries and times (n, d + 1) of some observations told."""
+        return np.array([entry.row for entry in entries]).reshape(-1, self.domain.n_dims + 1)
+
+    def observations(self, entries):
+        """Rows and values of some observations told, as the surrogate sees them."""
+        return self._to_surrogate(self.rows(entries), [entry.y for entry in entries])
 
     def _to_surrogate(self, rows, y):
         X = np.column_stack([self.domain.to_unit(rows[:, :-1]), rows[:, -1]])
-        return X, self.sign * np.array(y)
+        return X, self.sign * np.array(y, dtype=np.float64)
 
     def _so_far(self):
         """What a policy is told before an observation is added."""
         return RunSoFar(
-            n_told=len(self.told) + 1,
+            n_told=self.n_told + 1,
             queries=self.queries,
-            latest=lambda n: self.observations(range(max(len(self.told) - n, 0), len(self.told))),
+            latest=lambda n: self.observations(self.told[max(len(self.told) - n, 0) :]),
         )
 
-    def _with_observation(self, x, t, y, now):
+    def _with_observation(self, x, t, y, variance, now):
         """The run with the surrogate, policy and data set after an observation."""
-        kept = np.append(self.kept, len(self.told))
+        kept = self.kept.append(self.n_told, np.append(x, t), y, variance)
         if self.surrogate is None and len(kept) < self.algorithm.n_initial_points:
             return replace(self, kept=kept)
         row, target = self._to_surrogate(np.append(x, t)[np.newaxis], [y])
@@ -270,19 +354,21 @@ class Run:
         if hasattr(policy, "watch"):
             policy.watch(self._so_far())
         if self.surrogate is None:
-            surrogate, since_search = self._first_surrogate(row, target), 0
+            surrogate, since_search = self._first_surrogate(kept), 0
             searched = len(kept)
         else:
             found = policy.before_add(self.surrogate, row[0, :-1], t, target[0])
             drop = check_rows(found, len(self.kept), _rows_of(policy, "before_add"))
-            kept = np.delete(kept, drop)
-            surrogate, since_search, searched = self._next_surrogate(row, target, drop, kept)
+            kept = kept.drop(drop)
+            surrogate, since_search, searched = self._next_surrogate(
+                row, target, variance, drop, kept
+            )
         found, name = policy.after_add(surrogate, now), _rows_of(policy, "after_add")
         drop = check_rows(found, len(kept), name)
         if len(drop) == len(kept):
             raise invalid(name, f"fewer than all {len(kept)}", got="all of them")
         if len(drop):
-            kept = np.delete(kept, drop)
+            kept = kept.drop(drop)
             surrogate = surrogate.updated(drop=drop, hold_scale=len(kept) < self.min_to_learn)
         return replace(
             self,
@@ -293,67 +379,80 @@ class Run:
             searched=searched,
         )
 
-    def _first_surrogate(self, row, target):
-        """The surrogate fitted to all that was told, and the new row."""
-        X, y = self.observations(range(len(self.told)))
-        X, y = np.vstack([X, row]), np.append(y, target)
-        surrogate = self.algorithm.surrogate
+    def _first_surrogate(self, kept):
+        """The surrogate fitted to all that was told, the new observation included."""
+        X, y = self._to_surrogate(kept.rows, kept.y)
+        surrogate = self.given_surrogate()
         if surrogate is None:
-            surrogate = self.make_surrogate(self._times(X[:, -1]))
-        surrogate = clone(surrogate)
-        if "time_column" in surrogate.get_params(deep=False):
-            surrogate.set_params(time_column=-1)
-        return surrogate.fit(X, y)
+            surrogate = self._suited(self.make_surrogate(self._times(X[:, -1])))
+        return surrogate.fit(X, y, *_known(kept.variance))
 
-    def _next_surrogate(self, row, target, drop, kept):
-        """The surrogate without some rows and with the new one; see `_searched_if_due`."""
-        surrogate, few = self.surrogate, len(kept) < self.min_to_learn
+    def given_surrogate(self):
+        """The surrogate that the user gave, unfitted; None if it is the algorithm's own."""
+        if self.algorithm.surrogate is None:
+            return None
+        return self._suited(self.algorithm.surrogate)
 
-        def held():
-            return surrogate.updated(row, target, drop=drop, hold_scale=few)
+    def _suited(self, surrogate):
+        return suited(clone(surrogate), self.domain, self.policy)
 
-        def searched():
-            times, borrowed = np.delete(surrogate.X_train_[:, -1], drop), None
-            if few:
-                # What kind of function it is survives what is forgotten of its values.
-                forgotten = np.setdiff1d(np.arange(len(self.told)), kept)
-                borrowed = self.observations(forgotten[-(self.min_to_learn - len(kept)) :])
-                times = np.append(times, borrowed[0][:, -1])
-            temporal_kernel = None
-            if self.algorithm.surrogate is None:
-                fresh = self.make_surrogate(self._times(np.append(times, row[:, -1])))
-                temporal_kernel = fresh.temporal_kernel
-            return surrogate.updated(
-                row,
-                target,
-                drop=drop,
-                refit=True,
-                hold_scale=few,
-                learn_with=borrowed,
-                temporal_kernel=temporal_kernel,
-            )
-
+    def _next_surrogate(self, row, target, variance, drop, kept):
+        """The surrogate without some rows and with the new one; see `searched_if_due`."""
+        few, known = len(kept) < self.min_to_learn, _known(np.array([variance]))
+        held = partial(self.surrogate.updated, row, target, *known, drop=drop, hold_scale=few)
         if few and self.holds_when_few:
             return held(), self.since_search + 1, self.searched
-        early = self.searches_for_the_past and row[0, -1] < surrogate.X_train_[:, -1].min()
-        return self._searched_if_due(held, searched, len(kept), early)
+        searched = partial(self._searched_surrogate, row, target, variance, drop, kept)
+        early = self.searches_for_the_past and row[0, -1] < self.surrogate.X_train_[:, -1].min()
+        return self.searched_if_due(held, searched, len(kept), early)
 
-    def _searched_if_due(self, held, searched, size, due=False):
+    def _searched_surrogate(self, row, target, variance, drop, kept):
+        """The surrogate without some rows and with the new one, after a search."""
+        surrogate, few = self.surrogate, len(kept) < self.min_to_learn
+        known = _known(np.array([variance]))
+        times, borrowed = np.delete(surrogate.X_train_[:, -1], drop), None
+        if few:
+            # What kind of function it is survives what is forgotten of its values.
+            forgotten = self._forgotten(kept, self.min_to_learn - len(kept))
+            variances = np.array([entry.variance for entry in forgotten])
+            borrowed = *self.observations(forgotten), *_known(variances)
+            times = np.append(times, borrowed[0][:, -1])
+        temporal_kernel = None
+        if self.algorithm.surrogate is None:
+            fresh = self.make_surrogate(self._times(np.append(times, row[:, -1])))
+            temporal_kernel = fresh.temporal_kernel
+        return surrogate.updated(
+            row,
+            target,
+            *known,
+            drop=drop,
+            refit=True,
+            hold_scale=few,
+            learn_with=borrowed,
+            temporal_kernel=temporal_kernel,
+        )
+
+    def _forgotten(self, kept, count):
+        """At most so many observations, the latest told that a data set has not."""
+        held, first = set(kept.positions.tolist()), self.told.first
+        latest = (i for i in reversed(range(first, self.n_told)) if i not in held)
+        return self.told.at(sorted(islice(latest, count)))
+
+    def searched_if_due(self, held, searched, size, due=False):
         """A surrogate of ``size`` rows, the count since the latest search, and the size then.
 
         What ``held()`` returns, with the hyperparameters held, or what ``searched()`` does.
         """
+        every = self.algorithm.refit_every
         if getattr(self.surrogate, "optimizer", True) is None:
             return held(), self.since_search + 1, self.searched
-        every = self.algorithm.refit_every
         if every == "auto":
             due = due or not 0.5 * self.searched <= size <= 1.1 * self.searched
         else:
             due = due or self.since_search + 1 >= every
         if not due:
             surrogate = held()
-            gain = getattr(surrogate, "search_gain", lambda: np.inf)
-            if every != "auto" or gain() <= _WORTH_A_SEARCH:
+            if every != "auto" or _search_gain(surrogate) <= _WORTH_A_SEARCH:
                 return surrogate, self.since_search + 1, self.searched
         return searched(), 0, size
 
@@ -364,12 +463,25 @@ class Run:
         return Times(kept, np.array([*recent, kept[-1]]), pending)
 
 
+def _known(variances):
+    """Known variances (n,) as the last argument of a surrogate's call; none where all are 0.
+
+    A surrogate of one's own need not know of variances unless some are told.
+    """
+    return (variances,) if variances.any() else ()
+
+
+def remembered(history):
+    """How many of the observations told a run remembers, when so many are to be shown."""
+    return None if history is None else max(history, _MIN_REMEMBERED)
+
+
 def too_few(caller, run):
     """The error of a call that needs a surrogate, before there is one."""
     return invalid(
         f"The number of observations before {caller}",
         f"at least n_initial_points={run.algorithm.n_initial_points}",
-        got=str(len(run.told)),
+        got=str(run.n_told),
         advice="Tell some more first.",
         error=AskTellError,
     )
@@ -404,9 +516,29 @@ def _is_usable(found):
     return value == value and on_mean == on_mean and on_std == on_std
 
 
+def _checked_record(policy):
+    """What a policy records: a dict of str to float or None."""
+    record = getattr(policy, "record", dict)() or {}
+    name = f"What {type(policy).__name__}.record returns"
+    if not isinstance(record, Mapping):
+        raise invalid(name, "a dict of names and numbers", record)
+    found = {}
+    for key, value in record.items():
+        number = isinstance(value, Real | np.bool_)
+        if not (isinstance(key, str) and (value is None or number)):
+            raise invalid(name, "a dict of names and numbers", got=f"{key!r}: {value!r}")
+        found[key] = None if value is None else float(value)
+    return found
+
+
 def _rows_of(policy, method):
     """How messages call what a policy's method returns."""
     return f"The rows that {type(policy).__name__}.{method} returns"
+
+
+def _search_gain(surrogate):
+    """What a search promises; a surrogate that does not know is always searched."""
+    return surrogate.search_gain() if hasattr(surrogate, "search_gain") else np.inf
 
 
 def _not_pending(x, when="", advice=""):

@@ -6,6 +6,10 @@ import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 from ..gaussian_process import TimeVaryingGPRegressor
+from ..staleness import KeepAll
+
+# Of a domain with at most this many members, a power of two, the posterior is kept at each.
+_MAX_PLACES = 4096
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,8 @@ def default_surrogate(temporal_kernel, kind=TimeVaryingGPRegressor, **options):
 
     The bounds are close to those of TuRBO (Eriksson et al. 2019), and matter more than they seem
     to: after the function has jumped, or when all recent queries are at one place, the likelihood
-    alone is content with a lengthscale of many boxes, and exploration ends.
+    alone is content with a lengthscale of many boxes, and exploration ends. The mean is learnt: who
+    tracks well has seen little but good values, and what is unexplored is worse than these.
     """
     return kind(
         Matern(length_scale=0.5, length_scale_bounds=(0.01, 2.0), nu=2.5),
@@ -40,6 +45,7 @@ def default_surrogate(temporal_kernel, kind=TimeVaryingGPRegressor, **options):
         signal_variance_bounds=(0.05, 20.0),
         noise_variance_bounds=(1e-4, 1.0),
         normalize_y=True,
+        mean_prior_std=1.0,
         **options,
     )
 
@@ -49,7 +55,7 @@ def static_surrogate(**options):
     return default_surrogate(ConstantKernel(1.0, "fixed"), **options)
 
 
-def smooth_kernel(times, nu=1.5):
+def smooth_kernel(times, nu=2.5):
     """Matérn in time, of at least five sampling intervals and at most ten times the span.
 
     What changes faster than that cannot be tracked by one query an interval. Without the lower
@@ -61,3 +67,24 @@ def smooth_kernel(times, nu=1.5):
     span = np.ptp(times.kept)
     bounds = (lowest, max(10.0 * span, 2.0 * lowest))
     return Matern(np.clip(0.25 * span, *bounds), bounds, nu=nu)
+
+
+def suited(surrogate, domain, policy):
+    """An unfitted surrogate with what an optimizer knows of time, of places, and of what it keeps.
+
+    Where there are finitely many places and nothing is forgotten, a regressor whose ``solver`` is
+    "auto" may take the Kalman filter; queries that never repeat have no use for it, and it cannot
+    forget single rows.
+    """
+    parameters = surrogate.get_params(deep=False)
+    # A fit warns its user, and would of each fit of the optimizer's.
+    ours = {"time_column": -1, "warn": False}
+    surrogate.set_params(**{name: ours[name] for name in ours.keys() & parameters.keys()})
+    if "solver" in parameters and "sites" in parameters and surrogate.solver != "dense":
+        places = None if domain.size > _MAX_PLACES else domain.candidates(_MAX_PLACES)
+        forgets = type(policy) is not KeepAll
+        if surrogate.solver == "auto" and (places is None or forgets):
+            surrogate.set_params(solver="dense")
+        elif surrogate.sites is None and places is not None:
+            surrogate.set_params(sites=places)
+    return surrogate

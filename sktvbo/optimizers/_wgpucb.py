@@ -1,5 +1,6 @@
 """W-GP-UCB: weights that fade."""
 
+from .._checks import check_real
 from ..acquisition import UCB, InformationGainBeta
 from ..gaussian_process import GeometricInjection, WeightedGPRegressor
 from ._base import Algorithm
@@ -24,7 +25,8 @@ class WGPUCB(Algorithm):
     discount : float in (0, 1], default=0.99
         Weight that is left after a unit of time. The regret bound has 1 − discount = γ_T^{−1/4}
         √(B_T / T).
-    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, random_state
+    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, \
+    random_state, history, journal
         See `BayesianOptimizer`.
 
     Notes
@@ -52,6 +54,10 @@ class WGPUCB(Algorithm):
     discount: float = 0.99
 
     label = "W-GP-UCB"
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_real(self.discount, "discount", self, interval="(0, 1]")
 
     def _make_acquisition(self):
         return UCB(InformationGainBeta(anytime=True))

@@ -90,8 +90,8 @@ def test_two_thousand_steps(monkeypatch):
     for i, (gp, now) in enumerate(steps):
         if i % 500 == 499:
             assert_as_afresh(gp, now)
-    # A batch of two, every 41 steps, and a refactoring make them anew.
-    assert len(count) <= 2000 // 41 + 1 + gp._gp.kept.n_refactorings
+    # After a batch of two, every 41 steps, and when all is made anew, so are they.
+    assert len(count) <= 2000 // 41 + 1 + gp._gp.n_remade
 
 
 def test_steps_are_not_told_from_a_search_and_its_inverse():
@@ -120,13 +120,13 @@ def test_rounding_is_watched(monkeypatch):
     steps = mixed_steps(regressor(TEMPORAL["3/2"]), 40, rng)
     for _ in range(10):
         gp, now = next(steps)
-    assert gp._gp.kept.n_refactorings == 0
+    assert gp._gp.n_remade == 0
     spoilt = gp._gp.kept.P.copy()
     spoilt[0, 0] *= 1.001
     object.__setattr__(gp._gp.kept, "P", spoilt)
     for _ in range(20):
         gp = gp.updated(*observed(rng, now)).updated(drop=[5])
-    assert gp._gp.kept.n_refactorings == 1
+    assert gp._gp.n_remade == 1
     assert_as_afresh(gp, now)
 
 

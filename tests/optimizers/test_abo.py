@@ -192,6 +192,17 @@ def test_told_earlier_than_it_was_due():
     assert opt.ask(10.3).shape == (2,)
 
 
+def test_in_the_plain_loop_a_query_is_for_now():
+    """Who does not ask for the time of a query cannot wait for it."""
+    opt = waiting()
+    for t in (10.0, 10.5, 11.0):
+        x = opt.ask(t)
+        assert opt.next_time_ == t
+        opt.tell(x, objective(x, t))
+        assert opt.told_X_[-1].tolist() == [*x, t]
+    assert opt.ask(11.5, return_time=True)[1] > 11.5
+
+
 def test_each_query_of_a_batch_has_its_time():
     opt = waiting()
     X, times = opt.ask(10.0, n_points=4, return_time=True)
