@@ -280,7 +280,12 @@ class Run:
             draw = partial(posterior.sample, rng=rng)
             return maximize_joint(draw, self.domain, rng, anchors=recent), t
         state = AcquisitionState(
-            len(self.kept), self.n_told, self.domain.n_dims, surrogate, posterior
+            len(self.kept),
+            self.n_told,
+            self.domain.n_dims,
+            surrogate,
+            posterior,
+            n_pending=len(surrogate.X_train_) - len(self.belief.X_train_),
         )
 
         def score(mean, std):
