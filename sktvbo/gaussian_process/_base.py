@@ -32,9 +32,9 @@ from ._dates import check_time_unit, numeric_durations
 from ._inputs import finite_posterior, validated
 from ._noise import NoiseModel
 from ._rows import Layout, Rows, time_position
-from ._search import search
+from ._search import Knowledge, search
 from ._starts import or_defaults, within_reach
-from ._views import TimeSlice, TimeWindow, check_posterior
+from ._views import TimeSlice, TimeWindow
 
 # The constructor is made from the fields, so that a parameter and its default stand once.
 estimator = dataclass(eq=False, repr=False)
@@ -71,6 +71,9 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     # makes "solver" a parameter, and chooses where it is "auto".
     _kind: ClassVar[type[Conditioned]]
     solver: ClassVar[str] = "only"
+
+    # What the latest search of the hyperparameters has learnt, for the next one.
+    _knowledge: ClassVar[Knowledge] = Knowledge()
 
     @abstractmethod
     def _choose_basis(self, covariance, rows):
@@ -123,7 +126,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if self.warn:
             has_mean = self.normalize_y or self.mean_prior_std > 0.0
             advise_on_rows(rows, type(self).__name__, has_mean)
-        new._gp = new._learn(rows, warn=self.warn)
+        new._gp, new._knowledge = new._learn(rows, warn=self.warn)
         if self.warn:
             advise_on_fit(new._gp.covariance, rows)
         return self._take_over(new)
@@ -154,7 +157,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             self._check_parameters()
             rows = new._rows(*new._validated(X, y, y_variance, reset=True))
             covariance = self._initial_covariance(rows, follow_data=False)
-            new._gp = self._condition(covariance, rows)
+            new._gp, new._knowledge = self._condition(covariance, rows), Knowledge()
         return self._take_over(new)
 
     def forget(self, indices):
@@ -287,7 +290,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             if temporal_kernel is not None:
                 new.temporal_kernel = temporal_kernel
                 new._check_parameters()
-            new._gp = new._relearnt(drop, appended, learn_with)
+            new._gp, new._knowledge = new._relearnt(drop, appended, learn_with)
             if learn_with is not None and len(learn_with[1]):
                 borrowed = n - len(drop) + np.arange(len(learn_with[1]))
                 new._gp = new._gp.drop(borrowed, standardize=follow)
@@ -316,7 +319,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if appended is not None:
             parts.append(appended)
         learnt = self._rows(*map(np.concatenate, zip(*parts)))
-        return self._learn(learnt.at(max(learnt.now, rows.now)), start=self.theta_)
+        return self._learn(learnt.at(max(learnt.now, rows.now)), self.theta_, self._knowledge)
 
     def _with(self, gp):
         """This estimator around another conditioned GP."""
@@ -389,8 +392,11 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             prior_variance(float(self.mean_prior_std)),
         )
 
-    def _learn(self, rows, start=None, warn=False):
-        """Conditioned on rows, with hyperparameters searched from theta ``start`` if given."""
+    def _learn(self, rows, start=None, knowledge=None, warn=False):
+        """Conditioned on rows, with hyperparameters searched from theta ``start`` if given.
+
+        Beside it is what the search leaves to the next one, as ``knowledge`` is of an earlier one.
+        """
         covariance = self._initial_covariance(rows, follow_data=self.optimizer is not None)
         kind, *basis = self._choose_kind(covariance, rows)
         if warn:
@@ -399,11 +405,19 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             if start is None and not callable(self.optimizer):
                 start = within_reach(covariance, rows)
             criterion = kind.criterion(rows, *basis)
-            covariance = self._searched(criterion, covariance, start, warn=warn)
-        return kind.of(covariance, rows, *basis)
+            known = knowledge and knowledge.hessian_for(len(covariance.bounds), rows.n)
+            options = {"warn": warn, "hessian": known}
+            covariance, hessian = self._search(criterion, covariance, start, **options)
+            gp = kind.learnt(criterion, covariance, rows, *basis)
+            return gp, Knowledge(hessian, rows.n)
+        return kind.of(covariance, rows, *basis), Knowledge()
 
     def _searched(self, criterion, covariance, start, **options):
         """The covariance with hyperparameters searched from theta ``start``, one or several."""
+        return self._search(criterion, covariance, start, **options)[0]
+
+    def _search(self, criterion, covariance, start, **options):
+        """What `search` returns, with the estimator's parameters."""
         options = {
             "optimizer": self.optimizer,
             "n_restarts": self.n_restarts_optimizer,
@@ -614,6 +628,24 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             ½ log det(I + Σ⁻¹ K) (SparQ eq. 26), of the f that the estimator approximates.
         """
         return self._fitted.information_gain
+
+    def search_gain(self):
+        """What a search of the hyperparameters promises to gain, with the rows there are.
+
+        Returns
+        -------
+        gain : float
+            In nats of the log likelihood, or posterior density with ``hyperpriors``: the maximum,
+            within the bounds, of its gradient and of the Hessian that the last search has left.
+            0 if there is nothing to search, infinite where no Hessian is known: before a search, of
+            a callable ``optimizer``, or when the number of rows has changed by more than a tenth.
+
+        Notes
+        -----
+        O(n²) in the exact model, but for the first time after a search.
+        """
+        gp = self._fitted
+        return 0.0 if self.optimizer is None else self._knowledge.gain(gp, self.hyperpriors)
 
     def relevancy(self, now=None):
         """Relevancy of each training row to predictions from ``now`` on (W-DBO eq. 12).
