@@ -187,3 +187,16 @@ def known_variance(y_variance, n):
         got = f"shape {variance.shape}, minimum {np.min(variance, initial=np.inf)}"
         raise invalid("y_variance", f"{n} non-negative finite numbers, one per row of X", got=got)
     return variance, total
+
+
+def check_posterior(values, name):
+    """The values of a posterior, which are finite."""
+    if not np.isfinite(values).all():
+        count = np.count_nonzero(~np.isfinite(values))
+        raise invalid(
+            f"The posterior {name}",
+            "finite",
+            got=f"{count} NaN or infinity",
+            advice="Scale X and y to moderate ranges, or check the kernels at these places.",
+        )
+    return values

@@ -17,6 +17,7 @@ from .._checks import (
     check_bounds,
     check_choice,
     check_int,
+    check_posterior,
     check_real,
     check_rows,
     check_size,
@@ -84,6 +85,12 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """The same in any form."""
         return self._dense()
 
+    def __repr__(self, N_CHAR_MAX=700):
+        # scikit-learn's kernels print numbers only.
+        new = copy.copy(self)
+        new.temporal_kernel = numeric_durations(self.temporal_kernel, self.time_unit)
+        return BaseEstimator.__repr__(new, N_CHAR_MAX)
+
     # --- fitting ----------------------------------------------------------------------------------
 
     def fit(self, X, y, y_variance=None):
@@ -125,7 +132,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             advise_on_rows(rows, type(self).__name__, has_mean)
         new._gp = new._learn(rows, warn=self.warn)
         if self.warn:
-            advise_on_fit(new._gp.covariance, rows)
+            advise_on_fit(new._gp.covariance, rows, self.optimizer is not None)
         return self._take_over(new)
 
     def partial_fit(self, X, y, y_variance=None):
@@ -508,7 +515,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             found = gp.posterior(*places, return_std, return_cov)
         parts = found if return_std or return_cov else [found]
         for name, part in zip(("mean", "uncertainty"), parts):
-            _check_posterior(part, name)
+            check_posterior(part, name)
         if include_noise and return_std:
             return found[0], np.hypot(found[1], self.noise_std_)
         if include_noise and return_cov:
@@ -561,7 +568,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         mean, cov = gp.joint(*places)
         # Rounding may leave eigenvalues of -1e-16, which are nothing to warn of.
         draws = rng.multivariate_normal(np.zeros(len(mean)), cov, n_samples, check_valid="ignore")
-        return _check_posterior(mean[:, np.newaxis] + gp.rows.scale * draws.T, "draws")
+        return check_posterior(mean[:, np.newaxis] + gp.rows.scale * draws.T, "draws")
 
     def log_marginal_likelihood(self, theta=None, eval_gradient=False):
         """Log marginal likelihood of the training data, of the standardized y with ``normalize_y``.
@@ -682,16 +689,3 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             ``high``.
         """
         return TimeWindow(self._fitted, low, high, moving)
-
-
-def _check_posterior(values, name):
-    """The values of a posterior, which are finite."""
-    if not np.isfinite(values).all():
-        count = np.count_nonzero(~np.isfinite(values))
-        raise invalid(
-            f"The posterior {name}",
-            "finite",
-            got=f"{count} NaN or infinity",
-            advice="Scale X and y to moderate ranges, or check the kernels at these places.",
-        )
-    return values
