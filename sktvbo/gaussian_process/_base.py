@@ -87,6 +87,12 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """The same in any form."""
         return self._dense()
 
+    def __repr__(self, N_CHAR_MAX=700):
+        # scikit-learn's kernels print numbers only.
+        new = copy.copy(self)
+        new.temporal_kernel = numeric_durations(self.temporal_kernel, self.time_unit)
+        return BaseEstimator.__repr__(new, N_CHAR_MAX)
+
     # --- fitting ----------------------------------------------------------------------------------
 
     def fit(self, X, y, y_variance=None):
@@ -128,7 +134,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             advise_on_rows(rows, type(self).__name__, has_mean)
         new._gp, new._knowledge = new._learn(rows, warn=self.warn)
         if self.warn:
-            advise_on_fit(new._gp.covariance, rows)
+            advise_on_fit(new._gp.covariance, rows, self.optimizer is not None)
         return self._take_over(new)
 
     def partial_fit(self, X, y, y_variance=None):

@@ -3,8 +3,6 @@
 import numpy as np
 from scipy.linalg import eigh
 
-from .._checks import invalid
-
 
 class Posterior:
     """What is common to both: the gradient at a place and time.
@@ -84,16 +82,3 @@ class TimeWindow(Posterior):
         units = np.append(np.ones(len(u) - 1), self._width)
         mean, std, *slopes = self._gradient(u[:-1], self._low + self._width * u[-1])
         return mean, std, slopes[0] * units, slopes[1] * units
-
-
-def check_posterior(values, name):
-    """The values of a posterior, which are finite."""
-    if not np.isfinite(values).all():
-        count = np.count_nonzero(~np.isfinite(values))
-        raise invalid(
-            f"The posterior {name}",
-            "finite",
-            got=f"{count} NaN or infinity",
-            advice="Scale X and y to moderate ranges, or check the kernels at these places.",
-        )
-    return values
