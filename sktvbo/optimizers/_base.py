@@ -12,7 +12,7 @@ from ..acquisition import UCB
 from ..domain import as_domain
 from ..exceptions import DomainError, InvalidObservationError, NotBegunError
 from ..staleness import KeepAll
-from ._clock import make_clock
+from ._clock import end_of, make_clock
 from ._parameters import algorithm
 from ._run import Run, too_few
 from ._surrogates import default_surrogate, smooth_kernel
@@ -182,7 +182,7 @@ class BayesianOptimizer(BaseEstimator):
 
     # --- the contract -----------------------------------------------------------------------------
 
-    def ask(self, t=None, *, n_points=None, return_time=False):
+    def ask(self, t=None, *, n_points=None, return_time=False, deadline=None):
         """Where to query next.
 
         Queries that were asked for and not told yet are pending: the surrogate takes them for
@@ -197,6 +197,11 @@ class BayesianOptimizer(BaseEstimator):
             Ask for a batch of this many queries.
         return_time : bool, default=False
             Also return the time of the query.
+        deadline : float, default=None
+            Seconds of real time that may pass: the search for the query ends then, with the best
+            found. The candidates that it begins with (some hundreds, or all members of a finite
+            set) are compared however short the time is; queries of a batch share it. What is
+            found depends on the speed of the machine. None is no limit.
 
         Returns
         -------
@@ -209,11 +214,14 @@ class BayesianOptimizer(BaseEstimator):
         ------
         InvalidObservationError
             The time is not finite or goes backwards.
+        ValueError
+            The deadline is not a number of seconds, 0 or more.
         """
+        until = end_of(deadline)
         run = self._run_or_new()
         t = run.forward_time(t)
         size = 1 if n_points is None else check_int(n_points, "n_points")
-        after, queries = run.after_asking(t, size)
+        after, queries = run.after_asking(t, size, until)
         if n_points is None:
             x, times = run.domain.decode(queries[0][0]), queries[0][1]
         else:
