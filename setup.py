@@ -40,7 +40,17 @@ extensions = [
         extra_compile_args=ordered_args if name in ORDERED else compile_args,
         depends=["sktvbo/_fast/correlation.h"] if name in ORDERED else [],
     )
-    for name in ("ascent", "cholesky", "convolution", "gram", "kdpp", "posterior", "relevancy")
+    for name in (
+        "ascent",
+        "cholesky",
+        "convolution",
+        "gram",
+        "kalman",
+        "kdpp",
+        "posterior",
+        "relevancy",
+        "tiles",
+    )
 ]
 
 setup(

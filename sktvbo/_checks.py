@@ -138,6 +138,14 @@ def finite_array(value, name, shape, error=ValueError):
     return array
 
 
+def check_size(array, name, largest, error=ValueError):
+    """The array of finite numbers, none of which is larger than ``largest``, either way."""
+    if array.size and max(array.max(), -array.min()) > largest:
+        size = max(array.max(), -array.min())
+        raise invalid(name, f"of sizes up to {largest:g}", got=f"{size:.3g}", error=error)
+    return array
+
+
 def check_rows(value, n, name):
     """Sorted, different row numbers in [0, n) from indices, negative ones too, or from a mask."""
     try:

@@ -18,7 +18,9 @@ from ._console import (
     make_folder,
     new_figure,
     print_paragraph,
+    save_figure,
     whole_number,
+    writing,
 )
 from .evaluation._tables import format_table
 from .exceptions import MissingDataError, SktvboError
@@ -159,7 +161,8 @@ def _demo(arguments):
     if figure is not None:
         path = arguments.output / PICTURE
         _draw(figure, comparison, chosen[0], clock)
-        figure.savefig(path, dpi=120)
+        with writing(arguments.output, "Make room, or name another folder with --output."):
+            save_figure(figure, path)
         print(f"The picture is in {path}\n")
     print(
         "Next: sktvbo list                                   which algorithms and problems exist\n"

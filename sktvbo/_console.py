@@ -1,9 +1,12 @@
 """What the commands share: numbers among their arguments, paragraphs, folders and figures."""
 
 import argparse
+import contextlib
 import textwrap
 
 from ._checks import check_int, check_real, invalid
+from .evaluation import StoreError
+from .evaluation._files import replacing
 
 # Paragraphs and tables are at most this many characters wide.
 WIDTH = 100
@@ -61,6 +64,21 @@ def make_folder(folder, parser):
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as exc:
         parser.error(f"argument --output: the folder cannot be made: {exc}")
+
+
+@contextlib.contextmanager
+def writing(folder, advice):
+    """Context in which files are written to a folder: a full disk is an error that says so."""
+    try:
+        yield
+    except OSError as exc:
+        raise StoreError(f"{folder} cannot be written: {exc.strerror or exc}. {advice}") from exc
+
+
+def save_figure(figure, path):
+    """Write a figure as a picture, all or nothing."""
+    with replacing(path) as part:
+        figure.savefig(part, dpi=120, format="png")
 
 
 def has_tqdm():

@@ -8,6 +8,7 @@ from sklearn.gaussian_process.kernels import Matern
 from ._checks import invalid
 from ._families import FAMILIES, family_of
 from ._fast.gram import Family
+from ._limits import LARGEST_X
 from .exceptions import UnsupportedKernelError
 from .kernels import Forgetting
 
@@ -65,7 +66,13 @@ class Factor:
 
     def scale(self, X):
         """X (n, d) as (d, n) in the units of the compiled code, C-ordered."""
-        return np.multiply(X.T, self.units[:, np.newaxis], order="C")
+        with np.errstate(over="ignore"):
+            Z = np.multiply(X.T, self.units[:, np.newaxis], order="C")
+            length = np.sqrt(np.einsum("ij,ij->", Z, Z))
+        if not length <= 100.0 * LARGEST_X:  # the units and the sum may make it larger
+            expected = f"within {LARGEST_X:g} lengthscales of 0"
+            raise invalid("X", expected, got=f"a lengthscale of {self.length_scales.min():.3g}")
+        return Z
 
     def fold(self, slopes):
         """Sums over the derivatives by log lengthscale (d,) as derivatives by theta (n_theta,)."""

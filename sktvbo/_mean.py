@@ -14,8 +14,8 @@ the flat prior had the density 1.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import blas
 
+from ._fast import cholesky as _cholesky
 from ._solvers import matvec
 
 
@@ -55,8 +55,7 @@ class Mean:
     def removed(self, G):
         """G − u uᵀ / A, written over G (b, b), C order."""
         if self.is_learnt:
-            u = self.direction
-            blas.dger(-1.0 / self.precision, u, u, a=G.T, overwrite_a=1)
+            _cholesky.add_outer(G, self.direction, -1.0 / self.precision)
         return G
 
     def removed_from(self, Gv, v):

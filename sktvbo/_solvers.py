@@ -1,4 +1,4 @@
-"""Dense Cholesky: factor, solve, append and drop; and the one place that decides about jitter."""
+"""Dense Cholesky: factor, solve, append and drop; the one place for jitter and for threads."""
 
 import warnings
 
@@ -6,16 +6,21 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from ._fast import cholesky as _cholesky
+from ._fast import tiles as _tiles
+from ._limits import FIRST_JITTER, LAST_JITTER
 from .exceptions import JitterWarning, NotPositiveDefiniteError
 
-# The first jitter tried, and the last, relative to the mean prior variance.
-_FIRST_JITTER, _LAST_JITTER = 1e-10, 1e-4
+# Below this many rows compiled code of our own does the work in one thread: others cost more in
+# waking up than they compute, most of all when other processes want the same cores (see
+# benchmarks/bench_threads.py). From there on LAPACK takes as many as it may, which is a matter of
+# the whole process and never touched.
+WORTH_A_THREAD = 300
 
 
 def try_cholesky(A):
     """Factor A (n, n, lower triangle, C order) in place; False if it is not positive definite."""
-    if A.shape[0] == 0:
-        return True
+    if len(A) < WORTH_A_THREAD:
+        return _tiles.factor(A) and bool(np.isfinite(A.diagonal()).all())
     # The lower triangle by rows is LAPACK's upper triangle by columns.
     _, info = lapack.dpotrf(A.T, lower=0, clean=0, overwrite_a=1)
     return info == 0 and bool(np.isfinite(A.diagonal()).all())
@@ -54,8 +59,8 @@ def cholesky(K, noise, kernel):
             "Scale X and y to moderate ranges, or narrow the hyperparameters' bounds."
         )
     scale = np.diagonal(K).mean()
-    jitter = _FIRST_JITTER * scale
-    while jitter <= 1.01 * _LAST_JITTER * scale:
+    jitter = FIRST_JITTER * scale
+    while jitter <= 1.01 * LAST_JITTER * scale:
         A = K.copy()
         np.fill_diagonal(A, diagonal + jitter)
         if try_cholesky(A):
@@ -116,7 +121,9 @@ class DenseCholesky:
 
     def half_solve(self, B, transpose=False):
         """Each row b of B (m, n) replaced by L⁻¹ b, or by L⁻ᵀ b; returns B."""
-        _cholesky.solve_lower(self._buffer.array, self.n, B, transpose=transpose)
+        one_thread = self.n < WORTH_A_THREAD and len(B) > 1
+        solve = _tiles.solve_lower if one_thread else _cholesky.solve_lower
+        solve(self._buffer.array, self.n, B, transpose=transpose)
         return B
 
     def solve(self, b):
@@ -131,6 +138,12 @@ class DenseCholesky:
         P = lower_inverse(self.L.copy())
         _cholesky.symmetrize(P)
         return P
+
+    def plus(self, variance):
+        """The factor of Δ + variance I, O(n³)."""
+        L = np.tril(self.L)
+        A = blas.dgemm(1.0, L.T, L.T, trans_a=1)
+        return DenseCholesky(*cholesky(A, np.full(self.n, variance), "observations"))
 
     def append(self, k, kappa):
         """The factor of [[Δ, k], [kᵀ, kappa]], or None if that is not positive definite; O(n²)."""
@@ -177,6 +190,16 @@ def rmatvec(K, x):
     return blas.dgemv(1.0, K.T, x)
 
 
+def product(A, B):
+    """A B (m, n) for A (m, k) and B (k, n), C order; see `matvec`."""
+    out = np.empty((len(A), B.shape[1]))
+    if max(*A.shape, *B.shape) < WORTH_A_THREAD:
+        _tiles.product(A, B, out)
+    else:
+        blas.dgemm(1.0, B.T, A.T, c=out.T, overwrite_c=1)
+    return out
+
+
 def dot(a, b):
     """aᵀ b, without BLAS and its threads; see `matvec`."""
     return np.einsum("i,i->", a, b)
@@ -184,6 +207,8 @@ def dot(a, b):
 
 def lower_inverse(L):
     """Lower triangle of (L Lᵀ)⁻¹, written over L (n, n, C order)."""
-    if len(L):
+    if len(L) < WORTH_A_THREAD:
+        _tiles.inverse(L)
+    else:
         lapack.dpotri(L.T, lower=0, overwrite_c=1)
     return L

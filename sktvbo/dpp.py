@@ -21,7 +21,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._checks import check_choice, check_int, invalid
 from ._fast import kdpp as _fast
-from ._threads import blas_threads
 from .exceptions import NotPositiveDefiniteError
 
 __all__ = ["KDPPSelector", "greedy_map", "sample_kdpp"]
@@ -371,16 +370,15 @@ def _greedy(column, diagonal, k, eps):
     tol = _tolerance(k, eps)
     L, residual = np.empty((k, n)), diagonal.copy()
     indices = np.empty(k, dtype=np.intp)
-    with blas_threads(n):
-        for m in range(k):
-            j = _fast.best(residual, diagonal, tol)
-            if j < 0:
-                break
-            indices[m] = j
-            # The last choice is eliminated too, to see whether it leaves all variances >= 0.
-            _fast.eliminate(column(j), L, residual, m, j)
-        else:
-            m = k
+    for m in range(k):
+        j = _fast.best(residual, diagonal, tol)
+        if j < 0:
+            break
+        indices[m] = j
+        # The last choice is eliminated too, to see whether it leaves all variances >= 0.
+        _fast.eliminate(column(j), L, residual, m, j)
+    else:
+        m = k
     worst = np.argmin(residual + np.sqrt(eps) * diagonal)
     if residual[worst] < -np.sqrt(eps) * diagonal[worst]:
         raise _not_psd(f"for item {worst}, given others, the variance", residual[worst])
@@ -407,21 +405,19 @@ def _mcmc(K, k, n_steps, rng, eps):
     others = np.ones(n, dtype=bool)
     others[Z] = False
     rest = np.flatnonzero(others)
-    with blas_threads(k):
-        for start in range(0, n_steps, _BLOCK):
-            size = min(_BLOCK, n_steps - start)
-            leave = rng.randint(k, size=size, dtype=np.intp)
-            enter = rng.randint(n - k, size=size, dtype=np.intp)
-            u = rng.uniform(size=size)
-            _fast.swap_chain(K, Z, rest, leave, enter, u, _tolerance(k, eps), _PERIOD)
+    for start in range(0, n_steps, _BLOCK):
+        size = min(_BLOCK, n_steps - start)
+        leave = rng.randint(k, size=size, dtype=np.intp)
+        enter = rng.randint(n - k, size=size, dtype=np.intp)
+        u = rng.uniform(size=size)
+        _fast.swap_chain(K, Z, rest, leave, enter, u, _tolerance(k, eps), _PERIOD)
     return Z
 
 
 def _exact_draws(K, k, n_draws, rng, eps):
     """Independent draws (n_draws, k), each sorted, from one eigendecomposition."""
     n = len(K)
-    with blas_threads(n):
-        values, vectors = eigh(K)
+    values, vectors = eigh(K)
     scale = max(values[-1], -values[0])
     if values[0] < -np.sqrt(eps) * scale:
         raise _not_psd("the eigenvalue", values[0])

@@ -9,6 +9,7 @@ from sklearn.exceptions import NotFittedError
 __all__ = [
     "AskTellError",
     "DomainError",
+    "ForgottenQueryWarning",
     "InvalidObservationError",
     "JitterWarning",
     "MissingDataError",
@@ -58,3 +59,7 @@ class MissingExtraError(SktvboError, ImportError):
 
 class JitterWarning(UserWarning):
     """A covariance matrix was factored only after its diagonal was increased."""
+
+
+class ForgottenQueryWarning(UserWarning):
+    """More queries were asked for than are remembered until they are told."""

@@ -15,7 +15,7 @@ from sklearn.gaussian_process.kernels import (
     StationaryKernelMixin,
 )
 
-from ._checks import check_int, check_real, invalid
+from ._checks import check_choice, check_int, check_real, invalid
 
 __all__ = ["Empirical", "Forgetting", "Separable", "Wiener"]
 
@@ -106,7 +106,9 @@ class Wiener(Kernel):
     drift_variance_bounds : pair of floats or "fixed", default=(1e-5, 1e1)
         Bounds of the search when ``drift_variance`` is learnt from data.
     start : float, default=0.0
-        t_0, in the units and from the origin of the data's times; no time may lie before it.
+        t_0, in the units and from the origin of the data's times.
+    before : {"error", "constant"}, default="error"
+        Times before ``start`` are an error, or such at which the function was what it is then.
 
     Raises
     ------
@@ -128,10 +130,17 @@ class Wiener(Kernel):
            [1. , 1.1, 2. ]])
     """
 
-    def __init__(self, drift_variance=0.03, drift_variance_bounds=(1e-5, 1e1), start=0.0):
+    def __init__(
+        self,
+        drift_variance=0.03,
+        drift_variance_bounds=(1e-5, 1e1),
+        start=0.0,
+        before="error",
+    ):
         self.drift_variance = drift_variance
         self.drift_variance_bounds = drift_variance_bounds
         self.start = start
+        self.before = before
 
     @property
     def hyperparameter_drift_variance(self):
@@ -145,16 +154,18 @@ class Wiener(Kernel):
         """Times X (n, 1) since the start, (n,)."""
         interval = "(0, inf)"
         check_real(self.drift_variance, "drift_variance", self, interval=interval, advice=_STATIC)
+        check_real(self.start, "start", self)
+        check_choice(self.before, ("error", "constant"), "before", self)
         t = _one_column(X, "times of Wiener")
         # The comparison is negated, so that NaN is an error too.
-        if not np.all(t >= self.start):
+        if not np.all(t >= (self.start if self.before == "error" else -np.inf)):
             raise invalid(
                 "times of Wiener",
                 f"at or after start={self.start!r}",
                 got=f"times from {t.min()}",
-                advice="Set start to the earliest time, or before.",
+                advice="Set start to the earliest time, or before, or before='constant'.",
             )
-        return t - self.start
+        return np.maximum(t - self.start, 0.0)
 
     def __call__(self, X, Y=None, eval_gradient=False):
         _check_gradient(Y, eval_gradient)

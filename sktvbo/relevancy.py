@@ -19,20 +19,22 @@ the block inverse, and so the formulas, hold as they stand.
 from math import comb, factorial
 
 import numpy as np
-from scipy.linalg import blas
 from scipy.special import erfcx, gammaln
 
-from ._checks import check_real, check_variances, finite_array, invalid
+from ._checks import check_real, check_size, check_variances, finite_array, invalid
 from ._covariance import SeparableCovariance
 from ._factors import recognize_or_raise
 from ._families import FAMILIES
 from ._fast import convolution as _convolution
 from ._fast import relevancy as _fast
 from ._fast.gram import Family
+from ._limits import LARGEST_X, LARGEST_Y, RESOLUTION
 from ._mean import given, prior_variance
-from ._solvers import DenseCholesky, cholesky
-from ._threads import blas_threads
+from ._solvers import DenseCholesky, cholesky, dot, matvec, product
 from .kernels import Empirical, split_time
+
+# Beyond e to this power, and below its reciprocal, floats lose digits.
+_MAX_LOG = 700.0
 
 __all__ = [
     "RelevancySweep",
@@ -107,9 +109,9 @@ def wasserstein_relevancy(
     ... ).round(3)
     array([0.066, 0.028, 0.988])
     """
-    X = finite_array(X, "X", ("n", "d + 1"))
+    X = check_size(finite_array(X, "X", ("n", "d + 1")), "X", LARGEST_X)
     n = len(X)
-    y = finite_array(y, "y", (n,))
+    y = check_size(finite_array(y, "y", (n,)), "y", LARGEST_Y)
     noise = check_variances(noise_variance, n, "noise_variance", zero=True)
     signal_variance = check_real(signal_variance, "signal_variance", interval="(0, inf)")
     mean_prior_std = check_real(mean_prior_std, "mean_prior_std", interval="[0, inf]")
@@ -125,14 +127,10 @@ def wasserstein_relevancy(
         S.shape[1],
     )
     factors = covariance.stationary_factors()
-    with blas_threads(n):
-        C = convolutions(*factors, S, _ages(t, now))
-        solver = DenseCholesky(*cholesky(covariance.gram(S, t - t[0]), noise, covariance))
-        P, a = solver.inverse(), solver.solve(y)
-        if (mean_variance := prior_variance(mean_prior_std)) > 0.0:
-            mean, _ = given(mean_variance, solver.solve(np.ones(len(y))), y)
-            P, a = mean.removed(P), a - mean.value * mean.direction
-        return RelevancySweep(P, a, C).relevancy()
+    C = convolutions(*factors, S, _ages(t, now))
+    solver = DenseCholesky(*cholesky(covariance.gram(S, t - t[0]), noise, covariance))
+    mean_variance = prior_variance(mean_prior_std)
+    return sweep(solver, y, mean_variance, signal_variance, C).relevancy()
 
 
 def spatial_convolution(kernel, X, Y=None):
@@ -166,7 +164,7 @@ def spatial_convolution(kernel, X, Y=None):
     if isinstance(kernel, Empirical):
         return kernel.convolution(X, Y)
     factor = recognize_or_raise(kernel, X.shape[1], "The spatial convolution")
-    return _spatial_convolution(factor, X, Y)
+    return _volume(factor) * _spatial_convolution(factor, X, Y)
 
 
 def temporal_convolution(kernel, t, now, s=None):
@@ -220,33 +218,42 @@ def _too_early(got):
 
 
 def _spatial_convolution(factor, X, Y=None):
-    n_dims = X.shape[1]
+    """The convolution over its value at distance 0, (n, m)."""
     Z = factor.scale(X)
-    volume = np.prod(factor.length_scales)
-    out = np.empty((len(X), len(X) if Y is None else len(Y)))
+    W = Z if Y is None else factor.scale(Y)
+    twice_mu = 0
     if factor.family == Family.RBF:
-        # The convolution is π^{d/2} l^d exp(−r²/(4 l²)), and Z holds x / (√2 l).
-        Z = Z * np.sqrt(0.5)
-        constant, twice_mu = np.pi ** (n_dims / 2.0), 0
+        # The convolution falls as exp(−r²/(4 l²)), and Z holds x / (√2 l).
+        Z, W = Z * np.sqrt(0.5), W * np.sqrt(0.5)
     else:
-        nu = FAMILIES[factor.family].order
-        twice_mu = int(4.0 * nu) + n_dims
-        # This is W-DBO eq. (65) in units of the lengthscale.
-        log_constant = (
-            (n_dims / 2.0 - 2.0 * nu + 1.0) * np.log(2.0)
-            + (n_dims / 2.0) * np.log(np.pi)
-            + 2.0 * gammaln(nu + n_dims / 2.0)
-            - 2.0 * gammaln(nu)
-            - gammaln(2.0 * nu + n_dims)
-            - (n_dims / 2.0) * np.log(2.0 * nu)
-        )
-        constant = np.exp(log_constant)
-    if Y is None:
-        W = Z
-    else:
-        W = factor.scale(Y) * (np.sqrt(0.5) if factor.family == Family.RBF else 1.0)
-    _convolution.spatial(Z, W, factor.family, twice_mu, constant * volume, out, Y is None)
+        twice_mu = int(4.0 * FAMILIES[factor.family].order) + X.shape[1]
+    out = np.empty((Z.shape[1], W.shape[1]))
+    _convolution.spatial(Z, W, factor.family, twice_mu, 1.0, out, Y is None)
     return out
+
+
+def _volume(factor):
+    """∫ k² over R^d."""
+    d, nu = len(factor.length_scales), FAMILIES[factor.family].order
+    log_volume = (d / 2.0) * np.log(np.pi) + np.log(factor.length_scales).sum()
+    if factor.family != Family.RBF:
+        # This is W-DBO eq. (65) at distance 0, where z^μ K_μ(z) is 2^{μ−1} Γ(μ), μ = 2ν + d/2.
+        log_volume += (
+            d * np.log(2.0)
+            + 2.0 * gammaln(nu + d / 2.0)
+            - 2.0 * gammaln(nu)
+            - gammaln(2.0 * nu + d)
+            + gammaln(2.0 * nu + d / 2.0)
+            - (d / 2.0) * np.log(2.0 * nu)
+        )
+    if abs(log_volume) > _MAX_LOG:
+        raise invalid(
+            "The integral of the squared kernel",
+            "a number that floats have",
+            got=f"e^{log_volume:.0f}",
+            advice="Use lengthscales nearer to 1.",
+        )
+    return np.exp(log_volume)
 
 
 def _future(factor, u, v, origin):
@@ -297,8 +304,9 @@ def _future_rbf(l, u, v, origin):
 def convolutions(spatial, temporal, S, ages):
     """C (n, n) of theorem 4.1 up to a positive factor, from recognized kernels.
 
-    The factor is that by which the newest observation's share has decayed: relevancies are ratios
-    and do not feel it, and without it they do not become 0/0 when all of the data is old.
+    The factor is that by which the newest observation's share has decayed, over ∫ k_S²:
+    relevancies are ratios and do not feel it, and do not become 0/0 when all of the data is old, or
+    in hundreds of dimensions.
     """
     if not np.isfinite(ages).all():
         raise invalid("now", "finite", got="NaN or infinity")
@@ -309,6 +317,25 @@ def convolutions(spatial, temporal, S, ages):
         over_arms = isinstance(spatial, Empirical)
         C *= spatial.convolution(S) if over_arms else _spatial_convolution(spatial, S)
     return C
+
+
+def sweep(solver, y, mean_variance, signal_variance, C):
+    """The `RelevancySweep` of observations y (n,) with a factored covariance and convolutions C.
+
+    Where an observation is known from the others to within 1e-8 of the signal variance, all of them
+    are given that much more noise. The integrals of the squared difference of two kernels that lie
+    that near to each other are lost in the rounding of C; divided by squares of less noise they
+    would leave relevancies of nearly 0 as anything.
+    """
+    P, least = solver.inverse(), RESOLUTION * signal_variance
+    if P.diagonal().max() * least > 1.0:
+        solver = solver.plus(least)
+        P = solver.inverse()
+    a = solver.solve(y)
+    if mean_variance > 0.0:
+        mean, _ = given(mean_variance, solver.solve(np.ones(len(y))), y)
+        P, a = mean.removed(P), a - mean.value * mean.direction
+    return RelevancySweep(P, a, C)
 
 
 class RelevancySweep:
@@ -343,14 +370,20 @@ class RelevancySweep:
     """
 
     def __init__(self, P, a, C):
+        # In units of its largest entry P has no squares that overflow or underflow; of a, in units
+        # of the standard deviation that goes with it, only those of a large y would. The units are
+        # powers of two, so that they change no digits.
         self._P, self._C = P, C
-        self._a = np.array(a)
-        # The product is SciPy's BLAS', like the factorization: threads of two libraries get in each
-        # other's way.
-        self._q = np.einsum("ij,ij->i", P, blas.dgemm(1.0, P.T, C.T))
+        half = (np.frexp(P.diagonal().max())[1] + 1) // 2
+        np.ldexp(P, -2 * half, out=P)
+        a = np.ldexp(a, -half)
+        excess = max(np.frexp(np.abs(a).max())[1], 0)
+        self._a = a = np.ldexp(a, -excess)
+        self._unit = np.ldexp(1.0, -2 * excess)
+        self._q = np.einsum("ij,ij->i", P, product(P, C))
         self._index = np.arange(len(a))
         self.n = len(a)
-        self._mean_part = a @ blas.dgemv(1.0, C.T, a)
+        self._mean_part = dot(a, matvec(C, a))
         self._variance_part = np.einsum("ij,ij->", P, C)
 
     @property
@@ -364,8 +397,8 @@ class RelevancySweep:
         if n == 1:
             return np.ones(1)  # what is left is the prior
         p = np.diagonal(self._P)[:n]
-        total = self._mean_part + self._variance_part
-        squared = self._q[:n] * (self._a[:n] ** 2 + p) / p**2
+        total = self._mean_part + self._unit * self._variance_part
+        squared = self._q[:n] / p * (self._a[:n] ** 2 / p + self._unit)
         return np.sqrt(np.maximum(squared, 0.0) / total)
 
     def remove(self, position):

@@ -63,6 +63,7 @@ KERNELS = {
     "forgetting-fixed": (Forgetting(0.2, "fixed"), "t"),
     "wiener": (Wiener(0.3, start=-0.5), "t"),
     "wiener-fixed": (Wiener(0.3, "fixed"), "t"),
+    "wiener-constant": (Wiener(0.3, start=0.5, before="constant"), "t"),
     "empirical": (Empirical(covariance()), "i"),
     "empirical-singular": (Empirical(covariance(6, rank=2)), "i"),
     "empirical-list": (Empirical(covariance(5, rank=4).tolist()), "i"),
@@ -324,8 +325,19 @@ def test_wiener_has_no_times_before_its_start():
             use()
     with pytest.raises(ValueError, match="Got times from nan"):
         kernel([[np.nan]])
-    with pytest.raises(ValueError, match="must be at or after start=nan"):
+    with pytest.raises(ValueError, match=r"'start' parameter of Wiener must be .* Got nan"):
         Wiener(0.1, start=np.nan)([[0.0]])
+
+
+def test_wiener_may_stand_still_before_its_start():
+    kernel = Wiener(0.1, start=5.0, before="constant")
+    T = np.array([[-1e9], [4.9], [5.0], [7.0]])
+    assert_allclose(kernel(T), Wiener(0.1, start=5.0)(np.maximum(T, 5.0)))
+    assert_allclose(kernel.diag(T), [1.0, 1.0, 1.0, 1.2])
+    with pytest.raises(ValueError, match="Got times from nan"):
+        kernel([[np.nan]])
+    with pytest.raises(ValueError, match=r"'before' .* must be 'error' or 'constant'\. Got None"):
+        Wiener(before=None)([[0.0]])
 
 
 def test_wiener_is_of_time():

@@ -515,6 +515,28 @@ def test_errors_of_convolutions():
         temporal_convolution(RBF(), [np.nan], 1.0)
 
 
+@every_spatial
+def test_convolutions_in_hundreds_of_dimensions(rng, kernel):
+    # For RBF the integral is a product over the dimensions.
+    found = [spatial_convolution(kernel, np.zeros((1, d)))[0, 0] for d in (1, 118, 119, 250)]
+    assert np.isfinite(found).all()
+    if type(kernel) is RBF:
+        assert_allclose(found, found[0] ** np.array([1.0, 118.0, 119.0, 250.0]), rtol=1e-10)
+    with pytest.raises(ValueError, match=r"must be a number that floats have\. Got e"):
+        spatial_convolution(with_scales(kernel, 1e-200), np.zeros((1, 2)))
+
+
+@every_spatial
+def test_relevancy_in_hundreds_of_dimensions(rng, kernel):
+    X = rng.uniform(size=(30, 200))
+    arguments = problem() | {"X": np.column_stack([X, np.arange(30.0)]), "y": rng.normal(size=30)}
+    arguments |= {"spatial_kernel": with_scales(kernel, 6.0), "now": 31.0}
+    found = wasserstein_relevancy(**arguments)
+    assert np.isfinite(found).all()
+    assert (found > 0.0).all()
+    assert found[-1] > found[0]
+
+
 def test_duplicates_without_noise_take_jitter():
     X = [[0.1, 0.0], [0.1, 0.0], [0.9, 1.0]]
     with pytest.warns(JitterWarning):

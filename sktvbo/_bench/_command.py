@@ -15,11 +15,13 @@ from .._console import (
     make_folder,
     new_figure,
     print_paragraph,
+    save_figure,
     seconds,
     whole_number,
+    writing,
 )
 from ..evaluation._arguments import random_seeds
-from ..evaluation._store import write_json
+from ..evaluation._files import replacing, write_json
 from ..exceptions import MissingDataError, SktvboError
 from ..plotting import ComparisonDisplay
 from . import _report, _tasks
@@ -247,10 +249,11 @@ def run_bench(arguments):
         return 130
     text = _text(comparison, preset, arguments.horizon)
     print(f"\n{text}\n")
-    _write(folder, comparison, text, preset)
-    write_json(folder / "settings.json", _tasks.settings(tasks, replications, arguments.seed))
-    if plotting:
-        _draw(folder, comparison, tasks)
+    with writing(folder, "The finished runs are kept: make room, and the same command goes on."):
+        _write(folder, comparison, text, preset)
+        write_json(folder / "settings.json", _tasks.settings(tasks, replications, arguments.seed))
+        if plotting:
+            _draw(folder, comparison, tasks)
     print(f"The results are in {folder}")
     if not comparison.failures:
         return 0
@@ -264,7 +267,8 @@ def run_bench(arguments):
 
 
 def _write(folder, comparison, text, preset):
-    (folder / "table.txt").write_text(text + "\n", encoding="utf-8")
+    with replacing(folder / "table.txt") as part:
+        part.write_text(text + "\n", encoding="utf-8")
     comparison.to_csv(folder / "runs.csv")
     comparison.to_json(folder / "runs.json")
     if preset is not None and preset.rival is not None:
@@ -290,8 +294,8 @@ def _draw(folder, comparison, tasks):
     for task in tasks:
         figure = new_figure((13.0, 4.6))
         if _report.draw(figure, comparison, task):
-            figure.savefig(folder / f"{_report.file_name(task.name)}.png", dpi=120)
+            save_figure(figure, folder / f"{_report.file_name(task.name)}.png")
     if len(comparison.algorithms) > 1:
         figure = new_figure((1.6 + 0.9 * len(comparison.algorithms), 4.4))
         ComparisonDisplay.from_comparison(comparison).plot(figure.add_subplot())
-        figure.savefig(folder / "comparison.png", dpi=120)
+        save_figure(figure, folder / "comparison.png")

@@ -7,6 +7,7 @@ import re
 import numpy as np
 
 from .. import evaluation
+from ..evaluation._files import replacing
 from ..evaluation._statistics import mean_and_error, normalized
 from ..evaluation._tables import fitting, format_regret, format_table, regret_columns
 from ..plotting import DatasetSizeDisplay, RegretDisplay
@@ -155,7 +156,7 @@ def _averages(comparison, algorithm, problem):
 
 def write_csv(path, rows):
     """Write rows of text, the header first."""
-    with open(path, "w", newline="", encoding="utf-8") as file:
+    with replacing(path) as part, open(part, "w", newline="", encoding="utf-8") as file:
         csv.writer(file, lineterminator="\n").writerows(rows)
 
 

@@ -106,3 +106,16 @@ def symmetrize(double[:, ::1] A):
         for i in range(n):
             for j in range(i):
                 A[j, i] = A[i, j]
+
+
+def add_outer(double[:, ::1] A, const double[::1] u, double scale):
+    """A (n, n) + scale u u', in place."""
+    cdef Py_ssize_t n = u.shape[0], i, j
+    cdef double step
+    if A.shape[0] != n or A.shape[1] != n:
+        raise ValueError("add_outer: A (n, n) and u (n,) do not fit each other")
+    with nogil:
+        for i in range(n):
+            step = scale * u[i]
+            for j in range(n):
+                A[i, j] += step * u[j]

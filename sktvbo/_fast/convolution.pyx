@@ -1,54 +1,66 @@
 """Convolution of a spatial correlation function with itself over R^d (W-DBO table 3).
 
-With the distance r in units of the lengthscale,
+With the distance r in units of the lengthscale, and over its value at distance 0,
 
-    RBF         pi^(d/2) exp(-r^2 / 4)
-    Matern nu   c g_mu(z),  g_mu(z) = z^mu K_mu(z),  z = sqrt(2 nu) r,  mu = 2 nu + d/2.
+    RBF         exp(-r^2 / 4)
+    Matern nu   h_mu(z) = z^mu K_mu(z) / (2^(mu-1) Gamma(mu)),  z = sqrt(2 nu) r,  mu = 2 nu + d/2.
 
-For odd d, mu = m + 1/2 and g is elementary, sqrt(pi/2) exp(-z) times the polynomial of degree m
-with coefficients (m+k)! / (k! (m-k)! 2^k) of z^(m-k). For even d, there is the recurrence
-g_(mu+1) = z^2 g_(mu-1) + 2 mu g_mu from K_0 and K_1. Both have positive terms only, hence no
-cancellation, and nothing is divided by z: the limit at 0 needs no special case but the start of the
-recurrence.
+h falls from 1 to 0 whatever the dimension, where z^mu K_mu overflows. It has the recurrence
+h_(mu+1) = h_mu + z^2 / (4 mu (mu-1)) h_(mu-1): from h_(1/2) = exp(-z) for odd d, and from K_0 and
+K_1 for even d. All terms are positive, hence there is no cancellation, and nothing is divided by z:
+the limit at 0 needs no special case. For odd d, h is exp(-z) times a polynomial in z, which is
+evaluated for many distances at once while its degree is moderate.
 """
 
-from libc.math cimport exp, sqrt
+from libc.math cimport exp, log, sqrt
 from libc.stdlib cimport free, malloc
-from scipy.special.cython_special cimport k0, k1
+from scipy.special.cython_special cimport k0e, k1e
 
 from sktvbo._fast.gram cimport RBF, Family
 
 cdef enum:
     MAX_DEGREE = 63
 
-
-cdef double _integer_order(double z, int mu) noexcept nogil:
-    """z^mu K_mu(z) for an integer mu >= 1, z >= 0."""
-    # g_0 = K_0 is multiplied by z^2 below, so that its pole at 0 does not matter.
-    cdef double below = k0(z) if z > 0.0 else 0.0
-    cdef double here = z * k1(z) if z > 0.0 else 1.0
-    cdef double above
-    cdef int nu
-    for nu in range(1, mu):
-        above = z * z * below + 2 * nu * here
-        below = here
-        here = above
-    return here
+cdef double MAX_Z = 500.0  # e^z times a polynomial of at most that degree is far from overflow
 
 
-cdef void _half_integer_coefficients(int m, double* c) noexcept nogil:
-    """c_k of z^k in the polynomial of sqrt(2/pi) e^z z^(m+1/2) K_(m+1/2)(z), k = 0 ... m."""
+cdef double _recurrence(double z, int twice_mu) noexcept nogil:
+    """h_mu(z) for 2 mu >= 1 and z >= 0: e^z h by the recurrence, scaled down as it grows."""
+    cdef double mu, below, here, above, log_scale = 0.0
+    if z > 900.0 + 5.0 * twice_mu:
+        return 0.0  # it has underflown: h_mu(10 mu) < exp(-7 mu), and from there falls as exp(-0.9 z)
+    if twice_mu % 2 == 1:
+        mu, below, here = 1.5, 1.0, 1.0 + z
+    elif z == 0.0:
+        return 1.0
+    else:
+        mu, below = 2.0, z * k1e(z)
+        here = below + 0.5 * z * z * k0e(z)
+    if twice_mu < 3:
+        here = below
+    while 2.0 * mu < twice_mu:
+        above = here + z * z / (4.0 * mu * (mu - 1.0)) * below
+        below, here, mu = here, above, mu + 1.0
+        if here > 1e250:
+            below *= 1e-250
+            here *= 1e-250
+            log_scale += 575.6462732485114  # 250 log 10
+    return exp(log(here) + log_scale - z)
+
+
+cdef void _coefficients(int m, double* c) noexcept nogil:
+    """c_k of z^k in the polynomial e^z h_(m+1/2)(z), k = 0 ... m."""
     cdef int k
-    c[m] = 1.0
+    c[0] = 1.0
     for k in range(1, m + 1):
-        c[m - k] = c[m - k + 1] * (m + k) * (m - k + 1) / (2.0 * k)
+        c[k] = c[k - 1] * 2.0 * (m - k + 1) / (k * <double> (2 * m - k + 1))
 
 
 def spatial(
     const double[:, ::1] Z1, const double[:, ::1] Z2, Family family, int twice_mu, double scale,
     double[:, ::1] out, bint symmetric=False,
 ):
-    """scale g(|z_i - z_j|), written to ``out`` (n, m); Z1 (d, n), Z2 (d, m) in lengthscales.
+    """scale h(|z_i - z_j|), written to ``out`` (n, m); Z1 (d, n), Z2 (d, m) in lengthscales.
 
     ``twice_mu`` is 2 mu = 4 nu + d for a Matern kernel, of which the coordinates are also
     multiplied by sqrt(2 nu); unused for RBF, of which they are halved, so that exp(-z^2) remains.
@@ -56,17 +68,15 @@ def spatial(
     """
     cdef Py_ssize_t n = out.shape[0], m = out.shape[1], d = Z1.shape[0], i, j, k, stop
     cdef int degree = twice_mu // 2
+    cdef bint polynomial = family != RBF and twice_mu % 2 == 1 and degree <= MAX_DEGREE
     cdef double diff, z
     cdef double c[MAX_DEGREE + 1]
     if Z1.shape[1] != n or Z2.shape[1] != m or Z2.shape[0] != d or (symmetric and n != m):
         raise ValueError("spatial: Z1 (d, n), Z2 (d, m) and out (n, m) do not fit each other")
-    if family != RBF and not 2 <= twice_mu <= 2 * MAX_DEGREE + 1:
-        raise ValueError(
-            f"spatial: 2 mu must be in [2, {2 * MAX_DEGREE + 1}]. Got {twice_mu} instead."
-        )
-    if family != RBF and twice_mu % 2 == 1:
-        _half_integer_coefficients(degree, c)
-        scale *= 1.2533141373155001  # sqrt(pi/2)
+    if family != RBF and twice_mu < 1:
+        raise ValueError(f"spatial: 2 mu must be at least 1. Got {twice_mu} instead.")
+    if polynomial:
+        _coefficients(degree, c)
     cdef double* q = <double*> malloc(2 * max(m, 1) * sizeof(double))
     if q == NULL:
         raise MemoryError(f"no memory for {2 * m} doubles")
@@ -84,9 +94,9 @@ def spatial(
             if family == RBF:
                 for j in range(stop):
                     out[i, j] = scale * exp(-q[j])
-            elif twice_mu % 2 == 0:
+            elif not polynomial:
                 for j in range(stop):
-                    out[i, j] = scale * _integer_order(sqrt(q[j]), degree)
+                    out[i, j] = scale * _recurrence(sqrt(q[j]), twice_mu)
             else:
                 for j in range(stop):
                     q[j] = sqrt(q[j])
@@ -95,7 +105,10 @@ def spatial(
                     for j in range(stop):
                         p[j] = p[j] * q[j] + c[k]
                 for j in range(stop):
-                    out[i, j] = scale * p[j] * exp(-q[j])
+                    if q[j] > MAX_Z:
+                        out[i, j] = scale * _recurrence(q[j], twice_mu)
+                    else:
+                        out[i, j] = scale * p[j] * exp(-q[j])
             if symmetric:
                 for j in range(i):
                     out[j, i] = out[i, j]

@@ -23,6 +23,9 @@ from libc.string cimport memcpy
 from scipy.linalg.cython_blas cimport dtrsm, dtrsv
 from scipy.special.cython_special cimport erfcx, log_ndtr
 
+from . cimport tiles
+from .tiles cimport TILE
+
 cdef extern from "correlation.h":
     void correlate "sktvbo_correlate"(
         int family, Py_ssize_t n, const double* q, double* k, double* h) noexcept nogil
@@ -39,6 +42,10 @@ cdef extern from "correlation.h":
 
 # So many places are evaluated at a time: their covariances should stay in the cache.
 cdef Py_ssize_t BLOCK = 128
+
+# Up to so many places are solved for one by one, as fast as together; below so many numbers a BLAS
+# stays in its thread when they are solved for together; with so many rows more threads are welcome.
+cdef Py_ssize_t FEW = 8, ONE_THREAD = 1000, WORTH_A_THREAD = 300
 
 # A variance lost in rounding is this one, a standard deviation in a score not less than that,
 # whose reciprocal's square does not overflow.
@@ -86,17 +93,21 @@ cdef void score_of(
 
 
 cdef void _solve(
-    const double[:, :] L, Py_ssize_t n, double* V, Py_ssize_t b, bint transpose
+    const double[:, :] L, Py_ssize_t n, double* V, Py_ssize_t b, bint transpose, double* work
 ) noexcept nogil:
-    """Each of b rows of V (b, n) replaced by L^-1 v, or by L^-T v."""
+    """Each of b rows of V (b, n) replaced by L^-1 v, or by L^-T v; ``work`` is that of `tiles`."""
     cdef int n_ = <int> n, m = <int> b, one = 1, ld = <int> (L.strides[0] // sizeof(double))
     cdef char uplo = b"U", diag = b"N", left = b"L", trans = b"N" if transpose else b"T"
     cdef double alpha = 1.0
+    cdef Py_ssize_t i
+    if b > FEW and n < WORTH_A_THREAD:
+        tiles.solve(&L[0, 0], ld, n, V, b, transpose, work)
     # The lower triangle by rows is BLAS's upper triangle by columns.
-    if b == 1:
-        dtrsv(&uplo, &trans, &diag, &n_, <double*> &L[0, 0], &ld, V, &one)
-    else:
+    elif b > FEW or b * n <= ONE_THREAD:
         dtrsm(&left, &uplo, &trans, &diag, &n_, &m, &alpha, <double*> &L[0, 0], &ld, V, &n_)
+    else:
+        for i in range(b):
+            dtrsv(&uplo, &trans, &diag, &n_, <double*> &L[0, 0], &ld, V + i * n, &one)
 
 
 cdef bint _is_factor(const double[:, :] L, Py_ssize_t n):
@@ -169,7 +180,7 @@ cdef class Posterior:
 
     cdef Py_ssize_t workspace(self, Py_ssize_t b) noexcept nogil:
         """How many doubles an evaluation of b places needs."""
-        return (5 * b + 3) * self.n
+        return (5 * b + 3) * self.n + 2 * TILE * TILE
 
     cdef void evaluate(
         self, const double* X, Py_ssize_t b, bint slopes, double* mean, double* std,
@@ -186,6 +197,7 @@ cdef class Posterior:
         cdef double* q = G + b * n
         cdef double* in_time = q + n
         cdef double* slope_in_time = in_time + n
+        cdef double* tile = slope_in_time + n
         cdef const double* Z = &self.Z[0, 0] if d > 0 else NULL
         cdef const double* w = &self.weights[0]
         cdef const double* x
@@ -215,19 +227,19 @@ cdef class Posterior:
             mean[i] = self.mean + dot(n, k, w)
 
         memcpy(V, K, b * n * sizeof(double))
-        _solve(self.lower, n, V, b, False)
+        _solve(self.lower, n, V, b, False, tile)
         for i in range(b):
             std[i] = self.signal - dot(n, V + i * n, V + i * n)  # the variance, for now
         if self.is_sparse:
             memcpy(E, V, b * n * sizeof(double))
-            _solve(self.outer, n, E, b, False)
+            _solve(self.outer, n, E, b, False, tile)
             for i in range(b):
                 std[i] += dot(n, E + i * n, E + i * n)
             if slopes:
-                _solve(self.outer, n, E, b, True)
+                _solve(self.outer, n, E, b, True, tile)
                 add(b * n, -1.0, E, V)
         if slopes or self.is_weighted:
-            _solve(self.lower, n, V, b, True)
+            _solve(self.lower, n, V, b, True, tile)
         if self.is_learnt:
             for i in range(b):
                 rest = 1.0 - dot(n, K + i * n, &self.direction[0])
@@ -239,8 +251,8 @@ cdef class Posterior:
                 std[i] -= dot(n, V + i * n, E + i * n)
             if slopes:
                 memcpy(K, E, b * n * sizeof(double))
-                _solve(self.lower, n, E, b, False)
-                _solve(self.lower, n, E, b, True)
+                _solve(self.lower, n, E, b, False, tile)
+                _solve(self.lower, n, E, b, True, tile)
                 for i in range(b):
                     if self.is_learnt:
                         rest = dot(n, &self.direction[0], K + i * n)

@@ -3,31 +3,30 @@
 import gzip
 import math
 import os
-import shutil
 import tempfile
-import time
 import zlib
 from array import array as buffer
 from dataclasses import replace
 from datetime import date, timedelta
-from http.client import HTTPException
 from pathlib import Path
-from urllib.error import HTTPError
-from urllib.request import urlopen
 
 import numpy as np
 from sklearn.datasets import get_data_home
 
 from .._checks import check_int, check_real, invalid
-from ..exceptions import InvalidObservationError, MissingDataError
+from ..exceptions import MissingDataError
+from ._download import download, unexpected
 from ._files import INTEL
 from ._loaders import intel_bunch
 
-LOG_URL = "http://db.csail.mit.edu/labdata/data.txt.gz"
-LOCATIONS_URL = "http://db.csail.mit.edu/labdata/mote_locs.txt"
+LOG_URL = "https://db.csail.mit.edu/labdata/data.txt.gz"
+LOCATIONS_URL = "https://db.csail.mit.edu/labdata/mote_locs.txt"
 _COLUMNS = "date time epoch moteid temperature humidity light voltage"
 _FIRST_DAY, _N_DAYS = date(2004, 2, 28), 38
-_TIMEOUT = 30.0  # seconds without an answer
+
+# The log has 34 MB, and 151 MB when unpacked; what has much more is something else.
+LARGEST_LOG, LARGEST_UNPACKED, LARGEST_LOCATIONS = 70_000_000, 300_000_000, 100_000
+_LONGEST_LINE = 500
 
 _BIN = 600  # seconds
 _BINS_PER_DAY = 86400 // _BIN
@@ -62,6 +61,9 @@ def fetch_intel_temperature(
     as_frame=False,
     n_retries=3,
     delay=1.0,
+    timeout=900.0,
+    allow_http=False,
+    sha256=None,
 ):
     """Download the log of the Intel Berkeley lab and make a table of temperatures of it.
 
@@ -89,6 +91,13 @@ def fetch_intel_temperature(
         How often to try again when the connection fails.
     delay : float, default=1.0
         Seconds between two attempts.
+    timeout : float, default=900.0
+        Seconds that each of both files may take, all attempts included.
+    allow_http : bool, default=False
+        Take the log also by http, by which anybody on the way may change it, when the server
+        redirects there, or when `https` fails.
+    sha256 : str, default=None
+        Checksum of the compressed log, where you know it: another log is refused.
 
     Returns
     -------
@@ -98,7 +107,8 @@ def fetch_intel_temperature(
     Raises
     ------
     MissingDataError
-        There is no cache and no download was wanted, or the download failed.
+        There is no cache and no download was wanted, or the download failed, took too long, or
+        would have gone by http.
     InvalidObservationError
         What was downloaded is not the log, or the cache is damaged. Nothing is stored then.
     MissingExtraError
@@ -116,7 +126,8 @@ def fetch_intel_temperature(
 
     The file of `load_intel_temperature` was made by the same rule, but of another author's
     ten-minute means, where only whole bins could be rejected: the tables differ by that, and may
-    differ in the motes kept. No checksum of the log is known, so only its form is checked.
+    differ in the motes kept. No checksum of the log was published: without ``sha256`` only its form
+    and its size are checked. More than 70 MB, or 300 MB unpacked, are refused.
 
     Examples
     --------
@@ -124,6 +135,7 @@ def fetch_intel_temperature(
     >>> data = fetch_intel_temperature(n_days=5)  # doctest: +SKIP
     """
     days = _days_of_log(first_day, n_days)
+    timeout = check_real(timeout, "timeout", interval="(0, inf)")
     min_valid = check_real(min_valid, "min_valid", interval="(0, 1]")
     home = Path(get_data_home(data_home))
     path = home / BINS.file
@@ -133,7 +145,8 @@ def fetch_intel_temperature(
                 f"{BINS.file} was not found in {home}, and download_if_missing is False. Allow "
                 "the download, or set data_home to the folder of an earlier one."
             )
-        _make_bins(path, n_retries, delay)
+        options = {"n_retries": n_retries, "delay": delay, "timeout": timeout}
+        _make_bins(path, sha256, allow_http=allow_http, **options)
     bins = BINS.read(path)
     rows = slice(days.start * _BINS_PER_DAY, days.stop * _BINS_PER_DAY)
     observed = bins["count"][rows] > 0
@@ -174,45 +187,17 @@ def _days_of_log(first_day, n_days):
     return range(first, first + n_days)
 
 
-def _make_bins(path, n_retries, delay):
+def _make_bins(path, sha256, **options):
     """Download log and positions, and store the means of the bins."""
     # The folder is on the file system of the cache, so that nobody sees the last step half done.
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="sktvbo-") as folder:
         locations, log, new = (Path(folder, name) for name in ("motes", "log", "bins.npz"))
-        _download(LOCATIONS_URL, locations, n_retries, delay)
-        _download(LOG_URL, log, n_retries, delay)
+        download(LOCATIONS_URL, locations, largest=LARGEST_LOCATIONS, **options)
+        download(LOG_URL, log, largest=LARGEST_LOG, sha256=sha256, **options)
         sensor_id, xy = _read_locations(locations)
         count, mean = _bin_means(*_read_log(log), sensor_id)
         np.savez_compressed(new, mean_c=mean, count=count, sensor_id=sensor_id, xy_m=xy)
         os.replace(new, path)
-
-
-def _download(url, path, n_retries, delay):
-    while True:
-        try:
-            with urlopen(url, timeout=_TIMEOUT) as response, path.open("wb") as file:
-                shutil.copyfileobj(response, file)
-                expected = response.headers.get("Content-Length")
-            size = path.stat().st_size
-            if expected is not None and size != int(expected):
-                raise ConnectionError(f"it ended after {size} of {expected} bytes")
-            return
-        except (OSError, HTTPException) as exc:
-            refused = isinstance(exc, HTTPError) and exc.code < 500
-            if refused or n_retries <= 0:
-                raise MissingDataError(
-                    f"The download of {url} failed: {exc}. Check the network connection and try "
-                    "again, or use load_intel_temperature with a copy of its file."
-                ) from exc
-            n_retries -= 1
-            time.sleep(delay)
-
-
-def _unexpected(url, what):
-    return InvalidObservationError(
-        f"What came from {url} is not the expected file: {what}. Nothing was stored; try again, or "
-        "look at the address with a browser."
-    )
 
 
 def _read_locations(path):
@@ -222,12 +207,12 @@ def _read_locations(path):
             [line.split() for line in path.read_text("ascii").splitlines()], dtype=float
         )
     except ValueError as exc:
-        raise _unexpected(LOCATIONS_URL, f"expected lines of 'moteid x y' ({exc})") from exc
+        raise unexpected(LOCATIONS_URL, f"expected lines of 'moteid x y' ({exc})") from exc
     if table.ndim != 2 or table.shape[1] != 3 or not np.isfinite(table).all():
-        raise _unexpected(LOCATIONS_URL, "expected lines of 'moteid x y', three numbers each")
+        raise unexpected(LOCATIONS_URL, "expected lines of 'moteid x y', three numbers each")
     sensor_id, first = np.unique(table[:, 0].astype(int), return_index=True)
     if len(first) < len(table):
-        raise _unexpected(LOCATIONS_URL, "expected each mote once")
+        raise unexpected(LOCATIONS_URL, "expected each mote once")
     return sensor_id, table[first, 1:]
 
 
@@ -238,10 +223,15 @@ def _read_log(path):
     """
     bins, motes, temperatures, voltages = (buffer("d") for _ in range(4))
     origin = _FIRST_DAY.toordinal()
-    n_lines, odd = 0, None
+    n_lines, n_unpacked, odd = 0, 0, None
     try:
         with gzip.open(path, "rt", encoding="ascii", errors="replace") as file:
-            for n_lines, line in enumerate(file, start=1):
+            # A line without an end would be as long as a bomb is large.
+            lines = iter(lambda: file.readline(_LONGEST_LINE), "")
+            for n_lines, line in enumerate(lines, start=1):
+                n_unpacked += len(line)
+                if n_unpacked > LARGEST_UNPACKED:
+                    raise unexpected(LOG_URL, f"it unpacks to more than {LARGEST_UNPACKED} bytes")
                 try:
                     day, clock, _, mote, temperature, _, _, voltage = line.split()
                     hours, minutes, _ = clock.split(":")
@@ -254,10 +244,10 @@ def _read_log(path):
                 for column, value in zip((bins, motes, temperatures, voltages), row):
                     column.append(value)
     except (EOFError, gzip.BadGzipFile, zlib.error) as exc:
-        raise _unexpected(LOG_URL, f"it is no complete gzip file ({exc})") from exc
+        raise unexpected(LOG_URL, f"it is no complete gzip file ({exc})") from exc
     if 2 * len(bins) <= n_lines:
         what = f"expected lines of '{_COLUMNS}', but {odd or 'there is none'}"
-        raise _unexpected(LOG_URL, what)
+        raise unexpected(LOG_URL, what)
     return tuple(map(np.asarray, (bins, motes, temperatures, voltages)))
 
 
@@ -273,7 +263,7 @@ def _bin_means(bins, motes, temperature, voltage, sensor_id):
         & np.isin(motes, sensor_id)
     )
     if not valid.any():
-        raise _unexpected(LOG_URL, "it has no valid reading of a mote whose position is known")
+        raise unexpected(LOG_URL, "it has no valid reading of a mote whose position is known")
     column = np.searchsorted(sensor_id, motes[valid])
     cell = bins[valid].astype(np.intp) * shape[1] + column
     count = np.bincount(cell, minlength=shape[0] * shape[1])

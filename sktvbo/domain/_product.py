@@ -194,22 +194,31 @@ class Box(_Product):
 
 
 class ParameterSpace(_Product):
-    """Named parameters: reals, integers and categories.
+    """Named parameters: reals, integers, ordinals and categories.
 
     A point is a dict, such as ``estimator.set_params`` takes. Histories hold its *row*, one number
-    per parameter in the order of the dict: the real, the integer, or the position of the category.
-    A surrogate sees the *unit form*: reals and integers scaled to [0, 1], "log-real" after the
-    logarithm; a category has one column per value, √½ in its own and 0 in the others, which puts
-    any two categories a distance of 1 apart.
+    per parameter in the order of the dict: the real, the integer, or the position of the ordinal or
+    category. A surrogate sees the *unit form*: reals, integers and positions scaled to [0, 1],
+    "log-real" and "log-integer" after the logarithm; a category has one column per value, √½ in its
+    own and 0 in the others, which puts any two categories a distance of 1 apart.
 
     Parameters
     ----------
-    parameters : dict of str to tuple
+    parameters : dict of str to tuple, distribution or list
         - ``("real", low, high)`` with low < high;
         - ``("log-real", low, high)`` with 0 < low < high;
         - ``("integer", low, high)``, both included, low <= high, at most 2**50 in size;
-        - ``("categorical", values)``, a list of distinct values of any type. They are told apart by
-          ``==`` and by type: 1 and True are two.
+        - ``("log-integer", low, high)``, the same with 1 <= low;
+        - ``("ordinal", values)``, a list of distinct values in their order, each one step from the
+          next: "low", "medium", "high", or 16, 32, 64;
+        - ``("categorical", values)``, a list of distinct values of any type, without an order. They
+          are told apart by ``==`` and by type: 1 and True are two, 1 and ``numpy.int64(1)`` one.
+
+        And, as for scikit-learn's ``RandomizedSearchCV``, a frozen distribution of `scipy.stats`,
+        or a list or an array of categories. ``uniform``, ``loguniform`` and ``randint`` are a
+        "real", "log-real" and "integer"; of another continuous distribution the unit form is the
+        distribution function, and a discrete one says how random queries are drawn. Ends that are
+        infinite are cut off where a ten-thousandth of the distribution is left.
 
     Attributes
     ----------
@@ -329,6 +338,10 @@ class ParameterSpace(_Product):
 
     def _argument(self):
         return self.parameters
+
+    def _shown(self):
+        terms = self._parameters.items()
+        return f"{{{', '.join(f'{name!r}: {term.shown}' for name, term in terms)}}}"
 
     def _key(self):
         return self.names, tuple(term.key for term in self._parameters.values())

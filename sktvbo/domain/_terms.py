@@ -1,4 +1,4 @@
-"""The terms of a product: reals, positive reals on a logarithmic scale, integers, categories.
+"""The terms of a product: reals and integers, on a logarithmic scale too; categories and ordinals.
 
 A term is some columns of the rows, ``n_dims`` of them, and their unit form, ``n_unit`` columns.
 Below, V (n, n_dims) are these columns and U (n, n_unit) their unit form; ``low`` and ``high`` are
@@ -11,25 +11,28 @@ import reprlib
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.stats.distributions import rv_frozen
 
 from .._checks import invalid, real_array
 from ..exceptions import DomainError, InvalidObservationError
 from ._base import TOLERANCE
 
-# An integer up to this size survives its scaling to [0, 1] and back.
-_MAX_INTEGER = 2**50
-
 
 def named_term(spec, name):
-    """The term that a user's ``(kind, ...)`` stands for; messages call it ``name``."""
-    if isinstance(spec, list | tuple) and spec and isinstance(spec[0], str):
+    """The term that a user's ``(kind, ...)`` stands for; messages call it ``name``.
+
+    Or, as in `sklearn.model_selection.RandomizedSearchCV`, a distribution or a list of categories.
+    """
+    if isinstance(spec, list | tuple) and spec and isinstance(spec[0], str) and spec[0] in _KINDS:
         kind, *rest = spec
-        if kind in _KINDS:
-            return _KINDS[kind].from_spec(name, *rest)
+        return _KINDS[kind].from_spec(name, *rest)
+    if isinstance(spec, rv_frozen):
+        return distributed_term(spec, name)
+    if isinstance(spec, list | np.ndarray):
+        return Categorical.from_spec(name, spec)
     raise invalid(
         name,
-        "('real', low, high), ('log-real', low, high), ('integer', low, high) or "
-        "('categorical', values)",
+        f"{_SPECS}, a frozen distribution of scipy.stats or a list of categories",
         spec,
         error=DomainError,
     )
@@ -77,6 +80,11 @@ class Real:
     def spec(self):
         """What the user gave."""
         return self.kind, self.decode(self.low), self.decode(self.high)
+
+    @property
+    def shown(self):
+        """What the user gave, as text."""
+        return repr(self.spec)
 
     @property
     def key(self):
@@ -157,14 +165,17 @@ class Integer(Real):
     kind = "integer"
     expected = "a whole number from {:.0f} to {:.0f}"
 
+    # An integer up to this power of two survives its scaling to [0, 1] and back.
+    largest = 50
+
     def __init__(self, low, high):
         super().__init__(low, high)
         self.size = int(high - low) + 1
 
     @classmethod
     def check(cls, low, high, name):
-        if not all(abs(bound) <= _MAX_INTEGER and bound == round(bound) for bound in (low, high)):
-            expected = "whole numbers of at most 2**50 in size"
+        if not all(abs(v) <= 2**cls.largest and v == round(v) for v in (low, high)):
+            expected = f"whole numbers of at most 2**{cls.largest} in size"
             raise invalid(name, expected, (low, high), error=DomainError)
         if not low <= high:
             raise invalid(name, "low <= high", (low, high), error=DomainError)
@@ -196,22 +207,53 @@ class Integer(Real):
         return self.to_unit(reached[:, np.newaxis])
 
 
-class Categorical(Integer):
-    """Values without an order; the row holds the position of one, an integer."""
+class LogInteger(Integer):
+    """Positive whole numbers, uniform on a logarithmic scale; one column."""
 
-    kind = "categorical"
-    expected = "the position of a category, from {:.0f} to {:.0f}"
+    kind = "log-integer"
+    largest = 44
+
+    def __init__(self, low, high):
+        super().__init__(low, high)
+        self._log_low = math.log(low)
+        self._log_width = math.log(high) - self._log_low
+
+    @classmethod
+    def check(cls, low, high, name):
+        super().check(low, high, name)
+        if not low >= 1.0:
+            raise invalid(name, "at least 1", (low, high), error=DomainError)
+
+    def to_unit(self, V):
+        return (np.log(V) - self._log_low) / (self._log_width or 1.0)
+
+    def from_unit(self, U):
+        return self.nearest(np.exp(self._log_low + np.clip(U, 0.0, 1.0) * self._log_width))
+
+    def quantile(self, Q):
+        # Each number stands for what is rounded to it, so that the first and the last get their
+        # share.
+        low, high = math.log(self.low - 0.5), math.log(self.high + 0.5)
+        return self.nearest(np.exp(low + Q * (high - low)))
+
+
+class Ordinal(Integer):
+    """Values in their order, each a step from the next; the row holds the position of one."""
+
+    kind = "ordinal"
+    expected = "the position of a value, from {:.0f} to {:.0f}"
 
     def __init__(self, values):
         super().__init__(0.0, len(values) - 1.0)
         self.choices = tuple(map(_Choice, values))
-        self.n_unit = self.size
 
     @classmethod
     def from_spec(cls, name, *values):
         choices = values[0] if len(values) == 1 else None
+        if isinstance(choices, np.ndarray) and choices.ndim == 1:
+            choices = choices.tolist()
         if not isinstance(choices, Sequence) or isinstance(choices, str | bytes) or not choices:
-            expected = "('categorical', values) with a list of at least one value"
+            expected = f"({cls.kind!r}, values) with a list of at least one value"
             raise invalid(name, expected, values, error=DomainError)
         term = cls(choices)
         for i, choice in enumerate(term.choices):
@@ -237,6 +279,17 @@ class Categorical(Integer):
     def decode(self, v):
         return self.choices[round(float(v))].value
 
+
+class Categorical(Ordinal):
+    """Values without an order; the row holds the position of one, an integer."""
+
+    kind = "categorical"
+    expected = "the position of a category, from {:.0f} to {:.0f}"
+
+    def __init__(self, values):
+        super().__init__(values)
+        self.n_unit = self.size
+
     def to_unit(self, V):
         # Two different categories are 1 apart.
         return np.sqrt(0.5) * (np.arange(self.size) == V)
@@ -249,19 +302,125 @@ class Categorical(Integer):
         return self.to_unit(others[:, np.newaxis])
 
 
+# --- distributions of scipy.stats -----------------------------------------------------------------
+
+# An end of a distribution's support that is infinite is cut off at this quantile.
+_TAIL = 1e-4
+
+# A distribution is one of the terms above when it agrees with it at these.
+_QUANTILES = np.linspace(0.0, 1.0, 33)[1:-1, np.newaxis]
+
+
+class Distributed(Real):
+    """Reals, spread as a continuous distribution says: the unit form is its distribution function.
+
+    So a distribution says what scale is natural, as the logarithm does for `LogReal`.
+    """
+
+    kind = "distribution"
+
+    def __init__(self, distribution, low, high):
+        super().__init__(low, high)
+        self.distribution = distribution
+        self._cdf_low, self._cdf_high = distribution.cdf([low, high])
+
+    @property
+    def spec(self):
+        return self.distribution
+
+    @property
+    def shown(self):
+        distribution = self.distribution
+        options = [f"{name}={value!r}" for name, value in distribution.kwds.items()]
+        arguments = ", ".join([*map(repr, distribution.args), *options])
+        return f"scipy.stats.{distribution.dist.name}({arguments})"
+
+    @property
+    def key(self):
+        distribution = self.distribution
+        options = tuple(sorted(distribution.kwds.items()))
+        return type(distribution.dist), distribution.args, options, self.low, self.high
+
+    def to_unit(self, V):
+        return (self.distribution.cdf(V) - self._cdf_low) / (self._cdf_high - self._cdf_low)
+
+    def from_unit(self, U):
+        u = np.clip(U, 0.0, 1.0)
+        found = self.distribution.ppf(self._cdf_low * (1.0 - u) + self._cdf_high * u)
+        # The ends are met exactly.
+        return self.nearest(np.where(u <= 0.0, self.low, np.where(u >= 1.0, self.high, found)))
+
+
+class DistributedInteger(Distributed, Integer):
+    """Whole numbers, drawn as a discrete distribution says, and equally spaced."""
+
+    def __init__(self, distribution, low, high):
+        Integer.__init__(self, low, high)
+        self.distribution = distribution
+        self._cdf_low, self._cdf_high = distribution.cdf([low - 1.0, high])
+
+    to_unit = Integer.to_unit
+    from_unit = Integer.from_unit
+
+    def quantile(self, Q):
+        within = self._cdf_low + Q * (self._cdf_high - self._cdf_low)
+        return self.nearest(self.distribution.ppf(within))
+
+
+def distributed_term(distribution, name):
+    """The term that a frozen distribution stands for: a plain one where there is such a one."""
+    discrete = not hasattr(distribution, "pdf")
+    ends = np.array(distribution.support(), dtype=np.float64)
+    if ends.shape != (2,):
+        raise invalid(
+            name, "a distribution of one number", got="arrays as its parameters", error=DomainError
+        )
+    tails = distribution.ppf([_TAIL, 1.0 - _TAIL])
+    low, high = np.where(np.isfinite(ends), ends, tails).tolist()
+    plain = (Integer, LogInteger) if discrete else (Real, LogReal)
+    kind = DistributedInteger if discrete else Distributed
+    plain[0].check(low, high, f"The bounds of {name}")
+    for other in plain:
+        if other is plain[0] or low > 0.0:
+            term = other(low, high)
+            if np.allclose(term.quantile(_QUANTILES), distribution.ppf(_QUANTILES), rtol=1e-9):
+                return term
+    term = kind(distribution, low, high)
+    if not np.all(np.isfinite(term.quantile(_QUANTILES))):
+        raise invalid(
+            name,
+            "a distribution whose quantiles are finite",
+            got="NaN or infinity",
+            error=DomainError,
+        )
+    return term
+
+
+# --- categories -----------------------------------------------------------------------------------
+
+
 class _Choice:
-    """A category. It equals others of its value and type, so 1 and True are two; NaN, itself."""
+    """A category. It equals others of its value and type, so 1 and True are two; NaN, itself.
+
+    A NumPy scalar is of the type of the Python number, text or bool that it holds.
+    """
 
     def __init__(self, value):
         self.value = value
+        plain = isinstance(value, np.bool_ | np.number | np.character)
+        self._compared = value.item() if plain else value
 
     def __eq__(self, other):
-        a, b = self.value, other.value
+        a, b = self._compared, other._compared
         return a is b or (type(a) is type(b) and bool(a == b or (a != a and b != b)))
 
     def __hash__(self):
         # The value itself may have no hash, such as a list.
-        return hash(type(self.value))
+        return hash(type(self._compared))
 
 
-_KINDS = {term.kind: term for term in (Real, LogReal, Integer, Categorical)}
+_KINDS = {term.kind: term for term in (Real, LogReal, Integer, LogInteger, Ordinal, Categorical)}
+_SPECS = ", ".join(
+    f"({kind!r}, {'values' if issubclass(term, Ordinal) else 'low, high'})"
+    for kind, term in _KINDS.items()
+)

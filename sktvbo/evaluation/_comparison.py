@@ -1,21 +1,19 @@
 """Tables and statistics of many runs."""
 
 import csv
-import json
 import math
 import textwrap
 import traceback
 from collections import Counter
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 
 import numpy as np
 
 from .._checks import check_choice, invalid
 from ..exceptions import MissingExtraError
+from ._files import read_json, replacing, write_json
 from ._results import RunResult
 from ._statistics import holm, mean_and_error, normalized, signed_rank
-from ._store import write_json
 from ._tables import format_table, regret_columns
 
 _FORMAT = "sktvbo comparison 1"
@@ -204,7 +202,7 @@ class Comparison:
         path : path-like
         """
         columns = ["algorithm", "problem", "seed", *_NUMBERS, "failure"]
-        with open(path, "w", newline="", encoding="utf-8") as file:
+        with replacing(path) as part, open(part, "w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, columns)
             writer.writeheader()
             for row in self.rows():
@@ -245,7 +243,7 @@ class Comparison:
             The file holds something else.
         """
         try:
-            content = json.loads(Path(path).read_text(encoding="utf-8"))
+            content = read_json(path)
             if content["format"] != _FORMAT:
                 raise ValueError(f"the format {content['format']!r}")
             return cls(

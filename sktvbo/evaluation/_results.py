@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .._checks import invalid
+from .._checks import check_int, finite_array, finite_number, invalid
 from ..exceptions import InvalidObservationError
 
 _ARRAYS = {
@@ -17,6 +17,7 @@ _ARRAYS = {
     "dataset_sizes": np.intp,
     "removed_counts": np.intp,
 }
+_COUNTS = {name for name, kind in _ARRAYS.items() if kind is np.intp}
 
 
 @dataclass(eq=False)
@@ -163,24 +164,45 @@ class RunResult:
         True
         """
         try:
-            arrays = {name: np.array(content[name], dtype) for name, dtype in _ARRAYS.items()}
-            n = len(arrays["times"])
-            arrays["queries"] = arrays["queries"].reshape(n, -1) if n else np.empty((0, 0))
+            n = len(content["times"])
+            arrays = {name: _array(content[name], name, n) for name in _ARRAYS}
             history = {name: _from_json(column) for name, column in content["history"].items()}
             lengths = {len(column) for column in [*arrays.values(), *history.values()]}
-            if lengths != {n}:
+            if lengths - {n}:
                 raise ValueError(f"its columns have different lengths, {sorted(lengths)}")
-            return cls(
-                problem=str(content["problem"]),
-                horizon=float(content["horizon"]),
-                n_initial=int(content["n_initial"]),
-                seed=content["seed"],
+            if not isinstance(content["problem"], str):
+                raise TypeError("its problem's name is no text")
+            seed = content["seed"]
+            result = cls(
+                problem=content["problem"],
+                horizon=finite_number(content["horizon"], "horizon"),
+                n_initial=check_int(content["n_initial"], "n_initial", low=0),
+                seed=seed if seed is None else check_int(seed, "seed", low=0),
                 history=history,
                 **arrays,
             )
+            if content["average_regret"] != result.to_dict()["average_regret"]:
+                raise ValueError("its average regret is not that of its regrets")
+            return result
         except (KeyError, TypeError, AttributeError, ValueError) as exc:
-            got = f"{type(content).__name__} with {type(exc).__name__}: {exc}"
-            raise invalid("content", "what RunResult.to_dict returns", got=got) from exc
+            raise invalid(
+                "content",
+                "what RunResult.to_dict returns",
+                got=type(content).__name__,
+                advice=f"{type(exc).__name__}: {exc}",
+            ) from exc
+
+
+def _array(values, name, n):
+    """A column of n rows as an array of finite numbers, of the kind and the sign that it has."""
+    if n == 0 and name == "queries":
+        return np.empty((0, 0))
+    array = finite_array(values, name, (n, "d") if name == "queries" else (n,))
+    if name in _COUNTS and (array != np.floor(array)).any():
+        raise ValueError(f"{name} are no whole numbers")
+    if name in _COUNTS | {"response_times"} and (array < 0.0).any():
+        raise ValueError(f"{name} are negative")
+    return array.astype(_ARRAYS[name])
 
 
 def _to_json(column):

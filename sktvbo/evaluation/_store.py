@@ -5,7 +5,6 @@ import functools
 import hashlib
 import json
 import math
-import os
 import re
 import tempfile
 import types
@@ -18,6 +17,7 @@ from scipy.stats.distributions import rv_frozen
 
 from ..exceptions import SktvboError
 from ._arguments import SET_BY_RUN
+from ._files import read_json, remove_forgotten_parts, sealed, unsealed, write_json
 from ._results import RunResult
 
 # These attributes of a problem, its memory of optima and its noise, every run starts afresh.
@@ -56,6 +56,7 @@ class Store:
             self.folder.mkdir(parents=True, exist_ok=True)
             # An error about the folder comes better before the first run than after it.
             tempfile.TemporaryFile(dir=self.folder).close()
+        remove_forgotten_parts(self.folder)
 
     def load(self, algorithm, problem, seed, settings):
         """Return the finished `RunResult`, or None when there is none that can be read.
@@ -69,8 +70,9 @@ class Store:
         """
         path = self._path(algorithm, problem, seed)
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = unsealed(read_json(path))
             stored, result = content["settings"], RunResult.from_dict(content["result"])
+            _check_run(content, result, algorithm, problem, seed)
         except FileNotFoundError:
             return None
         except OSError as exc:
@@ -108,7 +110,7 @@ class Store:
             "result": result.to_dict(),
         }
         with self._explained():
-            write_json(self._path(algorithm, problem, seed), content)
+            write_json(self._path(algorithm, problem, seed), sealed(content))
 
     def _path(self, algorithm, problem, seed):
         # The digest is there because different names may read the same.
@@ -129,21 +131,12 @@ class Store:
             ) from exc
 
 
-def write_json(path, content):
-    """Write all or nothing: neither readers nor a crash ever meet half a file."""
-    path = Path(path)
-    text = json.dumps(content, allow_nan=False)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with open(part, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise
+def _check_run(content, result, algorithm, problem, seed):
+    """Raise a ValueError unless a file is of this run."""
+    wanted = {"algorithm": algorithm, "problem": problem, "seed": seed}
+    found = {name: content[name] for name in wanted}
+    if found != wanted or result.seed != seed:
+        raise ValueError(f"it is of {found}, its result of seed {result.seed}")
 
 
 def describe_optimizer(optimizer):

@@ -17,13 +17,14 @@ from .._checks import (
     check_int,
     check_real,
     check_rows,
+    check_size,
     finite_array,
     invalid,
     real_array,
 )
 from .._covariance import SeparableCovariance
+from .._limits import LARGEST_X, LARGEST_Y
 from .._mean import prior_variance
-from .._threads import blas_threads
 from ._conditioned import Conditioned
 from ._noise import NoiseModel
 from ._rows import Layout, Rows
@@ -59,8 +60,10 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     mean_prior_std: float = 0.0
     random_state: int | np.random.RandomState | None = None
 
-    # The class of ``_gp``: it says how the rows are conditioned on.
+    # The class of ``_gp``: it says how the rows are conditioned on. A regressor that has several
+    # makes "solver" a parameter, and chooses where it is "auto".
     _kind: ClassVar[type[Conditioned]]
+    solver: ClassVar[str] = "only"
 
     @abstractmethod
     def _choose_basis(self, covariance, rows):
@@ -68,7 +71,11 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     @abstractmethod
     def _dense(self):
-        """The exact posterior of the same rows under the same covariance."""
+        """The exact posterior of the same rows under the same covariance, dense."""
+
+    def _exact(self):
+        """The same in any form."""
+        return self._dense()
 
     # --- fitting ----------------------------------------------------------------------------------
 
@@ -119,6 +126,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if self.__sklearn_is_fitted__():
             rows = new._validated(X, y, y_variance, reset=False)
             new._gp = self._gp.append(*rows, standardize=self.normalize_y)
+            if self.solver == "auto":
+                new._gp = new._suited(new._gp)
         else:
             self._check_parameters()
             rows = new._rows(*new._validated(X, y, y_variance, reset=True))
@@ -214,7 +223,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             With ``normalize_y``, let y stay standardized as it is (with ``refit``: as the rows that
             are learnt from ask for) rather than by the rows that are left: a handful has no scale.
             The next change decides anew.
-        learn_with : (X, y) pair of array-likes, default=None
+        learn_with : (X, y) or (X, y, y_variance) of array-likes, default=None
             Rows to learn the hyperparameters and the scale from, besides those kept and appended,
             but not to be conditioned on. Needs ``refit``.
         total_variance : bool, default=False
@@ -244,8 +253,9 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             raise invalid("X", "given with y and y_variance", X)
         appended = None
         if X is not None:
-            X = finite_array(X, "X", ("m", d))
-            appended = X, finite_array(y, "y", (len(X),)), *_variance(y_variance, len(X))
+            X = check_size(finite_array(X, "X", ("m", d)), "X", LARGEST_X)
+            y = check_size(finite_array(y, "y", (len(X),)), "y", LARGEST_Y)
+            appended = X, y, *_variance(y_variance, len(X))
             if total_variance:
                 appended[-1][:] = True
         elif len(drop) == n:
@@ -268,6 +278,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             new._gp = new._gp.drop(drop, standardize=follow)
         if appended is not None:
             new._gp = new._gp.append(*appended, standardize=follow)
+        if self.solver == "auto":
+            new._gp = new._suited(new._gp)
         return new
 
     def _relearnt(self, drop, appended, learn_with):
@@ -277,7 +289,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if learn_with is not None and len(learn_with[1]):
             X = finite_array(learn_with[0], "X of learn_with", ("m", rows.X.shape[1]))
             y = finite_array(learn_with[1], "y of learn_with", (len(X),))
-            parts.append([X, y, *_variance(None, len(X))])
+            parts.append([X, y, *_variance(learn_with[2] if learn_with[2:] else None, len(X))])
         if appended is not None:
             parts.append(appended)
         learnt = self._rows(*map(np.concatenate, zip(*parts)))
@@ -299,7 +311,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         X, y = validate_data(
             self, _numeric_times(X), y, dtype=np.float64, order="C", y_numeric=True, reset=reset
         )
-        return X.copy(), y.astype(np.float64), *_variance(y_variance, len(X))
+        X, y = check_size(X.copy(), "X", LARGEST_X), y.astype(np.float64)
+        return X, check_size(y, "y", LARGEST_Y), *_variance(y_variance, len(X))
 
     def _rows(self, X, y, variance, total, like=None, standardize=True):
         """Rows with a time origin of their own; present time, and scale if held, as of others."""
@@ -381,23 +394,31 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """Conditioned on rows, with hyperparameters searched from theta ``start`` if given."""
         searching = self.optimizer is not None
         covariance = self._initial_covariance(rows, follow_data=searching)
-        basis = self._choose_basis(covariance, rows)
+        kind, *basis = self._choose_kind(covariance, rows)
         if searching:
-            with blas_threads(rows.n):
-                covariance = search(
-                    self._kind.criterion(rows, *basis),
-                    covariance,
-                    start,
-                    optimizer=self.optimizer,
-                    n_restarts=self.n_restarts_optimizer,
-                    hyperpriors=self.hyperpriors,
-                    random_state=self.random_state,
-                )
-        return self._kind.of(covariance, rows, *basis)
+            covariance = search(
+                kind.criterion(rows, *basis),
+                covariance,
+                start,
+                optimizer=self.optimizer,
+                n_restarts=self.n_restarts_optimizer,
+                hyperpriors=self.hyperpriors,
+                random_state=self.random_state,
+            )
+        return kind.of(covariance, rows, *basis)
 
     def _condition(self, covariance, rows):
         """Conditioned on rows, with known hyperparameters."""
-        return self._kind.of(covariance, rows, *self._choose_basis(covariance, rows))
+        kind, *basis = self._choose_kind(covariance, rows)
+        return kind.of(covariance, rows, *basis)
+
+    def _choose_kind(self, covariance, rows):
+        """The class of ``Conditioned`` for rows, and what its ``of`` and ``criterion`` take."""
+        return self._kind, *self._choose_basis(covariance, rows)
+
+    def _suited(self, gp):
+        """A conditioned GP whose rows have changed, of the class that suits them now."""
+        return gp
 
     # --- what was learnt --------------------------------------------------------------------------
 
@@ -475,10 +496,19 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """
         if return_std and return_cov:
             raise invalid("return_cov", "False with return_std=True", return_cov)
+        gp, places = self._places(X)
+        with np.errstate(over="ignore"):
+            found = gp.posterior(*places, return_std, return_cov)
+        parts = found if return_std or return_cov else [found]
+        for name, part in zip(("mean", "uncertainty"), parts):
+            _check_posterior(part, name)
+        return found
+
+    def _places(self, X):
+        """The conditioned GP, and places and times (m, d), (m,) of X (m, d + 1) as it has them."""
         gp = self._fitted
         X = validate_data(self, _numeric_times(X), dtype=np.float64, order="C", reset=False)
-        with blas_threads(max(len(X), gp.rows.n)):
-            return gp.posterior(*gp.rows.layout.split(X), return_std, return_cov)
+        return gp, gp.rows.layout.split(check_size(X, "X", LARGEST_X))
 
     def sample_y(self, X, n_samples=1, random_state=0):
         """Draws of f from the posterior.
@@ -494,9 +524,11 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         samples : ndarray of shape (m, n_samples)
         """
         rng = check_random_state(random_state)
-        mean, cov = self.predict(X, return_cov=True)
+        gp, places = self._places(X)
+        mean, cov = gp.joint(*places)
         # Rounding may leave eigenvalues of -1e-16, which are nothing to warn of.
-        return rng.multivariate_normal(mean, cov, n_samples, check_valid="ignore").T
+        draws = rng.multivariate_normal(np.zeros(len(mean)), cov, n_samples, check_valid="ignore")
+        return _check_posterior(mean[:, np.newaxis] + gp.rows.scale * draws.T, "draws")
 
     def log_marginal_likelihood(self, theta=None, eval_gradient=False):
         """Log marginal likelihood of the training data, of the standardized y with ``normalize_y``.
@@ -516,18 +548,19 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
         Notes
         -----
-        Of the exact model, O(n³), whatever the estimator approximates.
+        Of the exact model, O(n³), whatever the estimator approximates; linear in n with the Kalman
+        solver.
         """
         if theta is None and not eval_gradient:
             return self.log_marginal_likelihood_value_
-        gp = self._dense()
+        gp = self._exact()
         covariance = gp.covariance if theta is None else gp.covariance.with_theta(theta)
         value, gradient = gp.log_likelihood(covariance, eval_gradient)
         return (value, gradient) if eval_gradient else value
 
     @property
     def log_marginal_likelihood_value_(self):
-        return self._dense().objective
+        return self._exact().objective
 
     def information_gain(self):
         """What the training data tells about f, in nats.
@@ -616,6 +649,19 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             ``high``.
         """
         return TimeWindow(self._fitted, low, high, moving)
+
+
+def _check_posterior(values, name):
+    """The values of a posterior, which are finite."""
+    if not np.isfinite(values).all():
+        count = np.count_nonzero(~np.isfinite(values))
+        raise invalid(
+            f"The posterior {name}",
+            "finite",
+            got=f"{count} NaN or infinity",
+            advice="Scale X and y to moderate ranges, or check the kernels at these places.",
+        )
+    return values
 
 
 def _numeric_times(X):

@@ -13,7 +13,6 @@ from .. import relevancy as _relevancy
 from .._covariance import SeparableCovariance
 from .._mean import ZERO, Mean, given
 from .._solvers import DenseCholesky, cholesky, lower_inverse, matvec, try_cholesky
-from .._threads import blas_threads
 from ..exceptions import NotPositiveDefiniteError
 from ._rows import Rows
 
@@ -64,6 +63,10 @@ class Conditioned(ABC):
     def at(self, now):
         """The same at another present time, which moves the noise that grows with age."""
 
+    def during(self, low, high):
+        """The same as seen between two times since the origin, for many evaluations."""
+        return self
+
     @abstractmethod
     def explained(self, K, full=False):
         """Prior minus posterior variance (m,), or covariance, from K (m, b), which is overwritten.
@@ -92,19 +95,35 @@ class Conditioned(ABC):
 
     def posterior(self, S, t, return_std=False, return_cov=False):
         """Mean, and standard deviation or covariance, at places (m, d) and times (m,)."""
-        covariance, rows = self.covariance, self.rows
-        K = covariance.cross(S, t, *self.basis)
-        mean = rows.location + rows.scale * (self.mean.value + matvec(K, self.weights))
-        if not (return_std or return_cov):
-            return mean
-        rest = self.mean.rest(K) if self.mean.is_learnt else None
-        prior = covariance.cross(S, t) if return_cov else covariance.variance(S, t)
-        left = prior - self.explained(K, full=return_cov)
-        if rest is not None:
-            left += squares(rest[:, np.newaxis] / np.sqrt(self.mean.precision), full=return_cov)
+        scale = self.rows.scale
         if return_cov:
-            return mean, rows.scale**2 * left
-        return mean, rows.scale * np.sqrt(np.maximum(left, 0.0))
+            mean, cov = self.joint(S, t)
+            return mean, scale * (scale * cov)
+        if not return_std:
+            return self._mean_at(self.covariance.cross(S, t, *self.basis))
+        mean, left = self._posterior(S, t, full=False)
+        return mean, scale * np.sqrt(np.maximum(left, 0.0))
+
+    def joint(self, S, t):
+        """Mean (m,), and the covariance (m, m) in units of the standardized y."""
+        return self._posterior(S, t, full=True)
+
+    def _posterior(self, S, t, full):
+        """Mean (m,), and variances (m,) or covariance in units of the standardized y."""
+        covariance = self.covariance
+        K = covariance.cross(S, t, *self.basis)
+        mean = self._mean_at(K)
+        rest = self.mean.rest(K) if self.mean.is_learnt else None
+        prior = covariance.cross(S, t) if full else covariance.variance(S, t)
+        left = prior - self.explained(K, full)
+        if rest is not None:
+            left += squares(rest[:, np.newaxis] / np.sqrt(self.mean.precision), full)
+        return mean, left
+
+    def _mean_at(self, K):
+        """Posterior mean (m,) at places with covariances K (m, b)."""
+        rows = self.rows
+        return rows.location + rows.scale * (self.mean.value + matvec(K, self.weights))
 
     def _same_noise(self, rows):
         """Whether the rows that are here and in other ``rows`` have the same noise in both.
@@ -139,16 +158,14 @@ class Dense(Conditioned):
         NotPositiveDefiniteError
             Δ has no Cholesky factor even with jitter, or solving with it overflows.
         """
-        with blas_threads(rows.n):
-            K = covariance.gram(rows.S, rows.t)
-            solver = DenseCholesky(*cholesky(K, rows.noise(covariance), covariance))
-            return cls._solved(covariance, rows, solver)
+        K = covariance.gram(rows.S, rows.t)
+        solver = DenseCholesky(*cholesky(K, rows.noise(covariance), covariance))
+        return cls._solved(covariance, rows, solver)
 
     @classmethod
     def _solved(cls, covariance, rows, solver):
         """O(n²), for a known factor."""
-        with blas_threads(rows.n):
-            mean, weights, value = _weights(solver, rows.targets, covariance.mean_variance)
+        mean, weights, value = _weights(solver, rows.targets, covariance.mean_variance)
         if value == -np.inf:
             raise NotPositiveDefiniteError(
                 f"Solving with the covariance matrix of {covariance} overflowed. "
@@ -237,10 +254,9 @@ class Dense(Conditioned):
             now = latest
         factors = self.covariance.stationary_factors()
         ages = (now - rows.layout.origin) - rows.t
-        with blas_threads(rows.n):
-            C = _relevancy.convolutions(*factors, rows.S, ages)
-            P = self.mean.removed(self.solver.inverse())
-            return _relevancy.RelevancySweep(P, self.weights, C)
+        C = _relevancy.convolutions(*factors, rows.S, ages)
+        signal = self.covariance.variance(rows.S, rows.t).mean()
+        return _relevancy.sweep(self.solver, rows.targets, self.covariance.mean_variance, signal, C)
 
 
 class Weighted(Dense):

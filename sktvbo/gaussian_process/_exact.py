@@ -1,7 +1,24 @@
 """Exact Gaussian process regression on space and time."""
 
+from dataclasses import KW_ONLY
+
+import numpy as np
+
+from .._checks import check_choice, finite_array, invalid
+from ..exceptions import UnsupportedKernelError
 from ._base import TimeVaryingGP, estimator
 from ._conditioned import Dense
+from ._filter import Filter, Sites, distinct
+from ._markov import state_space
+
+# The solvers; "auto" is one of the others.
+_SOLVERS = ("auto", "dense", "kalman")
+
+# "auto" takes the filter from this many rows on, if they are this many times the size of its state.
+_MIN_ROWS, _ROWS_A_STATE = 64, 1.0
+
+# It never takes it where the covariance of the state, and the one before, would fill the memory.
+_MAX_STATE = 8000
 
 
 @estimator
@@ -99,10 +116,69 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     True
     """
 
+    _: KW_ONLY
+    solver: str = "auto"
+    sites: np.ndarray | None = None
+
     _kind = Dense
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_choice(self.solver, _SOLVERS, "solver", self)
+        if self.sites is not None:
+            sites = finite_array(self.sites, "sites", ("m", "d"))
+            if len(distinct(sites)) < len(sites):
+                raise invalid("sites", "distinct places", self.sites, self)
 
     def _choose_basis(self, covariance, rows):
         return ()
 
+    def _choose_kind(self, covariance, rows):
+        if self.solver == "kalman":
+            self._check_kalman(covariance)
+            return Filter, self._sites(rows)
+        if self.solver == "auto" and self._kalman_pays(covariance, rows):
+            return Filter, self._sites(rows), True
+        return super()._choose_kind(covariance, rows)
+
+    def _suited(self, gp):
+        sites = gp.sites if isinstance(gp, Filter) else None
+        if self._kalman_pays(gp.covariance, gp.rows, sites) == isinstance(gp, Filter):
+            return gp
+        return self._condition(gp.covariance, gp.rows)
+
+    def _kalman_pays(self, covariance, rows, sites=None):
+        """Whether the filter is possible, and faster than the Cholesky factor."""
+        if rows.n < _MIN_ROWS or self._kind is not Dense or self.noise_model is not None:
+            return False
+        process = state_space(covariance.temporal)
+        if process is None:
+            return False
+        sites = self._sites(rows) if sites is None else sites
+        return process.order * len(sites) <= min(rows.n / _ROWS_A_STATE, _MAX_STATE)
+
+    def _check_kalman(self, covariance):
+        """Raise unless a Kalman filter does what the parameters ask for."""
+        if self._kind is not Dense:
+            raise invalid("solver", "'auto' or 'dense'", self.solver, self)
+        if self.noise_model is not None:
+            expected = "None with solver='kalman', as noise that grows with age has no filter"
+            raise invalid("noise_model", expected, self.noise_model, self)
+        if state_space(covariance.temporal) is None:
+            raise UnsupportedKernelError(
+                f"The temporal kernel {covariance.temporal} has no Kalman filter. Supported are "
+                "Forgetting, Wiener, Matern with nu in (0.5, 1.5, 2.5), and "
+                "ConstantKernel(1.0, 'fixed'); solver='dense' takes any."
+            )
+
+    def _sites(self, rows):
+        """The sites given, and those of the rows."""
+        given = np.empty((0, rows.S.shape[1])) if self.sites is None else self.sites
+        return Sites(np.asarray(given, dtype=np.float64)).with_those_of(rows.S)
+
     def _dense(self):
+        gp = self._fitted
+        return Dense.of(gp.covariance, gp.rows) if isinstance(gp, Filter) else gp
+
+    def _exact(self):
         return self._fitted

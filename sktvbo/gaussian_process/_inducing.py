@@ -26,7 +26,6 @@ from scipy.linalg import blas
 from .._covariance import SeparableCovariance
 from .._mean import ZERO, Mean, posterior
 from .._solvers import DenseCholesky, dot, matvec, rmatvec, try_cholesky
-from .._threads import blas_threads
 from ..exceptions import NotPositiveDefiniteError
 from ._conditioned import LOG_2PI, Conditioned, squares
 from ._rows import Rows
@@ -87,11 +86,10 @@ class Sums:
         B = self.gram.copy()
         B[np.diag_indices_from(B)] += 1.0
         b = (self.y - location * self.one) / scale
-        with blas_threads(len(b)):
-            if not try_cholesky(B):
-                return -np.inf, None, None, None
-            outer = DenseCholesky(B)
-            beta = outer.solve(b)
+        if not try_cholesky(B):
+            return -np.inf, None, None, None
+        outer = DenseCholesky(B)
+        beta = outer.solve(b)
         square = self.weighted_square - 2.0 * location * self.weighted_y + location**2 * self.weight
         value = -0.5 * (
             self.n * LOG_2PI
@@ -253,8 +251,7 @@ def bound(covariance, rows, Z, eval_gradient, workspace=None):
         return value, nothing
 
     m, s = len(beta), 1.0 / noise
-    with blas_threads(m):
-        B_inverse = outer.inverse()
+    B_inverse = outer.inverse()
     # U = V (I − B⁻¹); the memory of a C-ordered U is that of a Fortran-ordered Uᵀ.
     blas.dgemm(1.0, np.eye(m) - B_inverse, V.T, c=U.T, overwrite_c=1)
     left = variance - np.einsum("ij,ij->i", V, U)
@@ -270,9 +267,8 @@ def bound(covariance, rows, Z, eval_gradient, workspace=None):
         blas.dger(1.0, b, a, a=U.T, overwrite_a=1)
         inner += np.outer(b, b)
     on_cross = solver.half_solve(U, transpose=True)
-    with blas_threads(m):
-        solver.half_solve(inner, transpose=True)
-        on_basis = -0.5 * solver.half_solve(np.ascontiguousarray(inner.T), transpose=True)
+    solver.half_solve(inner, transpose=True)
+    on_basis = -0.5 * solver.half_solve(np.ascontiguousarray(inner.T), transpose=True)
 
     gradient = covariance.cross_gradient(rows.S, rows.t, *basis, K, on_cross)
     gradient += covariance.cross_gradient(*basis, *basis, covariance.cross(*basis), on_basis)
@@ -286,12 +282,11 @@ def _factor(covariance, basis):
     """Solver with L, and the jitter that was added to A."""
     A = covariance.gram(*basis)
     diagonal = np.diagonal(A).copy()
-    with blas_threads(len(A)):
-        for relative in _JITTERS:
-            L, jitter = A.copy(), relative * diagonal.mean()
-            np.fill_diagonal(L, diagonal + jitter)
-            if try_cholesky(L):
-                return DenseCholesky(L, jitter)
+    for relative in _JITTERS:
+        L, jitter = A.copy(), relative * diagonal.mean()
+        np.fill_diagonal(L, diagonal + jitter)
+        if try_cholesky(L):
+            return DenseCholesky(L, jitter)
     raise NotPositiveDefiniteError(
         f"The {len(A)} x {len(A)} covariance matrix of the inducing points under {covariance} "
         f"is not positive definite, even with {jitter:.1e} added to its diagonal. Use fewer "

@@ -26,9 +26,8 @@ class Posterior:
     """
 
     def __init__(self, gp, start, width, moving):
-        self._gp = gp
-        self._start = start - gp.rows.layout.origin
-        self._width = width
+        self._start, self._width = start - gp.rows.layout.origin, width
+        self._gp = gp = gp.during(self._start, self._start + width)
         self._moving = moving
         self._scale = gp.rows.scale
         self._level = gp.rows.location + gp.rows.scale * gp.mean.value
@@ -102,11 +101,11 @@ class TimeSlice(Posterior):
     def sample(self, S, rng):
         """A joint draw of f (m,) at the places S (m, d)."""
         S = np.asarray(S, dtype=np.float64)
-        mean, cov = self._gp.posterior(S, np.full(len(S), self._start), return_cov=True)
+        mean, cov = self._gp.joint(S, np.full(len(S), self._start))
         variances, directions = eigh(cov)
         # Rounding may leave some variances below 0.
         z = np.sqrt(np.maximum(variances, 0.0)) * rng.standard_normal(len(S))
-        return mean + directions @ z
+        return mean + self._scale * (directions @ z)
 
     def with_gradient(self, s):
         """Mean, standard deviation and their gradients (d,) at one place s (d,)."""

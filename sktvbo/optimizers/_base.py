@@ -7,14 +7,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
-from .._checks import check_int, finite_number, invalid
+from .._checks import check_int, check_real, finite_number, invalid
 from ..acquisition import UCB
 from ..domain import as_domain
-from ..exceptions import DomainError, InvalidObservationError, NotBegunError
+from ..exceptions import AskTellError, DomainError, InvalidObservationError, NotBegunError
 from ..staleness import KeepAll
 from ._clock import end_of, make_clock
+from ._lock import StepLock
+from ._log import Log
 from ._parameters import algorithm
-from ._run import Run, too_few
+from ._run import Run, remembered, too_few
 from ._surrogates import default_surrogate, smooth_kernel
 
 
@@ -52,6 +54,14 @@ class BayesianOptimizer(BaseEstimator):
         Time when ``ask`` is given none: seconds since the first call, the number of observations
         told, or what the callable returns.
     random_state : int, RandomState or None, default=None
+    history : int, default=None
+        Of how many of the observations told, the latest, the attributes below are to tell, whether
+        they are in the data set or not. None is all, and memory grows then with the run; 0 is none.
+        What the optimizer does is the same, but that a policy which asks for more of the latest
+        observations than that (and than 256), and the expert's places of `SparQGPUCB`, have no more
+        to choose from.
+    journal : path-like or `~sktvbo.journal.Journal`, default=None
+        File in which every step is written before the call returns; see `resume`.
 
     Attributes
     ----------
@@ -65,17 +75,18 @@ class BayesianOptimizer(BaseEstimator):
         What the next query is made with: ``surrogate_``, or with an expert's answers besides.
     policy_ : stale-data policy
     n_told_, n_removed_ : int
-        Observations told; observations removed from the data set.
-    told_X_ : ndarray of shape (n_told, d + 1)
-        All queries and times told.
-    told_y_ : ndarray of shape (n_told,)
-    removed_at_ : ndarray of shape (n_told,)
-        Time at which each was removed; NaN while it is in the data set.
+        Observations told; observations removed from the data set. Of the whole run, always.
+    told_X_ : ndarray of shape (m, d + 1)
+        All queries and times told, or the latest m = ``history`` of them.
+    told_y_ : ndarray of shape (m,)
+        Their observations.
+    removed_at_ : ndarray of shape (m,)
+        Time at which each of these was removed; NaN while it is in the data set.
     next_time_ : float or None
         Time of the latest query asked for.
-    history_ : dict of str to ndarray of shape (n_told,)
-        After each ``tell``: the present time, the size n of the data set, and what the policy
-        records (resets, budget, window...).
+    history_ : dict of str to ndarray of shape (m,)
+        After each of the same ``tell``: the present time, the size n of the data set, and what the
+        policy records (resets, budget, window...).
     label : str or None
         The algorithm's name in the literature, of the class.
 
@@ -111,6 +122,8 @@ class BayesianOptimizer(BaseEstimator):
     maximize: bool = True
     clock: object = "wall"
     random_state: object = None
+    history: int | None = None
+    journal: object = None
 
     # --- what an algorithm may override: five hooks -----------------------------------------------
     #
@@ -167,6 +180,8 @@ class BayesianOptimizer(BaseEstimator):
             )
         for name in ("n_initial_points", "refit_every"):
             check_int(getattr(self, name), name, self)
+        if self.history is not None:
+            check_int(self.history, "history", self, low=0)
 
     # --- what an algorithm may set ----------------------------------------------------------------
 
@@ -187,7 +202,8 @@ class BayesianOptimizer(BaseEstimator):
 
         Queries that were asked for and not told yet are pending: the surrogate takes them for
         observations of its own mean, so that a new query looks elsewhere (hallucinated
-        observations, Desautels et al. 2014). The latest 32 are heeded; see ``cancel``.
+        observations, Desautels et al. 2014). The latest 32 are heeded, the latest 1024 remembered;
+        see ``cancel``.
 
         Parameters
         ----------
@@ -216,21 +232,27 @@ class BayesianOptimizer(BaseEstimator):
             The time is not finite or goes backwards.
         ValueError
             The deadline is not a number of seconds, 0 or more.
+
+        Warns
+        -----
+        ForgottenQueryWarning
+            More than 1024 queries are pending, and the oldest are forgotten.
         """
         until = end_of(deadline)
-        run = self._run_or_new()
-        t = run.forward_time(t)
-        size = 1 if n_points is None else check_int(n_points, "n_points")
-        after, queries = run.after_asking(t, size, until)
-        if n_points is None:
-            x, times = run.domain.decode(queries[0][0]), queries[0][1]
-        else:
-            x = run.domain.decode_all([x for x, _ in queries])
-            times = np.array([time for _, time in queries])
-        self._run = after
+        with self._lock():
+            run = self._run_or_new()
+            t = run.forward_time(t)
+            size = 1 if n_points is None else check_int(n_points, "n_points")
+            after, queries = run.after_asking(t, size, until)
+            if n_points is None:
+                x, times = run.domain.decode(queries[0][0]), queries[0][1]
+            else:
+                x = run.domain.decode_all([x for x, _ in queries])
+                times = np.array([time for _, time in queries])
+            self._take(run, after)
         return (x, times) if return_time else x
 
-    def tell(self, x, y, t=None):
+    def tell(self, x, y, t=None, *, y_variance=None):
         """Add an observation, search the hyperparameters, forget what is stale.
 
         Parameters
@@ -241,18 +263,26 @@ class BayesianOptimizer(BaseEstimator):
             What was observed.
         t : float, default=None
             When; None is the time asked for. A late or a corrected time is welcome.
+        y_variance : float, default=None
+            Variance of the noise of y as far as it is known, in units of y²; comes on top of what
+            the surrogate learns. Such is the variance of a mean of scores, divided by their number.
 
         Raises
         ------
         ValueError
-            x outside of the domain, y or t not finite, wrong shapes. The optimizer is as before.
+            x outside of the domain, y or t not finite, a negative variance, wrong shapes. The
+            optimizer is as before.
         AskTellError
             No t was given and x was not asked for.
         """
-        run = self._run_or_new()
-        x, y = run.domain.validate_point(x), finite_number(y, "y", InvalidObservationError)
-        t = None if t is None else finite_number(t, "t", InvalidObservationError)
-        self._run = run.after_telling(x, y, t)
+        with self._lock():
+            run = self._run_or_new()
+            x, y = run.domain.validate_point(x), finite_number(y, "y", InvalidObservationError)
+            t = None if t is None else finite_number(t, "t", InvalidObservationError)
+            variance = 0.0
+            if y_variance is not None:
+                variance = check_real(y_variance, "y_variance", interval="[0, inf)")
+            self._take(run, run.after_telling(x, y, t, variance))
 
     def cancel(self, x):
         """Withdraw a query that will not be told: others need not keep away from it any longer.
@@ -267,8 +297,9 @@ class BayesianOptimizer(BaseEstimator):
         AskTellError
             It was not asked for, or told already.
         """
-        run = self._run_or_new()
-        self._run = run.after_cancelling(run.domain.validate_point(x))
+        with self._lock():
+            run = self._run_or_new()
+            self._take(run, run.after_cancelling(run.domain.validate_point(x)))
 
     def recommend(self, t=None):
         """Where the posterior mean is best at a time: exploitation without exploration.
@@ -298,34 +329,34 @@ class BayesianOptimizer(BaseEstimator):
     @property
     def X_(self):
         run = self._begun()
-        return run.rows(run.kept)
+        return run.kept.rows.reshape(-1, run.domain.n_dims + 1).copy()
 
     @property
     def y_(self):
-        run = self._begun()
-        return run.values(run.kept)
+        return self._begun().kept.y.copy()
 
     @property
     def told_X_(self):
         run = self._begun()
-        return run.rows(range(len(run.told)))
+        return run.rows(run.shown)
 
     @property
     def told_y_(self):
-        run = self._begun()
-        return run.values(range(len(run.told)))
+        return np.array([entry.y for entry in self._begun().shown], dtype=np.float64)
 
     @property
     def removed_at_(self):
-        told = self._begun().told
-        removed_at = np.full(len(told), np.nan)
-        for entry in told:
-            removed_at[entry.removed] = entry.now
+        run = self._begun()
+        shown = run.shown
+        removed_at, first = np.full(len(shown), np.nan), run.n_told - len(shown)
+        for entry in shown:
+            positions = entry.removed - first
+            removed_at[positions[positions >= 0]] = entry.now
         return removed_at
 
     @property
     def history_(self):
-        rows = [{"time": entry.now, "n": entry.n, **entry.record} for entry in self._begun().told]
+        rows = [{"time": entry.now, "n": entry.n, **entry.record} for entry in self._begun().shown]
         names = dict.fromkeys(name for row in rows for name in row)
         return {name: np.array([row.get(name) for row in rows], dtype=np.float64) for name in names}
 
@@ -343,18 +374,28 @@ class BayesianOptimizer(BaseEstimator):
 
     @property
     def n_told_(self):
-        return len(self._begun().told)
+        return self._begun().n_told
 
     @property
     def n_removed_(self):
         run = self._begun()
-        return len(run.told) - len(run.kept)
+        return run.n_told - len(run.kept)
 
     @property
     def next_time_(self):
         return self._begun().next_time
 
     # --- the run ----------------------------------------------------------------------------------
+
+    def __post_init__(self):
+        self._lock = StepLock()
+
+    def __getstate__(self):
+        return {name: value for name, value in super().__getstate__().items() if name != "_lock"}
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        self._lock = StepLock()
 
     def _begun(self):
         """State of the run, for those who only look."""
@@ -365,7 +406,7 @@ class BayesianOptimizer(BaseEstimator):
         return self._run
 
     def _run_or_new(self):
-        """State of the run, or of a new one; a step assigns ``_run`` when it has succeeded."""
+        """State of the run, or of a new one; a step takes the next one over when it succeeds."""
         if "_run" in vars(self):
             return self._run
         self._check_parameters()
@@ -380,6 +421,7 @@ class BayesianOptimizer(BaseEstimator):
             latest_query_time=algorithm._latest_query_time,
             searches_for_the_past=algorithm._searches_for_the_past,
             domain=as_domain(self.domain),
+            told=Log(limit=remembered(self.history)),
             clock=make_clock(self.clock, self),
             acquisition=algorithm._make_acquisition() if acquisition is None else acquisition,
             policy=algorithm._make_policy(),
@@ -388,6 +430,16 @@ class BayesianOptimizer(BaseEstimator):
             if self.random_state is None
             else copy.deepcopy(check_random_state(self.random_state)),
         )
+
+    def _take(self, run, after):
+        """Take the next state over from the present one: the one place where a run changes."""
+        if vars(self).get("_run", run) is not run:
+            raise AskTellError(
+                f"A step of this {type(self).__name__} was made within another step, by one of "
+                "its own parts. A clock, kernel, acquisition function or policy may look at the "
+                "optimizer, and must not ask() or tell() it."
+            )
+        self._run = after
 
 
 @algorithm

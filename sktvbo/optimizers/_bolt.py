@@ -22,7 +22,8 @@ class BOLT(Algorithm):
     ----------
     max_size : int or "recommended", default="recommended"
         n*, or step 4.
-    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, random_state
+    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, \
+    random_state, history, journal
         See `BayesianOptimizer`.
 
     Attributes

@@ -20,7 +20,8 @@ class GPUCB(Algorithm):
 
     Parameters
     ----------
-    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, random_state
+    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, \
+    random_state, history, journal
         See `BayesianOptimizer`. The default surrogate is a ``Matern(nu=2.5)`` in space that
         is constant in time.
 

@@ -27,7 +27,8 @@ class IGPUCB(Algorithm):
         B, see `~sktvbo.acquisition.InformationGainBeta`.
     delta : float in (0, 1), default=0.1
         Probability with which the bound may fail.
-    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, random_state
+    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, \
+    random_state, history, journal
         See `BayesianOptimizer`.
 
     References

@@ -1,42 +1,72 @@
-"""All that was told in a run."""
+"""All that was told in a run, or the latest of it."""
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
 
+# Two values in two threads may grow from the same one.
+_growing = threading.Lock()
+
 
 class Log(Sequence):
     """A list that only grows, as a value: a longer one leaves the shorter one as it was.
 
     Values that grew from one another share their memory, so appending takes O(1).
+
+    Parameters
+    ----------
+    items : iterable, default=()
+    limit : int, default=None
+        How many items are held, the latest; None: all.
+    total : int, default=None
+        How many there have been; None: those that are given.
     """
 
-    def __init__(self, items=()):
+    def __init__(self, items=(), limit=None, total=None):
         self._items = list(items)
-        self._n = len(self._items)
+        self._start, self._stop = 0, len(self._items)
+        self.limit = limit
+        self.total = self._stop if total is None else total
 
     def __len__(self):
-        return self._n
+        return self._stop - self._start
 
     def __iter__(self):
-        return islice(self._items, self._n)
+        return islice(self._items, self._start, self._stop)
 
     def __getitem__(self, i):
-        found = range(self._n)[i]
+        found = range(self._start, self._stop)[i]
         return [self._items[j] for j in found] if isinstance(i, slice) else self._items[found]
 
     def __reduce__(self):
-        return Log, (list(self),)
+        return Log, (list(self), self.limit, self.total)
+
+    @property
+    def first(self):
+        """Position, among all there have been, of the first item that is held."""
+        return self.total - len(self)
+
+    def at(self, positions):
+        """The items at some positions, which are held, among all there have been."""
+        first = self.first
+        return [self[i - first] for i in positions]
 
     def append(self, item):
         """The log with one item more."""
-        longer = Log()
-        # When another log has grown from this one already, the memory goes on with its item.
-        longer._items = self._items if len(self._items) == self._n else list(self)
-        longer._items.append(item)
-        longer._n = self._n + 1
+        longer = Log(limit=self.limit, total=self.total + 1)
+        full = self.limit is not None and len(self) >= self.limit
+        start = self._start + 1 if full else self._start
+        with _growing:
+            # Where another log has grown from this one already, the memory goes on with its item;
+            # and what is no longer held is let go once it is as much as what is.
+            shared = len(self._items) == self._stop and start <= self._stop - start + 64
+            items = self._items if shared else self._items[start : self._stop]
+            longer._start = start if shared else 0
+            items.append(item)
+            longer._items, longer._stop = items, len(items)
         return longer
 
 
@@ -58,6 +88,8 @@ class Told:
         Positions, among all that was told, of what was removed then.
     record : dict of str to float
         Of the policy.
+    variance : float
+        Known variance of the noise of y, in units of y².
     """
 
     row: np.ndarray
@@ -66,3 +98,4 @@ class Told:
     n: int
     removed: np.ndarray
     record: dict
+    variance: float = 0.0

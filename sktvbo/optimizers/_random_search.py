@@ -19,7 +19,7 @@ class RandomSearch(Algorithm):
 
     Parameters
     ----------
-    domain, maximize, clock, random_state
+    domain, maximize, clock, random_state, history, journal
         See `BayesianOptimizer`.
 
     Examples
@@ -34,25 +34,35 @@ class RandomSearch(Algorithm):
 
     label = "random"
 
-    def __init__(self, domain=None, *, maximize=True, clock="wall", random_state=None):
+    def __init__(
+        self,
+        domain=None,
+        *,
+        maximize=True,
+        clock="wall",
+        random_state=None,
+        history=None,
+        journal=None,
+    ):
         super().__init__(
             domain,
             n_initial_points=sys.maxsize,  # never a surrogate
             maximize=maximize,
             clock=clock,
             random_state=random_state,
+            history=history,
+            journal=journal,
         )
 
     def recommend(self, t=None):
         """The best query so far, at whatever time it was made."""
         run = self._run_or_new()
         run.time(t)
-        if not run.told:
+        if not len(run.kept):
             raise invalid(
                 "The number of observations before recommend()",
                 "at least 1",
                 got="0",
                 error=AskTellError,
             )
-        best = np.argmax([run.sign * entry.y for entry in run.told])
-        return run.domain.decode(run.told[best].row[:-1])
+        return run.domain.decode(run.kept.rows[np.argmax(run.sign * run.kept.y), :-1])

@@ -5,8 +5,12 @@ fails half-way has therefore not happened.
 """
 
 import copy
+import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
+from numbers import Real
 from time import monotonic
 
 import numpy as np
@@ -15,15 +19,19 @@ from sklearn.base import clone
 from .._checks import check_rows, finite_number, invalid
 from .._maximizer import TimeWindow, maximize, maximize_joint
 from .._score import Score
-from .._threads import blas_threads
 from ..acquisition import AcquisitionState, PosteriorMean
-from ..exceptions import AskTellError, InvalidObservationError
+from ..exceptions import AskTellError, ForgottenQueryWarning, InvalidObservationError
 from ..staleness import RunSoFar
 from ._log import Log, Told
-from ._surrogates import Times
+from ._surrogates import Times, suited
 
-# At most this many queries are remembered until they are told.
+# At most this many queries are remembered until they are told, and as many of those made with a
+# surrogate.
 _MAX_PENDING = 1024
+
+# At least this many of the observations told are remembered, whatever is shown of them: policies
+# may ask for the latest, and hyperparameters be learnt from some that were removed.
+_MIN_REMEMBERED = 256
 
 # A new query keeps away from at most this many pending ones, the latest.
 _MAX_HALLUCINATED = 32
@@ -34,6 +42,45 @@ _N_RECENT = 50
 # Below this many observations (or n_initial_points) the hyperparameters are not searched, nor is
 # the scale of y taken from them.
 _MIN_TO_LEARN = 10
+
+
+@dataclass(frozen=True, eq=False)
+class DataSet:
+    """The observations that are kept.
+
+    Attributes
+    ----------
+    positions : ndarray of int of shape (n,)
+        Among all that was told.
+    rows : ndarray of shape (n, d + 1)
+        Queries and times.
+    y, variance : ndarray of shape (n,)
+        Observations, and known variances of their noise.
+    """
+
+    positions: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    rows: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+    y: np.ndarray = field(default_factory=lambda: np.empty(0))
+    variance: np.ndarray = field(default_factory=lambda: np.empty(0))
+
+    def __len__(self):
+        return len(self.y)
+
+    def append(self, position, row, y, variance):
+        """The data set with one observation more, row (d + 1,)."""
+        return DataSet(
+            np.append(self.positions, position),
+            np.vstack([self.rows, row]) if len(self) else row[np.newaxis],
+            np.append(self.y, y),
+            np.append(self.variance, variance),
+        )
+
+    def drop(self, indices):
+        """The data set without some of its rows."""
+        if not len(indices):
+            return self
+        arrays = self.positions, self.rows, self.y, self.variance
+        return DataSet(*(np.delete(array, indices, axis=0) for array in arrays))
 
 
 @dataclass(frozen=True)
@@ -67,8 +114,7 @@ class Run:
     queries : tuple of (float, int)
         Times of the latest queries made with a surrogate, and sizes of the data set then.
     told : Log of Told
-    kept : ndarray of int
-        Positions of the data set among all that was told.
+    kept : DataSet
     """
 
     algorithm: object
@@ -87,7 +133,7 @@ class Run:
     pending: tuple = ()
     queries: tuple = ()
     told: Log = field(default_factory=Log)
-    kept: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    kept: DataSet = field(default_factory=DataSet)
 
     # --- what an algorithm with more to remember may override -------------------------------------
 
@@ -101,8 +147,11 @@ class Run:
         """Whether few observations hold the hyperparameters, or borrow forgotten ones to search."""
         return False
 
-    def after_telling(self, x, y, t=None):
-        """The run with an observation at a row x (d,) of the domain; t None: when it was asked."""
+    def after_telling(self, x, y, t=None, variance=0.0):
+        """The run with an observation at a row x (d,) of the domain; t None: when it was asked.
+
+        ``variance`` is the part of the noise's variance that is known.
+        """
         # Of several queries of one point the one at that time is answered, or else the oldest.
         same = [i for i, (point, _) in enumerate(self.pending) if np.array_equal(point, x)]
         answered = min(same, key=lambda i: self.pending[i][1] != t, default=None)
@@ -113,11 +162,11 @@ class Run:
             t = self.pending[answered][1]
         pending = self.pending if answered is None else _without(self.pending, answered)
         now = max(t, self.now)
-        with blas_threads(len(self.kept)):
-            after = self._with_observation(x, t, y, now)
-        record = dict(getattr(after.policy, "record", dict)() or {})
-        removed = np.setdiff1d(np.append(self.kept, len(self.told)), after.kept)
-        entry = Told(np.append(x, t), y, now, len(after.kept), removed, record)
+        after = self._with_observation(x, t, y, variance, now)
+        record = _checked_record(after.policy)
+        before = np.append(self.kept.positions, self.n_told)
+        removed = np.setdiff1d(before, after.kept.positions, assume_unique=True)
+        entry = Told(np.append(x, t), y, now, len(after.kept), removed, record, variance)
         return replace(after, now=now, pending=pending, told=self.told.append(entry))
 
     # --- time -------------------------------------------------------------------------------------
@@ -125,7 +174,7 @@ class Run:
     def time(self, t):
         """A time as a float; None reads the clock."""
         return finite_number(
-            self.clock(len(self.told)) if t is None else t, "t", InvalidObservationError
+            self.clock(self.n_told) if t is None else t, "t", InvalidObservationError
         )
 
     def forward_time(self, t):
@@ -152,12 +201,24 @@ class Run:
         if self.surrogate is None:
             found = [(x, t) for x in self.domain.sample(size, rng)]
         else:
-            with blas_threads(len(self.kept)):
-                found = self._best_queries(t, size, rng, until)
+            found = self._best_queries(t, size, rng, until)
             queries = (*queries, (t, len(self.kept)))[-_MAX_PENDING:]
-        pending = (*self.pending, *found)[-_MAX_PENDING:]
+        pending = (*self.pending, *found)
+        if len(pending) > _MAX_PENDING:
+            warnings.warn(
+                f"{len(pending)} queries were asked for and not told; the latest {_MAX_PENDING} of "
+                "them are remembered. Tell each one as it was asked for, or cancel(x) it; what is "
+                "forgotten can still be told with its time: tell(x, y, t).",
+                ForgottenQueryWarning,
+                stacklevel=3,
+            )
         after = replace(
-            self, rng=rng, now=t, next_time=found[-1][1], pending=pending, queries=queries
+            self,
+            rng=rng,
+            now=t,
+            next_time=found[-1][1],
+            pending=pending[-_MAX_PENDING:],
+            queries=queries,
         )
         return after, found
 
@@ -170,9 +231,8 @@ class Run:
 
     def best_mean(self, t):
         """Row (d,) where the posterior mean at time t is best."""
-        with blas_threads(len(self.kept)):
-            surrogate, rng = self.belief.advanced(t), copy.deepcopy(self.rng)
-            return self._best_query(surrogate, PosteriorMean(), t, t, rng)[0]
+        surrogate, rng = self.belief.advanced(t), copy.deepcopy(self.rng)
+        return self._best_query(surrogate, PosteriorMean(), t, t, rng)[0]
 
     def _best_queries(self, t, size, rng, until):
         """Queries (x, time), each with the pending ones and those before hallucinated."""
@@ -208,7 +268,7 @@ class Run:
             draw = partial(posterior.sample, rng=rng)
             return maximize_joint(draw, self.domain, rng, anchors=recent), t
         state = AcquisitionState(
-            len(self.kept), len(self.told), self.domain.n_dims, surrogate, posterior
+            len(self.kept), self.n_told, self.domain.n_dims, surrogate, posterior
         )
         score = Score(acquisition, state)
         if not latest > t:
@@ -235,34 +295,40 @@ class Run:
         """How many observations make a search of the hyperparameters, and a scale of y."""
         return min(self.algorithm.n_initial_points, _MIN_TO_LEARN)
 
-    def rows(self, positions):
-        """Queries and times (n, d + 1) at some positions among all that was told."""
-        rows = [self.told[i].row for i in positions]
-        return np.array(rows).reshape(-1, self.domain.n_dims + 1)
+    @property
+    def n_told(self):
+        """How many observations were told, remembered or not."""
+        return self.told.total
 
-    def values(self, positions):
-        """Observations (n,) at some positions among all that was told."""
-        return np.array([self.told[i].y for i in positions], dtype=np.float64)
+    @property
+    def shown(self):
+        """The observations told that users see: those that the ``history`` has room for."""
+        history = self.algorithm.history
+        return self.told[:] if history is None else self.told[max(len(self.told) - history, 0) :]
 
-    def observations(self, positions):
-        """Rows and values at some positions, as the surrogate sees them."""
-        return self._to_surrogate(self.rows(positions), self.values(positions))
+    def rows(self, entries):
+        """Queries and times (n, d + 1) of some observations told."""
+        return np.array([entry.row for entry in entries]).reshape(-1, self.domain.n_dims + 1)
+
+    def observations(self, entries):
+        """Rows and values of some observations told, as the surrogate sees them."""
+        return self._to_surrogate(self.rows(entries), [entry.y for entry in entries])
 
     def _to_surrogate(self, rows, y):
         X = np.column_stack([self.domain.to_unit(rows[:, :-1]), rows[:, -1]])
-        return X, self.sign * np.array(y)
+        return X, self.sign * np.array(y, dtype=np.float64)
 
     def _so_far(self):
         """What a policy is told before an observation is added."""
         return RunSoFar(
-            n_told=len(self.told) + 1,
+            n_told=self.n_told + 1,
             queries=self.queries,
-            latest=lambda n: self.observations(range(max(len(self.told) - n, 0), len(self.told))),
+            latest=lambda n: self.observations(self.told[max(len(self.told) - n, 0) :]),
         )
 
-    def _with_observation(self, x, t, y, now):
+    def _with_observation(self, x, t, y, variance, now):
         """The run with the surrogate, policy and data set after an observation."""
-        kept = np.append(self.kept, len(self.told))
+        kept = self.kept.append(self.n_told, np.append(x, t), y, variance)
         if self.surrogate is None and len(kept) < self.algorithm.n_initial_points:
             return replace(self, kept=kept)
         row, target = self._to_surrogate(np.append(x, t)[np.newaxis], [y])
@@ -270,46 +336,45 @@ class Run:
         if hasattr(policy, "watch"):
             policy.watch(self._so_far())
         if self.surrogate is None:
-            surrogate, since_search = self._first_surrogate(row, target), 0
+            surrogate, since_search = self._first_surrogate(kept), 0
         else:
             found = policy.before_add(self.surrogate, row[0, :-1], t, target[0])
             drop = check_rows(found, len(self.kept), _rows_of(policy, "before_add"))
-            kept = np.delete(kept, drop)
-            surrogate, since_search = self._next_surrogate(row, target, drop, kept)
+            kept = kept.drop(drop)
+            surrogate, since_search = self._next_surrogate(row, target, variance, drop, kept)
         found, name = policy.after_add(surrogate, now), _rows_of(policy, "after_add")
         drop = check_rows(found, len(kept), name)
         if len(drop) == len(kept):
             raise invalid(name, f"fewer than all {len(kept)}", got="all of them")
         if len(drop):
-            kept = np.delete(kept, drop)
+            kept = kept.drop(drop)
             surrogate = surrogate.updated(drop=drop, hold_scale=len(kept) < self.min_to_learn)
         return replace(
             self, surrogate=surrogate, policy=policy, kept=kept, since_search=since_search
         )
 
-    def _first_surrogate(self, row, target):
-        """The surrogate fitted to all that was told, and the new row."""
-        X, y = self.observations(range(len(self.told)))
-        X, y = np.vstack([X, row]), np.append(y, target)
+    def _first_surrogate(self, kept):
+        """The surrogate fitted to all that was told, the new observation included."""
+        X, y = self._to_surrogate(kept.rows, kept.y)
         surrogate = self.algorithm.surrogate
         if surrogate is None:
             surrogate = self.make_surrogate(self._times(X[:, -1]))
-        surrogate = clone(surrogate)
-        if "time_column" in surrogate.get_params(deep=False):
-            surrogate.set_params(time_column=-1)
-        return surrogate.fit(X, y)
+        surrogate = suited(clone(surrogate), self.domain, self.policy)
+        return surrogate.fit(X, y, *_known(kept.variance))
 
-    def _next_surrogate(self, row, target, drop, kept):
+    def _next_surrogate(self, row, target, variance, drop, kept):
         """The surrogate without some rows and with the new one, and the count since a search."""
         surrogate, few = self.surrogate, len(kept) < self.min_to_learn
+        known = _known(np.array([variance]))
         if not self._search_is_due(row[0, -1]) or (few and self.holds_when_few):
-            surrogate = surrogate.updated(row, target, drop=drop, hold_scale=few)
+            surrogate = surrogate.updated(row, target, *known, drop=drop, hold_scale=few)
             return surrogate, self.since_search + 1
         times, borrowed = np.delete(surrogate.X_train_[:, -1], drop), None
         if few:
             # What kind of function it is survives what is forgotten of its values.
-            forgotten = np.setdiff1d(np.arange(len(self.told)), kept)
-            borrowed = self.observations(forgotten[-(self.min_to_learn - len(kept)) :])
+            forgotten = self._forgotten(kept, self.min_to_learn - len(kept))
+            variances = np.array([entry.variance for entry in forgotten])
+            borrowed = *self.observations(forgotten), *_known(variances)
             times = np.append(times, borrowed[0][:, -1])
         temporal_kernel = None
         if self.algorithm.surrogate is None:
@@ -318,6 +383,7 @@ class Run:
         surrogate = surrogate.updated(
             row,
             target,
+            *known,
             drop=drop,
             refit=True,
             hold_scale=few,
@@ -325,6 +391,12 @@ class Run:
             temporal_kernel=temporal_kernel,
         )
         return surrogate, 0
+
+    def _forgotten(self, kept, count):
+        """At most so many observations, the latest told that a data set has not."""
+        held, first = set(kept.positions.tolist()), self.told.first
+        latest = (i for i in reversed(range(first, self.n_told)) if i not in held)
+        return self.told.at(sorted(islice(latest, count)))
 
     def _search_is_due(self, t):
         """Whether an observation at time t makes a search of the hyperparameters."""
@@ -341,15 +413,43 @@ class Run:
         return Times(kept, np.array([*recent, kept[-1]]), pending)
 
 
+def _known(variances):
+    """Known variances (n,) as the last argument of a surrogate's call; none where all are 0.
+
+    A surrogate of one's own need not know of variances unless some are told.
+    """
+    return (variances,) if variances.any() else ()
+
+
+def remembered(history):
+    """How many of the observations told a run remembers, when so many are to be shown."""
+    return None if history is None else max(history, _MIN_REMEMBERED)
+
+
 def too_few(caller, run):
     """The error of a call that needs a surrogate, before there is one."""
     return invalid(
         f"The number of observations before {caller}",
         f"at least n_initial_points={run.algorithm.n_initial_points}",
-        got=str(len(run.told)),
+        got=str(run.n_told),
         advice="Tell some more first.",
         error=AskTellError,
     )
+
+
+def _checked_record(policy):
+    """What a policy records: a dict of str to float or None."""
+    record = getattr(policy, "record", dict)() or {}
+    name = f"What {type(policy).__name__}.record returns"
+    if not isinstance(record, Mapping):
+        raise invalid(name, "a dict of names and numbers", record)
+    found = {}
+    for key, value in record.items():
+        number = isinstance(value, Real | np.bool_)
+        if not (isinstance(key, str) and (value is None or number)):
+            raise invalid(name, "a dict of names and numbers", got=f"{key!r}: {value!r}")
+        found[key] = None if value is None else float(value)
+    return found
 
 
 def _rows_of(policy, method):

@@ -6,6 +6,7 @@ from numbers import Integral
 
 import numpy as np
 from scipy.linalg.lapack import dpstrf
+from sklearn.utils.random import sample_without_replacement
 
 from .._checks import check_real, finite_array, invalid
 from ..acquisition import UCB, InformationGainBeta
@@ -24,7 +25,7 @@ _QUERIES_PER_LOG = 6.0
 # The confidence bound may fail with this probability (SparQ section 4.1).
 _DELTA = 0.05
 
-# From more places than this a uniform choice is made, and the k-DPP drawn from that.
+# Of more queries than this a uniform choice is made, and the k-DPP drawn from their places.
 _MAX_PLACES = 2000
 
 
@@ -62,9 +63,9 @@ class SparQRun(Run):
         # The expert's answers have taught the hyperparameters more than stale rows would.
         return self.answers is not None
 
-    def after_telling(self, x, y, t=None):
+    def after_telling(self, x, y, t=None, variance=0.0):
         """The run with an observation, and without the expert's answers."""
-        return replace(super().after_telling(x, y, t), answers=None)
+        return replace(super().after_telling(x, y, t, variance), answers=None)
 
     def after_asking_expert(self, t):
         """The run at time t, and rows (q, d) to ask about."""
@@ -101,10 +102,13 @@ class SparQRun(Run):
 
     def _places(self, rng):
         """Different places (q, d) among all that were queried, by a k-DPP."""
-        count = _count(self.algorithm.n_queries, len(self.told))
-        rows = np.unique(self.rows(range(len(self.told)))[:, :-1], axis=0)
-        if len(rows) > _MAX_PLACES:
-            rows = rows[np.sort(rng.choice(len(rows), _MAX_PLACES, replace=False))]
+        count, told = _count(self.algorithm.n_queries, self.n_told), self.told
+        if len(told) > _MAX_PLACES:
+            chosen = sample_without_replacement(
+                len(told), _MAX_PLACES, method="tracking_selection", random_state=rng
+            )
+            told = [told[i] for i in np.sort(chosen)]
+        rows = np.unique(self.rows(told)[:, :-1], axis=0)
         K = np.ascontiguousarray(self.surrogate.spatial_kernel_(self.domain.to_unit(rows)))
         # There cannot be more places than K can tell apart.
         rank = dpstrf(K, tol=10.0 * len(K) * np.finfo(float).eps)[2]
@@ -139,7 +143,8 @@ class SparQGPUCB(Algorithm):
         g in units of σ², see `~sktvbo.staleness.NoiseThreshold`.
     expert_noise_variance : float, default=None
         Variance of the expert's answers, in units of y²; None is that of observations.
-    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, random_state
+    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, \
+    random_state, history, journal
         See `BayesianOptimizer`.
 
     Attributes
@@ -215,10 +220,11 @@ class SparQGPUCB(Algorithm):
             Empty as long as there are fewer than ``n_initial_points`` observations; fewer than
             asked for when there are fewer different places.
         """
-        run = self._run_or_new()
-        after, rows = run.after_asking_expert(run.forward_time(t))
-        places = run.domain.decode_all(rows)
-        self._run = after
+        with self._lock():
+            run = self._run_or_new()
+            after, rows = run.after_asking_expert(run.forward_time(t))
+            places = run.domain.decode_all(rows)
+            self._take(run, after)
         return places
 
     def tell_expert(self, X, y, t=None):
@@ -241,23 +247,24 @@ class SparQGPUCB(Algorithm):
             No t was given and the expert was not asked, or the expert is told something before
             there are ``n_initial_points`` observations.
         """
-        run = self._run_or_new()
-        if t is None and run.expert_asked is None:
-            raise invalid(
-                "t",
-                "given unless ask_expert() was called before",
-                None,
-                advice="Give the time of the answers: tell_expert(X, y, t).",
-                error=AskTellError,
-            )
-        t = run.expert_asked if t is None else run.forward_time(t)
-        if np.size(X) == np.size(y) == 0:
-            return
-        X = run.domain.validate_points(X)
-        y = finite_array(y, "y", (len(X),), InvalidObservationError)
-        if run.surrogate is None:
-            raise too_few("tell_expert()", run)
-        self._run = run.after_consulting(X, y, t)
+        with self._lock():
+            run = self._run_or_new()
+            if t is None and run.expert_asked is None:
+                raise invalid(
+                    "t",
+                    "given unless ask_expert() was called before",
+                    None,
+                    advice="Give the time of the answers: tell_expert(X, y, t).",
+                    error=AskTellError,
+                )
+            t = run.expert_asked if t is None else run.forward_time(t)
+            if np.size(X) == np.size(y) == 0:
+                return
+            X = run.domain.validate_points(X)
+            y = finite_array(y, "y", (len(X),), InvalidObservationError)
+            if run.surrogate is None:
+                raise too_few("tell_expert()", run)
+            self._take(run, run.after_consulting(X, y, t))
 
     @property
     def expert_X_(self):

@@ -6,6 +6,10 @@ import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 from ..gaussian_process import TimeVaryingGPRegressor
+from ..staleness import KeepAll
+
+# Of a domain with at most this many members, a power of two, the posterior is kept at each.
+_MAX_PLACES = 4096
 
 
 @dataclass(frozen=True)
@@ -61,3 +65,23 @@ def smooth_kernel(times, nu=1.5):
     span = np.ptp(times.kept)
     bounds = (lowest, max(10.0 * span, 2.0 * lowest))
     return Matern(np.clip(0.25 * span, *bounds), bounds, nu=nu)
+
+
+def suited(surrogate, domain, policy):
+    """An unfitted surrogate with what an optimizer knows of time, of places, and of what it keeps.
+
+    Where there are finitely many places and nothing is forgotten, a regressor whose ``solver`` is
+    "auto" may take the Kalman filter; queries that never repeat have no use for it, and it cannot
+    forget single rows.
+    """
+    parameters = surrogate.get_params(deep=False)
+    if "time_column" in parameters:
+        surrogate.set_params(time_column=-1)
+    if "solver" in parameters and "sites" in parameters and surrogate.solver != "dense":
+        places = None if domain.size > _MAX_PLACES else domain.candidates(_MAX_PLACES)
+        forgets = type(policy) is not KeepAll
+        if surrogate.solver == "auto" and (places is None or forgets):
+            surrogate.set_params(solver="dense")
+        elif surrogate.sites is None and places is not None:
+            surrogate.set_params(sites=places)
+    return surrogate

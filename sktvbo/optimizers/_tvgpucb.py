@@ -28,7 +28,8 @@ class TVGPUCB(Algorithm):
     ----------
     epsilon : float in (0, 1) or "learn", default="learn"
         Rate of change ε per unit of time.
-    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, random_state
+    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, \
+    random_state, history, journal
         See `BayesianOptimizer`.
 
     Attributes

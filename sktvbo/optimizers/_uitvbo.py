@@ -28,7 +28,8 @@ class UITVBO(Algorithm):
     ----------
     drift_variance : float, default=0.03
         σ_w², variance added per unit of time, relative to the spatial variance.
-    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, random_state
+    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, \
+    random_state, history, journal
         See `BayesianOptimizer`.
 
     References
@@ -60,4 +61,7 @@ class UITVBO(Algorithm):
     def _make_surrogate(self, times):
         # Pending queries may be older than all data, and the kernel knows of no time before start.
         start = min(times.kept.min(), *times.pending, np.inf)
-        return default_surrogate(Wiener(self.drift_variance, "fixed", start=start))
+        # One may ask what would have been best even earlier, however.
+        return default_surrogate(
+            Wiener(self.drift_variance, "fixed", start=start, before="constant")
+        )

@@ -74,8 +74,9 @@ class Surrogate(Protocol):
             Search the hyperparameters, or hold them.
         hold_scale : bool, default=False
             Standardize y as before, rather than by the rows there are.
-        learn_with : (X, y) pair, default=None
-            More rows for the search and the scale, not to be conditioned on; with ``refit``.
+        learn_with : (X, y) or (X, y, y_variance), default=None
+            More rows for the search and the scale, not to be conditioned on; with ``refit``. There
+            are variances where some were told.
         total_variance : bool, default=False
         temporal_kernel : Kernel, default=None
             Kernel from which the search starts, with its bounds; None: as before. Only surrogates

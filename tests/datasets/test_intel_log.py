@@ -1,18 +1,26 @@
 """The download of the Intel lab's log, from a server of the test's own."""
 
+import contextlib
 import gzip
+import hashlib
+import os
 import socket
 import sys
 import threading
+import time
+import tracemalloc
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.request import Request
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sktvbo.datasets import _intel_log, fetch_intel_temperature, load_intel_temperature
+from sktvbo.datasets import _download, _intel_log, fetch_intel_temperature, load_intel_temperature
 from sktvbo.datasets._intel_log import BINS, fill_gaps
 from sktvbo.exceptions import InvalidObservationError, MissingDataError, MissingExtraError
+
+ADDRESSES = _intel_log.LOG_URL, _intel_log.LOCATIONS_URL
 
 LOCATIONS = b"1 0.0 0.0\n2 1.0 0.0\n3 2.0 0.0\n18 9.0 0.0\n"
 
@@ -39,6 +47,7 @@ class Server(ThreadingHTTPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
         self.files, self.requests = {}, []
+        self.redirects, self.drip = {}, 0.0
 
     def url(self, path):
         return f"http://127.0.0.1:{self.server_port}{path}"
@@ -47,14 +56,29 @@ class Server(ThreadingHTTPServer):
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         self.server.requests.append(self.path)
+        if self.path in self.server.redirects:
+            self.send_response(302)
+            self.send_header("Location", self.server.redirects[self.path])
+            self.end_headers()
+            return
         answer = self.server.files.get(self.path, [(404, b"", 0)])
         if isinstance(answer, bytes):
             answer = [(200, answer, len(answer))]
         status, content, length = answer.pop(0) if len(answer) > 1 else answer[0]
         self.send_response(status)
-        self.send_header("Content-Length", str(length))
+        if length is not None:
+            self.send_header("Content-Length", str(length))
         self.end_headers()
-        self.wfile.write(content)
+        with contextlib.suppress(ConnectionError):  # the client has had enough
+            self._send(content)
+
+    def _send(self, content):
+        if not self.server.drip:
+            self.wfile.write(content)
+            return
+        for byte in content:
+            self.wfile.write(bytes([byte]))
+            time.sleep(self.server.drip)
 
     def log_message(self, *_):
         pass
@@ -70,6 +94,7 @@ def server(monkeypatch):
     monkeypatch.setattr(_intel_log, "LOCATIONS_URL", server.url("/mote_locs.txt"))
     server.files = {"/mote_locs.txt": LOCATIONS, "/data.txt.gz": packed(day_of(1) + day_of(2))}
     yield server
+    server.drip = 0.0
     server.shutdown()
     thread.join()
     server.server_close()
@@ -80,7 +105,8 @@ def fetch(server, tmp_path):
     def fetch(lines=None, **options):
         if lines is not None:
             server.files["/data.txt.gz"] = packed(lines)
-        defaults = {"data_home": tmp_path / "home", "n_days": 1, "delay": 0.0}
+        # The server of the test speaks http.
+        defaults = {"data_home": tmp_path / "home", "n_days": 1, "delay": 0.0, "allow_http": True}
         return fetch_intel_temperature(**(defaults | options))
 
     fetch.home = tmp_path / "home"
@@ -378,3 +404,106 @@ def test_no_mote_with_enough_bins(fetch):
 def test_an_excluded_mote_does_not_set_what_can_be_asked_for(fetch):
     with pytest.raises(ValueError, match=r"at most 0.833, .* Got 0.9 instead"):
         fetch(day_of(1) + day_of(2, skip=range(24)), min_valid=0.9, exclude=(1,))
+
+
+# --- a server that means harm ---------------------------------------------------------------------
+
+
+def test_plain_http_is_for_those_who_ask(fetch, server):
+    with pytest.raises(MissingDataError, match=r"is not https, .* say allow_http=True"):
+        fetch(allow_http=False, n_retries=9)
+    assert server.requests == []
+    assert nothing_is_left(fetch)
+
+
+def test_the_addresses_are_of_https():
+    assert all(url.startswith("https://") for url in ADDRESSES)
+
+
+@pytest.mark.parametrize("target", ["ftp://127.0.0.1/log", "file:///etc/passwd"])
+def test_redirects_lead_to_no_other_protocol(fetch, server, target):
+    server.redirects["/data.txt.gz"] = target
+    with pytest.raises(MissingDataError, match=r"data.txt.gz failed"):
+        fetch(n_retries=0)
+    assert nothing_is_left(fetch)
+
+
+def test_a_redirect_from_https_to_http_is_refused():
+    def follow(allow_http):
+        request = Request("https://example.org/log")
+        handler = _download.Redirects(allow_http)
+        return handler.redirect_request(request, None, 302, "Found", {}, "http://example.org/log")
+
+    with pytest.raises(OSError, match=r"http://example\.org/log is not https"):
+        follow(allow_http=False)
+    assert follow(allow_http=True).full_url == "http://example.org/log"
+
+
+def test_redirects_are_followed(fetch, server):
+    server.files["/new"] = server.files.pop("/data.txt.gz")
+    server.redirects["/data.txt.gz"] = server.url("/new")
+    assert fetch().temperature.shape == (144, 2)
+
+
+def test_the_checksum_of_the_log(fetch, server):
+    content = server.files["/data.txt.gz"]
+    with pytest.raises(InvalidObservationError, match=r"data.txt.gz .* its SHA-256 is .*, not 00"):
+        fetch(sha256="00")
+    assert nothing_is_left(fetch)
+    assert fetch(sha256=hashlib.sha256(content).hexdigest().upper()).temperature.shape == (144, 2)
+
+
+def test_too_large_a_log_is_refused_when_it_is_announced_and_when_it_comes(
+    fetch, server, monkeypatch
+):
+    content = server.files["/data.txt.gz"]
+    monkeypatch.setattr(_intel_log, "LARGEST_LOG", len(content) - 1)
+    for length in (10**12, None):
+        server.files["/data.txt.gz"] = [(200, content, length)]
+        with pytest.raises(
+            InvalidObservationError, match=r"it has more than \d+ bytes\. Nothing was"
+        ):
+            fetch()
+        assert nothing_is_left(fetch)
+    monkeypatch.setattr(_intel_log, "LARGEST_LOG", len(content))
+    assert fetch().temperature.shape == (144, 2)  # without an announcement
+
+
+@pytest.mark.parametrize("line", [b"0" * 99 + b"\n", b"0"], ids=["lines", "no end"])
+def test_a_bomb_is_refused_while_it_is_small(fetch, server, monkeypatch, line):
+    monkeypatch.setattr(_intel_log, "LARGEST_UNPACKED", 2_000_000)
+    server.files["/data.txt.gz"] = gzip.compress(line * (50_000_000 // len(line)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidObservationError, match="unpacks to more than 2000000 bytes"):
+            fetch()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 20_000_000
+    assert nothing_is_left(fetch)
+
+
+def test_a_server_that_drips_is_left(fetch, server):
+    server.drip = 0.05  # seconds a byte
+    begun = time.monotonic()
+    with pytest.raises(MissingDataError, match="it took too long; a larger timeout gives it more"):
+        fetch(timeout=0.5, n_retries=100)
+    assert time.monotonic() - begun < 10.0
+    assert nothing_is_left(fetch)
+
+
+@pytest.mark.parametrize("timeout", [0.0, -1.0, np.nan, "long"])
+def test_bad_timeouts(fetch, server, timeout):
+    with pytest.raises(ValueError, match="timeout must be a float in the range"):
+        fetch(timeout=timeout)
+    assert server.requests == []
+
+
+def test_the_cache_is_as_readable_as_the_umask_says(fetch):
+    before = os.umask(0o027)
+    try:
+        fetch()
+    finally:
+        os.umask(before)
+    assert (fetch.home / BINS.file).stat().st_mode & 0o777 == 0o640

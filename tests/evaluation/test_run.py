@@ -283,14 +283,26 @@ def test_a_seed_that_is_no_number_is_not_recorded(problem):
     [
         (lambda content: [], "Got list"),
         (lambda content: content.pop("times") and content, "KeyError: 'times'"),
-        (lambda content: {**content, "regrets": [1.0]}, r"different lengths, \[1, 60\]"),
-        (lambda content: {**content, "regrets": ["much"] * 60}, "could not convert"),
+        (lambda content: {**content, "regrets": [1.0]}, r"regrets must be .* shape \(60,\)"),
+        (lambda content: {**content, "regrets": ["much"] * 60}, "regrets must be real numbers"),
+        (lambda content: {**content, "regrets": [None] * 60}, "regrets must be finite"),
+        (lambda content: {**content, "regrets": [0.0] * 60}, "average regret is not that of its"),
+        (lambda content: {**content, "observations": [np.inf] * 60}, "observations must be finite"),
+        (lambda content: {**content, "queries": [1.0] * 60}, r"queries must be .* shape \(60, d\)"),
+        (lambda content: {**content, "dataset_sizes": [1.5] * 60}, "dataset_sizes are no whole"),
+        (lambda content: {**content, "removed_counts": [-1] * 60}, "removed_counts are negative"),
+        (lambda content: {**content, "response_times": [-1.0] * 60}, "response_times are negative"),
         (lambda content: {**content, "history": {"size": [1]}}, "different lengths"),
+        (lambda content: {**content, "problem": 3}, "name is no text"),
+        (lambda content: {**content, "horizon": "long"}, "horizon must be one real number"),
+        (lambda content: {**content, "n_initial": 4.5}, "n_initial must be an int"),
+        (lambda content: {**content, "seed": True}, "seed must be an int"),
+        (lambda content: {**content, "seed": -1}, "seed must be an int"),
     ],
 )
 def test_from_dict_rejects_what_is_no_run(problem, change, message):
     content = change(run(Toy(), problem).to_dict())
-    with pytest.raises(ValueError, match=f"what RunResult.to_dict returns.*{message}"):
+    with pytest.raises(ValueError, match=f"what RunResult.to_dict returns\\..*{message}"):
         RunResult.from_dict(content)
 
 

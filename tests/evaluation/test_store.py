@@ -25,7 +25,8 @@ from sktvbo.evaluation import (
     StoreMismatchError,
     compare,
 )
-from sktvbo.evaluation._store import describe, describe_optimizer
+from sktvbo.evaluation._files import sealed
+from sktvbo.evaluation._store import Store, describe, describe_optimizer
 from sktvbo.exceptions import SktvboError
 from sktvbo.problems import from_callable, make
 
@@ -45,6 +46,12 @@ def stored(folder, calls=None, algorithms=("one", "two"), **options):
     optimizers = dict.fromkeys(algorithms, RandomSearch())
     factory = counting([] if calls is None else calls)
     return compare(optimizers, {"camel": factory}, store=folder, **options)
+
+
+def rewrite(path, content):
+    """Write a run as the store does, with the checksum of its new content."""
+    bare = {name: value for name, value in content.items() if name != "sha256"}
+    path.write_text(json.dumps(sealed(bare)))
 
 
 def same(a, b):
@@ -251,7 +258,7 @@ def test_a_setting_that_is_no_more_is_refused(tmp_path):
     path = sorted(tmp_path.iterdir())[0]
     content = json.loads(path.read_text())
     content["settings"]["extra"] = [1] * 99
-    path.write_text(json.dumps(content))
+    rewrite(path, content)
     with pytest.raises(StoreMismatchError, match=r'extra was \[1, 1, .*\.\.\., is "absent"'):
         stored(tmp_path)
 
@@ -282,6 +289,100 @@ def test_a_damaged_file_is_reported_and_made_again(tmp_path, damage):
         warnings.simplefilter("error")
         stored(tmp_path, calls)
     assert len(calls) == 7
+
+
+def flipped(text, i):
+    """The text with a character changed that is a digit, a letter, or part of the syntax."""
+    return text[:i] + chr(ord(text[i]) ^ 1) + text[i + 1 :]
+
+
+def tampered(name):
+    """What somebody may do to a run's content, or None for what is not of JSON."""
+
+    def of(content):
+        result = content["result"]
+        if name == "seed":
+            content["seed"] += 1
+        elif name == "seed of the result":
+            result["seed"] += 1
+        elif name == "algorithm":
+            content["algorithm"] = "two"
+        elif name == "problem":
+            content["problem"] = "camels"
+        elif name == "regret":
+            result["regrets"][5] += 1e-9
+        elif name == "no regret":
+            result["regrets"][5] = None
+        elif name == "nan":
+            result["regrets"][5] = float("nan")
+        elif name == "infinity":
+            result["observations"][5] = float("inf")
+        elif name == "sizes":
+            result["dataset_sizes"][5] = 2.5
+        elif name == "gone":
+            del content["result"]["times"]
+        return content
+
+    return of
+
+
+TAMPERED = ["seed", "seed of the result", "algorithm", "problem", "regret", "no regret", "nan"]
+TAMPERED += ["infinity", "sizes", "gone"]
+
+
+@pytest.mark.parametrize("resealed", [False, True])
+@pytest.mark.parametrize("name", TAMPERED)
+def test_a_file_that_was_tampered_with_is_made_again(tmp_path, name, resealed):
+    calls = []
+    first = stored(tmp_path, calls)
+    path = next(path for path in sorted(tmp_path.iterdir()) if path.name.startswith("one"))
+    content = tampered(name)(json.loads(path.read_text()))
+    rewrite(path, content) if resealed else path.write_text(json.dumps(content))
+    with pytest.warns(UserWarning, match="does not hold a finished run.*is run again"):
+        again = stored(tmp_path, calls)
+    assert len(calls) == 7
+    assert str(first) == str(again)
+
+
+def test_a_flipped_bit_is_noticed(tmp_path, rng):
+    stored(tmp_path, algorithms=("one",), n_replications=1)
+    (path,) = tmp_path.iterdir()
+    text, store = path.read_text(), Store(tmp_path)
+    content = json.loads(text)
+    key = "one", "camel", content["seed"]
+    assert store.load(*key, content["settings"]) is not None
+    for i in rng.choice(len(text), 200, replace=False):
+        path.write_text(flipped(text, i))
+        if json_or_none(flipped(text, i)) == content:
+            continue  # white space, or a digit that no float has
+        with pytest.warns(UserWarning, match="does not hold a finished run"):
+            assert store.load(*key, content["settings"]) is None
+
+
+def json_or_none(text):
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def test_what_killed_processes_have_left_is_removed(tmp_path):
+    old, new, other = (tmp_path / name for name in (".a.json.1.part", ".b.json.2.part", "c.part"))
+    for path in (old, new, other):
+        path.write_text("half")
+        os.utime(path, (time.time() - 7200.0,) * 2)
+    os.utime(new)  # somebody may be writing it
+    Store(tmp_path)
+    assert sorted(tmp_path.iterdir()) == sorted([new, other])
+
+
+def test_files_are_as_readable_as_the_umask_says(tmp_path):
+    before = os.umask(0o027)
+    try:
+        stored(tmp_path, n_replications=1)
+    finally:
+        os.umask(before)
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o640}
 
 
 def test_a_folder_that_cannot_be_made_is_known_before_the_first_run(tmp_path):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import gammaln, kve
 from twins import convolution as twin
 
 from sktvbo._fast import convolution as fast
@@ -16,9 +17,11 @@ def twice_mu(family, d):
     return 0 if family == Family.RBF else int(4 * ORDERS[family]) + d
 
 
-def spatial(Z1, Z2, family, symmetric=False):
+def spatial(Z1, Z2, family, symmetric=False, d=None):
+    """With a d, as if the other of the d coordinates were 0."""
     out = np.full((Z1.shape[1], Z2.shape[1]), np.nan)
-    fast.spatial(Z1, Z2, family, twice_mu(family, len(Z1)), SCALE, out, symmetric)
+    order = twice_mu(family, len(Z1) if d is None else d)
+    fast.spatial(Z1, Z2, family, order, SCALE, out, symmetric)
     return out
 
 
@@ -74,6 +77,36 @@ def test_close_and_far(d, family):
 def test_almost_touching(distance, d, family):
     found, at_zero = (along_a_line(d, [r], family) for r in (distance, 0.0))
     assert_allclose(found[0], at_zero[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("family", ORDERS)
+@pytest.mark.parametrize("d", [117, 118, 119, 120, 300, 3001])
+def test_any_number_of_dimensions(d, family):
+    z = np.array([5.0, 20.0, 90.0, 400.0, 2000.0, 10000.0])
+    found = spatial(np.zeros((1, 1)), z[np.newaxis], family, d=d)[0]
+    mu = twice_mu(family, d) / 2.0
+    with np.errstate(over="ignore"):
+        log_k = np.log(kve(mu, z)) - z
+    known = np.isfinite(log_k)  # SciPy's K has no room for short distances in many dimensions
+    expected = np.exp(mu * np.log(z) + log_k - (mu - 1.0) * np.log(2.0) - gammaln(mu))
+    assert known.sum() > 1
+    assert_allclose(found[known], SCALE * expected[known], rtol=1e-9, atol=1e-290)
+    # Near 0 it is a parabola.
+    near = spatial(np.zeros((1, 1)), np.array([[0.0, 1e-3]]), family, d=d)[0]
+    assert_allclose(near, [SCALE, SCALE * (1.0 - 1e-6 / (4.0 * (mu - 1.0)))], rtol=1e-12)
+
+
+@all_families
+@pytest.mark.parametrize("d", [1, 2, 117, 300])
+def test_infinitely_far(d, family):
+    far = [[1e3, 1e5, 1e155, 1e308]]
+    found = spatial(np.full((1, 1), -1e308), np.array(far), family, d=d)
+    assert_array_equal(found, 0.0)
+
+
+def test_without_an_order():
+    with pytest.raises(ValueError, match="2 mu must be at least 1"):
+        fast.spatial(*np.zeros((2, 1, 1)), Family.MATERN12, 0, 1.0, np.empty((1, 1)))
 
 
 N = 3

@@ -17,7 +17,7 @@ N = 17
 KINDS = ("plain", "mean", "weighted", "weighted-mean", "sparse", "sparse-mean")
 
 all_kinds = pytest.mark.parametrize("kind", KINDS)
-all_families = pytest.mark.parametrize(("spatial", "temporal"), product(Family, Family))
+all_families = pytest.mark.parametrize(("spatial", "temporal"), list(product(Family, Family)))
 
 
 def lower(rng, n, capacity=None):

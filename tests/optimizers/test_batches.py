@@ -9,7 +9,7 @@ from optimizers.cases import BOX, BY_NAME, JUMP, STEPS, is_dict, objective, poin
 
 from sktvbo import GPUCB
 from sktvbo.domain import Box
-from sktvbo.exceptions import AskTellError, InvalidObservationError
+from sktvbo.exceptions import AskTellError, ForgottenQueryWarning, InvalidObservationError
 
 # A posterior mean takes no notice of what is pending: its observation is the mean itself.
 EXPLORING = [case for case in BY_NAME.values() if case.name != "mean"]
@@ -152,10 +152,12 @@ def test_a_batch_may_exceed_the_arms():
 
 def test_a_thousand_forgotten_queries_do_no_harm():
     opt = GPUCB(BOX, n_initial_points=3, random_state=0)
-    X = opt.ask(0.0, n_points=1100)
+    with pytest.warns(ForgottenQueryWarning, match="1100 queries were asked for and not told"):
+        X = opt.ask(0.0, n_points=1100)
     for t in range(4):
         opt.tell([1.0, 0.1 * t], 0.5, t)
-    assert Box(BOX).contains(opt.ask(4.0))
+    with pytest.warns(ForgottenQueryWarning, match="1025 queries"):
+        assert Box(BOX).contains(opt.ask(4.0))
     for x in X[:77]:  # one more has been asked for since
         with pytest.raises(AskTellError, match="still pending"):
             opt.cancel(x)

@@ -5,7 +5,6 @@ import pytest
 from scipy.stats import qmc
 
 from sktvbo import BRGPUCB, SWGPUCB
-from sktvbo.acquisition import UCB
 
 
 def value(x, t, speed=0.3):

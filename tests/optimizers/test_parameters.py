@@ -30,6 +30,8 @@ SHARED = [
     "maximize",
     "clock",
     "random_state",
+    "history",
+    "journal",
 ]
 
 OWN = {
@@ -82,7 +84,7 @@ def test_the_domain_comes_first_and_the_rest_by_name(name):
     assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in others)
     expected = OWN[name] + SHARED
     if kind is RandomSearch:
-        expected = ["maximize", "clock", "random_state"]
+        expected = ["maximize", "clock", "random_state", "history", "journal"]
     assert sorted(p.name for p in others) == sorted(expected)
     if kind is not BayesianOptimizer:  # of which all are shared
         assert [p.name for p in others] == expected
@@ -178,6 +180,8 @@ OTHERS = {
     "maximize": False,
     "clock": "step",
     "random_state": 99,
+    "history": 1,
+    "journal": "elsewhere.db",
     "lookahead": 9.0,
     "max_size": 1,
     "reset_period": 2,

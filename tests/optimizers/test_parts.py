@@ -309,7 +309,7 @@ def test_a_record_that_is_none_leaves_the_optimizer_as_it_was():
     opt = BayesianOptimizer(BOX, policy=Garbled(), n_initial_points=4, random_state=0)
     x = opt.ask(0.0)
     for _ in range(2):
-        with pytest.raises(TypeError):
+        with pytest.raises(ValueError, match=r"What Garbled\.record returns must be a dict"):
             opt.tell(x, 1.0)
     assert opt.n_told_ == len(opt.X_) == 0
     opt.cancel(x)

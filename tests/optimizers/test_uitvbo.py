@@ -59,6 +59,17 @@ def test_ui_welcomes_what_was_observed_before_the_first_time(refit_every, asked)
     assert opt.X_[-1].tolist() == [0.8, 2.5]
 
 
+@pytest.mark.parametrize("refit_every", [1, 1000])
+@pytest.mark.parametrize("past", [9.0, -1e6])
+def test_ui_recommends_for_times_before_the_first(refit_every, past):
+    """Before its start the function was what it is then."""
+    opt = UITVBO([(0.0, 1.0)], n_initial_points=6, refit_every=refit_every, random_state=0)
+    drive(opt, np.arange(10.0, 22.0))
+    assert opt.recommend(past) == pytest.approx(opt.recommend(10.0))
+    before, at = (opt.surrogate_.predict([[0.4, t]], return_std=True) for t in (past, 10.0))
+    assert before == at
+
+
 def test_ui_goes_on_when_the_first_queries_are_never_answered():
     """Pending queries from before all observations stand for hallucinated ones."""
     opt = UITVBO([(0.0, 1.0)], n_initial_points=4, random_state=0)

@@ -11,7 +11,7 @@ from sktvbo._fast.gram import Family
 
 
 def spatial(Z1, Z2, family, twice_mu, scale):
-    """scale exp(-r²) for RBF, else scale r^μ K_μ(r), at the distances r of Z1 (d, n), Z2 (d, m)."""
+    """scale exp(-r²) for RBF, else scale r^μ K_μ(r) over its limit at 0; r from Z1 (d, n) to Z2."""
     n, m = Z1.shape[1], Z2.shape[1]
     r = cdist(Z1.T, Z2.T) if len(Z1) and n and m else np.zeros((n, m))
     if family == Family.RBF:
@@ -20,7 +20,7 @@ def spatial(Z1, Z2, family, twice_mu, scale):
     # SciPy's K overflows where the product is already at its limit.
     apart = r > 1e-20
     values = np.where(apart, r, 1.0) ** mu * kv(mu, np.where(apart, r, 1.0))
-    return scale * np.where(apart, values, 2.0 ** (mu - 1.0) * gamma(mu))
+    return scale * np.where(apart, values / (2.0 ** (mu - 1.0) * gamma(mu)), 1.0)
 
 
 def temporal_matern(p, l, t_i, t_j, now):

@@ -1,0 +1,425 @@
+"""Kalman filter and smoother of many places whose state moves in the same way in time.
+
+The state is z = (z_1, ..., z_p), each z_a a number for every one of M places, N = p M in all; its
+covariance P (N, N) has the prior T (x) K with K (M, M) in space and T (p, p) in time. From one time
+to the next z becomes (A (x) 1) z and P becomes (A (x) 1) P (A (x) 1)' + Q (x) K. At each time b >= 0
+of the places are observed, z_1 with noise R, all at once: with H the rows of the identity that are
+observed, C = H P, S = C H' + diag(R) = L L', U = L^-1 C and E = L^-1 (Y - H m),
+
+    m <- m + U' E,    P <- P - U' U,    and then  P H' = C' S^-1 diag(R) in the rows and columns that
+    were observed, which has all its digits where the subtraction has lost them (Joseph's form has
+    the same aim).
+
+Targets are Y (n, k), k columns that share the covariance. Means are (k, N).
+
+The way back (Bryson and Frazier's smoother; de Jong's r and N) carries the derivatives of the log
+likelihood of what comes later: r (k, N) in the mean and (r r' - Lambda) / 2 in the covariance. No
+covariance is ever inverted, so K may be singular. O(N^2 b) a time for p = 1, all in BLAS.
+"""
+
+from libc.math cimport log, sqrt
+from libc.string cimport memcpy
+
+from scipy.linalg.cython_blas cimport dgemm, dgemv, dtrsm
+from scipy.linalg.cython_lapack cimport dpotrf
+
+import numpy as np
+
+
+cdef void _mix(const double* A, Py_ssize_t p, Py_ssize_t M, double* z, bint transpose) noexcept nogil:
+    """z (p, M) <- A z or A' z."""
+    cdef double old[3]
+    cdef Py_ssize_t a, b, j
+    cdef double total
+    for j in range(M):
+        for a in range(p):
+            old[a] = z[a * M + j]
+        for a in range(p):
+            total = 0.0
+            for b in range(p):
+                total = total + (A[b * p + a] if transpose else A[a * p + b]) * old[b]
+            z[a * M + j] = total
+
+
+cdef void _move(const double* A, const double* Q, const double* K, Py_ssize_t p, Py_ssize_t M,
+                double* P, bint transpose) noexcept nogil:
+    """P <- (A (x) 1) P (A (x) 1)' + Q (x) K, or with A' for A and no Q where Q is NULL."""
+    cdef Py_ssize_t N = p * M, i, j, a, b
+    cdef double c, q
+    if p == 1:
+        c = A[0] * A[0]
+        q = 0.0 if Q == NULL else Q[0]
+        if c == 1.0 and q == 0.0:
+            return
+        if q == 0.0:
+            for i in range(N * N):
+                P[i] = c * P[i]
+        else:
+            for i in range(N * N):
+                P[i] = c * P[i] + q * K[i]
+        return
+    # Each row is p numbers for every place: its columns are mixed, and then the rows.
+    for i in range(N):
+        _mix(A, p, M, P + i * N, transpose)
+    cdef double old[3]
+    for i in range(M):
+        for j in range(N):
+            for a in range(p):
+                old[a] = P[(a * M + i) * N + j]
+            for a in range(p):
+                c = 0.0
+                for b in range(p):
+                    c = c + (A[b * p + a] if transpose else A[a * p + b]) * old[b]
+                P[(a * M + i) * N + j] = c
+    if Q == NULL:
+        return
+    for a in range(p):
+        for b in range(p):
+            q = Q[a * p + b]
+            for i in range(M):
+                for j in range(M):
+                    P[(a * M + i) * N + b * M + j] += q * K[i * M + j]
+
+
+cdef int _observe(const Py_ssize_t* site, const double* Y, const double* R, Py_ssize_t b,
+                  Py_ssize_t k, Py_ssize_t N, const double* m, const double* P,
+                  double* C, double* L, double* E) noexcept nogil:
+    """C = H P (b, N), the factor L (b, b) of S, and E = L^-1 (Y - H m), (b, k). 0 if S is one."""
+    cdef Py_ssize_t i, j
+    cdef int b_ = <int> b, k_ = <int> k, info = 0
+    cdef char up = b"U", no = b"N", right = b"R"
+    cdef double one = 1.0
+    for i in range(b):
+        memcpy(C + i * N, P + site[i] * N, N * sizeof(double))
+        for j in range(k):
+            E[i * k + j] = Y[i * k + j] - m[j * N + site[i]]
+    if b == 1:
+        L[0] = C[site[0]] + R[0]
+        # A variance lost in rounding is none.
+        if not L[0] > 0.0:
+            return 1
+        L[0] = sqrt(L[0])
+        for j in range(k):
+            E[j] = E[j] / L[0]
+        return 0
+    for i in range(b):
+        for j in range(b):
+            L[i * b + j] = C[i * N + site[j]]
+        L[i * b + i] += R[i]
+    dpotrf(&up, &b_, L, &b_, &info)
+    if info != 0:
+        return info
+    dtrsm(&right, &up, &no, &no, &k_, &b_, &one, L, &b_, E, &k_)
+    return 0
+
+
+cdef void _solve(const double* L, Py_ssize_t b, Py_ssize_t n, double* B, bint transpose) noexcept nogil:
+    """B (b, n) <- L^-1 B or L^-T B."""
+    cdef char up = b"U", no = b"N", right = b"R", trans = b"T" if transpose else b"N"
+    cdef int b_ = <int> b, n_ = <int> n
+    cdef double one = 1.0
+    cdef Py_ssize_t j
+    if b == 1:
+        for j in range(n):
+            B[j] = B[j] / L[0]
+    else:
+        dtrsm(&right, &up, &trans, &no, &n_, &b_, &one, <double*> L, &b_, B, &n_)
+
+
+cdef void _condition(const Py_ssize_t* site, const double* R, Py_ssize_t b, Py_ssize_t k,
+                     Py_ssize_t N, const double* L, const double* E, double* C, double* m,
+                     double* P) noexcept nogil:
+    """m and P with what was observed; C, given as H P, is overwritten."""
+    cdef Py_ssize_t i, j, a
+    cdef int b_ = <int> b, n_ = <int> N
+    cdef double c, e, one = 1.0, minus = -1.0
+    cdef char no = b"N", yes = b"T"
+    _solve(L, b, N, C, False)
+    for j in range(k):
+        for i in range(b):
+            e = E[i * k + j]
+            for a in range(N):
+                m[j * N + a] += e * C[i * N + a]
+    if b == 1:
+        for i in range(N):
+            c = C[i]
+            for a in range(N):
+                P[i * N + a] -= c * C[a]
+    else:
+        dgemm(&no, &yes, &n_, &n_, &b_, &minus, C, &n_, C, &n_, &one, P, &n_)
+    _solve(L, b, N, C, True)
+    for i in range(b):
+        for a in range(N):
+            c = C[i * N + a] * R[i]
+            P[site[i] * N + a] = c
+            P[a * N + site[i]] = c
+
+
+def filter(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:, :, ::1] Q,
+           const double[:, ::1] K, const Py_ssize_t[::1] start, const Py_ssize_t[::1] site,
+           const double[:, ::1] Y, const double[::1] R, double[:, ::1] m, double[:, ::1] P,
+           double[:, ::1] sums, kept_m=None, kept_P=None):
+    """Go forward over T times, in place; returns 0, or the time + 1 at which S was no covariance.
+
+    ``move`` (T,) says which of the matrices A, Q (u, p, p) lead to each time, and rows ``start[i]``
+    to ``start[i + 1]`` of ``site`` (n,), Y (n, k) and R (n,) are what was observed there. To
+    ``sums`` (k, k + 1) is added E' E, and to its last column log |S|. Where ``kept_m`` (T, k, N) and
+    ``kept_P`` (T, N, N) are given, the mean and covariance after each time are written there.
+    """
+    cdef Py_ssize_t T = move.shape[0], M = K.shape[0], p = A.shape[1], k = Y.shape[1], N = p * M
+    cdef Py_ssize_t i, j, l, q, b, first, widest = 1
+    cdef bint keep = kept_P is not None
+    cdef double[:, :, ::1] m_out
+    cdef double[:, :, ::1] P_out
+    if (p > 3 or A.shape[2] != p or Q.shape[1] != p or Q.shape[2] != p or Q.shape[0] != A.shape[0]
+            or K.shape[1] != M or P.shape[0] != N or P.shape[1] != N or m.shape[0] != k
+            or m.shape[1] != N or sums.shape[0] != k or sums.shape[1] != k + 1
+            or Y.shape[0] != site.shape[0] or R.shape[0] != site.shape[0]
+            or start.shape[0] != T + 1 or (T and start[T] > site.shape[0])):
+        raise ValueError("arrays of filter() do not fit together")
+    if keep:
+        m_out, P_out = kept_m, kept_P
+    if M == 0 or k == 0:
+        raise ValueError("filter() needs a place and a column of targets")
+    for i in range(site.shape[0]):
+        if not 0 <= site[i] < M:
+            raise ValueError("sites must be in [0, M)")
+    for i in range(T):
+        if not 0 <= move[i] < A.shape[0]:
+            raise ValueError("moves must be in [0, u)")
+        if start[i] < 0 or start[i + 1] < start[i]:
+            raise ValueError("starts must not go down")
+        widest = max(widest, start[i + 1] - start[i])
+    cdef double[::1] C = np.empty(widest * N), L = np.empty(widest * widest)
+    cdef double[::1] E = np.empty(widest * k)
+    with nogil:
+        for i in range(T):
+            for j in range(k):
+                _mix(&A[move[i], 0, 0], p, M, &m[j, 0], False)
+            _move(&A[move[i], 0, 0], &Q[move[i], 0, 0], &K[0, 0], p, M, &P[0, 0], False)
+            first, b = start[i], start[i + 1] - start[i]
+            if b > 0:
+                if _observe(&site[first], &Y[first, 0], &R[first], b, k, N, &m[0, 0], &P[0, 0],
+                            &C[0], &L[0], &E[0]) != 0:
+                    with gil:
+                        return i + 1
+                for j in range(b):
+                    for l in range(k):
+                        for q in range(k):
+                            sums[l, q] += E[j * k + l] * E[j * k + q]
+                    sums[0, k] += 2.0 * log(L[j * b + j])
+                _condition(&site[first], &R[first], b, k, N, &L[0], &E[0], &C[0], &m[0, 0],
+                           &P[0, 0])
+            if keep:
+                memcpy(&m_out[i, 0, 0], &m[0, 0], k * N * sizeof(double))
+                memcpy(&P_out[i, 0, 0], &P[0, 0], N * N * sizeof(double))
+    return 0
+
+
+def smooth(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:, :, ::1] Q,
+           const double[:, ::1] K, const Py_ssize_t[::1] start, const Py_ssize_t[::1] site,
+           const double[:, ::1] Y, const double[::1] R,
+           const double[:, ::1] first_m, const double[:, ::1] first_P,
+           const double[:, :, ::1] kept_m, const double[:, :, ::1] kept_P,
+           double[:, ::1] r, double[:, ::1] Lambda,
+           slopes=None, queries=None):
+    """Go back over the T times of a call to `filter`, in place of r (k, N) and Lambda (N, N).
+
+    ``first_m`` and ``first_P`` were there before; the other arrays are those of `filter`.
+
+    - ``slopes``: (on_A (u, p, p), on_Q (u, p, p), on_K (M, M), on_R (n,)), to which is added twice
+      the derivative of the log likelihood; of ``on_R`` each number is written.
+    - ``queries``: (first (T + 1,), place (q,), W (w, M), out (q, k + 1)): at each time, after what
+      was observed there, the smoothed means of z_1 at places and their variance are written to
+      ``out``. A place below M is one of the M; place M + i is Σ_j W_ij z_1j.
+    """
+    cdef Py_ssize_t T = move.shape[0], M = K.shape[0], p = A.shape[1], k = Y.shape[1], N = p * M
+    cdef Py_ssize_t i, j, l, a, c, e, u, b, first, widest = 1
+    cdef int n_ = <int> N, b_, m_ = <int> M, inc = 1
+    cdef double total, one = 1.0, zero = 0.0
+    cdef char no = b"N", yes = b"T"
+    cdef bint learning = slopes is not None, asked = queries is not None
+    cdef double[:, :, ::1] on_A, on_Q
+    cdef double[:, ::1] on_K, W, out
+    cdef double[::1] on_R
+    cdef const Py_ssize_t[::1] query, place
+    if (kept_m.shape[0] != T or kept_P.shape[0] != T or kept_P.shape[1] != N
+            or kept_P.shape[2] != N or kept_m.shape[1] != k or kept_m.shape[2] != N
+            or r.shape[0] != k or r.shape[1] != N or Lambda.shape[0] != N or Lambda.shape[1] != N
+            or first_P.shape[0] != N or first_P.shape[1] != N or first_m.shape[0] != k
+            or first_m.shape[1] != N or start.shape[0] != T + 1
+            or Y.shape[0] != site.shape[0] or R.shape[0] != site.shape[0]):
+        raise ValueError("arrays of smooth() do not fit together")
+    if learning:
+        on_A, on_Q, on_K, on_R = slopes
+    if asked:
+        query, place, W, out = queries
+    for i in range(T):
+        widest = max(widest, start[i + 1] - start[i])
+    cdef double[::1] C = np.empty(widest * N), L = np.empty(widest * widest)
+    cdef double[::1] E = np.empty(widest * k), X = np.empty(widest * N)
+    cdef double[::1] G = np.empty(widest * widest), v = np.empty(N), w = np.empty(N)
+    cdef double[:, ::1] P = np.empty((N, N)), B = np.empty((N if learning else 0, N))
+    cdef double[:, ::1] m = np.empty((k, N))
+    cdef const double* before_m
+    cdef const double* before_P
+    with nogil:
+        for i in range(T - 1, -1, -1):
+            u = move[i]
+            if asked:
+                for j in range(query[i], query[i + 1]):
+                    _query(place[j], &W[0, 0] if W.shape[0] else NULL, M, N, k, &kept_m[i, 0, 0],
+                           &kept_P[i, 0, 0], &r[0, 0], &Lambda[0, 0], &v[0], &w[0], &out[j, 0])
+            before_m = &first_m[0, 0] if i == 0 else &kept_m[i - 1, 0, 0]
+            before_P = &first_P[0, 0] if i == 0 else &kept_P[i - 1, 0, 0]
+            memcpy(&P[0, 0], before_P, N * N * sizeof(double))
+            memcpy(&m[0, 0], before_m, k * N * sizeof(double))
+            _move(&A[u, 0, 0], &Q[u, 0, 0], &K[0, 0], p, M, &P[0, 0], False)
+            for j in range(k):
+                _mix(&A[u, 0, 0], p, M, &m[j, 0], False)
+            first, b = start[i], start[i + 1] - start[i]
+            b_ = <int> b
+            if b > 0:
+                if _observe(&site[first], &Y[first, 0], &R[first], b, k, N, &m[0, 0], &P[0, 0],
+                            &C[0], &L[0], &E[0]) != 0:
+                    with gil:
+                        return i + 1
+                _solve(&L[0], b, N, &C[0], False)
+                # X = U Lambda, and then S^-1 C Lambda; G = L^-T (1 + U Lambda U') L^-1.
+                if b == 1:
+                    for a in range(N):
+                        X[a] = 0.0
+                    for c in range(N):
+                        total = C[c]
+                        for a in range(N):
+                            X[a] += total * Lambda[c, a]
+                    total = 1.0
+                    for a in range(N):
+                        total = total + X[a] * C[a]
+                    G[0] = total
+                else:
+                    dgemm(&no, &no, &n_, &b_, &n_, &one, &Lambda[0, 0], &n_, &C[0], &n_, &zero,
+                          &X[0], &n_)
+                    dgemm(&yes, &no, &b_, &b_, &n_, &one, &C[0], &n_, &X[0], &n_, &zero, &G[0],
+                          &b_)
+                    for j in range(b):
+                        G[j * b + j] += 1.0
+                _solve(&L[0], b, N, &X[0], True)
+                _solve(&L[0], b, b, &G[0], True)
+                for j in range(b):
+                    for l in range(j):
+                        total = G[j * b + l]
+                        G[j * b + l] = G[l * b + j]
+                        G[l * b + j] = total
+                _solve(&L[0], b, b, &G[0], True)
+                # E = L^-T (E - U r): Δ⁻¹ y at what was observed.
+                for j in range(b):
+                    for l in range(k):
+                        total = 0.0
+                        for a in range(N):
+                            total = total + C[j * N + a] * r[l, a]
+                        E[j * k + l] -= total
+                _solve(&L[0], b, k, &E[0], True)
+                for j in range(b):
+                    c = site[first + j]
+                    for l in range(k):
+                        r[l, c] += E[j * k + l]
+                    for a in range(N):
+                        Lambda[c, a] -= X[j * N + a]
+                        Lambda[a, c] -= X[j * N + a]
+                for j in range(b):
+                    for l in range(b):
+                        Lambda[site[first + j], site[first + l]] += G[j * b + l]
+                    if learning:
+                        total = -G[j * b + j]
+                        for l in range(k):
+                            total = total + E[j * k + l] * E[j * k + l]
+                        on_R[first + j] = total
+            if learning:
+                _learn(p, M, k, &A[u, 0, 0], &Q[u, 0, 0], &K[0, 0], before_m, before_P, &r[0, 0],
+                       &Lambda[0, 0], &P[0, 0], &B[0, 0], &on_A[u, 0, 0], &on_Q[u, 0, 0],
+                       &on_K[0, 0])
+            for j in range(k):
+                _mix(&A[u, 0, 0], p, M, &r[j, 0], True)
+            _move(&A[u, 0, 0], NULL, NULL, p, M, &Lambda[0, 0], True)
+    return 0
+
+
+cdef void _query(Py_ssize_t place, const double* W, Py_ssize_t M, Py_ssize_t N, Py_ssize_t k,
+                 const double* m, const double* P, const double* r, const double* Lambda,
+                 double* v, double* w, double* out) noexcept nogil:
+    """Smoothed means and variance of z_1 at a place: c = P h, m h + r c, h' c - c' Lambda c."""
+    cdef Py_ssize_t a, j, l
+    cdef double weight, total, variance
+    if place < M:
+        memcpy(v, P + place * N, N * sizeof(double))
+        variance = v[place]
+    else:
+        variance = 0.0
+        for a in range(N):
+            v[a] = 0.0
+        for j in range(M):
+            weight = W[(place - M) * M + j]
+            if weight != 0.0:
+                for a in range(N):
+                    v[a] += weight * P[j * N + a]
+        for j in range(M):
+            variance = variance + W[(place - M) * M + j] * v[j]
+    for l in range(k):
+        total = 0.0
+        if place < M:
+            total = m[l * N + place]
+        else:
+            for j in range(M):
+                total = total + W[(place - M) * M + j] * m[l * N + j]
+        for a in range(N):
+            total = total + v[a] * r[l * N + a]
+        out[l] = total
+    for a in range(N):
+        total = 0.0
+        for j in range(N):
+            total = total + Lambda[a * N + j] * v[j]
+        variance = variance - total * v[a]
+    out[k] = variance
+
+
+cdef void _learn(Py_ssize_t p, Py_ssize_t M, Py_ssize_t k, const double* A, const double* Q,
+                 const double* K, const double* m, const double* P, const double* r,
+                 const double* Lambda, double* G, double* B, double* on_A, double* on_Q,
+                 double* on_K) noexcept nogil:
+    """Twice the derivatives in the move that led here from m and P; G and B (N, N) are scratch.
+
+    With G = r r' - Lambda they are G : Q (x) dK and G : dQ (x) K, and 2 r' dA m + 2 G : (dA P A').
+    """
+    cdef Py_ssize_t N = p * M, i, j, a, b, l
+    cdef double total, q
+    for i in range(N):
+        for j in range(N):
+            G[i * N + j] = -Lambda[i * N + j]
+        for l in range(k):
+            q = r[l * N + i]
+            for j in range(N):
+                G[i * N + j] += q * r[l * N + j]
+    for a in range(p):
+        for b in range(p):
+            q = Q[a * p + b]
+            total = 0.0
+            for i in range(M):
+                for j in range(M):
+                    on_K[i * M + j] += q * G[(a * M + i) * N + b * M + j]
+                    total = total + G[(a * M + i) * N + b * M + j] * K[i * M + j]
+            on_Q[a * p + b] += total
+    # B = P (A (x) 1)', row by row.
+    for i in range(N):
+        memcpy(B + i * N, P + i * N, N * sizeof(double))
+        _mix(A, p, M, B + i * N, False)
+    for a in range(p):
+        for b in range(p):
+            total = 0.0
+            for l in range(k):
+                for i in range(M):
+                    total = total + r[l * N + a * M + i] * m[l * N + b * M + i]
+            for i in range(M):
+                for j in range(N):
+                    total = total + G[(a * M + i) * N + j] * B[(b * M + i) * N + j]
+            on_A[a * p + b] += 2.0 * total

@@ -1,0 +1,101 @@
+"""Small matrices in one thread against NumPy."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from twins import tiles as twin
+
+from sktvbo._fast import tiles as fast
+
+# The tiles are 32 rows high.
+SIZES = [0, 1, 2, 31, 32, 33, 64, 100]
+
+
+def spd(rng, n, condition=100.0):
+    """A covariance matrix (n, n), with NaN above the diagonal, which nobody should read."""
+    Q, _ = np.linalg.qr(rng.normal(size=(n, n)))
+    A = np.ascontiguousarray((Q * np.geomspace(1.0 / condition, 1.0, n)) @ Q.T)
+    A[np.triu_indices(n, 1)] = np.nan
+    return A
+
+
+def lower(rng, n, capacity=None):
+    """A factor in the corner of a larger array of NaN."""
+    L = np.full((capacity or n,) * 2, np.nan)
+    L[np.tril_indices(n)] = twin.factor(spd(rng, n))[np.tril_indices(n)]
+    return L
+
+
+@pytest.mark.parametrize("name", ["factor", "inverse", "solve_lower", "product"])
+def test_twins_are_two(name):
+    assert getattr(fast, name) is not getattr(twin, name)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_factor(rng, n):
+    A = spd(rng, n)
+    expected = twin.factor(A)
+    assert fast.factor(A)
+    assert_allclose(np.tril(A), expected, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("bad", [0, 40, 69])
+def test_not_positive_definite(rng, bad):
+    A = spd(rng, 70)
+    A[bad, bad] = -1.0
+    assert twin.factor(A) is None
+    assert not fast.factor(A)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_inverse(rng, n):
+    L = lower(rng, n)
+    expected = twin.inverse(L)
+    fast.inverse(L)
+    assert_allclose(np.tril(L), expected, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("transpose", [False, True])
+@pytest.mark.parametrize("n_sides", [0, 1, 5, 70])
+@pytest.mark.parametrize("n", SIZES)
+def test_solve_lower(rng, n, n_sides, transpose):
+    L, B = lower(rng, n, capacity=n + 3), rng.normal(size=(n_sides, n))
+    expected = twin.solve_lower(L, n, B, transpose)
+    fast.solve_lower(L, n, B, transpose)
+    assert_allclose(B, expected, rtol=1e-11, atol=1e-11)
+
+
+def test_solve_with_an_ill_conditioned_factor(rng):
+    # As accurate as substitution is: the residual is of the order of rounding.
+    x = np.sort(rng.uniform(size=200))
+    A = np.exp(-0.5 * ((x[:, np.newaxis] - x) / 0.3) ** 2) + 1e-8 * np.eye(200)
+    L = twin.factor(A)
+    B = rng.normal(size=(40, 200))
+    X = B.copy()
+    fast.solve_lower(L, 200, X)
+    backward = np.abs(X @ L.T - B).max() / (np.abs(X).max() * np.abs(L).max())
+    assert backward < 1e-13
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 2), (3, 0, 2), (3, 2, 0), (1, 1, 1), (40, 300, 70)])
+def test_product(rng, shape):
+    m, k, n = shape
+    A, B, out = rng.normal(size=(m, k)), rng.normal(size=(k, n)), np.full((m, n), np.nan)
+    fast.product(A, B, out)
+    assert_allclose(out, twin.product(A, B), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda A: fast.factor(A), "square"),
+        (lambda A: fast.inverse(A), "square"),
+        (lambda A: fast.solve_lower(A, 2, np.ones((1, 2))), "square"),
+        (lambda A: fast.solve_lower(np.eye(3), 4, np.ones((1, 4))), "square"),
+        (lambda A: fast.solve_lower(np.eye(3), 3, np.ones((1, 2))), "each row of B"),
+        (lambda A: fast.product(A, A, np.ones((2, 3))), "do not fit"),
+    ],
+)
+def test_shapes_that_do_not_fit(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(np.ones((2, 3)))

@@ -1,0 +1,136 @@
+"""Threads of the linear algebra: small matrices wake none, and nobody's limits are touched."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+USES = """
+import json, os, sys, threading
+import numpy as np, scipy.linalg
+from pathlib import Path
+from threadpoolctl import threadpool_info, threadpool_limits
+from sktvbo import WDBO, SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
+from sktvbo.dpp import sample_kdpp
+
+def data(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.uniform(size=(n, 2)), np.arange(n)])
+    return X, np.sin(5.0 * X[:, 0] + X[:, 2] / 20.0) + 0.1 * rng.normal(size=n)
+
+def fits(n=60, seed=0, optimizer="fmin_l_bfgs_b"):
+    X, y = data(n, seed)
+    gp = TimeVaryingGPRegressor(optimizer=optimizer).fit(X[:-1], y[:-1])
+    gp.partial_fit(X[-1:], y[-1:])
+    gp.predict(X, return_std=True)
+    sweep = gp.relevancy_sweep()
+    sweep.remove(int(np.argmin(sweep.relevancy())))
+    gp.forget([0]).log_marginal_likelihood(gp.theta_, eval_gradient=True)
+
+def steps():
+    opt = WDBO([(0.0, 1.0)] * 2, n_initial_points=10, random_state=0)
+    for t in range(14):
+        x = opt.ask(t)
+        opt.tell(x, -float(np.sum((x - 0.5) ** 2)))
+
+def sparse():
+    SparseTimeVaryingGPRegressor(n_inducing=20, random_state=0).fit(*data(400))
+
+def fails():
+    try:
+        TimeVaryingGPRegressor(optimizer=None, signal_variance=1e300).fit(*data(50))
+    except ValueError:
+        pass
+
+def dpp():
+    X, _ = data(60)
+    sample_kdpp(np.exp(-np.abs(X[:, :1] - X[:, :1].T)), 5, random_state=0)
+
+def together():
+    # Sizes on both sides of where threads are worth it, so that calls begin and end in all orders.
+    sizes = (60, 320, 90, 305)
+    jobs = [threading.Thread(target=fits, args=(n, n, None)) for n in sizes]
+    for job in jobs: job.start()
+    for job in jobs: job.join()
+
+def limits():
+    return sorted((info["filepath"], info["num_threads"]) for info in threadpool_info())
+
+def worked():
+    # Nanoseconds that threads other than this one have computed.
+    tasks = [t for t in Path("/proc/self/task").iterdir() if int(t.name) != os.getpid()]
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks)
+"""
+
+
+def run(code):
+    """What a fresh process prints as its last line: in this one the threads are limited."""
+    done = subprocess.run(
+        [sys.executable, "-c", USES + code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=_environment(),
+        timeout=120,
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _environment():
+    free = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    root = str(Path(__file__).parents[1])
+    return free | {"PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
+
+
+def test_limits_are_as_before():
+    code = """
+seen = {"before": limits()}
+for use in (fits, steps, sparse, fails, dpp, together):
+    use()
+    seen[use.__name__] = limits()
+print(json.dumps(seen))
+"""
+    seen = run(code)
+    assert seen["before"]
+    assert seen == dict.fromkeys(seen, seen["before"])
+
+
+def test_limits_of_a_user_who_comes_in_between():
+    # Another thread limits BLAS for a while, as estimators of scikit-learn do, during our work.
+    code = """
+before, inside = limits(), []
+job = threading.Thread(target=together)
+job.start()
+while job.is_alive():
+    with threadpool_limits(1, user_api="blas"):
+        inside.append(max(n for path, n in limits() if "blas" in path))
+job.join()
+print(json.dumps([before, limits(), inside]))
+"""
+    before, after, inside = run(code)
+    assert before == after
+    assert set(inside) == {1}
+
+
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="needs Linux' /proc")
+def test_small_matrices_wake_no_thread():
+    code = """
+spent = {}
+for name, use in {
+    "ours": lambda: (fits(100, 0, None), fits(250, 0, None)),
+    "numpy's": lambda: [np.ones((200, 200)) @ np.ones((200, 200)) for _ in range(200)],
+}.items():
+    use()
+    before = worked()
+    use()
+    spent[name] = worked() - before
+print(json.dumps(spent))
+"""
+    spent = run(code)
+    if spent["numpy's"] < 1e6:
+        pytest.skip("this BLAS has no threads of its own to wake")
+    # Milliseconds would be those of some thousands of calls.
+    assert spent["ours"] < 1e6
