@@ -2,6 +2,7 @@
 
 import math
 import time
+from time import monotonic
 
 from .._checks import check_real, invalid
 
@@ -57,4 +58,4 @@ def end_of(deadline):
     """When, on the monotonic clock, so many seconds have passed from now; None: never."""
     if deadline is None:
         return math.inf
-    return time.monotonic() + check_real(deadline, "deadline", interval="[0, inf]")
+    return monotonic() + check_real(deadline, "deadline", interval="[0, inf]")
