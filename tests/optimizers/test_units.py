@@ -27,11 +27,6 @@ def queries(case, factor, domain):
 @pytest.mark.parametrize("domain", ["box", "named"])
 def test_queries_do_not_depend_on_the_unit_of_the_observations(modelled, domain):
     expected = queries(modelled, 1.0, domain)
-    for power in (-300, 1, 300) if domain == "box" else (300,):
+    # The last is 1e200, about.
+    for power in (-300, 1, 664) if domain == "box" else (300,):
         np.testing.assert_array_equal(queries(modelled, 2.0**power, domain), expected)
-
-
-def test_large_values_are_searched_as_others(modelled):
-    """As many evaluations, about: the tolerances of a search are those of its scores."""
-    found = queries(modelled, 1e200, "box")
-    np.testing.assert_allclose(found, queries(modelled, 1.0, "box"), atol=0.05)
