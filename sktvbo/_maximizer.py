@@ -43,9 +43,10 @@ def maximize(
     score : callable, (mean, std) -> (value, d value / d mean, d value / d std)
     posterior : callable, (m, u) -> mean (m,), std (m,)
         At places in unit form. For a domain with reals it also has ``with_gradient(place)``, which
-        returns mean, std and their gradients (u,) at one place (u,). If it has
-        ``landscape(score)``, and that is not None, what that returns is climbed: it has the two
-        methods of `Plain`.
+        returns mean, std and their gradients (u,) at one place (u,). It may have
+        ``landscape(score)``, which is climbed unless it is None: ``values(U)`` are scores (m,),
+        in any unit, and ``climb(places, free, unit, until)`` gives local maxima (b, u) in the
+        ``free`` coordinates, and their values, from several places (b, u) at once.
     domain : Box, FiniteSet, ParameterSpace or TimeWindow
     rng : RandomState
     anchors : array-like of shape (k, u), default=None
@@ -118,15 +119,16 @@ def _highest(landscape, domain, candidates, n_starts, until):
     found = landscape.values(candidates)
     if _complete(domain, candidates):
         return candidates[np.argmax(found)]
-    order = np.argsort(-found, kind="stable")[:n_starts]
-    places, values, unit = candidates[order], found[order], _unit(found)
+    order = np.argsort(-found, kind="stable")
+    unit, order = _unit(found[order]), order[:n_starts]
+    places, values = candidates[order], found[order]
     going = np.arange(len(order))
     for _ in range(_MAX_ROUNDS):
         if domain.continuous.any():
             moved, reached = landscape.climb(places[going], domain.continuous, unit, until)
             better = reached > values[going]
             places[going[better]], values[going[better]] = moved[better], reached[better]
-        if not monotonic() < until:
+        if domain.continuous.all() or not monotonic() < until:
             break
         going = going[_step_aside(landscape, domain, places, values, going)]
         if not len(going):
@@ -149,15 +151,14 @@ def _step_aside(landscape, domain, places, values, going):
 
 
 def _unit(found):
-    """The unit of scores: how much better the best candidate is than half of them.
+    """The unit of scores (m,) in falling order: how much better the best is than half of them.
 
     Tolerances are in this unit, so that no result depends on that of the function.
     """
     finite = found[np.isfinite(found)]
     if not len(finite):
         return 1.0
-    best = finite.max()
-    return best - np.median(finite) or abs(best) or 1.0
+    return finite[0] - finite[len(finite) // 2] or abs(finite[0]) or 1.0
 
 
 class Plain:

@@ -28,7 +28,7 @@ cdef double FIRST = 0.5, LONGEST = 2.0
 # A climb ends after so many evaluations, when a step has been shortened so many times, or after so
 # many steps that gain less than this part of what has been climbed.
 cdef enum:
-    MAX_TURNS = 100
+    MAX_TURNS = 200
     MAX_SHORTER = 15
     MAX_LITTLE = 5
 cdef double LITTLE = 1e-10

@@ -125,7 +125,7 @@ def test_functions_that_are_not_what_they_should_be():
         lambda x: (1e300 * x[0], np.full(1, 1e300)),
     ):
         ascents, turns = drive(strange, np.array([[1.0]]), np.array([4.0]))
-        assert turns[0] <= 100
+        assert turns[0] <= 200
         assert 0.0 <= ascents.places[0, 0] <= 4.0
 
 

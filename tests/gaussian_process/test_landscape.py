@@ -148,8 +148,7 @@ class WithoutLandscape:
 
 
 def test_what_is_found_is_never_worse_than_the_twins():
-    """Beyond what the tolerance of either leaves, on 150 problems; now and then it is better."""
-    better = 0
+    """Beyond what the tolerance of either leaves, on 150 problems."""
     for seed in range(150):
         score, posterior, domain, rng = random_problem(seed)
         state = rng.get_state()
@@ -162,8 +161,6 @@ def test_what_is_found_is_never_worse_than_the_twins():
         found, expected = landscape.values(np.array(units))
         spread = np.ptp(landscape.values(domain.candidates(512)))
         assert found >= expected - 1e-7 * spread, seed
-        better += found > expected + 1e-7 * spread
-    assert better < 75
 
 
 @pytest.mark.parametrize("acquisition", ACQUISITIONS[:2], ids=str)

@@ -3,7 +3,7 @@
 import numpy as np
 
 FIRST, LONGEST, SUFFICIENT, ROUNDING = 0.5, 2.0, 1e-4, 4.0 * np.finfo(float).eps
-MAX_TURNS, MAX_SHORTER, MAX_LITTLE, LITTLE = 100, 15, 5, 1e-10
+MAX_TURNS, MAX_SHORTER, MAX_LITTLE, LITTLE = 200, 15, 5, 1e-10
 
 
 def towards_the_maximum(x, g, B, upper):
