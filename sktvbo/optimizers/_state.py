@@ -61,8 +61,11 @@ def templates_of(run):
     return templates if surrogate is None else templates | {"surrogate": surrogate}
 
 
-def parts_of(run, templates, known=None):
-    """Parts of a run's state that differ from those of a known one (None: all), plain data."""
+def parts_of(run, templates, known=None, updated=False):
+    """Parts of a run's state that differ from those of a known one (None: all), plain data.
+
+    ``updated`` says that the surrogate's updates, which are told apart, are all that it differs by.
+    """
     parts, scalars = {}, {}
     for field in fields(run):
         name, value = field.name, getattr(run, field.name)
@@ -71,6 +74,8 @@ def parts_of(run, templates, known=None):
         if value is None or isinstance(value, int | float):
             scalars[name] = encode(value)
         elif name == "clock" or known is None or getattr(known, name) is not value:
+            if name == "surrogate" and updated:
+                continue
             stored = value.positions if name == "kept" else value
             try:
                 parts[name] = encode(stored, templates, apart=name == "surrogate")
@@ -89,7 +94,10 @@ def new_updates(known, run):
         if known.surrogate is run.surrogate:
             return (), False
         since = getattr(run.surrogate, "updates_since", lambda other: None)(known.surrogate)
-        if since is not None:
+        before = vars(known.surrogate)
+        changed = [k for k, value in vars(run.surrogate).items() if value is not before.get(k)]
+        # Updates change what it is conditioned on, and no other attribute.
+        if since is not None and len(changed) <= 1:
             return since, False
     return updates, True
 
@@ -293,8 +301,8 @@ class Recorder:
         # call may have written is taken back by the next one.
         known, self._written = self._written, None
         known = known if known is run else None
-        parts = parts_of(after, self._templates, known)
         updates, all_of_them = new_updates(known, after)
+        parts = parts_of(after, self._templates, known, updated=not all_of_them)
         events = events_of(run, after, kind, said)
         if not run.place.number:
             events.insert(0, ("begin", None, self._header))
