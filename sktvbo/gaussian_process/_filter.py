@@ -57,6 +57,8 @@ class Sites:
         """Positions (m,) of places (m, d); -1 for one that is not here."""
         if S.shape == self.S.shape and np.array_equal(S, self.S):
             return np.arange(len(S))
+        if not S.shape[1]:
+            return np.full(len(S), len(self) - 1)  # time alone has one place, once there is a row
         S = np.ascontiguousarray(S) + 0.0
         index = self._index
         return np.array([index.get(place.tobytes(), -1) for place in S], dtype=np.intp)

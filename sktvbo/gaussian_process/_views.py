@@ -3,8 +3,6 @@
 import numpy as np
 from scipy.linalg import eigh
 
-from .._checks import invalid
-
 
 class Posterior:
     """What is common to both: the gradient at a place and time.
@@ -56,8 +54,9 @@ class TimeSlice(Posterior):
         S = np.asarray(S, dtype=np.float64)
         mean, cov = self._gp.joint(S, np.full(len(S), self._t))
         variances, directions = eigh(cov)
-        # Rounding may leave some variances below 0.
-        z = np.sqrt(np.maximum(variances, 0.0)) * rng.standard_normal(len(S))
+        # Rounding may leave some variances below 0. It also turns directions of equal variances, as
+        # it pleases: the symmetric root is the same for all of them, and so is the draw.
+        z = np.sqrt(np.maximum(variances, 0.0)) * (directions.T @ rng.standard_normal(len(S)))
         return mean + self._scale * (directions @ z)
 
     def with_gradient(self, s):
@@ -83,16 +82,3 @@ class TimeWindow(Posterior):
         units = np.append(np.ones(len(u) - 1), self._width)
         mean, std, *slopes = self._gradient(u[:-1], self._low + self._width * u[-1])
         return mean, std, slopes[0] * units, slopes[1] * units
-
-
-def check_posterior(values, name):
-    """The values of a posterior, which are finite."""
-    if not np.isfinite(values).all():
-        count = np.count_nonzero(~np.isfinite(values))
-        raise invalid(
-            f"The posterior {name}",
-            "finite",
-            got=f"{count} NaN or infinity",
-            advice="Scale X and y to moderate ranges, or check the kernels at these places.",
-        )
-    return values
