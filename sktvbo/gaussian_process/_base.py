@@ -11,7 +11,7 @@ from scipy.stats import norm
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._checks import (
     check_bounds,
@@ -19,7 +19,6 @@ from .._checks import (
     check_int,
     check_real,
     check_rows,
-    check_size,
     finite_array,
     invalid,
     known_variance,
@@ -29,10 +28,11 @@ from .._limits import LARGEST_X, LARGEST_Y
 from .._mean import prior_variance
 from ._advice import advise_on_fit, advise_on_rows, advise_on_size
 from ._conditioned import Conditioned
-from ._dates import check_time_unit, numeric_durations, numeric_times
+from ._dates import check_time_unit, numeric_durations
+from ._inputs import finite_posterior, validated
 from ._noise import NoiseModel
 from ._rows import Layout, Rows, time_position
-from ._search import search
+from ._search import Knowledge, search
 from ._starts import or_defaults, within_reach
 from ._views import TimeSlice, TimeWindow
 
@@ -72,6 +72,9 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     _kind: ClassVar[type[Conditioned]]
     solver: ClassVar[str] = "only"
 
+    # What the latest search of the hyperparameters has learnt, for the next one.
+    _knowledge: ClassVar[Knowledge] = Knowledge()
+
     @abstractmethod
     def _choose_basis(self, covariance, rows):
         """What ``_kind.of`` and ``_kind.criterion`` take besides covariance and rows, a tuple."""
@@ -83,6 +86,12 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     def _exact(self):
         """The same in any form."""
         return self._dense()
+
+    def __repr__(self, N_CHAR_MAX=700):
+        # scikit-learn's kernels print numbers only.
+        new = copy.copy(self)
+        new.temporal_kernel = numeric_durations(self.temporal_kernel, self.time_unit)
+        return BaseEstimator.__repr__(new, N_CHAR_MAX)
 
     # --- fitting ----------------------------------------------------------------------------------
 
@@ -123,9 +132,9 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if self.warn:
             has_mean = self.normalize_y or self.mean_prior_std > 0.0
             advise_on_rows(rows, type(self).__name__, has_mean)
-        new._gp = new._learn(rows, warn=self.warn)
+        new._gp, new._knowledge = new._learn(rows, warn=self.warn)
         if self.warn:
-            advise_on_fit(new._gp.covariance, rows)
+            advise_on_fit(new._gp.covariance, rows, self.optimizer is not None)
         return self._take_over(new)
 
     def partial_fit(self, X, y, y_variance=None):
@@ -154,7 +163,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             self._check_parameters()
             rows = new._rows(*new._validated(X, y, y_variance, reset=True))
             covariance = self._initial_covariance(rows, follow_data=False)
-            new._gp = self._condition(covariance, rows)
+            new._gp, new._knowledge = self._condition(covariance, rows), Knowledge()
         return self._take_over(new)
 
     def forget(self, indices):
@@ -275,8 +284,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             raise invalid("X", "given with y and y_variance", X)
         appended = None
         if X is not None:
-            X = check_size(finite_array(X, "X", ("m", d)), "X", LARGEST_X)
-            y = check_size(finite_array(y, "y", (len(X),)), "y", LARGEST_Y)
+            X = finite_array(X, "X", ("m", d), largest=LARGEST_X)
+            y = finite_array(y, "y", (len(X),), largest=LARGEST_Y)
             appended = X, y, *known_variance(y_variance, len(X))
             if total_variance:
                 appended[-1][:] = True
@@ -287,7 +296,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             if temporal_kernel is not None:
                 new.temporal_kernel = temporal_kernel
                 new._check_parameters()
-            new._gp = new._relearnt(drop, appended, learn_with)
+            new._gp, new._knowledge = new._relearnt(drop, appended, learn_with)
             if learn_with is not None and len(learn_with[1]):
                 borrowed = n - len(drop) + np.arange(len(learn_with[1]))
                 new._gp = new._gp.drop(borrowed, standardize=follow)
@@ -316,7 +325,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if appended is not None:
             parts.append(appended)
         learnt = self._rows(*map(np.concatenate, zip(*parts)))
-        return self._learn(learnt.at(max(learnt.now, rows.now)), start=self.theta_)
+        return self._learn(learnt.at(max(learnt.now, rows.now)), self.theta_, self._knowledge)
 
     def _with(self, gp):
         """This estimator around another conditioned GP."""
@@ -331,10 +340,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _validated(self, X, y, y_variance, *, reset):
         """Arrays of rows from what a user gave: X, y, variance and mask."""
-        X = numeric_times(X, self.time_unit)
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C", y_numeric=True, reset=reset)
-        X, y = check_size(X.copy(), "X", LARGEST_X), y.astype(np.float64)
-        return X, check_size(y, "y", LARGEST_Y), *known_variance(y_variance, len(X))
+        X, y = validated(self, X, y, reset=reset)
+        return X, y, *known_variance(y_variance, len(X))
 
     def _rows(self, X, y, variance, total, like=None, standardize=True):
         """Rows with a time origin of their own; present time, and scale if held, as of others."""
@@ -391,8 +398,11 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             prior_variance(float(self.mean_prior_std)),
         )
 
-    def _learn(self, rows, start=None, warn=False):
-        """Conditioned on rows, with hyperparameters searched from theta ``start`` if given."""
+    def _learn(self, rows, start=None, knowledge=None, warn=False):
+        """Conditioned on rows, with hyperparameters searched from theta ``start`` if given.
+
+        Beside it is what the search leaves to the next one, as ``knowledge`` is of an earlier one.
+        """
         covariance = self._initial_covariance(rows, follow_data=self.optimizer is not None)
         kind, *basis = self._choose_kind(covariance, rows)
         if warn:
@@ -401,11 +411,19 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             if start is None and not callable(self.optimizer):
                 start = within_reach(covariance, rows)
             criterion = kind.criterion(rows, *basis)
-            covariance = self._searched(criterion, covariance, start, warn=warn)
-        return kind.of(covariance, rows, *basis)
+            known = knowledge and knowledge.hessian_for(len(covariance.bounds), rows.n)
+            options = {"warn": warn, "hessian": known}
+            covariance, hessian = self._search(criterion, covariance, start, **options)
+            gp = kind.learnt(criterion, covariance, rows, *basis)
+            return gp, Knowledge(hessian, rows.n)
+        return kind.of(covariance, rows, *basis), Knowledge()
 
     def _searched(self, criterion, covariance, start, **options):
         """The covariance with hyperparameters searched from theta ``start``, one or several."""
+        return self._search(criterion, covariance, start, **options)[0]
+
+    def _search(self, criterion, covariance, start, **options):
+        """What `search` returns, with the estimator's parameters."""
         options = {
             "optimizer": self.optimizer,
             "n_restarts": self.n_restarts_optimizer,
@@ -461,13 +479,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     def updates_since(self, other):
         """The latest of ``updates_``, by which this was made of another; None if it was not."""
-        mine, theirs = self._fitted, other._fitted
-        if mine.origin is not theirs.origin or mine.covariance is not theirs.covariance:
-            return None
-        before, n = theirs.updates, len(theirs.updates)
-        if n > len(mine.updates) or (n and mine.updates[n - 1] is not before[-1]):
-            return None
-        return mine.updates[n:]
+        return self._fitted.updates_since(other._fitted)
 
     @property
     def signal_variance_(self):
@@ -527,10 +539,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         check_choice(include_noise, (True, False), "include_noise")
         gp, places = self._places(X)
         with np.errstate(over="ignore"):
-            found = gp.posterior(*places, return_std, return_cov)
-        parts = found if return_std or return_cov else [found]
-        for name, part in zip(("mean", "uncertainty"), parts):
-            _check_posterior(part, name)
+            parts = gp.posterior(*places, return_std, return_cov)
+            found = finite_posterior(parts, "mean", "uncertainty")
         if include_noise and return_std:
             return found[0], np.hypot(found[1], self.noise_std_)
         if include_noise and return_cov:
@@ -561,9 +571,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _places(self, X):
         """The conditioned GP, and places and times (m, d), (m,) of X (m, d + 1) as it has them."""
-        gp, X = self._fitted, numeric_times(X, self.time_unit)
-        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
-        return gp, gp.rows.layout.split(check_size(X, "X", LARGEST_X))
+        return self._fitted, self._gp.rows.layout.split(validated(self, X))
 
     def sample_y(self, X, n_samples=1, random_state=0):
         """Draws of f from the posterior.
@@ -578,12 +586,12 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         -------
         samples : ndarray of shape (m, n_samples)
         """
-        rng = check_random_state(random_state)
+        rng, n_samples = check_random_state(random_state), check_int(n_samples, "n_samples")
         gp, places = self._places(X)
         mean, cov = gp.joint(*places)
         # Rounding may leave eigenvalues of -1e-16, which are nothing to warn of.
         draws = rng.multivariate_normal(np.zeros(len(mean)), cov, n_samples, check_valid="ignore")
-        return _check_posterior(mean[:, np.newaxis] + gp.rows.scale * draws.T, "draws")
+        return finite_posterior(mean[:, np.newaxis] + gp.rows.scale * draws.T, "draws")
 
     def log_marginal_likelihood(self, theta=None, eval_gradient=False):
         """Log marginal likelihood of the training data, of the standardized y with ``normalize_y``.
@@ -627,6 +635,24 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """
         return self._fitted.information_gain
 
+    def search_gain(self):
+        """What a search of the hyperparameters promises to gain, with the rows there are.
+
+        Returns
+        -------
+        gain : float
+            In nats of the log likelihood, or posterior density with ``hyperpriors``: the maximum,
+            within the bounds, of its gradient and of the Hessian that the last search has left.
+            0 if there is nothing to search, infinite where no Hessian is known: before a search, of
+            a callable ``optimizer``, or when the number of rows has changed by more than a tenth.
+
+        Notes
+        -----
+        O(n²) in the exact model, but for the first time after a search.
+        """
+        gp = self._fitted
+        return 0.0 if self.optimizer is None else self._knowledge.gain(gp, self.hyperpriors)
+
     def relevancy(self, now=None):
         """Relevancy of each training row to predictions from ``now`` on (W-DBO eq. 12).
 
@@ -667,7 +693,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             In the exact model; its removals leave the estimator as it is.
         """
         gp = self._dense()
-        return gp.relevancy_sweep(gp.rows.latest if now is None else now)
+        return gp.relevancy_sweep(gp.rows.latest if now is None else check_real(now, "now"))
 
     def posterior_at(self, t, moving=None):
         """The posterior at one time as a function of space alone, for many evaluations.
@@ -704,16 +730,3 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             ``high``.
         """
         return TimeWindow(self._fitted, low, high, moving)
-
-
-def _check_posterior(values, name):
-    """The values of a posterior, which are finite."""
-    if not np.isfinite(values).all():
-        count = np.count_nonzero(~np.isfinite(values))
-        raise invalid(
-            f"The posterior {name}",
-            "finite",
-            got=f"{count} NaN or infinity",
-            advice="Scale X and y to moderate ranges, or check the kernels at these places.",
-        )
-    return values

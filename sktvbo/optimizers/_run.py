@@ -42,6 +42,9 @@ _N_RECENT = 50
 # the scale of y taken from them.
 _MIN_TO_LEARN = 10
 
+# With refit_every="auto" hyperparameters are searched when that promises more than so many nats.
+_WORTH_A_SEARCH = 0.1
+
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
@@ -108,6 +111,8 @@ class Run:
         Time of the latest query asked for.
     since_search : int
         Observations since the hyperparameters were searched.
+    searched : int
+        Size of the data set then.
     pending : tuple of (ndarray, float)
         Queries and their times, not told yet.
     queries : tuple of (float, int)
@@ -132,6 +137,7 @@ class Run:
     now: float = -np.inf
     next_time: float | None = None
     since_search: int = 0
+    searched: int = 0
     pending: tuple = ()
     queries: tuple = ()
     told: Log = field(default_factory=Log)
@@ -274,7 +280,12 @@ class Run:
             draw = partial(posterior.sample, rng=rng)
             return maximize_joint(draw, self.domain, rng, anchors=recent), t
         state = AcquisitionState(
-            len(self.kept), self.n_told, self.domain.n_dims, surrogate, posterior
+            len(self.kept),
+            self.n_told,
+            self.domain.n_dims,
+            surrogate,
+            posterior,
+            n_pending=len(surrogate.X_train_) - len(self.belief.X_train_),
         )
 
         def score(mean, std):
@@ -349,11 +360,14 @@ class Run:
             policy.watch(self._so_far())
         if self.surrogate is None:
             surrogate, since_search = self._first_surrogate(kept), 0
+            searched = len(kept)
         else:
             found = policy.before_add(self.surrogate, row[0, :-1], t, target[0])
             drop = check_rows(found, len(self.kept), _rows_of(policy, "before_add"))
             kept = kept.drop(drop)
-            surrogate, since_search = self._next_surrogate(row, target, variance, drop, kept)
+            surrogate, since_search, searched = self._next_surrogate(
+                row, target, variance, drop, kept
+            )
         found, name = policy.after_add(surrogate, now), _rows_of(policy, "after_add")
         drop = check_rows(found, len(kept), name)
         if len(drop) == len(kept):
@@ -362,7 +376,12 @@ class Run:
             kept = kept.drop(drop)
             surrogate = surrogate.updated(drop=drop, hold_scale=len(kept) < self.min_to_learn)
         return replace(
-            self, surrogate=surrogate, policy=policy, kept=kept, since_search=since_search
+            self,
+            surrogate=surrogate,
+            policy=policy,
+            kept=kept,
+            since_search=since_search,
+            searched=searched,
         )
 
     def _first_surrogate(self, kept):
@@ -375,20 +394,26 @@ class Run:
 
     def given_surrogate(self):
         """The surrogate that the user gave, unfitted; None if it is the algorithm's own."""
-        if self.algorithm.surrogate is None:
-            return None
-        return self._suited(self.algorithm.surrogate)
+        surrogate = self.algorithm.surrogate
+        return None if surrogate is None else self._suited(surrogate)
 
     def _suited(self, surrogate):
         return suited(clone(surrogate), self.domain, self.policy)
 
     def _next_surrogate(self, row, target, variance, drop, kept):
-        """The surrogate without some rows and with the new one, and the count since a search."""
+        """The surrogate without some rows and with the new one; see `searched_if_due`."""
+        few, known = len(kept) < self.min_to_learn, _known(np.array([variance]))
+        held = partial(self.surrogate.updated, row, target, *known, drop=drop, hold_scale=few)
+        if few and self.holds_when_few:
+            return held(), self.since_search + 1, self.searched
+        searched = partial(self._searched_surrogate, row, target, variance, drop, kept)
+        early = self.searches_for_the_past and row[0, -1] < self.surrogate.X_train_[:, -1].min()
+        return self.searched_if_due(held, searched, len(kept), early)
+
+    def _searched_surrogate(self, row, target, variance, drop, kept):
+        """The surrogate without some rows and with the new one, after a search."""
         surrogate, few = self.surrogate, len(kept) < self.min_to_learn
         known = _known(np.array([variance]))
-        if not self._search_is_due(row[0, -1]) or (few and self.holds_when_few):
-            surrogate = surrogate.updated(row, target, *known, drop=drop, hold_scale=few)
-            return surrogate, self.since_search + 1
         times, borrowed = np.delete(surrogate.X_train_[:, -1], drop), None
         if few:
             # What kind of function it is survives what is forgotten of its values.
@@ -400,7 +425,7 @@ class Run:
         if self.algorithm.surrogate is None:
             fresh = self.make_surrogate(self._times(np.append(times, row[:, -1])))
             temporal_kernel = fresh.temporal_kernel
-        surrogate = surrogate.updated(
+        return surrogate.updated(
             row,
             target,
             *known,
@@ -410,7 +435,6 @@ class Run:
             learn_with=borrowed,
             temporal_kernel=temporal_kernel,
         )
-        return surrogate, 0
 
     def _forgotten(self, kept, count):
         """At most so many observations, the latest told that a data set has not."""
@@ -418,13 +442,23 @@ class Run:
         latest = (i for i in reversed(range(first, self.n_told)) if i not in held)
         return self.told.at(sorted(islice(latest, count)))
 
-    def _search_is_due(self, t):
-        """Whether an observation at time t makes a search of the hyperparameters."""
+    def searched_if_due(self, held, searched, size, due=False):
+        """A surrogate of ``size`` rows, the count since the latest search, and the size then.
+
+        What ``held()`` returns, with the hyperparameters held, or what ``searched()`` does.
+        """
+        every = self.algorithm.refit_every
         if getattr(self.surrogate, "optimizer", True) is None:
-            return False
-        if self.since_search + 1 >= self.algorithm.refit_every:
-            return True
-        return self.searches_for_the_past and t < self.surrogate.X_train_[:, -1].min()
+            return held(), self.since_search + 1, self.searched
+        if every == "auto":
+            due = due or not 0.5 * self.searched <= size <= 1.1 * self.searched
+        else:
+            due = due or self.since_search + 1 >= every
+        if not due:
+            surrogate = held()
+            if every != "auto" or _search_gain(surrogate) <= _WORTH_A_SEARCH:
+                return surrogate, self.since_search + 1, self.searched
+        return searched(), 0, size
 
     def _times(self, kept):
         """What bounds may follow, of a data set at these times, the new observation last."""
@@ -504,6 +538,11 @@ def _checked_record(policy):
 def _rows_of(policy, method):
     """How messages call what a policy's method returns."""
     return f"The rows that {type(policy).__name__}.{method} returns"
+
+
+def _search_gain(surrogate):
+    """What a search promises; a surrogate that does not know is always searched."""
+    return surrogate.search_gain() if hasattr(surrogate, "search_gain") else np.inf
 
 
 def _not_pending(x, when="", advice=""):

@@ -7,7 +7,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from sktvbo import ABO, TimeVaryingGPRegressor
 from sktvbo._factors import temporal_length_scale
-from sktvbo.acquisition import UCB
+from sktvbo.acquisition import UCB, DimensionBeta
 from sktvbo.exceptions import InvalidObservationError
 
 LOOKAHEAD = 0.5
@@ -122,7 +122,7 @@ def test_an_uncertain_future_is_worth_waiting_for_and_never_less_than_now():
     for t, x, t_query, gp, _ in drive(opt, 120.0):
         if gp is None:
             continue
-        width = np.sqrt(0.2 * np.log(2.0 * len(gp.X_train_)))
+        width = np.sqrt(0.05 * np.log(2.0 * len(gp.X_train_)))
         at_once = np.column_stack([GRID, np.full(101, t)])
         mean, std = gp.predict(np.vstack([[*x, t_query], at_once]), return_std=True)
         score = mean + width * std
@@ -140,8 +140,9 @@ def test_bad_lookahead(lookahead):
 
 def waiting(domain="box", **options):
     """An ABO whose lengthscale has settled."""
-    # It is held, and so settled after five steps.
-    opt = BY_NAME["ABO"].make(domain, refit_every=1000, **options)
+    # It is held, and so settled after five steps. A wide bound makes it worth while to wait.
+    options = {"refit_every": 1000, "acquisition": UCB(DimensionBeta(0.2))} | options
+    opt = BY_NAME["ABO"].make(domain, **options)
     X = space(domain).sample(10, np.random.RandomState(0))
     for t, x in enumerate(X):
         opt.tell(x, objective(x, t, domain), t)
