@@ -115,6 +115,11 @@ class Conditioned(ABC):
     def projected(self, k):
         """Half the gradient (b,) of ``explained`` in one place's covariances k (b,)."""
 
+    @property
+    def factors(self):
+        """What makes `explained`, as ``_fast.posterior`` takes it: a dict; None if it cannot."""
+        return None
+
     def explained_with_slope(self, k):
         """Prior minus posterior variance at one place, and half its gradient (b,) in k (b,)."""
         slope = self.projected(k)
@@ -419,6 +424,10 @@ class Dense(Conditioned):
     def projected(self, k):
         return self.solver.solve(k)
 
+    @property
+    def factors(self):
+        return {"lower": self.solver.L}
+
     def log_likelihood(self, covariance, eval_gradient=False):
         """Of the same rows under a covariance, with the jitter that the factor took."""
         return log_likelihood(covariance, self.rows, eval_gradient, jitter=self.solver.jitter)
@@ -475,6 +484,10 @@ class Weighted(Dense):
         """σ² (1/w − 1) of the rows (n,); 0 where the noise is all given."""
         noise = self.covariance.noise(self.rows.ages) - self.covariance.noise_variance
         return np.where(self.rows.total, 0.0, np.maximum(noise, 0.0))
+
+    @property
+    def factors(self):
+        return super().factors | {"excess": self._excess}
 
     def explained(self, K, full=False):
         shares = self.mean.shares(K)

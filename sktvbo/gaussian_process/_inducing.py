@@ -258,6 +258,10 @@ class Inducing(Conditioned):
         inner = squares(V, full)
         return inner - squares(self.outer.half_solve(V), full)
 
+    @property
+    def factors(self):
+        return {"lower": self.solver.L, "outer": self.outer.L}
+
     def projected(self, k):
         v = self.solver.half_solve(k[np.newaxis].copy())[0]
         w = v - self.outer.solve(v)
