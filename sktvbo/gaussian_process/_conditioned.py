@@ -315,7 +315,8 @@ class Dense(Conditioned):
     def _note(self, *call):
         """Note that something is kept from now on, for whoever makes this again."""
         vars(self)["updates"] = Updates((*self.updates, call))
-        vars(self)["made_of"] = self.origin
+        if self.made_of is None:
+            vars(self)["made_of"] = self.rows, self._chosen
 
     @property
     def gradient(self):
