@@ -12,12 +12,15 @@ __all__ = [
     "ForgottenQueryWarning",
     "InvalidObservationError",
     "JitterWarning",
+    "JournalError",
     "MissingDataError",
     "MissingExtraError",
+    "ModelWarning",
     "NotBegunError",
     "NotPositiveDefiniteError",
     "SktvboError",
     "UnsupportedKernelError",
+    "VersionWarning",
 ]
 
 
@@ -61,5 +64,17 @@ class JitterWarning(UserWarning):
     """A covariance matrix was factored only after its diagonal was increased."""
 
 
+class ModelWarning(UserWarning):
+    """A model that does not suit the data it was given, with what to do about it."""
+
+
 class ForgottenQueryWarning(UserWarning):
     """More queries were asked for than are remembered until they are told."""
+
+
+class JournalError(SktvboError, RuntimeError):
+    """A journal that cannot be written, or read, or is another's."""
+
+
+class VersionWarning(UserWarning):
+    """A pickle was made by another version of this package."""

@@ -7,28 +7,33 @@ from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
+from scipy.stats import norm
 from sklearn.base import BaseEstimator, RegressorMixin, clone
-from sklearn.gaussian_process.kernels import Kernel, Matern
+from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._checks import (
     check_bounds,
+    check_choice,
     check_int,
     check_real,
     check_rows,
     check_size,
     finite_array,
     invalid,
-    real_array,
+    known_variance,
 )
 from .._covariance import SeparableCovariance
 from .._limits import LARGEST_X, LARGEST_Y
 from .._mean import prior_variance
+from ._advice import advise_on_fit, advise_on_rows, advise_on_size
 from ._conditioned import Conditioned
+from ._dates import check_time_unit, numeric_durations, numeric_times
 from ._noise import NoiseModel
-from ._rows import Layout, Rows
+from ._rows import Layout, Rows, time_position
 from ._search import search
+from ._starts import or_defaults, within_reach
 from ._views import TimeSlice, TimeWindow
 
 # The constructor is made from the fields, so that a parameter and its default stand once.
@@ -58,6 +63,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     hyperpriors: dict | None = None
     normalize_y: bool = False
     mean_prior_std: float = 0.0
+    time_unit: str = "s"
+    warn: bool = True
     random_state: int | np.random.RandomState | None = None
 
     # The class of ``_gp``: it says how the rows are conditioned on. A regressor that has several
@@ -86,7 +93,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         ----------
         X : array-like of shape (n, d + 1)
             Space and time; a single column is time alone. A data frame's columns of dates become
-            seconds since 1970, UTC, and so are then all times and lengthscales.
+            numbers since 1970, UTC, in the ``time_unit``, and so are then all times and
+            lengthscales.
         y : array-like of shape (n,)
         y_variance : array-like of shape (n,), default=None
             Variance of each observation known beforehand, in units of y²; comes on top of
@@ -100,10 +108,24 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         ------
         ValueError
             The data or a parameter is unusable; the estimator is left as it was.
+
+        Warns
+        -----
+        ModelWarning
+            The model does not suit the data: y far from 0 without a mean, lengthscales far from
+            the data's scale, too many rows or too few inducing points.
+        ConvergenceWarning
+            The search of the hyperparameters was stopped, or ended at their bounds.
         """
         self._check_parameters()
         new = copy.copy(self)
-        new._gp = new._learn(new._rows(*new._validated(X, y, y_variance, reset=True)))
+        rows = new._rows(*new._validated(X, y, y_variance, reset=True))
+        if self.warn:
+            has_mean = self.normalize_y or self.mean_prior_std > 0.0
+            advise_on_rows(rows, type(self).__name__, has_mean)
+        new._gp = new._learn(rows, warn=self.warn)
+        if self.warn:
+            advise_on_fit(new._gp.covariance, rows)
         return self._take_over(new)
 
     def partial_fit(self, X, y, y_variance=None):
@@ -126,8 +148,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if self.__sklearn_is_fitted__():
             rows = new._validated(X, y, y_variance, reset=False)
             new._gp = self._gp.append(*rows, standardize=self.normalize_y)
-            if self.solver == "auto":
-                new._gp = new._suited(new._gp)
+            if self.solver != "dense":
+                new._gp = new._suited(new._gp, len(X))
         else:
             self._check_parameters()
             rows = new._rows(*new._validated(X, y, y_variance, reset=True))
@@ -255,7 +277,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if X is not None:
             X = check_size(finite_array(X, "X", ("m", d)), "X", LARGEST_X)
             y = check_size(finite_array(y, "y", (len(X),)), "y", LARGEST_Y)
-            appended = X, y, *_variance(y_variance, len(X))
+            appended = X, y, *known_variance(y_variance, len(X))
             if total_variance:
                 appended[-1][:] = True
         elif len(drop) == n:
@@ -278,8 +300,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             new._gp = new._gp.drop(drop, standardize=follow)
         if appended is not None:
             new._gp = new._gp.append(*appended, standardize=follow)
-        if self.solver == "auto":
-            new._gp = new._suited(new._gp)
+        if self.solver != "dense":
+            new._gp = new._suited(new._gp, 0 if X is None else len(X))
         return new
 
     def _relearnt(self, drop, appended, learn_with):
@@ -289,7 +311,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if learn_with is not None and len(learn_with[1]):
             X = finite_array(learn_with[0], "X of learn_with", ("m", rows.X.shape[1]))
             y = finite_array(learn_with[1], "y of learn_with", (len(X),))
-            parts.append([X, y, *_variance(learn_with[2] if learn_with[2:] else None, len(X))])
+            variance = learn_with[2] if learn_with[2:] else None
+            parts.append([X, y, *known_variance(variance, len(X))])
         if appended is not None:
             parts.append(appended)
         learnt = self._rows(*map(np.concatenate, zip(*parts)))
@@ -308,15 +331,15 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _validated(self, X, y, y_variance, *, reset):
         """Arrays of rows from what a user gave: X, y, variance and mask."""
-        X, y = validate_data(
-            self, _numeric_times(X), y, dtype=np.float64, order="C", y_numeric=True, reset=reset
-        )
+        X = numeric_times(X, self.time_unit)
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C", y_numeric=True, reset=reset)
         X, y = check_size(X.copy(), "X", LARGEST_X), y.astype(np.float64)
-        return X, check_size(y, "y", LARGEST_Y), *_variance(y_variance, len(X))
+        return X, check_size(y, "y", LARGEST_Y), *known_variance(y_variance, len(X))
 
     def _rows(self, X, y, variance, total, like=None, standardize=True):
         """Rows with a time origin of their own; present time, and scale if held, as of others."""
-        position = self._time_position()
+        names = getattr(self, "feature_names_in_", ())
+        position = time_position(self.time_column, X.shape[1], list(names), self)
         # A kernel that is not stationary, such as `Wiener`, is meant for the times as given.
         stationary = self.temporal_kernel is None or self.temporal_kernel.is_stationary()
         layout = Layout(position, X[0, position] if stationary else 0.0)
@@ -326,20 +349,9 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         rows = Rows.of(X, y, variance, total, layout, standardize=standardize, **scale)
         return rows.at(max(rows.now, like.now))
 
-    def _time_position(self):
-        """Position of the time column, counted from the left."""
-        column, n_columns = self.time_column, self.n_features_in_
-        if isinstance(column, str):
-            names = list(getattr(self, "feature_names_in_", []))
-            if column in names:
-                return names.index(column)
-            known = f"one of {names}" if names else "a position, as X has no column names"
-            raise invalid("time_column", known, column, self)
-        try:
-            return check_int(column, "time_column", low=-n_columns, high=n_columns - 1) % n_columns
-        except ValueError:
-            expected = f"the position or name of one of the {n_columns} columns of X"
-            raise invalid("time_column", expected, column, self) from None
+    def check(self):
+        """Raise a ValueError for a parameter that makes no sense, as `fit` does."""
+        self._check_parameters()
 
     def _check_parameters(self):
         for name in ("signal_variance", "noise_variance"):
@@ -361,24 +373,13 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             expected = "'fmin_l_bfgs_b', a callable or None"
             raise invalid("optimizer", expected, self.optimizer, self)
         check_int(self.n_restarts_optimizer, "n_restarts_optimizer", self, low=0)
+        check_time_unit(self.time_unit, self)
+        check_choice(self.warn, (True, False), "warn", self)
 
     def _initial_covariance(self, rows, follow_data):
         """The covariance that a search starts from; default kernels may follow the data."""
-        spatial, temporal = self.spatial_kernel, self.temporal_kernel
-        if rows.S.shape[1] == 0:
-            spatial = None
-        elif spatial is None:
-            spatial = Matern(nu=2.5)
-            if follow_data:
-                extent = np.ptp(rows.S, axis=0).max() or 1.0
-                spatial = Matern(0.5 * extent, (0.01 * extent, 10.0 * extent), nu=2.5)
-        if temporal is None:
-            temporal = Matern(nu=1.5)
-            if follow_data:
-                gaps = np.diff(np.unique(rows.t))
-                interval, span = (np.median(gaps), gaps.sum()) if gaps.size else (1.0, 1.0)
-                bounds = (interval, 10.0 * max(interval, span))
-                temporal = Matern(np.clip(0.25 * span, *bounds), bounds, nu=1.5)
+        temporal = numeric_durations(self.temporal_kernel, self.time_unit)
+        spatial, temporal = or_defaults(self.spatial_kernel, temporal, rows, follow_data)
         # The kernels are cloned because what is learnt must never reach those that were given.
         return SeparableCovariance(
             None if spatial is None else clone(spatial),
@@ -390,22 +391,28 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             prior_variance(float(self.mean_prior_std)),
         )
 
-    def _learn(self, rows, start=None):
+    def _learn(self, rows, start=None, warn=False):
         """Conditioned on rows, with hyperparameters searched from theta ``start`` if given."""
-        searching = self.optimizer is not None
-        covariance = self._initial_covariance(rows, follow_data=searching)
+        covariance = self._initial_covariance(rows, follow_data=self.optimizer is not None)
         kind, *basis = self._choose_kind(covariance, rows)
-        if searching:
-            covariance = search(
-                kind.criterion(rows, *basis),
-                covariance,
-                start,
-                optimizer=self.optimizer,
-                n_restarts=self.n_restarts_optimizer,
-                hyperpriors=self.hyperpriors,
-                random_state=self.random_state,
-            )
+        if warn:
+            advise_on_size(rows, kind, type(self).__name__)
+        if self.optimizer is not None:
+            if start is None and not callable(self.optimizer):
+                start = within_reach(covariance, rows)
+            criterion = kind.criterion(rows, *basis)
+            covariance = self._searched(criterion, covariance, start, warn=warn)
         return kind.of(covariance, rows, *basis)
+
+    def _searched(self, criterion, covariance, start, **options):
+        """The covariance with hyperparameters searched from theta ``start``, one or several."""
+        options = {
+            "optimizer": self.optimizer,
+            "n_restarts": self.n_restarts_optimizer,
+            "hyperpriors": self.hyperpriors,
+            "random_state": self.random_state,
+        } | options
+        return search(criterion, covariance, start, **options)
 
     def _condition(self, covariance, rows):
         """Conditioned on rows, with known hyperparameters."""
@@ -416,8 +423,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """The class of ``Conditioned`` for rows, and what its ``of`` and ``criterion`` take."""
         return self._kind, *self._choose_basis(covariance, rows)
 
-    def _suited(self, gp):
-        """A conditioned GP whose rows have changed, of the class that suits them now."""
+    def _suited(self, gp, n_new):
+        """A conditioned GP whose rows have changed, the last ``n_new`` new, as suits them now."""
         return gp
 
     # --- what was learnt --------------------------------------------------------------------------
@@ -443,6 +450,24 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     @property
     def now_(self):
         return self._fitted.rows.now
+
+    @property
+    def n_remade_(self):
+        return self._fitted.n_remade
+
+    @property
+    def updates_(self):
+        return self._fitted.updates
+
+    def updates_since(self, other):
+        """The latest of ``updates_``, by which this was made of another; None if it was not."""
+        mine, theirs = self._fitted, other._fitted
+        if mine.origin is not theirs.origin or mine.covariance is not theirs.covariance:
+            return None
+        before, n = theirs.updates, len(theirs.updates)
+        if n > len(mine.updates) or (n and mine.updates[n - 1] is not before[-1]):
+            return None
+        return mine.updates[n:]
 
     @property
     def signal_variance_(self):
@@ -477,14 +502,17 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     def theta_(self):
         return self._fitted.covariance.theta
 
-    def predict(self, X, return_std=False, return_cov=False):
-        """Posterior of f, without observation noise.
+    def predict(self, X, return_std=False, return_cov=False, *, include_noise=False):
+        """Posterior of f, or of new observations.
 
         Parameters
         ----------
         X : array-like of shape (m, d + 1)
         return_std, return_cov : bool, default=False
             Also return the standard deviations, or the covariance; not both.
+        include_noise : bool, default=False
+            Of observations that are made at their times, whose noise is ``noise_std_``, rather than
+            of f. The mean is the same.
 
         Returns
         -------
@@ -496,18 +524,45 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """
         if return_std and return_cov:
             raise invalid("return_cov", "False with return_std=True", return_cov)
+        check_choice(include_noise, (True, False), "include_noise")
         gp, places = self._places(X)
         with np.errstate(over="ignore"):
             found = gp.posterior(*places, return_std, return_cov)
         parts = found if return_std or return_cov else [found]
         for name, part in zip(("mean", "uncertainty"), parts):
             _check_posterior(part, name)
+        if include_noise and return_std:
+            return found[0], np.hypot(found[1], self.noise_std_)
+        if include_noise and return_cov:
+            found[1][np.diag_indices(len(places[1]))] += self.noise_std_**2
         return found
+
+    def predict_interval(self, X, level=0.9, *, include_noise=True):
+        """Intervals that a new observation, or f, is in with a probability.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d + 1)
+        level : float, default=0.9
+            Probability, in (0, 1).
+        include_noise : bool, default=True
+            Of observations that are made at their times, as in `predict`, rather than of f.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (m,)
+            The central interval of the posterior, which is Gaussian; the hyperparameters are taken
+            for known.
+        """
+        level = check_real(level, "level", interval="(0, 1)")
+        mean, std = self.predict(X, return_std=True, include_noise=include_noise)
+        half = norm.ppf(0.5 + 0.5 * level) * std
+        return mean - half, mean + half
 
     def _places(self, X):
         """The conditioned GP, and places and times (m, d), (m,) of X (m, d + 1) as it has them."""
-        gp = self._fitted
-        X = validate_data(self, _numeric_times(X), dtype=np.float64, order="C", reset=False)
+        gp, X = self._fitted, numeric_times(X, self.time_unit)
+        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
         return gp, gp.rows.layout.split(check_size(X, "X", LARGEST_X))
 
     def sample_y(self, X, n_samples=1, random_state=0):
@@ -662,43 +717,3 @@ def _check_posterior(values, name):
             advice="Scale X and y to moderate ranges, or check the kernels at these places.",
         )
     return values
-
-
-def _numeric_times(X):
-    """X, with a data frame's columns of dates as seconds since 1970 (UTC)."""
-    if not hasattr(X, "dtypes") or not hasattr(X, "isetitem"):
-        return X
-    numeric = None
-    for i, (name, dtype) in enumerate(zip(X.columns, X.dtypes)):
-        if getattr(dtype, "kind", "") == "M":
-            column = X.iloc[:, i]
-            dates = column.to_numpy(dtype=f"datetime64[{column.dt.unit}]")
-            if np.isnat(dates).any():
-                raise invalid(f"Column {name!r}", "dates without gaps", got="NaT")
-            numeric = X.copy(deep=False) if numeric is None else numeric
-            # The column is set by its position, as names need not be strings, nor different.
-            numeric.isetitem(i, _seconds(dates))
-    return X if numeric is None else numeric
-
-
-def _seconds(dates):
-    """Seconds since 1970 (n,) of dates in a data frame's column, of any resolution."""
-    count = dates.astype(np.int64)
-    per_second = int(np.timedelta64(1, "s") / np.timedelta64(1, np.datetime_data(dates.dtype)[0]))
-    nanoseconds = 10**9 // per_second
-    # Dates from 1678 to 2262 can be counted in nanoseconds: rounded in that way, equal dates are
-    # equal numbers at all resolutions. Other dates exist at the coarser ones alone.
-    countable = np.abs(count) <= np.iinfo(np.int64).max // nanoseconds
-    return np.where(countable, count * nanoseconds * 1e-9, count / per_second)
-
-
-def _variance(y_variance, n):
-    """Known observation variances (n,), zeros for None, and a mask of those that are total."""
-    total = np.zeros(n, dtype=bool)
-    if y_variance is None:
-        return np.zeros(n), total
-    variance = real_array(y_variance, "y_variance")
-    if variance.shape != (n,) or not np.isfinite(variance).all() or (variance < 0.0).any():
-        got = f"shape {variance.shape}, minimum {np.min(variance, initial=np.inf)}"
-        raise invalid("y_variance", f"{n} non-negative finite numbers, one per row of X", got=got)
-    return variance, total

@@ -12,11 +12,19 @@ import numpy as np
 from .. import relevancy as _relevancy
 from .._covariance import SeparableCovariance
 from .._mean import ZERO, Mean, given
+from .._plain import NO_UPDATES, Updates
 from .._solvers import DenseCholesky, cholesky, lower_inverse, matvec, try_cholesky
 from ..exceptions import NotPositiveDefiniteError
 from ._rows import Rows
 
 LOG_2PI = np.log(2.0 * np.pi)
+
+# What was updated so many times is made anew: then as many updates as there are rows have shared
+# its price, and rounding errors have no more to add up from. So is a factor of which a row is off
+# by more than this part of the diagonal; one row is looked at every few updates.
+_MAX_UPDATES = 256
+_MAX_RESIDUAL = 1e-9
+_LOOK_EVERY = 8
 
 
 class Conditioned(ABC):
@@ -36,7 +44,17 @@ class Conditioned(ABC):
         What the search for hyperparameters maximizes, without priors.
     information_gain : float
         What the rows tell about f, in nats.
+    made_of : Rows or None
+        Those that it was last made of from nothing; None for its own.
+    updates : Updates of (str, tuple)
+        The calls that have updated it since, and their arguments.
+    n_remade : int
+        How often it was made from nothing because of too many updates, or of their errors.
     """
+
+    made_of = None
+    updates = NO_UPDATES
+    n_remade = 0
 
     @classmethod
     @abstractmethod
@@ -125,6 +143,52 @@ class Conditioned(ABC):
         rows = self.rows
         return rows.location + rows.scale * (self.mean.value + matvec(K, self.weights))
 
+    # --- from nothing, and by updates -------------------------------------------------------------
+
+    @property
+    def origin(self):
+        """The rows that it was last made of from nothing."""
+        return self.rows if self.made_of is None else self.made_of
+
+    def to_plain(self):
+        """What makes it again, the same to the bit: by the same calls."""
+        return {
+            "covariance": self.covariance,
+            "rows": self.origin,
+            "basis": self._chosen,
+            "updates": self.updates,
+            "n_remade": self.n_remade,
+        }
+
+    @classmethod
+    def from_plain(cls, plain):
+        """Made again of `to_plain`."""
+        found = cls.of(plain["covariance"], plain["rows"], *plain["basis"])
+        found = replace(found, n_remade=plain["n_remade"])
+        calls = {"append": cls.append, "drop": cls.drop, "at": cls.at}
+        for name, arguments in plain["updates"]:
+            found = calls[name](found, *arguments)
+        return found
+
+    @property
+    def _chosen(self):
+        """What `of` takes besides covariance and rows."""
+        return ()
+
+    def _after(self, found, call):
+        """What an update has found, with a note of the call."""
+        updates = Updates((*self.updates, call))
+        return replace(found, made_of=self.origin, updates=updates, n_remade=self.n_remade)
+
+    def _worn(self, n):
+        """Whether another update, to n rows, would be one too many."""
+        return len(self.updates) >= max(_MAX_UPDATES, n)
+
+    def _remade(self, rows):
+        """The same of other rows, from nothing."""
+        found = type(self).of(self.covariance, rows, *self._chosen)
+        return replace(found, n_remade=self.n_remade + 1)
+
     def _same_noise(self, rows):
         """Whether the rows that are here and in other ``rows`` have the same noise in both.
 
@@ -148,6 +212,9 @@ class Dense(Conditioned):
     mean: Mean
     weights: np.ndarray
     objective: float
+    made_of: Rows | None = None
+    updates: Updates = NO_UPDATES
+    n_remade: int = 0
 
     @classmethod
     def of(cls, covariance, rows):
@@ -207,7 +274,7 @@ class Dense(Conditioned):
                 solver = solver.append(k[:-1], k[-1] + noise[i - n])
                 if solver is None:
                     break
-        return self._updated(rows, solver)
+        return self._updated(rows, solver, ("append", (X, y, variance, total, standardize)))
 
     def drop(self, indices, standardize=None):
         """O(n²) a row; O(n³) for many, or where the noise of the other rows moves."""
@@ -216,20 +283,39 @@ class Dense(Conditioned):
             solver = self.solver
             for i in reversed(indices):
                 solver = solver.drop(int(i))
-        return self._updated(rows, solver)
+        return self._updated(rows, solver, ("drop", (indices, standardize)))
 
     def at(self, now):
         """O(n³) with a noise model, nothing without."""
         rows = self.rows.at(now)
-        if self._same_noise(rows):
-            return replace(self, rows=rows)
-        return type(self).of(self.covariance, rows)
+        if not self._same_noise(rows):
+            return type(self).of(self.covariance, rows)
+        if self._worn(rows.n):
+            return self._remade(rows)
+        return self._after(replace(self, rows=rows), ("at", (now,)))
 
-    def _updated(self, rows, solver):
-        """With other rows, of which the factor is known, or None."""
+    def _updated(self, rows, solver, call):
+        """With other rows, of which the factor is known, or None, after a call."""
         if solver is None:
             return type(self).of(self.covariance, rows)
-        return self._solved(self.covariance, rows, solver)
+        count = len(self.updates) + 1
+        look = count % _LOOK_EVERY == 0
+        if self._worn(rows.n) or (look and self._residual(rows, solver, count) > _MAX_RESIDUAL):
+            return self._remade(rows)
+        return self._after(self._solved(self.covariance, rows, solver), call)
+
+    def _residual(self, rows, solver, count):
+        """By how much a row of L Lᵀ is off that of Δ, relative to its diagonal; another each time.
+
+        O(n²) at most.
+        """
+        i = (count // _LOOK_EVERY * 7919) % rows.n
+        row, behind = slice(i, i + 1), slice(i, None)
+        k = self.covariance.cross(rows.S[row], rows.t[row], rows.S[behind], rows.t[behind])[0]
+        k[0] += rows.noise(self.covariance, row)[0] + solver.jitter
+        L = solver.L
+        found = np.einsum("ij,j->i", L[behind, : i + 1], L[i, : i + 1])
+        return float(np.abs(found - k).max() / k[0])
 
     def explained(self, K, full=False):
         return squares(self.solver.half_solve(K), full)

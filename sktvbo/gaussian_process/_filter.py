@@ -77,8 +77,6 @@ class Filter(Conditioned):
         never change, and of 1.
     tail : tuple of (Tracked, Observations)
         The states before the latest observations, with these.
-    noise : (float, float)
-        Σ log σ_i² and Σ 1/σ_i² of the rows.
     or_dense : bool
         Whether it becomes a `Dense`, which knows jitter, where the filter breaks down.
     """
@@ -90,7 +88,6 @@ class Filter(Conditioned):
     mean: Mean
     objective: float
     units: tuple
-    noise: tuple
     or_dense: bool
     tail: tuple = ()
 
@@ -104,20 +101,20 @@ class Filter(Conditioned):
             What was observed has no covariance, numerically, or solving with it overflows.
         """
         sites = sites.with_those_of(rows.S)
-        units, noise = (rows.location, rows.scale), rows.noise(covariance)
-        given = _observations(rows, sites, noise, units)
+        units = rows.location, rows.scale
+        given = _observations(rows, sites, rows.noise(covariance), units)
         process = state_space(covariance.temporal)
         K = _spatial(covariance, process, sites.S)
         try:
             state = Tracked.of(process, K, given)
-            return cls._solved(covariance, rows, sites, state, units, _told(noise), or_dense)
+            return cls._solved(covariance, rows, sites, state, units, or_dense)
         except NotPositiveDefiniteError:
             if not or_dense:
                 raise
         return Dense.of(covariance, rows)
 
     @classmethod
-    def _solved(cls, covariance, rows, sites, state, units, noise, or_dense, tail=()):
+    def _solved(cls, covariance, rows, sites, state, units, or_dense, tail=()):
         mean, value = _solve(state, rows, units, covariance.mean_variance)
         if not np.isfinite(value):
             raise NotPositiveDefiniteError(
@@ -125,7 +122,7 @@ class Filter(Conditioned):
                 "(normalize_y=True), or raise noise_variance."
             )
         value = float(value)
-        return cls(covariance, rows, sites, state, mean, value, units, noise, or_dense, tail)
+        return cls(covariance, rows, sites, state, mean, value, units, or_dense, tail)
 
     @staticmethod
     def criterion(rows, sites, or_dense=False):
@@ -159,9 +156,10 @@ class Filter(Conditioned):
 
     @property
     def information_gain(self):
-        log_noise, weight = self.noise
-        gain = self.state.sums[0, -1] - log_noise
-        return 0.5 * float(gain + self.mean.lost(self.covariance.mean_variance, weight))
+        noise = self.rows.noise(self.covariance)
+        gain = self.state.sums[0, -1] - np.sum(np.log(noise))
+        lost = self.mean.lost(self.covariance.mean_variance, np.sum(1.0 / noise))
+        return 0.5 * float(gain + lost)
 
     # --- other rows -------------------------------------------------------------------------------
 
@@ -201,9 +199,8 @@ class Filter(Conditioned):
                 one = given.part(slice(i, i + 1))
                 tail = (*tail, (state, one))[-_TAIL:]
                 state = state.after(one)
-        noise = tuple(a + b for a, b in zip(self.noise, _told(noise)))
         return self._solved(
-            self.covariance, rows, sites, state, self.units, noise, self.or_dense, tuple(tail)
+            self.covariance, rows, sites, state, self.units, self.or_dense, tuple(tail)
         )
 
     def _extended(self, sites):
@@ -468,10 +465,6 @@ def _observations(rows, sites, noise, units, where=slice(None)):
     S, t = rows.layout.split(rows.X[where])
     y = (rows.y[where] - units[0]) / units[1]
     return Observations.of(t, sites.find(S), np.column_stack([y, np.ones(len(y))]), noise)
-
-
-def _told(noise):
-    return float(np.sum(np.log(noise))), float(np.sum(1.0 / noise))
 
 
 def _change_of_units(rows, units):

@@ -25,10 +25,14 @@ from scipy.linalg import blas
 
 from .._covariance import SeparableCovariance
 from .._mean import ZERO, Mean, posterior
+from .._plain import NO_UPDATES, Updates
 from .._solvers import DenseCholesky, dot, matvec, rmatvec, try_cholesky
 from ..exceptions import NotPositiveDefiniteError
 from ._conditioned import LOG_2PI, Conditioned, squares
 from ._rows import Rows
+
+# Sums are made of this many rows at a time, which bounds the memory.
+_BLOCK = 4096
 
 # The first of these multiples of its mean diagonal that makes the inducing covariance positive
 # definite is added to it.
@@ -75,6 +79,15 @@ class Sums:
     def plus(self, other, sign=1):
         """The sum with, or with ``sign=-1`` without, other rows."""
         return Sums(*(a + sign * b for a, b in zip(vars(self).values(), vars(other).values())))
+
+    def times(self, factor):
+        """The sums of that many such sets of rows."""
+        return Sums(*(factor * a for a in vars(self).values()))
+
+    @property
+    def unresolved(self):
+        """The part of the prior variance that the inducing points do not tell, in [0, 1]."""
+        return self.lost / (self.lost + np.trace(self.gram))
 
     @np.errstate(over="ignore", invalid="ignore")
     def solve(self, location=0.0, scale=1.0, mean_variance=0.0):
@@ -128,6 +141,9 @@ class Inducing(Conditioned):
     weights: np.ndarray
     objective: float
     units: tuple
+    made_of: Rows | None = None
+    updates: Updates = NO_UPDATES
+    n_remade: int = 0
 
     @classmethod
     def of(cls, covariance, rows, Z):
@@ -146,10 +162,8 @@ class Inducing(Conditioned):
     @classmethod
     def _solved(cls, covariance, rows, Z, solver, sums, units):
         """O(m³), for known sums."""
-        location, scale = units
-        value, outer, beta, mean = sums.solve(
-            (rows.location - location) / scale, rows.scale / scale, covariance.mean_variance
-        )
+        units_now = (rows.location - units[0]) / units[1], rows.scale / units[1]
+        value, outer, beta, mean = sums.solve(*units_now, covariance.mean_variance)
         if value == -np.inf:
             raise NotPositiveDefiniteError(
                 f"The bound under {covariance} overflowed. Scale y to a moderate range "
@@ -179,29 +193,63 @@ class Inducing(Conditioned):
         lost = self.mean.lost(self.covariance.mean_variance, self.sums.weight)
         return 0.5 * float(self.outer.log_determinant + lost)
 
+    @property
+    def unresolved(self):
+        """Mean variance of f given the inducing points, in units of the standardized y²."""
+        return float(self.sums.lost / self.sums.weight)
+
+    def repeated(self, times):
+        """The bound if each row had been observed that many times."""
+        (location, scale), rows = self.units, self.rows
+        units_now = (rows.location - location) / scale, rows.scale / scale
+        return self.sums.times(times).solve(*units_now, self.covariance.mean_variance)[0]
+
+    def covers(self, n_new, tolerance):
+        """Whether the points tell of the last rows as much as of those before.
+
+        Up to a part ``tolerance`` of the prior variance, or twice what they leave of the others.
+        """
+        new = _sums(
+            *(self.covariance, self.rows, slice(-n_new, None), self.Z, self.solver, self.units)
+        )
+        before = self.sums.plus(new, sign=-1).unresolved
+        return new.unresolved <= max(tolerance, 2.0 * before)
+
     def append(self, X, y, variance, total, standardize=None):
         """O(m²) a row and O(m³); O(n m²) where the noise of the present rows moves."""
         rows = self.rows.append(X, y, variance, total, standardize)
-        return self._updated(rows, rows, slice(self.rows.n, None), sign=1)
+        call = ("append", (X, y, variance, total, standardize))
+        return self._updated(rows, rows, slice(self.rows.n, None), 1, call)
 
     def drop(self, indices, standardize=None):
         """O(m²) a row and O(m³); O(n m²) where the noise of the other rows moves."""
-        return self._updated(self.rows.drop(indices, standardize), self.rows, indices, sign=-1)
+        call = ("drop", (indices, standardize))
+        rows = self.rows.drop(indices, standardize)
+        return self._updated(rows, self.rows, indices, -1, call)
 
-    def _updated(self, rows, source, where, sign):
-        """With other rows, which differ by those of a ``source`` at ``where``."""
+    @property
+    def _chosen(self):
+        return (self.Z,)
+
+    def _updated(self, rows, source, where, sign, call):
+        """With other rows, which differ by those of a ``source`` at ``where``, after a call."""
         if not self._same_noise(rows):
             return self.of(self.covariance, rows, self.Z)
+        if self._worn(rows.n):
+            return self._remade(rows)
         change = _sums(self.covariance, source, where, self.Z, self.solver, self.units)
         sums = self.sums.plus(change, sign)
-        return self._solved(self.covariance, rows, self.Z, self.solver, sums, self.units)
+        found = self._solved(self.covariance, rows, self.Z, self.solver, sums, self.units)
+        return self._after(found, call)
 
     def at(self, now):
         """O(n m²) with a noise model, nothing without."""
         rows = self.rows.at(now)
-        if self._same_noise(rows):
-            return replace(self, rows=rows)
-        return self.of(self.covariance, rows, self.Z)
+        if not self._same_noise(rows):
+            return self.of(self.covariance, rows, self.Z)
+        if self._worn(rows.n):
+            return self._remade(rows)
+        return self._after(replace(self, rows=rows), ("at", (now,)))
 
     def explained(self, K, full=False):
         """|L⁻¹ k|² less what B leaves open, v · B⁻¹ v."""
@@ -295,11 +343,17 @@ def _factor(covariance, basis):
 
 
 def _sums(covariance, rows, where, Z, solver, units):
-    """What some of the rows contribute."""
-    S, t, (location, scale) = rows.S[where], rows.t[where], units
-    V = solver.half_solve(covariance.cross(S, t, *rows.layout.split(Z)))
-    noise = rows.noise(covariance, where)
-    return Sums.of(V, (rows.y[where] - location) / scale, noise, covariance.variance(S, t))
+    """What some of the rows contribute, a slice of them or indices."""
+    indices, (location, scale) = np.arange(rows.n)[where], units
+    basis, total = rows.layout.split(Z), None
+    for first in range(0, len(indices), _BLOCK):
+        block = indices[first : first + _BLOCK]
+        S, t = rows.S[block], rows.t[block]
+        V = solver.half_solve(covariance.cross(S, t, *basis))
+        noise, y = rows.noise(covariance, block), (rows.y[block] - location) / scale
+        sums = Sums.of(V, y, noise, covariance.variance(S, t))
+        total = sums if total is None else total.plus(sums)
+    return total
 
 
 def _gram(V):

@@ -1,7 +1,10 @@
 """The search for hyperparameters: where to start, what to maximize, with which priors."""
 
+import warnings
+
 import numpy as np
 from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from .._checks import invalid
@@ -10,7 +13,21 @@ from .._checks import invalid
 _STEP = 1e-5
 
 
-def search(criterion, covariance, start=None, *, optimizer, n_restarts, hyperpriors, random_state):
+# A search that was stopped has converged all the same where no derivative is larger, relatively.
+_FLAT = 1e-3
+
+
+def search(
+    criterion,
+    covariance,
+    start=None,
+    *,
+    optimizer,
+    n_restarts,
+    hyperpriors,
+    random_state,
+    warn=False,
+):
     """The covariance with the hyperparameters that maximize a criterion, and perhaps priors.
 
     Parameters
@@ -19,13 +36,15 @@ def search(criterion, covariance, start=None, *, optimizer, n_restarts, hyperpri
         Such as the log marginal likelihood; the gradient in theta is None when it is not asked for.
         Minus infinity makes the search turn back.
     covariance : SeparableCovariance
-    start : ndarray of shape (n_theta,), default=None
+    start : ndarray of shape (n_theta,) or (n_starts, n_theta), default=None
         Where to start, clipped to the bounds; None is the covariance's own theta.
     optimizer : "fmin_l_bfgs_b" or callable
     n_restarts : int
         Further searches, from starts drawn uniformly within the bounds of theta.
     hyperpriors : dict of str to frozen scipy.stats distribution, or None
     random_state : int, RandomState or None
+    warn : bool, default=False
+        Warn of a search that did not converge.
 
     Raises
     ------
@@ -45,16 +64,25 @@ def search(criterion, covariance, start=None, *, optimizer, n_restarts, hyperpri
         value += prior(theta)
         return (-value, -gradient - prior.gradient(theta)) if eval_gradient else -value
 
-    starts = [np.clip(covariance.theta if start is None else start, *bounds.T)]
+    starts = list(np.clip(np.atleast_2d(covariance.theta if start is None else start), *bounds.T))
     if n_restarts:
         rng = check_random_state(random_state)
         starts.extend(rng.uniform(*bounds.T, (n_restarts, len(bounds))))
     found = [_descend(objective, prior, theta, bounds, optimizer) for theta in starts]
-    return covariance.with_theta(min(found, key=lambda theta_value: theta_value[1])[0])
+    theta, _, trouble = min(found, key=lambda result: result[1])
+    if warn and trouble:
+        warnings.warn(
+            f"The search of the hyperparameters stopped before it converged ({trouble}). Scale X "
+            "and y to moderate ranges, raise n_restarts_optimizer, or, with a kernel of your own, "
+            "check its gradient.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return covariance.with_theta(theta)
 
 
 def _descend(objective, prior, theta, bounds, optimizer):
-    """One search: the theta found and its objective."""
+    """One search: the theta found, its objective, and what stopped the search too early."""
     if prior(theta) == -np.inf:
         raise invalid(
             "hyperpriors",
@@ -63,9 +91,11 @@ def _descend(objective, prior, theta, bounds, optimizer):
             advice="Start elsewhere, or use a distribution that covers the bounds.",
         )
     if callable(optimizer):
-        return optimizer(objective, theta, bounds=bounds)
+        return *optimizer(objective, theta, bounds=bounds), ""
     found = minimize(objective, theta, method="L-BFGS-B", jac=True, bounds=bounds)
-    return found.x, found.fun
+    uphill = found.x - np.clip(found.x - found.jac, *bounds.T)
+    converged = found.success or np.abs(uphill).max() <= _FLAT * max(1.0, abs(found.fun))
+    return found.x, found.fun, "" if converged else found.message
 
 
 class HyperPrior:

@@ -3,21 +3,21 @@
 from dataclasses import KW_ONLY
 
 import numpy as np
-from sklearn.gaussian_process.kernels import WhiteKernel
 from sklearn.utils import check_random_state
 
-from .. import dpp
-from .._checks import check_choice, check_int, finite_array
+from .._checks import check_choice, check_int, finite_array, invalid
+from ._advice import advise_on_points
 from ._base import TimeVaryingGP, estimator
 from ._conditioned import Dense
 from ._inducing import Inducing, bound
+from ._points import METHODS, choose
+from ._starts import drawn, learnt_from_part, with_more_noise
 
-# This part of its mean diagonal is added to the covariance of the candidates: it keeps the rank
-# full where the kernel is smoother than the points can tell.
-_RIDGE = 1e-6
+# A search sees n rows of m points with n m² up to this number, and at least so many a point.
+_WORK, _ROWS_A_POINT = 2e8, 6
 
-# A k-DPP chooses from at most this many rows: its matrix is quadratic in them.
-_MAX_CANDIDATES = 2000
+# Of new rows the points may leave this part of the prior variance before they are chosen anew.
+_TOLERANCE = 0.1
 
 
 @estimator
@@ -81,28 +81,76 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
     """
 
     _: KW_ONLY
-    n_inducing: int = 50
+    n_inducing: int | str = "auto"
     inducing: str | np.ndarray = "kdpp"
 
     _kind = Inducing
 
     def _check_parameters(self):
         super()._check_parameters()
-        check_int(self.n_inducing, "n_inducing", self)
+        if not (isinstance(self.n_inducing, str) and self.n_inducing == "auto"):
+            try:
+                check_int(self.n_inducing, "n_inducing", self)
+            except ValueError:
+                expected = "'auto' or an int in the range [1, inf)"
+                raise invalid("n_inducing", expected, self.n_inducing, self) from None
         if isinstance(self.inducing, str):
-            check_choice(self.inducing, _CHOOSE, "inducing", self)
+            check_choice(self.inducing, METHODS, "inducing", self)
 
-    def _choose_basis(self, covariance, rows):
-        """The inducing points (m, d + 1), in the units of X."""
+    def _choose_basis(self, covariance, rows, m=None):
+        """The inducing points (m, d + 1), in the units of X; their number may be known."""
         if not isinstance(self.inducing, str):
             d = rows.X.shape[1]
             return (finite_array(self.inducing, "The array of inducing points", ("m", d)),)
-        distinct = np.unique(rows.X, axis=0)
-        if len(distinct) <= self.n_inducing:
-            return (distinct,)
         rng = check_random_state(self.random_state)
-        choose = _CHOOSE[self.inducing]
-        return (choose(covariance, rows.layout, distinct, self.n_inducing, rng),)
+        return (choose(self.inducing, covariance, rows, m or self.n_inducing, rng),)
+
+    def _learn(self, rows, start=None, warn=False):
+        """From an exact fit of a part of the rows to the points, and to the bound.
+
+        The trace term of the bound drives a search that starts at little noise, with points that
+        tell little, to a model of noise alone: so the points are chosen, and the noise is raised to
+        what they leave, under hyperparameters that an exact fit has learnt; and chosen anew for
+        those that the bound has.
+        """
+        rng, auto = check_random_state(self.random_state), self.n_inducing == "auto"
+        covariance = self._initial_covariance(rows, follow_data=self.optimizer is not None)
+        own_search = self.optimizer == "fmin_l_bfgs_b"
+        if start is not None:
+            covariance = covariance.with_theta(np.clip(start, *covariance.bounds.T))
+        elif own_search:
+            covariance = learnt_from_part(covariance, rows, self._searched, self.hyperpriors, rng)
+        noise_variance = covariance.noise_variance
+        (Z,) = self._choose_basis(covariance, rows)
+        if self.optimizer is None:
+            gp = Inducing.of(covariance, rows, Z)
+        else:
+            most = max(_WORK / len(Z) ** 2, _ROWS_A_POINT * len(Z)) if own_search else np.inf
+            gp = self._bounded(
+                covariance, drawn(rows, most, rng), Z, start is None and own_search, warn
+            )
+            gp = Inducing.of(gp.covariance, rows, gp.Z)
+        if warn:
+            advise_on_points(gp, noise_variance, auto)
+        return gp
+
+    def _bounded(self, covariance, rows, Z, is_cold, warn):
+        """With hyperparameters that maximize the bound, and points chosen for these."""
+        start = covariance.theta
+        if is_cold:
+            start = with_more_noise(covariance, Inducing.of(covariance, rows, Z).unresolved)
+        learnt = self._searched(Inducing.criterion(rows, Z), covariance, start, warn=warn)
+        gp = Inducing.of(learnt, rows, Z)
+        if not isinstance(self.inducing, str):
+            return gp
+        again = Inducing.of(learnt, rows, *self._choose_basis(learnt, rows, len(Z)))
+        return max(gp, again, key=lambda gp: gp.objective)
+
+    def _suited(self, gp, n_new):
+        """With other points, where the present ones do not tell of the new rows."""
+        if n_new and isinstance(self.inducing, str) and not gp.covers(n_new, _TOLERANCE):
+            return self._condition(gp.covariance, gp.rows)
+        return gp
 
     def _dense(self):
         gp = self._fitted
@@ -149,38 +197,3 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         divergence : float
         """
         return self.log_marginal_likelihood_value_ - self.elbo_
-
-
-def _centres(covariance, layout, X, m, rng):
-    """Centres of m clusters of the points X, in lengthscales, so that they are round."""
-    # It takes a tenth of the time that importing this package takes, and is seldom needed.
-    from sklearn.cluster import MiniBatchKMeans
-
-    S, t = layout.split(X)
-    scales = np.std(np.column_stack([S, t]), axis=0)
-    if covariance.fused:
-        scales = 1.0 / covariance.units()
-    scales = np.where(scales > 0.0, scales, 1.0)
-    clusters = MiniBatchKMeans(m, n_init=1, random_state=rng)
-    columns = np.column_stack([S, t + layout.origin])
-    centres = clusters.fit(columns / scales).cluster_centers_ * scales
-    return np.insert(centres[:, :-1], layout.position, centres[:, -1], axis=1)
-
-
-def _greatest_determinant(covariance, layout, X, m, rng):
-    """m of the points X, chosen one by one so that their determinant is greatest."""
-    kernel = covariance.kernel + WhiteKernel(_RIDGE * covariance.signal_variance)
-    chosen = dpp.greedy_map(kernel, m, X=np.column_stack(layout.split(X)))
-    return X[np.sort(chosen)]
-
-
-def _kdpp_sample(covariance, layout, X, m, rng):
-    """A k-DPP sample of m of the points X."""
-    if len(X) > _MAX_CANDIDATES:
-        X = X[rng.choice(len(X), _MAX_CANDIDATES, replace=False)]
-    K = covariance.cross(*layout.split(X))
-    K[np.diag_indices_from(K)] += _RIDGE * np.diagonal(K).mean()
-    return X[np.sort(dpp.sample_kdpp(K, m, random_state=rng))]
-
-
-_CHOOSE = {"kdpp": _kdpp_sample, "greedy": _greatest_determinant, "kmeans": _centres}

@@ -26,6 +26,22 @@ class ElapsedTime:
         self._origin = None if elapsed is None else time.perf_counter() - elapsed
 
 
+class CalendarTime:
+    """Seconds since the first call, by the calendar: they go on while there is no process.
+
+    When the computer's clock is put back, they stand still until it has caught up.
+    """
+
+    def __init__(self):
+        self._origin, self._latest = None, 0.0
+
+    def __call__(self, n_told):
+        if self._origin is None:
+            self._origin = time.time()
+        self._latest = max(self._latest, time.time() - self._origin)
+        return self._latest
+
+
 class StepCount:
     """0, 1, 2, ...: how many observations have been told."""
 
@@ -43,15 +59,17 @@ class CallableTime:
         return self._function()
 
 
-def make_clock(clock, owner):
+def make_clock(clock, owner=None):
     """Clock from the ``clock`` parameter of an optimizer."""
     if callable(clock):
         return CallableTime(clock)
     if isinstance(clock, str) and clock == "wall":
         return ElapsedTime()
+    if isinstance(clock, str) and clock == "calendar":
+        return CalendarTime()
     if isinstance(clock, str) and clock == "step":
         return StepCount()
-    raise invalid("clock", "'wall', 'step' or a callable", clock, owner)
+    raise invalid("clock", "'wall', 'calendar', 'step' or a callable", clock, owner)
 
 
 def end_of(deadline):

@@ -21,13 +21,14 @@ from .._maximizer import TimeWindow, maximize, maximize_joint
 from .._score import Score
 from ..acquisition import AcquisitionState, PosteriorMean
 from ..exceptions import AskTellError, ForgottenQueryWarning, InvalidObservationError
+from ..journal._rows import START, Place
 from ..staleness import RunSoFar
 from ._log import Log, Told
 from ._surrogates import Times, suited
 
 # At most this many queries are remembered until they are told, and as many of those made with a
 # surrogate.
-_MAX_PENDING = 1024
+MAX_PENDING = 1024
 
 # At least this many of the observations told are remembered, whatever is shown of them: policies
 # may ask for the latest, and hyperparameters be learnt from some that were removed.
@@ -91,7 +92,7 @@ class Run:
     ----------
     algorithm : BayesianOptimizer
         The optimizer as it was when the run began, for its parameters.
-    make_surrogate, latest_query_time : callable
+    make_policy, make_surrogate, latest_query_time : callable
         Its hooks of these names.
     searches_for_the_past : bool
         Whether an observation from before all others makes a search of the hyperparameters.
@@ -115,9 +116,12 @@ class Run:
         Times of the latest queries made with a surrogate, and sizes of the data set then.
     told : Log of Told
     kept : DataSet
+    place : Place
+        Where in its journal, if it has one.
     """
 
     algorithm: object
+    make_policy: object
     make_surrogate: object
     latest_query_time: object
     searches_for_the_past: bool
@@ -134,6 +138,7 @@ class Run:
     queries: tuple = ()
     told: Log = field(default_factory=Log)
     kept: DataSet = field(default_factory=DataSet)
+    place: Place = START
 
     # --- what an algorithm with more to remember may override -------------------------------------
 
@@ -164,8 +169,10 @@ class Run:
         now = max(t, self.now)
         after = self._with_observation(x, t, y, variance, now)
         record = _checked_record(after.policy)
-        before = np.append(self.kept.positions, self.n_told)
-        removed = np.setdiff1d(before, after.kept.positions, assume_unique=True)
+        removed = np.empty(0, dtype=np.intp)
+        if len(after.kept) <= len(self.kept):
+            before = np.append(self.kept.positions, self.n_told)
+            removed = np.setdiff1d(before, after.kept.positions, assume_unique=True)
         entry = Told(np.append(x, t), y, now, len(after.kept), removed, record, variance)
         return replace(after, now=now, pending=pending, told=self.told.append(entry))
 
@@ -192,35 +199,40 @@ class Run:
 
     # --- querying ---------------------------------------------------------------------------------
 
-    def after_asking(self, t, size, until=np.inf):
+    def after_asking(self, t, size, may_wait, until=np.inf):
         """The run with ``size`` more queries pending, and these queries (x, time).
 
-        They share the time until ``until``, of the monotonic clock.
+        Queries are for time t, unless they ``may_wait`` until the algorithm's latest time. They
+        share the time until ``until``, of the monotonic clock.
         """
         rng, queries = copy.deepcopy(self.rng), self.queries
         if self.surrogate is None:
             found = [(x, t) for x in self.domain.sample(size, rng)]
         else:
-            found = self._best_queries(t, size, rng, until)
-            queries = (*queries, (t, len(self.kept)))[-_MAX_PENDING:]
-        pending = (*self.pending, *found)
-        if len(pending) > _MAX_PENDING:
+            found = self._best_queries(t, size, may_wait, rng, until)
+            queries = (*queries, (t, len(self.kept)))[-MAX_PENDING:]
+        pending = self._pending_with(found)
+        after = replace(
+            self, rng=rng, now=t, next_time=found[-1][1], pending=pending, queries=queries
+        )
+        return after, found
+
+    def after_announcing(self, x, t):
+        """The run with a query (d,) pending that was not asked for."""
+        return replace(self, pending=self._pending_with([(x, t)]))
+
+    def _pending_with(self, queries):
+        """What is pending with some queries more."""
+        pending = (*self.pending, *queries)
+        if len(pending) > MAX_PENDING:
             warnings.warn(
-                f"{len(pending)} queries were asked for and not told; the latest {_MAX_PENDING} of "
+                f"{len(pending)} queries were asked for and not told; the latest {MAX_PENDING} of "
                 "them are remembered. Tell each one as it was asked for, or cancel(x) it; what is "
                 "forgotten can still be told with its time: tell(x, y, t).",
                 ForgottenQueryWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        after = replace(
-            self,
-            rng=rng,
-            now=t,
-            next_time=found[-1][1],
-            pending=pending[-_MAX_PENDING:],
-            queries=queries,
-        )
-        return after, found
+        return pending[-MAX_PENDING:]
 
     def after_cancelling(self, x):
         """The run without the oldest pending query at a row x (d,)."""
@@ -234,7 +246,7 @@ class Run:
         surrogate, rng = self.belief.advanced(t), copy.deepcopy(self.rng)
         return self._best_query(surrogate, PosteriorMean(), t, t, rng)[0]
 
-    def _best_queries(self, t, size, rng, until):
+    def _best_queries(self, t, size, may_wait, rng, until):
         """Queries (x, time), each with the pending ones and those before hallucinated."""
         surrogate = self.belief.advanced(t)
         pending = self.pending[-_MAX_HALLUCINATED:]
@@ -244,7 +256,7 @@ class Run:
         for i in range(size):
             if i:
                 surrogate = self._hallucinated(surrogate, queries[-1:])
-            latest = self.latest_query_time(t, surrogate, self.policy)
+            latest = self.latest_query_time(t, surrogate, self.policy) if may_wait else t
             now = monotonic()
             share = now + (until - now) / (size - i)
             queries.append(self._best_query(surrogate, self.acquisition, t, latest, rng, share))
@@ -268,7 +280,12 @@ class Run:
             draw = partial(posterior.sample, rng=rng)
             return maximize_joint(draw, self.domain, rng, anchors=recent), t
         state = AcquisitionState(
-            len(self.kept), self.n_told, self.domain.n_dims, surrogate, posterior
+            len(self.kept),
+            self.n_told,
+            self.domain.n_dims,
+            surrogate,
+            posterior,
+            n_pending=len(surrogate.X_train_) - len(self.belief.X_train_),
         )
         score = Score(acquisition, state)
         if not latest > t:
@@ -356,11 +373,19 @@ class Run:
     def _first_surrogate(self, kept):
         """The surrogate fitted to all that was told, the new observation included."""
         X, y = self._to_surrogate(kept.rows, kept.y)
-        surrogate = self.algorithm.surrogate
+        surrogate = self.given_surrogate()
         if surrogate is None:
-            surrogate = self.make_surrogate(self._times(X[:, -1]))
-        surrogate = suited(clone(surrogate), self.domain, self.policy)
+            surrogate = self._suited(self.make_surrogate(self._times(X[:, -1])))
         return surrogate.fit(X, y, *_known(kept.variance))
+
+    def given_surrogate(self):
+        """The surrogate that the user gave, unfitted; None if it is the algorithm's own."""
+        if self.algorithm.surrogate is None:
+            return None
+        return self._suited(self.algorithm.surrogate)
+
+    def _suited(self, surrogate):
+        return suited(clone(surrogate), self.domain, self.policy)
 
     def _next_surrogate(self, row, target, variance, drop, kept):
         """The surrogate without some rows and with the new one, and the count since a search."""

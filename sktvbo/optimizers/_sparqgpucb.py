@@ -205,6 +205,8 @@ class SparQGPUCB(Algorithm):
         variance = self.expert_noise_variance
         if variance is not None:
             check_real(variance, "expert_noise_variance", self, interval="(0, inf)")
+        if not callable(self.n_queries):
+            _count(self.n_queries, 1)
 
     def ask_expert(self, t=None):
         """Places about which to ask the expert now, before ``ask``.
@@ -224,7 +226,7 @@ class SparQGPUCB(Algorithm):
             run = self._run_or_new()
             after, rows = run.after_asking_expert(run.forward_time(t))
             places = run.domain.decode_all(rows)
-            self._take(run, after)
+            self._take(run, after, "ask_expert", t=after.now, x=rows.tolist())
         return places
 
     def tell_expert(self, X, y, t=None):
@@ -264,7 +266,8 @@ class SparQGPUCB(Algorithm):
             y = finite_array(y, "y", (len(X),), InvalidObservationError)
             if run.surrogate is None:
                 raise too_few("tell_expert()", run)
-            self._take(run, run.after_consulting(X, y, t))
+            after = run.after_consulting(X, y, t)
+            self._take(run, after, "tell_expert", t=t, x=X.tolist(), y=y.tolist())
 
     @property
     def expert_X_(self):

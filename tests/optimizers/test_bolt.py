@@ -91,6 +91,7 @@ def test_size_and_removals_recomputed(maximize):
                     temporal_kernel=opt.surrogate_.temporal_kernel_,
                     signal_variance=opt.surrogate_.signal_variance_,
                     noise_variance=opt.surrogate_.noise_variance_,
+                    mean_prior_std=1.0,
                     now=t,
                 )
                 rows = np.delete(rows, np.argmin(R))

@@ -1,0 +1,124 @@
+"""What a user's own fit warns of, each with its remedy."""
+
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ..exceptions import ModelWarning
+from ._conditioned import Dense
+from ._starts import far_lengthscales
+
+# Without a mean, y is far from 0 when its average is more than this many standard deviations away.
+_FAR = 3.0
+
+# Up to this many rows exact regression takes some seconds.
+_MANY = 5_000
+
+# Inducing points do not suffice if they leave more than this part of the variance of y to noise; a
+# model has learnt nothing if it explains less than this.
+_LITTLE = 0.03
+
+_STACK = 4  # the caller of fit
+
+# What a hyperparameter at its lower and at its upper bound means, by the end of its name.
+_REMEDIES = {
+    "noise_variance": (
+        "y has hardly any noise. If that is so, lower the bound",
+        "y is noise to the model, or of a large scale. Use normalize_y=True, or raise the bound",
+    ),
+    "signal_variance": (
+        "y is noise to the model, or of a small scale. Use normalize_y=True, start the kernels "
+        "nearer to the data, or lower the bound",
+        "y is of a large scale, or hardly changes within its rows. Use normalize_y=True, or raise "
+        "the bound",
+    ),
+    "length_scale": (
+        "f changes faster than the rows tell, or is in another unit. Lower the bound if the rows "
+        "are dense enough, or start nearer to the data",
+        "f hardly changes in these columns. Leave them out, or in time make the model static by "
+        "temporal_kernel=ConstantKernel(1.0, 'fixed'); or raise the bound, if it is in another "
+        "unit",
+    ),
+}
+_OTHER = ("Lower the bound, or fix it", "Raise the bound, or fix it")
+
+
+def advise_on_rows(rows, owner, has_mean):
+    """Warn of y far from 0, where no mean is learnt and y is not centred.
+
+    ``owner`` is the estimator's class, by name.
+    """
+    mean, std = np.mean(rows.y), np.std(rows.y)
+    if not has_mean and rows.n > 1 and abs(mean) > _FAR * std:
+        _warn(
+            f"y is far from 0, on average {mean:.4g} with a standard deviation of {std:.4g}, and "
+            f"{owner} expects 0 where nothing is known. Use normalize_y=True, or "
+            "mean_prior_std=np.inf to learn a mean."
+        )
+
+
+def advise_on_size(rows, kind, owner):
+    """Warn of many rows where the class of ``Conditioned`` takes O(n³)."""
+    if issubclass(kind, Dense) and rows.n > _MANY:
+        _warn(
+            f"{owner} takes O(n³) time and O(n²) memory for its n = {rows.n} rows. "
+            "SparseTimeVaryingGPRegressor takes O(n)."
+        )
+
+
+def advise_on_fit(covariance, rows):
+    """Warn of hyperparameters at their bounds, and of lengthscales far from the data's scale."""
+    bounds, names = covariance.bounds, covariance.names
+    at_bound = np.isclose(covariance.theta[:, np.newaxis], bounds) & (bounds[:, :1] < bounds[:, 1:])
+    found = {}
+    for name, value, sides in zip(names, np.exp(covariance.theta), at_bound):
+        if sides.any():
+            found.setdefault((name, int(sides[1])), value)
+    for (name, side), value in found.items():
+        remedies = [text for end, text in _REMEDIES.items() if name.endswith(end)] or [_OTHER]
+        _warn(
+            f"{name} ended at its {('lower', 'upper')[side]} bound, {value:.4g}: "
+            f"{remedies[0][side]}.",
+            ConvergenceWarning,
+        )
+    for name, (value, extent) in far_lengthscales(covariance, rows).items():
+        if not any(name == known for known, _ in found):
+            _warn(
+                f"{name} is {value}, far from the scale of the data, whose columns extend over "
+                f"{extent:.4g}. Give it in their unit (of dates: time_unit), or let it be learnt."
+            )
+
+
+def advise_on_points(gp, noise_variance, auto):
+    """Warn of a sparse model whose points do not suffice, or that has learnt nothing.
+
+    Parameters
+    ----------
+    gp : Inducing
+    noise_variance : float
+        What the noise of the model should be, in units of the standardized y.
+    auto : bool
+        Whether the number of points was chosen.
+    """
+    variance = np.var(gp.rows.targets) or 1.0
+    left = (gp.covariance.noise_variance - noise_variance + gp.unresolved) / variance
+    if left > _LITTLE:
+        _warn(
+            f"The {len(gp.Z)} inducing points do not suffice: they leave {left:.0%} of the "
+            f"variance of y to noise, beside noise proper. Set n_inducing to more than "
+            f"{len(gp.Z)}{' yourself' * auto}, or fit the latest rows alone."
+        )
+    step = max(gp.rows.n // 2000, 1)
+    S, t, y = gp.rows.S[::step], gp.rows.t[::step], gp.rows.y[::step]
+    explained = 1.0 - np.mean((y - gp.posterior(S, t)) ** 2) / (np.var(y) or 1.0)
+    if np.var(y) > 0.0 and explained < _LITTLE:
+        _warn(
+            f"The model explains {max(explained, 0.0):.1%} of the variance of y: y is noise, or "
+            "changes faster than the rows tell. If it does not, start the kernels at lengthscales "
+            "near to those of f, or raise n_restarts_optimizer."
+        )
+
+
+def _warn(message, category=ModelWarning):
+    warnings.warn(message, category, stacklevel=_STACK)

@@ -1,0 +1,175 @@
+"""Where a search for hyperparameters starts: near the data's scale, and from a part of the rows."""
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
+
+from ._conditioned import Dense
+from ._search import HyperPrior
+
+# A lengthscale is far from the data's scale if neighbours are more than the first number of it
+# apart, or all rows within less than the second: the likelihood is flat there.
+_TOO_SHORT, _TOO_LONG = 10.0, 1e-3
+
+# Neighbours are looked for of this many rows.
+_N_ANCHORS = 50
+
+# Of an exact fit to a part of the rows: how many, first from all starts, then from the best.
+_N_FIRST, _N_PART = 250, 500
+
+# A third of the part are neighbours of this many rows: by them short lengthscales are known.
+_N_CLUSTERS = 8
+
+# Starts: lengthscales in space and time in extents of the data, and the noise's part of y².
+_STARTS = (
+    (0.5, 0.25, 0.1),
+    (0.5, 0.05, 0.3),
+    (1.5, 0.25, 0.1),
+    (1.5, 0.05, 0.1),
+    (0.2, 0.05, 0.3),
+)
+
+# The kernels whose lengthscale is in units of the columns.
+_IN_UNITS = (RBF, RationalQuadratic)
+
+
+def or_defaults(spatial, temporal, rows, follow_data):
+    """The kernels, or defaults for None, whose bounds may follow the data; no space, no kernel."""
+    if rows.S.shape[1] == 0:
+        spatial = None
+    elif spatial is None:
+        spatial = Matern(nu=2.5)
+        if follow_data:
+            extent = np.ptp(rows.S, axis=0).max() or 1.0
+            spatial = Matern(0.5 * extent, (0.01 * extent, 10.0 * extent), nu=2.5)
+    if temporal is None:
+        temporal = Matern(nu=1.5)
+        if follow_data:
+            gaps = np.diff(np.unique(rows.t))
+            interval, span = (np.median(gaps), gaps.sum()) if gaps.size else (1.0, 1.0)
+            bounds = (interval, 10.0 * max(interval, span))
+            temporal = Matern(np.clip(0.25 * span, *bounds), bounds, nu=1.5)
+    return spatial, temporal
+
+
+def far_lengthscales(covariance, rows):
+    """The lengthscales that are far from the data's scale: {name: (value, extent of the data)}."""
+    found = {}
+    for part, kernel, columns in _parts(covariance, rows):
+        lengths = np.broadcast_to(kernel.length_scale, columns.shape[1])
+        scaled = columns / lengths
+        extent = np.ptp(scaled, axis=0).max(initial=0.0)
+        if extent > 0.0 and (extent < _TOO_LONG or _spacing(scaled) > _TOO_SHORT):
+            found[f"{part}__length_scale"] = kernel.length_scale, np.ptp(columns, axis=0).max()
+    return found
+
+
+def within_reach(covariance, rows):
+    """Starts (n_starts, n_theta): the covariance's, and one at the data's scale if that is far."""
+    names = far_lengthscales(covariance, rows)
+    starts = [covariance.theta, _scaled(covariance, rows, 0.5, 0.25, names)]
+    return np.array(starts if names else starts[:1])
+
+
+def learnt_from_part(covariance, rows, searched, hyperpriors, rng):
+    """The covariance of an exact fit to some of the rows, from several starts.
+
+    Parameters
+    ----------
+    covariance : SeparableCovariance
+    rows : Rows
+    searched : callable
+        ``searched(criterion, covariance, start)`` is the covariance learnt; ``n_restarts=0`` means
+        that it is from this start alone.
+    hyperpriors : dict or None
+        Starts without a density are left out.
+    rng : RandomState
+    """
+    prior = HyperPrior(hyperpriors, covariance.names)
+    theta, bounds = covariance.theta, covariance.bounds
+    if not len(theta):
+        return covariance
+    starts = [theta]
+    power = np.mean(rows.targets**2) or 1.0
+    for space, time, noise in _STARTS:
+        start = _scaled(covariance, rows, space, time)
+        start = _replaced(covariance, start, "signal_variance", power)
+        starts.append(_replaced(covariance, start, "noise_variance", noise * power))
+    starts = [start for start in np.clip(starts, *bounds.T) if prior(start) > -np.inf] or [theta]
+    few = _with_neighbours(rows, _N_FIRST, rng)
+    covariance = searched(Dense.criterion(few), covariance, np.array(starts))
+    if few.n == rows.n:
+        return covariance
+    part = _with_neighbours(rows, _N_PART, rng)
+    return searched(Dense.criterion(part), covariance, covariance.theta, n_restarts=0)
+
+
+def with_more_noise(covariance, variance):
+    """Theta of the covariance with its noise variance raised, within the bounds."""
+    theta = covariance.theta
+    theta = _replaced(covariance, theta, "noise_variance", covariance.noise_variance + variance)
+    return np.clip(theta, *covariance.bounds.T)
+
+
+def drawn(rows, n, rng):
+    """At most n of the rows, drawn uniformly, with the scale of all."""
+    if rows.n <= n:
+        return rows
+    return _only(rows, rng.choice(rows.n, int(n), replace=False))
+
+
+def _only(rows, indices):
+    """Some of the rows, with the scale of all."""
+    return rows.drop(np.setdiff1d(np.arange(rows.n), indices), standardize=False)
+
+
+def _with_neighbours(rows, n, rng):
+    """At most n of the rows: drawn uniformly, and with neighbours of some."""
+    if rows.n <= n:
+        return rows
+    spread = rng.choice(rows.n, n - n // 3, replace=False)
+    scales = rows.X.std(axis=0)
+    columns = rows.X / np.where(scales > 0.0, scales, 1.0)
+    size = n // 3 // _N_CLUSTERS
+    centres = columns[rng.choice(rows.n, _N_CLUSTERS, replace=False)]
+    near = [np.argpartition(d, size)[:size] for d in cdist(centres, columns, "sqeuclidean")]
+    return _only(rows, np.concatenate([spread, *near]))
+
+
+def _parts(covariance, rows):
+    """(name, kernel, its columns (n, d)) of the kernels that have a lengthscale."""
+    for part, kernel, columns in (
+        ("spatial_kernel", covariance.spatial, rows.S),
+        ("temporal_kernel", covariance.temporal, rows.t[:, np.newaxis]),
+    ):
+        if isinstance(kernel, _IN_UNITS):
+            yield part, kernel, columns
+
+
+def _scaled(covariance, rows, space, time, names=None):
+    """Theta of the covariance with lengthscales, all or some, that are parts of the extents."""
+    theta = covariance.theta
+    for part, _, columns in _parts(covariance, rows):
+        name = f"{part}__length_scale"
+        if names is None or name in names:
+            share = space if part == "spatial_kernel" else time
+            extents = share * np.ptp(columns, axis=0)
+            theta = _replaced(covariance, theta, name, np.where(extents > 0.0, extents, 1.0))
+    return np.clip(theta, *covariance.bounds.T)
+
+
+def _replaced(covariance, theta, name, values):
+    """Theta with the entries of one name replaced: the largest value where there is one entry."""
+    where = [i for i, known in enumerate(covariance.names) if known == name]
+    theta, values = theta.copy(), np.atleast_1d(values)
+    if where:
+        theta[where] = np.log(values if len(values) == len(where) else values.max())
+    return theta
+
+
+def _spacing(columns):
+    """Median distance of some of the rows (n, d) to the nearest that is elsewhere."""
+    anchors = columns[:: max(len(columns) // _N_ANCHORS, 1)]
+    distances = cdist(anchors, columns)
+    nearest = np.min(distances, axis=1, where=distances > 0.0, initial=np.inf)
+    return np.median(nearest)
