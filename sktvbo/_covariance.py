@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel
 
-from ._checks import invalid
+from ._checks import invalid, real_array
 from ._factors import Factor, recognize, recognize_or_raise
 from ._fast import cholesky as _cholesky
 from ._fast import gram as _gram
@@ -108,7 +108,7 @@ class SeparableCovariance:
 
     def with_theta(self, theta):
         """The same covariance with other hyperparameters."""
-        theta = np.asarray(theta, dtype=np.float64)
+        theta = real_array(theta, "theta")
         if theta.shape != (sum(self._sizes),):
             expected = f"an array of shape ({sum(self._sizes)},)"
             raise invalid("theta", expected, got=f"shape {theta.shape}")

@@ -103,8 +103,9 @@ class TimeSlice(Posterior):
         S = np.asarray(S, dtype=np.float64)
         mean, cov = self._gp.joint(S, np.full(len(S), self._start))
         variances, directions = eigh(cov)
-        # Rounding may leave some variances below 0.
-        z = np.sqrt(np.maximum(variances, 0.0)) * rng.standard_normal(len(S))
+        # Rounding may leave some variances below 0. It also turns directions of equal variances, as
+        # it pleases: the symmetric root is the same for all of them, and so is the draw.
+        z = np.sqrt(np.maximum(variances, 0.0)) * (directions.T @ rng.standard_normal(len(S)))
         return mean + self._scale * (directions @ z)
 
     def with_gradient(self, s):

@@ -80,9 +80,11 @@ class BayesianOptimizer(BaseEstimator):
         Queries drawn uniformly before the surrogate is fitted. When a policy has left fewer
         observations, or fewer than 10, hyperparameters and the scale of y are found with the latest
         of the forgotten ones besides: what kind of function it is survives.
-    refit_every : int, default=1
+    refit_every : int or "auto", default=1
         Hyperparameters are searched at every ``refit_every``-th observation, from the present ones;
-        at the others the observation is added with the hyperparameters held, O(n²).
+        at the others the observation is added with the hyperparameters held, O(n²). "auto" searches
+        when the gradient of the likelihood promises that a search gains more than 0.1 nats, and
+        when the data set has grown by a tenth, or fallen to half, since the last one.
     maximize : bool, default=True
         False to minimize.
     clock : "wall", "calendar", "step" or callable, default="wall"
@@ -158,7 +160,7 @@ class BayesianOptimizer(BaseEstimator):
     acquisition: object = None
     policy: object = None
     n_initial_points: int = 15
-    refit_every: int = 1
+    refit_every: int | str = 1
     maximize: bool = True
     clock: object = "wall"
     random_state: object = None
@@ -221,8 +223,9 @@ class BayesianOptimizer(BaseEstimator):
                 self,
                 error=DomainError,
             )
-        for name in ("n_initial_points", "refit_every"):
-            check_int(getattr(self, name), name, self)
+        check_int(self.n_initial_points, "n_initial_points", self)
+        if self.refit_every != "auto":
+            check_int(self.refit_every, "refit_every", self, advice="'auto' will do as well.")
         if self.history is not None:
             check_int(self.history, "history", self, low=0)
 

@@ -24,7 +24,8 @@ class Surrogate(Protocol):
     - ``check_relevancy``, ``relevancy_sweep``: `RelevancyBudget`, `RelevancyCap`;
     - ``noise_std_``: `EventTriggeredReset`; ``noise_model_``: `NoiseThreshold`;
     - ``information_gain``: `~sktvbo.acquisition.InformationGainBeta`;
-    - ``spatial_kernel_``, ``signal_variance_``, ``noise_variance_``: `VariationBudget`.
+    - ``spatial_kernel_``, ``signal_variance_``, ``noise_variance_``: `VariationBudget`;
+    - ``search_gain``: ``refit_every="auto"``, which searches at every observation without it.
 
     Attributes
     ----------
@@ -119,3 +120,6 @@ class Surrogate(Protocol):
 
     def information_gain(self):
         """What the rows tell about f, in nats."""
+
+    def search_gain(self):
+        """What a search of the hyperparameters promises to gain, in nats."""
