@@ -2,8 +2,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 CHECKED := build/checked
+SANITIZED := build/sanitized
 
-.PHONY: help demo test lint format checked bench arena docs dist clean
+.PHONY: help demo test lint format checked sanitize fuzz bench arena docs dist clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -36,12 +37,30 @@ $(CHECKED)/.built: $(VENV)/.installed $(shell find sktvbo -name '*.py')
 	@touch $@
 
 checked: $(CHECKED)/.built  ## the tests of sktvbo._fast on a build that checks every index
-	PYTHONPATH=$(CHECKED) SKTVBO_EXPECT_CHECKED=1 $(BIN)/pytest --quiet -p no:cacheprovider tests/fast
+	PYTHONPATH=$(CHECKED) SKTVBO_EXPECT_BUILD=checked $(BIN)/pytest --quiet -p no:cacheprovider tests/fast
+
+$(SANITIZED)/.built: $(VENV)/.installed $(shell find sktvbo -name '*.py')
+	SKTVBO_SANITIZE=1 $(BIN)/python setup.py --quiet build \
+		--build-base build/sanitized-tmp --build-lib $(SANITIZED)
+	@touch $@
+
+# The sanitizers' libraries have to be there before Python; what Python itself keeps is no leak.
+SANITIZERS = $(shell $(CC) -print-file-name=libasan.so) $(shell $(CC) -print-file-name=libubsan.so)
+RUN_SANITIZED = LD_PRELOAD="$(SANITIZERS)" ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
+	UBSAN_OPTIONS=print_stacktrace=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=$(SANITIZED) SKTVBO_EXPECT_BUILD=sanitized
+
+sanitize: $(SANITIZED)/.built  ## sktvbo._fast with every access to memory checked: tests, random calls
+	$(RUN_SANITIZED) $(BIN)/pytest --quiet -p no:cacheprovider tests/fast
+	$(RUN_SANITIZED) $(BIN)/python tests/fuzz/compiled.py --seconds 45
+
+fuzz: $(VENV)/.installed  ## a minute each of random calls: compiled code, then all algorithms
+	$(BIN)/python tests/fuzz/compiled.py --seconds 60
+	SKTVBO_PROPERTIES=60 $(BIN)/pytest --quiet tests/properties/test_optimizers.py
 
 bench: $(VENV)/.installed  ## side by side with the peers (installs torch, botorch, wdbo-algo apart)
 	$(MAKE) -C benchmarks PYTHON=$(abspath $(BIN)/python)
 
-arena: $(VENV)/.installed  ## the rivals on the papers' problems, at equal queries (many hours)
+arena: $(VENV)/.installed  ## the rivals on the papers' problems, at equal queries and at equal time (many hours)
 	$(MAKE) -C benchmarks arena PYTHON=$(abspath $(BIN)/python)
 
 docs: $(VENV)/.installed  ## user guide, API reference and gallery in docs/_build/html

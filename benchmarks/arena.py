@@ -1,18 +1,20 @@
 """The arena: everybody on the papers' moving problems, at equal queries or at equal time.
 
-    python arena.py FOLDER --seconds 4 --replications 3
-    python arena.py FOLDER --seconds 4 --optimizers W-DBO wdbo_algo --problems hartmann-3 powell
+    python arena.py FOLDER --every 4 --replications 3
+    python arena.py FOLDER --query 0.1 --optimizers W-DBO wdbo_algo --problems hartmann-3 powell
 
-Equal queries: each gets one query every so many seconds of 600, at the same times, from the same
-initial design and with the same noise, so that only what it decides counts. FOLDER keeps finished
-runs: the same command goes on where it was stopped. The rivals' packages are those of
-requirements-peers.txt.
+Equal queries (--every): each gets one query every so many seconds of 600, at the same times, so
+that only what it decides counts. Equal time (--query): a query takes so long, and thinking as long
+as each one takes, in processor seconds of one thread. The initial design and the noise are the same
+for all. --still stops the functions in the middle. FOLDER keeps finished runs: the same command
+goes on where it was stopped. The rivals' packages are those of requirements-peers.txt.
 """
 
 import argparse
 import csv
 from functools import partial
 
+from _still import Still
 from _timing import constant
 from joblib import parallel_config
 from rivals import rivals
@@ -36,6 +38,12 @@ PROBLEMS = (
 )
 
 
+def make(name, still):
+    """The problem of that name, with 5 % noise."""
+    problem = problems.make(name, noise=0.05, horizon=HORIZON)
+    return Still(problem) if still else problem
+
+
 def everybody():
     """Optimizers by name."""
     ours = {"W-DBO": WDBO(), "BOLT": BOLT(), "GP-UCB": GPUCB(), "random": RandomSearch()}
@@ -45,7 +53,10 @@ def everybody():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", help="where finished runs are kept")
-    parser.add_argument("--seconds", type=float, default=4.0, help="between two queries")
+    clock = parser.add_mutually_exclusive_group(required=True)
+    clock.add_argument("--every", type=float, metavar="SECONDS", help="between two queries")
+    clock.add_argument("--query", type=float, metavar="SECONDS", help="that a query takes")
+    parser.add_argument("--still", action="store_true", help="stop the functions")
     parser.add_argument("--replications", type=int, default=3)
     parser.add_argument("--optimizers", nargs="+", choices=everybody(), default=list(everybody()))
     parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
@@ -53,12 +64,16 @@ def main():
     parser.add_argument("--csv", help="also write a row per run there")
     arguments = parser.parse_args()
     optimizers = everybody()
+    if arguments.query is None:
+        clock = evaluation.SimulatedClock(partial(constant, arguments.every))
+    else:
+        clock = evaluation.ThinkingClock(arguments.query)
     with parallel_config("loky", inner_max_num_threads=1):
         comparison = evaluation.compare(
             {name: optimizers[name] for name in arguments.optimizers},
-            [problems.make(name, noise=0.05, horizon=HORIZON) for name in arguments.problems],
+            [make(name, arguments.still) for name in arguments.problems],
             arguments.replications,
-            clock=evaluation.SimulatedClock(partial(constant, arguments.seconds)),
+            clock=clock,
             n_jobs=arguments.jobs,
             store=arguments.folder,
         )

@@ -1,6 +1,7 @@
 """What makes W-DBO decide well: its parts, one changed at a time, on development problems.
 
-    python benchmarks/decisions.py FOLDER --seconds 4 --replications 6
+    python benchmarks/decisions.py FOLDER --seconds 4 --replications 3
+    python benchmarks/decisions.py FOLDER --seconds 4 --replications 3 --still
 
 Every algorithm gets the same queries at the same times, so that its own speed counts for nothing.
 The problems are in no paper, and have been chosen before anything was tuned on them: draws of
@@ -14,12 +15,14 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
+from _still import Still
 from _timing import constant
 from joblib import parallel_config
 from scipy.optimize import minimize
 from scipy.stats import lognorm
+from sklearn.gaussian_process.kernels import Matern
 
-from sktvbo import WDBO, evaluation, problems
+from sktvbo import GPUCB, WDBO, evaluation, problems
 from sktvbo.acquisition import UCB, DimensionBeta
 from sktvbo.problems import Problem
 
@@ -197,55 +200,123 @@ def development_problems():
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Variant(WDBO):
-    """W-DBO with other parameters of its own surrogate.
+    """W-DBO with other parts; the defaults are those chosen.
 
     Parameters
     ----------
+    mean : float
+        Width of the mean's prior.
+    scale : float
+        Of β = scale · d log(2 n).
+    spatial_nu, temporal_nu : float
+        Smoothness of the Matérn kernels.
+    isotropic : bool
+        One spatial lengthscale for all dimensions.
+    longest : float
+        Upper bound of the spatial lengthscales.
+    prior : float
+        Standard deviation of log l_S in a prior with median ½ √d; 0 for none.
+    time_prior : float
+        That of log l_T, with a median of 100 s; 0 for none.
+    noise_prior : float
+        That of log σ², with median 0.01; 0 for none.
     options : dict
-        Parameters of the surrogate that replace the defaults.
-    prior : float or None
-        Median of a log-normal prior of the spatial lengthscale, in diagonals of the unit box.
+        More parameters of the surrogate.
+    min_size : int
+        Observations that W-DBO keeps in any case.
     """
 
+    mean: float = 1.0
+    scale: float = 0.05
+    spatial_nu: float = 2.5
+    temporal_nu: float = 2.5
+    isotropic: bool = True
+    longest: float = 2.0
+    prior: float = 0.0
+    time_prior: float = 0.0
+    noise_prior: float = 0.0
     options: dict = field(default_factory=dict)
-    prior: float | None = None
+    min_size: int = 10
+
+    def _make_acquisition(self):
+        return UCB(DimensionBeta(self.scale))
+
+    def _make_policy(self):
+        return super()._make_policy().set_params(min_size=self.min_size)
 
     def _make_surrogate(self, times):
-        surrogate = super()._make_surrogate(times).set_params(**self.options)
-        if self.prior is not None:
-            median = self.prior * np.sqrt(len(self.domain.lower))
-            priors = {"spatial_kernel__length_scale": lognorm(s=0.75, scale=median)}
-            surrogate.set_params(hyperpriors=priors)
-        return surrogate
+        surrogate, d = super()._make_surrogate(times), len(self.domain.lower)
+        length_scale, priors = 0.5, {}
+        for sd, name, median in (
+            (self.prior, "spatial_kernel__length_scale", 0.5 * np.sqrt(d)),
+            (self.time_prior, "temporal_kernel__length_scale", HORIZON / 6.0),
+            (self.noise_prior, "noise_variance", 0.01),
+        ):
+            if sd:
+                priors[name] = lognorm(s=sd, scale=median)
+        if not self.isotropic and d > 1:
+            length_scale = np.full(d, length_scale)
+        bounds = (0.01, self.longest)
+        return surrogate.set_params(
+            spatial_kernel=Matern(length_scale, bounds, nu=self.spatial_nu),
+            temporal_kernel__nu=self.temporal_nu,
+            mean_prior_std=self.mean,
+            hyperpriors=priors or None,
+            **self.options,
+        )
 
 
-def variant(mean=0.0, scale=0.2, prior=None, **parameters):
-    """A variant by the width of its mean's prior, the scale of β and the prior of l_S."""
-    beta = UCB(DimensionBeta(scale))
-    options = {"mean_prior_std": mean}
-    return Variant(acquisition=beta, options=options, prior=prior, **parameters)
-
-
+# One part changed at a time, but for the first, which is how the package began.
 VARIANTS = {
-    "first version": variant(),
-    **{f"mean {width:g}": variant(width) for width in (0.5, 1.0, 2.0, 4.0, np.inf)},
-    **{f"mean 1, β {scale:g}": variant(1.0, scale) for scale in (0.02, 0.05, 0.1, 0.4)},
-    "mean 1, β 0.05, prior of l_S": variant(1.0, 0.05, prior=0.5),
-    "mean 1, β 0.05, α 0.1": variant(1.0, 0.05, alpha=0.1),
-    "mean 1, β 0.05, α 1": variant(1.0, 0.05, alpha=1.0),
+    "first version": {"mean": 0.0, "scale": 0.2, "temporal_nu": 1.5},
+    "chosen": {},
+    **{f"mean {width:g}": {"mean": width} for width in (0.0, 0.5, 2.0, 4.0, np.inf)},
+    **{f"β {scale:g}": {"scale": scale} for scale in (0.01, 0.02, 0.1, 0.2, 0.4)},
+    **{f"ν_T {nu:g}": {"temporal_nu": nu} for nu in (0.5, 1.5, np.inf)},
+    **{f"ν_S {nu:g}": {"spatial_nu": nu} for nu in (1.5, np.inf)},
+    "l_S up to 5": {"longest": 5.0},
+    "prior of l_S": {"prior": 0.75},
+    "l_S by dimension": {"isotropic": False},
+    "l_S by dimension, prior": {"isotropic": False, "prior": 1.0},
+    "prior of l_T": {"time_prior": 1.0},
+    "prior of σ²": {"noise_prior": 1.5},
+    "σ² from 1e-6": {"options": {"noise_variance_bounds": (1e-6, 1.0)}},
+    "λ up to 100": {"options": {"signal_variance_bounds": (0.05, 100.0)}},
+    "a restart at each search": {"options": {"n_restarts_optimizer": 1}},
+    "search always": {"refit_every": 1},
+    "search when it pays": {"refit_every": "auto"},
+    "search every 5": {"refit_every": 5},
+    "α 0.1": {"alpha": 0.1},
+    "α 1": {"alpha": 1.0},
+    "at least 30": {"min_size": 30},
+}
+
+
+def static(mean, scale):
+    """GP-UCB, for functions that do not change."""
+    surrogate = GPUCB()._make_surrogate(None).set_params(mean_prior_std=mean)
+    return GPUCB(acquisition=UCB(DimensionBeta(scale)), surrogate=surrogate)
+
+
+STATIC = {
+    "first version": (0.0, 0.2),
+    **{f"mean 1, β {scale:g}": (1.0, scale) for scale in (0.02, 0.05, 0.1, 0.2, 0.4)},
+    "mean 4, β 0.1": (4.0, 0.1),
+    "mean inf, β 0.1": (np.inf, 0.1),
 }
 
 
 # --- the study ------------------------------------------------------------------------------------
 
 
-def study(folder, seconds, n_replications, names):
+def study(folder, seconds, n_replications, variants, still):
     """Finished runs of the variants on all problems."""
+    found = development_problems()
     clock = evaluation.SimulatedClock(partial(constant, seconds))
     with parallel_config("loky", inner_max_num_threads=1):
         return evaluation.compare(
-            {name: VARIANTS[name] for name in names},
-            development_problems(),
+            variants,
+            [Still(problem) for problem in found] if still else found,
             n_replications,
             clock=clock,
             horizon=HORIZON,
@@ -255,20 +326,22 @@ def study(folder, seconds, n_replications, names):
 
 
 def print_table(comparison):
-    """Average regret of the first variant, and that of the others in units of it."""
-    names = list(dict.fromkeys(row["algorithm"] for row in comparison.summary()))
+    """Regrets in units of the first variant's, run by run: geometric means over the problems."""
     regrets = {}
-    for row in comparison.summary():
-        regrets.setdefault(row["problem"], {})[row["algorithm"]] = row["average_regret"]
-    ratios = {p: [r[name] / r[names[0]] for name in names] for p, r in regrets.items()}
-    for i, name in enumerate(names):
-        print(f"({i}) {name}")
-    print(f"{'':24}{names[0]:>14}" + "".join(f"{f'({i})':>7}" for i in range(1, len(names))))
-    for problem, row in ratios.items():
-        cells = "".join(f"{ratio:7.2f}" for ratio in row[1:])
-        print(f"{problem:24}{regrets[problem][names[0]]:14.4g}{cells}")
-    means = np.exp(np.mean(np.log(list(ratios.values())), axis=0))
-    print(f"{'geometric mean':38}" + "".join(f"{mean:7.2f}" for mean in means[1:]))
+    for row in comparison.rows():
+        runs = regrets.setdefault(row["algorithm"], {})
+        runs.setdefault(row["problem"], []).append(row["average_regret"])
+    first = next(iter(regrets.values()))
+    print(f"{'':28}{'regret':>8}{'error':>8}   worst and best problem")
+    for name, runs in regrets.items():
+        logs = {p: np.mean(np.log(runs[p]) - np.log(first[p])) for p in first}
+        values = np.array(list(logs.values()))
+        error = np.std(values, ddof=1) / np.sqrt(len(values))
+        ends = [
+            f"{p} {np.exp(logs[p]):.2f}" for p in (max(logs, key=logs.get), min(logs, key=logs.get))
+        ]
+        mean = np.exp(np.mean(values))
+        print(f"{name:28}{mean:8.2f}{mean * error:8.2f}   {', '.join(ends)}")
 
 
 def main():
@@ -277,10 +350,14 @@ def main():
     parser.add_argument("--seconds", type=float, default=4.0, help="between two queries")
     parser.add_argument("--replications", type=int, default=3)
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
+    parser.add_argument("--still", action="store_true", help="GP-UCB's parts, on stopped functions")
     arguments = parser.parse_args()
-    print_table(
-        study(arguments.folder, arguments.seconds, arguments.replications, arguments.variants)
-    )
+    if arguments.still:
+        variants = {name: static(*parts) for name, parts in STATIC.items()}
+    else:
+        variants = {name: Variant(**VARIANTS[name]) for name in arguments.variants}
+    folder, seconds = arguments.folder, arguments.seconds
+    print_table(study(folder, seconds, arguments.replications, variants, arguments.still))
 
 
 if __name__ == "__main__":

@@ -91,7 +91,10 @@ def finite_number(value, name, error=ValueError):
     """The value, or the only one of an array, as a finite float."""
     number = value
     if not isinstance(value, Real):
-        array = np.asarray(value)
+        try:
+            array = np.asarray(value)
+        except ValueError as exc:  # lists of different lengths
+            raise invalid(name, "one real number", value, error=error) from exc
         if array.size != 1 or array.dtype.kind not in "iuf" or np.ma.is_masked(value):
             raise invalid(name, "one real number", value, error=error)
         number = array.reshape(())[()]
@@ -118,8 +121,8 @@ def real_array(value, name, error=ValueError):
         raise invalid(name, "real numbers", got=got, error=error) from exc
 
 
-def finite_array(value, name, shape, error=ValueError):
-    """A new C-ordered float64 array of finite numbers.
+def finite_array(value, name, shape, error=ValueError, largest=np.inf):
+    """A new C-ordered float64 array of finite numbers, none larger than ``largest`` either way.
 
     In ``shape``, a tuple, a number is a length; a str, such as "n", is any length but 0.
     """
@@ -135,7 +138,7 @@ def finite_array(value, name, shape, error=ValueError):
     if not np.isfinite(array).all():
         count = np.count_nonzero(~np.isfinite(array))
         raise invalid(name, "finite", got=f"{count} NaN or infinity", error=error)
-    return array
+    return check_size(array, name, largest, error)
 
 
 def check_size(array, name, largest, error=ValueError):
@@ -187,16 +190,3 @@ def known_variance(y_variance, n):
         got = f"shape {variance.shape}, minimum {np.min(variance, initial=np.inf)}"
         raise invalid("y_variance", f"{n} non-negative finite numbers, one per row of X", got=got)
     return variance, total
-
-
-def check_posterior(values, name):
-    """The values of a posterior, which are finite."""
-    if not np.isfinite(values).all():
-        count = np.count_nonzero(~np.isfinite(values))
-        raise invalid(
-            f"The posterior {name}",
-            "finite",
-            got=f"{count} NaN or infinity",
-            advice="Scale X and y to moderate ranges, or check the kernels at these places.",
-        )
-    return values

@@ -1,4 +1,4 @@
-"""The command ``sktvbo``: a demonstration, benchmarks, and lists of what there is."""
+"""The command ``sktvbo``: a demonstration, benchmarks, journals, and lists of what there is."""
 
 import argparse
 import inspect
@@ -22,6 +22,7 @@ from ._console import (
     whole_number,
     writing,
 )
+from ._journal_command import add_journal
 from .evaluation._tables import format_table
 from .exceptions import MissingDataError, SktvboError
 from .plotting import PosteriorDisplay, RegretDisplay
@@ -82,6 +83,8 @@ def _parser():
     demo.set_defaults(run=_demo, parser=demo)
 
     add_bench(commands)
+
+    add_journal(commands)
 
     listing = commands.add_parser("list", help="the algorithms, the problems and the presets")
     listing.set_defaults(run=_list, parser=listing)

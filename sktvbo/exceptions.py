@@ -12,6 +12,7 @@ __all__ = [
     "ForgottenQueryWarning",
     "InvalidObservationError",
     "JitterWarning",
+    "JournalError",
     "MissingDataError",
     "MissingExtraError",
     "ModelWarning",
@@ -19,6 +20,7 @@ __all__ = [
     "NotPositiveDefiniteError",
     "SktvboError",
     "UnsupportedKernelError",
+    "VersionWarning",
 ]
 
 
@@ -68,3 +70,11 @@ class ModelWarning(UserWarning):
 
 class ForgottenQueryWarning(UserWarning):
     """More queries were asked for than are remembered until they are told."""
+
+
+class JournalError(SktvboError, RuntimeError):
+    """A journal that cannot be written, or read, or is another's."""
+
+
+class VersionWarning(UserWarning):
+    """A pickle was made by another version of this package."""

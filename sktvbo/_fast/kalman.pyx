@@ -20,7 +20,7 @@ covariance is ever inverted, so K may be singular. O(N^2 b) a time for p = 1, al
 from libc.math cimport log, sqrt
 from libc.string cimport memcpy
 
-from scipy.linalg.cython_blas cimport dgemm, dgemv, dtrsm
+from scipy.linalg.cython_blas cimport dgemm, dtrsm
 from scipy.linalg.cython_lapack cimport dpotrf
 
 import numpy as np
@@ -109,6 +109,10 @@ cdef int _observe(const Py_ssize_t* site, const double* Y, const double* R, Py_s
     dpotrf(&up, &b_, L, &b_, &info)
     if info != 0:
         return info
+    for i in range(b):
+        # A pivot lost in the rounding of the subtraction says nothing.
+        if not L[i * b + i] * L[i * b + i] > 1e-14 * (C[i * N + site[i]] + R[i]):
+            return <int> i + 1
     dtrsm(&right, &up, &no, &no, &k_, &b_, &one, L, &b_, E, &k_)
     return 0
 
@@ -235,7 +239,7 @@ def smooth(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
     """
     cdef Py_ssize_t T = move.shape[0], M = K.shape[0], p = A.shape[1], k = Y.shape[1], N = p * M
     cdef Py_ssize_t i, j, l, a, c, e, u, b, first, widest = 1
-    cdef int n_ = <int> N, b_, m_ = <int> M, inc = 1
+    cdef int n_ = <int> N, b_
     cdef double total, one = 1.0, zero = 0.0
     cdef char no = b"N", yes = b"T"
     cdef bint learning = slopes is not None, asked = queries is not None

@@ -194,13 +194,13 @@ def _make_bins(path, sha256, **options):
         locations, log, new = (Path(folder, name) for name in ("motes", "log", "bins.npz"))
         download(LOCATIONS_URL, locations, largest=LARGEST_LOCATIONS, **options)
         download(LOG_URL, log, largest=LARGEST_LOG, sha256=sha256, **options)
-        sensor_id, xy = _read_locations(locations)
-        count, mean = _bin_means(*_read_log(log), sensor_id)
+        sensor_id, xy = read_locations(locations)
+        count, mean = bin_means(*read_log(log), sensor_id)
         np.savez_compressed(new, mean_c=mean, count=count, sensor_id=sensor_id, xy_m=xy)
         os.replace(new, path)
 
 
-def _read_locations(path):
+def read_locations(path):
     """Numbers (m,) and positions (m, 2) of the motes, by increasing number."""
     try:
         table = np.array(
@@ -216,7 +216,7 @@ def _read_locations(path):
     return sensor_id, table[first, 1:]
 
 
-def _read_log(path):
+def read_log(path):
     """Bin since the log's first day, mote, temperature and voltage, (n,) each, of a log's lines.
 
     Lines that lack a value are many in the original, and are skipped.
@@ -251,7 +251,7 @@ def _read_log(path):
     return tuple(map(np.asarray, (bins, motes, temperatures, voltages)))
 
 
-def _bin_means(bins, motes, temperature, voltage, sensor_id):
+def bin_means(bins, motes, temperature, voltage, sensor_id):
     """Number of the valid readings and their mean, by bin and mote, each (n, m)."""
     shape = _N_BINS, len(sensor_id)
     valid = (

@@ -1,6 +1,7 @@
 """A data file: what it must hold, where it comes from, how it is found and read."""
 
 import os
+import struct
 import zipfile
 import zlib
 from dataclasses import dataclass, field
@@ -12,6 +13,20 @@ import numpy as np
 from ..exceptions import InvalidObservationError, MissingDataError, MissingExtraError
 
 _ENVIRONMENT = "SKTVBO_DATA"
+
+# What NumPy and zipfile raise of files with faults: a ValueError of one of neither format, a
+# RuntimeError of one that needs a password, a MemoryError of a shape that is none.
+_UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    MemoryError,
+    NotImplementedError,
+    OverflowError,
+    RuntimeError,
+    ValueError,
+)
 
 _NUMERIC = "iuf"
 _KIND_NAMES = {_NUMERIC: "numeric", "U": "text", "b": "bool"}
@@ -67,8 +82,7 @@ class Table:
         """The arrays of the file at a path, of the right shapes and kinds, numbers finite."""
         try:
             archive = np.load(path, allow_pickle=False)
-        # NumPy raises a ValueError for a file of neither of its formats.
-        except (zipfile.BadZipFile, EOFError, ValueError) as exc:
+        except _UNREADABLE as exc:
             raise damaged(path, f"it is not a readable NumPy archive ({exc})") from exc
         if not isinstance(archive, np.lib.npyio.NpzFile):
             raise damaged(path, "it must be an archive (.npz). Got a single array (.npy) instead")
@@ -83,7 +97,7 @@ class Table:
     def _read_array(self, path, archive, name):
         try:
             array = archive[name]
-        except (zipfile.BadZipFile, zlib.error, EOFError, ValueError) as exc:
+        except _UNREADABLE as exc:
             raise damaged(path, f"the array {name} cannot be read ({exc})") from exc
         shape, kind = self.shapes[name], self.kinds.get(name, _NUMERIC)
         fits = len(shape) == array.ndim and all(b in (a, None) for a, b in zip(array.shape, shape))

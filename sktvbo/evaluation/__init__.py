@@ -1,8 +1,9 @@
 """Run optimizers on problems against a clock, and compare them on equal terms."""
 
-from ._clocks import Clock, SimulatedClock, StepClock, WallClock, response_time
+from ._clocks import Clock, SimulatedClock, StepClock, ThinkingClock, WallClock, response_time
 from ._compare import compare
 from ._comparison import Comparison, Failure
+from ._contestants import AskTell
 from ._problems import Fresh
 from ._results import RunResult
 from ._run import run
@@ -10,6 +11,7 @@ from ._steps import Step, steps
 from ._store import StoreError, StoreMismatchError
 
 __all__ = [
+    "AskTell",
     "Clock",
     "Comparison",
     "Failure",
@@ -20,6 +22,7 @@ __all__ = [
     "StepClock",
     "StoreError",
     "StoreMismatchError",
+    "ThinkingClock",
     "WallClock",
     "compare",
     "response_time",

@@ -196,7 +196,8 @@ class SimulatedClock(Clock):
     Parameters
     ----------
     response_time : callable, int -> float, or str
-        Seconds from the question to the answer, given the size of the data set; "papers" and
+        Seconds from the question to the answer, given the size of the data set that the model has,
+        0 for an algorithm without a model (`AskTell` says which that is); "papers" and
         "sktvbo", or a fraction such as "papers/4", are those of `response_time`.
     call_duration : float, default=0.0
         Seconds from the query to the next question: the cost of the objective.
@@ -269,6 +270,55 @@ class SimulatedClock(Clock):
 
     def __repr__(self):
         return f"SimulatedClock({self.response_time!r}, call_duration={self.call_duration!r})"
+
+
+class ThinkingClock(Clock):
+    """Time passes while the optimizer thinks, as measured, and a query takes a given time.
+
+    Nobody waits: a run of 600 s is over when the optimizer has thought for as long as it may. What
+    counts are the processor's seconds of this process, so that other processes do not matter;
+    threads count each for itself, so that one thread is the fair number. Observing and telling
+    count as thinking. Results differ from run to run and from machine to machine.
+
+    Parameters
+    ----------
+    call_duration : float, default=0.0
+        Seconds from the query to the next question: the cost of the objective.
+
+    Examples
+    --------
+    >>> from sktvbo.evaluation import ThinkingClock
+    >>> clock = ThinkingClock(call_duration=60.0)
+    >>> clock.start(0.0)
+    >>> clock.answer(n=10, not_before=0.0) < 1.0
+    True
+    >>> clock.told()
+    >>> 60.0 <= clock.now() < 61.0
+    True
+    """
+
+    def __init__(self, call_duration=0.0):
+        self.call_duration = check_real(call_duration, "call_duration", self, interval="[0, inf)")
+
+    def start(self, t):
+        """See `Clock.start`."""
+        self._offset = float(t) - time.process_time()
+
+    def now(self):
+        """See `Clock.now`."""
+        return time.process_time() + self._offset
+
+    def answer(self, n, not_before):
+        """See `Clock.answer`."""
+        self._offset += max(0.0, not_before - self.now())
+        return max(self.now(), not_before)
+
+    def told(self):
+        """See `Clock.told`."""
+        self._offset += self.call_duration
+
+    def __repr__(self):
+        return f"ThinkingClock(call_duration={self.call_duration!r})"
 
 
 def response_time(name):

@@ -8,8 +8,9 @@ from importlib.metadata import version
 from joblib import Parallel, delayed, effective_n_jobs
 
 from .._checks import check_choice, check_int, invalid
-from ._arguments import check_horizon, check_optimizer, check_run_options, random_seeds
+from ._arguments import check_horizon, check_run_options, random_seeds
 from ._comparison import Comparison, Failure, record_failure
+from ._contestants import check_contestant
 from ._problems import is_factory, make_problem, named_problems
 from ._results import RunResult
 from ._run import progress_bar, record
@@ -41,8 +42,8 @@ def compare(
 
     Parameters
     ----------
-    optimizers : dict of str to estimator
-        The algorithms by name.
+    optimizers : dict of str to AskTell or function
+        The algorithms by name: of this package, or anything that has `AskTell`'s two methods.
     problems : list or dict
         A list of problems with distinct names, of `Fresh` ones, which are another function in each
         replication, and of dicts; or one dict. A dict has, by name, problems and callables that
@@ -169,7 +170,7 @@ def _check(optimizers, problems, options):
     if not isinstance(optimizers, Mapping):
         raise invalid("optimizers", "a dict of name to optimizer", optimizers, error=TypeError)
     for name, optimizer in optimizers.items():
-        check_optimizer(optimizer, f"optimizers[{name!r}]")
+        check_contestant(optimizer, f"optimizers[{name!r}]")
     if not optimizers or not problems:
         got = f"{len(optimizers)} and {len(problems)}"
         raise invalid("The numbers of optimizers and of problems", "at least 1", got=got)

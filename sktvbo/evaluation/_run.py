@@ -26,9 +26,9 @@ def run(
 
     Parameters
     ----------
-    optimizer : estimator
-        An ask/tell optimizer. It is cloned; the clone gets the problem's domain, a random state
-        derived from the seed, and ``maximize=True``.
+    optimizer : AskTell, or function (domain, random_state) that makes one
+        An optimizer of this package or, see `AskTell`, another. It is cloned; the clone gets the
+        problem's domain, a random state derived from the seed, and ``maximize=True``.
     problem : Problem
         It is copied; the copy's noise restarts from the seed.
     clock : Clock, default=None

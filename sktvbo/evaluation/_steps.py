@@ -1,23 +1,23 @@
 """One optimizer, one problem, one clock: the loop that every experiment goes through."""
 
+import itertools
 import math
 from copy import deepcopy
 from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
-from sklearn.base import clone
 
 from .._checks import invalid
 from ..exceptions import AskTellError, InvalidObservationError
 from ._arguments import (
     check_horizon,
-    check_optimizer,
     check_problem,
     check_run_options,
     random_seeds,
 )
 from ._clocks import StepClock
+from ._contestants import check_contestant, contestant, may_wait, model_of, size_thought_about
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +144,7 @@ class Trial:
         random_state=0,
         expert=None,
     ):
-        check_optimizer(optimizer)
+        check_contestant(optimizer)
         check_problem(problem)
         self.horizon = check_horizon(horizon, problem)
         check_run_options(n_initial, expert)
@@ -153,9 +153,8 @@ class Trial:
         design_seed, noise_seed, optimizer_seed = random_seeds(random_state, 3)
         self.clock = StepClock() if clock is None else deepcopy(clock)
         self.problem = deepcopy(problem).seed(noise_seed)
-        self.optimizer = clone(optimizer).set_params(
-            domain=self.problem.domain, random_state=optimizer_seed, maximize=True
-        )
+        self.optimizer = contestant(optimizer, self.problem.domain, optimizer_seed)
+        self._may_wait = may_wait(self.optimizer)
         self.now = None
         consulting = expert is not None and hasattr(self.optimizer, "ask_expert")
         self._expert = expert if consulting else None
@@ -166,17 +165,15 @@ class Trial:
 
     def steps(self):
         """Yield the steps, as `Step`; to be called once."""
-        size = 0
-        for x, t in self._design:
+        for n, (x, t) in enumerate(self._design, 1):
             self.now = t
-            step = self._tell(x, 0.0, initial=True)
-            size = step.size
-            yield step
+            yield self._tell(x, 0.0, n, initial=True)
         self.clock.start(self._start)
-        while True:
+        for n in itertools.count(self.n_initial + 1):
             self.now = self.clock.now()
             if self.now >= self.horizon:
                 return
+            size = size_thought_about(self.optimizer)
             x, not_before, seconds = self._ask()
             if not_before >= self.horizon:
                 return
@@ -184,9 +181,8 @@ class Trial:
             if answered >= self.horizon:
                 return
             self.now = answered
-            step = self._tell(x, seconds, initial=False)
+            step = self._tell(x, seconds, n, initial=False)
             self.clock.told()
-            size = step.size
             yield step
 
     def regret(self, x, t):
@@ -204,7 +200,11 @@ class Trial:
         tic = perf_counter()
         if self._expert is not None:
             self._consult(t)
-        x, not_before = self.optimizer.ask(t, return_time=True)
+        x, not_before = (
+            self.optimizer.ask(t, return_time=True)
+            if self._may_wait
+            else (self.optimizer.ask(t), t)
+        )
         seconds = perf_counter() - tic
         # A time before t by less than a billionth of it is a rounding error.
         if not not_before >= t - 1e-9 * max(1.0, t):
@@ -225,16 +225,17 @@ class Trial:
                 answers = [self.problem.observe(x, t) for x in places]
             self.optimizer.tell_expert(places, answers, t)
 
-    def _tell(self, x, seconds, initial):
-        """Observe at the present time, tell the optimizer, and return the step."""
+    def _tell(self, x, seconds, n, initial):
+        """Observe the n-th value at the present time, tell the optimizer, and return the step."""
         optimizer, t = self.optimizer, self.now
         x = self.problem.domain.validate_point(x)
         y = self._finite(self.problem.observe(x, t), x)
-        surrogate = getattr(optimizer, "belief_", getattr(optimizer, "surrogate_", None))
+        surrogate = model_of(optimizer)
         tic = perf_counter()
         optimizer.tell(x.copy(), y, t)
         seconds += perf_counter() - tic
-        size, removed = len(optimizer.X_), optimizer.n_removed_
+        size = len(optimizer.X_) if hasattr(optimizer, "X_") else n
+        removed = getattr(optimizer, "n_removed_", 0)
         return Step(t, x, y, seconds, size, removed, initial, surrogate, optimizer)
 
     def _finite(self, value, x):

@@ -140,7 +140,9 @@ def _check_run(content, result, algorithm, problem, seed):
 
 
 def describe_optimizer(optimizer):
-    """`describe` what a run takes over from an optimizer."""
+    """`describe` what a run takes over from an algorithm."""
+    if not hasattr(optimizer, "get_params"):
+        return describe(optimizer)
     parameters = optimizer.get_params(deep=False).items()
     return {
         "type": _name(type(optimizer)),

@@ -48,7 +48,8 @@ def advise_on_rows(rows, owner, has_mean):
 
     ``owner`` is the estimator's class, by name.
     """
-    peak = np.abs(rows.y).max() or 1.0  # squares of large numbers overflow
+    # y is divided by its largest value first: squares of large numbers overflow.
+    peak = np.abs(rows.y).max() or 1.0
     mean, std = peak * np.mean(rows.y / peak), peak * np.std(rows.y / peak)
     if not has_mean and rows.n > 1 and abs(mean) > _FAR * std:
         _warn(
@@ -124,8 +125,10 @@ def advise_on_points(gp, noise_variance, auto):
         )
     step = max(gp.rows.n // 2000, 1)
     S, t, y = gp.rows.S[::step], gp.rows.t[::step], gp.rows.y[::step]
-    explained = 1.0 - np.mean((y - gp.posterior(S, t)) ** 2) / (np.var(y) or 1.0)
-    if np.var(y) > 0.0 and explained < _LITTLE:
+    peak = np.abs(y).max() or 1.0
+    variance = np.var(y / peak)
+    explained = 1.0 - np.mean(((y - gp.posterior(S, t)) / peak) ** 2) / (variance or 1.0)
+    if variance > 0.0 and explained < _LITTLE:
         _warn(
             f"The model explains {max(explained, 0.0):.1%} of the variance of y: y is noise, or "
             "changes faster than the rows tell. If it does not, start the kernels at lengthscales "

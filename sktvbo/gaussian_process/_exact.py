@@ -14,11 +14,16 @@ from ._markov import state_space
 # The solvers; "auto" is one of the others.
 _SOLVERS = ("auto", "dense", "kalman")
 
-# "auto" takes the filter from this many rows on, if they are this many times the size of its state.
-_MIN_ROWS, _ROWS_A_STATE = 64, 1.0
+# "auto" takes the filter from this many rows on, if they are this many times the size of its state:
+# then an evaluation of the likelihood is faster (benchmarks/bench_kalman.py).
+_MIN_ROWS, _ROWS_A_STATE = 256, 6.0
+
+# Where the posterior is wanted at given sites and the hyperparameters are held it takes it sooner:
+# the Cholesky factor takes O(n²) for each of them.
+_MIN_ROWS_HELD, _ROWS_A_STATE_HELD = 64, 1.0 / 16.0
 
 # It never takes it where the covariance of the state, and the one before, would fill the memory.
-_MAX_STATE = 8000
+_MAX_STATE = 6000
 
 
 @estimator
@@ -75,6 +80,17 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         Whether `fit` warns where the model does not suit the data, with the remedy; see there.
     random_state : int, RandomState or None, default=None
         For the restarts.
+    solver : "auto", "dense" or "kalman", default="auto"
+        How the rows are conditioned on. The results are the same. "dense" is the Cholesky factor,
+        for any kernel. "kalman" is a Kalman filter over the places that were observed, for Markov
+        kernels in time: `~sktvbo.kernels.Forgetting`, Matérn 1/2, 3/2, 5/2 (M places have a state
+        of N = M, 2 M, 3 M numbers), `~sktvbo.kernels.Wiener` and a fixed constant, without
+        ``noise_model``. "auto" takes the filter where it is possible and faster: from 256 rows on
+        if there are 6 N of them; with ``sites``, and the hyperparameters held, from 64 on if there
+        are N / 16.
+    sites : array-like of shape (M, d), default=None
+        Distinct places at which the posterior will be wanted, observed or not: the filter keeps it
+        there. None: those of the data.
 
     Attributes
     ----------
@@ -94,6 +110,10 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         With the learnt hyperparameter.
     now_ : float
         Present time, from which ages count: the latest training time unless ``advance`` moved it.
+    n_remade_ : int
+        How often, since the hyperparameters were searched, what is kept up to date row by row was
+        made anew: after 256 updates, or as many as there are rows, or when a row of its residual is
+        beyond 1e-9 of the diagonal.
     theta_ : ndarray of shape (n_theta,)
         Logarithms of signal variance, spatial, temporal and noise hyperparameters (noise variance,
         then noise model); fixed ones are left out.
@@ -109,6 +129,17 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     `~sktvbo.kernels.Forgetting` and fixed constants run through compiled code; any other kernel
     through its own ``__call__``, slower.
 
+    With the Kalman solver a likelihood takes O(n N²), `partial_fit` O(N²) a row whatever n, with
+    O(N³) once for a place that is new. Predictions from the latest time on take O(1) at one of the
+    sites; those of the past O(n N²) and O(N²) a place (a smoother). A row that is late, by no more
+    than the latest 32, is put in its place exactly, at the price of those after it; a later one,
+    and `forget`, condition afresh. `relevancy` is dense, O(n³).
+
+    References
+    ----------
+    J. Hartikainen, S. Särkkä, "Kalman Filtering and Smoothing Solutions to Temporal Gaussian
+    Process Regression Models", MLSP 2010 (the filter; the smoother is Bryson's and Frazier's).
+
     Examples
     --------
     >>> import numpy as np
@@ -119,6 +150,18 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     >>> gp = TimeVaryingGPRegressor().fit(X, y)
     >>> mean, std = gp.predict([[0.5, 60.0]], return_std=True)
     >>> bool(abs(mean[0] - np.sin(9.0)) < 3 * std[0] < 0.5)
+    True
+
+    A stream of 20,000 rows at two places, each row in constant time:
+
+    >>> from sktvbo.kernels import Forgetting
+    >>> t = np.arange(20_000.0)
+    >>> X = np.column_stack([t % 2.0, t])
+    >>> y = np.sin(0.01 * t) + 0.1 * rng.normal(size=len(t))
+    >>> stream = TimeVaryingGPRegressor(
+    ...     temporal_kernel=Forgetting(0.01), solver="kalman", optimizer=None
+    ... ).fit(X[:-1], y[:-1]).partial_fit(X[-1:], y[-1:])
+    >>> bool(abs(stream.predict([[0.0, 20_000.0]])[0] - np.sin(200.0)) < 0.3)
     True
     """
 
@@ -151,19 +194,27 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         if self.solver != "auto":
             return gp
         sites = gp.sites if isinstance(gp, Filter) else None
-        if self._kalman_pays(gp.covariance, gp.rows, sites) == isinstance(gp, Filter):
+        least = (_MIN_ROWS, _ROWS_A_STATE)
+        if self.sites is not None:
+            least = (_MIN_ROWS_HELD, _ROWS_A_STATE_HELD)
+        if not self._kalman_pays(gp.covariance, gp.rows, sites, *least):
+            return Dense.of(gp.covariance, gp.rows) if isinstance(gp, Filter) else gp
+        if isinstance(gp, Filter):
             return gp
-        return self._condition(gp.covariance, gp.rows)
+        return Filter.of(gp.covariance, gp.rows, self._sites(gp.rows), True)
 
-    def _kalman_pays(self, covariance, rows, sites=None):
+    def _kalman_pays(
+        self, covariance, rows, sites=None, min_rows=_MIN_ROWS, rows_a_state=_ROWS_A_STATE
+    ):
         """Whether the filter is possible, and faster than the Cholesky factor."""
-        if rows.n < _MIN_ROWS or self._kind is not Dense or self.noise_model is not None:
+        if rows.n < min_rows or self._kind is not Dense or self.noise_model is not None:
             return False
         process = state_space(covariance.temporal)
         if process is None:
             return False
-        sites = self._sites(rows) if sites is None else sites
-        return process.order * len(sites) <= min(rows.n / _ROWS_A_STATE, _MAX_STATE)
+        if sites is None:
+            sites = distinct(rows.S) if self.sites is None else self.sites
+        return process.order * len(sites) <= min(rows.n / rows_a_state, _MAX_STATE)
 
     def _check_kalman(self, covariance):
         """Raise unless a Kalman filter does what the parameters ask for."""
@@ -181,8 +232,10 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
 
     def _sites(self, rows):
         """The sites given, and those of the rows."""
-        given = np.empty((0, rows.S.shape[1])) if self.sites is None else self.sites
-        return Sites(np.asarray(given, dtype=np.float64)).with_those_of(rows.S)
+        d = rows.S.shape[1]
+        if self.sites is None:
+            return Sites(distinct(rows.S))
+        return Sites(finite_array(self.sites, "sites", ("m", d))).with_those_of(rows.S)
 
     def _dense(self):
         gp = self._fitted

@@ -19,6 +19,7 @@ from scipy.linalg import cho_solve, lapack, solve_triangular
 
 from .._covariance import SeparableCovariance
 from .._mean import ZERO, Mean, posterior
+from .._plain import NO_UPDATES, Updates
 from ..exceptions import NotPositiveDefiniteError
 from ._conditioned import LOG_2PI, Conditioned, Dense, squares
 from ._markov import state_space
@@ -43,6 +44,12 @@ class Sites:
         self.S = S + 0.0  # equal places have equal bytes
         self._index = {place.tobytes(): i for i, place in enumerate(self.S)}
 
+    def __getstate__(self):
+        return {"S": self.S}
+
+    def __setstate__(self, state):
+        self.__init__(state["S"])
+
     def __len__(self):
         return len(self.S)
 
@@ -50,6 +57,8 @@ class Sites:
         """Positions (m,) of places (m, d); -1 for one that is not here."""
         if S.shape == self.S.shape and np.array_equal(S, self.S):
             return np.arange(len(S))
+        if not S.shape[1]:
+            return np.full(len(S), len(self) - 1)  # time alone has one place, once there is a row
         S = np.ascontiguousarray(S) + 0.0
         index = self._index
         return np.array([index.get(place.tobytes(), -1) for place in S], dtype=np.intp)
@@ -77,8 +86,6 @@ class Filter(Conditioned):
         never change, and of 1.
     tail : tuple of (Tracked, Observations)
         The states before the latest observations, with these.
-    noise : (float, float)
-        Σ log σ_i² and Σ 1/σ_i² of the rows.
     or_dense : bool
         Whether it becomes a `Dense`, which knows jitter, where the filter breaks down.
     """
@@ -90,9 +97,11 @@ class Filter(Conditioned):
     mean: Mean
     objective: float
     units: tuple
-    noise: tuple
     or_dense: bool
     tail: tuple = ()
+    made_of: tuple | None = None
+    updates: Updates = NO_UPDATES
+    n_remade: int = 0
 
     @classmethod
     def of(cls, covariance, rows, sites, or_dense=False):
@@ -104,20 +113,20 @@ class Filter(Conditioned):
             What was observed has no covariance, numerically, or solving with it overflows.
         """
         sites = sites.with_those_of(rows.S)
-        units, noise = (rows.location, rows.scale), rows.noise(covariance)
-        given = _observations(rows, sites, noise, units)
+        units = rows.location, rows.scale
+        given = _observations(rows, sites, rows.noise(covariance), units)
         process = state_space(covariance.temporal)
         K = _spatial(covariance, process, sites.S)
         try:
             state = Tracked.of(process, K, given)
-            return cls._solved(covariance, rows, sites, state, units, _told(noise), or_dense)
+            return cls._solved(covariance, rows, sites, state, units, or_dense)
         except NotPositiveDefiniteError:
             if not or_dense:
                 raise
         return Dense.of(covariance, rows)
 
     @classmethod
-    def _solved(cls, covariance, rows, sites, state, units, noise, or_dense, tail=()):
+    def _solved(cls, covariance, rows, sites, state, units, or_dense, tail=()):
         mean, value = _solve(state, rows, units, covariance.mean_variance)
         if not np.isfinite(value):
             raise NotPositiveDefiniteError(
@@ -125,7 +134,7 @@ class Filter(Conditioned):
                 "(normalize_y=True), or raise noise_variance."
             )
         value = float(value)
-        return cls(covariance, rows, sites, state, mean, value, units, noise, or_dense, tail)
+        return cls(covariance, rows, sites, state, mean, value, units, or_dense, tail)
 
     @staticmethod
     def criterion(rows, sites, or_dense=False):
@@ -159,9 +168,10 @@ class Filter(Conditioned):
 
     @property
     def information_gain(self):
-        log_noise, weight = self.noise
-        gain = self.state.sums[0, -1] - log_noise
-        return 0.5 * float(gain + self.mean.lost(self.covariance.mean_variance, weight))
+        noise = self.rows.noise(self.covariance)
+        gain = self.state.sums[0, -1] - np.sum(np.log(noise))
+        lost = self.mean.lost(self.covariance.mean_variance, np.sum(1.0 / noise))
+        return 0.5 * float(gain + lost)
 
     # --- other rows -------------------------------------------------------------------------------
 
@@ -175,9 +185,15 @@ class Filter(Conditioned):
                 if not self.or_dense:
                     raise
                 return Dense.of(self.covariance, rows)
+            if found is not None and self._worn(rows.n):
+                return self._remade(rows)
             if found is not None:
-                return found
+                return self._after(found, ("append", (X, y, variance, total, standardize)))
         return self.of(self.covariance, rows, self.sites, self.or_dense)
+
+    @property
+    def _chosen(self):
+        return self.sites, self.or_dense
 
     def _appended(self, rows):
         """With the rows behind the present ones, or None if one is too late to be put in place."""
@@ -201,9 +217,8 @@ class Filter(Conditioned):
                 one = given.part(slice(i, i + 1))
                 tail = (*tail, (state, one))[-_TAIL:]
                 state = state.after(one)
-        noise = tuple(a + b for a, b in zip(self.noise, _told(noise)))
         return self._solved(
-            self.covariance, rows, sites, state, self.units, noise, self.or_dense, tuple(tail)
+            self.covariance, rows, sites, state, self.units, self.or_dense, tuple(tail)
         )
 
     def _extended(self, sites):
@@ -219,7 +234,7 @@ class Filter(Conditioned):
         return self.of(self.covariance, rows, self.sites, self.or_dense)
 
     def at(self, now):
-        return replace(self, rows=self.rows.at(now))
+        return self._after(replace(self, rows=self.rows.at(now)), ("at", (now,)))
 
     def during(self, low, high):
         """A GP whose weights are on the sites at one time, for the posterior from low to high.
@@ -468,10 +483,6 @@ def _observations(rows, sites, noise, units, where=slice(None)):
     S, t = rows.layout.split(rows.X[where])
     y = (rows.y[where] - units[0]) / units[1]
     return Observations.of(t, sites.find(S), np.column_stack([y, np.ones(len(y))]), noise)
-
-
-def _told(noise):
-    return float(np.sum(np.log(noise))), float(np.sum(1.0 / noise))
 
 
 def _change_of_units(rows, units):

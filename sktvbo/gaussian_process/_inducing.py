@@ -25,6 +25,7 @@ from scipy.linalg import blas
 
 from .._covariance import SeparableCovariance
 from .._mean import ZERO, Mean, posterior
+from .._plain import NO_UPDATES, Updates
 from .._solvers import DenseCholesky, dot, matvec, rmatvec, try_cholesky
 from ..exceptions import NotPositiveDefiniteError
 from ._conditioned import LOG_2PI, Conditioned, squares
@@ -140,6 +141,9 @@ class Inducing(Conditioned):
     weights: np.ndarray
     objective: float
     units: tuple
+    made_of: tuple | None = None
+    updates: Updates = NO_UPDATES
+    n_remade: int = 0
 
     @classmethod
     def of(cls, covariance, rows, Z):
@@ -215,32 +219,48 @@ class Inducing(Conditioned):
     def append(self, X, y, variance, total, standardize=None):
         """O(m²) a row and O(m³); O(n m²) where the noise of the present rows moves."""
         rows = self.rows.append(X, y, variance, total, standardize)
-        return self._updated(rows, rows, slice(self.rows.n, None), sign=1)
+        call = ("append", (X, y, variance, total, standardize))
+        return self._updated(rows, rows, slice(self.rows.n, None), 1, call)
 
     def drop(self, indices, standardize=None):
         """O(m²) a row and O(m³); O(n m²) where the noise of the other rows moves."""
-        return self._updated(self.rows.drop(indices, standardize), self.rows, indices, sign=-1)
+        call = ("drop", (indices, standardize))
+        rows = self.rows.drop(indices, standardize)
+        return self._updated(rows, self.rows, indices, -1, call)
 
-    def _updated(self, rows, source, where, sign):
-        """With other rows, which differ by those of a ``source`` at ``where``."""
+    @property
+    def _chosen(self):
+        return (self.Z,)
+
+    def _updated(self, rows, source, where, sign, call):
+        """With other rows, which differ by those of a ``source`` at ``where``, after a call."""
         if not self._same_noise(rows):
             return self.of(self.covariance, rows, self.Z)
+        if self._worn(rows.n):
+            return self._remade(rows)
         change = _sums(self.covariance, source, where, self.Z, self.solver, self.units)
         sums = self.sums.plus(change, sign)
-        return self._solved(self.covariance, rows, self.Z, self.solver, sums, self.units)
+        found = self._solved(self.covariance, rows, self.Z, self.solver, sums, self.units)
+        return self._after(found, call)
 
     def at(self, now):
         """O(n m²) with a noise model, nothing without."""
         rows = self.rows.at(now)
-        if self._same_noise(rows):
-            return replace(self, rows=rows)
-        return self.of(self.covariance, rows, self.Z)
+        if not self._same_noise(rows):
+            return self.of(self.covariance, rows, self.Z)
+        if self._worn(rows.n):
+            return self._remade(rows)
+        return self._after(replace(self, rows=rows), ("at", (now,)))
 
     def explained(self, K, full=False):
         """|L⁻¹ k|² less what B leaves open, v · B⁻¹ v."""
         V = self.solver.half_solve(K)
         inner = squares(V, full)
         return inner - squares(self.outer.half_solve(V), full)
+
+    @property
+    def factors(self):
+        return {"lower": self.solver.L, "outer": self.outer.L}
 
     def projected(self, k):
         v = self.solver.half_solve(k[np.newaxis].copy())[0]

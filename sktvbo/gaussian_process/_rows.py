@@ -1,6 +1,6 @@
 """What was observed: rows of inputs and targets, known variances, and the present time."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -30,6 +30,37 @@ class Layout:
         else:
             S = np.delete(X, self.position, axis=1)
         return S, X[:, self.position] - self.origin
+
+
+# From this many rows on the scale of y is kept up, where it was computed from all rows.
+_MANY = 1000
+
+_ARRAYS = ("X", "y", "variance", "total")
+
+
+class _Room:
+    """Arrays with room behind the rows, shared by rows that grew from one another.
+
+    What some rows hold is never written again, so appending takes O(1) and no copy, and shorter
+    rows stay valid; the second that grow from the same rows get a room of their own.
+    """
+
+    def __init__(self, arrays, capacity):
+        n = len(arrays["y"])
+        self.arrays = {
+            name: np.empty((capacity, *array.shape[1:]), array.dtype)
+            for name, array in arrays.items()
+        }
+        self.capacity, self.filled = capacity, 0
+        self.append(arrays, n)
+
+    def append(self, arrays, n):
+        """Write n rows behind the others; all there are then, by name."""
+        end = self.filled + n
+        for name, array in arrays.items():
+            self.arrays[name][self.filled : end] = array
+        self.filled = end
+        return {name: array[:end] for name, array in self.arrays.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +94,12 @@ class Rows:
     standardize: bool = False
     location: float = 0.0
     scale: float = 1.0
+    room: _Room | None = field(default=None, repr=False)
 
     def __getstate__(self):
-        # A copy or a pickle is the same whether or not the properties below were ever asked for.
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        # A copy or a pickle is the same whether or not the properties below were ever asked for,
+        # and whatever room there is.
+        return {f.name: getattr(self, f.name) for f in fields(self)} | {"room": None}
 
     @classmethod
     def of(cls, X, y, variance, total, layout, *, standardize, location=0.0, scale=1.0):
@@ -110,7 +143,8 @@ class Rows:
 
     def noise(self, covariance, rows=slice(None)):
         """Noise variance (n,) under a covariance, in units of the standardized y."""
-        model = np.where(self.total[rows], 0.0, covariance.noise(self.ages[rows]))
+        ages = self.now - self.X[rows, self.layout.position]
+        model = np.where(self.total[rows], 0.0, covariance.noise(ages))
         return model + self.variance[rows] / self.scale / self.scale
 
     def noise_gradient(self, covariance, w):
@@ -122,26 +156,46 @@ class Rows:
 
         ``standardize`` says whether the scale follows y from now on; None: as before.
         """
-        return replace(
+        n, m = self.n, len(y)
+        room = self.room
+        if room is None or room.filled != n or n + m > room.capacity:
+            room = _Room({name: getattr(self, name) for name in _ARRAYS}, n + m + max(16, n // 2))
+        added = {"X": X, "y": y, "variance": variance, "total": total}
+        follow = self.standardize if standardize is None else standardize
+        rows = replace(
             self,
-            standardize=self.standardize if standardize is None else standardize,
-            X=np.vstack([self.X, X]),
-            y=np.append(self.y, y),
-            variance=np.append(self.variance, variance),
-            total=np.append(self.total, total),
+            **room.append(added, m),
+            room=room,
+            standardize=follow,
             now=max(self.now, float(X[:, self.layout.position].max())),
-        )._restandardized()
+        )
+        if follow and self.standardize and n >= _MANY and self.scale != 1.0:
+            return rows._rescaled(np.asarray(y))
+        return rows._restandardized()
 
     def drop(self, indices, standardize=None):
         """These rows without some of them; at least one stays. ``standardize`` as in `append`."""
-        arrays = {name: getattr(self, name) for name in ("X", "y", "variance", "total")}
-        kept = {name: np.delete(array, indices, axis=0) for name, array in arrays.items()}
+        kept = {name: np.delete(getattr(self, name), indices, axis=0) for name in _ARRAYS}
         follow = self.standardize if standardize is None else standardize
-        return replace(self, **kept, standardize=follow)._restandardized()
+        return replace(self, **kept, room=None, standardize=follow)._restandardized()
 
     def at(self, now):
         """The same rows at another present time."""
         return replace(self, now=float(now))
+
+    def _rescaled(self, y):
+        """The same rows, of which all but the last y (m,) have the location and scale as here.
+
+        O(m): sums of squares about means are put together (Chan, Golub & LeVeque 1983).
+        """
+        n, m = self.n, len(y)
+        z = (y - self.location) / self.scale
+        if not np.abs(z).max() < 1e100:
+            return self._restandardized()
+        shift = z.sum() / n
+        square = (n - m) + np.sum(z * z) - n * shift * shift
+        location = float(self.location + self.scale * shift)
+        return replace(self, location=location, scale=float(self.scale * np.sqrt(square / n)))
 
     def _restandardized(self):
         """The same rows, with location and scale of their y where these are to follow it."""

@@ -11,6 +11,7 @@ from ._base import TimeVaryingGP, estimator
 from ._conditioned import Dense
 from ._inducing import Inducing, bound
 from ._points import METHODS, choose
+from ._search import Knowledge
 from ._starts import drawn, learnt_from_part, with_more_noise
 
 # A search sees n rows of m points with n m² up to this number, and at least so many a point.
@@ -114,7 +115,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         rng = check_random_state(self.random_state)
         return (choose(self.inducing, covariance, rows, m or self.n_inducing, rng),)
 
-    def _learn(self, rows, start=None, warn=False):
+    def _learn(self, rows, start=None, knowledge=None, warn=False):
         """From an exact fit of a part of the rows to the points, and to the bound.
 
         The trace term of the bound drives a search that starts at little noise, with points that
@@ -141,7 +142,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
             gp = Inducing.of(gp.covariance, rows, gp.Z)
         if warn:
             advise_on_points(gp, noise_variance, auto)
-        return gp
+        return gp, Knowledge()
 
     def _bounded(self, covariance, rows, Z, is_cold, warn):
         """With hyperparameters that maximize the bound, and points chosen for these."""

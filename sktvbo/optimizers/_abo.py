@@ -27,8 +27,12 @@ class ABO(Algorithm):
     Until l_T has settled (its last five values change by less than a tenth a step) queries are made
     at once. Nothing is ever forgotten.
 
+    ``ask(t)`` alone is for a query at once, since it does not say until when to wait: then only the
+    place is chosen.
+
     When to use it: queries are expensive and the function is smooth in time, so that it pays to
-    wait for a good moment. When not: regret counts all the time; or the run is long.
+    wait for a good moment, with ``ask(t, return_time=True)``. When not: regret counts all the time;
+    or the run is long.
 
     Parameters
     ----------

@@ -1,23 +1,56 @@
 """What all optimizers share: parameters, hooks, the ask/tell contract, and what they show."""
 
 import copy
+import json
+import warnings
 from dataclasses import field
+from functools import cache
+from importlib import metadata
+from pathlib import Path
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
 from .._checks import check_int, check_real, finite_number, invalid
-from ..acquisition import UCB
+from .._plain import types_within
+from ..acquisition import UCB, DimensionBeta, as_acquisition
 from ..domain import as_domain
-from ..exceptions import AskTellError, DomainError, InvalidObservationError, NotBegunError
-from ..staleness import KeepAll
-from ._clock import make_clock
+from ..exceptions import (
+    AskTellError,
+    DomainError,
+    InvalidObservationError,
+    JournalError,
+    NotBegunError,
+    VersionWarning,
+)
+from ..journal import Journal
+from ..journal._file import FORMAT, JournalFile
+from ..staleness import KeepAll, as_policy
+from ._clock import end_of, make_clock
 from ._lock import StepLock
 from ._log import Log
 from ._parameters import algorithm
+from ._parts import check_parts
 from ._run import Run, remembered, too_few
-from ._surrogates import default_surrogate, smooth_kernel
+from ._state import (
+    Recorder,
+    explained_state,
+    of_plain,
+    parameters_as_plain,
+    parameters_of_plain,
+    qualified,
+    read,
+    restored,
+    to_plain,
+)
+from ._surrogates import default_surrogate, smooth_kernel, static_surrogate
+
+
+@cache
+def version(package):
+    """Version of a package that is installed."""
+    return metadata.version(package)
 
 
 @algorithm
@@ -35,24 +68,29 @@ class BayesianOptimizer(BaseEstimator):
         `~sktvbo.domain.ParameterSpace`.
     surrogate : TimeVaryingGPRegressor, default=None
         Sees the domain scaled to the unit box, and time in the user's unit, as last column. None is
-        a ``Matern(nu=2.5)`` in space and a ``Matern(nu=1.5)`` in time on standardized
+        a ``Matern(nu=2.5)`` in space and in time, with a mean that is learnt, on standardized
         observations. A regressor of one's own will do: see `~sktvbo.staleness.Surrogate`.
-    acquisition : callable, default=None
-        As in `sktvbo.acquisition`. None is ``UCB()``.
-    policy : stale-data policy, default=None
-        As in `sktvbo.staleness`. None is ``KeepAll()``.
+    acquisition : callable or str, default=None
+        As in `sktvbo.acquisition`, or by name: "ucb", "ei", "pi", "ts", "mean". None is
+        ``UCB(DimensionBeta(0.05))``.
+    policy : stale-data policy or str, default=None
+        As in `sktvbo.staleness`, or by name, such as "sliding-window": see
+        `~sktvbo.staleness.as_policy`. None is ``KeepAll()``.
     n_initial_points : int, default=15
         Queries drawn uniformly before the surrogate is fitted. When a policy has left fewer
         observations, or fewer than 10, hyperparameters and the scale of y are found with the latest
         of the forgotten ones besides: what kind of function it is survives.
-    refit_every : int, default=1
+    refit_every : int or "auto", default=1
         Hyperparameters are searched at every ``refit_every``-th observation, from the present ones;
-        at the others the observation is added with the hyperparameters held, O(n²).
+        at the others the observation is added with the hyperparameters held, O(n²). "auto" searches
+        when the gradient of the likelihood promises that a search gains more than 0.1 nats, and
+        when the data set has grown by a tenth, or fallen to half, since the last one.
     maximize : bool, default=True
         False to minimize.
-    clock : "wall", "step" or callable, default="wall"
+    clock : "wall", "calendar", "step" or callable, default="wall"
         Time when ``ask`` is given none: seconds since the first call, the number of observations
-        told, or what the callable returns.
+        told, or what the callable returns. Between a pickle and its use, or a journal and `resume`,
+        "wall" stands still, and "calendar" goes on.
     random_state : int, RandomState or None, default=None
     history : int, default=None
         Of how many of the observations told, the latest, the attributes below are to tell, whether
@@ -84,18 +122,22 @@ class BayesianOptimizer(BaseEstimator):
         Time at which each of these was removed; NaN while it is in the data set.
     next_time_ : float or None
         Time of the latest query asked for.
+    pending_X_ : ndarray of shape (p, d + 1)
+        Queries that were asked for and not told yet, and their times: after `resume`, those whose
+        answers are still to come.
     history_ : dict of str to ndarray of shape (m,)
-        After each of the same ``tell``: the present time, the size n of the data set, and what the
+        After each of these ``tell``: the present time, the size n of the data set, and what the
         policy records (resets, budget, window...).
     label : str or None
         The algorithm's name in the literature, of the class.
 
     Notes
     -----
-    A run begins with the first ``ask`` or ``tell`` that succeeds; before, an attribute with a
-    trailing underscore raises a `~sklearn.exceptions.NotFittedError`. A run goes on with the
-    parameters that it began with, those of its parts included: ``set_params`` later on is for the
-    next run, which a `~sklearn.base.clone` of the optimizer begins.
+    A run begins with the first ``ask`` or ``tell`` that succeeds, which checks all parameters, and
+    those of the parts. Before, an attribute with a trailing underscore raises a
+    `~sklearn.exceptions.NotFittedError`. A run goes on with the parameters that it began with, and
+    its parts with theirs: ``set_params`` later on is for the next run, which a
+    `~sklearn.base.clone` of the optimizer begins.
 
     Examples
     --------
@@ -118,7 +160,7 @@ class BayesianOptimizer(BaseEstimator):
     acquisition: object = None
     policy: object = None
     n_initial_points: int = 15
-    refit_every: int = 1
+    refit_every: int | str = 1
     maximize: bool = True
     clock: object = "wall"
     random_state: object = None
@@ -145,12 +187,15 @@ class BayesianOptimizer(BaseEstimator):
         return default_surrogate(smooth_kernel(times))
 
     def _make_acquisition(self):
-        """Acquisition function, when the user gives none; called once, when the run begins."""
-        return UCB()
+        """Acquisition function, when the user gives none; called once, when the run begins.
+
+        The default explores little: what changes becomes uncertain by itself.
+        """
+        return UCB(DimensionBeta(0.05))
 
     def _make_policy(self):
         """Stale-data policy without a history; called once, when the run begins."""
-        return KeepAll() if self.policy is None else clone(self.policy, safe=False)
+        return KeepAll() if self.policy is None else as_policy(self.policy, self)
 
     def _latest_query_time(self, t, surrogate, policy):
         """Until when a query may wait; t for at once.
@@ -178,8 +223,9 @@ class BayesianOptimizer(BaseEstimator):
                 self,
                 error=DomainError,
             )
-        for name in ("n_initial_points", "refit_every"):
-            check_int(getattr(self, name), name, self)
+        check_int(self.n_initial_points, "n_initial_points", self)
+        if self.refit_every != "auto":
+            check_int(self.refit_every, "refit_every", self, advice="'auto' will do as well.")
         if self.history is not None:
             check_int(self.history, "history", self, low=0)
 
@@ -197,7 +243,7 @@ class BayesianOptimizer(BaseEstimator):
 
     # --- the contract -----------------------------------------------------------------------------
 
-    def ask(self, t=None, *, n_points=None, return_time=False):
+    def ask(self, t=None, *, n_points=None, return_time=False, deadline=None):
         """Where to query next.
 
         Queries that were asked for and not told yet are pending: the surrogate takes them for
@@ -212,7 +258,12 @@ class BayesianOptimizer(BaseEstimator):
         n_points : int, default=None
             Ask for a batch of this many queries.
         return_time : bool, default=False
-            Also return the time of the query.
+            Also return the time of the query, which may be later than t only then.
+        deadline : float, default=None
+            Seconds of real time that may pass: the search for the query ends then, with the best
+            found. The candidates that it begins with (some hundreds, or all members of a finite
+            set) are compared however short the time is; queries of a batch share it. What is
+            found depends on the speed of the machine. None is no limit.
 
         Returns
         -------
@@ -225,23 +276,26 @@ class BayesianOptimizer(BaseEstimator):
         ------
         InvalidObservationError
             The time is not finite or goes backwards.
+        ValueError
+            The deadline is not a number of seconds, 0 or more.
 
         Warns
         -----
         ForgottenQueryWarning
             More than 1024 queries are pending, and the oldest are forgotten.
         """
+        until = end_of(deadline)
         with self._lock():
             run = self._run_or_new()
             t = run.forward_time(t)
             size = 1 if n_points is None else check_int(n_points, "n_points")
-            after, queries = run.after_asking(t, size)
+            after, queries = run.after_asking(t, size, may_wait=return_time, until=until)
             if n_points is None:
                 x, times = run.domain.decode(queries[0][0]), queries[0][1]
             else:
                 x = run.domain.decode_all([x for x, _ in queries])
                 times = np.array([time for _, time in queries])
-            self._take(run, after)
+            self._take(run, after, "ask")
         return (x, times) if return_time else x
 
     def tell(self, x, y, t=None, *, y_variance=None):
@@ -274,7 +328,27 @@ class BayesianOptimizer(BaseEstimator):
             variance = 0.0
             if y_variance is not None:
                 variance = check_real(y_variance, "y_variance", interval="[0, inf)")
-            self._take(run, run.after_telling(x, y, t, variance))
+            self._take(run, run.after_telling(x, y, t, variance), "tell")
+
+    def announce(self, x, t=None):
+        """Take notice of a query that was not asked for here: it is pending until it is told.
+
+        Parameters
+        ----------
+        x : array-like of shape (d,), or a dict for named parameters
+            A query that somebody else is making.
+        t : float, default=None
+            When; None reads the clock.
+
+        Raises
+        ------
+        ValueError
+            x outside of the domain, t not finite.
+        """
+        with self._lock():
+            run = self._run_or_new()
+            x = run.domain.validate_point(x)
+            self._take(run, run.after_announcing(x, run.time(t)), "announce")
 
     def cancel(self, x):
         """Withdraw a query that will not be told: others need not keep away from it any longer.
@@ -282,7 +356,7 @@ class BayesianOptimizer(BaseEstimator):
         Parameters
         ----------
         x : array-like of shape (d,), or a dict for named parameters
-            A query that was asked for; the oldest if several are the same.
+            A query that was asked for, or announced; the oldest if several are the same.
 
         Raises
         ------
@@ -291,7 +365,7 @@ class BayesianOptimizer(BaseEstimator):
         """
         with self._lock():
             run = self._run_or_new()
-            self._take(run, run.after_cancelling(run.domain.validate_point(x)))
+            self._take(run, run.after_cancelling(run.domain.validate_point(x)), "cancel")
 
     def recommend(self, t=None):
         """Where the posterior mean is best at a time: exploitation without exploration.
@@ -353,6 +427,12 @@ class BayesianOptimizer(BaseEstimator):
         return {name: np.array([row.get(name) for row in rows], dtype=np.float64) for name in names}
 
     @property
+    def pending_X_(self):
+        run = self._begun()
+        rows = [np.append(x, t) for x, t in run.pending]
+        return np.array(rows).reshape(-1, run.domain.n_dims + 1)
+
+    @property
     def surrogate_(self):
         return self._begun().surrogate
 
@@ -383,9 +463,22 @@ class BayesianOptimizer(BaseEstimator):
         self._lock = StepLock()
 
     def __getstate__(self):
-        return {name: value for name, value in super().__getstate__().items() if name != "_lock"}
+        state = dict(super().__getstate__())
+        state.pop("_lock", None)
+        state.pop("_recorder", None)
+        return state | {"_version": version("sktvbo")}
 
     def __setstate__(self, state):
+        state, mine = dict(state), version("sktvbo")
+        made_by = state.pop("_version", "an unknown version")
+        if made_by != mine:
+            warnings.warn(
+                f"This {type(self).__name__} was pickled by sktvbo {made_by}, and is read by "
+                f"{mine}: it may go on otherwise, or fail. A journal, or to_json(), says when it "
+                "cannot be read.",
+                VersionWarning,
+                stacklevel=2,
+            )
         super().__setstate__(state)
         self._lock = StepLock()
 
@@ -399,39 +492,201 @@ class BayesianOptimizer(BaseEstimator):
 
     def _run_or_new(self):
         """State of the run, or of a new one; a step takes the next one over when it succeeds."""
-        if "_run" in vars(self):
-            return self._run
+        return self._run if "_run" in vars(self) else self._new_run()
+
+    def _new_run(self):
         self._check_parameters()
         algorithm = copy.copy(self)
         for name, value in self.get_params(deep=False).items():
             if hasattr(value, "get_params") and not isinstance(value, type):
                 setattr(algorithm, name, clone(value))
-        acquisition = algorithm.acquisition
+        acquisition, policy = algorithm.acquisition, algorithm._make_policy()
+        if acquisition is None:
+            acquisition = algorithm._make_acquisition()
+        check_parts(self, algorithm.surrogate, policy)
         return self._run_class(
             algorithm=algorithm,
+            make_policy=algorithm._make_policy,
             make_surrogate=algorithm._make_surrogate,
             latest_query_time=algorithm._latest_query_time,
             searches_for_the_past=algorithm._searches_for_the_past,
             domain=as_domain(self.domain),
             told=Log(limit=remembered(self.history)),
             clock=make_clock(self.clock, self),
-            acquisition=algorithm._make_acquisition() if acquisition is None else acquisition,
-            policy=algorithm._make_policy(),
+            acquisition=as_acquisition(acquisition, self),
+            policy=policy,
             # A copy of NumPy's global generator would be every optimizer's.
             rng=np.random.RandomState()
             if self.random_state is None
             else copy.deepcopy(check_random_state(self.random_state)),
         )
 
-    def _take(self, run, after):
-        """Take the next state over from the present one: the one place where a run changes."""
+    def _take(self, run, after, kind, **said):
+        """Take the next state over from the present one: the one place where a run changes.
+
+        ``kind`` and what was ``said`` tell the journal of the step, which writes it first.
+        """
         if vars(self).get("_run", run) is not run:
             raise AskTellError(
                 f"A step of this {type(self).__name__} was made within another step, by one of "
                 "its own parts. A clock, kernel, acquisition function or policy may look at the "
                 "optimizer, and must not ask() or tell() it."
             )
+        if run.algorithm.journal is not None:
+            after = self._recorder_of(run).record(run, after, kind, said)
         self._run = after
+
+    # --- beyond the process -----------------------------------------------------------------------
+
+    @classmethod
+    def resume(cls, journal, **parameters):
+        """Go on with a run where its journal ends.
+
+        Parameters
+        ----------
+        journal : path-like or `~sktvbo.journal.Journal`
+        **parameters
+            Those that plain data cannot hold, such as functions and objects of one's own classes:
+            the error names them. Others may be given too, if they are as they were.
+
+        Returns
+        -------
+        optimizer
+            As it was after the last call that returned, random state included: it goes on as if
+            nothing had happened. Hyperparameters are not searched again.
+
+        Raises
+        ------
+        JournalError
+            The journal does not exist, is in use, damaged, another algorithm's, or lacks a
+            parameter; says what to do.
+
+        Notes
+        -----
+        A clock ``"wall"`` stands still while there is no process; ``"calendar"`` goes on.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from sktvbo import WDBO
+        >>> path = os.path.join(tempfile.mkdtemp(), "run.db")
+        >>> opt = WDBO([(0.0, 1.0)], n_initial_points=3, random_state=0, journal=path)
+        >>> for t in range(5):
+        ...     opt.tell(opt.ask(t), 0.1 * t)
+        >>> opt.close()                                   # or the process ends, in any way
+        >>> WDBO.resume(path).n_told_
+        5
+        """
+        where = Journal.of(journal)
+        if not Path(where.path).is_file():
+            advice = f"Begin a run with {cls.__name__}(..., journal=path)."
+            raise JournalError(f"The journal {where.path} does not exist. {advice}")
+        file = JournalFile(where)
+        try:
+            header = file.header()
+            new = cls._of_header(header, parameters | {"journal": journal}, where.path)
+            run = new._new_run()
+            new._restore(run, read(file, run.told.limit), where.path)
+            new._recorder = Recorder(file, new._run, header, written=True)
+        except BaseException:
+            file.close()
+            raise
+        return new
+
+    def close(self):
+        """Let the journal go, so that another optimizer may `resume` it; the next step reopens it.
+
+        Without a journal this does nothing.
+        """
+        with self._lock():
+            recorder = vars(self).pop("_recorder", None)
+            if recorder is not None:
+                recorder.close()
+
+    def to_json(self):
+        """All of the optimizer as JSON: parameters, and the state of the run if it has begun.
+
+        Returns
+        -------
+        text : str
+            Of plain data, with version and format; for `from_json`.
+
+        Raises
+        ------
+        JournalError
+            A part holds what plain data cannot.
+        """
+        run = vars(self).get("_run")
+        source = self if run is None else run.algorithm
+        state = None if run is None else to_plain(run)
+        content = source._header() | {"state": state}
+        return json.dumps(content, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text, **parameters):
+        """The optimizer of `to_json`, without a journal; it goes on as the other would.
+
+        Parameters
+        ----------
+        text : str
+        **parameters
+            As in `resume`.
+
+        Raises
+        ------
+        JournalError
+            The text is another's, or lacks a parameter.
+        """
+        try:
+            content = json.loads(text)
+            header = {name: content[name] for name in ("format", "optimizer", "parameters")}
+            state = content["state"]
+        except (ValueError, KeyError, TypeError) as exc:
+            found = f"{type(exc).__name__}: {exc}"
+            raise JournalError(f"The text must be that of to_json(). Got {found} instead.") from exc
+        new = cls._of_header(header, parameters, "JSON")
+        if state is not None:
+            run = new._new_run()
+            with explained_state("JSON"):
+                stored = of_plain(state)
+            new._restore(run, stored, "JSON")
+        return new
+
+    def _header(self):
+        """What a journal begins with."""
+        return {
+            "format": FORMAT,
+            "version": version("sktvbo"),
+            "optimizer": qualified(type(self)),
+            "parameters": parameters_as_plain(self),
+        }
+
+    @classmethod
+    def _of_header(cls, header, given, source):
+        if header["format"] != FORMAT:
+            raise JournalError(
+                f"{source} has format {header['format']}, and this version of sktvbo knows format "
+                f"{FORMAT}. Use the version that wrote it."
+            )
+        if header["optimizer"] != qualified(cls):
+            name = header["optimizer"].rpartition(".")[2]
+            raise JournalError(
+                f"{source} holds a run of {name}. Use {name} in place of this class."
+            )
+        return cls(**parameters_of_plain(header["parameters"], given, cls, source))
+
+    def _restore(self, run, stored, source):
+        with explained_state(source):
+            self._run = restored(run, stored, types_within(*self.get_params(deep=False).values()))
+
+    def _recorder_of(self, run):
+        """What writes the run's journal, opened if need be."""
+        recorder = vars(self).get("_recorder")
+        if recorder is None or not recorder.is_open:
+            file = JournalFile(Journal.of(run.algorithm.journal))
+            header = None if run.place.number else run.algorithm._header()
+            recorder = self._recorder = Recorder(file, run, header)
+        return recorder
 
 
 @algorithm
@@ -439,3 +694,14 @@ class Algorithm(BayesianOptimizer):
     """Base of the named algorithms: the policy is the algorithm's own, and no parameter."""
 
     policy: object = field(default=None, init=False)
+
+
+@algorithm
+class StaticAlgorithm(Algorithm):
+    """Base of the algorithms whose model is a function that does not change."""
+
+    def _make_surrogate(self, times):
+        return static_surrogate()
+
+    def _make_acquisition(self):
+        return UCB(DimensionBeta(0.1))

@@ -20,7 +20,8 @@ class BRGPUCB(VariationBudgeted):
     Parameters
     ----------
     reset_period : int, default=None
-        H; None computes it from the ``horizon`` and the ``variation_budget``.
+        H; None computes it from the ``horizon`` and the ``variation_budget``, or is 50 when
+        there is no ``horizon`` either.
     horizon : int, default=None
         T, observations in the whole run, for a block that follows the variation budget.
     variation_budget : float, default=1.0

@@ -1,15 +1,17 @@
 """What BR- and SW-GP-UCB share: a length that a variation budget gives."""
 
-from .._checks import invalid
+from .._checks import check_int, check_real
 from ..acquisition import UCB, InformationGainBeta
 from ..staleness import VariationBudget
-from ._base import Algorithm
+from ._base import StaticAlgorithm
 from ._parameters import algorithm
-from ._surrogates import static_surrogate
+
+# Observations in a window or a block when nothing is said of either: as the policies have it.
+DEFAULT_LENGTH = 50
 
 
 @algorithm
-class VariationBudgeted(Algorithm):
+class VariationBudgeted(StaticAlgorithm):
     """IGP-UCB on a part of the observations, as long as one parameter or a budget says."""
 
     horizon: int | None = None
@@ -21,21 +23,16 @@ class VariationBudgeted(Algorithm):
     def _make_acquisition(self):
         return UCB(InformationGainBeta())
 
-    def _make_surrogate(self, times):
-        return static_surrogate()
-
     def _length_or_budget(self):
         """The length, or what computes it of a surrogate."""
         length = getattr(self, self._length)
+        if length is None and self.horizon is None:
+            return DEFAULT_LENGTH
         return VariationBudget(self.horizon, self.variation_budget) if length is None else length
 
     def _check_parameters(self):
         super()._check_parameters()
-        if getattr(self, self._length) is None and self.horizon is None:
-            raise invalid(
-                self._length,
-                "an int in the range [1, inf) when there is no 'horizon'",
-                None,
-                self,
-                advice="Give one, or the number of observations in the whole run as horizon.",
-            )
+        for name in (self._length, "horizon"):
+            if getattr(self, name) is not None:
+                check_int(getattr(self, name), name, self)
+        check_real(self.variation_budget, "variation_budget", self, interval="(0, inf)")

@@ -1,8 +1,10 @@
 """What an optimizer takes for the time when the caller gives none."""
 
+import math
 import time
+from time import monotonic
 
-from .._checks import invalid
+from .._checks import check_real, invalid
 
 
 class ElapsedTime:
@@ -24,6 +26,22 @@ class ElapsedTime:
         self._origin = None if elapsed is None else time.perf_counter() - elapsed
 
 
+class CalendarTime:
+    """Seconds since the first call, by the calendar: they go on while there is no process.
+
+    When the computer's clock is put back, they stand still until it has caught up.
+    """
+
+    def __init__(self):
+        self._origin, self._latest = None, 0.0
+
+    def __call__(self, n_told):
+        if self._origin is None:
+            self._origin = time.time()
+        self._latest = max(self._latest, time.time() - self._origin)
+        return self._latest
+
+
 class StepCount:
     """0, 1, 2, ...: how many observations have been told."""
 
@@ -41,12 +59,21 @@ class CallableTime:
         return self._function()
 
 
-def make_clock(clock, owner):
+def make_clock(clock, owner=None):
     """Clock from the ``clock`` parameter of an optimizer."""
     if callable(clock):
         return CallableTime(clock)
     if isinstance(clock, str) and clock == "wall":
         return ElapsedTime()
+    if isinstance(clock, str) and clock == "calendar":
+        return CalendarTime()
     if isinstance(clock, str) and clock == "step":
         return StepCount()
-    raise invalid("clock", "'wall', 'step' or a callable", clock, owner)
+    raise invalid("clock", "'wall', 'calendar', 'step' or a callable", clock, owner)
+
+
+def end_of(deadline):
+    """When, on the monotonic clock, so many seconds have passed from now; None: never."""
+    if deadline is None:
+        return math.inf
+    return monotonic() + check_real(deadline, "deadline", interval="[0, inf]")

@@ -1,13 +1,13 @@
 """ET-GP-UCB: forget everything when something has happened."""
 
+from .._checks import check_real
 from ..staleness import EventTriggeredReset
-from ._base import Algorithm
+from ._base import StaticAlgorithm
 from ._parameters import algorithm
-from ._surrogates import static_surrogate
 
 
 @algorithm
-class ETGPUCB(Algorithm):
+class ETGPUCB(StaticAlgorithm):
     """ET-GP-UCB (Brunzema et al., ET algorithm 1): GP-UCB that starts afresh when contradicted.
 
     1. Query where μ + √β σ is largest.
@@ -51,8 +51,9 @@ class ETGPUCB(Algorithm):
 
     label = "ET-GP-UCB"
 
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_real(self.delta, "delta", self, interval="(0, 1)")
+
     def _make_policy(self):
         return EventTriggeredReset(self.delta)
-
-    def _make_surrogate(self, times):
-        return static_surrogate()

@@ -1,12 +1,11 @@
 """GP-UCB: keep everything, and take the function for static."""
 
-from ._base import Algorithm
+from ._base import StaticAlgorithm
 from ._parameters import algorithm
-from ._surrogates import static_surrogate
 
 
 @algorithm
-class GPUCB(Algorithm):
+class GPUCB(StaticAlgorithm):
     """GP-UCB (Srinivas et al. 2012): the baseline that does not know of time.
 
     1. Query where μ + √β σ is largest.
@@ -42,6 +41,3 @@ class GPUCB(Algorithm):
     """
 
     label = "GP-UCB"
-
-    def _make_surrogate(self, times):
-        return static_surrogate()

@@ -1,13 +1,13 @@
 """IGP-UCB: GP-UCB for functions of a bounded norm."""
 
+from .._checks import check_real
 from ..acquisition import UCB, InformationGainBeta
-from ._base import Algorithm
+from ._base import StaticAlgorithm
 from ._parameters import algorithm
-from ._surrogates import static_surrogate
 
 
 @algorithm
-class IGPUCB(Algorithm):
+class IGPUCB(StaticAlgorithm):
     """IGP-UCB (Chowdhury & Gopalan 2017): GP-UCB whose width follows the information gained.
 
     1. Query where μ + √β σ is largest, √β = B + R √(2 (γ + 1 + log(1/δ))), γ being the information
@@ -51,8 +51,10 @@ class IGPUCB(Algorithm):
 
     label = "IGP-UCB"
 
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_real(self.norm_bound, "norm_bound", self, interval="[0, inf)")
+        check_real(self.delta, "delta", self, interval="(0, 1)")
+
     def _make_acquisition(self):
         return UCB(InformationGainBeta(norm_bound=self.norm_bound, delta=self.delta))
-
-    def _make_surrogate(self, times):
-        return static_surrogate()

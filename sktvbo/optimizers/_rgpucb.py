@@ -5,18 +5,18 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from .. import theory
+from .._checks import check_int
 from .._factors import forgetting_rate
 from ..staleness import PeriodicReset
-from ._base import Algorithm
+from ._base import StaticAlgorithm
 from ._parameters import algorithm
-from ._surrogates import static_surrogate
 
 # The rate of change is learnt from at most this many of the latest observations.
 _N_LEARN = 200
 
 
 @algorithm
-class RGPUCB(Algorithm):
+class RGPUCB(StaticAlgorithm):
     """R-GP-UCB (Bogunovic et al. 2016, TVGP algorithm 1): GP-UCB within blocks.
 
     1. Query where μ + √β σ is largest.
@@ -70,13 +70,19 @@ class RGPUCB(Algorithm):
 
     label = "R-GP-UCB"
 
+    def _check_parameters(self):
+        super()._check_parameters()
+        if not self._learns:
+            check_int(self.reset_period, "reset_period", self)
+
     def _make_policy(self):
-        if isinstance(self.reset_period, str) and self.reset_period == "auto":
+        if self._learns:
             return LearntReset()
         return PeriodicReset(self.reset_period)
 
-    def _make_surrogate(self, times):
-        return static_surrogate()
+    @property
+    def _learns(self):
+        return isinstance(self.reset_period, str) and self.reset_period == "auto"
 
 
 class LearntReset(PeriodicReset):
@@ -90,6 +96,9 @@ class LearntReset(PeriodicReset):
 
     def __init__(self):
         super().__init__(period=None)
+
+    def check(self, surrogate=None):
+        """The period is learnt, and no parameter."""
 
     def watch(self, run):
         """Take the latest observations told, removed ones included."""

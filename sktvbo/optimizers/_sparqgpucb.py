@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
 
 import numpy as np
@@ -82,20 +83,26 @@ class SparQRun(Run):
         surrogate = self.surrogate.advanced(t)
         n, q = len(surrogate.X_train_), len(rows)
         few = n + q < self.min_to_learn
-        search = self.since_search + 1 >= algorithm.refit_every and not few
-        consulted = surrogate.updated(
+        consult = partial(
+            surrogate.updated,
             rows,
             values,
             None if variance is None else np.full(q, variance),
             total_variance=variance is not None,
-            refit=search,
             hold_scale=few,
         )
+        if few:
+            consulted, since, searched = consult(), self.since_search, self.searched
+        else:
+            search = partial(consult, refit=True)
+            consulted, since, searched = self.searched_if_due(consult, search, n + q)
         without = consulted.updated(drop=np.arange(n, n + q), hold_scale=n < self.min_to_learn)
         return replace(
             self,
             surrogate=without,
-            since_search=0 if search else self.since_search,
+            # Answers are no observations.
+            since_search=min(since, self.since_search),
+            searched=searched,
             now=max(t, self.now),
             answers=Answers(told, y, consulted),
         )
@@ -205,6 +212,8 @@ class SparQGPUCB(Algorithm):
         variance = self.expert_noise_variance
         if variance is not None:
             check_real(variance, "expert_noise_variance", self, interval="(0, inf)")
+        if not callable(self.n_queries):
+            _count(self.n_queries, 1)
 
     def ask_expert(self, t=None):
         """Places about which to ask the expert now, before ``ask``.
@@ -224,7 +233,7 @@ class SparQGPUCB(Algorithm):
             run = self._run_or_new()
             after, rows = run.after_asking_expert(run.forward_time(t))
             places = run.domain.decode_all(rows)
-            self._take(run, after)
+            self._take(run, after, "ask_expert", t=after.now, x=rows.tolist())
         return places
 
     def tell_expert(self, X, y, t=None):
@@ -264,7 +273,8 @@ class SparQGPUCB(Algorithm):
             y = finite_array(y, "y", (len(X),), InvalidObservationError)
             if run.surrogate is None:
                 raise too_few("tell_expert()", run)
-            self._take(run, run.after_consulting(X, y, t))
+            after = run.after_consulting(X, y, t)
+            self._take(run, after, "tell_expert", t=t, x=X.tolist(), y=y.tolist())
 
     @property
     def expert_X_(self):

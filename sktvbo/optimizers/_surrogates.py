@@ -36,7 +36,8 @@ def default_surrogate(temporal_kernel, kind=TimeVaryingGPRegressor, **options):
 
     The bounds are close to those of TuRBO (Eriksson et al. 2019), and matter more than they seem
     to: after the function has jumped, or when all recent queries are at one place, the likelihood
-    alone is content with a lengthscale of many boxes, and exploration ends.
+    alone is content with a lengthscale of many boxes, and exploration ends. The mean is learnt: who
+    tracks well has seen little but good values, and what is unexplored is worse than these.
     """
     return kind(
         Matern(length_scale=0.5, length_scale_bounds=(0.01, 2.0), nu=2.5),
@@ -44,6 +45,7 @@ def default_surrogate(temporal_kernel, kind=TimeVaryingGPRegressor, **options):
         signal_variance_bounds=(0.05, 20.0),
         noise_variance_bounds=(1e-4, 1.0),
         normalize_y=True,
+        mean_prior_std=1.0,
         **options,
     )
 
@@ -53,7 +55,7 @@ def static_surrogate(**options):
     return default_surrogate(ConstantKernel(1.0, "fixed"), **options)
 
 
-def smooth_kernel(times, nu=1.5):
+def smooth_kernel(times, nu=2.5):
     """Matérn in time, of at least five sampling intervals and at most ten times the span.
 
     What changes faster than that cannot be tracked by one query an interval. Without the lower

@@ -21,7 +21,8 @@ class SWGPUCB(VariationBudgeted):
     Parameters
     ----------
     window : int, default=None
-        w; None computes it from the ``horizon`` and the ``variation_budget``.
+        w; None computes it from the ``horizon`` and the ``variation_budget``, or is 50 when
+        there is no ``horizon`` either.
     horizon : int, default=None
         T, observations in the whole run, for a window that follows the variation budget.
     variation_budget : float, default=1.0

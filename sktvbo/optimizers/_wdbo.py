@@ -1,5 +1,6 @@
 """W-DBO: forget what no longer matters to the future, within a budget."""
 
+from .._checks import check_real
 from ..staleness import RelevancyBudget
 from ._base import Algorithm
 from ._parameters import algorithm
@@ -52,6 +53,10 @@ class WDBO(Algorithm):
     alpha: float = 0.25
 
     label = "W-DBO"
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_real(self.alpha, "alpha", self, interval="[0, inf)")
 
     def _make_policy(self):
         return RelevancyBudget(alpha=self.alpha)

@@ -1,5 +1,6 @@
 """W-GP-UCB: weights that fade."""
 
+from .._checks import check_real
 from ..acquisition import UCB, InformationGainBeta
 from ..gaussian_process import GeometricInjection, WeightedGPRegressor
 from ._base import Algorithm
@@ -53,6 +54,10 @@ class WGPUCB(Algorithm):
     discount: float = 0.99
 
     label = "W-GP-UCB"
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_real(self.discount, "discount", self, interval="(0, 1]")
 
     def _make_acquisition(self):
         return UCB(InformationGainBeta(anytime=True))

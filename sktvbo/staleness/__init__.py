@@ -16,6 +16,7 @@ as it is; what policies and optimizers ask of it is written down in `Surrogate`.
 """
 
 from ._base import KeepAll, RunSoFar, StaleDataPolicy
+from ._names import as_policy
 from ._noise import NoiseThreshold
 from ._relevancy import RelevancyBudget, RelevancyCap, ResponseTime
 from ._resets import EventTriggeredReset, PeriodicReset
@@ -35,4 +36,5 @@ __all__ = [
     "StaleDataPolicy",
     "Surrogate",
     "VariationBudget",
+    "as_policy",
 ]

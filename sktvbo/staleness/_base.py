@@ -6,7 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from .._checks import check_int
+
 NOTHING = np.empty(0, dtype=np.intp)
+
+
+def check_length(length, name, owner):
+    """Raise unless this is a number of observations, or a callable that makes sense."""
+    if not callable(length):
+        check_int(length, name, owner)
+    elif hasattr(length, "check"):
+        length.check()
 
 
 @dataclass(frozen=True)
@@ -58,6 +68,16 @@ class StaleDataPolicy(BaseEstimator):
     ...     def after_add(self, surrogate, now):
     ...         return np.flatnonzero(now - surrogate.X_train_[:, -1] > self.age)
     """
+
+    def check(self, surrogate=None):
+        """Raise a ValueError for a parameter that makes no sense; called when a run begins.
+
+        Parameters
+        ----------
+        surrogate : estimator, default=None
+            The user's, unfitted, so that one with which the policy cannot work is refused before
+            anything is observed; None: the algorithm's own.
+        """
 
     def watch(self, run):
         """Take notice of the run.

@@ -44,20 +44,20 @@ class NoiseThreshold(StaleDataPolicy):
     def __init__(self, cap="log"):
         self.cap = cap
 
+    def check(self, surrogate=None):
+        """Raise a ValueError for a parameter that makes no sense; see `StaleDataPolicy.check`."""
+        if not callable(self.cap):
+            self._cap(1)
+        if surrogate is not None and hasattr(surrogate, "noise_model"):
+            _need_noise_model(surrogate.noise_model, surrogate)
+
     def watch(self, run):
         """Count the observations so far, removed ones included."""
         self.steps_ = run.n_told
 
     def after_add(self, surrogate, now):
         """Rows whose noise variance at time ``now`` exceeds g σ²."""
-        if surrogate.noise_model_ is None:
-            raise invalid(
-                "noise_model",
-                "a noise model, such as QuadraticInjection(), for NoiseThreshold",
-                None,
-                surrogate,
-                advice="Without one no observation ever becomes noisier.",
-            )
+        _need_noise_model(surrogate.noise_model_, surrogate)
         times = surrogate.X_train_[:, -1]
         self.cap_ = self._cap(getattr(self, "steps_", len(times)))
         ratio = surrogate.noise_model_.ratio(np.maximum(now - times, 0.0))
@@ -76,3 +76,14 @@ class NoiseThreshold(StaleDataPolicy):
     def record(self):
         """Columns of the optimizer's history."""
         return {"cap": getattr(self, "cap_", np.nan)}
+
+
+def _need_noise_model(noise_model, surrogate):
+    if noise_model is None:
+        raise invalid(
+            "noise_model",
+            "a noise model, such as QuadraticInjection(), for NoiseThreshold",
+            None,
+            surrogate,
+            advice="Without one no observation ever becomes noisier.",
+        )

@@ -4,9 +4,13 @@ import numpy as np
 from scipy.optimize import nnls
 
 from .._checks import check_int, check_real
-from .._factors import temporal_length_scale
+from .._factors import recognize_or_raise, temporal_length_scale
+from ..kernels import Empirical
 from ..theory import recommended_dataset_size
 from ._base import StaleDataPolicy
+
+# Messages say that this is what a kernel is needed for.
+_PURPOSE = "The relevancy of observations"
 
 
 class RelevancyBudget(StaleDataPolicy):
@@ -56,7 +60,7 @@ class RelevancyBudget(StaleDataPolicy):
 
     def after_add(self, surrogate, now):
         """The least relevant rows, for a surrogate of which the relevancy is known."""
-        self._check_parameters()
+        self.check()
         surrogate.check_relevancy()
         budget = 1.0
         if hasattr(self, "budget_"):
@@ -79,10 +83,12 @@ class RelevancyBudget(StaleDataPolicy):
         self.now_, self.length_scale_ = now, temporal_length_scale(surrogate.temporal_kernel_)
         return np.array([index for index, _ in removals], dtype=np.intp)
 
-    def _check_parameters(self):
+    def check(self, surrogate=None):
+        """Raise a ValueError for a parameter that makes no sense; see `StaleDataPolicy.check`."""
         check_real(self.alpha, "alpha", self, interval="[0, inf)")
         check_int(self.min_size, "min_size", self)
         check_real(self.max_step, "max_step", self, interval="(0, inf]")
+        _check_forgets(surrogate)
 
     def record(self):
         """Columns of the optimizer's history."""
@@ -125,6 +131,13 @@ class RelevancyCap(StaleDataPolicy):
         self.max_size = max_size
         self.min_size = min_size
 
+    def check(self, surrogate=None):
+        """Raise a ValueError for a parameter that makes no sense; see `StaleDataPolicy.check`."""
+        check_int(self.min_size, "min_size", self)
+        if not (isinstance(self.max_size, str) and self.max_size == "recommended"):
+            check_int(self.max_size, "max_size", self)
+        _check_forgets(surrogate)
+
     def watch(self, run):
         """Fit the response time to the times between the queries, once they determine it."""
         if len(run.queries) > 1:
@@ -136,12 +149,12 @@ class RelevancyCap(StaleDataPolicy):
 
     def after_add(self, surrogate, now):
         """The least relevant rows, for a surrogate of which the relevancy is known."""
-        min_size = check_int(self.min_size, "min_size", self)
+        self.check()
         surrogate.check_relevancy()
         self.max_size_ = self._max_size(surrogate)
         removals = []
         if self.max_size_ is not None:
-            target = max(self.max_size_, min_size)
+            target = max(self.max_size_, self.min_size)
             if len(surrogate.X_train_) > target:
                 sweep = surrogate.relevancy_sweep(now)
                 while sweep.n > target:
@@ -150,8 +163,8 @@ class RelevancyCap(StaleDataPolicy):
         return np.array([index for index, _ in removals], dtype=np.intp)
 
     def _max_size(self, surrogate):
-        if self.max_size != "recommended":
-            return check_int(self.max_size, "max_size", self)
+        if not isinstance(self.max_size, str):
+            return int(self.max_size)
         response_time = getattr(self, "response_time_", None)
         if response_time is None or not response_time.known:
             return None
@@ -217,3 +230,14 @@ def _remove_least(sweep, relevancy):
     removal = int(sweep.index[least]), float(relevancy[least])
     sweep.remove(least)
     return removal
+
+
+def _check_forgets(surrogate):
+    """Raise unless a user's surrogate has kernels of which the relevancy is known."""
+    temporal = getattr(surrogate, "temporal_kernel", None)
+    spatial = getattr(surrogate, "spatial_kernel", None)
+    if temporal is not None:
+        recognize_or_raise(temporal, 1, _PURPOSE)
+    if not (spatial is None or isinstance(spatial, Empirical)):
+        # How many columns it is for, only one with several lengthscales can say.
+        recognize_or_raise(spatial, np.size(getattr(spatial, "length_scale", 1.0)), _PURPOSE)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .._checks import check_int, check_real
-from ._base import NOTHING, StaleDataPolicy
+from ._base import NOTHING, StaleDataPolicy, check_length
 
 
 class PeriodicReset(StaleDataPolicy):
@@ -42,6 +42,10 @@ class PeriodicReset(StaleDataPolicy):
 
     def __init__(self, period=50):
         self.period = period
+
+    def check(self, surrogate=None):
+        """Raise a ValueError for a parameter that makes no sense; see `StaleDataPolicy.check`."""
+        check_length(self.period, "period", self)
 
     def before_add(self, surrogate, x, t, y):
         """All rows when a block is full."""
@@ -104,13 +108,17 @@ class EventTriggeredReset(StaleDataPolicy):
     def __init__(self, delta=0.1):
         self.delta = delta
 
+    def check(self, surrogate=None):
+        """Raise a ValueError for a parameter that makes no sense; see `StaleDataPolicy.check`."""
+        check_real(self.delta, "delta", self, interval="(0, 1)")
+
     def before_add(self, surrogate, x, t, y):
         """All rows when the observation is out of bounds."""
-        delta = check_real(self.delta, "delta", self, interval="(0, 1)")
+        self.check()
         n = len(surrogate.X_train_)
         steps = getattr(self, "steps_", n) + 1
         mean, std = surrogate.advanced(t).posterior_at(t)(x[np.newaxis])
-        rho = 2.0 * np.log(2.0 * (np.pi**2 * steps**2 / 6.0) / delta)  # eq. (10)
+        rho = 2.0 * np.log(2.0 * (np.pi**2 * steps**2 / 6.0) / self.delta)  # eq. (10)
         noise_bound = np.sqrt(rho) * surrogate.noise_std_
         self.deviation_ = float(abs(y - mean[0]))
         self.bound_ = float(np.sqrt(rho) * std[0] + noise_bound)  # eq. (11)

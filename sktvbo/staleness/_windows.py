@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator
 from .._checks import check_int, check_real
 from ..kernels import Empirical
 from ..theory import maximum_information_gain
-from ._base import StaleDataPolicy
+from ._base import StaleDataPolicy, check_length
 
 
 class SlidingWindow(StaleDataPolicy):
@@ -39,6 +39,10 @@ class SlidingWindow(StaleDataPolicy):
 
     def __init__(self, window=50):
         self.window = window
+
+    def check(self, surrogate=None):
+        """Raise a ValueError for a parameter that makes no sense; see `StaleDataPolicy.check`."""
+        check_length(self.window, "window", self)
 
     def after_add(self, surrogate, now):
         """All but the latest rows, by the times of the observations."""
@@ -88,10 +92,15 @@ class VariationBudget(BaseEstimator):
         self.horizon = horizon
         self.variation_budget = variation_budget
 
+    def check(self):
+        """Raise a ValueError for a parameter that makes no sense."""
+        check_int(self.horizon, "horizon", self)
+        check_real(self.variation_budget, "variation_budget", self, interval="(0, inf)")
+
     def __call__(self, surrogate):
         """Observations (int) to a window or block, for a fitted surrogate."""
-        horizon = check_int(self.horizon, "horizon", self)
-        check_real(self.variation_budget, "variation_budget", self, interval="(0, inf)")
+        self.check()
+        horizon = int(self.horizon)
         n_dims = surrogate.X_train_.shape[1] - 1
         kernel = surrogate.spatial_kernel_
         if isinstance(kernel, Empirical):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sktvbo.evaluation import Clock, SimulatedClock, StepClock, WallClock
+from sktvbo.evaluation import Clock, SimulatedClock, StepClock, ThinkingClock, WallClock
 from sktvbo.evaluation._clocks import response_time
 from sktvbo.exceptions import InvalidObservationError
 
@@ -174,10 +174,46 @@ def test_wall_clock_sleeps_until_the_query():
     assert time.perf_counter() - tic >= 0.029
 
 
+# --- thinking -------------------------------------------------------------------------------------
+
+
+def think(seconds):
+    """Compute for at least so many of the processor's seconds; how many it took."""
+    tic = time.process_time()
+    while time.process_time() - tic < seconds:
+        pass
+    return time.process_time() - tic
+
+
+def test_thinking_clock_runs_while_the_process_computes():
+    clock = ThinkingClock()
+    clock.start(100.0)
+    thought = think(0.02)
+    time.sleep(0.1)
+    assert thought <= clock.now() - 100.0 < thought + 0.05
+
+
+def test_thinking_clock_charges_a_query_and_does_not_sleep():
+    clock = ThinkingClock(call_duration=1000.0)
+    clock.start(0.0)
+    tic = time.perf_counter()
+    assert 500.0 <= clock.answer(5, not_before=500.0) < 501.0
+    clock.told()
+    assert 1500.0 <= clock.now() < 1501.0
+    assert 1500.0 <= clock.answer(5, not_before=20.0) < 1501.0
+    assert time.perf_counter() - tic < 1.0
+
+
+@pytest.mark.parametrize("duration", [-1.0, np.nan, np.inf])
+def test_thinking_clock_refuses_durations(duration):
+    with pytest.raises(ValueError, match="'call_duration' parameter of ThinkingClock"):
+        ThinkingClock(duration)
+
+
 # --- all ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("clock", [WallClock(), SimulatedClock(constant(1.0))])
+@pytest.mark.parametrize("clock", [WallClock(), ThinkingClock(), SimulatedClock(constant(1.0))])
 def test_continuous_clocks_spread_the_initial_times(clock):
     times, start = clock.initial_times(200, 400.0, np.random.RandomState(0))
     assert start == 10.0
@@ -189,7 +225,9 @@ def test_continuous_clocks_spread_the_initial_times(clock):
     assert start == 0.0
 
 
-@pytest.mark.parametrize("clock", [StepClock(), WallClock(), SimulatedClock(constant(1.0))])
+@pytest.mark.parametrize(
+    "clock", [StepClock(), WallClock(), ThinkingClock(), SimulatedClock(constant(1.0))]
+)
 def test_clocks_start_where_told_again_and_again(clock):
     for start in (5.0, 2.0):
         clock.start(start)
@@ -202,6 +240,7 @@ def test_clocks_start_where_told_again_and_again(clock):
 def test_reprs():
     assert repr(StepClock()) == "StepClock()"
     assert "call_duration=2.0" in repr(SimulatedClock(abs, 2.0))
+    assert repr(ThinkingClock(2.0)) == "ThinkingClock(call_duration=2.0)"
 
 
 def test_interface_says_what_to_define():

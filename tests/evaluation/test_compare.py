@@ -168,7 +168,7 @@ def test_optimizers_are_dropped_unless_kept():
         (ALGORITHMS, {"a": 3}, {}, TypeError, "problem must be .* Got 3"),
         (ALGORITHMS, [{"ackley": abs}, Fresh("ackley")], {}, ValueError, "Got ackley, ackley"),
         ({"class": Fixed}, None, {}, TypeError, "'class'. must be an ask/tell optimizer"),
-        ({"poor": Bare()}, None, {}, TypeError, "Bare without domain, maximize, random_state"),
+        ({"object": object()}, None, {}, TypeError, "'object'. must be an ask/tell optimizer"),
         ({"text": "WDBO"}, None, {}, TypeError, "Got 'WDBO' instead. Use for example sktvbo.WDBO"),
     ],
 )

@@ -11,8 +11,7 @@ def pytest_report_header():
 
 
 def pytest_sessionstart(session):
-    """With SKTVBO_EXPECT_CHECKED=1 (``make checked``) the bounds-checked build has to be in use."""
-    if os.environ.get("SKTVBO_EXPECT_CHECKED") == "1":
-        parts = Path(sktvbo.__file__).parts
-        if "checked" not in parts:
-            raise RuntimeError(f"expected the bounds-checked build, got {sktvbo.__file__}")
+    """With SKTVBO_EXPECT_BUILD=checked (``make checked``) or sanitized that build is in use."""
+    expected = os.environ.get("SKTVBO_EXPECT_BUILD")
+    if expected and expected not in Path(sktvbo.__file__).parts:
+        raise RuntimeError(f"expected the {expected} build, got {sktvbo.__file__}")

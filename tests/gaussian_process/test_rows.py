@@ -139,3 +139,33 @@ def test_what_is_kept_for_speed_is_no_part_of_a_pickle():
     assert joblib.hash(used) == joblib.hash(make(*given()))
     assert len(pickle.dumps(used)) == len(pickle.dumps(make(*given())))
     assert_equal(pickle.loads(pickle.dumps(used)), unused)
+
+
+def test_rows_that_grow_share_memory_and_not_what_differs():
+    """Two that grow from the same rows, one after the other and in pieces."""
+    rows = make(*(a[:8] for a in given()))
+    one = rows.append(*(a[8:10] for a in given()))
+    other = rows.append(*(a[10:12] for a in given()))
+    longer = one.append(*(a[10:12] for a in given()))
+    assert np.shares_memory(one.X, longer.X)
+    assert not np.shares_memory(one.X, other.X)
+    assert_equal(one, make(*(a[:10] for a in given())))
+    assert_equal(other, make(*(np.delete(a, [8, 9], axis=0) for a in given())))
+    assert_equal(longer, make(*given()))
+    assert pickle.loads(pickle.dumps(longer)).room is None
+    again = pickle.loads(pickle.dumps(one)).append(*(a[10:12] for a in given()))
+    assert_equal(again, longer)
+
+
+def test_the_scale_of_many_rows_is_kept_up():
+    rng = np.random.RandomState(0)
+    y = 1e3 + rng.normal(size=1500) * np.linspace(1.0, 50.0, 1500)
+    X, nothing = np.arange(1500.0)[:, np.newaxis], np.zeros(1500)
+    total = np.zeros(1500, dtype=bool)
+    rows = make(X[:1000], y[:1000], nothing[:1000], total[:1000], position=0)
+    for i in range(1000, 1500, 5):
+        new = slice(i, i + 5)
+        rows = rows.append(X[new], y[new], nothing[new], total[new])
+    assert_allclose([rows.location, rows.scale], [y.mean(), y.std()], rtol=1e-13)
+    huge = rows.append(X[:1], np.array([1e300]), nothing[:1], total[:1])
+    assert np.isfinite(huge.scale)

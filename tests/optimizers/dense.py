@@ -24,9 +24,19 @@ def standardized(opt):
 
 
 def dense(K, noise, k, prior, y):
-    """Posterior mean and variance, with the inverse written out; k is (m, n)."""
+    """Posterior mean and variance, with the inverse written out; k is (m, n).
+
+    The mean, which the surrogates learn, has the prior variance 1.
+    """
+    K, k, prior = K + 1.0, k + 1.0, prior + 1.0
     inverse = np.linalg.inv(K + noise * np.eye(len(K)))
     return k @ inverse @ y, prior - np.einsum("ij,jk,ik->i", k, inverse, k)
+
+
+def information_gain(K, noise):
+    """What observations tell about f: less than about f and the mean, by that about the mean."""
+    noise = np.diag(np.broadcast_to(noise, len(K)))
+    return 0.5 * (np.linalg.slogdet(K + noise + 1.0)[1] - np.linalg.slogdet(noise + 1.0)[1])
 
 
 def check_query(asked, x, mean, std, width):

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from optimizers.dense import information_gain
 from scipy.stats import qmc
 
 from sktvbo import BRGPUCB, SWGPUCB
-from sktvbo.acquisition import UCB
 
 
 def value(x, t, speed=0.3):
@@ -113,35 +113,34 @@ def test_window_holds_the_latest_by_time_also_when_told_late():
 @pytest.mark.parametrize(
     "algorithm", [BRGPUCB(reset_period=14), SWGPUCB(window=11)], ids=["BR", "SW"]
 )
-def test_width_follows_what_the_window_or_block_tells(algorithm, monkeypatch):
+def test_width_follows_what_the_window_or_block_tells(algorithm, asked):
     """√β = 1 + √(2 (γ + 1 + log 10)), γ being the information gain of the data set alone."""
     opt = algorithm.set_params(domain=[(0.0, 1.0)], n_initial_points=5, random_state=0)
-    original, widths = UCB.__call__, []
-
-    def spy(self, mean, std, state):
-        result = original(self, mean, std, state)
-        widths.append(result[2])
-        return result
-
-    monkeypatch.setattr(UCB, "__call__", spy)
     drive(opt, range(5))
     for t in range(5, 25):
         gp = opt.surrogate_
         K = gp.signal_variance_ * gp.spatial_kernel_(opt.X_[:, :1])
-        gain = 0.5 * np.linalg.slogdet(np.eye(len(K)) + K / gp.noise_variance_)[1]
-        widths.clear()
+        gain = information_gain(K, gp.noise_variance_)
+        asked.clear()
         drive(opt, [t])
         expected = 1.0 + np.sqrt(2.0 * (gain + 1.0 + np.log(10.0)))
-        assert widths
-        np.testing.assert_allclose(widths, expected, rtol=1e-6)
+        np.testing.assert_allclose(asked["width"], expected, rtol=1e-6)
     assert opt.n_removed_ > 5
+
+
+@pytest.mark.parametrize(("kind", "size"), [(SWGPUCB, 50), (BRGPUCB, 2)])
+def test_without_arguments_a_window_or_a_block_has_50(kind, size):
+    opt = kind([(0.0, 1.0)], n_initial_points=4, refit_every=1000, random_state=0)
+    for t in range(52):
+        opt.tell([0.1 + 0.01 * t], np.sin(t), t)
+    assert len(opt.X_) == size
+    assert opt.n_removed_ == 52 - size
+    assert 0.0 <= opt.ask(52.0)[0] <= 1.0
 
 
 @pytest.mark.parametrize(
     ("algorithm", "message"),
     [
-        (BRGPUCB(), "'reset_period' parameter of BRGPUCB must be .* Give one, or the number of"),
-        (SWGPUCB(), "'window' parameter of SWGPUCB must be .* Give one, or the number of"),
         (BRGPUCB(horizon=0), "'horizon' parameter .* must be an int"),
         (SWGPUCB(horizon=50, variation_budget=0.0), r"'variation_budget' parameter .* \(0, inf\)"),
         (SWGPUCB(window=2.5), "'window' parameter .* must be an int"),

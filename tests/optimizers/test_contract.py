@@ -485,7 +485,9 @@ def test_held_steps_equal_a_fresh_surrogate(name, options):
 # --- time -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("clock", ["step", "wall", lambda: 3.5], ids=["step", "wall", "callable"])
+@pytest.mark.parametrize(
+    "clock", ["step", "wall", "calendar", lambda: 3.5], ids=["step", "wall", "calendar", "callable"]
+)
 def test_clocks(case, clock):
     opt = case.make(clock=clock)
     times = []
@@ -496,7 +498,7 @@ def test_clocks(case, clock):
     assert opt.told_X_[:, 2].tolist() == times
     if clock == "step":
         assert times == list(range(7))
-    elif clock == "wall":
+    elif clock in ("wall", "calendar"):
         assert times == sorted(times)
         assert 0.0 <= times[0] < times[6] < 60.0
     else:
@@ -539,9 +541,10 @@ def test_unix_timestamps_make_the_same_run(case):
         ({"domain": {1.0, 2.0}}, "domain must be"),
         ({"n_initial_points": 0}, "'n_initial_points' parameter .* must be an int"),
         ({"refit_every": 0}, "'refit_every' parameter"),
+        ({"refit_every": "always"}, "'auto' will do"),
         (
             {"clock": "sun"},
-            "'clock' parameter of .* must be 'wall', 'step' or a callable",
+            "'clock' parameter of .* must be 'wall', 'calendar', 'step' or a callable",
         ),
         ({"clock": None}, "'clock' parameter of .* Got None instead"),
     ],
@@ -564,11 +567,9 @@ def test_bad_parameters(case, options, message):
         ("WDBO", {"alpha": -0.1}, "'alpha' parameter"),
         ("WDBO", {"alpha": np.nan}, "'alpha' parameter"),
         ("WDBO", {"alpha": "much"}, "'alpha' parameter"),
-        ("RGPUCB-period", {"reset_period": 0}, "'period' parameter"),
-        ("RGPUCB-period", {"reset_period": "often"}, "'period' parameter"),
-        ("BRGPUCB", {"horizon": None}, "'reset_period' parameter of BRGPUCB"),
+        ("RGPUCB-period", {"reset_period": 0}, "'reset_period' parameter of RGPUCB"),
+        ("RGPUCB-period", {"reset_period": "often"}, "'reset_period' parameter of RGPUCB"),
         ("BRGPUCB", {"variation_budget": 0.0}, "'variation_budget' parameter"),
-        ("SWGPUCB", {"window": None}, "'window' parameter of SWGPUCB"),
         ("SWGPUCB", {"window": 2.5}, "'window' parameter"),
         ("TVGPUCB-fixed", {"epsilon": 1.5}, "epsilon"),
         ("TVGPUCB-fixed", {"epsilon": "high"}, "epsilon"),

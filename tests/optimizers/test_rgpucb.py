@@ -48,10 +48,10 @@ def test_blocks_of_a_given_length(algorithm, n_initial_points):
 
 
 def minus_likelihood(theta, X, y):
-    """Minus the log marginal likelihood of TVGP's model, one unit of time an observation."""
+    """Minus the log marginal likelihood of TVGP's model and a mean, one unit of time a row."""
     signal, space, time, noise = np.exp(theta)
     steps = np.arange(float(len(y)))[:, np.newaxis]
-    K = signal * Matern(space, nu=2.5)(X) * np.exp(-np.abs(steps - steps.T) / time)
+    K = 1.0 + signal * Matern(space, nu=2.5)(X) * np.exp(-np.abs(steps - steps.T) / time)
     L = np.linalg.cholesky(K + noise * np.eye(len(y)))
     z = np.linalg.solve(L, y)
     return 0.5 * z @ z + np.log(np.diag(L)).sum() + 0.5 * len(y) * np.log(2.0 * np.pi)

@@ -19,6 +19,7 @@ def relevancy(gp, rows, y, now):
         temporal_kernel=gp.temporal_kernel_,
         signal_variance=gp.signal_variance_,
         noise_variance=gp.noise_variance_,
+        mean_prior_std=1.0,
         now=now,
     )
 
@@ -126,7 +127,7 @@ def test_query_is_where_the_bound_is_largest():
         if gp is not None:
             rows = np.column_stack([np.append(x, grid), np.full(502, float(t))])
             mean, std = gp.predict(rows, return_std=True)
-            score = mean + np.sqrt(0.2 * np.log(2.0 * len(opt.X_))) * std
+            score = mean + np.sqrt(0.05 * np.log(2.0 * len(opt.X_))) * std
             assert score[0] >= score[1:].max() - 1e-6 * np.ptp(score)
         opt.tell(x, np.sin(6.0 * x[0] + 0.2 * t))
     assert opt.n_removed_ > 0

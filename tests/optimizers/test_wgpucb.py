@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from optimizers.dense import GRID, check_query, drive, standardized, value
+from optimizers.dense import GRID, check_query, drive, information_gain, standardized, value
 
 from sktvbo import WGPUCB
 
@@ -10,13 +10,14 @@ from sktvbo import WGPUCB
 def feature_space_posterior(opt, discount, t):
     """Weighted ridge regression on explicit features, with the literature's weights γ^{−s}.
 
-    φ are rows of a root of the kernel matrix of all places, w_s = γ^{−s}, λ_t = σ² γ^{−t};
+    φ are rows of a root of the kernel matrix of all places, the mean's 1 in it,
+    w_s = γ^{−s}, λ_t = σ² γ^{−t};
     V = Φᵀ W Φ + λ_t I, Ṽ = Φᵀ W² Φ + λ_t² / σ² I, mean φᵀ V⁻¹ Φᵀ W y and width
     s² = σ² φᵀ V⁻¹ Ṽ V⁻¹ φ.
     """
     gp, X, times = opt.surrogate_, opt.X_[:, :1], opt.X_[:, 1]
     y, location, scale = standardized(opt)
-    K = gp.signal_variance_ * gp.spatial_kernel_(np.vstack([X, GRID]))
+    K = 1.0 + gp.signal_variance_ * gp.spatial_kernel_(np.vstack([X, GRID]))
     values, vectors = np.linalg.eigh(K)
     features = vectors * np.sqrt(np.maximum(values, 0.0))
     Phi, phi = features[: len(X)], features[len(X) :]
@@ -35,7 +36,7 @@ def weighted_width(opt, discount, t):
     gp, X, ages = opt.surrogate_, opt.X_[:, :1], t - opt.X_[:, 1]
     K = gp.signal_variance_ * gp.spatial_kernel_(X)
     noise = gp.noise_variance_ * discount**-ages
-    gain = 0.5 * np.linalg.slogdet(np.eye(len(K)) + K / noise)[1]
+    gain = information_gain(K, noise)
     delta = 0.1 / (2.0 * len(X) * (1.0 + np.log(len(X))) ** 2)
     return 1.0 + np.sqrt(2.0 * (gain + 1.0 + np.log(1.0 / delta)))
 

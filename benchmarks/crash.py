@@ -1,0 +1,162 @@
+"""Kill journalled runs at random moments, and compare them with runs that nothing happened to.
+
+    python benchmarks/crash.py [--kills 300] [--steps 40] [--seed 0]
+
+A child process makes the run, notes on the way what calls have returned, and is killed by SIGKILL;
+the next child resumes, until the run is long enough. Then its journal is compared with a run of the
+same seed in one process, to the bit: no observation is missing, none doubled, and the queries are
+the same. Nothing that had returned may be missing after any kill.
+"""
+
+import argparse
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+import numpy as np
+
+from sktvbo import BOLT, SWGPUCB, UITVBO, WDBO, SparQGPUCB, journal
+from sktvbo.exceptions import JournalError
+
+BOX = [(0.0, 2.0), (-1.0, 1.0)]
+KINDS = (
+    (WDBO, {}),
+    (SWGPUCB, {"window": 12, "refit_every": 10}),
+    (SparQGPUCB, {"n_queries": 4}),
+    (BOLT, {"max_size": 12}),
+    (UITVBO, {"refit_every": 5}),
+)
+
+
+def make(number, seed, **options):
+    kind, own = KINDS[number % len(KINDS)]
+    return kind(BOX, n_initial_points=6, clock="step", random_state=seed + number, **own, **options)
+
+
+def value(row):
+    return float(np.exp(-np.sum((row[:2] - 0.3 - 0.01 * row[2]) ** 2)))
+
+
+def step(optimizer, note=lambda *what: None):
+    """The next call of a run, whatever came before."""
+    pending = optimizer.pending_X_ if hasattr(optimizer, "n_told_") else ()
+    if len(pending):
+        row = pending[0]
+        optimizer.tell(row[:2], value(row))
+        note("tell", optimizer.n_told_)
+        return
+    optimizer.ask()
+    note("ask", len(optimizer.pending_X_))
+
+
+def child(path, number, seed, steps, notes):
+    """Make the run, or go on with it, until it is long enough."""
+    try:
+        kind = KINDS[number % len(KINDS)][0]
+        begun = Path(path).is_file()
+        try:
+            optimizer = kind.resume(path) if begun else make(number, seed, journal=path)
+        except JournalError as exc:
+            if "holds no run yet" not in str(exc):
+                raise
+            optimizer = make(number, seed, journal=path)
+
+        def note(*what):
+            os.write(notes, (json.dumps(what) + "\n").encode())
+
+        while getattr(optimizer, "n_told_", 0) < steps:
+            step(optimizer, note)
+        os._exit(0)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(3)
+
+
+def live(path, number, seed, steps, lifetime):
+    """One life of a run: whether it was killed, and what it has noted."""
+    read, write = os.pipe()
+    process = os.fork()
+    if process == 0:
+        os.close(read)
+        child(path, number, seed, steps, write)
+    os.close(write)
+    time.sleep(lifetime)
+    os.kill(process, signal.SIGKILL)
+    with os.fdopen(read) as notes:
+        noted = [json.loads(line) for line in notes.read().splitlines()]
+    status = os.waitpid(process, 0)[1]
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status):
+        raise AssertionError(f"The child failed: {os.WEXITSTATUS(status)}")
+    return os.WIFSIGNALED(status), noted
+
+
+def told_in(path):
+    """Observations (x, t, y) of a journal that was just left behind, and its last kinds."""
+    if not Path(path).is_file():
+        return [], 0
+    try:
+        found = list(journal.events(path))
+    except JournalError as exc:
+        if "holds no run yet" in str(exc):
+            return [], 0
+        raise
+    told = [event for event in found if event.kind == "tell"]
+    assert [event.told for event in told] == list(range(len(told)))
+    return [(*e.body["x"], e.body["t"], e.body["y"]) for e in told], len(found)
+
+
+def crash(kills, steps, seed, longest=0.15, say=print):
+    """So many kills, in as many runs as it takes; counts of what happened."""
+    rng, killed, number, finished = np.random.RandomState(seed), 0, 0, 0
+    while killed < kills:
+        with tempfile.TemporaryDirectory() as folder:
+            path, acknowledged = str(Path(folder) / "run.db"), 0
+            while True:
+                if killed >= kills:
+                    finish(path, number, seed, steps)
+                    break
+                was_killed, noted = live(path, number, seed, steps, rng.uniform(0.0, longest))
+                killed += was_killed
+                acknowledged = max([acknowledged, *(n for what, n in noted if what == "tell")])
+                told, _ = told_in(path)
+                assert len(told) >= acknowledged, "an observation that was told is missing"
+                assert len(set(told)) == len(told), "an observation is there twice"
+                if not was_killed:
+                    break
+            expected = make(number, seed)
+            while getattr(expected, "n_told_", 0) < steps:
+                step(expected)
+            rows = np.column_stack([expected.told_X_, expected.told_y_])
+            assert np.array_equal(np.array(told_in(path)[0]), rows), "another run"
+            journal.check(path)
+            finished += 1
+        number += 1
+    say(f"{killed} kills in {finished} runs of {steps} steps: nothing missing, doubled or changed")
+    return killed, finished
+
+
+def finish(path, number, seed, steps):
+    """Go on to the end without a kill."""
+    process = os.fork()
+    if process == 0:
+        child(path, number, seed, steps, os.open(os.devnull, os.O_WRONLY))
+    assert os.waitpid(process, 0)[1] == 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=300)
+    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--longest", type=float, default=0.15, help="seconds that a child may live")
+    arguments = parser.parse_args()
+    crash(arguments.kills, arguments.steps, arguments.seed, arguments.longest)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

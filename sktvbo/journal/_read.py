@@ -1,0 +1,103 @@
+"""What a journal holds: events one by one, the parts of the state, and whether all is well."""
+
+import contextlib
+import os
+import sqlite3
+from pathlib import Path
+
+from ..exceptions import JournalError
+from ._file import connect, explained
+from ._rows import COLUMNS, START, Place, checked, stored_parts
+
+_EVENTS = f"SELECT {COLUMNS} FROM events WHERE number > ? ORDER BY number"
+
+
+@contextlib.contextmanager
+def reading(path):
+    """A connection that reads a journal, also while another process writes to it."""
+    path = os.fspath(path)
+    if not Path(path).is_file():
+        raise JournalError(f"The journal {path} does not exist. Give the path of one.")
+    with explained(path, "read"):
+        try:
+            connection, empty = connect(path, writing=False)
+        except sqlite3.OperationalError:
+            # Beside a journal on a disk that cannot be written there is no room for notes.
+            connection = sqlite3.connect(
+                f"{Path(path).resolve().as_uri()}?mode=ro&immutable=1", uri=True
+            )
+            empty = False
+        with contextlib.closing(connection):
+            if empty:
+                raise JournalError(f"The journal {path} holds no run yet. Give another path.")
+            yield connection
+
+
+def events(path, after=0):
+    """The events of a journal, one by one, with their checksums compared.
+
+    Parameters
+    ----------
+    path : path-like
+    after : int, default=0
+        Number of the event behind which to begin.
+
+    Yields
+    ------
+    event : Event
+        With attributes ``number``, ``kind``, ``at`` (seconds since 1970), ``told`` (position of the
+        observation among all, or None) and ``body``, a dict.
+
+    Raises
+    ------
+    JournalError
+        The file does not exist, is no journal, or is damaged.
+    """
+    with reading(path) as connection, explained(path, "read"):
+        place = START
+        if after:
+            row = connection.execute("SELECT sum FROM events WHERE number = ?", (after,)).fetchone()
+            place = Place(after, "" if row is None else row[0])
+        yield from checked(connection.execute(_EVENTS, (after,)), place, path)
+
+
+def check(path):
+    """Check all of a journal: the database, and the checksum of every row.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    counts : dict of str to int
+        How many events there are of each kind.
+
+    Raises
+    ------
+    JournalError
+        The file does not exist, is no journal, or is damaged; says where.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from sktvbo import RandomSearch, journal
+    >>> path = os.path.join(tempfile.mkdtemp(), "run.db")
+    >>> opt = RandomSearch([(0.0, 1.0)], journal=path, random_state=0)
+    >>> for t in range(3):
+    ...     opt.tell(opt.ask(t), 1.0)
+    >>> journal.check(path)
+    {'begin': 1, 'ask': 3, 'tell': 3}
+    """
+    counts = {}
+    with reading(path) as connection, explained(path, "read"):
+        found = connection.execute("PRAGMA integrity_check").fetchone()[0]
+        if found != "ok":
+            raise JournalError(f"The journal {path} is damaged ({found}). Restore a copy.")
+        for event in checked(connection.execute(_EVENTS, (0,)), START, path):
+            counts[event.kind] = counts.get(event.kind, 0) + 1
+        stored_parts(connection.execute("SELECT name, body, sum FROM parts"), path)
+        query = "SELECT 'update', body, sum FROM updates"
+        for row in connection.execute(query):
+            stored_parts([row], path)
+    return counts

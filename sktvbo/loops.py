@@ -1,0 +1,311 @@
+"""The loop of asking, measuring and telling, ready-made: budgets, callbacks, workers.
+
+What happens is logged by the logger ``sktvbo.loops``: the beginning and the end at level INFO, and
+each call at level DEBUG.
+"""
+
+import contextlib
+import copy
+import logging
+import time
+from concurrent import futures
+from dataclasses import dataclass, field
+
+from joblib import effective_n_jobs
+from joblib.externals.loky import get_reusable_executor
+
+from ._checks import check_int, check_real, invalid
+from .evaluation import WallClock
+from .evaluation._contestants import check_contestant, may_wait
+from .evaluation._run import progress_bar
+from .optimizers._names import as_optimizer
+
+__all__ = ["Call", "Optimization", "optimize"]
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """A call of the function, just after the optimizer was told what came out.
+
+    Attributes
+    ----------
+    x : ndarray of shape (d,), or a dict for named parameters
+    t : float
+        The time that it was asked for.
+    y : float
+    n_calls : int
+        How many calls have been told, this one included.
+    seconds : float
+        Since the loop began.
+    optimizer : BayesianOptimizer
+    """
+
+    x: object
+    t: float
+    y: float
+    n_calls: int
+    seconds: float
+    optimizer: object = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Optimization:
+    """What came of a loop.
+
+    Attributes
+    ----------
+    optimizer : BayesianOptimizer
+        As it is now; the loop may go on with ``optimize(function, optimizer=optimizer, ...)``.
+    x : ndarray of shape (d,), or a dict for named parameters, or None
+        Its recommendation for the time at which the loop ended; None where it has no surrogate.
+    calls : list of Call
+        In the order in which they were told.
+    stopped : {"calls", "time", "callback"}
+        What ended it.
+    """
+
+    optimizer: object
+    x: object
+    calls: list = field(repr=False)
+    stopped: str
+
+
+def optimize(
+    function,
+    domain=None,
+    optimizer="W-DBO",
+    *,
+    n_calls=None,
+    max_seconds=None,
+    clock=None,
+    n_jobs=None,
+    executor=None,
+    callbacks=(),
+    progress=False,
+    **options,
+):
+    """Ask, call and tell, until a budget is spent.
+
+    Parameters
+    ----------
+    function : callable, (x, t) -> float
+        What is to be tracked; x is a dict for named parameters, and t the time of the clock.
+    domain : Box, FiniteSet, list of (low, high) pairs, scipy.optimize.Bounds, or dict, default=None
+        Where x may lie. None: the optimizer has one, is used itself, and goes on where it is.
+    optimizer : str or optimizer, default="W-DBO"
+        An algorithm's name in the literature, or an optimizer. With a ``domain`` it is cloned; with
+        None it may be any `~sktvbo.evaluation.AskTell`.
+    n_calls, max_seconds : int and float, default=None
+        The budget, one of them at least. The calls that are running when ``max_seconds`` of real
+        time are over, or a callback stops, are not waited for: their queries are cancelled.
+    clock : Clock, default=None
+        How time passes; it is copied, and started at the optimizer's time. None: a
+        `~sktvbo.evaluation.WallClock`, seconds since the beginning.
+        `~sktvbo.evaluation.StepClock` counts the calls.
+    n_jobs : int, default=None
+        How many calls at once, in joblib's processes; -1: one per core, None: one, here. As soon as
+        one is finished it is told, and the next query is asked for.
+    executor : concurrent.futures.Executor or distributed.Client, default=None
+        Who calls in place of joblib's processes, ``n_jobs`` at once: threads, or a Dask cluster, on
+        which ``n_jobs=None`` is the number of its threads.
+    callbacks : callable or list of callables
+        Each is given every `Call` as it is told, and ends the loop by returning True.
+    progress : bool, default=False
+        Show a bar; needs tqdm.
+    **options
+        Parameters of the optimizer: ``maximize=False``, ``random_state=0``, ``alpha=0.5``. With a
+        ``domain`` only.
+
+    Returns
+    -------
+    Optimization
+
+    Raises
+    ------
+    ValueError
+        No budget, or an argument that makes no sense. What the function, or a callback, raises goes
+        through; what was told stays told, and the queries that were not are cancelled.
+    MissingExtraError
+        ``progress=True`` without tqdm.
+
+    Notes
+    -----
+    `joblib.Parallel` takes as many tasks ahead as it has workers. So that no query is asked for
+    before there is somebody to make it, its executor is used rather than that.
+
+    Examples
+    --------
+    >>> from sktvbo import optimize
+    >>> from sktvbo.evaluation import StepClock
+    >>> found = optimize(
+    ...     lambda x, t: -((x[0] - 3.0 - 0.05 * t) ** 2),
+    ...     [(0.0, 10.0)],
+    ...     n_calls=40,
+    ...     clock=StepClock(),
+    ...     n_initial_points=6,
+    ...     random_state=0,
+    ... )
+    >>> bool(abs(found.x[0] - 5.0) < 0.5)
+    True
+    """
+    if n_calls is None and max_seconds is None:
+        raise invalid("n_calls", "given, or max_seconds, or both", None)
+    if n_calls is not None:
+        check_int(n_calls, "n_calls")
+    if max_seconds is not None:
+        check_real(max_seconds, "max_seconds", interval="(0, inf)")
+    callbacks = [callbacks] if callable(callbacks) else list(callbacks)
+    for callback in (function, *callbacks):
+        if not callable(callback):
+            raise invalid("function, and each of callbacks,", "callable", callback)
+    optimizer = _ready(optimizer, domain, options)
+    loop = _Loop(
+        function,
+        optimizer,
+        n_calls=n_calls,
+        deadline=None if max_seconds is None else time.monotonic() + max_seconds,
+        clock=WallClock() if clock is None else copy.deepcopy(clock),
+        callbacks=callbacks,
+    )
+    workers, at_once = _workers(executor, n_jobs)
+    bar = progress_bar(total=n_calls, unit="call") if progress else contextlib.nullcontext()
+    with bar:
+        if progress:
+            loop.callbacks.append(lambda call: _advance(bar))
+        _logger.info("Begin with %r.", optimizer)
+        if workers is None:
+            loop.run_here()
+        else:
+            loop.run_with(workers, at_once)
+    _logger.info("Ended by %s after %d calls.", loop.stopped, len(loop.calls))
+    x = None
+    if getattr(optimizer, "surrogate_", None) is not None:
+        x = optimizer.recommend(loop.clock.now())
+    return Optimization(optimizer, x, loop.calls, loop.stopped)
+
+
+def _advance(bar):
+    bar.update()
+
+
+def _ready(optimizer, domain, options):
+    """The optimizer that the loop drives."""
+    if domain is not None:
+        return as_optimizer(optimizer, "optimizer").set_params(domain=domain, **options)
+    if isinstance(optimizer, str):
+        raise invalid("domain", "given with the name of an optimizer", None)
+    check_contestant(optimizer)
+    if options:
+        raise invalid("domain", f"given with {', '.join(options)}", None)
+    return optimizer
+
+
+def _workers(executor, n_jobs):
+    """The executor, or None to call here, and how many calls at once."""
+    if executor is None:
+        at_once = effective_n_jobs(1 if n_jobs is None else n_jobs)
+        return (None, 1) if at_once == 1 else (get_reusable_executor(at_once), at_once)
+    if n_jobs is not None:
+        at_once = check_int(n_jobs, "n_jobs")
+    elif hasattr(executor, "nthreads"):
+        at_once = sum(executor.nthreads().values())
+    else:
+        raise invalid("n_jobs", "given with an executor", None)
+    if hasattr(executor, "get_executor"):
+        # This is a client of Dask, for which a call with the same arguments is another call.
+        executor = executor.get_executor(pure=False)
+    if not hasattr(executor, "submit"):
+        raise invalid("executor", "a concurrent.futures.Executor or a dask Client", executor)
+    return executor, at_once
+
+
+class _Loop:
+    """A loop under way."""
+
+    def __init__(self, function, optimizer, *, n_calls, deadline, clock, callbacks):
+        self.function = function
+        self.optimizer = optimizer
+        self.n_calls = n_calls
+        self.deadline = deadline
+        self.clock = clock
+        self.callbacks = callbacks
+        self.calls = []
+        self.stopped = None
+        self._began = time.monotonic()
+        self._running = {}  # queries that are being made, by future
+        self._may_wait = may_wait(optimizer)
+        told = getattr(optimizer, "told_X_", ())
+        asked = getattr(optimizer, "next_time_", None)
+        clock.start(max([0.0, *(row[-1] for row in told), *([] if asked is None else [asked])]))
+        if len(told):
+            clock.told()  # the loop goes on after a call, and not with it
+
+    def run_here(self):
+        """Call in this process, one after the other."""
+        with self._cancelling():
+            while not self._is_over():
+                x, t = self._running[None] = self._ask(may_wait=True)
+                self._tell(x, t, self.function(x, t))
+
+    def run_with(self, workers, at_once):
+        """Let workers call, so many at once."""
+        with self._cancelling():
+            while not self._is_over():
+                while len(self._running) < at_once and self._may_begin():
+                    x, t = self._ask()
+                    self._running[workers.submit(self.function, x, t)] = x, t
+                timeout = None
+                if self.deadline is not None:
+                    timeout = max(self.deadline - time.monotonic(), 0.0)
+                done, _ = futures.wait(self._running, timeout, futures.FIRST_COMPLETED)
+                # Of several that are done, the first to be asked for is told first.
+                for call in [call for call in self._running if call in done]:
+                    self._tell(*self._running[call], call.result(), call)
+
+    def _may_begin(self):
+        """Whether the budget allows another call."""
+        return self.n_calls is None or len(self.calls) + len(self._running) < self.n_calls
+
+    def _is_over(self):
+        """Whether nothing more is to be done; notes why."""
+        if self.stopped is None and len(self.calls) == self.n_calls:
+            self.stopped = "calls"
+        if self.stopped is None and self.deadline is not None:
+            self.stopped = "time" if time.monotonic() >= self.deadline else None
+        return self.stopped is not None
+
+    @contextlib.contextmanager
+    def _cancelling(self):
+        """Withdraw at the end, whatever it is, the queries that have not been told."""
+        try:
+            yield
+        finally:
+            for call, (x, _) in self._running.items():
+                if call is not None:
+                    call.cancel()
+                if hasattr(self.optimizer, "cancel"):
+                    self.optimizer.cancel(x)
+
+    def _ask(self, may_wait=False):
+        """A query and its time, waited for where the optimizer chooses to."""
+        t = self.clock.now()
+        if not (may_wait and self._may_wait):
+            return self.optimizer.ask(t), t
+        x, t = self.optimizer.ask(t, return_time=True)
+        self.clock.answer(len(getattr(self.optimizer, "X_", self.calls)), t)
+        return x, t
+
+    def _tell(self, x, t, y, call=None):
+        """Tell what came out, and the callbacks of it."""
+        self.optimizer.tell(x, y, t)
+        self._running.pop(call, None)
+        self.clock.told()
+        seconds = time.monotonic() - self._began
+        told = Call(x, t, float(y), len(self.calls) + 1, seconds, self.optimizer)
+        self.calls.append(told)
+        _logger.debug("%r", told)
+        for callback in self.callbacks:
+            if callback(told):
+                self.stopped = "callback"

@@ -1,0 +1,345 @@
+"""The state of a run as plain data, and back: for journals and for JSON.
+
+Two states that follow one another share most of their parts, the same objects; a journal writes
+those that differ. What was told, and the times of the queries, are in the events.
+"""
+
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from .._plain import NotPlainError, Updates, decode, encode, types_within
+from ..exceptions import JournalError
+from ..journal._rows import START, Place
+from ._clock import make_clock
+from ._log import Log, Told
+from ._run import MAX_PENDING, DataSet
+
+# These fields of a run are made of the optimizer's parameters.
+_MADE = (
+    "algorithm",
+    "make_policy",
+    "make_surrogate",
+    "latest_query_time",
+    "searches_for_the_past",
+    "domain",
+    "acquisition",
+)
+# These are told by the events, or are of the journal.
+_TOLD = ("told", "queries", "place")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What is stored of a run.
+
+    Attributes
+    ----------
+    parts : dict of str to plain data
+    updates : list of plain data
+        Of the surrogate.
+    told : dict of int to Told
+        By position: what is remembered, and the data set.
+    n_told : int
+    queries : tuple of (float, int)
+    place : Place
+    """
+
+    parts: dict
+    updates: list
+    told: dict
+    n_told: int
+    queries: tuple
+    place: Place = START
+
+
+def templates_of(run):
+    """The parts of a run as its parameters make them, of which only what was learnt is stored."""
+    templates = {"policy": run.make_policy(), "clock": make_clock(run.algorithm.clock)}
+    surrogate = run.given_surrogate()
+    return templates if surrogate is None else templates | {"surrogate": surrogate}
+
+
+def parts_of(run, templates, known=None):
+    """Parts of a run's state that differ from those of a known one (None: all), plain data."""
+    parts, scalars = {}, {}
+    for field in fields(run):
+        name, value = field.name, getattr(run, field.name)
+        if name in _MADE or name in _TOLD:
+            continue
+        if value is None or isinstance(value, int | float):
+            scalars[name] = encode(value)
+        elif name == "clock" or known is None or getattr(known, name) is not value:
+            stored = value.positions if name == "kept" else value
+            try:
+                parts[name] = encode(stored, templates, apart=name == "surrogate")
+            except NotPlainError as exc:
+                raise JournalError(
+                    f"The {name} of this run cannot be stored: {exc} Let it hold numbers, strings, "
+                    "arrays, lists and dicts of them."
+                ) from exc
+    return parts | {"run": scalars}
+
+
+def new_updates(known, run):
+    """Updates of the surrogate since that of a known run; and whether they are all there are."""
+    updates = getattr(run.surrogate, "updates_", ())
+    if known is not None and known.surrogate is not None and run.surrogate is not None:
+        if known.surrogate is run.surrogate:
+            return (), False
+        since = getattr(run.surrogate, "updates_since", lambda other: None)(known.surrogate)
+        if since is not None:
+            return since, False
+    return updates, True
+
+
+def restored(run, stored, types):
+    """A new run as it begins, with a stored state; ``types`` may occur besides this package's."""
+    templates, parts = templates_of(run), dict(stored.parts)
+    scalars = decode(parts.pop("run"), types=types)
+    updates = Updates(decode(update, types=types) for update in stored.updates)
+    values = {
+        name: decode(plain, templates, types, updates if name == "surrogate" else None)
+        for name, plain in parts.items()
+    } | scalars
+    told, limit = stored.told, run.told.limit
+    positions = values.pop("kept").astype(np.intp)
+    if len(positions):
+        entries = [told[i] for i in positions]
+        values["kept"] = DataSet(
+            positions,
+            np.array([entry.row for entry in entries]),
+            np.array([entry.y for entry in entries]),
+            np.array([entry.variance for entry in entries]),
+        )
+    first = 0 if limit is None else max(stored.n_told - limit, 0)
+    log = Log([told[i] for i in range(first, stored.n_told)], limit, stored.n_told)
+    return replace(run, **values, told=log, queries=stored.queries, place=stored.place)
+
+
+def told_as_plain(entry):
+    """An observation as an event tells it."""
+    return {
+        "x": entry.row[:-1].tolist(),
+        "t": float(entry.row[-1]),
+        "y": entry.y,
+        "variance": entry.variance,
+        "now": entry.now,
+        "n": entry.n,
+        "removed": entry.removed.tolist(),
+        "record": encode(entry.record),
+    }
+
+
+def told_of_plain(body):
+    """The observation that an event tells of."""
+    return Told(
+        np.array([*body["x"], body["t"]], dtype=np.float64),
+        body["y"],
+        body["now"],
+        body["n"],
+        np.array(body["removed"], dtype=np.intp),
+        decode(body["record"]),
+        body["variance"],
+    )
+
+
+def events_of(run, after, kind, said):
+    """What has happened between two states: (kind, position of the observation, body)."""
+    body, told = said, None
+    if kind == "ask":
+        before = {id(query) for query in run.pending}
+        asked = [query for query in after.pending if id(query) not in before]
+        with_surrogate = after.queries is not run.queries
+        body = {
+            "now": after.now,
+            "n": after.queries[-1][1] if with_surrogate else None,
+            "x": [x.tolist() for x, _ in asked],
+            "t": [t for _, t in asked],
+        }
+    elif kind == "tell":
+        told, body = run.n_told, told_as_plain(after.told[-1])
+    elif kind == "announce":
+        x, t = after.pending[-1]
+        body = {"x": x.tolist(), "t": t}
+    elif kind == "cancel":
+        left = {id(query) for query in after.pending}
+        x, t = next(query for query in run.pending if id(query) not in left)
+        body = {"x": x.tolist(), "t": t}
+    events = [(kind, told, body)]
+    surrogate = after.surrogate
+    if surrogate is not run.surrogate and after.since_search == 0 and surrogate is not None:
+        theta = getattr(surrogate, "theta_", None)
+        if theta is not None and getattr(surrogate, "optimizer", None) is not None:
+            events.append(("search", None, {"theta": encode(theta.tolist()), "n": len(after.kept)}))
+    return events
+
+
+def qualified(cls):
+    """Name of a class, with its module's."""
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def parameters_as_plain(optimizer):
+    """Parameters as plain data; what cannot be written is only named."""
+    found = {}
+    for name, value in optimizer.get_params(deep=False).items():
+        if name == "journal":
+            continue
+        try:
+            found[name] = {"value": encode(value)}
+        except NotPlainError:
+            found[name] = {"given": qualified(type(value))}
+    return found
+
+
+def parameters_of_plain(plain, given, cls, source):
+    """Parameters from plain data, and those that the user gives."""
+    unknown = sorted(set(given) - set(plain) - {"journal"})
+    if unknown:
+        raise JournalError(f"{cls.__name__} has no parameter {unknown[0]!r}. Leave it out.")
+    types, found = types_within(*given.values()), {}
+    for name, stored in plain.items():
+        if name not in given:
+            try:
+                found[name] = decode(stored["value"], types=types)
+            except (KeyError, NotPlainError) as exc:
+                what = stored.get("given", str(exc))
+                raise JournalError(
+                    f"{source} cannot hold the parameter {name!r} of {cls.__name__} ({what}). Give "
+                    f"it as it was: {name}=..."
+                ) from exc
+        else:
+            found[name] = given[name]
+            if "value" in stored and _as_plain(given[name]) != stored["value"]:
+                raise JournalError(
+                    f"The parameter {name!r} of {cls.__name__} is not as it was when the run of "
+                    f"{source} began. Leave it out: it is stored."
+                )
+    return found | {name: given[name] for name in given if name == "journal"}
+
+
+def _as_plain(value):
+    try:
+        return encode(value)
+    except NotPlainError:
+        return None
+
+
+@contextmanager
+def explained_state(source):
+    """Say of what cannot be read that it is the state."""
+    try:
+        yield
+    except (NotPlainError, KeyError, TypeError, ValueError, AttributeError, IndexError) as exc:
+        raise JournalError(
+            f"The state in {source} cannot be read ({type(exc).__name__}: {exc}). Restore a copy, "
+            "or use the version of sktvbo that wrote it, with the same parts."
+        ) from exc
+
+
+class Recorder:
+    """Writes the steps of one optimizer to a journal.
+
+    Parameters
+    ----------
+    file : JournalFile
+    run : Run
+        Where its journal must end.
+    header : plain data
+        Of the first event.
+    written : bool, default=False
+        Whether the run is what the file holds for sure.
+    """
+
+    def __init__(self, file, run, header, written=False):
+        self._file = file
+        self._header = header
+        self._templates = templates_of(run)
+        self._written = run if written else None
+        try:
+            self._check(run)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _check(self, run):
+        end = self._file.end
+        if end == run.place:
+            return
+        path = self._file.path
+        if not run.place.number:
+            raise JournalError(
+                f"The journal {path} holds a run already, of {end.number} events. Go on with it by "
+                f"{type(run.algorithm).__name__}.resume({path!r}), or give another path."
+            )
+        raise JournalError(
+            f"The journal {path} ends with another event than this run, which is a copy of it as "
+            f"it once was. Go on with {type(run.algorithm).__name__}.resume({path!r}), or begin "
+            "another run; from_json(to_json()) makes a copy without a journal."
+        )
+
+    @property
+    def is_open(self):
+        return self._file.is_open
+
+    def close(self):
+        self._file.close()
+
+    def record(self, run, after, kind, said):
+        """The next state, when it is in the journal; ``run`` is the present one."""
+        # As long as it is not certain what the file holds, nothing is known: what an interrupted
+        # call may have written is taken back by the next one.
+        known, self._written = self._written, None
+        known = known if known is run else None
+        parts = parts_of(after, self._templates, known)
+        updates, all_of_them = new_updates(known, after)
+        events = events_of(run, after, kind, said)
+        if not run.place.number:
+            events.insert(0, ("begin", None, self._header))
+        anew = True if known is None else "updates" if all_of_them else False
+        updates = [encode(update) for update in updates]
+        place = self._file.append(run.place, events, parts, updates, anew=anew)
+        after = replace(after, place=place)
+        self._written = after
+        return after
+
+
+def read(file, history):
+    """The `Stored` state of a journal's file, for a run that remembers so much."""
+    n_told, limit = file.n_told, history
+    parts = file.parts()
+    positions = decode(parts["kept"])
+    first = 0 if limit is None else max(n_told - limit, 0)
+    told = {i: told_of_plain(body) for i, body in file.told(positions[positions < first], first)}
+    asked = [body for body in file.latest("ask", MAX_PENDING) if body["n"] is not None]
+    queries = tuple((float(body["now"]), body["n"]) for body in asked)
+    return Stored(parts, file.updates(), told, n_told, queries, file.end)
+
+
+def to_plain(run):
+    """All of a run's state as plain data."""
+    templates = templates_of(run)
+    entries = dict(zip(range(run.told.first, run.n_told), run.told))
+    # Of what was told and is no longer remembered the data set has the rest.
+    data = run.kept
+    kept = zip(data.positions.tolist(), data.rows, data.y.tolist(), data.variance.tolist())
+    old = [[i, *row.tolist(), y, v] for i, row, y, v in kept if i < run.told.first]
+    return {
+        "parts": parts_of(run, templates),
+        "updates": [encode(update) for update in new_updates(None, run)[0]],
+        "told": [[i, told_as_plain(entry)] for i, entry in entries.items()],
+        "kept": old,
+        "n_told": run.n_told,
+        "queries": [list(query) for query in run.queries],
+    }
+
+
+def of_plain(plain):
+    """The `Stored` state of `to_plain`."""
+    told = {i: told_of_plain(body) for i, body in plain["told"]}
+    for i, *row, y, variance in plain["kept"]:
+        told[i] = Told(np.array(row), y, np.nan, 0, np.empty(0, dtype=np.intp), {}, variance)
+    queries = tuple((float(t), n) for t, n in plain["queries"])
+    return Stored(plain["parts"], plain["updates"], told, plain["n_told"], queries)

@@ -1,0 +1,144 @@
+"""Algorithms that are not this package's: two methods, and no more."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import BaseEstimator
+
+from sktvbo import GPUCB, WDBO, RandomSearch
+from sktvbo.evaluation import SimulatedClock, StepClock, compare, response_time, run
+from sktvbo.problems import make
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return make("six-hump-camel", horizon=30.0)
+
+
+class Foreign:
+    """Queries a fixed place, and notes all that happens to it."""
+
+    def __init__(self, place=0.25):
+        self.place = place
+        self.asked, self.told = [], []
+
+    def ask(self, t):
+        self.asked.append(t)
+        return [self.place]
+
+    def tell(self, x, y, t):
+        self.told.append((x, y, t))
+
+
+def test_two_methods_are_enough(problem):
+    result = run(given := Foreign(), problem, StepClock(), n_initial=4)
+    assert_array_equal(result.times, np.arange(30.0))
+    assert_array_equal(result.queries[4:], 0.25)
+    assert_array_equal(result.dataset_sizes, np.arange(1, 31))
+    assert_array_equal(result.removed_counts, 0)
+    made = result.optimizer
+    assert made is not given
+    assert given.told == []
+    assert made.asked == list(range(4, 30))
+    assert [t for *_, t in made.told] == list(range(30))
+    assert made.told[0][0].shape == (1,)
+    assert [y for _, y, _ in made.told] == result.observations.tolist()
+    ours = run(RandomSearch(), problem, n_initial=4)
+    assert_array_equal(ours.queries[:4], result.queries[:4])
+    assert_array_equal(ours.observations[:4], result.observations[:4])
+
+
+def test_functions_make_one_for_each_run(problem):
+    made = []
+
+    def make_one(domain, random_state):
+        made.append((domain, random_state))
+        return Foreign(domain.sample(1, random_state)[0, 0])
+
+    comparison = compare({"made": make_one, "ours": RandomSearch()}, [problem], 3)
+    assert len({seed for _, seed in made}) == 3
+    assert all(domain == problem.domain for domain, _ in made)
+    runs = comparison.results["made", problem.name]
+    assert len({r.queries[-1, 0] for r in runs}) == 3
+
+
+class Estimator(BaseEstimator):
+    """Has some of the parameters that a run sets."""
+
+    def __init__(self, domain=None, random_state=None, place=0.5):
+        self.domain = domain
+        self.random_state = random_state
+        self.place = place
+
+    def ask(self, t):
+        return np.array([self.place])
+
+    def tell(self, x, y, t):
+        pass
+
+
+def test_parameters_that_there_are_are_set(problem):
+    given = Estimator(place=0.75)
+    made = run(given, problem).optimizer
+    assert (made.domain, made.place) == (problem.domain, 0.75)
+    assert isinstance(made.random_state, int)
+    assert given.domain is None
+
+
+def test_a_foreign_one_is_stored(problem, tmp_path):
+    once = compare({"foreign": Foreign()}, [problem], 2, store=tmp_path)
+    again = compare({"foreign": Foreign()}, [problem], 2, store=tmp_path)
+    assert once.summary() == again.summary()
+    with pytest.raises(ValueError, match=r"place was 0\.25, is 0\.5"):
+        compare({"foreign": Foreign(0.5)}, [problem], 2, store=tmp_path)
+
+
+def test_what_a_function_makes_must_ask_and_tell(problem):
+    with pytest.raises(TypeError, match="What the function of an optimizer makes must be"):
+        run(lambda domain, seed: object(), problem)
+
+
+def test_a_query_outside_is_refused(problem):
+    with pytest.raises(ValueError, match=r"x\[0\] must be in"):
+        run(Foreign(99.0), problem)
+
+
+# --- what they are charged for --------------------------------------------------------------------
+
+
+class Thinker(Foreign):
+    """Shows its data set, and so how much it thinks about."""
+
+    X_ = np.zeros((7, 2))
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "sizes"),
+    [
+        (RandomSearch(), [0] * 3),
+        (Foreign(), [0] * 3),
+        (lambda domain, seed: Foreign(), [0] * 3),
+        (Thinker(), [7] * 3),
+        (GPUCB(n_initial_points=5), [5, 6, 7]),
+        (GPUCB(n_initial_points=7), [0, 0, 7]),
+    ],
+)
+def test_who_has_no_model_is_charged_for_no_data(problem, optimizer, sizes):
+    asked = []
+
+    def seconds(n):
+        asked.append(n)
+        return 1.0 + n
+
+    run(optimizer, problem, SimulatedClock(seconds), n_initial=5, horizon=30.0)
+    assert asked[:3] == sizes
+
+
+def test_random_search_takes_the_time_of_a_step_without_data():
+    problem = make("six-hump-camel", horizon=60.0)
+    seconds, clock = response_time("papers"), SimulatedClock("papers")
+    random, ours = (
+        run(opt, problem, clock) for opt in (RandomSearch(), WDBO(refit_every=50, alpha=0.0))
+    )
+    np.testing.assert_allclose(np.diff(random.times[15:]), seconds(0), rtol=1e-9)
+    assert np.diff(ours.times[15:]).max() > 1.1 * seconds(0)

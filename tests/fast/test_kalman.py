@@ -1,0 +1,148 @@
+"""The compiled filter and smoother against the textbook's, and slopes against differences."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.gaussian_process.kernels import RBF, Matern
+from twins import kalman as twin
+
+from sktvbo._fast import kalman as fast
+from sktvbo.gaussian_process._markov import state_space
+
+ORDERS = {"p = 1": 0.5, "p = 2": 1.5, "p = 3": 2.5}
+
+
+@pytest.fixture(params=ORDERS.values(), ids=list(ORDERS))
+def process(request):
+    return state_space(Matern(2.0, nu=request.param))
+
+
+def case(process, M=3, counts=(1, 0, 3, 4, 1, 2, 0), k=2, seed=0):
+    """Arguments of the filter: irregular moves, places observed none to several times at once."""
+    rng = np.random.RandomState(seed)
+    gaps, n, T = np.array([0.4, 1.7, 1e-3]), int(np.sum(counts)), len(counts)
+    A, Q = process.moves(gaps)
+    K = 1.3 * RBF(0.5)(rng.uniform(size=(M, 2)))
+    start = np.append(0, np.cumsum(counts)).astype(np.intp)
+    site = rng.randint(M, size=n).astype(np.intp)
+    Y, R = rng.normal(size=(n, k)), rng.uniform(0.01, 0.5, n)
+    # The state is known up to its prior covariance.
+    P = np.kron(process.prior(0.0), K)
+    m = rng.normal(size=(k, len(P)))
+    move = rng.randint(len(gaps), size=T).astype(np.intp)
+    return [move, A, Q, K, start, site, Y, R, m, P]
+
+
+def filtered(arguments, keep=False):
+    *rest, m, P = arguments
+    m, P = m.copy(), P.copy()
+    k, N = m.shape
+    sums, T = np.zeros((k, k + 1)), len(arguments[0])
+    kept = (np.empty((T, k, N)), np.empty((T, N, N))) if keep else ()
+    assert fast.filter(*rest, m, P, sums, *kept) == 0
+    return (sums, m, P, *kept)
+
+
+def smoothed(arguments, **options):
+    _, _, _, kept_m, kept_P = filtered(arguments, keep=True)
+    k, N = arguments[-2].shape
+    assert (
+        fast.smooth(*arguments, kept_m, kept_P, np.zeros((k, N)), np.zeros((N, N)), **options) == 0
+    )
+
+
+def test_they_are_two():
+    assert fast.filter is not twin.filter
+    assert fast.smooth is not twin.smooth
+
+
+@pytest.mark.parametrize("M", [1, 3])
+def test_filter(process, M):
+    arguments = case(process, M)
+    sums, m, P, kept_m, kept_P = filtered(arguments, keep=True)
+    theirs, means, covariances = twin.filter(*arguments)
+    assert_allclose(sums, theirs, rtol=1e-10)
+    assert_allclose(kept_m, means, rtol=1e-9, atol=1e-11)
+    assert_allclose(kept_P, covariances, rtol=1e-9, atol=1e-11)
+    assert_array_equal(m, kept_m[-1])
+    assert_array_equal(P, kept_P[-1])
+    assert_allclose(filtered(arguments)[0], sums, rtol=1e-14)
+
+
+@pytest.mark.parametrize("M", [1, 3])
+def test_smoothed_means_and_variances_of_places_and_between(process, M):
+    arguments = case(process, M)
+    T, rng = len(arguments[0]), np.random.RandomState(1)
+    W = rng.normal(size=(2, M))
+    per_time = rng.randint(3, size=T)
+    first = np.append(0, np.cumsum(per_time)).astype(np.intp)
+    place = rng.randint(M + 2, size=first[-1]).astype(np.intp)
+    out = np.full((len(place), 3), np.nan)
+    smoothed(arguments, queries=(first, place, W, out))
+    _, kept_m, kept_P = twin.filter(*arguments)
+    means, covariances = twin.smooth(*arguments[:4], kept_m, kept_P)
+    H = np.vstack([np.eye(M), W])[place]
+    at = np.repeat(np.arange(T), per_time)
+    assert len(at) > 3
+    assert_allclose(out[:, :2], np.einsum("qkm,qm->qk", means[at][:, :, :M], H), rtol=1e-8)
+    assert_allclose(
+        out[:, 2], np.einsum("qi,qij,qj->q", H, covariances[at][:, :M, :M], H), rtol=1e-8
+    )
+
+
+def log_likelihood(arguments):
+    sums = twin.filter(*arguments)[0]
+    return -0.5 * (np.trace(sums[:, :-1]) + sums[0, -1])
+
+
+@pytest.mark.parametrize("name", ["A", "Q", "K", "R"])
+def test_slopes_are_those_of_the_likelihood(process, name):
+    arguments = case(process)
+    _, A, Q, K, _, site, *_ = arguments
+    found = np.zeros_like(A), np.zeros_like(Q), np.zeros_like(K), np.empty(len(site))
+    smoothed(arguments, slopes=found)
+    slopes = dict(zip("AQKR", found))[name]
+    where, rng, h = {"A": 1, "Q": 2, "K": 3, "R": 7}[name], np.random.RandomState(2), 1e-6
+    direction = rng.normal(size=arguments[where].shape)
+    if name in "QK":  # these stay symmetric
+        direction = direction + np.swapaxes(direction, -1, -2)
+    values = []
+    for step in (h, -h):
+        moved = list(arguments)
+        moved[where] = arguments[where] + step * direction
+        values.append(log_likelihood(moved))
+    expected = (values[0] - values[1]) / (2.0 * h)
+    assert_allclose(0.5 * np.sum(slopes * direction), expected, rtol=1e-6)
+
+
+def test_variances_of_what_is_observed_keep_their_digits():
+    """Noise of 1e-14 of the prior variance: after the first look at a place it is all there is."""
+    arguments = case(state_space(Matern(2.0, nu=0.5)), M=2, counts=[2], k=1)
+    arguments[5][:] = [0, 1]
+    arguments[7][:] = 1e-14
+    P = filtered(arguments)[2]
+    assert_allclose(np.diagonal(P), 1e-14, rtol=1e-10)
+
+
+def test_no_covariance_is_reported_by_its_time():
+    arguments = case(state_space(Matern(2.0, nu=1.5)), counts=[1, 2, 1])
+    arguments[7][2] = -100.0
+    *rest, m, P = arguments
+    assert fast.filter(*rest, m, P, np.zeros((2, 3))) == 2
+
+
+@pytest.mark.parametrize(
+    ("where", "value", "message"),
+    [
+        (0, np.array([9, 0, 0], dtype=np.intp), "moves must be"),
+        (4, np.array([0, 2, 1, 3], dtype=np.intp), "starts must not"),
+        (5, np.array([0, 3, 1], dtype=np.intp), "sites must be"),
+        (6, np.zeros((2, 2)), "do not fit"),
+        (3, np.eye(2), "do not fit"),
+    ],
+)
+def test_arguments_that_would_be_read_outside(where, value, message):
+    arguments = case(state_space(Matern(2.0, nu=0.5)), counts=[1, 1, 1])
+    arguments[where] = value
+    with pytest.raises(ValueError, match=message):
+        fast.filter(*arguments, np.zeros((2, 3)))

@@ -1,0 +1,134 @@
+"""Call every function of ``sktvbo._fast`` with arguments that fit, and with some that do not.
+
+    python tests/fuzz/compiled.py --seconds 60 [--seed 0]
+
+A call must return, or raise one of Python's own errors about its arguments. The signatures are read
+from the functions, so a new one is tried without a line here. After a crash the number of the call
+is in ``--log``, and ``--seed S --only N`` repeats it. ``make sanitize`` runs this on a build in
+which each access to memory is checked.
+"""
+
+import argparse
+import importlib
+import os
+import pkgutil
+import re
+import sys
+import time
+
+import numpy as np
+
+from sktvbo import _fast
+
+ERRORS = (ValueError, TypeError, IndexError, BufferError, OverflowError, MemoryError)
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 1e-300, 1e300, np.inf, -np.inf, np.nan, 5e-324]
+KINDS = {"double": np.float64, "Py_ssize_t": np.intp, "int": np.intc, "float": np.float32}
+ARRAY = re.compile(r"(?:const )?(\w+)\[(:(?:, ::?1?)*|::1)\]")
+
+
+def functions():
+    """Functions of all modules, with the types of their parameters."""
+    found = []
+    for module in pkgutil.iter_modules(_fast.__path__):
+        room = importlib.import_module(f"sktvbo._fast.{module.name}")
+        for name, function in sorted(vars(room).items()):
+            signature = re.match(
+                rf"{name}\((.*?)\)(?: ->.*)?$", getattr(function, "__doc__", None) or "", re.M
+            )
+            if signature and not isinstance(function, type):
+                found.append((f"{module.name}.{name}", function, types(signature[1])))
+    return found
+
+
+def types(signature):
+    """Types of the parameters of an embedded signature, without names and defaults."""
+    parts = re.split(r", (?=(?:const )?[A-Za-z_]\w*[ \[])", signature)
+    return [part.partition("=")[0].strip().rpartition(" ")[0] for part in parts if part.strip()]
+
+
+class Arguments:
+    """Arguments of a call; lengths are few, so that they often fit each other."""
+
+    def __init__(self, rng):
+        self.rng = rng
+        self.lengths = rng.randint(0, 7, size=2)
+        if rng.uniform() < 0.6:
+            self.lengths[1] = self.lengths[0]
+        self.odd = rng.uniform() < 0.3  # whether anything may be wrong
+
+    def length(self):
+        n = self.rng.choice(self.lengths)
+        step = self.rng.choice([-1, 1, 1, 2]) if self.rng.uniform() < 0.12 else 0
+        return max(int(n + step), 0)
+
+    def number(self):
+        if self.rng.uniform() < 0.2:
+            return float(self.rng.choice(SPECIAL))
+        return float(self.rng.normal())
+
+    def integer(self):
+        if self.odd and self.rng.uniform() < 0.2:
+            return int(self.rng.choice([-(2**31), 2**31, 2**62, -(2**62)]))
+        return int(self.rng.choice([self.lengths[0], self.lengths[0] - 1, self.rng.randint(-1, 9)]))
+
+    def array(self, kind, n_dims):
+        shape = tuple(self.length() for _ in range(n_dims))
+        if kind in ("Py_ssize_t", "int", "intp_t"):
+            A = self.rng.randint(-1 if self.odd else 0, max(*self.lengths, 1), size=shape)
+        else:
+            A = self.rng.normal(size=shape)
+            if n_dims == 2 and shape[0] == shape[1] and self.rng.uniform() < 0.5:
+                A = A @ A.T + np.eye(len(A))
+            A[self.rng.uniform(size=shape) < 0.05] = self.rng.choice(SPECIAL)
+        A = np.ascontiguousarray(A, dtype=KINDS.get(kind, np.float64))
+        if self.odd and self.rng.uniform() < 0.1:
+            A = [A.astype(np.float32), A[..., ::2], np.asfortranarray(A), None][self.rng.randint(4)]
+        if A is not None and self.odd and self.rng.uniform() < 0.1:
+            A.flags.writeable = False
+        return A
+
+    def of(self, kind):
+        if match := ARRAY.fullmatch(kind):
+            return self.array(match[1], match[2].count(",") + 1)
+        if kind in ("double", "float"):
+            return self.number()
+        if kind in ("bool", "bint"):
+            return bool(self.rng.randint(2))
+        return self.integer()
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "little"))
+    parser.add_argument("--only", type=int, help="repeat this call")
+    parser.add_argument("--log", default=os.devnull, help="file for the number of the last call")
+    arguments = parser.parse_args(argv)
+    print(f"seed {arguments.seed}, {_fast.__path__[0]}", flush=True)
+    known, end = functions(), time.monotonic() + arguments.seconds
+    returned = dict.fromkeys((name for name, *_ in known), 0)
+    log, n = os.open(arguments.log, os.O_WRONLY | os.O_CREAT), 0
+    np.seterr(all="ignore")
+    while time.monotonic() < end:
+        n = n + 1 if arguments.only is None else arguments.only
+        os.pwrite(log, b"%d\n" % n, 0)
+        rng = np.random.RandomState([arguments.seed % 2**32, n])
+        name, function, kinds = known[rng.randint(len(known))]
+        values = Arguments(rng)
+        try:
+            function(*map(values.of, kinds))
+            returned[name] += 1
+        except ERRORS:
+            pass
+        if arguments.only is not None:
+            break
+    print(f"{n} calls; returned: {', '.join(f'{name} {k}' for name, k in returned.items())}")
+    # What never returned was never tried.
+    untried = [name for name, k in returned.items() if not k] if n > 20_000 else []
+    if untried:
+        print(f"never accepted: {', '.join(untried)}", file=sys.stderr)
+    return int(bool(untried))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

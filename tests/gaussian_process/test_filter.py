@@ -1,0 +1,424 @@
+"""The Kalman solver against the dense one: the same regressor, whatever happens to its rows."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
+
+from sktvbo import TimeVaryingGPRegressor
+from sktvbo.exceptions import NotPositiveDefiniteError, UnsupportedKernelError
+from sktvbo.gaussian_process import (
+    GeometricInjection,
+    SparseTimeVaryingGPRegressor,
+    WeightedGPRegressor,
+)
+from sktvbo.gaussian_process._conditioned import Dense
+from sktvbo.gaussian_process._filter import Filter
+from sktvbo.kernels import Empirical, Forgetting, Wiener
+
+TEMPORAL = {
+    "Forgetting": Forgetting(0.1),
+    "Matern 3/2": Matern(3.0, nu=1.5),
+    "Matern 5/2": Matern(3.0, nu=2.5),
+    "Wiener": Wiener(0.1, start=-20.0),
+    "static": ConstantKernel(1.0, "fixed"),
+}
+every_kernel = pytest.mark.parametrize("temporal", TEMPORAL.values(), ids=list(TEMPORAL))
+every_mean = pytest.mark.parametrize("tau", [0.0, 2.0, np.inf], ids=["known", "learnt", "flat"])
+
+SITES = np.random.RandomState(9).uniform(size=(5, 2))
+
+
+def both(X, y, y_variance=None, **parameters):
+    """A dense and a filtered regressor of the same rows."""
+    defaults = {
+        "spatial_kernel": RBF([0.6, 0.4]),
+        "temporal_kernel": TEMPORAL["Matern 3/2"],
+        "signal_variance": 1.3,
+        "noise_variance": 0.05,
+        "optimizer": None,
+    }
+    made = TimeVaryingGPRegressor(**defaults | parameters)
+    found = [clone(made).set_params(solver=s).fit(X, y, y_variance) for s in ("dense", "kalman")]
+    assert [type(gp._gp) for gp in found] == [Dense, Filter]
+    return found
+
+
+def stream(n=80, seed=0, sites=SITES):
+    """Rows in no order of time, some at the same time, some places more often than others."""
+    rng = np.random.RandomState(seed)
+    X = np.column_stack(
+        [sites[rng.randint(len(sites), size=n)], np.round(rng.uniform(0.0, 20.0, n), 1)]
+    )
+    return X, 4.0 + 3.0 * rng.normal(size=n)
+
+
+def questions(seed=1, sites=SITES):
+    """Sites and other places, at times of rows, between them, before and after all."""
+    rng = np.random.RandomState(seed)
+    places = np.vstack([sites, rng.uniform(size=(5, sites.shape[1]))])
+    times = np.append(rng.uniform(-5.0, 25.0, 7), [3.0, 20.0, 20.0])
+    return np.column_stack([places, times])
+
+
+def assert_equal(dense, kalman, X=None, rtol=1e-8):
+    X = questions() if X is None else X
+    close = {"rtol": rtol, "atol": rtol}
+    for option in ("return_std", "return_cov"):
+        for one, other in zip(
+            dense.predict(X, **{option: True}), kalman.predict(X, **{option: True})
+        ):
+            assert_allclose(other, one, **close)
+    for name in ("log_marginal_likelihood_value_", "mean_", "now_", "noise_std_"):
+        assert_allclose(getattr(kalman, name), getattr(dense, name), **close)
+    assert_allclose(kalman.information_gain(), dense.information_gain(), **close)
+    assert_array_equal(kalman.X_train_, dense.X_train_)
+    assert_array_equal(kalman.y_train_, dense.y_train_)
+
+
+# --- conditioning ---------------------------------------------------------------------------------
+
+
+@every_kernel
+@every_mean
+@pytest.mark.parametrize("known", [False, True], ids=["", "known variances"])
+@pytest.mark.parametrize("normalize_y", [False, True], ids=["", "normalized"])
+def test_both_say_the_same(temporal, tau, known, normalize_y):
+    X, y = stream()
+    variance = np.random.RandomState(2).uniform(0.0, 0.5, len(y)) if known else None
+    assert_equal(
+        *both(X, y, variance, temporal_kernel=temporal, mean_prior_std=tau, normalize_y=normalize_y)
+    )
+
+
+@every_kernel
+@every_mean
+def test_likelihoods_and_their_gradients_elsewhere(temporal, tau):
+    X, y = stream()
+    dense, kalman = both(X, y, temporal_kernel=temporal, mean_prior_std=tau)
+    theta = dense.theta_ + np.linspace(-0.3, 0.3, len(dense.theta_))
+    (one, slope), (other, found) = (
+        gp.log_marginal_likelihood(theta, eval_gradient=True) for gp in (dense, kalman)
+    )
+    assert_allclose(other, one, rtol=1e-10)
+    assert_allclose(found, slope, rtol=1e-8, atol=1e-8 * np.abs(slope).max())
+    assert_allclose(kalman.log_marginal_likelihood(theta), one, rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "spatial", [RationalQuadratic(0.5), Matern([0.5, 0.7], nu=0.5)], ids=["unknown", "ARD"]
+)
+def test_gradients_with_other_kernels_in_space(spatial):
+    dense, kalman = both(*stream(), spatial_kernel=spatial)
+    slopes = [
+        gp.log_marginal_likelihood(gp.theta_, eval_gradient=True)[1] for gp in (dense, kalman)
+    ]
+    assert_allclose(*slopes, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("temporal", [Forgetting(0.2), Matern(2.0, nu=2.5)], ids=str)
+def test_a_fit_finds_the_same_hyperparameters(temporal):
+    rng = np.random.RandomState(3)
+    t = np.repeat(np.arange(25.0), len(SITES))
+    X = np.column_stack([np.tile(SITES, (25, 1)), t])[rng.permutation(len(t))[:100]]
+    y = np.sin(4.0 * X[:, 0] + 0.4 * X[:, 2]) + 0.1 * rng.normal(size=100)
+    dense, kalman = both(
+        X, y, temporal_kernel=temporal, optimizer="fmin_l_bfgs_b", mean_prior_std=1.0
+    )
+    assert not np.allclose(dense.theta_, clone(dense).set_params(optimizer=None).fit(X, y).theta_)
+    assert_allclose(kalman.theta_, dense.theta_, rtol=1e-4, atol=1e-4)
+    assert_allclose(
+        kalman.log_marginal_likelihood_value_, dense.log_marginal_likelihood_value_, rtol=1e-8
+    )
+
+
+def test_a_time_series_alone():
+    rng = np.random.RandomState(0)
+    t = 1.7e9 + np.cumsum(rng.exponential(60.0, size=200))  # seconds since 1970
+    y = np.sin(t / 700.0) + 0.1 * rng.normal(size=200)
+    dense, kalman = both(t[:, np.newaxis], y, spatial_kernel=None, temporal_kernel=Matern(500.0))
+    assert_equal(dense, kalman, np.linspace(t[0] - 500.0, t[-1] + 500.0, 40)[:, np.newaxis])
+
+
+def test_the_time_column_may_stand_anywhere():
+    X, y = stream()
+    dense, kalman = both(X[:, [2, 0, 1]], y, time_column=0)
+    assert_equal(dense, kalman, questions()[:, [2, 0, 1]])
+
+
+def test_sites_whose_gram_matrix_is_singular():
+    """A flat RBF at places in a row, and arms of rank 2."""
+    rng = np.random.RandomState(0)
+    line = np.column_stack([np.linspace(0.0, 1.0, 40), np.zeros(40)])
+    X, y = stream(sites=line)
+    assert np.linalg.matrix_rank(RBF(0.6)(line)) < 20
+    Q = np.column_stack([rng.uniform(size=(8, 1)), np.zeros(8), rng.uniform(0.0, 25.0, 8)])
+    assert_equal(*both(X, y, spatial_kernel=RBF(0.6)), Q, rtol=1e-7)
+    B = rng.normal(size=(6, 2))
+    X = np.column_stack([rng.randint(4, size=40), rng.uniform(0.0, 9.0, 40)])
+    arms = np.column_stack([np.arange(6.0), np.linspace(-1.0, 12.0, 6)])
+    assert_equal(*both(X, rng.normal(size=40), spatial_kernel=Empirical(B @ B.T)), arms)
+
+
+# --- rows that come and go ------------------------------------------------------------------------
+
+
+def grown(dense, kalman, rows, check=()):
+    for i, (x, y) in enumerate(rows):
+        for gp in (dense, kalman):
+            gp.partial_fit([x], [y])
+        if i in check:
+            assert_equal(dense, kalman)
+    return dense, kalman
+
+
+@every_kernel
+@pytest.mark.parametrize("normalize_y", [False, True], ids=["", "normalized"])
+def test_300_steps_with_missing_sites_irregular_and_coincident_times(temporal, normalize_y):
+    rng = np.random.RandomState(4)
+    gaps = rng.choice([0.0, 0.0, 1e-6, 0.3, 1.0, 7.0], size=300)
+    t = np.cumsum(gaps)
+    X = np.column_stack([SITES[rng.randint(3, size=300)], t])
+    y = 2.0 + rng.normal(size=300)
+    dense, kalman = both(
+        X[:5], y[:5], temporal_kernel=temporal, normalize_y=normalize_y, mean_prior_std=3.0
+    )
+    grown(dense, kalman, zip(X[5:], y[5:]), check=[0, 100, 294])
+    assert len(kalman._gp.tail) == 32
+
+
+@every_kernel
+@pytest.mark.parametrize("many", [False, True], ids=["few sites", "many sites"])
+def test_late_rows_are_put_in_their_place(temporal, many):
+    sites = np.random.RandomState(3).uniform(size=(260, 2)) if many else SITES
+    rng = np.random.RandomState(5)
+    X, y = stream(20, sites=sites)
+    parameters = {"temporal_kernel": temporal, "spatial_kernel": RBF(0.4), "sites": sites}
+    dense, kalman = both(X, y, **parameters)
+    late = [20.5, 21.0, 22.0, 21.5, 21.5, 20.1, 23.0, 3.3, 24.0, 23.5]
+    grown(dense, kalman, [([*sites[rng.randint(len(sites))], t], rng.normal()) for t in late])
+    assert_equal(dense, kalman, questions(sites=sites[:5]))
+
+
+@every_kernel
+def test_places_that_were_never_seen_join(temporal):
+    X, y = stream()
+    dense, kalman = both(X, y, temporal_kernel=temporal, mean_prior_std=1.0)
+    new = np.array([[0.11, 0.77, 20.5], [0.92, 0.13, 20.5], [0.11, 0.77, 22.0]])
+    grown(dense, kalman, zip(new, [1.0, -2.0, 0.5]))
+    assert len(kalman._gp.sites) == 7
+    assert_equal(dense, kalman)
+    for gp in (dense, kalman):
+        gp.partial_fit(np.array([[0.3, 0.3, 25.0], [0.1, 0.9, 24.0]]), [0.0, 1.0])
+    assert_equal(dense, kalman)
+
+
+@pytest.mark.parametrize("temporal", [Forgetting(0.1), Matern(3.0, nu=1.5)], ids=str)
+def test_many_sites_whose_steps_wait_to_be_settled(temporal):
+    """More steps than may wait, so that the covariance is settled twice in between."""
+    axis = np.linspace(0.0, 1.0, 17)
+    grid = np.array([(a, b) for a in axis for b in axis])
+    rng = np.random.RandomState(0)
+    X = np.column_stack(
+        [grid[rng.randint(len(grid), size=160)], np.cumsum(rng.choice([0.0, 0.5, 2.0], size=160))]
+    )
+    y = rng.normal(size=160)
+    dense, kalman = both(X[:10], y[:10], temporal_kernel=temporal, sites=grid, mean_prior_std=1.0)
+    last = X[-1, -1]
+    everywhere = np.column_stack([grid, np.full(len(grid), last + 0.7)])
+    for i in range(10, 160):
+        before = kalman._gp
+        for gp in (dense, kalman):
+            gp.partial_fit(X[i : i + 1], y[i : i + 1])
+        # A branch that was never taken leaves no trace in what is shared.
+        before.append(X[i : i + 1], np.array([9.0]), np.zeros(1), np.zeros(1, dtype=bool))
+    assert kalman._gp.state.n_steps not in (0, 150)
+    for one, other in zip(
+        dense.predict(everywhere, return_std=True), kalman.predict(everywhere, return_std=True)
+    ):
+        assert_allclose(other, one, rtol=1e-8, atol=1e-8)
+    assert_equal(dense, kalman, questions(sites=grid[:5]))
+
+
+def test_rows_are_forgotten_and_scales_move_known_variances():
+    X, y = stream()
+    variance = np.random.RandomState(2).uniform(0.0, 0.5, len(y))
+    dense, kalman = both(X, y, variance, normalize_y=True)
+    for gp in (dense, kalman):
+        gp.partial_fit([[*SITES[0], 21.0]], [30.0], [0.3])
+    assert_equal(dense, kalman)
+    for gp in (dense, kalman):
+        gp.forget([0, 7, 33])
+    assert_equal(dense, kalman)
+
+
+def test_an_updated_regressor_leaves_the_other_one_alone():
+    X, y = stream()
+    _, kalman = both(X, y)
+    before = kalman.predict(questions(), return_std=True)
+    other = kalman.updated([[*SITES[1], 22.0]], [5.0])
+    assert_array_equal(kalman.predict(questions(), return_std=True), before)
+    assert not np.array_equal(other.predict(questions()), before[0])
+    again = pickle.loads(pickle.dumps(other))
+    assert_allclose(again.predict(questions()), other.predict(questions()), rtol=1e-12)
+
+
+# --- views ----------------------------------------------------------------------------------------
+
+
+@every_kernel
+@every_mean
+def test_views_and_their_gradients(temporal, tau):
+    dense, kalman = both(*stream(), temporal_kernel=temporal, mean_prior_std=tau)
+    # The Wiener kernel's own gradients are differences.
+    rtol = 1e-6 if isinstance(temporal, Wiener) else 1e-8
+    for t in (7.3, 25.0):
+        one, other = dense.posterior_at(t), kalman.posterior_at(t)
+        for place in (SITES[1], np.array([0.3, 0.4])):
+            for a, b in zip(one.with_gradient(place), other.with_gradient(place)):
+                assert_allclose(b, a, rtol=rtol, atol=rtol)
+        for a, b in zip(one(SITES), other(SITES)):
+            assert_allclose(b, a, rtol=1e-8)
+        draws = [view.sample(SITES, np.random.RandomState(0)) for view in (one, other)]
+        assert draws[0].shape == draws[1].shape == (5,)
+    for low, high in ((21.0, 25.0), (5.0, 22.0)):
+        one, other = (gp.posterior_between(low, high) for gp in (dense, kalman))
+        point = np.array([0.1, 0.2, 0.3])
+        for a, b in zip(one.with_gradient(point), other.with_gradient(point)):
+            assert_allclose(b, a, rtol=1e-6, atol=1e-7)
+
+
+def test_relevancies_are_those_of_the_dense_solver():
+    dense, kalman = both(*stream())
+    assert_allclose(kalman.relevancy(25.0), dense.relevancy(25.0), rtol=1e-8)
+
+
+# --- numerics -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("temporal", [Forgetting(0.1), Matern(3.0, nu=2.5)], ids=str)
+def test_little_noise_coincident_times_and_gaps_of_years(temporal):
+    """As near to the truth, computed in extended precision, as the Cholesky factor."""
+    rng = np.random.RandomState(0)
+    t = np.array([0.0, 0.0, 1e-9, 1.0, 1.0, 400.0, 400.0, 1e6, 1e6 + 1e-3, 1e6 + 1.0])
+    X = np.column_stack([SITES[rng.randint(5, size=10)], t])
+    y = rng.normal(size=10)
+    kernels = {"spatial_kernel": Matern(0.3, nu=0.5), "temporal_kernel": temporal}
+    dense, kalman = both(X, y, noise_variance=1e-9, **kernels)
+    Q = np.column_stack([SITES, np.full(5, 1e6 + 1.0)])
+    truth = extended(dense, X, y, Q)
+    errors = [np.abs(gp.predict(Q) - truth).max() for gp in (dense, kalman)]
+    assert errors[1] <= max(3.0 * errors[0], 1e-11)
+
+
+def extended(gp, X, y, Q):
+    """The posterior mean by elimination in long doubles."""
+    kernel = gp.spatial_kernel_, gp.temporal_kernel_
+
+    def covariance(A, B):
+        return 1.3 * kernel[0](A[:, :-1], B[:, :-1]) * kernel[1](A[:, -1:], B[:, -1:])
+
+    M = np.column_stack([covariance(X, X) + 1e-9 * np.eye(len(y)), y]).astype(np.longdouble)
+    for i in range(len(M)):
+        M[i + 1 :] -= np.outer(M[i + 1 :, i] / M[i, i], M[i])
+    for i in range(len(M) - 1, -1, -1):
+        M[i] /= M[i, i]
+        M[:i] -= np.outer(M[:i, i], M[i])
+    return (covariance(Q, X).astype(np.longdouble) @ M[:, -1]).astype(float)
+
+
+def test_a_hundred_thousand_rows_of_a_series():
+    """Linear in n; the end is as if only the latest rows had been given, which alone matter."""
+    rng = np.random.RandomState(0)
+    t = np.cumsum(rng.uniform(0.5, 1.5, size=100_000))
+    y = np.sin(t / 30.0) + 0.1 * rng.normal(size=len(t))
+    gp = TimeVaryingGPRegressor(
+        temporal_kernel=Matern(10.0, nu=1.5), solver="kalman", optimizer=None
+    )
+    X = t[:, np.newaxis]
+    gp.fit(X, y)
+    latest = clone(gp).set_params(solver="dense").fit(X[-500:], y[-500:])
+    ahead = t[-1] + np.array([[-50.3], [0.0], [0.4], [20.0]])
+    assert_allclose(gp.predict(ahead, return_std=True), latest.predict(ahead, return_std=True))
+
+
+# --- which solver ---------------------------------------------------------------------------------
+
+
+def test_auto_takes_the_filter_for_many_rows_of_few_sites_and_back():
+    X, y = stream(300)
+    gp = TimeVaryingGPRegressor(temporal_kernel=Matern(3.0, nu=1.5), optimizer=None)
+    assert gp.solver == "auto"
+    kinds = [type(clone(gp).fit(X[:n], y[:n])._gp) for n in (30, 300)]
+    assert kinds == [Dense, Filter]
+    grown = clone(gp).fit(X[:30], y[:30]).partial_fit(X[30:], y[30:])
+    assert type(grown._gp) is Filter
+    assert type(grown.forget(np.arange(270))._gp) is Dense
+    assert_allclose(
+        grown.predict(questions()), clone(gp).fit(X[270:], y[270:]).predict(questions())
+    )
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"temporal_kernel": RBF(3.0)},
+        {"noise_model": GeometricInjection(0.99)},
+        {"solver": "dense"},
+        {"sites": np.random.RandomState(0).uniform(size=(400, 2))},
+    ],
+    ids=["kernel", "noise", "dense", "sites"],
+)
+def test_auto_stays_dense(parameters):
+    X, y = stream(300)
+    defaults = {"temporal_kernel": Matern(3.0, nu=1.5), "optimizer": None}
+    gp = TimeVaryingGPRegressor(**defaults | parameters).fit(X, y)
+    assert type(gp._gp) is Dense
+
+
+def test_places_that_do_not_repeat_stay_dense():
+    rng = np.random.RandomState(0)
+    X = np.column_stack([rng.uniform(size=(200, 2)), np.arange(200.0)])
+    assert type(TimeVaryingGPRegressor(optimizer=None).fit(X, X[:, 0])._gp) is Dense
+
+
+def test_what_has_no_filter_is_an_error():
+    X, y = stream(10)
+    kalman = {"solver": "kalman", "optimizer": None}
+    with pytest.raises(UnsupportedKernelError, match=r"has no Kalman filter\. Supported are"):
+        TimeVaryingGPRegressor(temporal_kernel=RBF(), **kalman).fit(X, y)
+    with pytest.raises(ValueError, match=r"'noise_model' parameter .* None with solver='kalman'"):
+        TimeVaryingGPRegressor(noise_model=GeometricInjection(0.9), **kalman).fit(X, y)
+    with pytest.raises(ValueError, match="'solver' parameter of WeightedGPRegressor must be"):
+        WeightedGPRegressor(**kalman).fit(X, y)
+    with pytest.raises(ValueError, match="'solver' parameter of TimeVaryingGPRegressor must be"):
+        TimeVaryingGPRegressor(solver="sparse").fit(X, y)
+    assert "solver" not in SparseTimeVaryingGPRegressor().get_params()
+
+
+@pytest.mark.parametrize(
+    ("sites", "message"),
+    [([[0.0, 1.0]] * 2, "distinct"), ([[0.0, np.nan]], "sites"), ([[1.0]], "sites")],
+)
+def test_sites_are_checked(sites, message):
+    gp = TimeVaryingGPRegressor(sites=sites, solver="kalman", optimizer=None)
+    with pytest.raises(ValueError, match=message):
+        gp.fit(*stream(10))
+
+
+@pytest.mark.filterwarnings("ignore::sktvbo.exceptions.JitterWarning")
+def test_a_breakdown_is_an_error_or_left_to_the_dense_solver():
+    X = np.array([[0.1, 0.2, 1.0]] * 300)
+    y, exact = np.zeros(300), {"y_variance": np.zeros(1), "total_variance": True}
+    kalman, auto = (
+        TimeVaryingGPRegressor(solver=s, optimizer=None).fit(X, y).updated(X[:1], [0.0], **exact)
+        for s in ("kalman", "auto")
+    )
+    with pytest.raises(NotPositiveDefiniteError, match="solver='dense'"):
+        kalman.updated(X[:1], [0.0], **exact)
+    assert kalman.X_train_.shape == (301, 3)
+    assert type(auto._gp) is Filter
+    assert type(auto.updated(X[:1], [0.0], **exact)._gp) is Dense

@@ -1,0 +1,441 @@
+"""The sampler for Optuna: search spaces, storages, processes, and what becomes of each trial."""
+
+import pickle
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+from sktvbo import ETGPUCB, WDBO
+
+optuna = pytest.importorskip("optuna")
+
+from optuna.distributions import (  # noqa: E402
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.storages import JournalStorage, RDBStorage  # noqa: E402
+from optuna.storages.journal import JournalFileBackend  # noqa: E402
+from optuna.trial import TrialState, create_trial  # noqa: E402
+
+from sktvbo.integrations.optuna import TimeVaryingSampler  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    yield
+    optuna.logging.set_verbosity(before)
+
+
+def small(**options):
+    """A sampler that models after few trials."""
+    options = {"time": "number", "seed": 0} | options
+    return TimeVaryingSampler(WDBO(n_initial_points=5), **options)
+
+
+def new_study(sampler=None, **options):
+    return optuna.create_study(sampler=sampler or small(), **options)
+
+
+def bump(trial):
+    x = trial.suggest_float("x", 0.0, 10.0)
+    return (x - 3.0 - 0.05 * trial.number) ** 2
+
+
+def params(study, name="x"):
+    return [trial.params[name] for trial in study.trials]
+
+
+# --- it tracks ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_it_follows_the_optimum(direction):
+    study = new_study(direction=direction)
+    sign = 1.0 if direction == "minimize" else -1.0
+    study.optimize(lambda trial: sign * bump(trial), n_trials=35)
+    late = params(study)[-8:]
+    assert abs(np.median(late) - 4.6) < 0.5
+
+
+@pytest.mark.parametrize("algorithm", ["W-DBO", "BOLT", "SW-GP-UCB", "random", ETGPUCB()])
+def test_algorithms_by_name_or_made(algorithm):
+    study = new_study(TimeVaryingSampler(algorithm, time="number", seed=0))
+    study.optimize(bump, n_trials=3)
+    assert len(study.trials) == 3
+
+
+# --- spaces ---------------------------------------------------------------------------------------
+
+DISTRIBUTIONS = [
+    FloatDistribution(-1.0, 1.0),
+    FloatDistribution(0.0, 1.0, step=0.3),
+    FloatDistribution(1e-7, 1.0, log=True),
+    IntDistribution(-10, 10),
+    IntDistribution(0, 10, step=3),
+    IntDistribution(1, 100, log=True),
+    CategoricalDistribution((1, 2.5, "a", None, True)),
+]
+
+
+def suggest(trial, name, distribution):
+    if isinstance(distribution, CategoricalDistribution):
+        return trial.suggest_categorical(name, distribution.choices)
+    kind = trial.suggest_float if isinstance(distribution, FloatDistribution) else trial.suggest_int
+    step = {} if distribution.step is None else {"step": distribution.step}
+    return kind(name, distribution.low, distribution.high, log=distribution.log, **step)
+
+
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=repr)
+def test_values_are_members_of_their_distribution(distribution):
+    study = new_study()
+    index = {}
+
+    def objective(trial):
+        value = suggest(trial, "a", distribution)
+        internal = distribution.to_internal_repr(value)
+        index.setdefault(internal, len(index))
+        return float(abs(internal - 0.5))
+
+    study.optimize(objective, n_trials=10)
+    for value in params(study, "a"):
+        if isinstance(distribution, CategoricalDistribution):
+            assert any(value is choice or value == choice for choice in distribution.choices)
+            continue
+        assert distribution.low <= value <= distribution.high
+        integral = isinstance(distribution, IntDistribution)
+        assert isinstance(value, int if integral else float)
+        if distribution.step is not None:
+            steps = (value - distribution.low) / distribution.step
+            assert abs(steps - round(steps)) < 1e-9
+    assert len(index) > 1
+
+
+def test_all_together_are_one_relative_space():
+    study = new_study()
+    names = [f"p{i}" for i in range(len(DISTRIBUTIONS))]
+
+    def objective(trial):
+        for name, distribution in zip(names, DISTRIBUTIONS):
+            suggest(trial, name, distribution)
+        return float(trial.number % 3)
+
+    study.optimize(objective, n_trials=8)
+    trial = study.ask()
+    assert set(trial.relative_params) == set(names)
+    objective(trial)
+    assert trial.params == trial.relative_params
+
+
+def test_conditional_spaces_are_modelled_in_groups():
+    def objective(trial):
+        rate = trial.suggest_float("rate", 0.0, 1.0)
+        if trial.suggest_categorical("kind", ["tree", "net"]) == "tree":
+            return rate + 0.1 * trial.suggest_int("depth", 1, 9)
+        return rate + 0.2 * (trial.suggest_float("width", 0.0, 4.0) - 3.0) ** 2 - 1.0
+
+    study = new_study()
+    study.optimize(objective, n_trials=30)
+    trial = study.ask()
+    assert set(trial.relative_params) == {"rate", "kind", "depth", "width"}
+    late = [t.params for t in study.trials[-9:-1] if t.params["kind"] == "net"]
+    assert len(late) >= 5
+    assert abs(np.median([p["width"] for p in late]) - 3.0) < 0.5
+    alone = new_study(small(group=False))
+    alone.add_trials(study.get_trials(states=[TrialState.COMPLETE]))
+    assert set(alone.ask().relative_params) == {"rate", "kind"}
+
+
+def test_without_a_common_parameter_there_is_nothing_relative():
+    study = new_study(small(group=False))
+    for name in ("a", "b"):
+        study.add_trial(finished({name: 0.5}))
+    assert study.ask().relative_params == {}
+
+
+def test_a_range_that_changes_is_followed():
+    study = new_study()
+
+    def objective(trial):
+        high = 10.0 if trial.number < 8 else 4.0
+        return trial.suggest_float("x", 0.0, high)
+
+    study.optimize(objective, n_trials=16)
+    assert max(params(study)[8:]) <= 4.0
+    assert study.ask().relative_params["x"] <= 4.0
+
+
+def test_a_single_value_is_left_to_optuna():
+    study = new_study()
+
+    def objective(trial):
+        trial.suggest_int("fixed", 4, 4)
+        return bump(trial)
+
+    study.optimize(objective, n_trials=7)
+    assert params(study, "fixed") == [4] * 7
+    assert set(study.ask().relative_params) == {"x"}
+
+
+def test_a_partially_fixed_sampler_works():
+    study = new_study()
+
+    def objective(trial):
+        return bump(trial) + trial.suggest_float("y", -1.0, 1.0) ** 2
+
+    study.optimize(objective, n_trials=8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        study.sampler = optuna.samplers.PartialFixedSampler({"y": 0.25}, study.sampler)
+    study.optimize(objective, n_trials=4)
+    assert params(study, "y")[8:] == [0.25] * 4
+
+
+# --- what becomes of each trial -------------------------------------------------------------------
+
+
+def finished(values, y=1.0, state=TrialState.COMPLETE, steps=None, **options):
+    distributions = {name: FloatDistribution(0.0, 10.0) for name in values}
+    value = {"value": y} if state == TrialState.COMPLETE else {}
+    return create_trial(
+        params=values,
+        distributions=distributions,
+        state=state,
+        intermediate_values=steps or {},
+        **value,
+        **options,
+    )
+
+
+class Watched(WDBO):
+    """Notes what it is told and what is announced to it; its domain is [0, 10]."""
+
+    told, announced, asked = [], [], []
+
+    def tell(self, x, y, t=None):
+        self.told.append((x["x"], y, t))
+        super().tell(x, y, t)
+
+    def announce(self, x, t=None):
+        self.announced.append((x["x"], t))
+        super().announce(x, t)
+
+    def ask(self, t=None, **options):
+        self.asked.append(t)
+        return super().ask(t, **options)
+
+
+@pytest.fixture
+def watched():
+    for seen in (Watched.told, Watched.announced, Watched.asked):
+        seen.clear()
+    return Watched(n_initial_points=3)
+
+
+def test_complete_pruned_failed_and_infinite_trials(watched):
+    study = new_study(TimeVaryingSampler(watched, time="number", seed=0))
+    study.add_trials(
+        [
+            finished({"x": 1.0}, 5.0),
+            finished({"x": 2.0}, state=TrialState.PRUNED, steps={0: 9.0, 4: 7.0}),
+            finished({"x": 3.0}, state=TrialState.PRUNED),
+            finished({"x": 4.0}, state=TrialState.PRUNED, steps={2: float("nan")}),
+            finished({"x": 5.0}, state=TrialState.FAIL),
+            finished({"x": 6.0}, float("inf")),
+            finished({"x": 7.0}, -float("inf")),
+        ]
+    )
+    trial = study.ask()
+    trial.suggest_float("x", 0.0, 10.0)
+    assert watched.told == [(1.0, 5.0, 0.0), (2.0, 7.0, 1.0), (6.0, 7.0, 5.0), (7.0, 5.0, 6.0)]
+    assert watched.asked == [7.0]
+    study.tell(trial, 6.0)
+    study.ask().suggest_float("x", 0.0, 10.0)
+    assert [t for *_, t in watched.told[4:]] == [7.0]  # the others are not told again
+
+
+def test_only_infinite_values_tell_nothing():
+    study = new_study()
+    study.add_trial(finished({"x": 1.0}, float("inf")))
+    assert 0.0 <= study.ask().suggest_float("x", 0.0, 10.0) <= 10.0
+
+
+def test_trials_that_run_are_pending(watched):
+    study = new_study(TimeVaryingSampler(watched, time="number", seed=0))
+    study.add_trials([finished({"x": float(i)}, (i - 3.0) ** 2) for i in range(6)])
+    running = [study.ask() for _ in range(3)]
+    queries = [trial.suggest_float("x", 0.0, 10.0) for trial in running]
+    assert watched.announced == [(queries[0], 6.0), (queries[0], 6.0), (queries[1], 7.0)]
+    assert np.diff(np.sort(queries)).min() > 1e-3
+    study.tell(running[0], state=TrialState.FAIL)
+    watched.announced.clear()
+    study.ask().suggest_float("x", 0.0, 10.0)
+    assert watched.announced == [(queries[1], 7.0), (queries[2], 8.0)]
+
+
+def test_trials_that_changed_are_told_anew(watched):
+    study = new_study(TimeVaryingSampler(watched, time="number", seed=0))
+    study.add_trials([finished({"x": float(i)}) for i in range(4)])
+    study.ask().suggest_float("x", 0.0, 10.0)
+    other = optuna.create_study(sampler=study.sampler)
+    other.add_trials([finished({"x": float(i)}, 2.0) for i in range(2)])
+    other.ask().suggest_float("x", 0.0, 10.0)
+    assert [y for _, y, _ in watched.told] == [1.0] * 4 + [2.0] * 2
+
+
+# --- time -----------------------------------------------------------------------------------------
+
+
+def test_time_is_the_start_in_seconds(watched):
+    study = new_study(TimeVaryingSampler(watched, seed=0))
+    study.optimize(bump, n_trials=4)
+    study.ask().suggest_float("x", 0.0, 10.0)
+    starts = [trial.datetime_start.timestamp() for trial in study.trials]
+    assert [t for *_, t in watched.told] == starts[:4]
+    assert watched.asked == starts[3:]
+
+
+def test_time_is_a_user_attribute(watched):
+    study = new_study(TimeVaryingSampler(watched, time="hour", seed=0))
+
+    def objective(trial):
+        trial.set_user_attr("hour", 100.0 + 0.5 * trial.number)
+        return bump(trial)
+
+    study.optimize(objective, n_trials=5)
+    assert [t for *_, t in watched.told] == [100.0, 100.5, 101.0, 101.5]
+    assert watched.asked == [101.5, 102.0]
+    with pytest.raises(ValueError, match="Trial 5 must be one with the user attribute 'hour'"):
+        study.ask().suggest_float("x", 0.0, 10.0)
+
+
+def test_time_is_a_callable(watched):
+    sampler = TimeVaryingSampler(watched, time=lambda study, trial: 2 * trial.number, seed=0)
+    study = new_study(sampler)
+    study.optimize(bump, n_trials=4)
+    assert watched.asked == [6.0]
+
+
+# --- storages, processes, restarts ----------------------------------------------------------------
+
+
+@pytest.fixture
+def storage(kind, tmp_path):
+    """What makes a storage of a file, here and in other processes."""
+    if kind == "sqlite":
+        return f"RDBStorage('sqlite:///{tmp_path / 'study.db'}')"
+    return f"JournalStorage(JournalFileBackend('{tmp_path / 'study.log'}'))"
+
+
+WORKER = """
+import optuna
+from optuna.storages import JournalStorage, RDBStorage
+from optuna.storages.journal import JournalFileBackend
+from sktvbo import WDBO
+from sktvbo.integrations.optuna import TimeVaryingSampler
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+sampler = TimeVaryingSampler(WDBO(n_initial_points=5), time="number", seed=0)
+study = optuna.load_study(study_name="shared", storage={storage}, sampler=sampler)
+study.optimize(lambda trial: (trial.suggest_float("x", 0.0, 10.0) - 4.0) ** 2, n_trials=8)
+"""
+
+
+def open_storage(storage):
+    names = {
+        "RDBStorage": RDBStorage,
+        "JournalStorage": JournalStorage,
+        "JournalFileBackend": JournalFileBackend,
+    }
+    return eval(storage, names)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("journal", marks=pytest.mark.slow)])
+def test_several_processes_share_a_study(kind, storage):
+    opened = open_storage(storage)
+    study = optuna.create_study(study_name="shared", storage=opened, sampler=small())
+    workers = [
+        subprocess.Popen([sys.executable, "-c", WORKER.format(storage=storage)]) for _ in range(2)
+    ]
+    assert [worker.wait(timeout=300) for worker in workers] == [0, 0]
+    trials = study.get_trials()
+    assert [trial.number for trial in trials] == list(range(16))
+    assert all(trial.state == TrialState.COMPLETE for trial in trials)
+    queries = params(study)
+    assert len(set(queries[:5])) == 5  # the same seed, and yet others
+    assert abs(np.median(queries[-5:]) - 4.0) < 0.7
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "journal"])
+def test_a_restart_goes_on(kind, storage):
+    once = optuna.create_study(study_name="once", sampler=small(), storage=open_storage(storage))
+    once.optimize(bump, n_trials=6)
+    again = optuna.load_study(study_name="once", sampler=small(), storage=open_storage(storage))
+    again.optimize(bump, n_trials=14)
+    assert [trial.number for trial in again.trials] == list(range(20))
+    assert abs(np.median(params(again)[-5:]) - 3.9) < 0.5
+
+
+def test_threads_of_one_study():
+    study = new_study()
+    study.optimize(bump, n_trials=16, n_jobs=4)
+    assert len(study.trials) == 16
+    assert len(set(params(study))) == 16
+
+
+def test_the_same_seed_gives_the_same_trials():
+    studies = [new_study(small(seed=seed)) for seed in (3, 3, 4)]
+    for study in studies:
+        study.optimize(bump, n_trials=9)
+    a, b, c = map(params, studies)
+    assert a == b
+    assert not set(a) & set(c)
+
+
+def test_a_pickle_goes_on_from_the_storage():
+    study = new_study()
+    study.optimize(bump, n_trials=8)
+    sampler = pickle.loads(pickle.dumps(study.sampler))
+    x = study.ask().suggest_float("x", 0.0, 10.0)
+    other = optuna.create_study(sampler=sampler)
+    other.add_trials(study.get_trials(states=[TrialState.COMPLETE]))
+    assert other.ask().suggest_float("x", 0.0, 10.0) == pytest.approx(x, abs=1e-3)
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+
+def test_several_objectives_are_refused():
+    study = optuna.create_study(directions=["minimize", "maximize"], sampler=small())
+    with pytest.raises(ValueError, match=r"one with one objective\. Got 2 objectives"):
+        study.ask().suggest_float("x", 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"algorithm": "W-DBO!"}, "'algorithm' parameter of TimeVaryingSampler .*'W-DBO'"),
+        ({"algorithm": WDBO}, "'algorithm' parameter of TimeVaryingSampler"),
+        ({"time": 3.0}, "'time' parameter of TimeVaryingSampler"),
+        ({"seed": -1}, "'seed' parameter of TimeVaryingSampler"),
+        ({"seed": "x"}, "'seed' parameter of TimeVaryingSampler"),
+    ],
+)
+def test_bad_parameters(options, message):
+    with pytest.raises(ValueError, match=message):
+        TimeVaryingSampler(**options)
+
+
+def test_constraints_are_not_there_yet():
+    with pytest.raises(NotImplementedError, match="know no constraints yet"):
+        TimeVaryingSampler(constraints_func=lambda trial: [0.0])
+
+
+def test_a_bad_parameter_of_the_algorithm_is_said_at_the_first_trial_told():
+    study = new_study(TimeVaryingSampler(WDBO(alpha=-1.0), time="number"))
+    with pytest.raises(ValueError, match="'alpha' parameter of WDBO"):
+        study.optimize(bump, n_trials=2)

@@ -1,0 +1,349 @@
+"""Files that are no journals, or no longer whole: each gets a message that says what to do."""
+
+import json
+import os
+import re
+import sqlite3
+
+import numpy as np
+import pytest
+
+from sktvbo import WDBO, RandomSearch, journal
+from sktvbo._cli import main
+from sktvbo._plain import NotPlainError, decode, encode
+from sktvbo.exceptions import JournalError
+from sktvbo.journal import _file
+
+STEPS = 6
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The bytes of a journal."""
+    path = tmp_path_factory.mktemp("journal") / "run.db"
+    opt = WDBO([(0.0, 1.0)], n_initial_points=3, clock="step", random_state=0, journal=path)
+    for _ in range(STEPS):
+        opt.tell(opt.ask(), 0.5)
+    opt.close()
+    return path.read_bytes()
+
+
+@pytest.fixture
+def path(written, tmp_path):
+    found = tmp_path / "run.db"
+    found.write_bytes(written)
+    return found
+
+
+def change(path, statement, *arguments):
+    connection = sqlite3.connect(path)
+    with connection:
+        assert connection.execute(statement, arguments).rowcount == 1
+    connection.close()
+
+
+READERS = {
+    "resume": lambda path: WDBO.resume(path),
+    "check": lambda path: journal.check(path),
+    "events": lambda path: list(journal.events(path)),
+}
+every_reader = pytest.mark.parametrize("reader", READERS)
+
+
+def refused(reader, path, message):
+    with pytest.raises(JournalError, match=message) as caught:
+        READERS[reader](path)
+    assert str(path) in str(caught.value)
+
+
+@every_reader
+def test_a_file_that_is_not_there(reader, tmp_path):
+    refused(reader, tmp_path / "none.db", r"does not exist\. (Begin a run|Give the path)")
+    assert list(tmp_path.iterdir()) == []
+
+
+@every_reader
+@pytest.mark.parametrize("content", [b"a diary, and no database at all" * 200, b"SQLite"])
+def test_a_file_of_another_kind(reader, content, tmp_path):
+    path = tmp_path / "diary.txt"
+    path.write_bytes(content)
+    refused(reader, path, r"not a database\)\. It is no journal\. Give another path")
+    assert path.read_bytes() == content
+
+
+@every_reader
+def test_a_database_of_somebody_elses(reader, tmp_path):
+    path = tmp_path / "else.db"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE events (number INTEGER)")
+    connection.commit()
+    connection.close()
+    before = path.read_bytes()
+    refused(reader, path, r"is a database, but no journal\. Give another path")
+    with pytest.raises(JournalError, match="but no journal"):
+        RandomSearch([(0.0, 1.0)], journal=path).ask(0.0)
+    assert path.read_bytes() == before
+
+
+@every_reader
+def test_a_journal_of_another_format(reader, path):
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version=99")
+    connection.close()
+    refused(reader, path, r"has format 99, and this version of sktvbo knows format 1\. Use the")
+
+
+@every_reader
+def test_an_empty_file_holds_no_run(reader, tmp_path):
+    path = tmp_path / "run.db"
+    path.write_bytes(b"")
+    refused(reader, path, "holds no run yet")
+    opt = RandomSearch([(0.0, 1.0)], journal=path)
+    opt.ask(0.0)
+    assert journal.check(path)["ask"] == 1
+
+
+@every_reader
+@pytest.mark.parametrize("part", [0.3, 0.6, 0.9])
+def test_a_truncated_journal(reader, part, written, tmp_path):
+    if reader == "events" and part == 0.9:
+        pytest.skip("the events are there, and whole")
+    path = tmp_path / "run.db"
+    path.write_bytes(written[: int(part * len(written))])
+    with pytest.raises(JournalError, match=r"(damaged|malformed).*(Restore a copy|export)"):
+        READERS[reader](path)
+
+
+@every_reader
+@pytest.mark.parametrize(
+    ("statement", "event"),
+    [
+        ("UPDATE events SET body = replace(body, '0.5', '0.6') WHERE told = 2", 7),
+        ("UPDATE events SET told = 77 WHERE told = 3", 10),
+        ("UPDATE events SET at = at + 1 WHERE number = 2", 2),
+        ("UPDATE events SET sum = '0' WHERE number = 1", 1),
+        ("DELETE FROM events WHERE number = 4", 4),
+    ],
+)
+def test_an_event_that_was_changed_is_named(reader, statement, event, path):
+    change(path, statement)
+    refused(reader, path, rf"is damaged at event {event}: its checksum is another\. Restore a copy")
+
+
+@pytest.mark.parametrize("reader", ["resume", "check"])
+@pytest.mark.parametrize("part", ["rng", "policy", "surrogate", "run", "kept", "pending"])
+def test_a_part_of_the_state_that_was_changed_is_named(reader, part, path):
+    change(path, "UPDATE parts SET body = replace(body, '\"', ' \"') WHERE name = ?", part)
+    refused(reader, path, f"the checksum of the '{part}' of its state is another")
+
+
+def test_a_state_that_makes_no_sense_is_refused(path):
+    text = '{"#":"object","type":"os.system","state":{}}'
+    row = (text, _file.part_sum("policy", text), "policy")
+    change(path, "UPDATE parts SET body = ?, sum = ? WHERE name = ?", *row)
+    with pytest.raises(JournalError, match=r"state in .* cannot be read .*os\.system is not known"):
+        WDBO.resume(path)
+    text = _file.to_text({})
+    change(path, "UPDATE parts SET body = ?, sum = ? WHERE name = 'run'", text, "x")
+    refused("resume", path, "the checksum of the 'run'")
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    opt = RandomSearch([(0.0, 1.0)], journal=tmp_path / "nowhere" / "run.db")
+    with pytest.raises(
+        JournalError, match=r"unable to open .* Make the folder, or change the perm"
+    ):
+        opt.ask(0.0)
+    (tmp_path / "nowhere").mkdir()
+    opt.ask(0.0)
+
+
+def test_a_disk_that_cannot_be_written(path, monkeypatch):
+    opt = WDBO.resume(path)
+    opt._recorder._file._connection.execute("PRAGMA query_only=ON")
+    before = opt.n_told_
+    with pytest.raises(JournalError, match=r"readonly.* Change its permissions"):
+        opt.tell([0.5], 1.0, 99.0)
+    assert opt.n_told_ == before
+    opt._recorder._file._connection.execute("PRAGMA query_only=OFF")
+    opt.tell([0.5], 1.0, 99.0)
+    assert journal.check(path)["tell"] == STEPS + 1
+
+
+def test_a_journal_that_somebody_else_has_written_to(path):
+    opt = WDBO.resume(path)
+    change(path, "DELETE FROM events WHERE number = (SELECT max(number) FROM events)")
+    with pytest.raises(JournalError, match=r"somebody else has written to it\. Go on with resume"):
+        opt.ask()
+
+
+def test_a_journal_beside_which_there_is_no_room_is_read(path, monkeypatch):
+    def no_room(path, *, writing):
+        raise sqlite3.OperationalError("unable to open database file")
+
+    reader = journal.check.__globals__
+    assert reader["connect"] is not no_room
+    monkeypatch.setitem(reader, "connect", no_room)
+    assert journal.check(path)["tell"] == STEPS
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no JSON",
+        "[]",
+        "{}",
+        '{"format": 1}',
+        '{"format": 7, "optimizer": "x", "parameters": {}, "state": null}',
+        '{"format": 1, "optimizer": "x", "parameters": {}, "state": null}',
+    ],
+)
+def test_texts_that_are_no_states(text):
+    with pytest.raises(JournalError):
+        WDBO.from_json(text)
+
+
+def test_a_state_whose_arrays_are_garbled():
+    opt = WDBO([(0.0, 1.0)], n_initial_points=3, random_state=0)
+    for t in range(5):
+        opt.tell(opt.ask(t), 0.5)
+    content = json.loads(opt.to_json())
+    for name in content["state"]["parts"]:
+        for nonsense in ({"#": "array", "dtype": "<f8", "shape": [3], "data": "AAA="}, {"#": 1}):
+            garbled = json.loads(json.dumps(content))
+            garbled["state"]["parts"][name] = nonsense
+            with pytest.raises(JournalError, match="The state in JSON cannot be read"):
+                WDBO.from_json(json.dumps(garbled))
+
+
+# --- plain data -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        3,
+        0.1,
+        -0.0,
+        np.inf,
+        "text",
+        [1, [2.5]],
+        (1, "a", (None,)),
+        {"a": 1, "b": (2,)},
+        {1: "x", "#": 2},
+        np.float64(1 / 3),
+        np.float32(1 / 3),
+        np.int64(7),
+        np.bool_(True),
+        np.arange(6.0).reshape(2, 3),
+        np.array([], dtype=np.intp),
+        np.array([[True, False]]),
+        np.asfortranarray(np.arange(6).reshape(2, 3)),
+        slice(1, None, 2),
+    ],
+    ids=repr,
+)
+def test_values_come_back_to_the_bit(value):
+    found = decode(json.loads(json.dumps(encode(value), allow_nan=False)))
+    assert type(found) is type(value)
+    if isinstance(value, np.ndarray):
+        assert (found.dtype, found.shape) == (value.dtype, value.shape)
+        assert found.tobytes() == value.tobytes()
+        assert found.flags.writeable
+    else:
+        assert repr(found) == repr(value)
+
+
+def test_nan_comes_back():
+    assert np.isnan(decode(encode(float("nan"))))
+
+
+@pytest.mark.parametrize("value", [len, lambda: 1, os, int, object(), np.array([None]), {1, 2}])
+def test_code_is_not_plain(value):
+    with pytest.raises(NotPlainError):
+        encode(value)
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        {"#": "object", "type": "subprocess.Popen", "state": {"args": "ls"}},
+        {"#": "object", "type": "builtins.eval", "state": {}},
+        {"#": "object", "type": "sktvbo.os.system", "state": {}},
+        {"#": "object", "type": "sktvbo._plain.decode", "state": {}},
+        {"#": "object", "type": "sktvbo.journal._file.sqlite3.Connection", "state": {}},
+        {"#": "made", "type": "sktvbo.staleness._base.KeepAll", "of": {}},
+        {"#": "enum", "type": "sktvbo.staleness._base.KeepAll", "value": 1},
+        {"#": "domain", "type": "sktvbo.staleness._base.KeepAll", "argument": 1},
+        {"#": "array", "dtype": "O", "shape": [1], "data": "AAAAAAAAAAA="},
+        {"#": "__class__"},
+        {"#": "like", "name": "nobody", "state": {}},
+        {"#": "apart"},
+    ],
+)
+def test_nothing_that_is_read_is_executed(plain):
+    with pytest.raises(NotPlainError):
+        decode(plain)
+
+
+def test_what_holds_itself_is_not_plain():
+    from sktvbo.staleness import SlidingWindow
+
+    policy = SlidingWindow()
+    policy.window = policy
+    with pytest.raises(NotPlainError, match="holds itself"):
+        encode(policy)
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def test_show(path, capsys):
+    assert main(["journal", "show", str(path), "-n", "3"]) == 0
+    first, counts, *rows = capsys.readouterr().out.splitlines()
+    assert re.match(r"WDBO, begun 20\d\d-\d\d-\d\d .* with sktvbo \d", first)
+    assert counts.startswith(f"{STEPS} ask, {STEPS} tell, ")
+    assert len(rows) == 3
+    assert re.search(r"ask +t = 5  x = 0\.\d+$", rows[0])
+    assert re.search(r"tell +t = 5  x = 0\.\d+  y = 0\.5  \(6 kept\)", rows[1])
+    assert re.search(r"search +theta = ", rows[2])
+
+
+def test_show_of_an_expert_and_a_cancelled_query(tmp_path, capsys):
+    from sktvbo import SparQGPUCB
+
+    path = tmp_path / "run.db"
+    opt = SparQGPUCB([(0.0, 1.0)], n_initial_points=2, n_queries=2, random_state=0, journal=path)
+    for t in range(3):
+        opt.tell(opt.ask(t), 0.5)
+    opt.tell_expert(opt.ask_expert(3.0), [0.1, 0.2])
+    opt.cancel(opt.ask(3.0))
+    assert main(["journal", "show", str(path), "-n", "100"]) == 0
+    out = capsys.readouterr().out
+    for kind in ("begin", "ask_expert", "tell_expert", "cancel"):
+        assert f" {kind} " in out
+
+
+def test_export(path, tmp_path, capsys):
+    assert main(["journal", "export", str(path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    found = [json.loads(line) for line in lines]
+    assert found == [vars(event) for event in journal.events(path)]
+    output = tmp_path / "events.jsonl"
+    assert main(["journal", "export", str(path), "--output", str(output)]) == 0
+    assert output.read_text(encoding="utf-8").splitlines() == lines
+    assert main(["journal", "export", str(path), "--output", str(tmp_path / "no" / "x")]) == 1
+    assert "Give another file" in capsys.readouterr().err
+
+
+def test_check(path, capsys):
+    assert main(["journal", "check", str(path)]) == 0
+    assert capsys.readouterr().out.strip().endswith("events")
+    change(path, "UPDATE events SET body = '{}' WHERE told = 2")
+    for action in ("check", "show", "export"):
+        assert main(["journal", action, str(path)]) == 1
+        assert "is damaged at event 7" in capsys.readouterr().err
+    assert main(["journal", "check", "none.db"]) == 1
+    assert "does not exist" in capsys.readouterr().err

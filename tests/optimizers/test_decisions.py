@@ -1,0 +1,81 @@
+"""What the optimizers decide with by default, and that its parts pay."""
+
+import numpy as np
+import pytest
+
+from sktvbo import WDBO, evaluation, optimizers, problems
+from sktvbo.acquisition import UCB, AcquisitionState, DimensionBeta
+
+
+class ZeroMean(WDBO):
+    """W-DBO that takes what is unexplored for as good as what it has seen on average."""
+
+    def _make_surrogate(self, times):
+        return super()._make_surrogate(times).set_params(mean_prior_std=0.0)
+
+
+def levy(z):
+    w = 1.0 + (z - 1.0) / 4.0
+    inner = (w[:-1] - 1.0) ** 2 * (1.0 + 10.0 * np.sin(np.pi * w[:-1] + 1.0) ** 2)
+    last = (w[-1] - 1.0) ** 2 * (1.0 + np.sin(2.0 * np.pi * w[-1]) ** 2)
+    return np.sin(np.pi * w[0]) ** 2 + inner.sum() + last
+
+
+@pytest.fixture(scope="module")
+def regret():
+    """Average regret of an optimizer over three seeds, on Levy's function along a coordinate."""
+
+    def value(x, t):
+        return -levy(np.append(20.0 * np.asarray(x), 0.2 * t) - 10.0)
+
+    def optimum(t):
+        best = np.full(3, 0.55)
+        return best, value(best, t)
+
+    problem = problems.from_callable(
+        value, [(0.0, 1.0)] * 3, horizon=100.0, optimum=optimum, noise_variance=1.0
+    )
+
+    def measured(optimizer):
+        runs = [evaluation.run(optimizer, problem, random_state=seed) for seed in range(3)]
+        return np.mean([run.average_regret for run in runs])
+
+    return measured
+
+
+def test_a_learnt_mean_and_little_exploration_pay(regret):
+    default = regret(WDBO())
+    assert default < 0.6 * regret(ZeroMean())
+    assert default < 0.6 * regret(WDBO(acquisition=UCB(DimensionBeta(0.2))))
+
+
+FOLLOWING, STATIC = ("ABO", "BOLT", "TVGPUCB", "UITVBO", "WDBO"), ("ETGPUCB", "GPUCB", "RGPUCB")
+BY_INFORMATION = ("BRGPUCB", "IGPUCB", "SWGPUCB", "SparQGPUCB", "WGPUCB")
+
+
+@pytest.mark.parametrize("name", FOLLOWING + STATIC + BY_INFORMATION)
+def test_all_learn_a_mean(name):
+    options = {"BRGPUCB": {"reset_period": 20}, "SWGPUCB": {"window": 20}}.get(name, {})
+    rng = np.random.RandomState(0)
+    opt = getattr(optimizers, name)([(0.0, 1.0)] * 2, n_initial_points=8, **options)
+    for t in range(8):
+        opt.tell(rng.uniform(size=2), rng.normal(), t)
+    assert opt.surrogate_.mean_prior_std == 1.0
+
+
+@pytest.mark.parametrize(
+    ("names", "scale"), [(FOLLOWING, 0.05), (STATIC, 0.1)], ids=["following", "static"]
+)
+def test_what_follows_changes_explores_less(names, scale):
+    state = AcquisitionState(n=7, n_told=9, n_dims=3)
+    expected = UCB(DimensionBeta(scale)).beta_value(state)
+    for name in names:
+        acquisition = getattr(optimizers, name)()._make_acquisition()
+        assert acquisition.beta_value(state) == expected
+
+
+def test_time_is_smooth():
+    opt = WDBO([(0.0, 1.0)], n_initial_points=5, random_state=0)
+    for t in range(5):
+        opt.tell([t / 5.0], t % 2, t)
+    assert opt.surrogate_.temporal_kernel_.nu == 2.5

@@ -1,0 +1,164 @@
+"""Any sequence of calls on any algorithm: the optimizer has what it was told, and no more."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from optimizers.cases import BY_NAME, DOMAINS, fingerprint, space
+
+from sktvbo.exceptions import AskTellError
+
+BAD_VALUES = [np.nan, np.inf, None, "much", [1.0, 2.0], np.ma.masked, 1j]
+BAD_TIMES = [np.nan, -np.inf, "soon", [1.0, 2.0], np.datetime64("NaT")]
+BAD_POINTS = [None, [np.nan, 0.5], [1e300, 0.0], [0.5], "here", {"x": 1.0}, np.ma.masked]
+
+
+class Calls(RuleBasedStateMachine):
+    """One optimizer, a model of what it must hold, and calls in any order."""
+
+    name = None
+
+    @initialize(domain=st.sampled_from(sorted(DOMAINS)), seed=st.integers(0, 3))
+    def begin(self, domain, seed):
+        self.case, self.domain, self.rng = BY_NAME[self.name], domain, np.random.RandomState(seed)
+        parameters = {"random_state": seed, "refit_every": 3} if self.case.modelled else {}
+        self.opt = self.case.make(domain, **parameters)
+        self.now, self.told, self.pending = 0.0, [], []
+
+    def new_time(self, step):
+        self.now += step
+        return self.now
+
+    def value(self):
+        return float(self.rng.normal())
+
+    def note(self, x, y, t):
+        self.told.append((space(self.domain).validate_point(x), y, t))
+
+    steps = st.sampled_from([0.0, 0.5, 1.0, 30.0])
+
+    @rule(step=steps, size=st.sampled_from([None, None, 1, 2]))
+    def ask(self, step, size):
+        t = self.new_time(step)
+        found, times = self.opt.ask(t, n_points=size, return_time=True)
+        queries = [(found, times)] if size is None else list(zip(found, times, strict=True))
+        for x, time in queries:
+            assert time >= t
+            space(self.domain).validate_point(x)
+            self.pending.append((x, float(time)))
+
+    @precondition(lambda self: self.pending)
+    @rule(data=st.data())
+    def tell_what_was_asked(self, data):
+        x, t = self.pending.pop(data.draw(st.integers(0, len(self.pending) - 1)))
+        y = self.value()
+        self.opt.tell(x, y, t)
+        self.note(x, y, t)
+        self.now = max(self.now, t)
+
+    @rule(step=st.sampled_from([-100.0, -1.0, 0.0, 2.0]))
+    def tell_something_else(self, step):
+        x = space(self.domain).decode(space(self.domain).sample(1, self.rng)[0])
+        y, t = self.value(), self.now + step
+        same = space(self.domain).validate_point(x)
+        if any(np.array_equal(space(self.domain).validate_point(p), same) for p, _ in self.pending):
+            return  # it would answer a query
+        self.opt.tell(x, y, t)
+        self.note(x, y, t)
+        self.now = max(self.now, t)
+
+    @precondition(lambda self: self.pending)
+    @rule()
+    def cancel(self):
+        self.opt.cancel(self.pending[0][0])
+        x = space(self.domain).validate_point(self.pending[0][0])
+        same = [
+            i
+            for i, (p, _) in enumerate(self.pending)
+            if np.array_equal(space(self.domain).validate_point(p), x)
+        ]
+        self.pending.pop(same[0])
+
+    @precondition(lambda self: self.case.modelled and self.case.name != "thompson")
+    @rule(step=st.sampled_from([-50.0, 0.0, 10.0]))
+    def recommend(self, step):
+        before = self.state()
+        try:
+            x = self.opt.recommend(self.now + step)
+        except AskTellError:
+            assert len(self.told) < self.opt.n_initial_points
+        else:
+            space(self.domain).validate_point(x)
+        assert self.state() == before
+
+    @precondition(lambda self: self.case.expert and self.told)
+    @rule()
+    def consult(self):
+        self.case.consult(self.opt, self.now, self.domain)
+
+    @rule(how=st.sampled_from(["pickle", "copy"]))
+    def replace(self, how):
+        if how == "pickle":
+            self.opt = pickle.loads(pickle.dumps(self.opt))
+        else:
+            self.opt = copy.deepcopy(self.opt)
+
+    @precondition(lambda self: self.told)
+    @rule(data=st.data())
+    def fail(self, data):
+        """A bad call is an error, and changes nothing."""
+        before = self.state()
+        x = space(self.domain).decode(self.told[0][0])
+        opt, now = self.opt, self.now
+        calls = {
+            "value": (BAD_VALUES, lambda bad: opt.tell(x, bad, now)),
+            "time": (BAD_TIMES, lambda bad: opt.tell(x, 1.0, bad)),
+            "point": (BAD_POINTS, lambda bad: opt.tell(bad, 1.0, now)),
+            "cancelled": (BAD_POINTS, opt.cancel),
+            "past": ([1.0, 1e9], lambda bad: opt.ask(now - bad)),
+            "size": ([0, -1, 1.5, "two"], lambda bad: opt.ask(now, n_points=bad)),
+        }
+        values, call = calls[data.draw(st.sampled_from(sorted(calls)))]
+        bad = data.draw(st.sampled_from(values))
+        with pytest.raises((ValueError, TypeError, AskTellError)):
+            call(bad)
+        assert self.state() == before
+
+    def state(self):
+        return fingerprint(self.opt)
+
+    @invariant()
+    def holds_what_it_was_told(self):
+        if not getattr(self, "told", None):
+            return
+        opt = self.opt
+        assert opt.n_told_ == len(self.told)
+        rows = np.array([[*x, t] for x, _, t in self.told])
+        np.testing.assert_array_equal(opt.told_X_, rows)
+        np.testing.assert_array_equal(opt.told_y_, [y for _, y, _ in self.told])
+        assert len(opt.y_) == opt.n_told_ - opt.n_removed_ >= 1
+        everything = {(*row, y) for row, y in zip(opt.told_X_, opt.told_y_)}
+        assert {(*row, y) for row, y in zip(opt.X_, opt.y_)} <= everything
+        if getattr(opt, "surrogate_", None) is not None:
+            assert len(opt.surrogate_.X_train_) == len(opt.y_)
+            assert np.isfinite(opt.surrogate_.predict(opt.surrogate_.X_train_)).all()
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_any_sequence_of_calls(name):
+    machine = type(name, (Calls,), {"name": name})
+    n = settings.default.max_examples
+    # The suite's few examples are shared by the algorithms.
+    few = settings(settings.default, max_examples=max(n // 12, 1), stateful_step_count=25)
+    run_state_machine_as_test(machine, settings=few)

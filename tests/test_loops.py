@@ -1,0 +1,321 @@
+"""The ready-made loop: budgets, callbacks, workers of three kinds, and what goes wrong."""
+
+import logging
+import sys
+import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import sktvbo
+from sktvbo import ABO, WDBO, RandomSearch, optimize
+from sktvbo.evaluation import StepClock
+from sktvbo.exceptions import AskTellError, InvalidObservationError, MissingExtraError
+
+BOX = [(0.0, 10.0)]
+
+
+def moving(x, t):
+    return -((x[0] - 3.0 - 0.05 * t) ** 2)
+
+
+def stepwise(function=moving, domain=BOX, *args, **options):
+    options = {"clock": StepClock(), "n_initial_points": 5, "random_state": 0} | options
+    return optimize(function, domain, *args, **options)
+
+
+# --- one after the other --------------------------------------------------------------------------
+
+
+def test_it_is_the_loop_written_out():
+    found = stepwise(n_calls=20)
+    opt = WDBO(BOX, n_initial_points=5, random_state=0)
+    for t in range(20):
+        x = opt.ask(t)
+        opt.tell(x, moving(x, t))
+    np.testing.assert_array_equal(found.optimizer.told_X_, opt.told_X_)
+    np.testing.assert_array_equal(found.x, opt.recommend(20.0))
+    assert found.stopped == "calls"
+    assert [call.t for call in found.calls] == list(range(20))
+    assert [call.y for call in found.calls] == opt.told_y_.tolist()
+    assert [call.n_calls for call in found.calls] == list(range(1, 21))
+    assert found.calls[-1].optimizer is found.optimizer
+
+
+def test_it_goes_on():
+    whole = stepwise(n_calls=16).optimizer
+    half = stepwise(n_calls=9).optimizer
+    rest = optimize(moving, optimizer=half, n_calls=7, clock=StepClock())
+    assert rest.optimizer is half
+    np.testing.assert_array_equal(half.told_X_, whole.told_X_)
+
+
+def test_names_parameters_and_optimizers():
+    found = stepwise(
+        lambda x, t: x["k"], {"k": ("integer", 1, 9)}, "SW-GP-UCB", n_calls=12, window=6
+    )
+    assert type(found.optimizer) is sktvbo.SWGPUCB
+    assert len(found.optimizer.X_) == 6
+    given = WDBO(n_initial_points=4, maximize=False)
+    found = optimize(lambda x, t: -moving(x, t), BOX, given, n_calls=5, clock=StepClock())
+    assert found.optimizer is not given
+    assert (found.optimizer.maximize, given.domain) == (False, None)
+
+
+def test_an_optimizer_of_another_package():
+    class Foreign:
+        def ask(self, t):
+            return [2.0]
+
+        def tell(self, x, y, t):
+            self.last = x, y, t
+
+    found = optimize(moving, optimizer=Foreign(), n_calls=3, clock=StepClock())
+    assert found.optimizer.last == ([2.0], moving([2.0], 2.0), 2.0)
+    assert found.x is None
+
+
+def test_an_optimizer_that_waits_is_waited_for():
+    opt = ABO(BOX, n_initial_points=4, lookahead=2.0, random_state=0, refit_every=100)
+    found = optimize(moving, optimizer=opt, n_calls=25, clock=StepClock())
+    times = [call.t for call in found.calls]
+    assert found.optimizer.told_X_[:, -1].tolist() == times
+    assert max(np.diff(times)) > 1.0
+
+
+def test_time_is_a_budget():
+    began = time.monotonic()
+    found = optimize(
+        lambda x, t: time.sleep(0.02) or 1.0, BOX, "random", max_seconds=0.3, random_state=0
+    )
+    assert 0.3 <= time.monotonic() - began < 5.0
+    assert found.stopped == "time"
+    assert 1 <= len(found.calls) <= 15
+    times = [call.t for call in found.calls]
+    assert times == sorted(times)
+    assert 0.0 <= times[0] < times[-1] < 0.35
+
+
+@pytest.mark.parametrize("callbacks", [list, None])
+def test_a_callback_sees_each_call_and_may_stop(callbacks):
+    seen = []
+
+    def stop(call):
+        seen.append(call)
+        return call.y > 6.0
+
+    found = stepwise(
+        lambda x, t: float(t),
+        n_calls=50,
+        callbacks=[stop, lambda call: None] if callbacks else stop,
+    )
+    assert found.stopped == "callback"
+    assert [call.y for call in seen] == list(range(8))
+    assert found.calls == seen
+
+
+def test_progress(capsys):
+    pytest.importorskip("tqdm")
+    stepwise(n_calls=4, progress=True)
+    assert "4/4" in capsys.readouterr().err
+
+
+def test_progress_without_tqdm_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    with pytest.raises(MissingExtraError, match="progress"):
+        stepwise(n_calls=4, progress=True)
+
+
+def test_it_logs(caplog):
+    with caplog.at_level(logging.DEBUG, logger="sktvbo"):
+        stepwise(n_calls=3)
+    assert {record.name for record in caplog.records} == {"sktvbo.loops"}
+    levels = [record.levelname for record in caplog.records]
+    assert levels == ["INFO", "DEBUG", "DEBUG", "DEBUG", "INFO"]
+    assert "y=" in caplog.records[1].getMessage()
+    assert caplog.records[-1].getMessage() == "Ended by calls after 3 calls."
+
+
+# --- workers --------------------------------------------------------------------------------------
+
+
+def test_in_processes_of_joblib():
+    found = optimize(moving, BOX, n_calls=14, n_jobs=2, n_initial_points=6, random_state=0)
+    assert len(found.calls) == 14
+    assert found.optimizer.n_told_ == 14
+    for call in found.calls:
+        assert call.y == moving(call.x, call.t)
+    assert len({float(call.x[0]) for call in found.calls}) == 14
+
+
+def test_on_a_cluster_of_dask():
+    distributed = pytest.importorskip("distributed")
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+    )
+    with cluster, distributed.Client(cluster) as client:
+        found = optimize(moving, BOX, n_calls=10, executor=client, n_initial_points=4)
+    assert found.optimizer.n_told_ == len(found.calls) == 10
+    assert found.stopped == "calls"
+    for call in found.calls:
+        assert call.y == moving(call.x, call.t)
+
+
+class Held(ThreadPoolExecutor):
+    """Threads, of which the test says when a call may end; notes how many run at once."""
+
+    def __init__(self):
+        super().__init__(8)
+        self.running, self.most, self.lock = 0, 0, threading.Lock()
+
+    def submit(self, function, *args):
+        def call():
+            with self.lock:
+                self.running += 1
+                self.most = max(self.most, self.running)
+            try:
+                time.sleep(0.002)
+                return function(*args)
+            finally:
+                with self.lock:
+                    self.running -= 1
+
+        return super().submit(call)
+
+
+def test_so_many_at_once_and_each_told_before_the_next_is_asked():
+    with Held() as executor:
+        found = stepwise(n_calls=20, executor=executor, n_jobs=3)
+    assert executor.most == 3
+    assert len(found.calls) == 20
+    assert found.optimizer.n_told_ == 20
+
+    events = []
+
+    class Order(RandomSearch):
+        def ask(self, t=None, **options):
+            events.append("ask")
+            return super().ask(t, **options)
+
+        def tell(self, x, y, t=None):
+            events.append("tell")
+            super().tell(x, y, t)
+
+    with ThreadPoolExecutor(1) as one:
+        optimize(moving, BOX, Order(), n_calls=3, executor=one, n_jobs=1)
+    assert events == ["ask", "tell"] * 3
+
+
+def test_a_worker_that_never_answers_costs_no_more_than_the_time():
+    never, queries = threading.Event(), []
+
+    def sometimes(x, t):
+        queries.append(x)
+        if len(queries) == 3:
+            never.wait(20.0)
+        time.sleep(0.01)
+        return 1.0
+
+    began = time.monotonic()
+    executor = ThreadPoolExecutor(2)
+    found = optimize(
+        sometimes, BOX, "random", max_seconds=0.4, executor=executor, n_jobs=2, random_state=0
+    )
+    assert time.monotonic() - began < 5.0
+    never.set()
+    executor.shutdown()
+    assert found.stopped == "time"
+    told = found.optimizer.told_X_[:, 0]
+    abandoned = [x for x in queries if x[0] not in told]
+    assert 1 <= len(abandoned) <= 2
+    for x in abandoned:
+        with pytest.raises(AskTellError, match="still pending"):
+            found.optimizer.cancel(x)
+
+
+# --- what goes wrong ------------------------------------------------------------------------------
+
+
+def failing(x, t):
+    if t >= 4.0:
+        raise ZeroDivisionError("planted")
+    return 1.0
+
+
+class Immediate:
+    """An executor that calls at once, here."""
+
+    def submit(self, function, *args):
+        future = Future()
+        try:
+            future.set_result(function(*args))
+        except ZeroDivisionError as exc:
+            future.set_exception(exc)
+        return future
+
+
+@pytest.mark.parametrize("workers", [{}, {"executor": Immediate(), "n_jobs": 2}])
+def test_an_error_of_the_function_goes_through_and_nothing_stays_pending(workers):
+    opt = WDBO(BOX, n_initial_points=3, random_state=0)
+    with pytest.raises(ZeroDivisionError, match="planted"):
+        optimize(failing, optimizer=opt, n_calls=9, clock=StepClock(), **workers)
+    assert opt.n_told_ >= 4
+    twin = WDBO(BOX, n_initial_points=3, random_state=0)
+    for x, y in zip(opt.told_X_, opt.told_y_):
+        twin.tell(x[:1], y, x[1])
+    at = np.linspace(0.0, 1.0, 5)[:, np.newaxis]
+    np.testing.assert_allclose(
+        opt.surrogate_.posterior_at(9.0)(at)[0], twin.surrogate_.posterior_at(9.0)(at)[0]
+    )
+    with pytest.raises(AskTellError, match="still pending"):
+        opt.tell(opt.told_X_[0, :1], 1.0)
+
+
+def test_an_observation_that_is_none():
+    opt = WDBO(BOX, n_initial_points=3, random_state=0)
+    with pytest.raises(InvalidObservationError, match="y must be finite"):
+        optimize(lambda x, t: np.nan, optimizer=opt, n_calls=2)
+    assert opt.n_told_ == 0
+
+
+def test_an_error_of_a_callback_goes_through():
+    def broken(call):
+        raise KeyError("planted")
+
+    opt = WDBO(BOX, n_initial_points=3, random_state=0)
+    with pytest.raises(KeyError, match="planted"):
+        optimize(moving, optimizer=opt, n_calls=4, callbacks=broken)
+    assert opt.n_told_ == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "n_calls must be given, or max_seconds"),
+        ({"n_calls": 0}, "n_calls must be an int"),
+        ({"max_seconds": 0.0}, r"max_seconds must be a float in the range \(0, inf\)"),
+        ({"n_calls": 1, "optimizer": "best"}, "optimizer must be an optimizer or one of 'ABO'"),
+        ({"n_calls": 1, "domain": None}, "domain must be given with the name of an optimizer"),
+        ({"n_calls": 1, "callbacks": [3]}, "callbacks, must be callable. Got 3"),
+        ({"n_calls": 1, "function": 3}, "must be callable. Got 3"),
+        ({"n_calls": 1, "executor": object(), "n_jobs": 1}, "a concurrent.futures.Executor"),
+        ({"n_calls": 1, "executor": Immediate()}, "n_jobs must be given with an executor"),
+        ({"n_calls": 1, "alpha": -1.0}, "'alpha' parameter of WDBO"),
+        ({"n_calls": 1, "speed": -1.0}, "Invalid parameter 'speed'"),
+        (
+            {"n_calls": 1, "domain": None, "optimizer": WDBO(BOX), "alpha": 1.0},
+            "domain must be given with alpha",
+        ),
+    ],
+)
+def test_bad_arguments(options, message):
+    options = {"function": moving, "domain": BOX} | options
+    with pytest.raises(ValueError, match=message):
+        optimize(**options)
+
+
+def test_what_cannot_be_asked():
+    with pytest.raises(TypeError, match="optimizer must be an ask/tell optimizer"):
+        optimize(moving, optimizer=object(), n_calls=1)
