@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .. import relevancy as _relevancy
+from .._checks import finite_number
 from .._covariance import SeparableCovariance
 from .._mean import ZERO, Mean, given
 from .._plain import NO_UPDATES, Updates
@@ -325,7 +326,7 @@ class Dense(Conditioned):
     def relevancy_sweep(self, now):
         """See ``TimeVaryingGPRegressor.relevancy_sweep``; ``now`` in the user's unit."""
         rows = self.rows
-        latest = rows.latest
+        now, latest = finite_number(now, "now"), rows.latest
         # A time may have been rounded on its way here.
         if abs(now - latest) <= 4.0 * np.spacing(abs(now)):
             now = latest
