@@ -120,7 +120,9 @@ def model_minimum(H, slope, low, high):
         if free.any():
             move[free] = -np.linalg.solve(H[np.ix_(free, free)], pull[free])
             side = np.where(move > 0.0, high, low)
-            room = np.divide(side - step, move, out=np.full(len(step), np.inf), where=move != 0.0)
+            with np.errstate(over="ignore"):  # to a side that is as good as never met
+                where = move != 0.0
+                room = np.divide(side - step, move, out=np.full(len(step), np.inf), where=where)
             first = np.argmin(room)
             if room[first] < 1.0:
                 step = np.clip(step + room[first] * move, low, high)

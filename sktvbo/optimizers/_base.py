@@ -1,60 +1,34 @@
 """What all optimizers share: parameters, hooks, the ask/tell contract, and what they show."""
 
 import copy
-import json
-import warnings
 from dataclasses import field
-from functools import cache
-from importlib import metadata
-from pathlib import Path
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
 from .._checks import check_int, check_real, finite_number, invalid
-from .._plain import types_within
 from ..acquisition import UCB, DimensionBeta, as_acquisition
 from ..domain import as_domain
 from ..exceptions import (
     AskTellError,
     DomainError,
     InvalidObservationError,
-    JournalError,
     NotBegunError,
-    VersionWarning,
 )
-from ..journal import Journal
-from ..journal._file import FORMAT, JournalFile
 from ..staleness import KeepAll, as_policy
 from ._clock import end_of, make_clock
+from ._durable import Durable
 from ._lock import StepLock
 from ._log import Log
 from ._parameters import algorithm
 from ._parts import check_parts
 from ._run import Run, remembered, too_few
-from ._state import (
-    Recorder,
-    explained_state,
-    of_plain,
-    parameters_as_plain,
-    parameters_of_plain,
-    qualified,
-    read,
-    restored,
-    to_plain,
-)
 from ._surrogates import default_surrogate, smooth_kernel, static_surrogate
 
 
-@cache
-def version(package):
-    """Version of a package that is installed."""
-    return metadata.version(package)
-
-
 @algorithm
-class BayesianOptimizer(BaseEstimator):
+class BayesianOptimizer(Durable, BaseEstimator):
     """Optimizer of a function that changes with time, composed of three parts.
 
     A surrogate is conditioned on the observations, an acquisition function says where to query
@@ -462,26 +436,6 @@ class BayesianOptimizer(BaseEstimator):
     def __post_init__(self):
         self._lock = StepLock()
 
-    def __getstate__(self):
-        state = dict(super().__getstate__())
-        state.pop("_lock", None)
-        state.pop("_recorder", None)
-        return state | {"_version": version("sktvbo")}
-
-    def __setstate__(self, state):
-        state, mine = dict(state), version("sktvbo")
-        made_by = state.pop("_version", "an unknown version")
-        if made_by != mine:
-            warnings.warn(
-                f"This {type(self).__name__} was pickled by sktvbo {made_by}, and is read by "
-                f"{mine}: it may go on otherwise, or fail. A journal, or to_json(), says when it "
-                "cannot be read.",
-                VersionWarning,
-                stacklevel=2,
-            )
-        super().__setstate__(state)
-        self._lock = StepLock()
-
     def _begun(self):
         """State of the run, for those who only look."""
         if "_run" not in vars(self):
@@ -535,158 +489,6 @@ class BayesianOptimizer(BaseEstimator):
         if run.algorithm.journal is not None:
             after = self._recorder_of(run).record(run, after, kind, said)
         self._run = after
-
-    # --- beyond the process -----------------------------------------------------------------------
-
-    @classmethod
-    def resume(cls, journal, **parameters):
-        """Go on with a run where its journal ends.
-
-        Parameters
-        ----------
-        journal : path-like or `~sktvbo.journal.Journal`
-        **parameters
-            Those that plain data cannot hold, such as functions and objects of one's own classes:
-            the error names them. Others may be given too, if they are as they were.
-
-        Returns
-        -------
-        optimizer
-            As it was after the last call that returned, random state included: it goes on as if
-            nothing had happened. Hyperparameters are not searched again.
-
-        Raises
-        ------
-        JournalError
-            The journal does not exist, is in use, damaged, another algorithm's, or lacks a
-            parameter; says what to do.
-
-        Notes
-        -----
-        A clock ``"wall"`` stands still while there is no process; ``"calendar"`` goes on.
-
-        Examples
-        --------
-        >>> import os, tempfile
-        >>> from sktvbo import WDBO
-        >>> path = os.path.join(tempfile.mkdtemp(), "run.db")
-        >>> opt = WDBO([(0.0, 1.0)], n_initial_points=3, random_state=0, journal=path)
-        >>> for t in range(5):
-        ...     opt.tell(opt.ask(t), 0.1 * t)
-        >>> opt.close()                                   # or the process ends, in any way
-        >>> WDBO.resume(path).n_told_
-        5
-        """
-        where = Journal.of(journal)
-        if not Path(where.path).is_file():
-            advice = f"Begin a run with {cls.__name__}(..., journal=path)."
-            raise JournalError(f"The journal {where.path} does not exist. {advice}")
-        file = JournalFile(where)
-        try:
-            header = file.header()
-            new = cls._of_header(header, parameters | {"journal": journal}, where.path)
-            run = new._new_run()
-            new._restore(run, read(file, run.told.limit), where.path)
-            new._recorder = Recorder(file, new._run, header, written=True)
-        except BaseException:
-            file.close()
-            raise
-        return new
-
-    def close(self):
-        """Let the journal go, so that another optimizer may `resume` it; the next step reopens it.
-
-        Without a journal this does nothing.
-        """
-        with self._lock():
-            recorder = vars(self).pop("_recorder", None)
-            if recorder is not None:
-                recorder.close()
-
-    def to_json(self):
-        """All of the optimizer as JSON: parameters, and the state of the run if it has begun.
-
-        Returns
-        -------
-        text : str
-            Of plain data, with version and format; for `from_json`.
-
-        Raises
-        ------
-        JournalError
-            A part holds what plain data cannot.
-        """
-        run = vars(self).get("_run")
-        source = self if run is None else run.algorithm
-        state = None if run is None else to_plain(run)
-        content = source._header() | {"state": state}
-        return json.dumps(content, allow_nan=False)
-
-    @classmethod
-    def from_json(cls, text, **parameters):
-        """The optimizer of `to_json`, without a journal; it goes on as the other would.
-
-        Parameters
-        ----------
-        text : str
-        **parameters
-            As in `resume`.
-
-        Raises
-        ------
-        JournalError
-            The text is another's, or lacks a parameter.
-        """
-        try:
-            content = json.loads(text)
-            header = {name: content[name] for name in ("format", "optimizer", "parameters")}
-            state = content["state"]
-        except (ValueError, KeyError, TypeError) as exc:
-            found = f"{type(exc).__name__}: {exc}"
-            raise JournalError(f"The text must be that of to_json(). Got {found} instead.") from exc
-        new = cls._of_header(header, parameters, "JSON")
-        if state is not None:
-            run = new._new_run()
-            with explained_state("JSON"):
-                stored = of_plain(state)
-            new._restore(run, stored, "JSON")
-        return new
-
-    def _header(self):
-        """What a journal begins with."""
-        return {
-            "format": FORMAT,
-            "version": version("sktvbo"),
-            "optimizer": qualified(type(self)),
-            "parameters": parameters_as_plain(self),
-        }
-
-    @classmethod
-    def _of_header(cls, header, given, source):
-        if header["format"] != FORMAT:
-            raise JournalError(
-                f"{source} has format {header['format']}, and this version of sktvbo knows format "
-                f"{FORMAT}. Use the version that wrote it."
-            )
-        if header["optimizer"] != qualified(cls):
-            name = header["optimizer"].rpartition(".")[2]
-            raise JournalError(
-                f"{source} holds a run of {name}. Use {name} in place of this class."
-            )
-        return cls(**parameters_of_plain(header["parameters"], given, cls, source))
-
-    def _restore(self, run, stored, source):
-        with explained_state(source):
-            self._run = restored(run, stored, types_within(*self.get_params(deep=False).values()))
-
-    def _recorder_of(self, run):
-        """What writes the run's journal, opened if need be."""
-        recorder = vars(self).get("_recorder")
-        if recorder is None or not recorder.is_open:
-            file = JournalFile(Journal.of(run.algorithm.journal))
-            header = None if run.place.number else run.algorithm._header()
-            recorder = self._recorder = Recorder(file, run, header)
-        return recorder
 
 
 @algorithm

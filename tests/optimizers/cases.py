@@ -131,7 +131,7 @@ CASES = [
     Case("UITVBO", opts.UITVBO),
     Case("ETGPUCB", opts.ETGPUCB, forgets=True, records=("n_resets", "deviation", "bound")),
     Case("ABO", opts.ABO, records=("length_scale",)),
-    Case("WDBO", opts.WDBO, forgets=True, records=("budget",)),
+    Case("WDBO", opts.WDBO, {"alpha": 2.0}, forgets=True, records=("budget",)),
     Case("BOLT-recommended", opts.BOLT, records=("max_size",)),
     Case("BOLT-max-size", opts.BOLT, {"max_size": 10}, forgets=True, records=("max_size",)),
     Case("SparQGPUCB", opts.SparQGPUCB, forgets=True, records=("cap",)),
