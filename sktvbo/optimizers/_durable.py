@@ -14,9 +14,9 @@ from ._lock import StepLock
 from ._state import (
     Recorder,
     explained_state,
+    of_header,
     of_plain,
     parameters_as_plain,
-    parameters_of_plain,
     qualified,
     read,
     restored,
@@ -99,7 +99,7 @@ class Durable:
         file = JournalFile(where)
         try:
             header = file.header()
-            new = cls._of_header(header, parameters | {"journal": journal}, where.path)
+            new = of_header(cls, header, parameters | {"journal": journal}, where.path)
             run = new._new_run()
             new._restore(run, read(file, run.told.limit), where.path)
             new._recorder = Recorder(file, new._run, header, written=True)
@@ -159,7 +159,7 @@ class Durable:
         except (ValueError, KeyError, TypeError) as exc:
             found = f"{type(exc).__name__}: {exc}"
             raise JournalError(f"The text must be that of to_json(). Got {found} instead.") from exc
-        new = cls._of_header(header, parameters, "JSON")
+        new = of_header(cls, header, parameters, "JSON")
         if state is not None:
             run = new._new_run()
             with explained_state("JSON"):
@@ -175,20 +175,6 @@ class Durable:
             "optimizer": qualified(type(self)),
             "parameters": parameters_as_plain(self),
         }
-
-    @classmethod
-    def _of_header(cls, header, given, source):
-        if header["format"] != FORMAT:
-            raise JournalError(
-                f"{source} has format {header['format']}, and this version of sktvbo knows format "
-                f"{FORMAT}. Use the version that wrote it."
-            )
-        if header["optimizer"] != qualified(cls):
-            name = header["optimizer"].rpartition(".")[2]
-            raise JournalError(
-                f"{source} holds a run of {name}. Use {name} in place of this class."
-            )
-        return cls(**parameters_of_plain(header["parameters"], given, cls, source))
 
     def _restore(self, run, stored, source):
         with explained_state(source):

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._plain import NotPlainError, Updates, decode, encode, types_within
 from ..exceptions import JournalError
+from ..journal._file import FORMAT
 from ..journal._rows import START, Place
 from ._clock import make_clock
 from ._log import Log, Told
@@ -191,6 +192,19 @@ def events_of(run, after, kind, said):
 def qualified(cls):
     """Name of a class, with its module's."""
     return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def of_header(cls, header, given, source):
+    """An optimizer of a class that has not begun, of what a journal begins with."""
+    if header["format"] != FORMAT:
+        raise JournalError(
+            f"{source} has format {header['format']}, and this version of sktvbo knows format "
+            f"{FORMAT}. Use the version that wrote it."
+        )
+    if header["optimizer"] != qualified(cls):
+        name = header["optimizer"].rpartition(".")[2]
+        raise JournalError(f"{source} holds a run of {name}. Use {name} in place of this class.")
+    return cls(**parameters_of_plain(header["parameters"], given, cls, source))
 
 
 def parameters_as_plain(optimizer):
