@@ -89,6 +89,8 @@ def minimize(function, start, bounds, *, hessian=None, least_gain=1e-6):
                 return Minimum(x, value, slope, H, n_evaluations, "no step along the slope helps")
             H = None  # it has misled
             continue
+        if np.array_equal(there, x):  # the step is lost in rounding
+            return Minimum(x, value, slope, H, n_evaluations)
         H = updated(model, there - x, gradient - slope, fresh=H is None)
         x, value, slope = there, found, gradient
     return Minimum(x, value, slope, H, n_evaluations, f"{_MAX_STEPS} steps were not enough")

@@ -17,7 +17,6 @@ _LEAST_GAIN, _WORTH_A_STEP = 1e-8, 1e-3
 # The priors' derivatives are differences over this step in theta.
 _STEP = 1e-5
 
-
 # A search that was stopped has converged all the same where no derivative is larger, relatively.
 _FLAT = 1e-3
 
@@ -187,7 +186,9 @@ class HyperPrior:
         gradient = np.zeros(len(theta))
         for _, distribution, i in self._terms:
             up, down = (distribution.logpdf(np.exp(theta[i] + h)) for h in (_STEP, -_STEP))
-            gradient[i] = (up - down) / (2.0 * _STEP)
+            # At an edge of what the prior allows there is none.
+            inside = np.isfinite(up) & np.isfinite(down)
+            gradient[i] = np.subtract(up, down, out=np.zeros(len(i)), where=inside) / (2.0 * _STEP)
         return gradient
 
     def where(self, theta):

@@ -75,15 +75,18 @@ def test_the_bound_is_maximal_where_the_search_ends():
 
 def test_hyperpriors_hold_and_starts_without_density_are_left_out():
     X, y = collapsing(800)
-    prior = stats.uniform(0.05, 0.2)
+    allowed = stats.uniform(0.05, 1.0)  # of the starts some are not
     gp = SparseTimeVaryingGPRegressor(
         Matern(0.1, nu=2.5),
-        hyperpriors={"spatial_kernel__length_scale": prior},
+        hyperpriors={"spatial_kernel__length_scale": allowed},
         n_inducing=40,
         random_state=0,
         warn=False,
     ).fit(X, y)
-    assert 0.05 <= gp.spatial_kernel_.length_scale <= 0.25
+    assert 0.05 <= gp.spatial_kernel_.length_scale <= 1.05
+    narrow = stats.norm(0.2, 1e-3)
+    gp.set_params(hyperpriors={"spatial_kernel__length_scale": narrow}).fit(X, y)
+    assert gp.spatial_kernel_.length_scale == pytest.approx(0.2, abs=0.01)
 
 
 def test_known_noise_and_noise_models_in_the_start():
