@@ -283,6 +283,8 @@ VARIANTS = {
     "σ² from 1e-6": {"options": {"noise_variance_bounds": (1e-6, 1.0)}},
     "λ up to 100": {"options": {"signal_variance_bounds": (0.05, 100.0)}},
     "a restart at each search": {"options": {"n_restarts_optimizer": 1}},
+    "search always": {"refit_every": 1},
+    "search when it pays": {"refit_every": "auto"},
     "search every 5": {"refit_every": 5},
     "α 0.1": {"alpha": 0.1},
     "α 1": {"alpha": 1.0},

@@ -191,7 +191,8 @@ def rmatvec(K, x):
 
 
 def product(A, B):
-    """A B (m, n) for A (m, k) and B (k, n), C order; see `matvec`."""
+    """A B (m, n) for A (m, k) and B (k, n); see `matvec`."""
+    A, B = np.ascontiguousarray(A), np.ascontiguousarray(B)
     out = np.empty((len(A), B.shape[1]))
     if max(*A.shape, *B.shape) < WORTH_A_THREAD:
         _tiles.product(A, B, out)

@@ -274,20 +274,27 @@ def _future(factor, u, v, origin):
 def _future_polynomial(alpha, rate, u, v, origin):
     """exp(2 c origin) ∫ k k over the future, for k(age) = e^{−z} Σ_k α_k z^k, z = c age.
 
-    From now on k(τ − t) is an exponential times a polynomial of degree p, so the integral is
-    B(u) G B(v)ᵀ of rank p + 1: b_m(u) = e^{−z} Σ_{k≥m} α_k C(k, m) z^{k−m} and
-    G_mq = (m+q)! / (2^{m+q+1} c). For Matérn kernels this equals W-DBO eq. (72)-(75), and it is
-    free of cancellation.
+    The integral is B(u) G B(v)ᵀ, of rank p + 1; see `future_basis` and `basis_products`. For Matérn
+    kernels this equals W-DBO eq. (72)-(75), and it is free of cancellation.
     """
-    order = range(len(alpha))
+    B, A = (future_basis(alpha, rate, ages, origin) for ages in (u, v))
+    return B @ (basis_products(len(alpha)) / rate) @ A.T
 
-    def basis(ages):
-        z = rate * ages
-        b = [sum(alpha[k] * comb(k, m) * z ** (k - m) for k in order[m:]) for m in order]
-        return np.exp(rate * origin - z) * np.array(b)
 
-    G = np.array([[factorial(m + q) / 2.0 ** (m + q + 1) for q in order] for m in order])
-    return basis(u).T @ (G / rate) @ basis(v)
+def future_basis(alpha, rate, ages, origin=0.0):
+    """exp(c origin) b_m(ages) (n, p + 1), for k(age) = e^{−z} Σ_k α_k z^k, z = c age.
+
+    From now on k(τ − t) is an exponential times a polynomial of degree p in c times the time from
+    now, with the coefficients b_m = e^{−z} Σ_{k≥m} α_k C(k, m) z^{k−m}.
+    """
+    z, order = rate * ages, range(len(alpha))
+    b = [sum(alpha[k] * comb(k, m) * z ** (k - m) for k in order[m:]) for m in order]
+    return (np.exp(rate * origin - z) * np.array(b)).T
+
+
+def basis_products(n):
+    """G (n, n): the integrals (m + q)! / 2^{m+q+1} of e^{−2z} z^{m+q} over z ≥ 0."""
+    return np.array([[factorial(m + q) / 2.0 ** (m + q + 1) for q in range(n)] for m in range(n)])
 
 
 def _future_rbf(l, u, v, origin):
@@ -316,11 +323,16 @@ def convolutions(spatial, temporal, S, ages):
         raise invalid("now", "finite", got="NaN or infinity")
     if ages.min() < 0.0:
         raise _too_early(f"a time {-ages.min():.3g} before one")
-    C = _future(temporal, ages, ages, ages.min())
-    if S.shape[1]:
-        over_arms = isinstance(spatial, Empirical)
-        C *= spatial.convolution(S) if over_arms else _spatial_convolution(spatial, S)
-    return C
+    return _future(temporal, ages, ages, ages.min()) * convolutions_in_space(spatial, S)
+
+
+def convolutions_in_space(spatial, X, Y=None):
+    """Those of a recognized spatial kernel (n, m), or 1 where there is no space."""
+    if not X.shape[1]:
+        return np.ones((len(X), len(X if Y is None else Y)))
+    if isinstance(spatial, Empirical):
+        return spatial.convolution(X, Y)
+    return _spatial_convolution(spatial, X, Y)
 
 
 def sweep(solver, y, mean_variance, signal_variance, C):
@@ -355,6 +367,8 @@ class RelevancySweep:
         P y.
     C : ndarray of shape (n, n)
         Convolutions, up to a positive factor; overwritten.
+    q : ndarray of shape (n,), default=None
+        P_iᵀ C P_i where it is known, which saves a product of matrices; overwritten.
 
     Attributes
     ----------
@@ -373,7 +387,7 @@ class RelevancySweep:
     array([7, 1, 2, 3, 4, 5, 6])
     """
 
-    def __init__(self, P, a, C):
+    def __init__(self, P, a, C, q=None):
         # In units of its largest entry P has no squares that overflow or underflow; of a, in units
         # of the standard deviation that goes with it, only those of a large y would. The units are
         # powers of two, so that they change no digits.
@@ -384,7 +398,10 @@ class RelevancySweep:
         excess = max(np.frexp(np.abs(a).max())[1], 0)
         self._a = a = np.ldexp(a, -excess)
         self._unit = np.ldexp(1.0, -2 * excess)
-        self._q = np.einsum("ij,ij->i", P, product(P, C))
+        if q is None:
+            self._q = np.einsum("ij,ij->i", P, product(P, C))
+        else:
+            self._q = np.ldexp(q, -4 * half)
         self._index = np.arange(len(a))
         self.n = len(a)
         self._mean_part = dot(a, matvec(C, a))

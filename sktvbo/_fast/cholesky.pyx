@@ -1,4 +1,4 @@
-"""Growing and shrinking a Cholesky factor, and solving with it, O(n^2) each.
+"""Growing and shrinking a Cholesky factor or an inverse, and solving with it, O(n^2) each.
 
 L is the lower triangle of a C-ordered array (capacity, capacity) of which the leading n x n block
 is in use. Read by columns, as BLAS does, the same memory holds the upper triangular L' with leading
@@ -119,3 +119,40 @@ def add_outer(double[:, ::1] A, const double[::1] u, double scale):
             step = scale * u[i]
             for j in range(n):
                 A[i, j] += step * u[j]
+
+
+def grow_inverse(const double[:, ::1] P, const double[::1] u, double s, double[:, ::1] out):
+    """The inverse of [[A, k], [k', kappa]], written to ``out`` (n + 1, n + 1).
+
+    P (n, n) is that of A, u is P k and s is kappa - k'u: the block inverse.
+    """
+    cdef Py_ssize_t n = P.shape[0], i, j
+    cdef double step
+    if P.shape[1] != n or u.shape[0] != n or out.shape[0] != n + 1 or out.shape[1] != n + 1:
+        raise ValueError("grow_inverse: P (n, n), u (n,) and out (n + 1, n + 1) are needed")
+    with nogil:
+        for i in range(n):
+            step = u[i] / s
+            for j in range(n):
+                out[i, j] = P[i, j] + step * u[j]
+            out[i, n] = -step
+            out[n, i] = -step
+        out[n, n] = 1.0 / s
+
+
+def shrink_inverse(const double[:, ::1] P, Py_ssize_t i, double[:, ::1] out):
+    """The inverse of A without row and column i, written to ``out``, given that of A (n, n)."""
+    cdef Py_ssize_t n = P.shape[0], r, c, row
+    cdef double step
+    if not (P.shape[1] == n and 0 <= i < n and out.shape[0] == n - 1 and out.shape[1] == n - 1):
+        raise ValueError("shrink_inverse: P (n, n), 0 <= i < n and out (n - 1, n - 1) are needed")
+    with nogil:
+        for r in range(n):
+            if r == i:
+                continue
+            row = r if r < i else r - 1
+            step = P[i, r] / P[i, i]
+            for c in range(i):
+                out[row, c] = P[r, c] - step * P[i, c]
+            for c in range(i + 1, n):
+                out[row, c - 1] = P[r, c] - step * P[i, c]

@@ -1,4 +1,4 @@
-"""What the regressors share: parameters, validation, and what a conditioned GP answers."""
+"""What the regressors share: parameters, fitting, and changes of what was learnt."""
 
 import copy
 from abc import ABCMeta, abstractmethod
@@ -7,11 +7,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.stats import norm
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from .._checks import (
     check_bounds,
@@ -27,21 +24,21 @@ from .._covariance import SeparableCovariance
 from .._limits import LARGEST_X, LARGEST_Y
 from .._mean import prior_variance
 from ._advice import advise_on_fit, advise_on_rows, advise_on_size
+from ._answers import Answers
 from ._conditioned import Conditioned
 from ._dates import check_time_unit, numeric_durations
-from ._inputs import finite_posterior, validated
+from ._inputs import validated
 from ._noise import NoiseModel
 from ._rows import Layout, Rows, time_position
-from ._search import search
+from ._search import Knowledge, search
 from ._starts import or_defaults, within_reach
-from ._views import TimeSlice, TimeWindow
 
 # The constructor is made from the fields, so that a parameter and its default stand once.
 estimator = dataclass(eq=False, repr=False)
 
 
 @estimator
-class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
+class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the regressors; `TimeVaryingGPRegressor` documents the parameters.
 
     All that was learnt is one value, a ``Conditioned``. A change makes a new estimator around a new
@@ -72,17 +69,18 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     _kind: ClassVar[type[Conditioned]]
     solver: ClassVar[str] = "only"
 
+    # What the latest search of the hyperparameters has learnt, for the next one.
+    _knowledge: ClassVar[Knowledge] = Knowledge()
+
     @abstractmethod
     def _choose_basis(self, covariance, rows):
         """What ``_kind.of`` and ``_kind.criterion`` take besides covariance and rows, a tuple."""
 
-    @abstractmethod
-    def _dense(self):
-        """The exact posterior of the same rows under the same covariance, dense."""
-
-    def _exact(self):
-        """The same in any form."""
-        return self._dense()
+    def __repr__(self, N_CHAR_MAX=700):
+        # scikit-learn's kernels print numbers only.
+        new = copy.copy(self)
+        new.temporal_kernel = numeric_durations(self.temporal_kernel, self.time_unit)
+        return BaseEstimator.__repr__(new, N_CHAR_MAX)
 
     # --- fitting ----------------------------------------------------------------------------------
 
@@ -123,9 +121,9 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if self.warn:
             has_mean = self.normalize_y or self.mean_prior_std > 0.0
             advise_on_rows(rows, type(self).__name__, has_mean)
-        new._gp = new._learn(rows, warn=self.warn)
+        new._gp, new._knowledge = new._learn(rows, warn=self.warn)
         if self.warn:
-            advise_on_fit(new._gp.covariance, rows)
+            advise_on_fit(new._gp.covariance, rows, self.optimizer is not None)
         return self._take_over(new)
 
     def partial_fit(self, X, y, y_variance=None):
@@ -154,7 +152,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             self._check_parameters()
             rows = new._rows(*new._validated(X, y, y_variance, reset=True))
             covariance = self._initial_covariance(rows, follow_data=False)
-            new._gp = self._condition(covariance, rows)
+            new._gp, new._knowledge = self._condition(covariance, rows), Knowledge()
         return self._take_over(new)
 
     def forget(self, indices):
@@ -287,7 +285,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             if temporal_kernel is not None:
                 new.temporal_kernel = temporal_kernel
                 new._check_parameters()
-            new._gp = new._relearnt(drop, appended, learn_with)
+            new._gp, new._knowledge = new._relearnt(drop, appended, learn_with)
             if learn_with is not None and len(learn_with[1]):
                 borrowed = n - len(drop) + np.arange(len(learn_with[1]))
                 new._gp = new._gp.drop(borrowed, standardize=follow)
@@ -316,7 +314,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if appended is not None:
             parts.append(appended)
         learnt = self._rows(*map(np.concatenate, zip(*parts)))
-        return self._learn(learnt.at(max(learnt.now, rows.now)), start=self.theta_)
+        return self._learn(learnt.at(max(learnt.now, rows.now)), self.theta_, self._knowledge)
 
     def _with(self, gp):
         """This estimator around another conditioned GP."""
@@ -389,8 +387,11 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             prior_variance(float(self.mean_prior_std)),
         )
 
-    def _learn(self, rows, start=None, warn=False):
-        """Conditioned on rows, with hyperparameters searched from theta ``start`` if given."""
+    def _learn(self, rows, start=None, knowledge=None, warn=False):
+        """Conditioned on rows, with hyperparameters searched from theta ``start`` if given.
+
+        Beside it is what the search leaves to the next one, as ``knowledge`` is of an earlier one.
+        """
         covariance = self._initial_covariance(rows, follow_data=self.optimizer is not None)
         kind, *basis = self._choose_kind(covariance, rows)
         if warn:
@@ -399,11 +400,19 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             if start is None and not callable(self.optimizer):
                 start = within_reach(covariance, rows)
             criterion = kind.criterion(rows, *basis)
-            covariance = self._searched(criterion, covariance, start, warn=warn)
-        return kind.of(covariance, rows, *basis)
+            known = knowledge and knowledge.hessian_for(len(covariance.bounds), rows.n)
+            options = {"warn": warn, "hessian": known}
+            covariance, hessian = self._search(criterion, covariance, start, **options)
+            gp = kind.learnt(criterion, covariance, rows, *basis)
+            return gp, Knowledge(hessian, rows.n)
+        return kind.of(covariance, rows, *basis), Knowledge()
 
     def _searched(self, criterion, covariance, start, **options):
         """The covariance with hyperparameters searched from theta ``start``, one or several."""
+        return self._search(criterion, covariance, start, **options)[0]
+
+    def _search(self, criterion, covariance, start, **options):
+        """What `search` returns, with the estimator's parameters."""
         options = {
             "optimizer": self.optimizer,
             "n_restarts": self.n_restarts_optimizer,
@@ -424,277 +433,3 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     def _suited(self, gp, n_new):
         """A conditioned GP whose rows have changed, the last ``n_new`` new, as suits them now."""
         return gp
-
-    # --- what was learnt --------------------------------------------------------------------------
-
-    @property
-    def _fitted(self):
-        """The conditioned GP, or a NotFittedError."""
-        if not self.__sklearn_is_fitted__():
-            check_is_fitted(self)
-        return self._gp
-
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "_gp")
-
-    @property
-    def X_train_(self):
-        return self._fitted.rows.X
-
-    @property
-    def y_train_(self):
-        return self._fitted.rows.y
-
-    @property
-    def now_(self):
-        return self._fitted.rows.now
-
-    @property
-    def n_remade_(self):
-        return self._fitted.n_remade
-
-    @property
-    def updates_(self):
-        return self._fitted.updates
-
-    def updates_since(self, other):
-        """The latest of ``updates_``, by which this was made of another; None if it was not."""
-        mine, theirs = self._fitted, other._fitted
-        if mine.origin is not theirs.origin or mine.covariance is not theirs.covariance:
-            return None
-        before, n = theirs.updates, len(theirs.updates)
-        if n > len(mine.updates) or (n and mine.updates[n - 1] is not before[-1]):
-            return None
-        return mine.updates[n:]
-
-    @property
-    def signal_variance_(self):
-        return self._fitted.covariance.signal_variance
-
-    @property
-    def noise_variance_(self):
-        return self._fitted.covariance.noise_variance
-
-    @property
-    def noise_model_(self):
-        return self._fitted.covariance.noise_model
-
-    @property
-    def mean_(self):
-        rows = self._fitted.rows
-        return float(rows.location + rows.scale * self._gp.mean.value)
-
-    @property
-    def noise_std_(self):
-        return float(np.sqrt(self.noise_variance_) * self._gp.rows.scale)
-
-    @property
-    def spatial_kernel_(self):
-        return self._fitted.covariance.spatial
-
-    @property
-    def temporal_kernel_(self):
-        return self._fitted.covariance.temporal
-
-    @property
-    def theta_(self):
-        return self._fitted.covariance.theta
-
-    def predict(self, X, return_std=False, return_cov=False, *, include_noise=False):
-        """Posterior of f, or of new observations.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d + 1)
-        return_std, return_cov : bool, default=False
-            Also return the standard deviations, or the covariance; not both.
-        include_noise : bool, default=False
-            Of observations that are made at their times, whose noise is ``noise_std_``, rather than
-            of f. The mean is the same.
-
-        Returns
-        -------
-        mean : ndarray of shape (m,)
-        std : ndarray of shape (m,)
-            Only with ``return_std``.
-        cov : ndarray of shape (m, m)
-            Only with ``return_cov``.
-        """
-        if return_std and return_cov:
-            raise invalid("return_cov", "False with return_std=True", return_cov)
-        check_choice(include_noise, (True, False), "include_noise")
-        gp, places = self._places(X)
-        with np.errstate(over="ignore"):
-            parts = gp.posterior(*places, return_std, return_cov)
-            found = finite_posterior(parts, "mean", "uncertainty")
-        if include_noise and return_std:
-            return found[0], np.hypot(found[1], self.noise_std_)
-        if include_noise and return_cov:
-            found[1][np.diag_indices(len(places[1]))] += self.noise_std_**2
-        return found
-
-    def predict_interval(self, X, level=0.9, *, include_noise=True):
-        """Intervals that a new observation, or f, is in with a probability.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d + 1)
-        level : float, default=0.9
-            Probability, in (0, 1).
-        include_noise : bool, default=True
-            Of observations that are made at their times, as in `predict`, rather than of f.
-
-        Returns
-        -------
-        lower, upper : ndarray of shape (m,)
-            The central interval of the posterior, which is Gaussian; the hyperparameters are taken
-            for known.
-        """
-        level = check_real(level, "level", interval="(0, 1)")
-        mean, std = self.predict(X, return_std=True, include_noise=include_noise)
-        half = norm.ppf(0.5 + 0.5 * level) * std
-        return mean - half, mean + half
-
-    def _places(self, X):
-        """The conditioned GP, and places and times (m, d), (m,) of X (m, d + 1) as it has them."""
-        return self._fitted, self._gp.rows.layout.split(validated(self, X))
-
-    def sample_y(self, X, n_samples=1, random_state=0):
-        """Draws of f from the posterior.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d + 1)
-        n_samples : int, default=1
-        random_state : int, RandomState or None, default=0
-
-        Returns
-        -------
-        samples : ndarray of shape (m, n_samples)
-        """
-        rng, n_samples = check_random_state(random_state), check_int(n_samples, "n_samples")
-        gp, places = self._places(X)
-        mean, cov = gp.joint(*places)
-        # Rounding may leave eigenvalues of -1e-16, which are nothing to warn of.
-        draws = rng.multivariate_normal(np.zeros(len(mean)), cov, n_samples, check_valid="ignore")
-        return finite_posterior(mean[:, np.newaxis] + gp.rows.scale * draws.T, "draws")
-
-    def log_marginal_likelihood(self, theta=None, eval_gradient=False):
-        """Log marginal likelihood of the training data, of the standardized y with ``normalize_y``.
-
-        Parameters
-        ----------
-        theta : array-like of shape (n_theta,), default=None
-            Logarithms of the hyperparameters, in the order of ``theta_``; None is ``theta_``.
-        eval_gradient : bool, default=False
-            Also return the gradient in theta.
-
-        Returns
-        -------
-        value : float
-        gradient : ndarray of shape (n_theta,)
-            Only with ``eval_gradient``.
-
-        Notes
-        -----
-        Of the exact model, O(n³), whatever the estimator approximates; linear in n with the Kalman
-        solver.
-        """
-        if theta is None and not eval_gradient:
-            return self.log_marginal_likelihood_value_
-        gp = self._exact()
-        covariance = gp.covariance if theta is None else gp.covariance.with_theta(theta)
-        value, gradient = gp.log_likelihood(covariance, eval_gradient)
-        return (value, gradient) if eval_gradient else value
-
-    @property
-    def log_marginal_likelihood_value_(self):
-        return self._exact().objective
-
-    def information_gain(self):
-        """What the training data tells about f, in nats.
-
-        Returns
-        -------
-        gain : float
-            ½ log det(I + Σ⁻¹ K) (SparQ eq. 26), of the f that the estimator approximates.
-        """
-        return self._fitted.information_gain
-
-    def relevancy(self, now=None):
-        """Relevancy of each training row to predictions from ``now`` on (W-DBO eq. 12).
-
-        Parameters
-        ----------
-        now : float, default=None
-            Present time; None is the latest training time.
-
-        Returns
-        -------
-        relevancy : ndarray of shape (n,)
-            2-Wasserstein distance between the posteriors with and without the row, relative to that
-            between the posterior and the prior. See `sktvbo.relevancy.wasserstein_relevancy`.
-        """
-        return self.relevancy_sweep(now).relevancy()
-
-    def check_relevancy(self):
-        """Raise an UnsupportedKernelError unless the relevancy of these kernels is known.
-
-        Raises
-        ------
-        UnsupportedKernelError
-            A kernel without a closed-form convolution.
-        """
-        self._fitted.covariance.stationary_factors()
-
-    def relevancy_sweep(self, now=None):
-        """Relevancies that stay up to date while rows are taken out, O(n²) each.
-
-        Parameters
-        ----------
-        now : float, default=None
-            See `relevancy`.
-
-        Returns
-        -------
-        sweep : sktvbo.relevancy.RelevancySweep
-            In the exact model; its removals leave the estimator as it is.
-        """
-        gp = self._dense()
-        return gp.relevancy_sweep(gp.rows.latest if now is None else now)
-
-    def posterior_at(self, t, moving=None):
-        """The posterior at one time as a function of space alone, for many evaluations.
-
-        Parameters
-        ----------
-        t : float
-        moving : array-like of bool of shape (d,), default=None
-            Coordinates of which gradients are wanted; None for all. Of others, such as an arm's
-            index, they may be 0.
-
-        Returns
-        -------
-        posterior : callable
-            ``posterior(S)`` of places (m, d) gives mean and standard deviation (m,);
-            ``posterior.with_gradient(s)`` of one place (d,) gives both and their gradients (d,);
-            ``posterior.sample(S, rng)`` draws f (m,) jointly.
-        """
-        return TimeSlice(self._fitted, t, moving)
-
-    def posterior_between(self, low, high, moving=None):
-        """The posterior as a function of space and of time in an interval.
-
-        Parameters
-        ----------
-        low, high : float
-        moving : array-like of bool of shape (d,), default=None
-            See `posterior_at`.
-
-        Returns
-        -------
-        posterior : callable
-            As of `posterior_at`, of places with one more coordinate: time, 0 at ``low`` and 1 at
-            ``high``.
-        """
-        return TimeWindow(self._fitted, low, high, moving)

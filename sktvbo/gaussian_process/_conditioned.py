@@ -6,16 +6,21 @@ kernel: `Dense` is exact, ``Inducing`` (of `_inducing`) goes through a few point
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from .. import relevancy as _relevancy
 from .._checks import finite_number
 from .._covariance import SeparableCovariance
+from .._fast import cholesky as _cholesky
+from .._forms import Forms
+from .._limits import RESOLUTION
 from .._mean import ZERO, Mean, given
 from .._plain import NO_UPDATES, Updates
 from .._solvers import DenseCholesky, cholesky, lower_inverse, matvec, try_cholesky
 from ..exceptions import NotPositiveDefiniteError
+from ._kept import Kept
 from ._rows import Rows
 
 LOG_2PI = np.log(2.0 * np.pi)
@@ -26,6 +31,9 @@ LOG_2PI = np.log(2.0 * np.pi)
 _MAX_UPDATES = 256
 _MAX_RESIDUAL = 1e-9
 _LOOK_EVERY = 8
+
+# Ages, in temporal lengthscales, from which on the forms of the relevancies are not kept.
+_FAR = 50.0
 
 
 class Conditioned(ABC):
@@ -45,8 +53,8 @@ class Conditioned(ABC):
         What the search for hyperparameters maximizes, without priors.
     information_gain : float
         What the rows tell about f, in nats.
-    made_of : Rows or None
-        Those that it was last made of from nothing; None for its own.
+    made_of : (Rows, tuple) or None
+        What it was last made of from nothing, besides the covariance; None for its own.
     updates : Updates of (str, tuple)
         The calls that have updated it since, and their arguments.
     n_remade : int
@@ -66,6 +74,16 @@ class Conditioned(ABC):
     @abstractmethod
     def criterion(rows, *basis):
         """What a search maximizes: a callable (covariance, eval_gradient) -> (value, gradient)."""
+
+    @classmethod
+    def learnt(cls, criterion, covariance, rows, *basis):
+        """Conditioned on rows, after a search for the maximum of their ``criterion``."""
+        return cls.of(covariance, rows, *basis)
+
+    @property
+    def gradient(self):
+        """That of ``objective`` in theta (n_theta,)."""
+        return type(self).criterion(self.rows, *self._chosen)(self.covariance, True)[1]
 
     @abstractmethod
     def append(self, X, y, variance, total, standardize=None):
@@ -97,6 +115,11 @@ class Conditioned(ABC):
     @abstractmethod
     def projected(self, k):
         """Half the gradient (b,) of ``explained`` in one place's covariances k (b,)."""
+
+    @property
+    def factors(self):
+        """What makes `explained`, as ``_fast.posterior`` takes it: a dict; None if it cannot."""
+        return None
 
     def explained_with_slope(self, k):
         """Prior minus posterior variance at one place, and half its gradient (b,) in k (b,)."""
@@ -144,14 +167,23 @@ class Conditioned(ABC):
     @property
     def origin(self):
         """The rows that it was last made of from nothing."""
-        return self.rows if self.made_of is None else self.made_of
+        return self.rows if self.made_of is None else self.made_of[0]
+
+    def updates_since(self, other):
+        """The latest updates, by which this was made of another; None if it was not."""
+        if self.origin is not other.origin or self.covariance is not other.covariance:
+            return None
+        before, n = other.updates, len(other.updates)
+        if n > len(self.updates) or (n and self.updates[n - 1] is not before[-1]):
+            return None
+        return self.updates[n:]
 
     def to_plain(self):
         """What makes it again, the same to the bit: by the same calls."""
         return {
             "covariance": self.covariance,
             "rows": self.origin,
-            "basis": self._chosen,
+            "basis": self._chosen if self.made_of is None else self.made_of[1],
             "updates": self.updates,
             "n_remade": self.n_remade,
         }
@@ -161,9 +193,14 @@ class Conditioned(ABC):
         """Made again of `to_plain`."""
         found = cls.of(plain["covariance"], plain["rows"], *plain["basis"])
         found = replace(found, n_remade=plain["n_remade"])
-        calls = {"append": cls.append, "drop": cls.drop, "at": cls.at}
         for name, arguments in plain["updates"]:
-            found = calls[name](found, *arguments)
+            calls = {
+                "append": found.append,
+                "drop": found.drop,
+                "at": found.at,
+                "keep": found.keep,
+            }
+            found = calls[name](*arguments)
         return found
 
     @property
@@ -174,7 +211,12 @@ class Conditioned(ABC):
     def _after(self, found, call):
         """What an update has found, with a note of the call."""
         updates = Updates((*self.updates, call))
-        return replace(found, made_of=self.origin, updates=updates, n_remade=self.n_remade)
+        made_of = (self.rows, self._chosen) if self.made_of is None else self.made_of
+        return replace(found, made_of=made_of, updates=updates, n_remade=self.n_remade)
+
+    def keep(self, *arguments):
+        """The same, with more at hand for what is to come."""
+        return self
 
     def _worn(self, n):
         """Whether another update, to n rows, would be one too many."""
@@ -208,7 +250,7 @@ class Dense(Conditioned):
     mean: Mean
     weights: np.ndarray
     objective: float
-    made_of: Rows | None = None
+    made_of: tuple | None = None
     updates: Updates = NO_UPDATES
     n_remade: int = 0
 
@@ -238,10 +280,49 @@ class Dense(Conditioned):
 
     @staticmethod
     def criterion(rows):
-        workspace = np.empty((3, rows.n, rows.n))
-        return lambda covariance, eval_gradient: log_likelihood(
-            covariance, rows, eval_gradient, workspace
-        )
+        return _Likelihood(rows)
+
+    @classmethod
+    def learnt(cls, criterion, covariance, rows):
+        found = criterion.at_last(covariance)
+        if found is None:
+            return cls.of(covariance, rows)
+        solver, mean, weights, value, P = found
+        new = cls(covariance, rows, solver, mean, weights, float(value))
+        vars(new)["_spare"] = P
+        return new
+
+    @cached_property
+    def kept(self):
+        """The inverse covariance of y and what belongs to it; from now on it is kept up to date."""
+        P = vars(self).pop("_spare", None)
+        if P is None:
+            P = self.mean.removed(self.solver.inverse())
+        _cholesky.symmetrize(P)
+        self._note("keep", ())
+        return Kept(P)
+
+    def keep(self, now=None):
+        """The same; its inverse is kept from now on, and the forms at a time if that is given."""
+        _ = self.kept
+        if now is not None:
+            self._forms_at(self.covariance.stationary_factors(), now)
+        return self
+
+    def __getstate__(self):
+        # What may serve to keep the inverse is made again where it is missing.
+        return {name: value for name, value in vars(self).items() if name != "_spare"}
+
+    def _note(self, *call):
+        """Note that something is kept from now on, for whoever makes this again."""
+        vars(self)["updates"] = Updates((*self.updates, call))
+        vars(self)["made_of"] = self.origin
+
+    @property
+    def gradient(self):
+        """O(n²), but for the first time after a search."""
+        K = self.covariance.gram(*self.basis)
+        return _gradient(self.covariance, self.rows, K, self.kept.P, self.weights)
 
     @property
     def basis(self):
@@ -259,7 +340,7 @@ class Dense(Conditioned):
     def append(self, X, y, variance, total, standardize=None):
         """O(n²) a row; O(n³) for many, or where the noise of the present rows moves."""
         rows = self.rows.append(X, y, variance, total, standardize)
-        n, solver = self.rows.n, None
+        n, solver, kept = self.rows.n, None, None
         if self._same_noise(rows) and 10 * len(X) <= n:
             solver = self.solver
             noise = rows.noise(self.covariance, slice(n, None))
@@ -270,16 +351,30 @@ class Dense(Conditioned):
                 solver = solver.append(k[:-1], k[-1] + noise[i - n])
                 if solver is None:
                     break
-        return self._updated(rows, solver, ("append", (X, y, variance, total, standardize)))
+            if solver is not None and "kept" in vars(self) and rows.n == n + 1:
+                kept = self._kept_with(rows, k[:-1], solver)
+        call = "append", (X, y, variance, total, standardize)
+        return self._updated(rows, solver, call, kept)
+
+    def _kept_with(self, rows, k, solver):
+        """What is kept, with the last of some rows, from its covariances k (n,) and the factor."""
+        l, pivot = np.split(solver.L[-1], [len(k)])
+        u, variance = self.solver.half_solve(l[np.newaxis].copy(), transpose=True)[0], pivot[0] ** 2
+        if self.mean.is_learnt:
+            rest = 1.0 - k @ self.mean.direction
+            u += (rest / self.mean.precision) * self.mean.direction
+            variance += rest * rest / self.mean.precision
+        return self.kept.grown(rows.S[-1:], rows.t[-1], u, variance)
 
     def drop(self, indices, standardize=None):
         """O(n²) a row; O(n³) for many, or where the noise of the other rows moves."""
-        rows, solver = self.rows.drop(indices, standardize), None
+        rows, solver, kept = self.rows.drop(indices, standardize), None, None
         if self._same_noise(rows) and 10 * len(indices) <= self.rows.n:
-            solver = self.solver
+            solver, kept = self.solver, vars(self).get("kept")
             for i in reversed(indices):
                 solver = solver.drop(int(i))
-        return self._updated(rows, solver, ("drop", (indices, standardize)))
+                kept = None if kept is None else kept.without(int(i))
+        return self._updated(rows, solver, ("drop", (indices, standardize)), kept)
 
     def at(self, now):
         """O(n³) with a noise model, nothing without."""
@@ -288,17 +383,28 @@ class Dense(Conditioned):
             return type(self).of(self.covariance, rows)
         if self._worn(rows.n):
             return self._remade(rows)
-        return self._after(replace(self, rows=rows), ("at", (now,)))
+        new = self._after(replace(self, rows=rows), ("at", (now,)))
+        if "kept" in vars(self):
+            vars(new)["kept"] = self.kept
+        return new
 
-    def _updated(self, rows, solver, call):
-        """With other rows, of which the factor is known, or None, after a call."""
+    def _updated(self, rows, solver, call, kept=None):
+        """With other rows, of which the factor is known, or None, after a call.
+
+        ``kept`` is what is kept of them, or None.
+        """
         if solver is None:
             return type(self).of(self.covariance, rows)
         count = len(self.updates) + 1
         look = count % _LOOK_EVERY == 0
         if self._worn(rows.n) or (look and self._residual(rows, solver, count) > _MAX_RESIDUAL):
             return self._remade(rows)
-        return self._after(self._solved(self.covariance, rows, solver), call)
+        new = self._after(self._solved(self.covariance, rows, solver), call)
+        if kept is not None:
+            if not kept.is_right(solver, new.mean):
+                return self._remade(rows)
+            vars(new)["kept"] = kept
+        return new
 
     def _residual(self, rows, solver, count):
         """By how much a row of L Lᵀ is off that of Δ, relative to its diagonal; another each time.
@@ -319,6 +425,10 @@ class Dense(Conditioned):
     def projected(self, k):
         return self.solver.solve(k)
 
+    @property
+    def factors(self):
+        return {"lower": self.solver.L}
+
     def log_likelihood(self, covariance, eval_gradient=False):
         """Of the same rows under a covariance, with the jitter that the factor took."""
         return log_likelihood(covariance, self.rows, eval_gradient, jitter=self.solver.jitter)
@@ -330,11 +440,37 @@ class Dense(Conditioned):
         # A time may have been rounded on its way here.
         if abs(now - latest) <= 4.0 * np.spacing(abs(now)):
             now = latest
-        factors = self.covariance.stationary_factors()
-        ages = (now - rows.layout.origin) - rows.t
-        C = _relevancy.convolutions(*factors, rows.S, ages)
+        factors, now = self.covariance.stationary_factors(), now - rows.layout.origin
         signal = self.covariance.variance(rows.S, rows.t).mean()
-        return _relevancy.sweep(self.solver, rows.targets, self.covariance.mean_variance, signal, C)
+        if self.kept.P.diagonal().max() * RESOLUTION * signal > 1.0:
+            C = _relevancy.convolutions(*factors, rows.S, now - rows.t)
+            mean_variance = self.covariance.mean_variance
+            return _relevancy.sweep(self.solver, rows.targets, mean_variance, signal, C)
+        forms = self._forms_at(factors, now)
+        if forms is None:
+            C, q = _relevancy.convolutions(*factors, rows.S, now - rows.t), None
+        else:
+            C, q = forms.convolutions, forms.q
+        return _relevancy.RelevancySweep(self.kept.P.copy(), self.weights, C, q)
+
+    def _forms_at(self, factors, now):
+        """The forms of the relevancies at a time since the origin, where it pays to keep them.
+
+        They pay when the hyperparameters are held. O(n) when the forms are there, otherwise O(n³).
+        """
+        kept, rows = self.kept, self.rows
+        youngest = now - rows.t.max()
+        # Forms of what has decayed too far would underflow.
+        if not (kept.n_updates and 0.0 <= youngest * factors[1].units[0] < _FAR):
+            return None
+        forms = kept.forms
+        if forms is None or now < forms.now:
+            forms = Forms.of(factors, rows.S, rows.t, now, kept.P)
+            if forms is not None:
+                self._note("keep", (now,))
+                vars(self)["kept"] = replace(kept, forms=forms)
+            return forms
+        return forms.at(now)
 
 
 class Weighted(Dense):
@@ -349,6 +485,10 @@ class Weighted(Dense):
         """σ² (1/w − 1) of the rows (n,); 0 where the noise is all given."""
         noise = self.covariance.noise(self.rows.ages) - self.covariance.noise_variance
         return np.where(self.rows.total, 0.0, np.maximum(noise, 0.0))
+
+    @property
+    def factors(self):
+        return super().factors | {"excess": self._excess}
 
     def explained(self, K, full=False):
         shares = self.mean.shares(K)
@@ -379,22 +519,58 @@ def log_likelihood(covariance, rows, eval_gradient, workspace=None, jitter=0.0):
     jitter : float, default=0.0
         Added to the diagonal of Δ.
     """
+    return _evaluated(covariance, rows, eval_gradient, workspace, jitter)[:2]
+
+
+def _evaluated(covariance, rows, eval_gradient, workspace=None, jitter=0.0):
+    """What `log_likelihood` returns, the solver, mean and weights, and the lower precision or None.
+
+    The solver and the precision live in the workspace.
+    """
     K, L, P = np.empty((3, rows.n, rows.n)) if workspace is None else workspace
     K = covariance.gram(rows.S, rows.t, out=K)
     L[:] = K
     np.fill_diagonal(L, np.diagonal(K) + rows.noise(covariance) + jitter)
-    value = -np.inf
+    solver, mean, a, value = DenseCholesky(L, jitter), ZERO, None, -np.inf
     if try_cholesky(L):
-        mean, a, value = _weights(DenseCholesky(L), rows.targets, covariance.mean_variance)
+        mean, a, value = _weights(solver, rows.targets, covariance.mean_variance)
     if not eval_gradient:
-        return value, None
+        return value, None, solver, mean, a, None
     if value == -np.inf:
-        return value, np.zeros(len(covariance.bounds))
+        return value, np.zeros(len(covariance.bounds)), solver, mean, a, None
     P[:] = L
     P = mean.removed(lower_inverse(P))
+    return value, _gradient(covariance, rows, K, P, a), solver, mean, a, P
+
+
+def _gradient(covariance, rows, K, P, a):
+    """That of the log likelihood, from the covariance and the precision, lower triangles."""
     on_kernels = covariance.gradient(rows.S, rows.t, K, P, a)
     on_noise = rows.noise_gradient(covariance, a * a - np.diagonal(P))
-    return value, 0.5 * np.concatenate([on_kernels, on_noise])
+    return 0.5 * np.concatenate([on_kernels, on_noise])
+
+
+class _Likelihood:
+    """The log likelihood of rows; the last evaluation has computed what conditioning takes."""
+
+    def __init__(self, rows):
+        self._rows, self._workspace = rows, [np.empty((rows.n, rows.n)) for _ in range(3)]
+        self._last = None
+
+    def __call__(self, covariance, eval_gradient):
+        found = _evaluated(covariance, self._rows, eval_gradient, self._workspace)
+        self._last = covariance, found
+        return found[:2]
+
+    def at_last(self, covariance):
+        """Solver, mean, weights, value and precision, if the last evaluation was of this one."""
+        if self._last is None:
+            return None
+        evaluated, (value, _, solver, mean, weights, P) = self._last
+        if P is None or not np.array_equal(evaluated.theta, covariance.theta):
+            return None
+        self._workspace = None  # it has become what is returned
+        return solver, mean, weights, value, P
 
 
 def squares(V, full):

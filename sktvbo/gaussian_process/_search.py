@@ -1,13 +1,18 @@
 """The search for hyperparameters: where to start, what to maximize, with which priors."""
 
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from .._checks import invalid
+from ._newton import minimize, promise
+
+# A search from nothing ends when its model promises no more nats than the first; one that goes on
+# from an earlier one no more than the second: what is worth less, no data can tell.
+_LEAST_GAIN, _WORTH_A_STEP = 1e-8, 1e-3
 
 # The priors' derivatives are differences over this step in theta.
 _STEP = 1e-5
@@ -27,6 +32,7 @@ def search(
     hyperpriors,
     random_state,
     warn=False,
+    hessian=None,
 ):
     """The covariance with the hyperparameters that maximize a criterion, and perhaps priors.
 
@@ -45,6 +51,14 @@ def search(
     random_state : int, RandomState or None
     warn : bool, default=False
         Warn of a search that did not converge.
+    hessian : ndarray of shape (n_theta, n_theta), default=None
+        Of minus the criterion at the first start, nearly.
+
+    Returns
+    -------
+    covariance : SeparableCovariance
+    hessian : ndarray of shape (n_theta, n_theta) or None
+        As above, where the search has ended; None where that is not known.
 
     Raises
     ------
@@ -53,7 +67,7 @@ def search(
     """
     bounds = covariance.bounds
     if not len(bounds):
-        return covariance
+        return covariance, None
     if not np.isfinite(bounds).all():
         got = f"{np.exp(bounds).tolist()}"
         raise invalid("The bounds of all hyperparameters to be searched", "finite", got=got)
@@ -68,21 +82,59 @@ def search(
     if n_restarts:
         rng = check_random_state(random_state)
         starts.extend(rng.uniform(*bounds.T, (n_restarts, len(bounds))))
-    found = [_descend(objective, prior, theta, bounds, optimizer) for theta in starts]
-    theta, _, trouble = min(found, key=lambda result: result[1])
+    hessians = [hessian] + [None] * (len(starts) - 1)
+    found = [
+        _descend(objective, prior, theta, bounds, optimizer, known)
+        for theta, known in zip(starts, hessians)
+    ]
+    theta, _, hessian, trouble = min(found, key=lambda result: result[1])
     if warn and trouble:
         warnings.warn(
             f"The search of the hyperparameters stopped before it converged ({trouble}). Scale X "
             "and y to moderate ranges, raise n_restarts_optimizer, or, with a kernel of your own, "
             "check its gradient.",
             ConvergenceWarning,
-            stacklevel=2,
+            stacklevel=5,  # the caller of fit
         )
-    return covariance.with_theta(theta)
+    return covariance.with_theta(theta), hessian
 
 
-def _descend(objective, prior, theta, bounds, optimizer):
-    """One search: the theta found, its objective, and what stopped the search too early."""
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """What a search leaves to the next one.
+
+    Attributes
+    ----------
+    hessian : ndarray of shape (n_theta, n_theta) or None
+        Of minus what was maximized, nearly, where it has ended.
+    n : int
+        Number of rows.
+    """
+
+    hessian: np.ndarray | None = None
+    n: int = 0
+
+    def hessian_for(self, n_theta, n):
+        """The Hessian for as many hyperparameters and about as many rows, or None."""
+        if self.hessian is None or len(self.hessian) != n_theta:
+            return None
+        return self.hessian if 0.9 * self.n <= n <= 1.1 * self.n else None
+
+    def gain(self, gp, hyperpriors):
+        """What a search promises a conditioned GP, in nats; infinite where that is not known."""
+        covariance = gp.covariance
+        bounds, theta = covariance.bounds, covariance.theta
+        if not len(bounds):
+            return 0.0
+        hessian = self.hessian_for(len(bounds), gp.rows.n)
+        if hessian is None:
+            return np.inf
+        slope = gp.gradient + HyperPrior(hyperpriors, covariance.names).gradient(theta)
+        return promise(-slope, hessian, theta, bounds)
+
+
+def _descend(objective, prior, theta, bounds, optimizer, hessian):
+    """One search: theta, its objective, the Hessian, and what stopped the search too early."""
     if prior(theta) == -np.inf:
         raise invalid(
             "hyperpriors",
@@ -91,11 +143,12 @@ def _descend(objective, prior, theta, bounds, optimizer):
             advice="Start elsewhere, or use a distribution that covers the bounds.",
         )
     if callable(optimizer):
-        return *optimizer(objective, theta, bounds=bounds), ""
-    found = minimize(objective, theta, method="L-BFGS-B", jac=True, bounds=bounds)
-    uphill = found.x - np.clip(found.x - found.jac, *bounds.T)
-    converged = found.success or np.abs(uphill).max() <= _FLAT * max(1.0, abs(found.fun))
-    return found.x, found.fun, "" if converged else found.message
+        return *optimizer(objective, theta, bounds=bounds), None, ""
+    least_gain = _LEAST_GAIN if hessian is None else _WORTH_A_STEP
+    found = minimize(objective, theta, bounds, hessian=hessian, least_gain=least_gain)
+    uphill = found.x - np.clip(found.x - found.slope, *bounds.T)
+    converged = not found.trouble or np.abs(uphill).max() <= _FLAT * max(1.0, abs(found.value))
+    return found.x, found.value, found.hessian, "" if converged else found.trouble
 
 
 class HyperPrior:

@@ -27,7 +27,7 @@ from ..exceptions import (
 from ..journal import Journal
 from ..journal._file import FORMAT, JournalFile
 from ..staleness import KeepAll, as_policy
-from ._clock import make_clock
+from ._clock import end_of, make_clock
 from ._lock import StepLock
 from ._log import Log
 from ._parameters import algorithm
@@ -80,9 +80,11 @@ class BayesianOptimizer(BaseEstimator):
         Queries drawn uniformly before the surrogate is fitted. When a policy has left fewer
         observations, or fewer than 10, hyperparameters and the scale of y are found with the latest
         of the forgotten ones besides: what kind of function it is survives.
-    refit_every : int, default=1
+    refit_every : int or "auto", default=1
         Hyperparameters are searched at every ``refit_every``-th observation, from the present ones;
-        at the others the observation is added with the hyperparameters held, O(n²).
+        at the others the observation is added with the hyperparameters held, O(n²). "auto" searches
+        when the gradient of the likelihood promises that a search gains more than 0.1 nats, and
+        when the data set has grown by a tenth, or fallen to half, since the last one.
     maximize : bool, default=True
         False to minimize.
     clock : "wall", "calendar", "step" or callable, default="wall"
@@ -158,7 +160,7 @@ class BayesianOptimizer(BaseEstimator):
     acquisition: object = None
     policy: object = None
     n_initial_points: int = 15
-    refit_every: int = 1
+    refit_every: int | str = 1
     maximize: bool = True
     clock: object = "wall"
     random_state: object = None
@@ -221,8 +223,9 @@ class BayesianOptimizer(BaseEstimator):
                 self,
                 error=DomainError,
             )
-        for name in ("n_initial_points", "refit_every"):
-            check_int(getattr(self, name), name, self)
+        check_int(self.n_initial_points, "n_initial_points", self)
+        if self.refit_every != "auto":
+            check_int(self.refit_every, "refit_every", self, advice="'auto' will do as well.")
         if self.history is not None:
             check_int(self.history, "history", self, low=0)
 
@@ -240,7 +243,7 @@ class BayesianOptimizer(BaseEstimator):
 
     # --- the contract -----------------------------------------------------------------------------
 
-    def ask(self, t=None, *, n_points=None, return_time=False):
+    def ask(self, t=None, *, n_points=None, return_time=False, deadline=None):
         """Where to query next.
 
         Queries that were asked for and not told yet are pending: the surrogate takes them for
@@ -256,6 +259,11 @@ class BayesianOptimizer(BaseEstimator):
             Ask for a batch of this many queries.
         return_time : bool, default=False
             Also return the time of the query, which may be later than t only then.
+        deadline : float, default=None
+            Seconds of real time that may pass: the search for the query ends then, with the best
+            found. The candidates that it begins with (some hundreds, or all members of a finite
+            set) are compared however short the time is; queries of a batch share it. What is
+            found depends on the speed of the machine. None is no limit.
 
         Returns
         -------
@@ -268,17 +276,20 @@ class BayesianOptimizer(BaseEstimator):
         ------
         InvalidObservationError
             The time is not finite or goes backwards.
+        ValueError
+            The deadline is not a number of seconds, 0 or more.
 
         Warns
         -----
         ForgottenQueryWarning
             More than 1024 queries are pending, and the oldest are forgotten.
         """
+        until = end_of(deadline)
         with self._lock():
             run = self._run_or_new()
             t = run.forward_time(t)
             size = 1 if n_points is None else check_int(n_points, "n_points")
-            after, queries = run.after_asking(t, size, may_wait=return_time)
+            after, queries = run.after_asking(t, size, may_wait=return_time, until=until)
             if n_points is None:
                 x, times = run.domain.decode(queries[0][0]), queries[0][1]
             else:

@@ -11,12 +11,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from numbers import Real
+from time import monotonic
 
 import numpy as np
 from sklearn.base import clone
 
-from .._checks import check_rows, finite_number, invalid, real_array
+from .._checks import check_rows, finite_number, invalid
 from .._maximizer import TimeWindow, maximize, maximize_joint
+from .._score import Score
 from ..acquisition import AcquisitionState, PosteriorMean
 from ..exceptions import AskTellError, ForgottenQueryWarning, InvalidObservationError
 from ..journal._rows import START, Place
@@ -41,6 +43,9 @@ _N_RECENT = 50
 # Below this many observations (or n_initial_points) the hyperparameters are not searched, nor is
 # the scale of y taken from them.
 _MIN_TO_LEARN = 10
+
+# With refit_every="auto" hyperparameters are searched when that promises more than so many nats.
+_WORTH_A_SEARCH = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +113,8 @@ class Run:
         Time of the latest query asked for.
     since_search : int
         Observations since the hyperparameters were searched.
+    searched : int
+        Size of the data set then.
     pending : tuple of (ndarray, float)
         Queries and their times, not told yet.
     queries : tuple of (float, int)
@@ -132,6 +139,7 @@ class Run:
     now: float = -np.inf
     next_time: float | None = None
     since_search: int = 0
+    searched: int = 0
     pending: tuple = ()
     queries: tuple = ()
     told: Log = field(default_factory=Log)
@@ -197,16 +205,17 @@ class Run:
 
     # --- querying ---------------------------------------------------------------------------------
 
-    def after_asking(self, t, size, may_wait):
+    def after_asking(self, t, size, *, may_wait, until=np.inf):
         """The run with ``size`` more queries pending, and these queries (x, time).
 
-        Queries are for time t, unless they ``may_wait`` until the algorithm's latest time.
+        Queries are for time t, unless they ``may_wait`` until the algorithm's latest time. To be
+        found, they share the time until ``until``, of the monotonic clock.
         """
         rng, queries = copy.deepcopy(self.rng), self.queries
         if self.surrogate is None:
             found = [(x, t) for x in self.domain.sample(size, rng)]
         else:
-            found = self._best_queries(t, size, may_wait, rng)
+            found = self._best_queries(t, size, rng, may_wait, until)
             queries = (*queries, (t, len(self.kept)))[-MAX_PENDING:]
         pending = self._pending_with(found)
         after = replace(
@@ -243,7 +252,7 @@ class Run:
         surrogate, rng = self.belief.advanced(t), copy.deepcopy(self.rng)
         return self._best_query(surrogate, PosteriorMean(), t, t, rng)[0]
 
-    def _best_queries(self, t, size, may_wait, rng):
+    def _best_queries(self, t, size, rng, may_wait, until):
         """Queries (x, time), each with the pending ones and those before hallucinated."""
         surrogate = self.belief.advanced(t)
         pending = self.pending[-_MAX_HALLUCINATED:]
@@ -254,7 +263,9 @@ class Run:
             if i:
                 surrogate = self._hallucinated(surrogate, queries[-1:])
             latest = self.latest_query_time(t, surrogate, self.policy) if may_wait else t
-            queries.append(self._best_query(surrogate, self.acquisition, t, latest, rng))
+            now = monotonic()
+            share = now + (until - now) / (size - i)
+            queries.append(self._best_query(surrogate, self.acquisition, t, latest, rng, share))
         return queries
 
     def _hallucinated(self, surrogate, queries):
@@ -262,10 +273,11 @@ class Run:
         X = np.array([np.append(self.domain.to_unit(x), t) for x, t in queries])
         return surrogate.updated(X, surrogate.predict(X), hold_scale=True)
 
-    def _best_query(self, surrogate, acquisition, t, latest, rng):
+    def _best_query(self, surrogate, acquisition, t, latest, rng, until=np.inf):
         """Where, and when between t and ``latest``, an acquisition function is largest.
 
-        Scores are to be maximized: the surrogate was given -y when minimizing.
+        Scores are to be maximized: the surrogate was given -y when minimizing. The search ends at
+        the time ``until`` of the monotonic clock.
         """
         posterior = surrogate.posterior_at(t, self.domain.continuous)
         # The latest queries are near the optimum when the optimizer has been tracking it.
@@ -281,22 +293,16 @@ class Run:
             posterior,
             n_pending=len(surrogate.X_train_) - len(self.belief.X_train_),
         )
-
-        def score(mean, std):
-            found = acquisition(mean, std, state)
-            # Scores of many places are few, and come first; of single ones there are hundreds.
-            if np.ndim(mean) or not _is_usable(found):
-                _check_score(found, mean, std, acquisition)
-            return found
-
+        score = Score(acquisition, state)
         if not latest > t:
-            return maximize(score, posterior, self.domain, rng, anchors=recent), t
+            return maximize(score, posterior, self.domain, rng, anchors=recent, until=until), t
         row = maximize(
             score,
             surrogate.posterior_between(t, latest, self.domain.continuous),
             TimeWindow(self.domain, t, latest),
             rng,
             anchors=np.column_stack([recent, np.zeros(len(recent))]),
+            until=until,
         )
         return row[:-1], float(row[-1])
 
@@ -354,11 +360,14 @@ class Run:
             policy.watch(self._so_far())
         if self.surrogate is None:
             surrogate, since_search = self._first_surrogate(kept), 0
+            searched = len(kept)
         else:
             found = policy.before_add(self.surrogate, row[0, :-1], t, target[0])
             drop = check_rows(found, len(self.kept), _rows_of(policy, "before_add"))
             kept = kept.drop(drop)
-            surrogate, since_search = self._next_surrogate(row, target, variance, drop, kept)
+            surrogate, since_search, searched = self._next_surrogate(
+                row, target, variance, drop, kept
+            )
         found, name = policy.after_add(surrogate, now), _rows_of(policy, "after_add")
         drop = check_rows(found, len(kept), name)
         if len(drop) == len(kept):
@@ -367,7 +376,12 @@ class Run:
             kept = kept.drop(drop)
             surrogate = surrogate.updated(drop=drop, hold_scale=len(kept) < self.min_to_learn)
         return replace(
-            self, surrogate=surrogate, policy=policy, kept=kept, since_search=since_search
+            self,
+            surrogate=surrogate,
+            policy=policy,
+            kept=kept,
+            since_search=since_search,
+            searched=searched,
         )
 
     def _first_surrogate(self, kept):
@@ -380,20 +394,26 @@ class Run:
 
     def given_surrogate(self):
         """The surrogate that the user gave, unfitted; None if it is the algorithm's own."""
-        if self.algorithm.surrogate is None:
-            return None
-        return self._suited(self.algorithm.surrogate)
+        surrogate = self.algorithm.surrogate
+        return None if surrogate is None else self._suited(surrogate)
 
     def _suited(self, surrogate):
         return suited(clone(surrogate), self.domain, self.policy)
 
     def _next_surrogate(self, row, target, variance, drop, kept):
-        """The surrogate without some rows and with the new one, and the count since a search."""
+        """The surrogate without some rows and with the new one; see `searched_if_due`."""
+        few, known = len(kept) < self.min_to_learn, _known(np.array([variance]))
+        held = partial(self.surrogate.updated, row, target, *known, drop=drop, hold_scale=few)
+        if few and self.holds_when_few:
+            return held(), self.since_search + 1, self.searched
+        searched = partial(self._searched_surrogate, row, target, variance, drop, kept)
+        early = self.searches_for_the_past and row[0, -1] < self.surrogate.X_train_[:, -1].min()
+        return self.searched_if_due(held, searched, len(kept), early)
+
+    def _searched_surrogate(self, row, target, variance, drop, kept):
+        """The surrogate without some rows and with the new one, after a search."""
         surrogate, few = self.surrogate, len(kept) < self.min_to_learn
         known = _known(np.array([variance]))
-        if not self._search_is_due(row[0, -1]) or (few and self.holds_when_few):
-            surrogate = surrogate.updated(row, target, *known, drop=drop, hold_scale=few)
-            return surrogate, self.since_search + 1
         times, borrowed = np.delete(surrogate.X_train_[:, -1], drop), None
         if few:
             # What kind of function it is survives what is forgotten of its values.
@@ -405,7 +425,7 @@ class Run:
         if self.algorithm.surrogate is None:
             fresh = self.make_surrogate(self._times(np.append(times, row[:, -1])))
             temporal_kernel = fresh.temporal_kernel
-        surrogate = surrogate.updated(
+        return surrogate.updated(
             row,
             target,
             *known,
@@ -415,7 +435,6 @@ class Run:
             learn_with=borrowed,
             temporal_kernel=temporal_kernel,
         )
-        return surrogate, 0
 
     def _forgotten(self, kept, count):
         """At most so many observations, the latest told that a data set has not."""
@@ -423,13 +442,23 @@ class Run:
         latest = (i for i in reversed(range(first, self.n_told)) if i not in held)
         return self.told.at(sorted(islice(latest, count)))
 
-    def _search_is_due(self, t):
-        """Whether an observation at time t makes a search of the hyperparameters."""
+    def searched_if_due(self, held, searched, size, due=False):
+        """A surrogate of ``size`` rows, the count since the latest search, and the size then.
+
+        What ``held()`` returns, with the hyperparameters held, or what ``searched()`` does.
+        """
+        every = self.algorithm.refit_every
         if getattr(self.surrogate, "optimizer", True) is None:
-            return False
-        if self.since_search + 1 >= self.algorithm.refit_every:
-            return True
-        return self.searches_for_the_past and t < self.surrogate.X_train_[:, -1].min()
+            return held(), self.since_search + 1, self.searched
+        if every == "auto":
+            due = due or not 0.5 * self.searched <= size <= 1.1 * self.searched
+        else:
+            due = due or self.since_search + 1 >= every
+        if not due:
+            surrogate = held()
+            if every != "auto" or _search_gain(surrogate) <= _WORTH_A_SEARCH:
+                return surrogate, self.since_search + 1, self.searched
+        return searched(), 0, size
 
     def _times(self, kept):
         """What bounds may follow, of a data set at these times, the new observation last."""
@@ -462,35 +491,6 @@ def too_few(caller, run):
     )
 
 
-def _check_score(found, mean, std, acquisition):
-    """Refuse what an acquisition function returned, unless it is usable."""
-    name = getattr(acquisition, "__name__", type(acquisition).__name__)
-    subject, shape = f"What {name} returns", np.shape(mean)
-    if not isinstance(found, tuple | list) or len(found) != 3:
-        expected = "a tuple: the score, and its derivatives in mean and standard deviation"
-        raise invalid(subject, expected, found)
-    # The derivatives matter at single places only, and not at one that is ruled out.
-    ruled_out = np.all(found[0] == -np.inf)
-    for part in found[:1] if shape or ruled_out else found:
-        numbers = real_array(part, subject)
-        if numbers.shape != shape:
-            expected = f"of the shape {shape} of the mean"
-            raise invalid(subject, expected, got=f"shape {numbers.shape}")
-        if np.any(np.isnan(numbers) & ~np.isnan(mean) & ~np.isnan(std)):
-            advice = "Return a score of -inf where there is nothing to gain."
-            raise invalid(subject, "numbers", got="NaN", advice=advice)
-
-
-def _is_usable(found):
-    """Whether a score of a single place is made of three floats, none of them NaN."""
-    if type(found) is not tuple or len(found) != 3:
-        return False
-    value, on_mean, on_std = found
-    if not (isinstance(value, float) and isinstance(on_mean, float) and isinstance(on_std, float)):
-        return False
-    return value == value and on_mean == on_mean and on_std == on_std
-
-
 def _checked_record(policy):
     """What a policy records: a dict of str to float or None."""
     record = getattr(policy, "record", dict)() or {}
@@ -509,6 +509,11 @@ def _checked_record(policy):
 def _rows_of(policy, method):
     """How messages call what a policy's method returns."""
     return f"The rows that {type(policy).__name__}.{method} returns"
+
+
+def _search_gain(surrogate):
+    """What a search promises; a surrogate that does not know is always searched."""
+    return surrogate.search_gain() if hasattr(surrogate, "search_gain") else np.inf
 
 
 def _not_pending(x, when="", advice=""):

@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
 
 import numpy as np
@@ -82,20 +83,26 @@ class SparQRun(Run):
         surrogate = self.surrogate.advanced(t)
         n, q = len(surrogate.X_train_), len(rows)
         few = n + q < self.min_to_learn
-        search = self.since_search + 1 >= algorithm.refit_every and not few
-        consulted = surrogate.updated(
+        consult = partial(
+            surrogate.updated,
             rows,
             values,
             None if variance is None else np.full(q, variance),
             total_variance=variance is not None,
-            refit=search,
             hold_scale=few,
         )
+        if few:
+            consulted, since, searched = consult(), self.since_search, self.searched
+        else:
+            search = partial(consult, refit=True)
+            consulted, since, searched = self.searched_if_due(consult, search, n + q)
         without = consulted.updated(drop=np.arange(n, n + q), hold_scale=n < self.min_to_learn)
         return replace(
             self,
             surrogate=without,
-            since_search=0 if search else self.since_search,
+            # Answers are no observations.
+            since_search=min(since, self.since_search),
+            searched=searched,
             now=max(t, self.now),
             answers=Answers(told, y, consulted),
         )

@@ -24,7 +24,8 @@ class Surrogate(Protocol):
     - ``check_relevancy``, ``relevancy_sweep``: `RelevancyBudget`, `RelevancyCap`;
     - ``noise_std_``: `EventTriggeredReset`; ``noise_model_``: `NoiseThreshold`;
     - ``information_gain``: `~sktvbo.acquisition.InformationGainBeta`;
-    - ``spatial_kernel_``, ``signal_variance_``, ``noise_variance_``: `VariationBudget`.
+    - ``spatial_kernel_``, ``signal_variance_``, ``noise_variance_``: `VariationBudget`;
+    - ``search_gain``: ``refit_every="auto"``, which searches at every observation without it.
 
     Attributes
     ----------
@@ -104,7 +105,8 @@ class Surrogate(Protocol):
             ``posterior(S)`` gives mean and standard deviation (m,) at places S (m, d);
             ``posterior.with_gradient(s)`` both at one place (d,), and their gradients (d,): for
             domains with reals; ``posterior.sample(S, rng)`` draws f (m,) jointly: for
-            `~sktvbo.acquisition.ThompsonSampling`.
+            `~sktvbo.acquisition.ThompsonSampling`. It may have ``scale``, of the observations, and
+            ``mean(S)``, and ``landscape(score)``, which `sktvbo.acquisition.maximize` documents.
         """
 
     def posterior_between(self, low, high, moving=None):
@@ -118,3 +120,6 @@ class Surrogate(Protocol):
 
     def information_gain(self):
         """What the rows tell about f, in nats."""
+
+    def search_gain(self):
+        """What a search of the hyperparameters promises to gain, in nats."""

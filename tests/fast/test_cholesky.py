@@ -38,7 +38,18 @@ def drop(L, n, i):
     return np.tril(out)
 
 
-@pytest.mark.parametrize("name", ["solve_lower", "append", "drop", "symmetrize"])
+TWINS = [
+    "solve_lower",
+    "append",
+    "drop",
+    "symmetrize",
+    "add_outer",
+    "grow_inverse",
+    "shrink_inverse",
+]
+
+
+@pytest.mark.parametrize("name", TWINS)
 def test_twins_are_two(name):
     assert getattr(fast, name) is not getattr(twin, name)
 
@@ -219,3 +230,44 @@ def test_results_need_writable_arrays(call):
     A.flags.writeable = False
     with pytest.raises((ValueError, TypeError, BufferError)):
         call(A)
+
+
+# --- inverses -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_grow_inverse(rng, n):
+    P, u = np.linalg.inv(spd(rng, n)) if n else np.empty((0, 0)), rng.normal(size=n)
+    out = np.full((n + 1, n + 1), np.nan)
+    fast.grow_inverse(P, u, 0.3, out)
+    assert_allclose(out, twin.grow_inverse(P, u, 0.3), rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize(("n", "i"), [(1, 0), (2, 1), (40, 0), (40, 17), (40, 39)])
+def test_shrink_inverse(rng, n, i):
+    P, out = np.linalg.inv(spd(rng, n)), np.full((n - 1, n - 1), np.nan)
+    fast.shrink_inverse(P, i, out)
+    assert_allclose(out, twin.shrink_inverse(P, i), rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_add_outer(rng, n):
+    A, u = rng.normal(size=(n, n)), rng.normal(size=n)
+    expected = twin.add_outer(A, u, -0.7)
+    fast.add_outer(A, u, -0.7)
+    assert_allclose(A, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: fast.grow_inverse(np.eye(3), np.ones(2), 1.0, np.eye(4)),
+        lambda: fast.grow_inverse(np.eye(3), np.ones(3), 1.0, np.eye(3)),
+        lambda: fast.shrink_inverse(np.eye(3), 3, np.eye(2)),
+        lambda: fast.shrink_inverse(np.eye(3), 0, np.eye(3)),
+        lambda: fast.add_outer(np.eye(3), np.ones(2), 1.0),
+    ],
+)
+def test_inverses_that_do_not_fit(call):
+    with pytest.raises(ValueError, match=r"are needed|do not fit"):
+        call()

@@ -541,6 +541,7 @@ def test_unix_timestamps_make_the_same_run(case):
         ({"domain": {1.0, 2.0}}, "domain must be"),
         ({"n_initial_points": 0}, "'n_initial_points' parameter .* must be an int"),
         ({"refit_every": 0}, "'refit_every' parameter"),
+        ({"refit_every": "always"}, "'auto' will do"),
         (
             {"clock": "sun"},
             "'clock' parameter of .* must be 'wall', 'calendar', 'step' or a callable",

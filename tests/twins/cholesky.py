@@ -30,3 +30,21 @@ def drop(L, n, i):
 
 def symmetrize(A):
     return np.tril(A) + np.tril(A, -1).T
+
+
+def add_outer(A, u, scale):
+    """A + scale u uᵀ."""
+    return A + scale * np.outer(u, u)
+
+
+def grow_inverse(P, u, s):
+    """The inverse of a matrix with one more row and column, in which P k is u and κ − kᵀu is s."""
+    A = np.linalg.inv(P) if len(P) else P
+    k = A @ u
+    return np.linalg.inv(np.block([[A, k[:, np.newaxis]], [k, np.array([s + k @ u])]]))
+
+
+def shrink_inverse(P, i):
+    """The inverse of a matrix without row and column i."""
+    A = np.linalg.inv(P)
+    return np.linalg.inv(np.delete(np.delete(A, i, axis=0), i, axis=1))

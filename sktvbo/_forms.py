@@ -1,0 +1,130 @@
+"""The quadratic forms of the relevancies, kept while rows come and go and time passes.
+
+With P the inverse covariance of the observations and C = C_S ∘ (B G Bᵀ) (see `relevancy`), the
+sweep needs q_i = P_iᵀ C P_i of all rows: a product of matrices. For kernels that are an exponential
+times a polynomial in time, C depends on the present through B alone, and
+
+    Q_i^{kl} = P_iᵀ (C_S ∘ b_k b_lᵀ) P_i,      q_i = Σ_kl G_kl Q_i^{kl},
+
+can be kept. A row that comes or goes changes P, padded with zeros, by u uᵀ / s: u = (P k, −1) and
+s is its variance given the others, or u = P_i and s = −P_ii. With w^{kl} = b_k ∘ C_S (b_l ∘ u),
+
+    Q_i^{kl} ← Q_i^{kl} + (u_i/s) ([P w^{kl}]_i + [P w^{lk}]_i) + (u_i/s)² uᵀ w^{kl},
+
+which is O(n²). When the present moves by δ, b and Q are combined linearly: with η = c δ,
+
+    B ← e^{−η} B T,      Q_i ← e^{−2η} Tᵀ Q_i T,      T_km = C(k, m) η^{k−m}.
+"""
+
+from dataclasses import dataclass, replace
+from math import comb
+
+import numpy as np
+
+from ._factors import Factor
+from ._families import FAMILIES
+from ._solvers import product
+from .relevancy import basis_products, convolutions_in_space, future_basis
+
+
+@dataclass(frozen=True, eq=False)
+class Forms:
+    """Q and what changes it, at a present time.
+
+    Attributes
+    ----------
+    spatial : Factor or Empirical
+    temporal : Factor
+        One that has a polynomial.
+    S : ndarray of shape (n, d)
+    now : float
+    C : ndarray of shape (n, n)
+        Convolutions in space.
+    B : ndarray of shape (n, p + 1)
+    Q : ndarray of shape (p + 1, p + 1, n)
+    """
+
+    spatial: object
+    temporal: Factor
+    S: np.ndarray
+    now: float
+    C: np.ndarray
+    B: np.ndarray
+    Q: np.ndarray
+
+    @classmethod
+    def of(cls, factors, S, t, now, P):
+        """From nothing, O(n³); None for kernels that have no such forms.
+
+        Parameters
+        ----------
+        factors : (Factor or Empirical, Factor)
+        S, t : ndarray of shape (n, d), (n,)
+        now : float
+            In the unit of t.
+        P : ndarray of shape (n, n)
+            Inverse covariance.
+        """
+        spatial, temporal = factors
+        alpha = FAMILIES[temporal.family].polynomial
+        if alpha is None:
+            return None
+        C, B = convolutions_in_space(spatial, S), future_basis(alpha, temporal.units[0], now - t)
+        halves = [product(C, b[:, np.newaxis] * P) for b in B.T]
+        Q = np.array(
+            [[np.einsum("ij,ij->j", b[:, np.newaxis] * P, half) for half in halves] for b in B.T]
+        )
+        return cls(spatial, temporal, S, now, C, B, Q)
+
+    def at(self, now):
+        """The same at another time, O(n)."""
+        eta, order = self.temporal.units[0] * (now - self.now), range(self.B.shape[1])
+        T = np.array([[comb(k, m) * eta ** max(k - m, 0) for m in order] for k in order])
+        T *= np.exp(-eta)
+        return replace(self, now=now, B=self.B @ T, Q=np.einsum("km,kln,lo->mon", T, self.Q, T))
+
+    def grown(self, s, t, P, u, variance):
+        """With a row at a place s (1, d) and time; P is of before, ``u`` and ``variance`` as above.
+
+        A time after the present moves it.
+        """
+        if t > self.now:
+            return self.at(t).grown(s, t, P, u, variance)
+        n, alpha = len(self.S), FAMILIES[self.temporal.family].polynomial
+        C = np.empty((n + 1, n + 1))
+        C[:n, :n] = self.C
+        C[n, :n] = C[:n, n] = convolutions_in_space(self.spatial, s, self.S)[0]
+        C[n, n] = convolutions_in_space(self.spatial, s)[0, 0]
+        b = future_basis(alpha, self.temporal.units[0], np.array([self.now - t]))
+        Q = np.concatenate([self.Q, np.zeros((*self.Q.shape[:2], 1))], axis=2)
+        new = replace(self, S=np.vstack([self.S, s]), C=C, B=np.vstack([self.B, b]), Q=Q)
+        return new._changed(P, np.append(u, -1.0), variance)
+
+    def without(self, i, P):
+        """Without row i; P is of before."""
+        new = self._changed(P, P[i], -P[i, i])
+        C = np.empty((len(self.S) - 1,) * 2)
+        for to, of in ((slice(i), slice(i)), (slice(i, None), slice(i + 1, None))):
+            C[to, :i], C[to, i:] = self.C[of, :i], self.C[of, i + 1 :]
+        S, B = np.delete(self.S, i, axis=0), np.delete(self.B, i, axis=0)
+        return replace(new, S=S, C=C, B=B, Q=np.delete(new.Q, i, axis=2))
+
+    def _changed(self, P, u, s):
+        """After P, padded with zeros, has changed by u uᵀ / s."""
+        n, r = len(P), self.B.shape[1]
+        W = self.B[:, :, np.newaxis] * product(self.C, self.B * u[:, np.newaxis])[:, np.newaxis]
+        changes = np.zeros((len(u), r, r))
+        changes[:n] = product(P, W[:n].reshape(n, -1)).reshape(n, r, r)
+        ratio, forms = u / s, np.einsum("i,ikl->kl", u, W)
+        linear = (changes + changes.swapaxes(1, 2)).transpose(1, 2, 0) * ratio
+        return replace(self, Q=self.Q + linear + forms[:, :, np.newaxis] * ratio**2)
+
+    @property
+    def q(self):
+        """P_iᵀ C P_i (n,)."""
+        return np.einsum("kl,kln->n", basis_products(len(self.Q)), self.Q)
+
+    @property
+    def convolutions(self):
+        """C (n, n), in the units of `q`."""
+        return (self.B @ basis_products(len(self.Q))) @ self.B.T * self.C

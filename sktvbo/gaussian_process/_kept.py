@@ -1,0 +1,63 @@
+"""What a dense posterior keeps from step to step besides its factor, and how it is watched."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .._fast import cholesky as _cholesky
+from .._forms import Forms
+from .._solvers import matvec
+
+# After so many updates what is kept is compared with what the factor says. It is not right any
+# more where it is off by more than this, relatively.
+_PERIOD, _BOUND = 16, 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """The inverse covariance of y, the mean's prior included, and the forms of the relevancies.
+
+    Attributes
+    ----------
+    P : ndarray of shape (n, n)
+    forms : Forms or None
+        None until they are asked for.
+    n_updates : int
+        Rows that have come or gone since P was computed from the factor.
+    """
+
+    P: np.ndarray
+    forms: Forms | None = None
+    n_updates: int = 0
+
+    def grown(self, s, t, u, variance):
+        """With a row at a place s (1, d) and time; u is P k, ``variance`` that given the others."""
+        P = np.empty((len(self.P) + 1,) * 2)
+        _cholesky.grow_inverse(self.P, u, variance, P)
+        forms = None if self.forms is None else self.forms.grown(s, t, self.P, u, variance)
+        return replace(self, P=P, forms=forms, n_updates=self.n_updates + 1)
+
+    def without(self, i):
+        """Without row i."""
+        P = np.empty((len(self.P) - 1,) * 2)
+        _cholesky.shrink_inverse(self.P, i, P)
+        forms = None if self.forms is None else self.forms.without(i, self.P)
+        return replace(self, P=P, forms=forms, n_updates=self.n_updates + 1)
+
+    def is_right(self, solver, mean):
+        """Whether there is little rounding in it, in comparison with the factor; O(n²).
+
+        It is looked at every few updates.
+        """
+        if self.n_updates % _PERIOD:
+            return True
+        z = np.ones(len(self.P))
+        z[::2] = -1.0
+        right = mean.removed_from(solver.solve(z), z)
+        if not np.abs(matvec(self.P, z) - right).max() <= _BOUND * np.abs(right).max():
+            return False
+        if self.forms is None:
+            return True
+        # That of the row that has been here longest is computed afresh.
+        p, q = self.P[0], self.forms.q
+        return abs(p @ matvec(self.forms.convolutions, p) - q[0]) <= _BOUND * q.max()

@@ -1,0 +1,162 @@
+"""Minimization over a box of a smooth function of few variables that costs much to evaluate.
+
+Quasi-Newton: a model ½ sᵀ H s + gᵀ s of the function around the best place, with the BFGS
+approximation H of its Hessian, is minimized over the box and within _LONGEST of that place; then a
+line search goes as far as it pays. What the model promises to gain decides when to stop. H is
+handed in and out: a function that has changed a little is minimized in one or two evaluations.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+# A step changes no variable by more than this.
+_LONGEST = 2.0
+
+# At most so many steps, and evaluations on the way of one.
+_MAX_STEPS, _MAX_TRIALS = 200, 20
+
+# Of the fall that the slope promises, this share has to come true.
+_ENOUGH = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Minimum:
+    """Where a search has ended.
+
+    Attributes
+    ----------
+    x : ndarray of shape (p,)
+    value : float
+    slope : ndarray of shape (p,)
+    hessian : ndarray of shape (p, p) or None
+        The approximation there; None if nothing was learnt of it.
+    n_evaluations : int
+    trouble : str
+        What has stopped the search before it was over; empty if nothing has.
+    """
+
+    x: np.ndarray
+    value: float
+    slope: np.ndarray
+    hessian: np.ndarray | None
+    n_evaluations: int
+    trouble: str = ""
+
+
+def minimize(function, start, bounds, *, hessian=None, least_gain=1e-6):
+    """Minimize a function over a box.
+
+    Parameters
+    ----------
+    function : callable, (p,) -> (value, gradient (p,))
+        An infinite value, or NaN, makes the search turn back.
+    start : ndarray of shape (p,)
+        In the box.
+    bounds : ndarray of shape (p, 2)
+    hessian : ndarray of shape (p, p), default=None
+        Positive definite; None: nothing is known.
+    least_gain : float, default=1e-6
+        The search ends when the model promises no more than this.
+
+    Returns
+    -------
+    Minimum
+        The last evaluation was there, unless no step was any better.
+    """
+    x, (value, slope) = start, function(start)
+    n_evaluations, H = 1, hessian
+    if not np.isfinite(value):
+        return Minimum(x, value, slope, H, n_evaluations, "there is no value at the start")
+    for _ in range(_MAX_STEPS):
+        model = np.eye(len(x)) * max(np.linalg.norm(slope), 1.0) if H is None else H
+        low, high = np.clip(bounds.T - x, -_LONGEST, _LONGEST)
+        step = model_minimum(model, slope, low, high)
+        fall = -(slope @ step)
+        if fall - 0.5 * (step @ model @ step) <= least_gain:
+            return Minimum(x, value, slope, H, n_evaluations)
+        rate = 1.0
+        for _ in range(_MAX_TRIALS):
+            # The sum may leave the box by rounding.
+            there = np.clip(x + rate * step, *bounds.T)
+            found, gradient = function(there)
+            n_evaluations += 1
+            if found <= value - _ENOUGH * rate * fall:
+                break
+            rate *= _shorter(found, value, rate * fall)
+        else:
+            if H is None:
+                return Minimum(x, value, slope, H, n_evaluations, "no step along the slope helps")
+            H = None  # it has misled
+            continue
+        H = updated(model, there - x, gradient - slope, fresh=H is None)
+        x, value, slope = there, found, gradient
+    return Minimum(x, value, slope, H, n_evaluations, f"{_MAX_STEPS} steps were not enough")
+
+
+def promise(slope, hessian, x, bounds):
+    """What a model of the function promises to gain within a box, from its gradient (p,) at x."""
+    low, high = np.clip(bounds.T - x, -_LONGEST, _LONGEST)
+    step = model_minimum(hessian, slope, low, high)
+    return float(-(slope @ step) - 0.5 * (step @ hessian @ step))
+
+
+def model_minimum(H, slope, low, high):
+    """The step (p,) in a box around 0 at which ½ sᵀ H s + gᵀ s is least: by an active set.
+
+    The model falls all the way. From where it is, the step goes towards the minimum over the free
+    variables, and one that meets a side of the box is held there; from that minimum, the variable
+    that is held most against its will is set free.
+    """
+    step = np.zeros(len(slope))
+    held = np.zeros(len(slope), dtype=bool)
+    for _ in range(10 * len(slope)):
+        pull = slope + H @ step
+        wrong = np.where(step <= low, np.maximum(pull, 0.0), 0.0)
+        wrong += np.where(step >= high, np.maximum(-pull, 0.0), 0.0)
+        held |= wrong > 0.0
+        free = ~held
+        move = np.zeros(len(slope))
+        if free.any():
+            move[free] = -np.linalg.solve(H[np.ix_(free, free)], pull[free])
+            side = np.where(move > 0.0, high, low)
+            room = np.divide(side - step, move, out=np.full(len(step), np.inf), where=move != 0.0)
+            first = np.argmin(room)
+            if room[first] < 1.0:
+                step = np.clip(step + room[first] * move, low, high)
+                step[first], held[first] = side[first], True
+                continue
+            step = np.clip(step + move, low, high)
+        pull = slope + H @ step
+        against = np.where(held, np.where(step <= low, -pull, pull), 0.0)
+        against[held & (low == high)] = 0.0
+        worst = np.argmax(against)
+        if not against[worst] > 1e-12 * np.abs(slope).max():
+            break
+        held[worst] = False
+    return step
+
+
+def updated(H, step, change, fresh):
+    """The BFGS update of H by the gradient's change along a step, damped (Powell 1978).
+
+    A ``fresh`` H is first scaled to the curvature along the step.
+    """
+    curvature = step @ change
+    if fresh and curvature > 0.0:
+        H = np.eye(len(step)) * (change @ change / curvature)
+    Hs = H @ step
+    model = step @ Hs
+    if curvature < 0.2 * model:
+        share = 0.8 * model / (model - curvature)
+        change = share * change + (1.0 - share) * Hs
+        curvature = step @ change
+    return H - np.outer(Hs, Hs) / model + np.outer(change, change) / curvature
+
+
+def _shorter(found, value, fall):
+    """By what to multiply a step that was too long: to the minimum of the parabola, or nearly."""
+    excess = found - value + fall
+    if not np.isfinite(excess):
+        return 0.1
+    return float(np.clip(0.5 * fall / excess, 0.1, 0.5))

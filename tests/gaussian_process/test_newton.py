@@ -1,0 +1,108 @@
+"""Minimization over a box against SciPy's."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import optimize
+
+from sktvbo.gaussian_process._newton import minimize, model_minimum, promise
+
+BOX = np.array([[-5.0, 5.0]] * 4)
+
+
+def rosenbrock(x):
+    return optimize.rosen(x), optimize.rosen_der(x)
+
+
+def quadratic(rng, p=4):
+    """A positive definite ½ xᵀ A x + bᵀ x that is far from round, and A, b."""
+    Q, _ = np.linalg.qr(rng.normal(size=(p, p)))
+    A, b = (Q * np.geomspace(1.0, 1e3, p)) @ Q.T, 30.0 * rng.normal(size=p)
+    return (lambda x: (0.5 * x @ A @ x + b @ x, A @ x + b)), A, b
+
+
+@pytest.mark.parametrize("upper", [5.0, 0.7], ids=["inside", "at a side"])
+def test_a_curved_valley(upper):
+    bounds = np.array([[-5.0, upper]] * 4)
+    start = np.array([-1.2, 0.5, -1.0, 0.3])
+    found = minimize(rosenbrock, start, bounds, least_gain=1e-12)
+    expected = optimize.minimize(
+        *(rosenbrock, found.x), method="L-BFGS-B", jac=True, bounds=bounds, tol=1e-12
+    )
+    assert_allclose(found.value, expected.fun, atol=1e-8)
+    assert_allclose(found.x, expected.x, atol=1e-4)
+    assert found.n_evaluations < 120
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_models_minimum_is_that_of_the_box(seed):
+    rng = np.random.RandomState(seed)
+    _, A, b = quadratic(rng)
+    low, high = -rng.uniform(0.0, 0.3, 4), rng.uniform(0.0, 0.3, 4)
+    low[seed % 4] = 0.0  # the place is at a side itself
+    step = model_minimum(A, b, low, high)
+    assert np.all((low <= step) & (step <= high))
+    slope = A @ step + b
+    tolerance = 1e-8 * np.abs(b).max()
+    assert np.all(slope[step > low] <= tolerance)
+    assert np.all(slope[step < high] >= -tolerance)
+
+
+def test_what_is_known_of_the_curvature_saves_evaluations(rng):
+    function, A, b = quadratic(rng)
+    start = np.linalg.solve(A, -b) + 1.0
+    box = BOX + start[:, np.newaxis]
+    cold = minimize(function, start, box, least_gain=1e-9)
+    warm = minimize(function, start, box, hessian=A, least_gain=1e-9)
+    assert_allclose(cold.x, warm.x, atol=1e-3)
+    assert cold.n_evaluations > 5
+    assert warm.n_evaluations == 2
+    assert minimize(function, warm.x, box, hessian=A, least_gain=1e-9).n_evaluations == 1
+
+
+def test_the_promise_is_the_models_gain(rng):
+    function, A, b = quadratic(rng)
+    x = np.linalg.solve(A, -b) + 0.1
+    value, slope = function(x)
+    assert promise(slope, A, x, BOX + x[:, np.newaxis]) == pytest.approx(
+        value - function(x - 0.1)[0]
+    )
+
+
+def test_it_ends_when_little_is_to_be_gained(rng):
+    function, A, b = quadratic(rng)
+    x = np.linalg.solve(A, -b) + 1e-3
+    gain = promise(function(x)[1], A, x, BOX + x[:, np.newaxis])
+    for least_gain, n_evaluations in ((1.01 * gain, 1), (0.99 * gain, 2)):
+        found = minimize(*(function, x, BOX + x[:, np.newaxis]), hessian=A, least_gain=least_gain)
+        assert found.n_evaluations == n_evaluations
+
+
+def test_it_turns_back_where_there_is_no_value():
+    def function(x):
+        return (-np.log(x[0]) + x[0] if x[0] > 0.0 else np.inf), 1.0 - 1.0 / x
+
+    found = minimize(function, np.array([0.2]), np.array([[-3.0, 3.0]]), hessian=np.eye(1) * 0.1)
+    assert found.x == pytest.approx(1.0, abs=1e-3)
+
+
+def test_a_misleading_hessian_is_given_up():
+    found = minimize(
+        *(rosenbrock, np.full(4, -1.0), BOX), hessian=1e-9 * np.eye(4), least_gain=1e-10
+    )
+    assert found.value == pytest.approx(0.0, abs=1e-6) or found.value == pytest.approx(
+        3.70, abs=0.1
+    )
+
+
+def test_a_start_without_a_value_is_returned():
+    found = minimize(lambda x: (np.nan, x), np.zeros(2), BOX[:2])
+    assert np.isnan(found.value)
+    assert found.n_evaluations == 1
+
+
+def test_nothing_free_to_move():
+    bounds = np.array([[0.0, 1.0], [2.0, 2.0]])
+    found = minimize(lambda x: (x.sum(), np.ones(2)), np.array([0.0, 2.0]), bounds)
+    assert_allclose(found.x, [0.0, 2.0])
+    assert found.n_evaluations == 1
