@@ -315,8 +315,9 @@ class Dense(Conditioned):
 
     def _note(self, *call):
         """Note that something is kept from now on, for whoever makes this again."""
+        if self.made_of is None:
+            vars(self)["made_of"] = self.rows, self._chosen
         vars(self)["updates"] = Updates((*self.updates, call))
-        vars(self)["made_of"] = self.origin
 
     @property
     def gradient(self):
