@@ -1,5 +1,9 @@
-"""A fit of the hyperparameters at n = 400 against scikit-learn's, same kernel, same start."""
+"""A fit of the hyperparameters against scikit-learn's, same kernel, same start.
 
+With one thread: ``OMP_NUM_THREADS=1 python bench_fit.py``.
+"""
+
+import argparse
 import warnings
 
 import numpy as np
@@ -13,11 +17,20 @@ from sktvbo.kernels import Separable
 
 
 def main():
-    header("Maximum-likelihood fit, n = 400, d = 3; theirs: scikit-learn")
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[100, 200, 400, 800, 1600])
+    parser.add_argument("--repeats", type=int, default=5)
+    arguments = parser.parse_args()
+    header("Maximum-likelihood fit, d = 3; theirs: scikit-learn")
     # scikit-learn says when an optimum is at a bound; so it is for both.
     warnings.simplefilter("ignore", ConvergenceWarning)
+    for n in arguments.sizes:
+        compare(n, arguments.repeats)
+
+
+def compare(n, repeats):
+    """Three kernels at one size."""
     rng = np.random.default_rng(0)
-    n = 400
     X = np.column_stack([rng.uniform(size=(n, 3)), np.arange(n)])
     y = np.sin(5.0 * X[:, 0] + X[:, 3] / 50.0) + 0.1 * rng.normal(size=n)
     for spatial in (Matern(0.4, nu=2.5), Matern([0.4] * 3, nu=1.5), RBF(0.4)):
@@ -26,10 +39,11 @@ def main():
         kernel += WhiteKernel(0.01, (1e-6, 1e1))
         theirs = GaussianProcessRegressor(kernel, alpha=0.0)
         ours = TimeVaryingGPRegressor(spatial, temporal, noise_variance=0.01)
-        line = alternate(lambda: ours.fit(X, y), lambda: theirs.fit(X, y), 7)  # noqa: B023
+        line = alternate(lambda: ours.fit(X, y), lambda: theirs.fit(X, y), repeats)  # noqa: B023
         value = ours.log_marginal_likelihood_value_
         difference = value - theirs.log_marginal_likelihood_value_
-        print(f"{spatial!s:>42}   {line}   likelihood {value:.3f}, ours - theirs {difference:.0e}")
+        name = f"n = {n}, {spatial}"
+        print(f"{name:>50}   {line}   likelihood {value:.3f}, ours - theirs {difference:.0e}")
 
 
 if __name__ == "__main__":
