@@ -12,6 +12,7 @@ from sklearn.gaussian_process.kernels import (
     RationalQuadratic,
 )
 
+from sktvbo import TimeVaryingGPRegressor
 from sktvbo.exceptions import UnsupportedKernelError
 from sktvbo.relevancy import wasserstein_relevancy
 
@@ -92,3 +93,15 @@ def test_relevancy_of_unsupported_kernels(kernels, message):
     gp = make(*kernels).fit(*data())
     with pytest.raises(UnsupportedKernelError, match=message):
         gp.relevancy()
+
+
+def test_relevancy_may_be_asked_for_again_and_before_an_update():
+    rng = np.random.RandomState(0)
+    X = np.column_stack([rng.uniform(size=12), np.arange(12.0)])
+    y = np.sin(6.0 * X[:, 0])
+    gp = TimeVaryingGPRegressor(optimizer=None).fit(X[:-1], y[:-1])
+    once = gp.relevancy()
+    assert_array_equal(gp.relevancy(), once)
+    grown = gp.updated(X[-1:], y[-1:])
+    fresh = TimeVaryingGPRegressor(optimizer=None).fit(X, y)
+    assert_allclose(grown.relevancy(), fresh.relevancy(), rtol=1e-7)
