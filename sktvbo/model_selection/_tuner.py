@@ -76,8 +76,9 @@ class OnlineTuner(Delegate):
         `~sktvbo.domain.ParameterSpace`. The estimator's own setting must be in it.
     optimizer : ask/tell optimizer, default=None
         Its domain, random state and ``maximize=True`` come from the tuner, its time is the number
-        of the round. None is a `~sktvbo.optimizers.BayesianOptimizer` that knows the gains of the
-        latest twenty rounds, and takes it for granted that they change within thirty.
+        of the round, and ``tell`` is given a ``y_variance``. None is a
+        `~sktvbo.optimizers.BayesianOptimizer` that knows the gains of the latest twenty rounds, and
+        takes it for granted that they change within thirty.
     n_challengers : int, default=4
         Each costs what the champion costs.
     loss : {"auto", "zero_one", "log_loss", "squared_error", "absolute_error"} or callable, \
