@@ -36,16 +36,32 @@ if SANITIZE:
     link_args = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
     compile_args = ["-O1", "-g", "-fno-omit-frame-pointer", *link_args]
 
+# correlation.h counts on the order of its operations, and says itself which sums may be reordered.
+ORDERED = {"posterior"}
+ordered_args = [flag for flag in compile_args if flag != "-fassociative-math"]
+ordered_args += [] if os.name == "nt" else ["-fopenmp-simd"]
+
 extensions = [
     Extension(
         f"sktvbo._fast.{name}",
         [f"sktvbo/_fast/{name}.pyx"],
         include_dirs=[numpy.get_include()],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
-        extra_compile_args=compile_args,
+        extra_compile_args=ordered_args if name in ORDERED else compile_args,
         extra_link_args=link_args,
+        depends=["sktvbo/_fast/correlation.h"] if name in ORDERED else [],
     )
-    for name in ("gram", "cholesky", "convolution", "kalman", "kdpp", "relevancy", "tiles")
+    for name in (
+        "ascent",
+        "cholesky",
+        "convolution",
+        "gram",
+        "kalman",
+        "kdpp",
+        "posterior",
+        "relevancy",
+        "tiles",
+    )
 ]
 
 setup(

@@ -174,9 +174,10 @@ def series(n=100_000):
         taken, theirs = cpu(
             lambda: GPy.models.StateSpace(X[some], y[some, np.newaxis], kernel, noise_var=0.01)
         )
-        ours, gp = cpu(lambda: gp.fit(X[some], y[some]))
+        gp.fit(X[some], y[some])
+        ours, _ = cpu(lambda: gp.log_marginal_likelihood(gp.theta_, eval_gradient=True))
         print(f"GPy        likelihood and gradient of {len(y[some])} rows {taken:8.3f}")
-        print(f"           log p(y) {float(theirs.log_likelihood()):.6f}")
+        print(f"           log p(y) {np.sum(theirs.log_likelihood()):.6f}")
         print(f"ours       {ours:8.3f}, log p(y) {gp.log_marginal_likelihood_value_:.6f}")
 
 

@@ -121,8 +121,8 @@ def real_array(value, name, error=ValueError):
         raise invalid(name, "real numbers", got=got, error=error) from exc
 
 
-def finite_array(value, name, shape, error=ValueError):
-    """A new C-ordered float64 array of finite numbers.
+def finite_array(value, name, shape, error=ValueError, largest=np.inf):
+    """A new C-ordered float64 array of finite numbers, none larger than ``largest`` either way.
 
     In ``shape``, a tuple, a number is a length; a str, such as "n", is any length but 0.
     """
@@ -138,7 +138,7 @@ def finite_array(value, name, shape, error=ValueError):
     if not np.isfinite(array).all():
         count = np.count_nonzero(~np.isfinite(array))
         raise invalid(name, "finite", got=f"{count} NaN or infinity", error=error)
-    return array
+    return check_size(array, name, largest, error)
 
 
 def check_size(array, name, largest, error=ValueError):

@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel
 
-from ._checks import invalid
+from ._checks import invalid, real_array
 from ._factors import Factor, recognize, recognize_or_raise
 from ._fast import cholesky as _cholesky
 from ._fast import gram as _gram
@@ -108,7 +108,7 @@ class SeparableCovariance:
 
     def with_theta(self, theta):
         """The same covariance with other hyperparameters."""
-        theta = np.asarray(theta, dtype=np.float64)
+        theta = real_array(theta, "theta")
         if theta.shape != (sum(self._sizes),):
             expected = f"an array of shape ({sum(self._sizes)},)"
             raise invalid("theta", expected, got=f"shape {theta.shape}")
@@ -175,6 +175,11 @@ class SeparableCovariance:
     def fused(self):
         """Whether compiled code makes the matrices."""
         return isinstance(self._product, _Fused)
+
+    @property
+    def families(self):
+        """Families of both factors, as compiled code calls them; where it is ``fused``."""
+        return self._product.families
 
     def to_scaled(self, S, t):
         """The points S (n, d), t (n,) as the pair that `cross_with_gradient` takes."""
@@ -298,7 +303,7 @@ class _Fused:
         return self.originals if self._thetas is None else _clones(self.originals, self._thetas)
 
     @property
-    def _families(self):
+    def families(self):
         return [f.family for f in self._factors]
 
     def to_scaled(self, S, t):
@@ -310,14 +315,14 @@ class _Fused:
 
     def gram(self, S, t, out=None):
         out = np.empty((len(t), len(t))) if out is None else out
-        _gram.gram(*self.to_scaled(S, t), *self._families, self.signal, out)
+        _gram.gram(*self.to_scaled(S, t), *self.families, self.signal, out)
         return out
 
     def cross(self, S, t, S2=None, t2=None, out=None):
         one = self.to_scaled(S, t)
         other = one if S2 is None else self.to_scaled(S2, t2)
         out = np.empty((len(one[1]), len(other[1]))) if out is None else out
-        _gram.cross_gram(*one, *other, *self._families, self.signal, out)
+        _gram.cross_gram(*one, *other, *self.families, self.signal, out)
         return out
 
     def variance(self, S, t):
@@ -329,13 +334,13 @@ class _Fused:
     def cross_with_gradient(self, z, u, Z, times, moving):
         n = len(times)
         k, dk = np.empty(n), np.empty((len(z) + 1, n))
-        _gram.cross_with_gradient(z, u, Z, times, *self._families, self.signal, k, dk)
+        _gram.cross_with_gradient(z, u, Z, times, *self.families, self.signal, k, dk)
         return k, dk
 
     def gradient(self, S, t, K, P, a):
         Z, u = self.to_scaled(S, t)
         slopes = np.empty(len(Z) + 2)
-        _gram.contract_gradient(Z, u, *self._families, K, P, a, slopes)
+        _gram.contract_gradient(Z, u, *self.families, K, P, a, slopes)
         return self._folded(slopes)
 
     def cross_gradient(self, S, t, S2, t2, K, W):
@@ -343,7 +348,7 @@ class _Fused:
         slopes = np.empty(len(Z) + 2)
         slopes[0] = np.einsum("ij,ij->", W, K)
         other = self.to_scaled(S2, t2)
-        _gram.contract_cross_gradient(Z, u, *other, *self._families, K, W, slopes[1:])
+        _gram.contract_cross_gradient(Z, u, *other, *self.families, K, W, slopes[1:])
         return self._folded(slopes)
 
     def variance_gradient(self, S, t, w):

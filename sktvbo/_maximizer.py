@@ -7,6 +7,8 @@ surrogate where it will be observed.
 """
 
 import math
+from contextlib import suppress
+from time import monotonic
 
 import numpy as np
 from scipy.optimize import minimize
@@ -28,7 +30,9 @@ _NEAR, _FAR = 1e-3, 0.1
 _MAX_JOINT = 1024
 
 
-def maximize(score, posterior, domain, rng, *, anchors=None, n_candidates=512, n_starts=6):
+def maximize(
+    score, posterior, domain, rng, *, anchors=None, n_candidates=512, n_starts=6, until=math.inf
+):
     """Where an acquisition function is largest.
 
     A domain of at most ``n_candidates`` members, or a `~sktvbo.domain.FiniteSet`, is enumerated.
@@ -39,7 +43,10 @@ def maximize(score, posterior, domain, rng, *, anchors=None, n_candidates=512, n
     score : callable, (mean, std) -> (value, d value / d mean, d value / d std)
     posterior : callable, (m, u) -> mean (m,), std (m,)
         At places in unit form. For a domain with reals it also has ``with_gradient(place)``, which
-        returns mean, std and their gradients (u,) at one place (u,).
+        returns mean, std and their gradients (u,) at one place (u,). It may have
+        ``landscape(score)``, which is climbed unless it is None: ``values(U)`` are scores (m,),
+        in any unit, and ``climb(places, free, unit, until)`` gives local maxima (b, u) in the
+        ``free`` coordinates, and their values, from several places (b, u) at once.
     domain : Box, FiniteSet, ParameterSpace or TimeWindow
     rng : RandomState
     anchors : array-like of shape (k, u), default=None
@@ -48,6 +55,9 @@ def maximize(score, posterior, domain, rng, *, anchors=None, n_candidates=512, n
         Number of Sobol points, a power of two.
     n_starts : int, default=6
         How many of the best are improved.
+    until : float, default=inf
+        When to stop, on the clock of `time.monotonic`: with the best found, and not before the
+        Sobol points and anchors have been compared.
 
     Returns
     -------
@@ -63,12 +73,15 @@ def maximize(score, posterior, domain, rng, *, anchors=None, n_candidates=512, n
         value, on_mean, on_std = score(mean, std)
         return -value, -(on_mean * mean_slope + on_std * std_slope)
 
-    candidates = domain.candidates(n_candidates, rng)
-    best = search(values, minus, domain, candidates, n_starts, anchors=anchors, gradient=True)
-    return domain.from_unit(best)
+    of = getattr(posterior, "landscape", None)
+    landscape = None if of is None else of(score)
+    if landscape is None:
+        landscape = Plain(values, minus, gradient=True)
+    candidates = _with_anchors(domain, domain.candidates(n_candidates, rng), anchors)
+    return domain.from_unit(_highest(landscape, domain, candidates, n_starts, until))
 
 
-def search(values, minus, domain, candidates, n_starts, *, anchors=None, gradient=False):
+def search(values, minus, domain, candidates, n_starts, *, gradient=False):
     """Place where a function is largest, in unit form.
 
     Candidates that are the whole domain settle it. Otherwise each of the best ``n_starts`` is
@@ -84,67 +97,150 @@ def search(values, minus, domain, candidates, n_starts, *, anchors=None, gradien
     domain : Box, FiniteSet, ParameterSpace or TimeWindow
     candidates : ndarray of shape (m, u)
     n_starts : int
-    anchors : array-like of shape (k, u), default=None
-        More candidates.
     gradient : bool, default=False
 
     Returns
     -------
     ndarray of shape (u,)
     """
-    complete = _complete(domain, candidates)
-    if anchors is not None and len(anchors) and not complete:
-        candidates = np.vstack([anchors, candidates])
-    found = values(candidates)
-    if complete:
+    landscape = Plain(values, minus, gradient)
+    return _highest(landscape, domain, candidates, n_starts, math.inf)
+
+
+def _with_anchors(domain, candidates, anchors):
+    """Candidates with the anchors before them, unless they are the whole domain already."""
+    if anchors is None or not len(anchors) or _complete(domain, candidates):
+        return candidates
+    return np.vstack([anchors, candidates])
+
+
+def _highest(landscape, domain, candidates, n_starts, until):
+    """The best place (u,) that is found from the candidates."""
+    found = landscape.values(candidates)
+    if _complete(domain, candidates):
         return candidates[np.argmax(found)]
-
-    order = np.argsort(-found, kind="stable")[:n_starts]
-    best, best_value = candidates[order[0]], found[order[0]]
-    for i in order:
-        place, value = _climb(values, minus, domain, candidates[i], found[i], gradient)
-        if value > best_value:
-            best, best_value = place, value
-    return best
-
-
-def _climb(values, minus, domain, place, value, gradient):
+    order = np.argsort(-found, kind="stable")
+    unit, order = _unit(found[order]), order[:n_starts]
+    places, values = candidates[order], found[order]
+    going = np.arange(len(order))
     for _ in range(_MAX_ROUNDS):
         if domain.continuous.any():
-            moved, reached = _slide(minus, domain.continuous, place, gradient)
-            if reached > value:
-                place, value = moved, reached
-        neighbours = domain.neighbours(place)
-        if not len(neighbours):
+            moved, reached = landscape.climb(places[going], domain.continuous, unit, until)
+            better = reached > values[going]
+            places[going[better]], values[going[better]] = moved[better], reached[better]
+        if domain.continuous.all() or not monotonic() < until:
             break
-        found = values(neighbours)
-        k = np.argmax(found)
-        if not found[k] > value:
+        going = going[_step_aside(landscape, domain, places, values, going)]
+        if not len(going):
             break
-        place, value = neighbours[k], found[k]
-    return place, value
+    return places[np.argmax(values)]
 
 
-def _slide(minus, free, start, gradient):
-    """L-BFGS-B on the free coordinates, the others held: place and value."""
+def _step_aside(landscape, domain, places, values, going):
+    """Move each of the places ``going`` to its best neighbour; which of them that has improved."""
+    around = [domain.neighbours(places[i]) for i in going]
+    improved = np.zeros(len(going), dtype=bool)
+    if any(map(len, around)):
+        found = landscape.values(np.vstack(around))
+        parts = np.split(found, np.cumsum([len(near) for near in around])[:-1])
+        for j, (i, near, value) in enumerate(zip(going, around, parts)):
+            if len(near) and value.max() > values[i]:
+                places[i], values[i] = near[np.argmax(value)], value.max()
+                improved[j] = True
+    return improved
 
-    def place(z):
-        u = start.copy()
-        u[free] = z
-        return u
 
-    def objective(z):
-        if gradient:
-            value, slope = minus(place(z))
-            return value, slope[free]
-        value = minus(place(z))
+def _unit(found):
+    """The unit of scores (m,) in falling order: how much better the best is than half of them.
+
+    Tolerances are in this unit, so that no result depends on that of the function.
+    """
+    finite = found[np.isfinite(found)]
+    if not len(finite):
+        return 1.0
+    return finite[0] - finite[len(finite) // 2] or abs(finite[0]) or 1.0
+
+
+class Plain:
+    """A function that is climbed by L-BFGS-B, from one place after another.
+
+    Parameters
+    ----------
+    values, minus, gradient
+        See `search`.
+    """
+
+    def __init__(self, values, minus, gradient):
+        self.values = values
+        self._minus = minus
+        self._gradient = gradient
+
+    def climb(self, places, free, unit, until):
+        """Local maxima in some coordinates, the others held.
+
+        Parameters
+        ----------
+        places : ndarray of shape (b, u)
+            Where to begin.
+        free : ndarray of bool of shape (u,)
+        unit : float
+            The tolerances count in this.
+        until : float
+            When to stop.
+
+        Returns
+        -------
+        places : ndarray of shape (b, u)
+        values : ndarray of shape (b,)
+            Of the function, there; minus infinity where there was no time to begin.
+        """
+        places, values = np.array(places), np.full(len(places), -np.inf)
+        for i, start in enumerate(places):
+            ascent = _Tracked(self._minus, start, free, unit, until)
+            with suppress(_TimeIsUp):
+                _slide(ascent, start[free], self._gradient)
+            places[i, free], values[i] = ascent.best, ascent.value
+        return places, values
+
+
+class _TimeIsUp(Exception):
+    pass
+
+
+class _Tracked:
+    """A function of the free coordinates, in a unit, that remembers where it was least."""
+
+    def __init__(self, minus, start, free, unit, until):
+        self._minus, self._start, self._free = minus, start, free
+        self._unit, self._until = unit, until
+        self.best, self.value = start[free], -np.inf
+
+    def __call__(self, z):
+        """As ``minus`` at the coordinates z, which may be a stencil's, in the unit."""
+        if not monotonic() < self._until:
+            raise _TimeIsUp
+        u = self._start.copy()
+        u[self._free] = z
+        found = self._minus(u)
+        value = found[0] if isinstance(found, tuple) else found
+        if -value > self.value:
+            self.best, self.value = np.array(z), -value
+        if isinstance(found, tuple):
+            return value / self._unit, found[1][self._free] / self._unit
+        return value / self._unit
+
+
+def _slide(objective, z, gradient):
+    """L-BFGS-B from z on, by differences unless the objective gives its gradient."""
+
+    def with_differences(z):
+        value = objective(z)
         # SciPy's own differences refuse the bounds that L-BFGS-B leaves by rounding.
         steps = np.where(z < 0.5, _STEP, -_STEP)
-        return value, np.array([minus(place(x)) - value for x in z + np.diag(steps)]) / steps
+        return value, np.array([objective(x) - value for x in z + np.diag(steps)]) / steps
 
-    bounds = [(0.0, 1.0)] * int(free.sum())
-    found = minimize(objective, start[free], method="L-BFGS-B", jac=True, bounds=bounds)
-    return place(found.x), -found.fun
+    function = objective if gradient else with_differences
+    minimize(function, z, method="L-BFGS-B", jac=True, bounds=[(0.0, 1.0)] * len(z))
 
 
 def maximize_joint(draw, domain, rng, *, anchors=None, n_candidates=512):

@@ -59,6 +59,9 @@ class AcquisitionState:
         Of the data set, ½ log det(I + Σ⁻¹ K), in nats.
     incumbent : float
         The largest posterior mean, at the time of the query, where the function was observed.
+    scale : float
+        Spread of the observations, by which those that improvement is measured in are divided
+        before anything that could overflow; 1 where the posterior does not have any.
     """
 
     n: int
@@ -75,7 +78,12 @@ class AcquisitionState:
     @cached_property
     def incumbent(self):
         places = np.unique(self.surrogate.X_train_[:, :-1], axis=0)
-        return float(np.max(self.posterior(places)[0]))
+        mean = getattr(self.posterior, "mean", lambda S: self.posterior(S)[0])
+        return float(np.max(mean(places)))
+
+    @property
+    def scale(self):
+        return getattr(self.posterior, "scale", 1.0)
 
 
 # --- schedules of β -------------------------------------------------------------------------------
@@ -387,10 +395,8 @@ class ProbabilityOfImprovement(BaseEstimator):
 
     def __call__(self, mean, std, state):
         """Score, and its derivatives in mean and standard deviation; arrays or floats."""
-        self.check()
-        std = np.maximum(std, _MIN_STD)
-        z = (mean - state.incumbent - self.xi) / std
-        return z, 1.0 / std, -z / std
+        z, std, scale = _improvement(self, mean, std, state)
+        return z, 1.0 / std / scale, -z / std / scale
 
 
 class ExpectedImprovement(BaseEstimator):
@@ -405,8 +411,8 @@ class ExpectedImprovement(BaseEstimator):
 
     Notes
     -----
-    The score is its logarithm, which has the same maximizer, and slopes where expected improvement
-    itself underflows (Ament et al. 2023).
+    The score is its logarithm, in units of the observations' scale: it has the same maximizer, and
+    slopes where expected improvement itself underflows (Ament et al. 2023).
 
     Examples
     --------
@@ -424,11 +430,17 @@ class ExpectedImprovement(BaseEstimator):
 
     def __call__(self, mean, std, state):
         """Score, and its derivatives in mean and standard deviation; arrays or floats."""
-        self.check()
-        std = np.maximum(std, _MIN_STD)
-        z = (mean - state.incumbent - self.xi) / std
+        z, std, scale = _improvement(self, mean, std, state)
         log_h, cdf_share, pdf_share = _log_improvement(z)
-        return np.log(std) + log_h, cdf_share / std, pdf_share / std
+        return np.log(std) + log_h, cdf_share / std / scale, pdf_share / std / scale
+
+
+def _improvement(acquisition, mean, std, state):
+    """(μ − best − ξ) / σ, and σ in units of the observations' scale, and this scale."""
+    acquisition.check()
+    scale = state.scale
+    std = np.maximum(std / scale, _MIN_STD)
+    return (mean - state.incumbent - acquisition.xi) / scale / std, std, scale
 
 
 def _log_improvement(z):

@@ -20,8 +20,9 @@ from math import comb, factorial
 
 import numpy as np
 from scipy.special import erfcx, gammaln
+from sklearn.gaussian_process.kernels import Kernel
 
-from ._checks import check_real, check_size, check_variances, finite_array, invalid
+from ._checks import check_real, check_variances, finite_array, invalid
 from ._covariance import SeparableCovariance
 from ._factors import recognize_or_raise
 from ._families import FAMILIES
@@ -109,16 +110,19 @@ def wasserstein_relevancy(
     ... ).round(3)
     array([0.066, 0.028, 0.988])
     """
-    X = check_size(finite_array(X, "X", ("n", "d + 1")), "X", LARGEST_X)
+    X = finite_array(X, "X", ("n", "d + 1"), largest=LARGEST_X)
     n = len(X)
-    y = check_size(finite_array(y, "y", (n,)), "y", LARGEST_Y)
+    y = finite_array(y, "y", (n,), largest=LARGEST_Y)
     noise = check_variances(noise_variance, n, "noise_variance", zero=True)
     signal_variance = check_real(signal_variance, "signal_variance", interval="(0, inf)")
     mean_prior_std = check_real(mean_prior_std, "mean_prior_std", interval="[0, inf]")
     S, t = split_time(X, time_column)
     t = t[:, 0]
-    if S.shape[1] and spatial_kernel is None:
-        raise invalid("spatial_kernel", f"a kernel of the {S.shape[1]} spatial columns of X")
+    if S.shape[1] and not isinstance(spatial_kernel, Kernel):
+        expected = f"a kernel of the {S.shape[1]} spatial columns of X"
+        raise invalid("spatial_kernel", expected, spatial_kernel)
+    if not isinstance(temporal_kernel, Kernel):
+        raise invalid("temporal_kernel", "a kernel of the time column of X", temporal_kernel)
     covariance = SeparableCovariance(
         spatial_kernel if S.shape[1] else None,
         temporal_kernel,

@@ -112,7 +112,7 @@ CALLS = {
         ("make('ackley', horizon={})", ["0.0", "-1.0", "nan", "'long'"]),
         ("run(GPUCB(), problem, horizon={})", ["0.0", "99.0", "nan"]),
         ("run(GPUCB(), problem, n_initial={})", ["-1", "1.5", "9"]),
-        ("run({}, problem)", ["GPUCB", "None", "RBF()"]),
+        ("run({}, problem)", ["GPUCB", "None"]),
         ("run(GPUCB(), {})", ["None", "'ackley'"]),
         ("compare({}, [problem])", ["{}", "[GPUCB()]", "{'a': None}"]),
         ("compare({{'a': GPUCB()}}, [problem], {})", ["0", "1.5"]),
@@ -135,6 +135,7 @@ class Outcome:
 
     Attributes
     ----------
+    group : str
     call : str
     error : Exception or None
     returned : object
@@ -142,6 +143,7 @@ class Outcome:
         Whether an object that was there before is another one after an error.
     """
 
+    group: str
     call: str
     error: Exception | None
     returned: object
@@ -183,7 +185,7 @@ def objects():
 
 
 def outcomes():
-    """All calls by group, each on objects that no other call has touched."""
+    """Those of all calls, each on objects that no other call has touched."""
     first = objects()
     before = {name: joblib.hash(state(thing)) for name, thing in first.items()}
     for group, calls in CALLS.items():
@@ -199,7 +201,7 @@ def outcomes():
                 except Exception as exc:
                     error = exc
                 after = {name: joblib.hash(state(thing)) for name, thing in first.items()}
-                yield group, Outcome(call, error, returned, error is not None and after != before)
+                yield Outcome(group, call, error, returned, bool(error) and after != before)
                 if after != before:
                     first = objects()
 
@@ -209,9 +211,8 @@ def state(thing):
     return vars(thing) if hasattr(thing, "get_params") else thing
 
 
-def page():
-    """The page as text."""
-    found = list(outcomes())
+def page(found):
+    """The page about outcomes as text."""
     lines = [
         "Bad inputs",
         "==========",
@@ -220,15 +221,15 @@ def page():
         "",
         f"What {len(found)} calls get that nobody should make: real ones with one argument "
         "replaced.",
-        "An error says what was expected, what came and, where there is something to do, what. The",
-        "objects are as they were. ``gp`` is a fitted regressor, ``opt`` an optimizer told",
-        "8 observations until time 7 and has a query ``x`` pending, ``named`` one whose parameters",
-        "are ``rate`` and ``depth``.",
+        "An error says what was expected, what came and, where there is something to do, what.",
+        "The objects are as they were. ``gp`` is a fitted regressor, ``opt`` an optimizer that was",
+        "told 8 observations until time 7 and has a query ``x`` pending, ``named`` one whose",
+        "parameters are ``rate`` and ``depth``.",
     ]
     for group in CALLS:
         lines += ["", group, "-" * len(group), "", ".. code-block:: text", ""]
-        for of, outcome in found:
-            if of == group:
+        for outcome in found:
+            if outcome.group == group:
                 lines.append(f"   {outcome.call}")
                 lines += textwrap.wrap(
                     str(outcome), 96, initial_indent=" " * 7, subsequent_indent=" " * 7
@@ -237,4 +238,4 @@ def page():
 
 
 if __name__ == "__main__":
-    print(page(), end="")
+    print(page(list(outcomes())), end="")

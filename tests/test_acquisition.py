@@ -295,7 +295,7 @@ Z = np.array([*FAR, *NEAR])
 
 
 def incumbent(value):
-    return SimpleNamespace(incumbent=value)
+    return SimpleNamespace(incumbent=value, scale=1.0)
 
 
 def upper_tail_over_density(x):

@@ -461,7 +461,7 @@ def test_layouts_of_convolutions(rng, layout):
             r"per column \(2\)\. Got 3 len",
         ),
         ({"spatial_kernel": None}, "spatial_kernel must be a kernel of the 2 spatial .* Got None"),
-        ({"temporal_kernel": None}, "not available for None"),
+        ({"temporal_kernel": None}, "temporal_kernel must be a kernel of the time .* Got None"),
         ({"temporal_kernel": Forgetting(1.2)}, "'epsilon' parameter of Forgetting"),
         ({"noise_variance": -1e-3}, "noise_variance must be a non-negative .* Got -0.001"),
         ({"noise_variance": np.nan}, "noise_variance must be a non-negative finite .* Got nan"),

@@ -19,7 +19,6 @@ from scipy.linalg.cython_blas cimport dgemm
 from scipy.linalg.cython_lapack cimport dpotrf, dtrtri
 
 cdef enum:
-    TILE = 32
     DEPTH = 256  # TILE x TILE x DEPTH multiplications are one call
 
 cdef char UPPER = b"U", PLAIN = b"N"
@@ -155,40 +154,49 @@ def inverse(double[:, ::1] L):
     free(D)
 
 
+cdef void solve(
+    const double* a, Py_ssize_t ld, Py_ssize_t n, double* B, Py_ssize_t m, bint transpose,
+    double* work,
+) noexcept nogil:
+    """Each row of B (m, n) replaced by L^-1 b, or by L^-T b; ``work`` holds 2 TILE x TILE."""
+    cdef Py_ssize_t t, j, w, i, h
+    cdef double* b
+    cdef double* D = work
+    cdef double* T = D + TILE * TILE
+    for t in range((n + TILE - 1) // TILE):
+        j = TILE * ((n - 1) // TILE - t if transpose else t)
+        w = min(TILE, n - j)
+        _invert(a + j * ld + j, ld, w, D)
+        i = 0
+        while i < m:
+            h = min(TILE, m - i)
+            b = B + i * n
+            _copy(b + j, n, h, w, T, TILE)
+            if transpose:
+                _multiply(b"N", b"N", h, w, n - j - w, -1.0, b + j + w, n,
+                          a + (j + w) * ld + j, ld, 1.0, T, TILE)
+                _multiply(b"N", b"N", h, w, w, 1.0, T, TILE, D, TILE, 0.0, b + j, n)
+            else:
+                _multiply(b"N", b"T", h, w, j, -1.0, b, n, a + j * ld, ld, 1.0, T, TILE)
+                _multiply(b"N", b"T", h, w, w, 1.0, T, TILE, D, TILE, 0.0, b + j, n)
+            i += TILE
+
+
 def solve_lower(const double[:, ::1] L, Py_ssize_t n, double[:, ::1] B, bint transpose=False):
     """Solve L X = B, or L' X = B, in place; each *row* of B (m, n) is one right-hand side.
 
     Of L the leading n x n block counts.
     """
-    cdef Py_ssize_t m = B.shape[0], ld = L.shape[1], t, j, w, i, h
+    cdef Py_ssize_t m = B.shape[0], ld = L.shape[1]
     _check(L, n)
     if B.shape[1] != n:
         raise ValueError("each row of B must hold n numbers")
     if n == 0 or m == 0:
         return
-    cdef const double* a = &L[0, 0]
-    cdef double* b
-    cdef double* D = _buffer(2 * TILE * TILE)
-    cdef double* T = D + TILE * TILE
+    cdef double* work = _buffer(2 * TILE * TILE)
     with nogil:
-        for t in range((n + TILE - 1) // TILE):
-            j = TILE * ((n - 1) // TILE - t if transpose else t)
-            w = min(TILE, n - j)
-            _invert(a + j * ld + j, ld, w, D)
-            i = 0
-            while i < m:
-                h = min(TILE, m - i)
-                b = &B[i, 0]
-                _copy(b + j, n, h, w, T, TILE)
-                if transpose:
-                    _multiply(b"N", b"N", h, w, n - j - w, -1.0, b + j + w, n,
-                              a + (j + w) * ld + j, ld, 1.0, T, TILE)
-                    _multiply(b"N", b"N", h, w, w, 1.0, T, TILE, D, TILE, 0.0, b + j, n)
-                else:
-                    _multiply(b"N", b"T", h, w, j, -1.0, b, n, a + j * ld, ld, 1.0, T, TILE)
-                    _multiply(b"N", b"T", h, w, w, 1.0, T, TILE, D, TILE, 0.0, b + j, n)
-                i += TILE
-    free(D)
+        solve(&L[0, 0], ld, n, &B[0, 0], m, transpose, work)
+    free(work)
 
 
 def product(const double[:, ::1] A, const double[:, ::1] B, double[:, ::1] out):

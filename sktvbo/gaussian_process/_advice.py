@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..exceptions import ModelWarning
 from ._conditioned import Dense
-from ._starts import far_lengthscales
+from ._starts import extents_of, far_lengthscales
 
 # Without a mean, y is far from 0 when its average is more than this many standard deviations away.
 _FAR = 3.0
@@ -18,8 +18,6 @@ _MANY = 5_000
 # Inducing points do not suffice if they leave more than this part of the variance of y to noise; a
 # model has learnt nothing if it explains less than this.
 _LITTLE = 0.03
-
-_STACK = 4  # the caller of fit
 
 # What a hyperparameter at its lower and at its upper bound means, by the end of its name.
 _REMEDIES = {
@@ -41,6 +39,7 @@ _REMEDIES = {
         "unit",
     ),
 }
+_IN_THEIR_UNIT = "Give it, and its bounds, in their unit (of dates: time_unit)"
 _OTHER = ("Lower the bound, or fix it", "Raise the bound, or fix it")
 
 
@@ -49,7 +48,9 @@ def advise_on_rows(rows, owner, has_mean):
 
     ``owner`` is the estimator's class, by name.
     """
-    mean, std = np.mean(rows.y), np.std(rows.y)
+    # y is divided by its largest value first: squares of large numbers overflow.
+    peak = np.abs(rows.y).max() or 1.0
+    mean, std = peak * np.mean(rows.y / peak), peak * np.std(rows.y / peak)
     if not has_mean and rows.n > 1 and abs(mean) > _FAR * std:
         _warn(
             f"y is far from 0, on average {mean:.4g} with a standard deviation of {std:.4g}, and "
@@ -63,31 +64,43 @@ def advise_on_size(rows, kind, owner):
     if issubclass(kind, Dense) and rows.n > _MANY:
         _warn(
             f"{owner} takes O(n³) time and O(n²) memory for its n = {rows.n} rows. "
-            "SparseTimeVaryingGPRegressor takes O(n)."
+            "SparseTimeVaryingGPRegressor takes O(n).",
+            depth=5,
         )
 
 
-def advise_on_fit(covariance, rows):
-    """Warn of hyperparameters at their bounds, and of lengthscales far from the data's scale."""
+def advise_on_fit(covariance, rows, searched):
+    """Warn of hyperparameters at their bounds, and of lengthscales far from the data's scale.
+
+    The latter are not learnt: not ``searched``, or fixed.
+    """
+    extents, learnt = extents_of(covariance, rows), set(covariance.names if searched else ())
+    for name, value in far_lengthscales(covariance, rows).items():
+        if name not in learnt:
+            _warn(
+                f"{name} is {value}, far from the scale of the data: the columns it is for extend "
+                f"over {extents[name]:.4g}. {_IN_THEIR_UNIT}, or let it be learnt."
+            )
+    if not searched:
+        return
     bounds, names = covariance.bounds, covariance.names
     at_bound = np.isclose(covariance.theta[:, np.newaxis], bounds) & (bounds[:, :1] < bounds[:, 1:])
     found = {}
     for name, value, sides in zip(names, np.exp(covariance.theta), at_bound):
         if sides.any():
             found.setdefault((name, int(sides[1])), value)
+    if ("signal_variance", 0) in found:
+        # Of a model without a signal the lengthscales mean nothing.
+        found = {key: value for key, value in found.items() if "length_scale" not in key[0]}
     for (name, side), value in found.items():
         remedies = [text for end, text in _REMEDIES.items() if name.endswith(end)] or [_OTHER]
+        remedy = remedies[0][side]
+        if side and extents.get(name, 0.0) > value:
+            remedy = f"the columns it is for extend over {extents[name]:.4g}. {_IN_THEIR_UNIT}"
         _warn(
-            f"{name} ended at its {('lower', 'upper')[side]} bound, {value:.4g}: "
-            f"{remedies[0][side]}.",
+            f"{name} ended at its {('lower', 'upper')[side]} bound, {value:.4g}: {remedy}.",
             ConvergenceWarning,
         )
-    for name, (value, extent) in far_lengthscales(covariance, rows).items():
-        if not any(name == known for known, _ in found):
-            _warn(
-                f"{name} is {value}, far from the scale of the data, whose columns extend over "
-                f"{extent:.4g}. Give it in their unit (of dates: time_unit), or let it be learnt."
-            )
 
 
 def advise_on_points(gp, noise_variance, auto):
@@ -107,18 +120,23 @@ def advise_on_points(gp, noise_variance, auto):
         _warn(
             f"The {len(gp.Z)} inducing points do not suffice: they leave {left:.0%} of the "
             f"variance of y to noise, beside noise proper. Set n_inducing to more than "
-            f"{len(gp.Z)}{' yourself' * auto}, or fit the latest rows alone."
+            f"{len(gp.Z)}{' yourself' * auto}, or fit the latest rows alone.",
+            depth=5,
         )
     step = max(gp.rows.n // 2000, 1)
     S, t, y = gp.rows.S[::step], gp.rows.t[::step], gp.rows.y[::step]
-    explained = 1.0 - np.mean((y - gp.posterior(S, t)) ** 2) / (np.var(y) or 1.0)
-    if np.var(y) > 0.0 and explained < _LITTLE:
+    peak = np.abs(y).max() or 1.0
+    variance = np.var(y / peak)
+    explained = 1.0 - np.mean(((y - gp.posterior(S, t)) / peak) ** 2) / (variance or 1.0)
+    if variance > 0.0 and explained < _LITTLE:
         _warn(
             f"The model explains {max(explained, 0.0):.1%} of the variance of y: y is noise, or "
             "changes faster than the rows tell. If it does not, start the kernels at lengthscales "
-            "near to those of f, or raise n_restarts_optimizer."
+            "near to those of f, or raise n_restarts_optimizer.",
+            depth=5,
         )
 
 
-def _warn(message, category=ModelWarning):
-    warnings.warn(message, category, stacklevel=_STACK)
+def _warn(message, category=ModelWarning, depth=4):
+    """Warn the caller of fit, so many calls above."""
+    warnings.warn(message, category, stacklevel=depth)

@@ -52,8 +52,8 @@ class Conditioned(ABC):
         What the search for hyperparameters maximizes, without priors.
     information_gain : float
         What the rows tell about f, in nats.
-    made_of : Rows or None
-        Those that it was last made of from nothing; None for its own.
+    made_of : (Rows, tuple) or None
+        What it was last made of from nothing, besides the covariance; None for its own.
     updates : Updates of (str, tuple)
         The calls that have updated it since, and their arguments.
     n_remade : int
@@ -115,6 +115,11 @@ class Conditioned(ABC):
     def projected(self, k):
         """Half the gradient (b,) of ``explained`` in one place's covariances k (b,)."""
 
+    @property
+    def factors(self):
+        """What makes `explained`, as ``_fast.posterior`` takes it: a dict; None if it cannot."""
+        return None
+
     def explained_with_slope(self, k):
         """Prior minus posterior variance at one place, and half its gradient (b,) in k (b,)."""
         slope = self.projected(k)
@@ -161,14 +166,23 @@ class Conditioned(ABC):
     @property
     def origin(self):
         """The rows that it was last made of from nothing."""
-        return self.rows if self.made_of is None else self.made_of
+        return self.rows if self.made_of is None else self.made_of[0]
+
+    def updates_since(self, other):
+        """The latest updates, by which this was made of another; None if it was not."""
+        if self.origin is not other.origin or self.covariance is not other.covariance:
+            return None
+        before, n = other.updates, len(other.updates)
+        if n > len(self.updates) or (n and self.updates[n - 1] is not before[-1]):
+            return None
+        return self.updates[n:]
 
     def to_plain(self):
         """What makes it again, the same to the bit: by the same calls."""
         return {
             "covariance": self.covariance,
             "rows": self.origin,
-            "basis": self._chosen,
+            "basis": self._chosen if self.made_of is None else self.made_of[1],
             "updates": self.updates,
             "n_remade": self.n_remade,
         }
@@ -178,9 +192,14 @@ class Conditioned(ABC):
         """Made again of `to_plain`."""
         found = cls.of(plain["covariance"], plain["rows"], *plain["basis"])
         found = replace(found, n_remade=plain["n_remade"])
-        calls = {"append": cls.append, "drop": cls.drop, "at": cls.at, "keep": cls.keep}
         for name, arguments in plain["updates"]:
-            found = calls[name](found, *arguments)
+            calls = {
+                "append": found.append,
+                "drop": found.drop,
+                "at": found.at,
+                "keep": found.keep,
+            }
+            found = calls[name](*arguments)
         return found
 
     @property
@@ -191,7 +210,8 @@ class Conditioned(ABC):
     def _after(self, found, call):
         """What an update has found, with a note of the call."""
         updates = Updates((*self.updates, call))
-        return replace(found, made_of=self.origin, updates=updates, n_remade=self.n_remade)
+        made_of = (self.rows, self._chosen) if self.made_of is None else self.made_of
+        return replace(found, made_of=made_of, updates=updates, n_remade=self.n_remade)
 
     def keep(self, *arguments):
         """The same, with more at hand for what is to come."""
@@ -229,7 +249,7 @@ class Dense(Conditioned):
     mean: Mean
     weights: np.ndarray
     objective: float
-    made_of: Rows | None = None
+    made_of: tuple | None = None
     updates: Updates = NO_UPDATES
     n_remade: int = 0
 
@@ -404,6 +424,10 @@ class Dense(Conditioned):
     def projected(self, k):
         return self.solver.solve(k)
 
+    @property
+    def factors(self):
+        return {"lower": self.solver.L}
+
     def log_likelihood(self, covariance, eval_gradient=False):
         """Of the same rows under a covariance, with the jitter that the factor took."""
         return log_likelihood(covariance, self.rows, eval_gradient, jitter=self.solver.jitter)
@@ -460,6 +484,10 @@ class Weighted(Dense):
         """σ² (1/w − 1) of the rows (n,); 0 where the noise is all given."""
         noise = self.covariance.noise(self.rows.ages) - self.covariance.noise_variance
         return np.where(self.rows.total, 0.0, np.maximum(noise, 0.0))
+
+    @property
+    def factors(self):
+        return super().factors | {"excess": self._excess}
 
     def explained(self, K, full=False):
         shares = self.mean.shares(K)

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.gaussian_process.kernels import Kernel
 
 from .._checks import check_choice, invalid
 
@@ -79,8 +80,8 @@ def numeric_durations(kernel, unit):
 
     What was given is not changed; without durations it is what is returned.
     """
-    if kernel is None:
-        return None
+    if not isinstance(kernel, Kernel):
+        return kernel
     found = {}
     for name, value in kernel.get_params().items():
         pair = isinstance(value, tuple | list) and any(map(_is_duration, value))
@@ -97,5 +98,5 @@ def _is_duration(value):
 def _count(duration, unit):
     """How many units a duration has; what is none stays as it is."""
     if isinstance(duration, np.timedelta64):
-        return float(duration / np.timedelta64(1, "ns")) * 1e-9 / _UNITS[unit]
+        return float(duration / np.timedelta64(1, "ns")) / (1e9 * _UNITS[unit])
     return duration.total_seconds() / _UNITS[unit] if _is_duration(duration) else duration

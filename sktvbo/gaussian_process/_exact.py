@@ -72,6 +72,12 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         Standard deviation τ of the Gaussian prior of a constant mean of y, in units of y (after
         normalization, if any), which is learnt with everything else. 0 is a known mean of 0;
         ``np.inf`` is a flat prior, which makes this generalized least squares.
+    time_unit : {"ns", "us", "ms", "s", "min", "h", "D", "W"}, default="s"
+        In which the dates of a data frame are counted, from 1970 on, and the durations (such as
+        ``pandas.Timedelta``) that may be given for lengthscales of ``temporal_kernel`` and their
+        bounds. Times that are numbers stay as they are.
+    warn : bool, default=True
+        Whether `fit` warns where the model does not suit the data, with the remedy; see there.
     random_state : int, RandomState or None, default=None
         For the restarts.
     solver : "auto", "dense" or "kalman", default="auto"

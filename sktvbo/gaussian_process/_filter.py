@@ -19,6 +19,7 @@ from scipy.linalg import cho_solve, lapack, solve_triangular
 
 from .._covariance import SeparableCovariance
 from .._mean import ZERO, Mean, posterior
+from .._plain import NO_UPDATES, Updates
 from ..exceptions import NotPositiveDefiniteError
 from ._conditioned import LOG_2PI, Conditioned, Dense, squares
 from ._markov import state_space
@@ -43,6 +44,12 @@ class Sites:
         self.S = S + 0.0  # equal places have equal bytes
         self._index = {place.tobytes(): i for i, place in enumerate(self.S)}
 
+    def __getstate__(self):
+        return {"S": self.S}
+
+    def __setstate__(self, state):
+        self.__init__(state["S"])
+
     def __len__(self):
         return len(self.S)
 
@@ -50,6 +57,8 @@ class Sites:
         """Positions (m,) of places (m, d); -1 for one that is not here."""
         if S.shape == self.S.shape and np.array_equal(S, self.S):
             return np.arange(len(S))
+        if not S.shape[1]:
+            return np.full(len(S), len(self) - 1)  # time alone has one place, once there is a row
         S = np.ascontiguousarray(S) + 0.0
         index = self._index
         return np.array([index.get(place.tobytes(), -1) for place in S], dtype=np.intp)
@@ -90,6 +99,9 @@ class Filter(Conditioned):
     units: tuple
     or_dense: bool
     tail: tuple = ()
+    made_of: tuple | None = None
+    updates: Updates = NO_UPDATES
+    n_remade: int = 0
 
     @classmethod
     def of(cls, covariance, rows, sites, or_dense=False):
@@ -173,9 +185,15 @@ class Filter(Conditioned):
                 if not self.or_dense:
                     raise
                 return Dense.of(self.covariance, rows)
+            if found is not None and self._worn(rows.n):
+                return self._remade(rows)
             if found is not None:
-                return found
+                return self._after(found, ("append", (X, y, variance, total, standardize)))
         return self.of(self.covariance, rows, self.sites, self.or_dense)
+
+    @property
+    def _chosen(self):
+        return self.sites, self.or_dense
 
     def _appended(self, rows):
         """With the rows behind the present ones, or None if one is too late to be put in place."""
@@ -216,7 +234,7 @@ class Filter(Conditioned):
         return self.of(self.covariance, rows, self.sites, self.or_dense)
 
     def at(self, now):
-        return replace(self, rows=self.rows.at(now))
+        return self._after(replace(self, rows=self.rows.at(now)), ("at", (now,)))
 
     def during(self, low, high):
         """A GP whose weights are on the sites at one time, for the posterior from low to high.

@@ -86,8 +86,8 @@ class Sums:
 
     @property
     def unresolved(self):
-        """The part of the prior variance that the inducing points do not tell, in [0, 1]."""
-        return self.lost / (self.lost + np.trace(self.gram))
+        """Mean variance of f given the inducing points, in units of the noise variance."""
+        return self.lost / self.n
 
     @np.errstate(over="ignore", invalid="ignore")
     def solve(self, location=0.0, scale=1.0, mean_variance=0.0):
@@ -141,7 +141,7 @@ class Inducing(Conditioned):
     weights: np.ndarray
     objective: float
     units: tuple
-    made_of: Rows | None = None
+    made_of: tuple | None = None
     updates: Updates = NO_UPDATES
     n_remade: int = 0
 
@@ -207,7 +207,8 @@ class Inducing(Conditioned):
     def covers(self, n_new, tolerance):
         """Whether the points tell of the last rows as much as of those before.
 
-        Up to a part ``tolerance`` of the prior variance, or twice what they leave of the others.
+        They leave at most a part ``tolerance`` of the noise variance, or twice what they leave of
+        the others.
         """
         new = _sums(
             *(self.covariance, self.rows, slice(-n_new, None), self.Z, self.solver, self.units)
@@ -256,6 +257,10 @@ class Inducing(Conditioned):
         V = self.solver.half_solve(K)
         inner = squares(V, full)
         return inner - squares(self.outer.half_solve(V), full)
+
+    @property
+    def factors(self):
+        return {"lower": self.solver.L, "outer": self.outer.L}
 
     def projected(self, k):
         v = self.solver.half_solve(k[np.newaxis].copy())[0]

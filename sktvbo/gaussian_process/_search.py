@@ -94,7 +94,7 @@ def search(
             "and y to moderate ranges, raise n_restarts_optimizer, or, with a kernel of your own, "
             "check its gradient.",
             ConvergenceWarning,
-            stacklevel=2,
+            stacklevel=5,  # the caller of fit
         )
     return covariance.with_theta(theta), hessian
 

@@ -17,8 +17,8 @@ from ._starts import drawn, learnt_from_part, with_more_noise
 # A search sees n rows of m points with n m² up to this number, and at least so many a point.
 _WORK, _ROWS_A_POINT = 2e8, 6
 
-# Of new rows the points may leave this part of the prior variance before they are chosen anew.
-_TOLERANCE = 0.1
+# Of f at new rows the points may leave this part of the noise variance before they are chosen anew.
+_TOLERANCE = 0.2
 
 
 @estimator
@@ -34,14 +34,14 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
     ----------
     spatial_kernel, temporal_kernel, signal_variance, signal_variance_bounds, noise_variance, \
     noise_variance_bounds, noise_model, time_column, optimizer, n_restarts_optimizer, hyperpriors, \
-    normalize_y, mean_prior_std
+    normalize_y, mean_prior_std, time_unit, warn
         See `TimeVaryingGPRegressor`.
-    n_inducing : int, default=50
-        Number m of inducing points; all distinct rows if there are no more.
+    n_inducing : int or "auto", default="auto"
+        Number m of inducing points; all distinct rows if there are no more. "auto" doubles 50
+        points while the bound grows by more than 0.05 nats a row, up to 400.
     inducing : "kdpp", "greedy", "kmeans" or array-like of shape (m, d + 1), default="kdpp"
-        How they are chosen, with the kernel as it is before the search: a k-DPP sample (of at most
-        2,000 rows, drawn uniformly if there are more), the rows of greatest determinant, the
-        centres of clusters, or as given.
+        How they are chosen: a k-DPP sample (of some 2,000 rows, drawn uniformly if there are more),
+        the rows of greatest determinant (of at most 20,000), the centres of clusters, or as given.
     random_state : int, RandomState or None, default=None
         For the choice of the inducing points, and for the restarts.
 
@@ -57,9 +57,18 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
 
     Notes
     -----
-    ``partial_fit`` and ``forget`` keep the inducing points and cost O(m²) a row and O(m³) a call
-    (all rows again where the noise of all rows moves: with a ``noise_model``, or ``normalize_y``
-    with ``y_variance``). ``log_marginal_likelihood``, ``log_marginal_likelihood_value_``,
+    A fit learns the hyperparameters by exact regression on some 500 rows, from several starts,
+    chooses the points, and goes on from there to maximize the bound; where n m² is above 2e8, that
+    of 6 m or more rows, drawn uniformly. Then points are chosen anew, if those have a larger bound.
+    A callable ``optimizer`` starts as the kernels are, with the bound of all rows.
+
+    A `ModelWarning` says that points do not suffice: with them more than 3 % of the variance of y
+    is taken for noise that exact regression does not take for noise.
+
+    ``partial_fit`` and ``forget`` cost O(m²) a row and O(m³) a call (all rows again where the noise
+    of all rows moves: with a ``noise_model``, or ``normalize_y`` with ``y_variance``). They keep
+    the inducing points, unless these were chosen, and tell little of the rows that are new: then
+    they are chosen anew. ``log_marginal_likelihood``, ``log_marginal_likelihood_value_``,
     ``kl_divergence`` and ``relevancy`` are those of the exact regressor, at its price.
 
     References

@@ -52,15 +52,23 @@ def or_defaults(spatial, temporal, rows, follow_data):
     return spatial, temporal
 
 
+def extents_of(covariance, rows):
+    """The extents of the columns of which there are lengthscales: {name: extent}."""
+    return {
+        f"{part}__length_scale": np.ptp(columns, axis=0).max(initial=0.0)
+        for part, _, columns in _parts(covariance, rows)
+    }
+
+
 def far_lengthscales(covariance, rows):
-    """The lengthscales that are far from the data's scale: {name: (value, extent of the data)}."""
+    """The lengthscales that are far from the data's scale: {name: value}."""
     found = {}
     for part, kernel, columns in _parts(covariance, rows):
         lengths = np.broadcast_to(kernel.length_scale, columns.shape[1])
         scaled = columns / lengths
         extent = np.ptp(scaled, axis=0).max(initial=0.0)
         if extent > 0.0 and (extent < _TOO_LONG or _spacing(scaled) > _TOO_SHORT):
-            found[f"{part}__length_scale"] = kernel.length_scale, np.ptp(columns, axis=0).max()
+            found[f"{part}__length_scale"] = kernel.length_scale
     return found
 
 
@@ -90,7 +98,8 @@ def learnt_from_part(covariance, rows, searched, hyperpriors, rng):
     if not len(theta):
         return covariance
     starts = [theta]
-    power = np.mean(rows.targets**2) or 1.0
+    with np.errstate(over="ignore"):
+        power = np.mean(rows.targets**2) or 1.0
     for space, time, noise in _STARTS:
         start = _scaled(covariance, rows, space, time)
         start = _replaced(covariance, start, "signal_variance", power)
@@ -128,8 +137,8 @@ def _with_neighbours(rows, n, rng):
     if rows.n <= n:
         return rows
     spread = rng.choice(rows.n, n - n // 3, replace=False)
-    scales = rows.X.std(axis=0)
-    columns = rows.X / np.where(scales > 0.0, scales, 1.0)
+    extents = np.ptp(rows.X, axis=0)
+    columns = rows.X / np.where(extents > 0.0, extents, 1.0)
     size = n // 3 // _N_CLUSTERS
     centres = columns[rng.choice(rows.n, _N_CLUSTERS, replace=False)]
     near = [np.argpartition(d, size)[:size] for d in cdist(centres, columns, "sqeuclidean")]

@@ -1,26 +1,71 @@
 """A posterior at one time, or in an interval of time, ready to be evaluated many times."""
 
+from time import monotonic
+
 import numpy as np
 from scipy.linalg import eigh
 
+from .._fast import posterior as _posterior
+from .._fast.ascent import Ascents, climb
+from .._fast.posterior import Formula
+
+# A climb ends where no more than this part of the unit of scores is to be gained.
+_GAIN = 1e-12
+
 
 class Posterior:
-    """What is common to both: the gradient at a place and time.
+    """What is common to both: the gradient at a place and time, and what compiled code makes of it.
 
     Parameters
     ----------
     gp : Conditioned
+    start, width : float
+        Of the interval, in the user's unit.
     moving : array-like of bool of shape (d,), or None
         Coordinates of which gradients are wanted; None for all.
     """
 
-    def __init__(self, gp, moving):
-        self._gp = gp
+    def __init__(self, gp, start, width, moving):
+        self._start, self._width = start - gp.rows.layout.origin, width
+        self._gp = gp = gp.during(self._start, self._start + width)
         self._moving = moving
         self._scale = gp.rows.scale
         self._level = gp.rows.location + gp.rows.scale * gp.mean.value
         self._basis = gp.covariance.to_scaled(*gp.basis)
         self._units = gp.covariance.units()  # d (scaled) / d (plain) of each coordinate, time last
+
+    @property
+    def scale(self):
+        """Scale of the observations, by which they were standardized."""
+        return self._scale
+
+    def landscape(self, score):
+        """A score as a function of places, to be climbed by compiled code; None if it cannot be.
+
+        Parameters
+        ----------
+        score : sktvbo._score.Score
+            With a ``formula`` no Python is called on the way. Of another callable there is none.
+        """
+        gp = self._gp
+        if not (hasattr(score, "with_slopes") and gp.covariance.fused and gp.factors):
+            return None
+        units, time, moves = self._units[:-1], self._start * self._units[-1], self._width > 0.0
+        if moves:
+            units = np.append(units, self._width * self._units[-1])
+        compiled = _posterior.Posterior(
+            *gp.covariance.families,
+            gp.covariance.signal_variance,
+            *self._basis,
+            time,
+            moves,
+            gp.weights,
+            mean=gp.mean.value,
+            direction=gp.mean.direction,
+            precision=gp.mean.precision,
+            **gp.factors,
+        )
+        return Landscape(compiled, units, score, gp.rows.location, gp.rows.scale)
 
     def _gradient(self, s, t):
         """Mean, standard deviation and their gradients (d + 1,) at a place (d,) and time."""
@@ -41,26 +86,31 @@ class TimeSlice(Posterior):
     """The posterior at one time, in the user's unit, as a function of space."""
 
     def __init__(self, gp, t, moving=None):
-        self._t = t - gp.rows.layout.origin
-        super().__init__(gp.during(self._t, self._t), moving)
+        super().__init__(gp, t, 0.0, moving)
+
+    def mean(self, S):
+        """Mean (m,) at the places S (m, d)."""
+        S = np.asarray(S, dtype=np.float64)
+        return self._gp.posterior(S, np.full(len(S), self._start))
 
     def __call__(self, S):
         """Mean and standard deviation (m,) at the places S (m, d)."""
         S = np.asarray(S, dtype=np.float64)
-        return self._gp.posterior(S, np.full(len(S), self._t), return_std=True)
+        return self._gp.posterior(S, np.full(len(S), self._start), return_std=True)
 
     def sample(self, S, rng):
         """A joint draw of f (m,) at the places S (m, d)."""
         S = np.asarray(S, dtype=np.float64)
-        mean, cov = self._gp.joint(S, np.full(len(S), self._t))
+        mean, cov = self._gp.joint(S, np.full(len(S), self._start))
         variances, directions = eigh(cov)
-        # Rounding may leave some variances below 0.
-        z = np.sqrt(np.maximum(variances, 0.0)) * rng.standard_normal(len(S))
+        # Rounding may leave some variances below 0. It also turns directions of equal variances, as
+        # it pleases: the symmetric root is the same for all of them, and so is the draw.
+        z = np.sqrt(np.maximum(variances, 0.0)) * (directions.T @ rng.standard_normal(len(S)))
         return mean + self._scale * (directions @ z)
 
     def with_gradient(self, s):
         """Mean, standard deviation and their gradients (d,) at one place s (d,)."""
-        mean, std, mean_slope, std_slope = self._gradient(s, self._t)
+        mean, std, mean_slope, std_slope = self._gradient(s, self._start)
         return mean, std, mean_slope[:-1], std_slope[:-1]
 
 
@@ -68,16 +118,77 @@ class TimeWindow(Posterior):
     """The posterior in an interval of time, which the last coordinate runs through from 0 to 1."""
 
     def __init__(self, gp, low, high, moving=None):
-        self._low, self._width = low - gp.rows.layout.origin, high - low
-        super().__init__(gp.during(self._low, self._low + self._width), moving)
+        super().__init__(gp, low, high - low, moving)
 
     def __call__(self, U):
         """Mean and standard deviation (m,) at the points U (m, d + 1)."""
         S = np.ascontiguousarray(U[:, :-1], dtype=np.float64)
-        return self._gp.posterior(S, self._low + self._width * U[:, -1], return_std=True)
+        return self._gp.posterior(S, self._start + self._width * U[:, -1], return_std=True)
 
     def with_gradient(self, u):
         """Mean, standard deviation and their gradients (d + 1,) at one point u (d + 1,)."""
         units = np.append(np.ones(len(u) - 1), self._width)
-        mean, std, *slopes = self._gradient(u[:-1], self._low + self._width * u[-1])
+        mean, std, *slopes = self._gradient(u[:-1], self._start + self._width * u[-1])
         return mean, std, slopes[0] * units, slopes[1] * units
+
+
+class Landscape:
+    """A score of places in unit form, whose climbs compiled code makes in lockstep.
+
+    Parameters
+    ----------
+    posterior : sktvbo._fast.posterior.Posterior
+        Of the standardized y.
+    units : ndarray of shape (u,)
+        Its coordinates over those of the unit form.
+    score : callable
+        See `Posterior.landscape`.
+    location, scale : float
+        Of y.
+    """
+
+    def __init__(self, posterior, units, score, location, scale):
+        self._posterior = posterior
+        self._units = units
+        self._score = score
+        self._location = location
+        self._scale = scale
+        self._formula = getattr(score, "formula", None)
+        if self._formula is not None and self._formula[0] != Formula.BOUND:
+            formula, exceeded = self._formula
+            self._formula = formula, (exceeded - location) / scale
+
+    def values(self, U):
+        """Scores (m,) at places U (m, u), of y standardized where there is a formula."""
+        mean, std = self._posterior.values(U * self._units)
+        if self._formula is not None:
+            return _posterior.scores(*self._formula, mean, std)[0]
+        return self._score(self._location + self._scale * mean, self._scale * std)[0]
+
+    def climb(self, places, free, unit, until):
+        """See `sktvbo._maximizer.Plain`; all climbs together."""
+        columns = np.flatnonzero(free)
+        places, units = np.array(places), self._units[columns]
+        X = places * self._units
+        ascents = Ascents(X[:, columns], units, _GAIN)
+        if self._formula is not None:
+            climb(self._posterior, *self._formula, ascents, X, columns, unit, until)
+        else:
+            self._climb(ascents, X, columns, unit, until)
+        places[:, columns] = np.clip(ascents.places / units, 0.0, 1.0)
+        return places, unit * ascents.values
+
+    def _climb(self, ascents, X, columns, unit, until):
+        """As the compiled function, with a score that is a Python function."""
+        while len(ascents.active) and monotonic() < until:
+            trials = X[ascents.active]
+            trials[:, columns] = ascents.trials
+            mean, std, *slopes = self._posterior.with_gradients(trials)
+            mean, std = self._location + self._scale * mean, self._scale * std
+            value, *by = self._score.with_slopes(mean, std)
+            with np.errstate(invalid="ignore"):  # a place that is ruled out may have any slope
+                on_mean, on_std = (
+                    (self._scale / unit * weight)[:, np.newaxis] * slope[:, columns]
+                    for weight, slope in zip(by, slopes)
+                )
+                ascents.advance(value / unit, on_mean + on_std)

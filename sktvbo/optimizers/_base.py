@@ -27,7 +27,7 @@ from ..exceptions import (
 from ..journal import Journal
 from ..journal._file import FORMAT, JournalFile
 from ..staleness import KeepAll, as_policy
-from ._clock import make_clock
+from ._clock import end_of, make_clock
 from ._lock import StepLock
 from ._log import Log
 from ._parameters import algorithm
@@ -243,7 +243,7 @@ class BayesianOptimizer(BaseEstimator):
 
     # --- the contract -----------------------------------------------------------------------------
 
-    def ask(self, t=None, *, n_points=None, return_time=False):
+    def ask(self, t=None, *, n_points=None, return_time=False, deadline=None):
         """Where to query next.
 
         Queries that were asked for and not told yet are pending: the surrogate takes them for
@@ -259,6 +259,11 @@ class BayesianOptimizer(BaseEstimator):
             Ask for a batch of this many queries.
         return_time : bool, default=False
             Also return the time of the query, which may be later than t only then.
+        deadline : float, default=None
+            Seconds of real time that may pass: the search for the query ends then, with the best
+            found. The candidates that it begins with (some hundreds, or all members of a finite
+            set) are compared however short the time is; queries of a batch share it. What is
+            found depends on the speed of the machine. None is no limit.
 
         Returns
         -------
@@ -271,17 +276,20 @@ class BayesianOptimizer(BaseEstimator):
         ------
         InvalidObservationError
             The time is not finite or goes backwards.
+        ValueError
+            The deadline is not a number of seconds, 0 or more.
 
         Warns
         -----
         ForgottenQueryWarning
             More than 1024 queries are pending, and the oldest are forgotten.
         """
+        until = end_of(deadline)
         with self._lock():
             run = self._run_or_new()
             t = run.forward_time(t)
             size = 1 if n_points is None else check_int(n_points, "n_points")
-            after, queries = run.after_asking(t, size, may_wait=return_time)
+            after, queries = run.after_asking(t, size, may_wait=return_time, until=until)
             if n_points is None:
                 x, times = run.domain.decode(queries[0][0]), queries[0][1]
             else:

@@ -1,8 +1,10 @@
 """What an optimizer takes for the time when the caller gives none."""
 
+import math
 import time
+from time import monotonic
 
-from .._checks import invalid
+from .._checks import check_real, invalid
 
 
 class ElapsedTime:
@@ -68,3 +70,10 @@ def make_clock(clock, owner=None):
     if isinstance(clock, str) and clock == "step":
         return StepCount()
     raise invalid("clock", "'wall', 'calendar', 'step' or a callable", clock, owner)
+
+
+def end_of(deadline):
+    """When, on the monotonic clock, so many seconds have passed from now; None: never."""
+    if deadline is None:
+        return math.inf
+    return monotonic() + check_real(deadline, "deadline", interval="[0, inf]")

@@ -11,12 +11,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from numbers import Real
+from time import monotonic
 
 import numpy as np
 from sklearn.base import clone
 
-from .._checks import check_rows, finite_number, invalid, real_array
+from .._checks import check_rows, finite_number, invalid
 from .._maximizer import TimeWindow, maximize, maximize_joint
+from .._score import Score
 from ..acquisition import AcquisitionState, PosteriorMean
 from ..exceptions import AskTellError, ForgottenQueryWarning, InvalidObservationError
 from ..journal._rows import START, Place
@@ -203,16 +205,17 @@ class Run:
 
     # --- querying ---------------------------------------------------------------------------------
 
-    def after_asking(self, t, size, may_wait):
+    def after_asking(self, t, size, *, may_wait, until=np.inf):
         """The run with ``size`` more queries pending, and these queries (x, time).
 
-        Queries are for time t, unless they ``may_wait`` until the algorithm's latest time.
+        Queries are for time t, unless they ``may_wait`` until the algorithm's latest time. To be
+        found, they share the time until ``until``, of the monotonic clock.
         """
         rng, queries = copy.deepcopy(self.rng), self.queries
         if self.surrogate is None:
             found = [(x, t) for x in self.domain.sample(size, rng)]
         else:
-            found = self._best_queries(t, size, may_wait, rng)
+            found = self._best_queries(t, size, rng, may_wait, until)
             queries = (*queries, (t, len(self.kept)))[-MAX_PENDING:]
         pending = self._pending_with(found)
         after = replace(
@@ -249,7 +252,7 @@ class Run:
         surrogate, rng = self.belief.advanced(t), copy.deepcopy(self.rng)
         return self._best_query(surrogate, PosteriorMean(), t, t, rng)[0]
 
-    def _best_queries(self, t, size, may_wait, rng):
+    def _best_queries(self, t, size, rng, may_wait, until):
         """Queries (x, time), each with the pending ones and those before hallucinated."""
         surrogate = self.belief.advanced(t)
         pending = self.pending[-_MAX_HALLUCINATED:]
@@ -260,7 +263,9 @@ class Run:
             if i:
                 surrogate = self._hallucinated(surrogate, queries[-1:])
             latest = self.latest_query_time(t, surrogate, self.policy) if may_wait else t
-            queries.append(self._best_query(surrogate, self.acquisition, t, latest, rng))
+            now = monotonic()
+            share = now + (until - now) / (size - i)
+            queries.append(self._best_query(surrogate, self.acquisition, t, latest, rng, share))
         return queries
 
     def _hallucinated(self, surrogate, queries):
@@ -268,10 +273,11 @@ class Run:
         X = np.array([np.append(self.domain.to_unit(x), t) for x, t in queries])
         return surrogate.updated(X, surrogate.predict(X), hold_scale=True)
 
-    def _best_query(self, surrogate, acquisition, t, latest, rng):
+    def _best_query(self, surrogate, acquisition, t, latest, rng, until=np.inf):
         """Where, and when between t and ``latest``, an acquisition function is largest.
 
-        Scores are to be maximized: the surrogate was given -y when minimizing.
+        Scores are to be maximized: the surrogate was given -y when minimizing. The search ends at
+        the time ``until`` of the monotonic clock.
         """
         posterior = surrogate.posterior_at(t, self.domain.continuous)
         # The latest queries are near the optimum when the optimizer has been tracking it.
@@ -287,22 +293,16 @@ class Run:
             posterior,
             n_pending=len(surrogate.X_train_) - len(self.belief.X_train_),
         )
-
-        def score(mean, std):
-            found = acquisition(mean, std, state)
-            # Scores of many places are few, and come first; of single ones there are hundreds.
-            if np.ndim(mean) or not _is_usable(found):
-                _check_score(found, mean, std, acquisition)
-            return found
-
+        score = Score(acquisition, state)
         if not latest > t:
-            return maximize(score, posterior, self.domain, rng, anchors=recent), t
+            return maximize(score, posterior, self.domain, rng, anchors=recent, until=until), t
         row = maximize(
             score,
             surrogate.posterior_between(t, latest, self.domain.continuous),
             TimeWindow(self.domain, t, latest),
             rng,
             anchors=np.column_stack([recent, np.zeros(len(recent))]),
+            until=until,
         )
         return row[:-1], float(row[-1])
 
@@ -394,9 +394,8 @@ class Run:
 
     def given_surrogate(self):
         """The surrogate that the user gave, unfitted; None if it is the algorithm's own."""
-        if self.algorithm.surrogate is None:
-            return None
-        return self._suited(self.algorithm.surrogate)
+        surrogate = self.algorithm.surrogate
+        return None if surrogate is None else self._suited(surrogate)
 
     def _suited(self, surrogate):
         return suited(clone(surrogate), self.domain, self.policy)
@@ -490,35 +489,6 @@ def too_few(caller, run):
         advice="Tell some more first.",
         error=AskTellError,
     )
-
-
-def _check_score(found, mean, std, acquisition):
-    """Refuse what an acquisition function returned, unless it is usable."""
-    name = getattr(acquisition, "__name__", type(acquisition).__name__)
-    subject, shape = f"What {name} returns", np.shape(mean)
-    if not isinstance(found, tuple | list) or len(found) != 3:
-        expected = "a tuple: the score, and its derivatives in mean and standard deviation"
-        raise invalid(subject, expected, found)
-    # The derivatives matter at single places only, and not at one that is ruled out.
-    ruled_out = np.all(found[0] == -np.inf)
-    for part in found[:1] if shape or ruled_out else found:
-        numbers = real_array(part, subject)
-        if numbers.shape != shape:
-            expected = f"of the shape {shape} of the mean"
-            raise invalid(subject, expected, got=f"shape {numbers.shape}")
-        if np.any(np.isnan(numbers) & ~np.isnan(mean) & ~np.isnan(std)):
-            advice = "Return a score of -inf where there is nothing to gain."
-            raise invalid(subject, "numbers", got="NaN", advice=advice)
-
-
-def _is_usable(found):
-    """Whether a score of a single place is made of three floats, none of them NaN."""
-    if type(found) is not tuple or len(found) != 3:
-        return False
-    value, on_mean, on_std = found
-    if not (isinstance(value, float) and isinstance(on_mean, float) and isinstance(on_std, float)):
-        return False
-    return value == value and on_mean == on_mean and on_std == on_std
 
 
 def _checked_record(policy):

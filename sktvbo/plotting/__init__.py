@@ -12,6 +12,8 @@ from ._dataset_size import DatasetSizeDisplay
 from ._posterior import PosteriorDisplay
 from ._regret import RegretDisplay
 from ._relevancy import RelevancyDisplay
+from ._slices import SliceDisplay, TrackDisplay
+from ._tuning import TuningDisplay
 
 __all__ = [
     "ComparisonDisplay",
@@ -19,5 +21,8 @@ __all__ = [
     "PosteriorDisplay",
     "RegretDisplay",
     "RelevancyDisplay",
+    "SliceDisplay",
+    "TrackDisplay",
+    "TuningDisplay",
     "animate_run",
 ]

@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY
 import numpy as np
 
 from .._checks import invalid
-from ..exceptions import InvalidObservationError
+from ..exceptions import AskTellError, InvalidObservationError
 from ._common import runs_on, stored
 from ._curves import Curves
 
@@ -14,7 +14,7 @@ from ._curves import Curves
 class DatasetSizeDisplay(Curves):
     """Size of the data set over time, by algorithm (BOLT figure 4).
 
-    Made by `from_runs` or `from_comparison`.
+    Made by `from_runs`, `from_comparison` or `from_optimizer`.
 
     Parameters
     ----------
@@ -120,6 +120,36 @@ class DatasetSizeDisplay(Curves):
         )
 
     @classmethod
+    def from_optimizer(cls, optimizer, *, name=None, time_unit="s"):
+        """Take the history of one optimizer.
+
+        Parameters
+        ----------
+        optimizer : BayesianOptimizer
+            In a run. It is left as it is.
+        name : str, default=None
+            For the legend; None: its ``label``, or its class's name.
+        time_unit : str, default="s"
+
+        Returns
+        -------
+        DatasetSizeDisplay
+            With the sizes after each ``tell``.
+
+        Raises
+        ------
+        AskTellError
+            Fewer than two observations have been told.
+        """
+        history = optimizer.history_
+        if len(history.get("n", ())) < 2:
+            expected, got = "one that was told at least twice", f"{optimizer.n_told_} observations"
+            raise invalid("optimizer", expected, got=got, error=AskTellError)
+        name = name or optimizer.label or type(optimizer).__name__
+        sizes = {name: history["n"]}
+        return cls(history["time"], sizes, sizes, sizes, n_runs={name: 1}, time_unit=time_unit)
+
+    @classmethod
     def from_comparison(cls, comparison, problem=None, *, time_unit="s"):
         """Take medians and quartiles over the replications of a comparison.
 
@@ -177,7 +207,7 @@ class DatasetSizeDisplay(Curves):
             widths=[1.4 + 2.0 * (n - 1 - i) / n for i in range(n)],
             options=line_options,
             step="post",
-            title=f"{self.problem or 'several problems'} ({self._runs()})",
+            title=self._title(),
             ylabel="size of the data set (observations)",
         )
         if log:
@@ -186,6 +216,11 @@ class DatasetSizeDisplay(Curves):
         else:
             ax.set_ylim(bottom=0.0)
         return self._drawn(ax)
+
+    def _title(self):
+        if self.problem is None and list(self.n_runs.values()) == [1]:
+            return ""  # it may be no problem of ours
+        return f"{self.problem or 'several problems'} ({self._runs()})"
 
     def _runs(self):
         low, high = min(self.n_runs.values()), max(self.n_runs.values())

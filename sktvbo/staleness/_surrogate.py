@@ -105,7 +105,8 @@ class Surrogate(Protocol):
             ``posterior(S)`` gives mean and standard deviation (m,) at places S (m, d);
             ``posterior.with_gradient(s)`` both at one place (d,), and their gradients (d,): for
             domains with reals; ``posterior.sample(S, rng)`` draws f (m,) jointly: for
-            `~sktvbo.acquisition.ThompsonSampling`.
+            `~sktvbo.acquisition.ThompsonSampling`. It may have ``scale``, of the observations, and
+            ``mean(S)``, and ``landscape(score)``, which `sktvbo.acquisition.maximize` documents.
         """
 
     def posterior_between(self, low, high, moving=None):

@@ -231,3 +231,23 @@ def test_normalization_is_the_remedy_for_overflow():
     expected = make(normalize_y=True).fit(X0, Y0).predict(X0, return_std=True)
     found = make(normalize_y=True).fit(X0, 1e200 * Y0).predict(X0, return_std=True)
     assert_allclose(np.array(found) / 1e200, expected, rtol=1e-10)
+
+
+def test_masked_values_are_refused():
+    masked = np.ma.masked_less(Y0, np.median(Y0))
+    gp = make()
+    for call in (lambda: gp.fit(X0, masked), lambda: gp.fit(np.ma.masked_less(X0, X0.mean()), Y0)):
+        with pytest.raises(ValueError, match=r"must be without masked values\. Got some"):
+            call()
+    gp.fit(X0, np.ma.array(Y0, mask=False))
+    with pytest.raises(ValueError, match="X must be without masked values"):
+        gp.predict(np.ma.masked_less(X0, X0.mean()))
+    with pytest.raises(ValueError, match="y must be without masked values"):
+        gp.partial_fit(X0, masked)
+    assert len(gp.X_train_) == len(X0)
+
+
+@pytest.mark.parametrize("n_samples", [0, -1, 1.5, "two", None])
+def test_a_number_of_draws_that_is_none(n_samples):
+    with pytest.raises(ValueError, match="n_samples must be an int"):
+        make().fit(X0, Y0).sample_y(X0, n_samples)

@@ -269,3 +269,61 @@ def test_metadata_routing_of_known_variances(kind):
     without = regressor(kind, RBF(300.0), Matern(100.0), time_column="when", optimizer=None)
     np.testing.assert_array_equal(routed.predict(hours), direct.predict(hours))
     assert np.abs(without.fit(hours, y).predict(hours) - direct.predict(hours)).max() > 0.01
+
+
+# --- units of time --------------------------------------------------------------------------------
+
+
+@each
+@pytest.mark.parametrize(("unit", "seconds"), [("min", 60.0), ("h", 3600.0), ("D", 86400.0)])
+def test_dates_in_another_unit(kind, unit, seconds):
+    X, y = frame(tz="UTC")
+    plain = X.assign(when=[t.timestamp() / seconds for t in X["when"]])
+    options = {"time_column": "when", "optimizer": None}
+    kernels = RBF(300.0), Matern(2 * 86400.0 / seconds, nu=1.5)
+    gp = regressor(kind, *kernels, time_unit=unit, **options).fit(X, y)
+    assert gp.now_ == pytest.approx(X["when"].max().timestamp() / seconds)
+    expected = regressor(kind, *kernels, **options).fit(plain, y)
+    np.testing.assert_allclose(gp.predict(X), expected.predict(plain), atol=1e-8)
+
+
+@each
+@pytest.mark.parametrize("hours", [pd.Timedelta("36h"), np.timedelta64(36, "h")])
+def test_lengthscales_that_are_durations(kind, hours):
+    X, y = frame()
+    options = {"time_column": "when", "time_unit": "h"}
+    temporal = Matern(hours, (pd.Timedelta("6h"), pd.Timedelta("30D")), nu=1.5)
+    gp = regressor(kind, RBF(300.0), temporal, **options)
+    assert "length_scale=36" in repr(gp)
+    numbers = regressor(kind, RBF(300.0), Matern(36.0, (6.0, 720.0), nu=1.5), **options)
+    assert repr(gp) == repr(numbers)
+    np.testing.assert_allclose(gp.fit(X, y).theta_, numbers.fit(X, y).theta_)
+    assert temporal.length_scale is hours  # what was given stays
+    held = gp.set_params(optimizer=None).fit(X, y)
+    assert held.temporal_kernel_.length_scale == 36.0
+    assert held.temporal_kernel_.length_scale_bounds == (6.0, 720.0)
+
+
+def test_units_of_time_that_are_none():
+    X, y = frame()
+    with pytest.raises(ValueError, match=r"'time_unit' parameter .* must be 'ns', .* Got 'hours'"):
+        TimeVaryingGPRegressor(time_unit="hours").fit(X, y)
+
+
+@each
+def test_zoned_dates_through_a_column_transformer(kind):
+    """They come out as objects, where naive dates are refused by NumPy."""
+    X, y = frame(tz="Europe/Zurich")
+    arrays = ColumnTransformer(
+        [("space", StandardScaler(), ["east", "north"]), ("time", "passthrough", ["when"])]
+    )
+    values = arrays.fit_transform(X)
+    assert values.dtype == object
+    kernels, options = (RBF(1.0), Matern(48.0, nu=1.5)), {"optimizer": None, "time_unit": "h"}
+    gp = make_pipeline(arrays, regressor(kind, *kernels, **options)).fit(X, y)
+    framed = arrays.set_output(transform="pandas")
+    expected = make_pipeline(framed, regressor(kind, *kernels, **options)).fit(X, y)
+    np.testing.assert_allclose(gp.predict(X), expected.predict(X), atol=1e-6)
+    values[4, 2] = pd.NaT
+    with pytest.raises(ValueError, match=r"Column 2 must be dates without gaps\. Got something"):
+        regressor(kind, *kernels, **options).fit(values, y)

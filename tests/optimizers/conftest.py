@@ -1,5 +1,6 @@
 """Fixtures that run a test on every optimizer, and on every kind of domain."""
 
+import numpy as np
 import pytest
 from optimizers.cases import CASES, DOMAINS
 
@@ -25,12 +26,12 @@ def domain(request):
 @pytest.fixture
 def asked(monkeypatch):
     """The state that the latest query's score was given, and its √β."""
-    original, seen = UCB.__call__, {}
+    original, seen = UCB.beta_value, {}
 
-    def spy(self, mean, std, state):
-        result = original(self, mean, std, state)
-        seen.update(state=state, width=result[2])
-        return result
+    def spy(self, state):
+        beta = original(self, state)
+        seen.update(state=state, width=np.sqrt(beta))
+        return beta
 
-    monkeypatch.setattr(UCB, "__call__", spy)
+    monkeypatch.setattr(UCB, "beta_value", spy)
     return seen

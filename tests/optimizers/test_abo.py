@@ -161,7 +161,8 @@ def test_time_of_the_query_is_not_before_that_of_the_question(domain):
         assert t <= query_time <= t + span * (1.0 + 1e-12)
         assert len(points([x], domain)) == 1
         waits.append(query_time - t)
-    assert max(waits) > 0.0
+    # Of named parameters there are always some that are no less certain now than later.
+    assert domain == "named" or max(waits) > 0.0
 
 
 def test_tell_takes_the_time_of_the_query():

@@ -207,10 +207,8 @@ def test_asking_again_at_once_is_no_duration():
 @pytest.mark.parametrize("max_size", [0, 2.5, "many", None])
 def test_bad_max_size(max_size):
     opt = BOLT([(0.0, 1.0)], max_size=max_size, n_initial_points=3, random_state=0)
-    opt.tell([0.1], 0.0, 0.0)
-    opt.tell([0.5], 1.0, 1.0)
     with pytest.raises(ValueError, match=r"'max_size' parameter .* must be an int"):
-        opt.tell([0.9], 0.0, 2.0)
+        opt.tell([0.1], 0.0, 0.0)
 
 
 def test_its_policy_forgets_alike_in_any_composition():

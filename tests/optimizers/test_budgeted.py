@@ -6,7 +6,6 @@ from optimizers.dense import information_gain
 from scipy.stats import qmc
 
 from sktvbo import BRGPUCB, SWGPUCB
-from sktvbo.acquisition import UCB
 
 
 def value(x, t, speed=0.3):
@@ -114,27 +113,18 @@ def test_window_holds_the_latest_by_time_also_when_told_late():
 @pytest.mark.parametrize(
     "algorithm", [BRGPUCB(reset_period=14), SWGPUCB(window=11)], ids=["BR", "SW"]
 )
-def test_width_follows_what_the_window_or_block_tells(algorithm, monkeypatch):
+def test_width_follows_what_the_window_or_block_tells(algorithm, asked):
     """√β = 1 + √(2 (γ + 1 + log 10)), γ being the information gain of the data set alone."""
     opt = algorithm.set_params(domain=[(0.0, 1.0)], n_initial_points=5, random_state=0)
-    original, widths = UCB.__call__, []
-
-    def spy(self, mean, std, state):
-        result = original(self, mean, std, state)
-        widths.append(result[2])
-        return result
-
-    monkeypatch.setattr(UCB, "__call__", spy)
     drive(opt, range(5))
     for t in range(5, 25):
         gp = opt.surrogate_
         K = gp.signal_variance_ * gp.spatial_kernel_(opt.X_[:, :1])
         gain = information_gain(K, gp.noise_variance_)
-        widths.clear()
+        asked.clear()
         drive(opt, [t])
         expected = 1.0 + np.sqrt(2.0 * (gain + 1.0 + np.log(10.0)))
-        assert widths
-        np.testing.assert_allclose(widths, expected, rtol=1e-6)
+        np.testing.assert_allclose(asked["width"], expected, rtol=1e-6)
     assert opt.n_removed_ > 5
 
 

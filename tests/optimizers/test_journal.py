@@ -17,7 +17,7 @@ from numpy.testing import assert_array_equal
 from optimizers.cases import BOX, BY_NAME, STEPS, objective, points, same_state
 from optimizers.test_atomic import places_of, some_of, stopped_at
 from scipy.stats import gamma
-from sklearn.gaussian_process.kernels import RBF
+from sklearn.gaussian_process.kernels import RBF, Matern
 
 import sktvbo
 from sktvbo import (
@@ -120,6 +120,13 @@ HELD = {
         policy=SlidingWindow(9),
         **o,
     ),
+    "filter": lambda **o: BayesianOptimizer(
+        BOX,
+        surrogate=TimeVaryingGPRegressor(
+            temporal_kernel=Matern(5.0, nu=0.5), normalize_y=True, solver="kalman", optimizer=None
+        ),
+        **o,
+    ),
     "general": lambda **o: BayesianOptimizer(
         BOX,
         surrogate=TimeVaryingGPRegressor(RBF(0.5) + RBF(0.1), normalize_y=True, optimizer=None),
@@ -146,7 +153,7 @@ def test_updates_since_the_last_search_are_made_again_to_the_bit(name, path, mon
             assert_array_equal(opt.recommend(t + 1.0), full.recommend(t + 1.0))
     same_state(opt, full)
     assert (max(n_updates) > 1) == (name != "ageing")
-    if name in ("window", "sparse"):
+    if name == "window":
         assert opt.surrogate_.n_remade_ == full.surrogate_.n_remade_ > 0
     grid = np.random.RandomState(1).uniform(size=(20, 3)) * [1, 1, 40]
     for got, expected in zip(*(o.surrogate_.predict(grid, True) for o in (opt, full))):
@@ -574,3 +581,16 @@ def test_experts_answers_survive(path):
     opt = SparQGPUCB.resume(path)
     assert_array_equal(opt.expert_X_, twin.expert_X_)
     assert_array_equal(opt.recommend(6.0), twin.recommend(6.0))
+
+
+def test_known_noise_is_remembered(path):
+    options = {"n_initial_points": 4, "history": 0, "random_state": 0, "refit_every": 3}
+    full, opt = GPUCB(BOX, **options), GPUCB(BOX, **options, journal=path)
+    for t in range(12):
+        for each in (full, opt):
+            each.tell(each.ask(t), float(t % 5), y_variance=0.1 * t)
+        if t in (2, 8):
+            opt.close()
+            opt = GPUCB.resume(path)
+    assert_array_equal(opt.ask(12), full.ask(12))
+    assert_array_equal(GPUCB.from_json(opt.to_json()).ask(13), full.ask(13))

@@ -6,17 +6,15 @@ from copy import deepcopy
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from . import evaluation
-from ._checks import check_choice, check_int, invalid
-from .evaluation._arguments import (
+from .. import evaluation
+from .._checks import check_choice, check_int, invalid
+from ..evaluation._arguments import (
     check_horizon,
     check_optimizer,
     check_problem,
     check_run_options,
     random_seeds,
 )
-
-__all__ = ["OnlineRun"]
 
 
 class OnlineRun(BaseEstimator):

@@ -1,0 +1,40 @@
+"""
+=========================
+Workers of a Dask cluster
+=========================
+
+Measurements that take a while are made by several workers at once: whoever is done is told of at
+once, and gets the next query, away from those that are still being made. Here the cluster is of
+this process; a scheduler's address does as well.
+"""
+
+import time
+
+import matplotlib.pyplot as plt
+import numpy as np
+from distributed import Client, LocalCluster
+
+from sktvbo import optimize
+
+
+def best_place(t):
+    return 3.0 + 2.0 * np.sin(3.0 * t)
+
+
+def measure(x, t):
+    time.sleep(0.05 * (1.0 + x[0] / 10.0))  # some take longer
+    return -((x[0] - best_place(t)) ** 2)
+
+
+cluster = LocalCluster(n_workers=4, threads_per_worker=1, processes=False, dashboard_address=None)
+with cluster, Client(cluster) as client:
+    found = optimize(measure, [(0.0, 10.0)], executor=client, n_calls=60, random_state=0)
+
+times = np.array([call.t for call in found.calls])
+print(f"{len(times)} calls of some 0.07 s in {found.calls[-1].seconds:.1f} s")
+fig, ax = plt.subplots(layout="constrained")
+ax.plot(times, [call.x[0] for call in found.calls], ".", label="queries")
+ax.plot(np.sort(times), best_place(np.sort(times)), "k", label="best place")
+ax.set(xlabel="time (s)", ylabel="x")
+ax.legend()
+plt.show()

@@ -1,0 +1,389 @@
+"""Several climbs to local maxima in a box, in lockstep: each turn evaluates one place of each.
+
+Bounded quasi-Newton. A climb at x with gradient g and curvature B, an approximation of minus the
+Hessian, goes towards the maximum of g' p - p' B p / 2 over the box: coordinates at a bound that g
+points out of are held, and those that the maximum of the others lies beyond are held at their
+bound, one after another, until none is. Along p a step is halved, about, until it gains 1e-4 of
+what the slope promises; then B follows by BFGS, damped as Powell has it, since the function need
+not be concave. It ends where g' p promises less than a given gain, or after five steps that each
+gain little of what has been climbed.
+
+Coordinates should be comparable: a first step is no longer than 0.5, others no longer than 2, and
+twice as long after each that was. Over a covariance they are distances in units of its lengthscale.
+"""
+
+from time import monotonic
+
+import numpy as np
+
+from libc.math cimport fabs, isfinite, sqrt
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
+
+from .posterior cimport Posterior, Formula, score_of
+
+# Lengths of the first step, and of any.
+cdef double FIRST = 0.5, LONGEST = 2.0
+
+# A climb ends after so many evaluations, when a step has been shortened so many times, or after so
+# many steps that gain less than this part of what has been climbed.
+cdef enum:
+    MAX_TURNS = 200
+    MAX_SHORTER = 15
+    MAX_LITTLE = 5
+cdef double LITTLE = 1e-10
+
+# What a step must gain of what its slope promises; gains below so many roundings are none.
+cdef double SUFFICIENT = 1e-4, ROUNDING = 4.0 * np.finfo(np.float64).eps
+
+
+cdef double _dot(const double* a, const double* b, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef double total = 0.0
+    for i in range(n):
+        total += a[i] * b[i]
+    return total
+
+
+cdef bint _factor(double* A, Py_ssize_t n) noexcept nogil:
+    """Lower Cholesky factor of A (n, n), in place; False if A is not positive definite."""
+    cdef Py_ssize_t i, j
+    cdef double pivot
+    for j in range(n):
+        for i in range(j, n):
+            pivot = A[i * n + j] - _dot(A + i * n, A + j * n, j)
+            if i > j:
+                A[i * n + j] = pivot / A[j * n + j]
+            elif pivot > 0.0:
+                A[j * n + j] = sqrt(pivot)
+            else:
+                return False
+    return True
+
+
+cdef void _solve(const double* L, Py_ssize_t n, double* b) noexcept nogil:
+    """b (n,) replaced by (L L')^-1 b."""
+    cdef Py_ssize_t i, j
+    for i in range(n):
+        b[i] = (b[i] - _dot(L + i * n, b, i)) / L[i * n + i]
+    for i in range(n - 1, -1, -1):
+        for j in range(i + 1, n):
+            b[i] -= L[j * n + i] * b[j]
+        b[i] /= L[i * n + i]
+
+
+cdef class Ascents:
+    """Climbs from several places at once.
+
+    Parameters
+    ----------
+    places : ndarray of shape (b, f)
+        Where they begin, within the box.
+    upper : ndarray of shape (f,)
+        The box is from 0 to this.
+    gain : float
+        A climb ends where no more than this is to be gained.
+
+    Attributes
+    ----------
+    places : ndarray of shape (b, f)
+        The best so far of each.
+    values : ndarray of shape (b,)
+        Their values; minus infinity before there is one.
+    active : ndarray of shape (a,)
+        The climbs that go on.
+    trials : ndarray of shape (a, f)
+        Where these ask for a value and a gradient.
+    """
+
+    cdef Py_ssize_t b, f, a
+    cdef double gain
+    cdef double[::1] _upper, _values, _slope, _length, _reach, _first
+    cdef double[:, ::1] _places, _trials, _gradients, _steps, _work
+    cdef double[:, :, ::1] _curvatures
+    cdef Py_ssize_t[::1] _active, _turns, _shorter, _updates, _little
+
+    def __init__(self, places, upper, double gain):
+        self._places = np.array(places, dtype=np.float64, order="C", ndmin=2)
+        self._upper = np.array(upper, dtype=np.float64)
+        self.b, self.f, self.gain = self._places.shape[0], self._places.shape[1], gain
+        if self._upper.shape[0] != self.f:
+            raise ValueError("upper must hold one number for each coordinate of places")
+        self.a = self.b
+        self._active = np.arange(self.b)
+        self._trials = np.array(self._places)
+        self._values, self._first = np.full((2, self.b), -np.inf)
+        # The slope along the step, the part of it that the trial has taken, and how long it may be.
+        self._slope, self._length = np.zeros(self.b), np.ones(self.b)
+        self._reach = np.full(self.b, LONGEST)
+        self._gradients, self._steps = np.zeros((2, self.b, self.f))
+        self._curvatures = np.zeros((self.b, self.f, self.f))
+        # Evaluations, shortenings of this step, updates of the curvature, and steps of little gain.
+        counts = np.zeros((4, self.b), dtype=np.intp)
+        self._turns, self._shorter, self._updates, self._little = counts
+        self._work = np.empty((self.f + 3, self.f))
+
+    @property
+    def places(self):
+        return np.array(self._places)
+
+    @property
+    def values(self):
+        return np.array(self._values)
+
+    @property
+    def active(self):
+        return np.array(self._active[: self.a])
+
+    @property
+    def trials(self):
+        return np.asarray(self._trials)[self.active]
+
+    def advance(self, found, slopes):
+        """Take the values (a,) and gradients (a, f) at the trials, and choose the next ones."""
+        cdef const double[::1] values = np.ascontiguousarray(found, dtype=np.float64)
+        cdef const double[:, ::1] gradients = np.ascontiguousarray(slopes, dtype=np.float64)
+        if (values.shape[0] != self.a or gradients.shape[0] != self.a
+                or gradients.shape[1] != self.f):
+            raise ValueError("values (a,) and gradients (a, f) are those of the trials")
+        cdef Py_ssize_t a = self.a, j
+        with nogil:
+            self.a = 0
+            for j in range(a):
+                if self._advance(self._active[j], values[j], &gradients[j, 0] if self.f else NULL):
+                    self._active[self.a] = self._active[j]
+                    self.a += 1
+
+    cdef bint _advance(self, Py_ssize_t i, double value, const double* gradient) noexcept nogil:
+        """Whether climb i goes on, after its trial had this value and gradient."""
+        cdef Py_ssize_t f = self.f, m
+        cdef double before = self._values[i], promised, part
+        cdef bint usable = value == value
+        if f == 0:
+            self._values[i] = value
+            return False
+        for m in range(f):
+            usable = usable and isfinite(gradient[m])
+        self._turns[i] += 1
+        if self._turns[i] == 1:
+            self._values[i] = self._first[i] = value
+            if not (usable and isfinite(value)):
+                return False
+            memcpy(&self._gradients[i, 0], gradient, f * sizeof(double))
+            return self._step(i)
+        promised = self._length[i] * self._slope[i]
+        if usable and value >= before + SUFFICIENT * promised:
+            self._follow(i, gradient)
+            memcpy(&self._places[i, 0], &self._trials[i, 0], f * sizeof(double))
+            memcpy(&self._gradients[i, 0], gradient, f * sizeof(double))
+            self._values[i] = value
+            self._reach[i] = LONGEST if self._shorter[i] else 2.0 * self._reach[i]
+            self._shorter[i] = 0
+            if value - before > LITTLE * max(1.0, value - self._first[i]):
+                self._little[i] = 0
+            else:
+                self._little[i] += 1
+            if self._little[i] == MAX_LITTLE or self._turns[i] == MAX_TURNS:
+                return False
+            return value - before > ROUNDING * fabs(value) and self._step(i)
+        self._shorter[i] += 1
+        if self._shorter[i] > MAX_SHORTER or self._turns[i] == MAX_TURNS:
+            return False
+        # The maximum of the parabola through both values with the slope at the first.
+        part = 0.5 * promised / (promised - (value - before))
+        if not part >= 0.1:
+            part = 0.1
+        self._length[i] *= part if part < 0.5 else 0.5
+        self._try(i)
+        return True
+
+    cdef void _try(self, Py_ssize_t i) noexcept nogil:
+        """Set the trial of climb i: this length of its step."""
+        cdef Py_ssize_t m
+        cdef double x
+        for m in range(self.f):
+            x = self._places[i, m] + self._length[i] * self._steps[i, m]
+            self._trials[i, m] = min(max(x, 0.0), self._upper[m])
+
+    cdef bint _step(self, Py_ssize_t i) noexcept nogil:
+        """Choose the step of climb i, and whether it pays."""
+        cdef Py_ssize_t f = self.f, m
+        cdef double norm = 0.0, total
+        cdef double* g = &self._gradients[i, 0]
+        cdef double* p = &self._steps[i, 0]
+        cdef double* B = &self._curvatures[i, 0, 0]
+        if self._updates[i] == 0:
+            total = max(sqrt(_dot(g, g, f)) / FIRST, 1e-3)
+            self._set_curvature(i, total)
+        if not self._towards_the_maximum(i):
+            # Rounding has spoilt B, or clipping the direction: B is forgotten.
+            self._set_curvature(i, max(sqrt(_dot(g, g, f)) / FIRST, 1e-3))
+            self._updates[i] = 0
+            if not self._towards_the_maximum(i):
+                return False
+        norm = sqrt(_dot(p, p, f))
+        if norm <= self._reach[i]:
+            self._length[i], self._reach[i] = 1.0, LONGEST
+        else:
+            self._length[i] = self._reach[i] / norm
+        self._slope[i] = _dot(g, p, f)
+        if not self._slope[i] > max(self.gain, ROUNDING * fabs(self._values[i])):
+            return False
+        self._try(i)
+        return True
+
+    cdef void _set_curvature(self, Py_ssize_t i, double value) noexcept nogil:
+        cdef Py_ssize_t m, k
+        for m in range(self.f):
+            for k in range(self.f):
+                self._curvatures[i, m, k] = value if m == k else 0.0
+
+    cdef bint _towards_the_maximum(self, Py_ssize_t i) noexcept nogil:
+        """The step p to the maximum of g' p - p' B p / 2 over the box; False if it does not rise."""
+        cdef Py_ssize_t f = self.f, m, k, r, c, n, beyond = 1
+        cdef double* g = &self._gradients[i, 0]
+        cdef double* p = &self._steps[i, 0]
+        cdef double* x = &self._places[i, 0]
+        cdef double* L = &self._work[0, 0]
+        cdef double* rest = &self._work[f, 0]
+        cdef double* held = &self._work[f + 1, 0]
+        for m in range(f):
+            p[m] = 0.0
+            held[m] = (x[m] <= 0.0 and g[m] <= 0.0) or (x[m] >= self._upper[m] and g[m] >= 0.0)
+        while beyond:
+            n = r = 0
+            for m in range(f):
+                if held[m]:
+                    continue
+                c = 0
+                rest[r] = g[m]
+                for k in range(f):
+                    if held[k]:
+                        rest[r] -= self._curvatures[i, m, k] * p[k]
+                    else:
+                        c += 1
+                r += 1
+            n = r
+            r = 0
+            for m in range(f):
+                if held[m]:
+                    continue
+                c = 0
+                for k in range(f):
+                    if not held[k]:
+                        L[r * n + c] = self._curvatures[i, m, k]
+                        c += 1
+                r += 1
+            if not _factor(L, n):
+                return False
+            _solve(L, n, rest)
+            beyond = r = 0
+            for m in range(f):
+                if held[m]:
+                    continue
+                p[m] = rest[r]
+                r += 1
+            for m in range(f):
+                if held[m]:
+                    continue
+                if x[m] + p[m] < 0.0:
+                    p[m] = -x[m]
+                elif x[m] + p[m] > self._upper[m]:
+                    p[m] = self._upper[m] - x[m]
+                else:
+                    continue
+                held[m] = beyond = 1
+        return _dot(g, p, f) >= 0.0
+
+    cdef void _follow(self, Py_ssize_t i, const double* gradient) noexcept nogil:
+        """Update the curvature of climb i by the step to its trial, where the gradient is new."""
+        cdef Py_ssize_t f = self.f, m, k
+        cdef double* s = &self._work[0, 0]
+        cdef double* y = &self._work[1, 0]
+        cdef double* Bs = &self._work[2, 0]
+        cdef double sy, sBs, part
+        for m in range(f):
+            s[m] = self._trials[i, m] - self._places[i, m]
+            y[m] = self._gradients[i, m] - gradient[m]
+        sy = _dot(s, y, f)
+        if self._updates[i] == 0 and sy > 0.0:
+            self._set_curvature(i, _dot(y, y, f) / sy)
+        for m in range(f):
+            Bs[m] = _dot(&self._curvatures[i, m, 0], s, f)
+        sBs = _dot(s, Bs, f)
+        if not sBs > 0.0:
+            return
+        if sy < 0.2 * sBs:
+            part = 0.8 * sBs / (sBs - sy)
+            for m in range(f):
+                y[m] = part * y[m] + (1.0 - part) * Bs[m]
+            sy = _dot(s, y, f)
+        for m in range(f):
+            for k in range(f):
+                self._curvatures[i, m, k] += y[m] * y[k] / sy - Bs[m] * Bs[k] / sBs
+        self._updates[i] += 1
+
+
+def climb(
+    Posterior posterior, Formula formula, double parameter, Ascents ascents, const double[:, ::1] X,
+    const Py_ssize_t[::1] free_columns, double unit, double until,
+):
+    """Let `Ascents` reach their maxima, those of a score in some coordinates of places.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    formula : Formula
+    parameter : float
+    ascents : Ascents
+        Of the scores over ``unit``.
+    X : ndarray of shape (b, n_coordinates)
+        Where they begin.
+    free_columns : ndarray of shape (f,)
+        The coordinates that move.
+    unit : float
+    until : float
+        When, on the monotonic clock, it is time to stop.
+    """
+    cdef Py_ssize_t b = X.shape[0], u = X.shape[1], f = free_columns.shape[0], i, j, m, a
+    if u != posterior.n_coordinates or ascents.b != b or ascents.f != f:
+        raise ValueError("climb: X (b, n_coordinates) and the ascents (b, f) do not fit")
+    for m in range(f):
+        if not 0 <= free_columns[m] < u:
+            raise ValueError("free_columns must be coordinates")
+    if b == 0 or f == 0:
+        return
+    found, slopes = np.empty((2, b)), np.empty((2, b, u))
+    trials = np.empty((b, u))
+    gradient_of = np.empty(f)
+    cdef double[:, ::1] moments = found, T = trials
+    cdef double[:, :, ::1] S = slopes
+    cdef double[::1] gradient = gradient_of
+    cdef double value, on_mean, on_std
+    cdef double* work = <double*> malloc(posterior.workspace(b) * sizeof(double))
+    if work == NULL:
+        raise MemoryError("no memory for the covariances of the places")
+    try:
+        while ascents.a > 0 and monotonic() < until:
+            with nogil:
+                a = ascents.a
+                for j in range(a):
+                    i = ascents._active[j]
+                    memcpy(&T[j, 0], &X[i, 0], u * sizeof(double))
+                    for m in range(f):
+                        T[j, free_columns[m]] = ascents._trials[i, m]
+                posterior.evaluate(&T[0, 0], a, True, &moments[0, 0], &moments[1, 0], &S[0, 0, 0],
+                                   &S[1, 0, 0], work)
+                ascents.a = 0
+                for j in range(a):
+                    i = ascents._active[j]
+                    score_of(formula, parameter, moments[0, j], moments[1, j], &value, &on_mean,
+                             &on_std)
+                    for m in range(f):
+                        gradient[m] = (on_mean * S[0, j, free_columns[m]]
+                                       + on_std * S[1, j, free_columns[m]]) / unit
+                    if ascents._advance(i, value / unit, &gradient[0]):
+                        ascents._active[ascents.a] = i
+                        ascents.a += 1
+    finally:
+        free(work)

@@ -1,0 +1,173 @@
+/* The correlation functions of `Family` over contiguous squared distances, in vector instructions.
+
+   The C library's exp takes one number at a time, and is most of the time that a covariance takes.
+   This one is a polynomial without a branch, so that loops over it vectorize; its relative error
+   is below 2^-52. Where the compiler can, a loop is compiled for several processors, and the
+   fastest that runs is chosen when the module is loaded. */
+
+#ifndef SKTVBO_CORRELATION_H
+#define SKTVBO_CORRELATION_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 && defined(__x86_64__) && defined(__gnu_linux__)
+#define SKTVBO_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define SKTVBO_CLONES
+#endif
+
+#ifdef _MSC_VER
+#define SKTVBO_SUMS(...)
+#define restrict __restrict
+#else
+#define SKTVBO_PRAGMA(text) _Pragma(#text)
+#define SKTVBO_SUMS(...) SKTVBO_PRAGMA(omp simd reduction(+ : __VA_ARGS__))
+#endif
+
+/* exp(x) for x <= 0, and NaN for NaN: 2^n e^r with x = n log 2 + r, e^r by its Taylor polynomial.
+   Below -708, where the result is below 1e-307, it is 0. */
+static inline double sktvbo_exp(double x)
+{
+    const double shift = 6755399441055744.0; /* 1.5 * 2^52: adding it rounds to an integer */
+    const double least = -708.0;
+    double n, r, p, y = x;
+    int64_t power, bits;
+    x = x < least ? least : x;
+    n = x * 1.4426950408889634074 + shift;
+    memcpy(&power, &n, 8);
+    n -= shift;
+    r = x - n * 6.93147180369123816490e-01; /* log 2 in two parts: the first is short */
+    r -= n * 1.90821492927058770002e-10;
+    p = 1.6059043836821613e-10;
+    p = p * r + 2.0876756987868099e-09;
+    p = p * r + 2.5052108385441719e-08;
+    p = p * r + 2.7557319223985893e-07;
+    p = p * r + 2.7557319223985891e-06;
+    p = p * r + 2.4801587301587302e-05;
+    p = p * r + 1.9841269841269841e-04;
+    p = p * r + 1.3888888888888889e-03;
+    p = p * r + 8.3333333333333333e-03;
+    p = p * r + 4.1666666666666667e-02;
+    p = p * r + 1.6666666666666667e-01;
+    p = p * r + 0.5;
+    p = p * r + 1.0;
+    p = p * r + 1.0;
+    /* Multiplied by 2^n: n is in the last bits of the shifted number. */
+    memcpy(&bits, &p, 8);
+    bits += (int64_t) ((uint64_t) power << 52);
+    memcpy(&p, &bits, 8);
+    return y < least ? 0.0 : p;
+}
+
+/* A squared distance that has overflowed is a large one. */
+static inline double sktvbo_finite(double q)
+{
+    return q > 1e300 ? 1e300 : q;
+}
+
+/* Of n squared scaled distances q: the correlation k, and h = -k' / s, so that the derivative of k
+   by a coordinate is -h times the difference in that coordinate. */
+SKTVBO_CLONES
+static void sktvbo_correlate(int family, ptrdiff_t n, const double *restrict q, double *restrict k,
+                             double *restrict h)
+{
+    ptrdiff_t j;
+    if (family == 0) { /* constant */
+        for (j = 0; j < n; j++) {
+            k[j] = 1.0;
+            h[j] = 0.0;
+        }
+    } else if (family == 1) { /* RBF */
+        for (j = 0; j < n; j++) {
+            double e = sktvbo_exp(-sktvbo_finite(q[j]));
+            k[j] = e;
+            h[j] = 2.0 * e;
+        }
+    } else if (family == 2) { /* Matern 1/2: at its kink the one-sided derivatives cancel */
+        for (j = 0; j < n; j++) {
+            double s = sqrt(sktvbo_finite(q[j])), e = sktvbo_exp(-s);
+            k[j] = e;
+            h[j] = s > 0.0 ? e / s : 0.0;
+        }
+    } else if (family == 3) { /* Matern 3/2 */
+        for (j = 0; j < n; j++) {
+            double s = sqrt(sktvbo_finite(q[j])), e = sktvbo_exp(-s);
+            k[j] = e * (1.0 + s);
+            h[j] = e;
+        }
+    } else { /* Matern 5/2 */
+        for (j = 0; j < n; j++) {
+            double r = sktvbo_finite(q[j]), s = sqrt(r), e = sktvbo_exp(-s) / 3.0;
+            k[j] = e * (3.0 + 3.0 * s + r);
+            h[j] = e * (1.0 + s);
+        }
+    }
+}
+
+/* q_j = sum_m (x_m - Z_mj)^2 for the columns of Z (d, n). */
+SKTVBO_CLONES
+static void sktvbo_squared_distances(ptrdiff_t d, ptrdiff_t n, const double *restrict x,
+                                     const double *restrict Z, double *restrict q)
+{
+    ptrdiff_t j, m;
+    for (j = 0; j < n; j++)
+        q[j] = 0.0;
+    for (m = 0; m < d; m++) {
+        const double *row = Z + m * n;
+        double xm = x[m];
+        for (j = 0; j < n; j++)
+            q[j] += (xm - row[j]) * (xm - row[j]);
+    }
+}
+
+/* out_j = a_j b_j; out may be a or b. */
+SKTVBO_CLONES
+static void sktvbo_multiply(ptrdiff_t n, const double *a, const double *b, double *out)
+{
+    ptrdiff_t j;
+    for (j = 0; j < n; j++)
+        out[j] = a[j] * b[j];
+}
+
+/* out_j += factor a_j. */
+SKTVBO_CLONES
+static void sktvbo_add(ptrdiff_t n, double factor, const double *restrict a, double *restrict out)
+{
+    ptrdiff_t j;
+    for (j = 0; j < n; j++)
+        out[j] += factor * a[j];
+}
+
+SKTVBO_CLONES
+static double sktvbo_dot(ptrdiff_t n, const double *restrict a, const double *restrict b)
+{
+    ptrdiff_t j;
+    double sum = 0.0;
+    SKTVBO_SUMS(sum)
+    for (j = 0; j < n; j++)
+        sum += a[j] * b[j];
+    return sum;
+}
+
+/* sums[i] = sum_j h_j a_ij (x - row_j), i = 0, 1: two weightings of one coordinate's differences. */
+SKTVBO_CLONES
+static void sktvbo_differences(ptrdiff_t n, double x, const double *restrict row,
+                               const double *restrict h, const double *restrict a0,
+                               const double *restrict a1, double *restrict sums)
+{
+    ptrdiff_t j;
+    double sum0 = 0.0, sum1 = 0.0;
+    SKTVBO_SUMS(sum0, sum1)
+    for (j = 0; j < n; j++) {
+        double change = h[j] * (x - row[j]);
+        sum0 += change * a0[j];
+        sum1 += change * a1[j];
+    }
+    sums[0] = sum0;
+    sums[1] = sum1;
+}
+
+#endif

@@ -1,0 +1,332 @@
+"""The posterior of a separable kernel, its gradient and its score, at several places in one pass.
+
+With k the covariances of a place with the n points that the posterior is conditioned on, the mean
+is m + k' w and the variance lambda - k' P k, where P = (L L')^-1: two triangular solves for all
+places together give P k, which is also what the gradient of the variance needs. Beside them there
+are one exponential (two where time moves) for each place and point, and sums over the points.
+What else a posterior may have comes on top, as in `sktvbo.gaussian_process`:
+
+    a learnt mean      r^2 / A more variance, r = 1 - k' u;                  P k + (r / A) u for P k
+    weighted           c' E c less, c the above, E diagonal;       c + (P - u u' / A) E c for c
+    inducing points    P = L^-T (I - B^-1) L^-1, B with a factor of its own
+
+Places are rows of coordinates over lengthscale times the constant of the family, as in `gram`;
+where time moves it is the last coordinate, counted from ``time``. Targets are standardized.
+"""
+
+import numpy as np
+
+from libc.math cimport M_PI, exp, fabs, log, sqrt
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
+
+from scipy.linalg.cython_blas cimport dtrsm, dtrsv
+from scipy.special.cython_special cimport erfcx, log_ndtr
+
+from . cimport tiles
+from .tiles cimport TILE
+
+cdef extern from "correlation.h":
+    void correlate "sktvbo_correlate"(
+        int family, Py_ssize_t n, const double* q, double* k, double* h) noexcept nogil
+    void squared_distances "sktvbo_squared_distances"(
+        Py_ssize_t d, Py_ssize_t n, const double* x, const double* Z, double* q) noexcept nogil
+    void multiply "sktvbo_multiply"(
+        Py_ssize_t n, const double* a, const double* b, double* out) noexcept nogil
+    void add "sktvbo_add"(
+        Py_ssize_t n, double factor, const double* a, double* out) noexcept nogil
+    double dot "sktvbo_dot"(Py_ssize_t n, const double* a, const double* b) noexcept nogil
+    void differences "sktvbo_differences"(
+        Py_ssize_t n, double x, const double* row, const double* h, const double* a0,
+        const double* a1, double* sums) noexcept nogil
+
+# So many places are evaluated at a time: their covariances should stay in the cache.
+cdef Py_ssize_t BLOCK = 128
+
+# Up to so many places are solved for one by one, as fast as together; below so many numbers a BLAS
+# stays in its thread when they are solved for together; with so many rows more threads are welcome.
+cdef Py_ssize_t FEW = 8, ONE_THREAD = 1000, WORTH_A_THREAD = 300
+
+# A variance lost in rounding is this one, a standard deviation in a score not less than that,
+# whose reciprocal's square does not overflow.
+cdef double NO_VARIANCE = 1e-300
+cdef double NO_STD = np.finfo(np.float64).tiny ** 0.25
+
+
+cdef void score_of(
+    Formula formula, double parameter, double mean, double std, double* value, double* on_mean,
+    double* on_std,
+) noexcept nogil:
+    """A score, and its derivatives in mean and standard deviation."""
+    cdef double z, mills, far, h, pdf, cdf
+    if formula == BOUND:
+        value[0] = mean + parameter * std
+        on_mean[0] = 1.0
+        on_std[0] = parameter
+        return
+    std = NO_STD if std < NO_STD else std
+    z = (mean - parameter) / std
+    if formula == PROBABILITY:
+        value[0] = z
+        on_mean[0] = 1.0 / std
+        on_std[0] = -z / std
+        return
+    # Of h(z) = pdf + z cdf, the improvement in units of std, far to the left 1 + z cdf / pdf is
+    # taken, and where its terms cancel too 1/z^2 - 3/z^4 + 15/z^6.
+    pdf = exp(-0.5 * z * z) / sqrt(2.0 * M_PI)
+    if z > 5.0:
+        cdf = exp(log_ndtr(z))
+        h = pdf + z * cdf
+        value[0] = log(std) + log(h)
+        on_mean[0] = cdf / h / std
+        on_std[0] = pdf / h / std
+        return
+    mills = sqrt(0.5 * M_PI) * erfcx(-z / sqrt(2.0))
+    if z < -200.0:
+        far = 1.0 / (z * z)
+        h = far * (1.0 - 3.0 * far + 15.0 * far * far)
+    else:
+        h = 1.0 + z * mills
+    value[0] = log(std) + (log(h) - 0.5 * z * z - 0.5 * log(2.0 * M_PI))
+    on_mean[0] = mills / h / std
+    on_std[0] = 1.0 / h / std
+
+
+cdef void _solve(
+    const double[:, :] L, Py_ssize_t n, double* V, Py_ssize_t b, bint transpose, double* work
+) noexcept nogil:
+    """Each of b rows of V (b, n) replaced by L^-1 v, or by L^-T v; ``work`` is that of `tiles`."""
+    cdef int n_ = <int> n, m = <int> b, one = 1, ld = <int> (L.strides[0] // sizeof(double))
+    cdef char uplo = b"U", diag = b"N", left = b"L", trans = b"N" if transpose else b"T"
+    cdef double alpha = 1.0
+    cdef Py_ssize_t i
+    if b > FEW and n < WORTH_A_THREAD:
+        tiles.solve(&L[0, 0], ld, n, V, b, transpose, work)
+    # The lower triangle by rows is BLAS's upper triangle by columns.
+    elif b > FEW or b * n <= ONE_THREAD:
+        dtrsm(&left, &uplo, &trans, &diag, &n_, &m, &alpha, <double*> &L[0, 0], &ld, V, &n_)
+    else:
+        for i in range(b):
+            dtrsv(&uplo, &trans, &diag, &n_, <double*> &L[0, 0], &ld, V + i * n, &one)
+
+
+cdef bint _is_factor(const double[:, :] L, Py_ssize_t n):
+    return L.shape[0] == n and L.shape[1] == n and (n == 1 or L.strides[1] == sizeof(double))
+
+
+cdef class Posterior:
+    """A posterior at one time, or where time moves.
+
+    Parameters
+    ----------
+    spatial, temporal : Family
+    signal : float
+    Z : ndarray of shape (d, n)
+        Scaled places of the points that the posterior is conditioned on.
+    times : ndarray of shape (n,)
+        Their scaled times.
+    time : float
+        Scaled time of all places, or that from which their last coordinate counts.
+    moves : bool
+        Whether time moves.
+    weights : ndarray of shape (n,)
+    lower : ndarray of shape (n, n)
+        L; rows contiguous, its upper triangle is not read.
+    mean : float, default=0.0
+        m.
+    direction, precision : ndarray of shape (n,) and float, default=None, inf
+        u and A, of a mean that is learnt.
+    excess : ndarray of shape (n,), default=None
+        Diagonal of E, of a weighted posterior.
+    outer : ndarray of shape (n, n), default=None
+        Lower factor of B, with inducing points.
+
+    Attributes
+    ----------
+    n_coordinates : int
+        Of a place: d, or d + 1 where time moves.
+    """
+
+    def __init__(
+        self, int spatial, int temporal, double signal, const double[:, ::1] Z,
+        const double[::1] times, double time, bint moves, const double[::1] weights,
+        const double[:, :] lower, double mean=0.0, const double[::1] direction=None,
+        double precision=np.inf, const double[::1] excess=None, const double[:, :] outer=None,
+    ):
+        cdef Py_ssize_t n = times.shape[0], j
+        if n < 1 or Z.shape[1] != n or weights.shape[0] != n:
+            raise ValueError("Z (d, n), times (n,) and weights (n,) do not fit each other")
+        if direction is not None and direction.shape[0] != n:
+            raise ValueError("direction must hold n numbers")
+        if excess is not None and excess.shape[0] != n:
+            raise ValueError("excess must hold n numbers")
+        if not _is_factor(lower, n) or not (outer is None or _is_factor(outer, n)):
+            raise ValueError("a factor must be (n, n) with contiguous rows")
+        self.n, self.d, self.n_coordinates = n, Z.shape[0], Z.shape[0] + moves
+        self.spatial, self.temporal, self.signal = spatial, temporal, signal
+        self.Z, self.times, self.time, self.moves = Z, times, time, moves
+        self.weights, self.mean, self.direction, self.precision = weights, mean, direction, precision
+        self.lower, self.outer, self.excess = lower, outer, excess
+        self.is_learnt, self.is_weighted = direction is not None, excess is not None
+        self.is_sparse = outer is not None
+        self.in_time = np.empty(n)
+        scratch = np.empty((2, n))
+        cdef double[:, ::1] work = scratch
+        if not moves:
+            squared_distances(1, n, &time, &times[0], &work[0, 0])
+            correlate(temporal, n, &work[0, 0], &self.in_time[0], &work[1, 0])
+            for j in range(n):
+                self.in_time[j] *= signal
+
+    cdef Py_ssize_t workspace(self, Py_ssize_t b) noexcept nogil:
+        """How many doubles an evaluation of b places needs."""
+        return (5 * b + 3) * self.n + 2 * TILE * TILE
+
+    cdef void evaluate(
+        self, const double* X, Py_ssize_t b, bint slopes, double* mean, double* std,
+        double* on_mean, double* on_std, double* work,
+    ) noexcept nogil:
+        """Mean and standard deviation (b,) at places X (b, n_coordinates), with ``slopes`` also
+        their gradients (b, n_coordinates)."""
+        cdef Py_ssize_t n = self.n, d = self.d, u = self.n_coordinates, i, m
+        cdef double* K = work
+        cdef double* V = K + b * n
+        cdef double* E = V + b * n
+        cdef double* H = E + b * n
+        cdef double* G = H + b * n
+        cdef double* q = G + b * n
+        cdef double* in_time = q + n
+        cdef double* slope_in_time = in_time + n
+        cdef double* tile = slope_in_time + n
+        cdef const double* Z = &self.Z[0, 0] if d > 0 else NULL
+        cdef const double* w = &self.weights[0]
+        cdef const double* x
+        cdef double* k
+        cdef double* v
+        cdef double* e
+        cdef double time, rest, variance
+        cdef double sums[2]
+
+        for i in range(b):
+            x, k = X + i * u, K + i * n
+            squared_distances(d, n, x, Z, q)
+            correlate(self.spatial, n, q, k, H + i * n)
+            if self.moves:
+                time = self.time + x[d]
+                squared_distances(1, n, &time, &self.times[0], q)
+                correlate(self.temporal, n, q, in_time, slope_in_time)
+                for m in range(n):
+                    in_time[m] *= self.signal
+                    slope_in_time[m] *= self.signal
+                multiply(n, k, slope_in_time, G + i * n)
+                multiply(n, k, in_time, k)
+                multiply(n, H + i * n, in_time, H + i * n)
+            else:
+                multiply(n, k, &self.in_time[0], k)
+                multiply(n, H + i * n, &self.in_time[0], H + i * n)
+            mean[i] = self.mean + dot(n, k, w)
+
+        memcpy(V, K, b * n * sizeof(double))
+        _solve(self.lower, n, V, b, False, tile)
+        for i in range(b):
+            std[i] = self.signal - dot(n, V + i * n, V + i * n)  # the variance, for now
+        if self.is_sparse:
+            memcpy(E, V, b * n * sizeof(double))
+            _solve(self.outer, n, E, b, False, tile)
+            for i in range(b):
+                std[i] += dot(n, E + i * n, E + i * n)
+            if slopes:
+                _solve(self.outer, n, E, b, True, tile)
+                add(b * n, -1.0, E, V)
+        if slopes or self.is_weighted:
+            _solve(self.lower, n, V, b, True, tile)
+        if self.is_learnt:
+            for i in range(b):
+                rest = 1.0 - dot(n, K + i * n, &self.direction[0])
+                std[i] += rest * rest / self.precision
+                add(n, rest / self.precision, &self.direction[0], V + i * n)
+        if self.is_weighted:
+            for i in range(b):
+                multiply(n, &self.excess[0], V + i * n, E + i * n)
+                std[i] -= dot(n, V + i * n, E + i * n)
+            if slopes:
+                memcpy(K, E, b * n * sizeof(double))
+                _solve(self.lower, n, E, b, False, tile)
+                _solve(self.lower, n, E, b, True, tile)
+                for i in range(b):
+                    if self.is_learnt:
+                        rest = dot(n, &self.direction[0], K + i * n)
+                        add(n, -rest / self.precision, &self.direction[0], E + i * n)
+                    add(n, 1.0, E + i * n, V + i * n)
+
+        for i in range(b):
+            variance = std[i]
+            std[i] = sqrt(NO_VARIANCE if variance < NO_VARIANCE else variance)
+            if not slopes:
+                continue
+            x = X + i * u
+            for m in range(d):
+                differences(n, x[m], Z + m * n, H + i * n, w, V + i * n, sums)
+                on_mean[i * u + m] = -sums[0]
+                on_std[i * u + m] = sums[1] / std[i]
+            if self.moves:
+                differences(n, self.time + x[d], &self.times[0], G + i * n, w, V + i * n, sums)
+                on_mean[i * u + d] = -sums[0]
+                on_std[i * u + d] = sums[1] / std[i]
+
+    def _check(self, X):
+        if X.shape[1] != self.n_coordinates:
+            raise ValueError("each row of X must hold n_coordinates numbers")
+
+    def values(self, const double[:, ::1] X):
+        """Mean and standard deviation (m,) at places X (m, n_coordinates)."""
+        self._check(X)
+        cdef Py_ssize_t m = X.shape[0], i = 0, b
+        found = np.empty((2, m))
+        cdef double[:, ::1] out = found
+        cdef double* work = <double*> malloc(self.workspace(min(m, BLOCK)) * sizeof(double))
+        if work == NULL:
+            raise MemoryError("no memory for the covariances of a block of places")
+        with nogil:
+            while i < m:
+                b = min(m - i, BLOCK)
+                self.evaluate(&X[i, 0] if X.shape[1] else NULL, b, False, &out[0, i], &out[1, i],
+                              NULL, NULL, work)
+                i += b
+        free(work)
+        return found[0], found[1]
+
+    def with_gradients(self, const double[:, ::1] X):
+        """Mean and standard deviation (m,), and their gradients (m, n_coordinates)."""
+        self._check(X)
+        cdef Py_ssize_t m = X.shape[0], u = X.shape[1], i = 0, b
+        found, gradients = np.empty((2, m)), np.empty((2, m, u))
+        cdef double[:, ::1] out = found
+        cdef double[:, :, ::1] slopes = gradients
+        cdef double* work = <double*> malloc(self.workspace(min(m, BLOCK)) * sizeof(double))
+        if work == NULL:
+            raise MemoryError("no memory for the covariances of a block of places")
+        if u > 0:
+            with nogil:
+                while i < m:
+                    b = min(m - i, BLOCK)
+                    self.evaluate(&X[i, 0], b, True, &out[0, i], &out[1, i], &slopes[0, i, 0],
+                                  &slopes[1, i, 0], work)
+                    i += b
+        free(work)
+        return found[0], found[1], gradients[0], gradients[1]
+
+
+def scores(
+    Formula formula, double parameter, const double[::1] mean, const double[::1] std
+):
+    """Scores (m,) of means and standard deviations (m,), and their derivatives in both (m,)."""
+    if mean.shape[0] != std.shape[0]:
+        raise ValueError("mean and std must have one length")
+    found = np.empty((3, mean.shape[0]))
+    cdef double[:, ::1] out = found
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(mean.shape[0]):
+            score_of(formula, parameter, mean[i], std[i], &out[0, i], &out[1, i], &out[2, i])
+    return found[0], found[1], found[2]

@@ -1,0 +1,94 @@
+"""An acquisition function as the maximizer asks for it: in one state, checked, or as a formula."""
+
+import numpy as np
+
+from ._checks import check_real, invalid, real_array
+from ._fast.posterior import Formula
+from .acquisition import UCB, ExpectedImprovement, PosteriorMean, ProbabilityOfImprovement
+
+# Exact types only: a subclass may compute anything.
+_FORMULAS = {
+    UCB: Formula.BOUND,
+    PosteriorMean: Formula.BOUND,
+    ProbabilityOfImprovement: Formula.PROBABILITY,
+    ExpectedImprovement: Formula.IMPROVEMENT,
+}
+
+
+class Score:
+    """An acquisition function in one state: a callable of mean and standard deviation.
+
+    Parameters
+    ----------
+    acquisition : callable
+    state : AcquisitionState
+    """
+
+    def __init__(self, acquisition, state):
+        self.acquisition = acquisition
+        self.state = state
+
+    @property
+    def formula(self):
+        """What compiled code computes, and its parameter; None where it is something else.
+
+        The parameter is the width of a bound, or the value that is to be exceeded, in units of y.
+        """
+        acquisition = self.acquisition
+        formula = _FORMULAS.get(type(acquisition))
+        if formula is None or type(acquisition) is PosteriorMean:
+            return formula if formula is None else (formula, 0.0)
+        if formula == Formula.BOUND:
+            return formula, float(np.sqrt(acquisition.beta_value(self.state)))
+        xi = check_real(acquisition.xi, "xi", acquisition, interval="[0, inf)")
+        return formula, self.state.incumbent + xi
+
+    def __call__(self, mean, std):
+        """Score, and its derivatives in mean and standard deviation; arrays or floats."""
+        found = self.acquisition(mean, std, self.state)
+        # Scores of many places are few, and come first; of single ones there are hundreds.
+        if np.ndim(mean) or not _is_usable(found):
+            _check(found, mean, std, self.acquisition)
+        return found
+
+    def with_slopes(self, mean, std):
+        """The same at several places, of which the derivatives are wanted too; three arrays."""
+        found = self.acquisition(mean, std, self.state)
+        _check(found, mean, std, self.acquisition, slopes=True)
+        return [np.broadcast_to(part, mean.shape) for part in found]
+
+
+def _check(found, mean, std, acquisition, slopes=False):
+    """Refuse what an acquisition function returned, unless it is usable.
+
+    Its derivatives matter at single places, and at several with ``slopes``, where each may also be
+    one number; but not where a place is ruled out.
+    """
+    name = getattr(acquisition, "__name__", type(acquisition).__name__)
+    subject, shape = f"What {name} returns", np.shape(mean)
+    if not isinstance(found, tuple | list) or len(found) != 3:
+        expected = "a tuple: the score, and its derivatives in mean and standard deviation"
+        raise invalid(subject, expected, found)
+    matters = ~(np.isnan(mean) | np.isnan(std))
+    for i, part in enumerate(found):
+        if i and ((shape and not slopes) or not matters.any()):
+            break
+        numbers = real_array(part, subject)
+        if numbers.shape != shape and not (i and slopes and numbers.shape == ()):
+            expected = f"of the shape {shape} of the mean"
+            raise invalid(subject, expected, got=f"shape {numbers.shape}")
+        if np.any(np.isnan(numbers) & matters):
+            advice = "Return a score of -inf where there is nothing to gain."
+            raise invalid(subject, "numbers", got="NaN", advice=advice)
+        if i == 0:
+            matters = matters & (numbers > -np.inf)
+
+
+def _is_usable(found):
+    """Whether a score of a single place is made of three floats, none of them NaN."""
+    if type(found) is not tuple or len(found) != 3:
+        return False
+    value, on_mean, on_std = found
+    if not (isinstance(value, float) and isinstance(on_mean, float) and isinstance(on_std, float)):
+        return False
+    return value == value and on_mean == on_mean and on_std == on_std

@@ -1,0 +1,40 @@
+"""What users give a regressor, checked, and what they get; see ``sktvbo/_limits.py``."""
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from .._checks import check_size, invalid
+from .._limits import LARGEST_X, LARGEST_Y
+from ._dates import numeric_times
+
+
+def validated(estimator, X, y="no_validation", *, reset=False):
+    """X, or X and y, as an estimator takes them: numbers of moderate size, copied, no masks."""
+    X = numeric_times(_unmasked(X, "X"), estimator.time_unit)
+    if isinstance(y, str) and y == "no_validation":
+        X = validate_data(estimator, X, dtype=np.float64, order="C", reset=False)
+        return check_size(X, "X", LARGEST_X)
+    options = {"dtype": np.float64, "order": "C", "y_numeric": True, "reset": reset}
+    X, y = validate_data(estimator, X, _unmasked(y, "y"), **options)
+    X, y = check_size(X.copy(), "X", LARGEST_X), y.astype(np.float64)
+    return X, check_size(y, "y", LARGEST_Y)
+
+
+def finite_posterior(found, *names):
+    """What a posterior has returned, one array or several of these names, which are finite."""
+    for name, values in zip(names, found if isinstance(found, tuple) else [found]):
+        if not np.isfinite(values).all():
+            raise invalid(
+                f"The posterior {name}",
+                "finite",
+                got=f"{np.count_nonzero(~np.isfinite(values))} NaN or infinity",
+                advice="Scale X and y to moderate ranges, or check the kernels at these places.",
+            )
+    return found
+
+
+def _unmasked(array, name):
+    """What a user gave, unless some of it is masked: scikit-learn would take what is below."""
+    if np.ma.is_masked(array):
+        raise invalid(name, "without masked values", got="some that are masked")
+    return array

@@ -1,0 +1,259 @@
+"""A champion and its challengers: values, which a batch and a round turn into the next ones."""
+
+import copy
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.special import ndtr
+from sklearn.utils import check_random_state
+
+from ..domain import as_domain
+from ..optimizers._log import Log
+
+# A loss counts as at most the champion's and this many times what champions usually have: learners
+# that diverge would leave no scale for the differences between the others.
+_WORST = 1.0
+
+# A challenger that is better with at least this probability, but not yet for sure, goes on.
+_PROMISING = 0.5
+
+
+@dataclass(frozen=True)
+class Lead:
+    """By how much a challenger has been better than the champion: paired differences of losses.
+
+    Attributes
+    ----------
+    total, squares : float
+        Sums of the differences of single rows, and of their squares.
+    """
+
+    total: float = 0.0
+    squares: float = 0.0
+
+    def after(self, differences):
+        """The lead with more rows (n,)."""
+        squares = self.squares + np.sum(differences * differences)
+        return Lead(self.total + np.sum(differences), squares)
+
+    @property
+    def probability(self):
+        """How probable it is that the challenger is better: Φ(Σd / √Σd²), between equals 1/2.
+
+        Where a challenger is no better, and d symmetric, a self-normalized sum exceeds z with a
+        probability of at most exp(−z²/2), however few the rows (Efron 1969); of many rows it is
+        normal.
+        """
+        return float(ndtr(self.total / np.sqrt(self.squares))) if self.squares else 0.5
+
+
+@dataclass(frozen=True)
+class Member:
+    """A learner with a setting.
+
+    Attributes
+    ----------
+    setting : dict
+        Hyperparameters.
+    learner : estimator or None
+        None after it has failed.
+    lead : Lead
+        Over the champion.
+    """
+
+    setting: dict
+    learner: object
+    lead: Lead = field(default_factory=Lead)
+
+
+@dataclass(frozen=True)
+class Round:
+    """What a round has told of its members, the champion first.
+
+    Attributes
+    ----------
+    time : float
+        Number of the round.
+    n_rows : int
+        Rows scored until its end.
+    settings : tuple of dict
+    losses : ndarray of shape (m,)
+        Means over the rows of the round; NaN of learners that failed.
+    gains, variances : ndarray of shape (m,)
+        What the optimizer was told.
+    probabilities : ndarray of shape (m,)
+        That a member is better than the champion.
+    promoted : int
+        Position of the member that serves from now on; 0 is the champion.
+    """
+
+    time: float
+    n_rows: int
+    settings: tuple
+    losses: np.ndarray
+    gains: np.ndarray
+    variances: np.ndarray
+    probabilities: np.ndarray
+    promoted: int
+
+
+def paired_gains(losses, expected=None):
+    """Gains (m,), and variances (m,), of losses (n, m) on the same rows, the champion's first.
+
+    What makes a batch hard is hard for all, and cancels in differences. Without knowledge these are
+    taken to the champion. When gains (m,) are expected, what the losses of a row have in common
+    beyond them is taken away, so that gains of rounds with other members, and another champion, are
+    on one scale. Of learners that failed losses are NaN, and so are the gains.
+    """
+    if expected is None:
+        reference, level = losses[:, :1], 0.0
+    else:
+        alive = ~np.isnan(losses).any(axis=0)
+        reference, level = losses[:, alive].mean(axis=1, keepdims=True), expected[alive].mean()
+    differences = reference - losses
+    # How hard the rows are is known from the same rows, and no better than their mean loss is.
+    variances = differences.var(axis=0, ddof=1) + losses[:, 0].var(ddof=1)
+    return level + differences.mean(axis=0), variances / len(losses)
+
+
+@dataclass(frozen=True)
+class Population:
+    """What a tuner holds between two batches.
+
+    Attributes
+    ----------
+    members : tuple of Member
+        The champion first.
+    optimizer : ask/tell optimizer
+        It was told the gains of all rounds, whose numbers are its time.
+    seed : int
+        Of the settings that are drawn at random.
+    classes : ndarray or None
+        Of a classifier, as far as they are known.
+    pending : tuple of ndarray of shape (n, m)
+        Losses since the last round, by batch.
+    n_rows : int
+        Scored so far.
+    total_loss : float
+        Of the champions, over these rows.
+    rounds : Log of Round
+    """
+
+    members: tuple
+    optimizer: object
+    seed: int
+    classes: object = None
+    pending: tuple = ()
+    n_rows: int = 0
+    total_loss: float = 0.0
+    rounds: Log = field(default_factory=Log)
+
+    @property
+    def champion(self):
+        return self.members[0]
+
+    @property
+    def settings(self):
+        return tuple(member.setting for member in self.members)
+
+    @property
+    def n_pending(self):
+        """How many rows have been scored since the last round."""
+        return sum(map(len, self.pending))
+
+    def scored(self, losses):
+        """The population after losses (n, m) on new rows, NaN of learners that failed."""
+        return replace(
+            self,
+            pending=(*self.pending, losses),
+            n_rows=self.n_rows + len(losses),
+            total_loss=self.total_loss + losses[:, 0].sum(),
+        )
+
+    def judged(self, confidence, *, fresh_rows=True):
+        """The population at the end of a round: perhaps another champion, and who goes on.
+
+        With ``fresh_rows=False`` rounds are scored on the same rows, and the latest one counts.
+        """
+        losses, time = np.concatenate(self.pending), float(len(self.rounds))
+        optimizer, gains, variances = self._told(losses, time)
+        members = [
+            replace(member, lead=(member.lead if fresh_rows else Lead()).after(differences))
+            for member, differences in zip(self.members, (losses[:, :1] - losses).T)
+        ]
+        better = np.array([member.lead.probability for member in members])
+        failed = np.isnan(losses).any(axis=0) | [member.learner is None for member in members]
+        better[failed] = 0.0
+        best = int(better.argmax())
+        promoted = best if better[best] >= confidence else 0
+        if promoted:
+            # The others' leads are over the old champion, and their weights less good.
+            members = [replace(members[promoted], lead=Lead())]
+        else:
+            goes_on = (better >= _PROMISING) & (np.abs(losses - losses[:, :1]).max(axis=0) > 0.0)
+            members = [members[0], *(m for m, on in zip(members[1:], goes_on[1:]) if on)]
+        entry = Round(
+            time,
+            self.n_rows,
+            self.settings,
+            losses.mean(axis=0),
+            gains,
+            variances,
+            better,
+            promoted,
+        )
+        return replace(
+            self,
+            members=tuple(members),
+            optimizer=optimizer,
+            pending=(),
+            rounds=self.rounds.append(entry),
+        )
+
+    def _told(self, losses, time):
+        """The optimizer after the losses (n, m) of a round, and the gains and variances told."""
+        gains, variances = paired_gains(losses, self._expected(time))
+        floor = gains[0] - _WORST * self.total_loss / self.n_rows
+        gains = np.where(gains > floor, gains, floor)  # where it was NaN too
+        variances = np.nan_to_num(variances)
+        optimizer = copy.copy(self.optimizer)  # a step replaces its state, and changes nothing
+        for setting, gain, variance in zip(self.settings, gains.tolist(), variances.tolist()):
+            optimizer.tell(setting, gain, time, y_variance=variance)
+        return optimizer, gains, variances
+
+    def _expected(self, time):
+        """Gains (m,) that the surrogate expects of the members; None without one."""
+        surrogate = _surrogate(self.optimizer)
+        if surrogate is None:
+            return None
+        domain = as_domain(self.optimizer.domain)
+        places = domain.to_unit(domain.validate_points(list(self.settings)))
+        return surrogate.predict(np.column_stack([places, np.full(len(places), time)]))
+
+    def joined(self, n_challengers, make_learner):
+        """The population with new challengers, so that there are so many.
+
+        When the optimizer has a surrogate, the first one gets what it recommends, half of the
+        others settings drawn at random, since where only good settings are looked at all seem
+        equal, and the rest what the optimizer asks for.
+        """
+        missing, time = n_challengers + 1 - len(self.members), float(len(self.rounds))
+        optimizer, settings, drawn = copy.copy(self.optimizer), [], []
+        if missing and _surrogate(optimizer) is not None:
+            recommended = optimizer.recommend(time)
+            if recommended not in self.settings:
+                settings.append(recommended)
+            rng = check_random_state((self.seed + len(self.rounds)) % 2**32)
+            domain = as_domain(optimizer.domain)
+            n_drawn = (missing - len(settings) + 1) // 2
+            drawn = domain.decode_all(domain.sample(n_drawn, rng))
+        asked = missing - len(settings) - len(drawn)
+        if asked:
+            settings += optimizer.ask(time, n_points=asked)
+        newcomers = tuple(Member(setting, make_learner(setting)) for setting in settings + drawn)
+        return replace(self, members=self.members + newcomers, optimizer=optimizer)
+
+
+def _surrogate(optimizer):
+    """The optimizer's surrogate; None of one without, or that has not begun."""
+    return getattr(optimizer, "surrogate_", None)

@@ -1,0 +1,486 @@
+"""What an optimizer believes, parameter by parameter, in any number of dimensions."""
+
+from dataclasses import KW_ONLY, dataclass
+
+import numpy as np
+
+from .._checks import check_int, finite_array, invalid
+from ..domain import as_domain
+from ._common import (
+    Display,
+    fitted_surrogate,
+    line_style,
+    present,
+    pyplot,
+    stored,
+    was_removed,
+)
+from ._parameters import Axis, axes_of, coordinates, rows_along
+from ._posterior import _outline
+
+# At most this many panels stand side by side.
+_N_COLUMNS = 3
+
+# An observation is as pale as it is far from the slice, in sides of the unit box, down to this.
+_FAR, _FAINTEST = 0.5, 0.12
+
+
+@dataclass(frozen=True, eq=False)
+class Slice:
+    """The posterior along one parameter.
+
+    Attributes
+    ----------
+    axis : Axis
+        ``name``, ``label``, ``values`` (m,) and more.
+    mean, std : ndarray of shape (n_times, m)
+    incumbent : ndarray of shape (n_times,)
+        Where each slice's point is along the axis.
+    observed : ndarray of shape (n,)
+        Where the observations in the data set are.
+    distance : ndarray of shape (n,)
+        How far they are, in the unit box, from the latest slice.
+    """
+
+    axis: Axis
+    mean: np.ndarray
+    std: np.ndarray
+    incumbent: np.ndarray
+    observed: np.ndarray
+    distance: np.ndarray
+
+
+class _Panels(Display):
+    """A display of several axes, one for each parameter."""
+
+    _size = (3.6, 3.0)
+
+    def _grid(self, axes, n, **options):
+        """The axes given (n,), or new ones."""
+        plt = pyplot(f"{type(self).__name__}.plot")
+        if axes is not None:
+            axes = np.atleast_1d(np.asarray(axes, dtype=object)).ravel()
+            if len(axes) != n:
+                raise invalid("axes", f"{n} of them, one per parameter", got=str(len(axes)))
+            return axes
+        n_columns = min(n, _N_COLUMNS)
+        n_rows = -(-n // n_columns)
+        size = self._size[0] * n_columns + 0.6, self._size[1] * n_rows + 0.5
+        _, grid = plt.subplots(
+            n_rows, n_columns, figsize=size, layout="constrained", squeeze=False, **options
+        )
+        for spare in grid.ravel()[n:]:
+            spare.set_visible(False)
+        return grid.ravel()[:n]
+
+    def _kept(self, axes):
+        """Keep the axes, and return the display."""
+        self.axes_, self.figure_ = axes, axes[0].figure
+        return self
+
+
+@stored
+class SliceDisplay(_Panels):
+    """The posterior along each parameter, through the recommended point, with its uncertainty.
+
+    Made by `from_optimizer`, in the user's names, units and scales.
+
+    Parameters
+    ----------
+    slices : list of Slice
+        One for each parameter.
+    times : ndarray of shape (n_times,)
+    y : ndarray of shape (n,)
+        The observations in the data set.
+    time_unit : str, default="s"
+    value_label : str, default="f"
+
+    Attributes
+    ----------
+    axes_ : ndarray of matplotlib Axes of shape (n_slices,)
+        After `plot`.
+    figure_ : matplotlib Figure
+        After `plot`.
+
+    Examples
+    --------
+    >>> from sktvbo import optimize
+    >>> from sktvbo.evaluation import StepClock
+    >>> from sktvbo.plotting import SliceDisplay
+    >>> found = optimize(
+    ...     lambda p, t: -(p["rate"] * 100.0 - 1.0) ** 2 - (p["loss"] == "l1"),
+    ...     {"rate": ("log-real", 1e-4, 1.0), "loss": ["l1", "l2"]},
+    ...     n_calls=20, clock=StepClock(), n_initial_points=6, random_state=0,
+    ... )
+    >>> display = SliceDisplay.from_optimizer(found.optimizer)
+    >>> [part.axis.name for part in display.slices]
+    ['rate', 'loss']
+    >>> display.plot().figure_.savefig("slices.png")  # doctest: +SKIP
+    """
+
+    slices: list
+    times: np.ndarray
+    y: np.ndarray
+    _: KW_ONLY
+    time_unit: str = "s"
+    value_label: str = "f"
+
+    @classmethod
+    def from_optimizer(
+        cls,
+        optimizer,
+        times=None,
+        *,
+        n_values=101,
+        names=None,
+        units=None,
+        time_unit="s",
+        value_label="f",
+    ):
+        """Evaluate an optimizer's surrogate along each parameter.
+
+        Parameters
+        ----------
+        optimizer : BayesianOptimizer
+            In any state of a run in which it has a surrogate, over any domain. It is left as it is.
+        times : float or array-like of shape (n_times,), default=None
+            When to look, each time through what is recommended then; None: the present.
+        n_values : int, default=101
+            Places along a parameter; categories, ordinals and few integers are shown each.
+        names : list of str, default=None
+            Of the dimensions of a box; None: x[0], x[1], ...
+        units : dict of str to str, default=None
+            Of the parameters, by name, for the labels.
+        time_unit, value_label : str
+
+        Returns
+        -------
+        SliceDisplay
+
+        Raises
+        ------
+        AskTellError
+            The optimizer has no surrogate, or not yet.
+        ValueError
+            Names, units or times that make no sense.
+        """
+        domain, surrogate = as_domain(optimizer.domain), fitted_surrogate(optimizer)
+        check_int(n_values, "n_values", low=2)
+        axes = axes_of(domain, n_values, names, units)
+        times = np.atleast_1d(present(optimizer) if times is None else times)
+        times = finite_array(times, "times", ("n_times",))
+        points = _recommended(optimizer, domain, times)
+        kept = optimizer.X_[:, :-1]
+        places, observed = coordinates(domain, points), coordinates(domain, kept)
+        sign = 1.0 if optimizer.maximize else -1.0
+        slices = []
+        for i, axis in enumerate(axes):
+            found = [
+                surrogate.posterior_at(t)(domain.to_unit(rows_along(domain, i, axis.values, x)))
+                for t, x in zip(times, points)
+            ]
+            mean, std = (np.array(parts) for parts in zip(*found))
+            on_slice = kept if len(axes) == 1 else rows_along(domain, i, kept[:, i], points[-1])
+            distance = np.linalg.norm(domain.to_unit(kept) - domain.to_unit(on_slice), axis=1)
+            slices.append(Slice(axis, sign * mean, std, places[:, i], observed[:, i], distance))
+        return cls(
+            slices, times, np.array(optimizer.y_), time_unit=time_unit, value_label=value_label
+        )
+
+    def plot(self, axes=None, *, observations=True, **line_options):
+        """Draw a panel per parameter: the mean, and a band of two standard deviations.
+
+        Values with nothing between them are dots with bars. With several times each has a colour.
+        A vertical line is the recommended value; observations are the paler the farther they are
+        from the slice, in the other parameters.
+
+        Parameters
+        ----------
+        axes : array-like of matplotlib Axes, default=None
+            One per parameter; None: a new figure.
+        observations : bool, default=True
+            Draw them.
+        **line_options
+            Keywords of matplotlib's ``plot`` for the means, such as ``linewidth``.
+
+        Returns
+        -------
+        self : SliceDisplay
+
+        Raises
+        ------
+        MissingExtraError
+            Without matplotlib.
+        """
+        axes = self._grid(axes, len(self.slices), sharey=True)
+        for ax, part in zip(axes, self.slices):
+            if observations:
+                _draw_observations(ax, part, self.y)
+            for k, t in enumerate(self.times):
+                label = f"t = {t:.4g} {self.time_unit}"
+                _draw_slice(ax, part, k, len(self.times), label, line_options)
+            part.axis.dress(ax, "x")
+            if ax.get_subplotspec() is None or ax.get_subplotspec().is_first_col():
+                ax.set_ylabel(self.value_label)
+        handles, labels = axes[0].get_legend_handles_labels()
+        axes[0].figure.legend(
+            handles, labels, loc="outside upper center", ncols=min(len(labels), 4), frameon=False
+        )
+        return self._kept(axes)
+
+
+def _draw_slice(ax, part, k, n_times, label, options):
+    """Draw the slice of the k-th time."""
+    axis, mean, std = part.axis, part.mean[k], part.std[k]
+    style = line_style(k) | {"label": label}
+    if axis.single:
+        # Those of several times stand side by side.
+        shift = 0.12 * (k - 0.5 * (n_times - 1)) if not axis.log else 0.0
+        style |= {"linestyle": "none", "marker": "o", "capsize": 3.0}
+        ax.errorbar(axis.values + shift, mean, 2.0 * std, **style | options)
+    else:
+        band = mean - 2.0 * std, mean + 2.0 * std
+        ax.fill_between(axis.values, *band, color=style["color"], alpha=0.2, linewidth=0)
+        ax.plot(axis.values, mean, **style | {"linewidth": 1.8} | options)
+    ax.axvline(part.incumbent[k], color=style["color"], linewidth=1.0, linestyle=":")
+
+
+def _draw_observations(ax, part, y):
+    """Draw the observations, pale where they are far away."""
+    alpha = np.clip(1.0 - part.distance / _FAR, _FAINTEST, 1.0)
+    ax.scatter(part.observed, y, s=14, color="0.25", alpha=alpha, linewidth=0)
+    ax.plot([], [], "o", color="0.25", markersize=4, label="observations (pale: far away)")
+
+
+def _recommended(optimizer, domain, times):
+    """Rows (n_times, d) that an optimizer recommends at some times."""
+    return np.array([domain.validate_point(optimizer.recommend(t)) for t in times])
+
+
+# --- over time ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Track:
+    """The posterior along one parameter, over time.
+
+    Attributes
+    ----------
+    axis : Axis
+        ``name``, ``label``, ``values`` (m,) and more.
+    mean : ndarray of shape (m, n_times)
+        Through what is recommended at each time.
+    recommended : ndarray of shape (n_times,)
+    queried : ndarray of shape (n_told,)
+        Where the observations are, removed ones included.
+    """
+
+    axis: Axis
+    mean: np.ndarray
+    recommended: np.ndarray
+    queried: np.ndarray
+
+
+@stored
+class TrackDisplay(_Panels):
+    """Each parameter over time: what is believed, what is recommended, and what was queried.
+
+    Made by `from_optimizer`, in the user's names, units and scales. `PosteriorDisplay` is its
+    sister for one dimension, with the optimum of a known problem.
+
+    Parameters
+    ----------
+    tracks : list of Track
+        One for each parameter.
+    times : ndarray of shape (n_times,)
+    told_at : ndarray of shape (n_told,)
+        Times of all observations.
+    kept : ndarray of bool of shape (n_told,)
+        Which of them are in the data set.
+    now : float
+        Present time of the optimizer.
+    time_unit : str, default="s"
+    value_label : str, default="posterior mean"
+
+    Attributes
+    ----------
+    axes_ : ndarray of matplotlib Axes of shape (n_tracks,)
+        After `plot`.
+    figure_ : matplotlib Figure
+        After `plot`.
+    colorbar_ : matplotlib Colorbar
+        After `plot`.
+
+    Examples
+    --------
+    >>> from sktvbo import WDBO, evaluation, problems
+    >>> from sktvbo.plotting import TrackDisplay
+    >>> problem = problems.make("ackley", horizon=30.0)
+    >>> optimizer = evaluation.run(WDBO(), problem).optimizer
+    >>> display = TrackDisplay.from_optimizer(optimizer, n_times=5, n_values=11)
+    >>> [track.mean.shape for track in display.tracks]
+    [(11, 5), (11, 5), (11, 5)]
+    >>> display.plot().figure_.savefig("tracks.png")  # doctest: +SKIP
+    """
+
+    tracks: list
+    times: np.ndarray
+    told_at: np.ndarray
+    kept: np.ndarray
+    _: KW_ONLY
+    now: float
+    time_unit: str = "s"
+    value_label: str = "posterior mean"
+
+    _size = (4.2, 2.9)
+
+    @classmethod
+    def from_optimizer(
+        cls,
+        optimizer,
+        *,
+        since=None,
+        until=None,
+        n_times=60,
+        n_values=51,
+        names=None,
+        units=None,
+        time_unit="s",
+        value_label="posterior mean",
+    ):
+        """Evaluate an optimizer's surrogate over time, along each parameter.
+
+        Parameters
+        ----------
+        optimizer : BayesianOptimizer
+            In any state of a run in which it has a surrogate, over any domain. It is left as it is.
+        since, until : float, default=None
+            First and last time; None: of the first observation, and the present.
+        n_times : int, default=60
+            Each needs a recommendation, a search for the best posterior mean.
+        n_values, names, units, time_unit, value_label
+            See `SliceDisplay.from_optimizer`.
+
+        Returns
+        -------
+        TrackDisplay
+
+        Raises
+        ------
+        AskTellError
+            The optimizer has no surrogate, or not yet.
+        ValueError
+            Names, units or times that make no sense.
+
+        Notes
+        -----
+        The mean at past times is what the optimizer believes *now* of the past, with what it has
+        removed taken out.
+        """
+        domain, surrogate = as_domain(optimizer.domain), fitted_surrogate(optimizer)
+        check_int(n_values, "n_values", low=2)
+        check_int(n_times, "n_times", low=2)
+        axes, told = axes_of(domain, n_values, names, units), optimizer.told_X_
+        since = float(told[:, -1].min()) if since is None else since
+        until = present(optimizer) if until is None else until
+        if not since < until:
+            raise invalid("until", f"later than since={since}", until)
+        times = np.linspace(since, until, n_times)
+        points = _recommended(optimizer, domain, times)
+        sign = 1.0 if optimizer.maximize else -1.0
+        posteriors = [surrogate.posterior_at(t) for t in times]
+        recommended = coordinates(domain, points)
+        queried = coordinates(domain, told[:, :-1])
+        tracks = []
+        for i, axis in enumerate(axes):
+            means = [
+                posterior(domain.to_unit(rows_along(domain, i, axis.values, x)))[0]
+                for posterior, x in zip(posteriors, points)
+            ]
+            tracks.append(
+                Track(axis, sign * np.column_stack(means), recommended[:, i], queried[:, i])
+            )
+        return cls(
+            tracks,
+            times,
+            told[:, -1],
+            ~was_removed(optimizer),
+            now=present(optimizer),
+            time_unit=time_unit,
+            value_label=value_label,
+        )
+
+    def plot(self, axes=None, *, cmap="viridis"):
+        """Draw a panel per parameter: the mean in colours, a curve and the observations on it.
+
+        The curve is what is recommended; red dots are observations in the data set, crosses those
+        that were removed; a vertical line is the present.
+
+        Parameters
+        ----------
+        axes : array-like of matplotlib Axes, default=None
+            One per parameter; None: a new figure.
+        cmap : str or matplotlib Colormap, default="viridis"
+
+        Returns
+        -------
+        self : TrackDisplay
+
+        Raises
+        ------
+        MissingExtraError
+            Without matplotlib.
+        """
+        axes = self._grid(axes, len(self.tracks), sharex=True)
+        limits = {
+            "vmin": min(track.mean.min() for track in self.tracks),
+            "vmax": max(track.mean.max() for track in self.tracks),
+        }
+        step = self.times[1] - self.times[0]
+        t_edges = np.append(self.times - 0.5 * step, self.times[-1] + 0.5 * step)
+        for ax, track in zip(axes, self.tracks):
+            track.axis.dress(ax, "y")
+            mesh = ax.pcolormesh(
+                t_edges, track.axis.edges, track.mean, cmap=cmap, rasterized=True, **limits
+            )
+            self._draw_track(ax, track)
+            ax.set(xlim=(t_edges[0], max(t_edges[-1], self.now)), xlabel=f"time ({self.time_unit})")
+            ax.set_ylim(track.axis.edges[[0, -1]])
+        self.colorbar_ = axes[0].figure.colorbar(mesh, ax=list(axes), label=self.value_label)
+        handles, labels = axes[0].get_legend_handles_labels()
+        axes[0].figure.legend(
+            handles, labels, loc="outside upper center", ncols=len(labels), frameon=False
+        )
+        return self._kept(axes)
+
+    def _draw_track(self, ax, track):
+        gone = ~self.kept
+        ax.plot(
+            self.told_at[gone],
+            track.queried[gone],
+            "x",
+            color="black",
+            markersize=4.5,
+            label=f"removed ({gone.sum()})",
+        )
+        ax.plot(
+            self.told_at[self.kept],
+            track.queried[self.kept],
+            "o",
+            color="red",
+            markersize=4.5,
+            markeredgecolor="white",
+            markeredgewidth=0.6,
+            label=f"kept ({self.kept.sum()})",
+        )
+        step = {"drawstyle": "steps-mid"} if track.axis.single else {}
+        ax.plot(
+            self.times,
+            track.recommended,
+            color="cyan",
+            linewidth=1.6,
+            label="recommended",
+            path_effects=_outline(3.0, "black"),
+            **step,
+        )
+        ax.axvline(self.now, color="black", linewidth=1.4)

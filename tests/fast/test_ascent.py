@@ -1,0 +1,194 @@
+"""Climbs in lockstep against their NumPy twin, and against maxima that are known."""
+
+import numpy as np
+import pytest
+from fast.test_posterior import KINDS, arguments
+from numpy.testing import assert_allclose, assert_array_equal
+from twins import ascent as twin
+
+from sktvbo._fast.ascent import Ascents, climb
+from sktvbo._fast.gram import Family
+from sktvbo._fast.posterior import Formula, Posterior, scores
+
+
+def drive(function, starts, upper, gain=1e-12):
+    """All climbs to their ends, and how many evaluations each took."""
+    ascents, turns = Ascents(starts, upper, gain), np.zeros(len(starts), dtype=int)
+    while len(ascents.active):
+        turns[ascents.active] += 1
+        trials = ascents.trials
+        assert (trials >= 0.0).all()
+        assert (trials <= upper).all()
+        found = [function(x) for x in trials]
+        ascents.advance([value for value, _ in found], [slope for _, slope in found])
+    return ascents, turns
+
+
+def bumps(rng, f):
+    """A sum of bumps with its gradient: not concave, and with several maxima."""
+    centres, heights = 4.0 * rng.uniform(size=(6, f)), rng.uniform(0.5, 2.0, size=6)
+
+    def function(x):
+        change = x - centres
+        parts = heights * np.exp(-0.5 * np.sum(change**2, axis=1))
+        return parts.sum(), -parts @ change
+
+    return function
+
+
+def quadratic(rng, f):
+    """A concave quadratic, and its maximum."""
+    A, peak = rng.normal(size=(f, f)), rng.uniform(-0.5, 1.5, size=f)
+    H = A @ A.T + 0.1 * np.eye(f)
+
+    def function(x):
+        return -0.5 * (x - peak) @ H @ (x - peak), -H @ (x - peak)
+
+    return function, H, peak
+
+
+def maximum_by_projection(H, peak, upper):
+    """Of that quadratic over the box, by a hundred thousand small projected steps."""
+    x, rate = np.clip(peak, 0.0, upper), 1.0 / np.linalg.norm(H, 2)
+    for _ in range(20_000):
+        x = np.clip(x - rate * H @ (x - peak), 0.0, upper)
+    return x
+
+
+@pytest.mark.parametrize("f", [1, 2, 5])
+def test_climbs_are_those_of_the_twin(rng, f):
+    for _ in range(10):
+        function, upper = bumps(rng, f), np.full(f, 4.0)
+        starts = upper * rng.uniform(size=(6, f))
+        starts[0], starts[1, 0] = 0.0, 4.0
+        ascents, turns = drive(function, starts, upper)
+        for i, start in enumerate(starts):
+            place, value, count = twin.climb(function, start, upper, 1e-12)
+            # Rounding may decide where a climb ends, not how it goes.
+            assert abs(turns[i] - count) <= 2
+            assert_allclose(ascents.places[i], place, atol=1e-6)
+            assert ascents.values[i] == pytest.approx(value, rel=1e-12)
+
+
+@pytest.mark.parametrize("f", [1, 2, 4, 7])
+def test_maximum_of_a_quadratic_over_a_box(rng, f):
+    for _ in range(5):
+        function, H, peak = quadratic(rng, f)
+        upper = np.ones(f)
+        ascents, _ = drive(function, rng.uniform(size=(4, f)), upper)
+        expected = maximum_by_projection(H, peak, upper)
+        assert_allclose(ascents.places, np.tile(expected, (4, 1)), atol=1e-5)
+        # What is at a bound is at the bound.
+        at_bound = (expected == 0.0) | (expected == 1.0)
+        assert_array_equal(ascents.places[:, at_bound], np.tile(expected[at_bound], (4, 1)))
+
+
+def test_climbs_do_not_depend_on_their_company(rng):
+    function, upper = bumps(rng, 3), np.full(3, 4.0)
+    starts = upper * rng.uniform(size=(5, 3))
+    together, _ = drive(function, starts, upper)
+    for i in range(5):
+        alone, _ = drive(function, starts[i : i + 1], upper)
+        assert_array_equal(alone.places[0], together.places[i])
+        assert alone.values[0] == together.values[i]
+
+
+def test_values_never_fall(rng):
+    function, upper = bumps(rng, 2), np.full(2, 4.0)
+    ascents = Ascents(upper * rng.uniform(size=(6, 2)), upper, 1e-12)
+    before = ascents.values
+    assert_array_equal(before, -np.inf)
+    while len(ascents.active):
+        found = [function(x) for x in ascents.trials]
+        ascents.advance(*map(list, zip(*found)))
+        assert (ascents.values >= before).all()
+        before = ascents.values
+    assert_allclose([function(x)[0] for x in ascents.places], ascents.values, rtol=1e-15)
+
+
+def test_functions_that_are_not_what_they_should_be():
+    """A place that is ruled out is not entered; an end comes in every case."""
+
+    def cliff(x):
+        return (x[0], np.ones(1)) if x[0] < 2.5 else (-np.inf, np.full(1, np.nan))
+
+    ascents, _ = drive(cliff, np.array([[1.0], [2.4], [3.0]]), np.array([4.0]))
+    assert_allclose(ascents.places[:2, 0], 2.5, atol=1e-2)
+    assert (ascents.places[:2, 0] < 2.5).all()
+    assert_array_equal(ascents.places[2], 3.0)
+    for strange in (
+        lambda x: (np.nan, np.ones(1)),
+        lambda x: (1.0, np.full(1, np.nan)),
+        lambda x: (1.0, np.full(1, np.inf)),
+        lambda x: (0.0, np.ones(1)),  # a slope that nothing comes of
+        lambda x: (-abs(x[0] - 2.0), -np.sign(x - 2.0)),  # a kink
+        lambda x: (1e300 * x[0], np.full(1, 1e300)),
+    ):
+        ascents, turns = drive(strange, np.array([[1.0]]), np.array([4.0]))
+        assert turns[0] <= 200
+        assert 0.0 <= ascents.places[0, 0] <= 4.0
+
+
+def test_nothing_to_move():
+    ascents = Ascents(np.empty((3, 0)), np.empty(0), 1e-12)
+    ascents.advance([1.0, 2.0, 3.0], np.empty((3, 0)))
+    assert_array_equal(ascents.values, [1.0, 2.0, 3.0])
+    assert len(ascents.active) == 0
+    assert len(Ascents(np.empty((0, 2)), np.ones(2), 1e-12).active) == 0
+
+
+def test_shapes_are_checked(rng):
+    with pytest.raises(ValueError, match="one number for each coordinate"):
+        Ascents(np.zeros((2, 3)), np.ones(2), 1e-12)
+    ascents = Ascents(np.zeros((2, 3)), np.ones(3), 1e-12)
+    with pytest.raises(ValueError, match="those of the trials"):
+        ascents.advance(np.zeros(2), np.zeros((2, 2)))
+    positional, named = arguments(rng)
+    posterior, columns = Posterior(*positional, **named), np.arange(3)
+    with pytest.raises(ValueError, match="do not fit"):
+        climb(posterior, Formula.BOUND, 1.0, ascents, np.zeros((2, 3)), columns, 1.0, np.inf)
+    two, wrong = Ascents(np.zeros((2, 2)), np.ones(2), 1e-12), np.array([0, 2])
+    with pytest.raises(ValueError, match="must be coordinates"):
+        climb(posterior, Formula.BOUND, 1.0, two, np.zeros((2, 2)), wrong, 1.0, np.inf)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("formula", Formula)
+def test_the_compiled_loop_is_the_loop(rng, kind, formula):
+    """As with values and gradients handed over turn by turn."""
+    positional, named = arguments(rng, 3, True, kind, families=(Family.MATERN52, Family.RBF))
+    posterior, columns, upper = (
+        Posterior(*positional, **named),
+        np.array([0, 1, 3]),
+        np.full(3, 2.0),
+    )
+    X = rng.uniform(0.0, 2.0, size=(5, 4))
+
+    def function(full):
+        mean, std, *slopes = posterior.with_gradients(full[np.newaxis])
+        value, *by = scores(formula, 0.7, mean, std)
+        return value[0] / 0.3, (by[0] * slopes[0] + by[1] * slopes[1])[0, columns] / 0.3
+
+    ascents = Ascents(X[:, columns], upper, 1e-12)
+    climb(posterior, formula, 0.7, ascents, X, columns, 0.3, np.inf)
+    for i in range(len(X)):
+
+        def of_free(z, i=i):
+            full = X[i].copy()
+            full[columns] = z
+            return function(full)
+
+        place, value, _ = twin.climb(of_free, X[i, columns], upper, 1e-12)
+        assert ascents.values[i] == pytest.approx(value, rel=1e-9)
+        assert_allclose(ascents.places[i], place, atol=1e-4)
+        assert of_free(ascents.places[i])[0] == pytest.approx(ascents.values[i], rel=1e-12)
+
+
+def test_no_time_is_no_turn(rng):
+    positional, named = arguments(rng)
+    posterior, X = Posterior(*positional, **named), np.zeros((2, 2))
+    ascents = Ascents(X, np.ones(2), 1e-12)
+    climb(posterior, Formula.BOUND, 1.0, ascents, X, np.arange(2), 1.0, -np.inf)
+    assert len(ascents.active) == 2
+    assert_array_equal(ascents.values, -np.inf)
+    assert_array_equal(ascents.places, X)

@@ -1,0 +1,171 @@
+"""Posteriors at many places against their NumPy twin, and correlations against the general ones."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from twins import posterior as twin
+
+from sktvbo._fast import posterior as fast
+from sktvbo._fast.gram import Family
+from sktvbo._fast.posterior import Formula
+
+N = 17
+
+# What comes on top of a plain posterior.
+KINDS = ("plain", "mean", "weighted", "weighted-mean", "sparse", "sparse-mean")
+
+all_kinds = pytest.mark.parametrize("kind", KINDS)
+all_families = pytest.mark.parametrize(("spatial", "temporal"), list(product(Family, Family)))
+
+
+def lower(rng, n, capacity=None):
+    """A lower factor in the corner of a larger array, large enough to leave some variance."""
+    A = rng.normal(size=(n, n))
+    L = np.full((capacity or n,) * 2, np.nan)
+    L[:n, :n] = np.linalg.cholesky(A @ A.T + 2.0 * n * np.eye(n))
+    return L[:n, :n]
+
+
+def arguments(rng, d=2, moves=False, kind="plain", n=N, families=(Family.MATERN52,) * 2):
+    positional = (
+        *families,
+        1.3,
+        rng.normal(size=(d, n)),
+        rng.normal(size=n),
+        0.2,
+        moves,
+        rng.normal(size=n),
+        lower(rng, n, capacity=n + 3),
+    )
+    options = {"mean": 0.4}
+    if kind.endswith("mean"):
+        options |= {"direction": 0.1 * rng.normal(size=n), "precision": 3.0}
+    if kind.startswith("weighted"):
+        options |= {"excess": 0.1 * rng.uniform(size=n)}
+    if kind.startswith("sparse"):
+        options |= {"outer": lower(rng, n, capacity=n + 1)}
+    return positional, options
+
+
+def both(*args, **options):
+    positional, named = arguments(*args, **options)
+    return fast.Posterior(*positional, **named), twin.Posterior(*positional, **named)
+
+
+def test_twins_are_two():
+    assert fast.Posterior is not twin.Posterior
+    assert fast.scores is not twin.scores
+
+
+@all_families
+@pytest.mark.parametrize("moves", [False, True])
+def test_families(rng, spatial, temporal, moves):
+    for d in (1, 3):
+        ours, theirs = both(rng, d, moves, families=(spatial, temporal))
+        X = rng.normal(size=(5, d + moves))
+        for found, expected in zip(ours.with_gradients(X), theirs.with_gradients(X)):
+            assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+@all_kinds
+@pytest.mark.parametrize("moves", [False, True])
+@pytest.mark.parametrize("n", [1, 2, N])
+def test_kinds(rng, kind, moves, n):
+    ours, theirs = both(rng, 2, moves, kind, n=n)
+    X = rng.normal(size=(4, 2 + moves))
+    for found, expected in zip(ours.with_gradients(X), theirs.with_gradients(X)):
+        assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    for found, expected in zip(ours.values(X), theirs.values(X)):
+        assert_allclose(found, expected, rtol=1e-11)
+
+
+@all_kinds
+def test_blocks_of_places_are_as_single_ones(rng, kind):
+    ours, _ = both(rng, 2, True, kind)
+    for m in (0, 1, 127, 128, 129, 300):
+        X = rng.normal(size=(m, 3))
+        together = ours.values(X), ours.with_gradients(X)
+        for parts in together:
+            assert all(len(part) == m for part in parts)
+        for i in range(0, m, 50):
+            for found, single in zip(together[1], ours.with_gradients(X[i : i + 1])):
+                assert_allclose(found[i], single[0], rtol=1e-11, atol=1e-13)
+        for found, expected in zip(*together):
+            assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_at_a_point_of_the_basis(rng):
+    """Where the distance is 0 gradients are those of the smooth families, or 0."""
+    for family in Family:
+        positional, named = arguments(rng, families=(family, Family.MATERN12))
+        X = np.ascontiguousarray(positional[3].T[:3])
+        found = fast.Posterior(*positional, **named).with_gradients(X)
+        expected = twin.Posterior(*positional, **named).with_gradients(X)
+        for ours, theirs in zip(found, expected):
+            assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+
+
+def test_far_away_it_is_the_prior(rng):
+    for family in [f for f in Family if f != Family.CONSTANT]:
+        ours, _ = both(rng, families=(family, Family.CONSTANT))
+        mean, std, *slopes = ours.with_gradients(np.array([[1e4, 0.0], [0.0, -1e200]]))
+        assert_array_equal(mean, 0.4)
+        assert_array_equal(std, np.sqrt(1.3))
+        assert_allclose(slopes, 0.0, atol=1e-100)
+
+
+def test_nan_stays_nan(rng):
+    ours, _ = both(rng)
+    found = ours.with_gradients(np.array([[np.nan, 0.0], [0.0, 0.0]]))
+    for part in found:
+        assert np.isnan(part[0]).all()
+        assert np.isfinite(part[1]).all()
+
+
+def test_no_variance_left_is_none_below(rng):
+    """Rounding may make the variance negative: the standard deviation is 0, about."""
+    positional, named = arguments(rng)
+    named["mean"] = 0.0
+    tiny = (*positional[:-1], 1e-3 * np.eye(N))
+    mean, std, *_ = fast.Posterior(*tiny, **named).with_gradients(np.zeros((2, 2)))
+    assert (std <= 1e-140).all()
+    assert np.isfinite(mean).all()
+
+
+@pytest.mark.parametrize("formula", Formula)
+def test_scores(formula):
+    z = np.array([-1e4, -200.5, -199.5, -40.0, -8.0, -1.0, 0.0, 0.7, 4.99, 5.01, 8.0, 30.0])
+    for std in (1e-3, 0.7, 50.0):
+        mean = 0.4 + z * std
+        found = fast.scores(formula, 0.4, mean, np.full(len(z), std))
+        for ours, theirs in zip(found, twin.scores(formula, 0.4, mean, np.full(len(z), std))):
+            assert_allclose(ours, theirs, rtol=1e-9)
+
+
+@pytest.mark.parametrize("formula", [Formula.PROBABILITY, Formula.IMPROVEMENT])
+def test_scores_without_uncertainty_are_finite(formula):
+    found = fast.scores(formula, 0.0, np.array([-1.0, 0.0, 1.0]), np.array([0.0, 1e-150, 1e-300]))
+    assert np.isfinite(found).all()
+
+
+def test_shapes_are_checked(rng):
+    positional, named = arguments(rng)
+    for i, wrong in ((3, np.zeros((2, N - 1))), (7, np.zeros(N + 1)), (8, np.zeros((N, N + 1)))):
+        changed = list(positional)
+        changed[i] = wrong
+        with pytest.raises(ValueError, match=r"do not fit|must be"):
+            fast.Posterior(*changed, **named)
+    for name, wrong in (("direction", np.zeros(3)), ("excess", np.zeros(3))):
+        with pytest.raises(ValueError, match="must hold n"):
+            fast.Posterior(*positional, **named | {name: wrong})
+    for wrong in (np.zeros((3, 3)), np.zeros((N, 2 * N))[:, ::2]):
+        with pytest.raises(ValueError, match="contiguous rows"):
+            fast.Posterior(*positional, **named | {"outer": wrong})
+    ours = fast.Posterior(*positional, **named)
+    for method in (ours.values, ours.with_gradients):
+        with pytest.raises(ValueError, match="n_coordinates"):
+            method(np.zeros((4, 3)))
+    with pytest.raises(ValueError, match="one length"):
+        fast.scores(Formula.BOUND, 0.0, np.zeros(3), np.zeros(2))

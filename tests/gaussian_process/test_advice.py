@@ -1,0 +1,304 @@
+"""What a fit warns of, what it does not, and that an optimizer's fits warn of nothing."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from gaussian_process.cases import data
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared, Matern
+
+from sktvbo import WDBO, SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
+from sktvbo.exceptions import ModelWarning
+from sktvbo.gaussian_process import WeightedGPRegressor
+from sktvbo.kernels import Forgetting
+
+KINDS = [TimeVaryingGPRegressor, WeightedGPRegressor, SparseTimeVaryingGPRegressor]
+each = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+
+
+def warned(gp, X, y):
+    """The categories and messages of what fitting warns of."""
+    with warnings.catch_warnings(record=True) as records:
+        warnings.simplefilter("always")
+        gp.fit(X, y)
+    for record in records:  # the line is the caller's
+        assert record.filename == __file__ or record.category is ConvergenceWarning
+    return [(record.category, str(record.message)) for record in records]
+
+
+def drifting(n=150, seed=0):
+    rng = np.random.RandomState(seed)
+    X = np.column_stack([rng.uniform(size=n), np.sort(rng.uniform(0.0, 10.0, n))])
+    return X, np.sin(6.0 * X[:, 0] + X[:, 1]) + 0.1 * rng.normal(size=n)
+
+
+@each
+def test_a_model_that_suits_its_data_is_fitted_in_silence(kind):
+    assert warned(kind(random_state=0), *drifting()) == []
+    assert warned(kind(random_state=0, normalize_y=True), *drifting()) == []
+    assert warned(kind(Matern(0.3), Matern(2.0), optimizer=None), *drifting()) == []
+
+
+# --- y far from 0 ---------------------------------------------------------------------------------
+
+
+@each
+def test_y_far_from_zero(kind):
+    X, y = drifting()
+    name = kind.__name__
+    ((category, message),) = warned(kind(Matern(0.3), Matern(2.0), optimizer=None), X, y + 20.0)
+    assert category is ModelWarning
+    assert message.startswith(
+        "y is far from 0, on average 19.88 with a standard deviation of 0.6785"
+    )
+    assert f"{name} expects 0" in message
+    assert "normalize_y=True, or mean_prior_std=np.inf" in message
+
+
+@each
+@pytest.mark.parametrize(
+    ("options", "shift"),
+    [({"normalize_y": True}, 20.0), ({"mean_prior_std": np.inf}, 20.0), ({}, 1.5)],
+)
+def test_y_that_is_near_zero_or_has_a_mean(kind, options, shift):
+    X, y = drifting()
+    gp = kind(Matern(0.3), Matern(2.0), optimizer=None, **options)
+    assert warned(gp, X, y + shift) == []
+
+
+def test_y_too_large_to_be_squared():
+    X, y = drifting(20)
+    gp = TimeVaryingGPRegressor(Matern(0.3), Matern(2.0), optimizer=None, normalize_y=True)
+    assert warned(gp, X, 1e200 * y) == []
+
+
+# --- hyperparameters at their bounds --------------------------------------------------------------
+
+
+def at_bounds(y=None, **options):
+    X, values = drifting()
+    gp = TimeVaryingGPRegressor(**options)
+    found = warned(gp, X, values if y is None else y)
+    assert all(category is ConvergenceWarning for category, _ in found)
+    return [message for _, message in found]
+
+
+def test_noise_at_its_lower_bound():
+    X, _ = drifting()
+    (message,) = at_bounds(np.sin(6.0 * X[:, 0] + X[:, 1]))
+    assert message.startswith("noise_variance ended at its lower bound, 1e-06: y has hardly any")
+
+
+def test_noise_at_its_upper_bound():
+    (message,) = at_bounds(noise_variance=1e-4, noise_variance_bounds=(1e-5, 1e-3))
+    assert message.startswith("noise_variance ended at its upper bound, 0.001: y is noise to")
+    assert "normalize_y=True, or raise the bound" in message
+
+
+def test_signal_at_its_upper_bound():
+    (message,) = at_bounds(signal_variance=0.05, signal_variance_bounds=(1e-2, 0.1))
+    assert message.startswith("signal_variance ended at its upper bound, 0.1: y is of a large")
+
+
+def test_a_model_of_noise_alone_says_so_once():
+    noise = np.random.RandomState(3).normal(size=150)
+    kernels = {"spatial_kernel": Matern(0.3, (0.1, 0.5)), "temporal_kernel": Matern(2.0, (1, 4))}
+    (message,) = at_bounds(noise, noise_variance=1.0, signal_variance=0.1, **kernels)
+    assert message.startswith("signal_variance ended at its lower bound, 0.001: y is noise to")
+
+
+def test_a_function_that_does_not_change():
+    X, _ = drifting()
+    y = np.sin(6.0 * X[:, 0]) + 0.1 * np.random.RandomState(1).normal(size=len(X))
+    (message,) = at_bounds(y)
+    assert message.startswith("temporal_kernel__length_scale ended at its upper bound")
+    assert "ConstantKernel(1.0, 'fixed')" in message
+    assert at_bounds(y, temporal_kernel=ConstantKernel(1.0, "fixed")) == []
+
+
+def test_a_lengthscale_at_its_lower_bound():
+    (message,) = at_bounds(spatial_kernel=Matern(3.0, (2.0, 10.0)))
+    assert message.startswith("spatial_kernel__length_scale ended at its lower bound, 2: f changes")
+
+
+def test_a_bound_that_is_in_another_unit():
+    X, y = drifting()
+    gp = TimeVaryingGPRegressor(Matern(0.3), Matern(1.0, nu=1.5))
+    found = warned(gp, X * [1.0, 3e6] + [0.0, 1.7e9], y)
+    (message,) = (text for _, text in found if text.startswith("temporal_kernel"))
+    assert "upper bound, 1e+05: the columns it is for extend over 2.9" in message
+    assert "time_unit" in message
+
+
+def test_another_hyperparameter_at_its_bound():
+    found = at_bounds(temporal_kernel=Forgetting(0.7, (0.6, 0.9)))
+    assert (
+        "temporal_kernel__epsilon ended at its lower bound, 0.6: Lower the bound, or fix it."
+        in (found)
+    )
+
+
+def test_fixed_hyperparameters_are_at_no_bound():
+    assert at_bounds(noise_variance=0.01, noise_variance_bounds="fixed") == []
+    assert at_bounds(noise_variance=0.01, noise_variance_bounds=(0.01, 0.01)) == []
+
+
+# --- convergence ----------------------------------------------------------------------------------
+
+
+class Uphill(RBF):
+    """A kernel whose gradient has the wrong sign."""
+
+    def __call__(self, X, Y=None, eval_gradient=False):
+        found = super().__call__(X, Y, eval_gradient)
+        return (found[0], -found[1]) if eval_gradient else found
+
+
+def test_a_search_that_does_not_converge():
+    gp = TimeVaryingGPRegressor(Uphill(0.1), Matern(2.0))
+    ((category, message),) = warned(gp, *drifting())
+    assert category is ConvergenceWarning
+    assert message.startswith("The search of the hyperparameters stopped before it converged (ABN")
+    assert "check its gradient" in message
+
+
+# --- lengthscales far from the data ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("temporal", "optimizer"),
+    [(Matern(1.0, "fixed"), "fmin_l_bfgs_b"), (Matern(1.0), None), (Matern(1e12), None)],
+)
+@each
+def test_a_lengthscale_far_from_the_times(kind, temporal, optimizer):
+    X, y = drifting()
+    gp = kind(Matern(0.3), temporal, optimizer=optimizer, random_state=0)
+    found = [text for _, text in warned(gp, X * [1.0, 1e6], y) if "far from the scale" in text]
+    (message,) = found
+    assert message.startswith(f"temporal_kernel__length_scale is {temporal.length_scale}, far")
+    assert "extend over 9.786e+06" in message
+    assert "(of dates: time_unit), or let it be learnt" in message
+
+
+def test_a_lengthscale_far_from_the_places():
+    X, y = drifting()
+    gp = TimeVaryingGPRegressor(Matern([1.0]), Matern(2.0), optimizer=None)
+    ((_, message),) = warned(gp, X * [1e5, 1.0], y)
+    assert message.startswith("spatial_kernel__length_scale is ")
+
+
+def test_lengthscales_that_are_not_in_units_of_the_data():
+    X, y = drifting()
+    periodic = ExpSineSquared(1.0, 3e6, "fixed", "fixed")
+    gp = TimeVaryingGPRegressor(Matern(0.3), periodic, optimizer=None)
+    assert warned(gp, X * [1.0, 1e6], y) == []
+    repeated = np.column_stack([np.zeros(150), X[:, 1]])  # one place alone
+    gp = TimeVaryingGPRegressor(Matern(1e-6), Matern(2.0), optimizer=None)
+    assert warned(gp, repeated, y) == []
+
+
+# --- sizes ----------------------------------------------------------------------------------------
+
+
+def test_many_rows_name_the_sparse_regressor(monkeypatch):
+    X, y = drifting()
+    monkeypatch.setattr("sktvbo.gaussian_process._advice._MANY", 149)
+    ((category, message),) = warned(TimeVaryingGPRegressor(Matern(0.3), Matern(2.0)), X, y)
+    assert category is ModelWarning
+    assert message.startswith(
+        "TimeVaryingGPRegressor takes O(n³) time and O(n²) memory for its n ="
+    )
+    assert "SparseTimeVaryingGPRegressor" in message
+    assert warned(SparseTimeVaryingGPRegressor(random_state=0), X, y) == []
+    at_one_place = np.column_stack([np.zeros(150), X[:, 1]])
+    gp = TimeVaryingGPRegressor(Matern(0.3), Matern(2.0, nu=1.5), optimizer=None)
+    assert warned(gp.set_params(solver="kalman"), at_one_place, y) == []
+    monkeypatch.undo()
+    assert warned(TimeVaryingGPRegressor(Matern(0.3), Matern(2.0)), X, y) == []
+
+
+def rough(n=1000):
+    rng = np.random.RandomState(0)
+    X = np.column_stack([rng.uniform(size=(n, 2)), np.sort(rng.uniform(0.0, 100.0, n))])
+    y = np.sin(6.0 * X[:, 0] + 0.2 * X[:, 2]) + np.cos(5.0 * X[:, 1])
+    return X, y + 0.1 * rng.normal(size=n)
+
+
+def test_too_few_inducing_points():
+    options = {"random_state": 0, "normalize_y": True}
+    gp = SparseTimeVaryingGPRegressor(n_inducing=30, **options)
+    (message,) = (text for kind, text in warned(gp, *rough()) if kind is ModelWarning)
+    assert message.startswith("The 30 inducing points do not suffice: they leave ")
+    assert "Set n_inducing to more than 30, or" in message
+    assert warned(gp.set_params(n_inducing="auto"), *rough()) == []
+
+
+def test_too_few_inducing_points_for_given_hyperparameters():
+    X, y = rough()
+    options = {"random_state": 0, "optimizer": None, "noise_variance": 0.01}
+    gp = SparseTimeVaryingGPRegressor(Matern(0.6), Matern(14.0), n_inducing=50, **options)
+    assert any("The 50 inducing points do not" in message for _, message in warned(gp, X, y))
+    gp.set_params(n_inducing="auto")
+    assert warned(gp, X, y) == []
+
+
+def test_nothing_learnt():
+    """Noise to the rows: either there is nothing, or it changes too fast."""
+    X, y = np.arange(500.0)[:, np.newaxis], np.random.RandomState(1).normal(size=500)
+    gp = SparseTimeVaryingGPRegressor(RBF(0.5), RBF(50.0, (20.0, 100.0)), random_state=0)
+    assert any(message.startswith("The model explains ") for _, message in warned(gp, X, y))
+    with_trend = warned(gp, X, y + 3.0 * np.sin(X[:, 0] / 50.0))
+    assert not any(message.startswith("The model explains ") for _, message in with_trend)
+    constant = warned(SparseTimeVaryingGPRegressor(random_state=0), X, np.zeros(500))
+    assert not any(message.startswith("The model explains ") for _, message in constant)
+
+
+# --- who is warned --------------------------------------------------------------------------------
+
+
+@each
+def test_no_warnings_without_warn(kind):
+    X, y = drifting()
+    gp = kind(Matern(0.3), Matern(1e9, "fixed"), warn=False, random_state=0)
+    assert warned(gp, X, y + 20.0) == []
+    assert pickle.loads(pickle.dumps(gp)).warn is False
+
+
+@each
+def test_an_optimizer_is_not_warned(kind):
+    surrogate = kind(Matern(0.3), Matern(1e6, "fixed"), random_state=0)
+    opt = WDBO([(0.0, 1.0)], surrogate=surrogate, n_initial_points=5, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for t in range(12):
+            x = opt.ask(float(t))
+            opt.tell(x, 50.0 + 0.01 * x[0])
+    assert surrogate.warn
+
+
+@each
+def test_only_a_fit_warns(kind):
+    X, y = drifting()
+    gp = kind(Matern(0.3), Matern(2.0), random_state=0).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gp.partial_fit(X[:3], y[:3] + 500.0).updated(X[:3], y[:3] + 500.0, refit=True)
+
+
+@each
+def test_a_warning_that_is_an_error_leaves_it_as_it_was(kind):
+    X, y = drifting()
+    gp = kind(Matern(0.3), Matern(2.0), random_state=0).fit(X, y)
+    before = gp.predict(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ModelWarning, match="far from 0"):
+            gp.fit(X, y + 20.0)
+    np.testing.assert_array_equal(gp.predict(X), before)
+
+
+def test_warn_is_a_bool():
+    with pytest.raises(ValueError, match=r"'warn' .* must be True or False\. Got 'no' instead"):
+        TimeVaryingGPRegressor(warn="no").fit(*data())

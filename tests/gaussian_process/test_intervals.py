@@ -1,0 +1,89 @@
+"""Predictions of new observations, and intervals: what they are, and how often they are right."""
+
+import numpy as np
+import pytest
+from gaussian_process.cases import data
+from numpy.testing import assert_allclose
+from scipy.stats import norm
+from sklearn.gaussian_process.kernels import RBF, Matern
+
+from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
+from sktvbo.gaussian_process import QuadraticInjection, WeightedGPRegressor
+
+KINDS = [TimeVaryingGPRegressor, WeightedGPRegressor, SparseTimeVaryingGPRegressor]
+each = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+
+
+@each
+@pytest.mark.parametrize("normalize_y", [False, True])
+def test_noise_is_added_in_the_units_of_y(kind, normalize_y):
+    X, y = data()
+    options = {"noise_variance": 0.3, "optimizer": None, "normalize_y": normalize_y}
+    gp = kind(RBF(0.5), RBF(3.0), noise_model=QuadraticInjection(0.2), **options)
+    gp.fit(X, 50.0 * y)
+    new = data(9, seed=1)[0]
+    mean, std = gp.predict(new, return_std=True)
+    scale = np.std(50.0 * y) if normalize_y else 1.0
+    noisy, wide = gp.predict(new, return_std=True, include_noise=True)
+    assert_allclose(noisy, mean)
+    assert_allclose(wide**2, std**2 + 0.3 * scale**2)
+    cov = gp.predict(new, return_cov=True)[1]
+    noisy_cov = gp.predict(new, return_cov=True, include_noise=True)[1]
+    assert_allclose(noisy_cov, cov + 0.3 * scale**2 * np.eye(9))
+    assert_allclose(gp.predict(new, include_noise=True), mean)
+
+
+@each
+def test_the_interval_has_its_probability(kind):
+    X, y = data()
+    gp = kind(RBF(0.5), RBF(3.0), optimizer=None, noise_variance=0.1).fit(X, y)
+    for include_noise in (False, True):
+        mean, std = gp.predict(X, return_std=True, include_noise=include_noise)
+        for level in (0.5, 0.9, 0.95):
+            low, high = gp.predict_interval(X, level, include_noise=include_noise)
+            assert_allclose(norm.cdf(high, mean, std) - norm.cdf(low, mean, std), level)
+            assert_allclose(low + high, 2.0 * mean)
+    default = gp.predict_interval(X)
+    assert_allclose(default, gp.predict_interval(X, 0.9, include_noise=True))
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -0.5, 90, "high", np.nan])
+def test_levels_are_probabilities(level):
+    gp = TimeVaryingGPRegressor(optimizer=None).fit(*data())
+    with pytest.raises(ValueError, match=r"level must be a float in the range \(0, 1\)"):
+        gp.predict_interval(data()[0], level)
+    with pytest.raises(ValueError, match=r"include_noise must be True or False\. Got 'yes'"):
+        gp.predict(data()[0], include_noise="yes")
+
+
+def simulated(seed, n, n_new=150):
+    """A draw of the model: rows up to t = 10, and new ones in space and in the future."""
+    rng = np.random.RandomState(seed)
+    X = np.column_stack([rng.uniform(size=(n + 2 * n_new, 2)), np.zeros(n + 2 * n_new)])
+    X[:, 2] = rng.uniform(0.0, 10.0, len(X))
+    X[n + n_new :, 2] = rng.uniform(10.0, 12.0, n_new)
+    K = Matern(0.2, nu=2.5)(X[:, :2]) * Matern(1.0, nu=1.5)(X[:, 2:]) + 0.04 * np.eye(len(X))
+    y = np.linalg.cholesky(K) @ rng.normal(size=len(X))
+    return X[:n], y[:n], (X[n : n + n_new], y[n : n + n_new]), (X[n + n_new :], y[n + n_new :])
+
+
+@pytest.mark.parametrize(
+    ("kind", "n"),
+    [
+        (TimeVaryingGPRegressor, 220),
+        pytest.param(SparseTimeVaryingGPRegressor, 600, marks=pytest.mark.slow),
+    ],
+)
+def test_coverage_on_simulated_data(kind, n):
+    """50 draws, learnt from: within two points of nominal, in space and in the future."""
+    levels, hits = (0.5, 0.9, 0.95), []
+    for seed in range(50):
+        X, y, *news = simulated(seed, n)
+        gp = kind(random_state=0, warn=False).fit(X, y)
+        intervals = [(values, *gp.predict_interval(new, q)) for new, values in news for q in levels]
+        hits.append([np.mean((low <= y) & (y <= high)) for y, low, high in intervals])
+    coverage = np.mean(hits, axis=0).reshape(2, 3)
+    assert_allclose(coverage, [levels, levels], atol=0.02)
+    # The intervals of f alone are too narrow for observations.
+    low, high = gp.predict_interval(news[0][0], include_noise=False)
+    assert np.mean((low <= news[0][1]) & (news[0][1] <= high)) < 0.88

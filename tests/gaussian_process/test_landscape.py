@@ -1,0 +1,206 @@
+"""Scores as compiled code climbs them, against the posterior's own, and against L-BFGS-B."""
+
+import math
+
+import numpy as np
+import pytest
+from gaussian_process.test_views import MODELS, fitted  # noqa: F401
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+
+from sktvbo import TimeVaryingGPRegressor
+from sktvbo._fast.posterior import Formula
+from sktvbo._maximizer import Plain, TimeWindow, maximize
+from sktvbo._score import Score
+from sktvbo.acquisition import (
+    UCB,
+    AcquisitionState,
+    ExpectedImprovement,
+    PosteriorMean,
+    ProbabilityOfImprovement,
+)
+from sktvbo.domain import Box
+from sktvbo.kernels import Forgetting
+
+ACQUISITIONS = [UCB(2.0), PosteriorMean(), ExpectedImprovement(), ProbabilityOfImprovement()]
+COMPILED = ("matern", "ard-rbf", "forgetting-injection", "static", "time-first", "sparse")
+ALL = np.ones(3, dtype=bool)
+
+all_acquisitions = pytest.mark.parametrize("acquisition", ACQUISITIONS, ids=str)
+
+
+class Own(UCB):
+    """An acquisition function of a user's, which the compiled code does not know."""
+
+
+def score_of(gp, acquisition, t):
+    posterior = gp.posterior_at(t)
+    return Score(acquisition, AcquisitionState(30, 30, 2, gp, posterior)), posterior
+
+
+def plain(posterior, score):
+    """The same, climbed by L-BFGS-B from one place after another."""
+
+    def minus(u):
+        mean, std, mean_slope, std_slope = posterior.with_gradient(u)
+        value, on_mean, on_std = score(mean, std)
+        return -value, -(on_mean * mean_slope + on_std * std_slope)
+
+    return Plain(lambda U: score(*posterior(U))[0], minus, gradient=True)
+
+
+@all_acquisitions
+@pytest.mark.parametrize("name", COMPILED)
+def test_scores_are_those_of_the_posterior(fitted, name, acquisition):  # noqa: F811
+    gp, U = fitted[name], np.random.RandomState(0).uniform(size=(300, 3))
+    score, at_t = score_of(gp, acquisition, 61.0)
+    window = gp.posterior_between(61.0, 64.0)
+    for posterior, places in ((at_t, np.ascontiguousarray(U[:, :2])), (window, U)):
+        expected = score(*posterior(places))[0]
+        found = posterior.landscape(score).values(places)
+        if score.formula[0] == Formula.BOUND:  # of the standardized y
+            found = found * posterior.scale
+            found += np.mean(expected - found)
+        assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name not in COMPILED])
+def test_other_kernels_have_none(fitted, name):  # noqa: F811
+    gp = fitted[name]
+    score, posterior = score_of(gp, UCB(2.0), 61.0)
+    assert posterior.landscape(score) is None
+    assert gp.posterior_between(61.0, 62.0).landscape(score) is None
+
+
+def test_a_score_that_is_only_a_function_has_none(fitted):  # noqa: F811
+    posterior = fitted["matern"].posterior_at(61.0)
+    assert posterior.landscape(lambda mean, std: (mean, 1.0, 0.0)) is None
+
+
+def polished(posterior, score, start):
+    """The maximum that L-BFGS-B finds when it is to be found to the last digits."""
+
+    def minus(u):
+        mean, std, mean_slope, std_slope = posterior.with_gradient(u)
+        value, on_mean, on_std = score(mean, std)
+        return -value, -(on_mean * mean_slope + on_std * std_slope)
+
+    options = {"ftol": 0.0, "gtol": 1e-12, "maxls": 100}
+    for _ in range(3):
+        bounds = [(0.0, 1.0)] * len(start)
+        start = minimize(minus, start, jac=True, bounds=bounds, options=options).x
+    return start
+
+
+@all_acquisitions
+@pytest.mark.parametrize("name", COMPILED)
+@pytest.mark.parametrize("window", [False, True])
+def test_from_near_a_maximum_both_find_it(fitted, name, acquisition, window):  # noqa: F811
+    gp = fitted[name]
+    score, posterior = score_of(gp, acquisition, 61.0)
+    if window:
+        posterior = gp.posterior_between(61.0, 64.0)
+    u = 2 + window
+    starts = np.random.RandomState(1).uniform(size=(4, u))
+    landscape = posterior.landscape(score)
+    # Twice: from where the first time has ended both are near a maximum.
+    near, _ = landscape.climb(starts, ALL[:u], 1.0, math.inf)
+    near = np.clip(near + 1e-3, 0.0, 1.0)
+    found, values = landscape.climb(near, ALL[:u], 1.0, math.inf)
+    expected = np.array([polished(posterior, score, start) for start in near])
+    assert_allclose(found, expected, atol=1e-6)
+    assert_allclose(landscape.values(found), values, rtol=1e-9, atol=1e-12)
+    assert (landscape.values(found) >= landscape.values(expected) - 1e-10).all()
+
+
+def random_problem(seed):
+    """A posterior, a score, a domain and where a search in it begins: many kinds."""
+    rng = np.random.RandomState(seed)
+    d, n = rng.choice([1, 2, 3, 4]), rng.choice([5, 12, 30])
+    scales = np.exp(rng.uniform(np.log(0.1), np.log(2.0), size=d))
+    spatial = [RBF(scales), Matern(scales, nu=1.5), Matern(scales, nu=2.5)][rng.randint(3)]
+    temporal = [ConstantKernel(1.0, "fixed"), Forgetting(0.03), Matern(n / 2.0, nu=1.5)]
+    U = rng.uniform(size=(n, d))
+    y = np.sin(U @ rng.normal(scale=3.0, size=d) + 0.05 * np.arange(n)) + 0.1 * rng.normal(size=n)
+    gp = TimeVaryingGPRegressor(
+        spatial,
+        temporal[rng.randint(3)],
+        noise_variance=np.exp(rng.uniform(-7.0, -1.0)),
+        mean_prior_std=rng.choice([0.0, 1.0, np.inf]),
+        normalize_y=True,
+        optimizer=None,
+    ).fit(np.column_stack([U, np.arange(n)]), y)
+    acquisition, box = ACQUISITIONS[rng.randint(4)], Box([(0.0, 1.0)] * d)
+    score, posterior = score_of(gp, acquisition, float(n))
+    if rng.uniform() < 0.25:
+        return score, gp.posterior_between(n, 1.25 * n), TimeWindow(box, n, 1.25 * n), rng
+    return score, posterior, box, rng
+
+
+class WithoutLandscape:
+    def __init__(self, posterior):
+        self.posterior = posterior
+        self.with_gradient = posterior.with_gradient
+
+    def __call__(self, U):
+        return self.posterior(U)
+
+
+def test_what_is_found_is_never_worse_than_the_twins():
+    """Beyond what the tolerance of either leaves, on 150 problems."""
+    for seed in range(150):
+        score, posterior, domain, rng = random_problem(seed)
+        state = rng.get_state()
+        ours = maximize(score, posterior, domain, rng)
+        rng.set_state(state)
+        theirs = maximize(score, WithoutLandscape(posterior), domain, rng)
+        units = [np.append(x[:-1], (x[-1] - domain.low) / (domain.high - domain.low))
+                 if isinstance(domain, TimeWindow) else x for x in (ours, theirs)]  # fmt: skip
+        landscape = posterior.landscape(score)
+        found, expected = landscape.values(np.array(units))
+        spread = np.ptp(landscape.values(domain.candidates(512)))
+        assert found >= expected - 1e-7 * spread, seed
+
+
+@pytest.mark.parametrize("acquisition", ACQUISITIONS[:2], ids=str)
+def test_a_function_of_ones_own_is_climbed_in_lockstep(fitted, acquisition):  # noqa: F811
+    """To the same places as the formula that it computes."""
+    gp = fitted["matern"]
+    known, posterior = score_of(gp, UCB(2.0), 61.0)
+    own, _ = score_of(gp, Own(2.0), 61.0)
+    assert known.formula is not None
+    assert own.formula is None
+    starts = np.random.RandomState(2).uniform(size=(5, 2))
+    one, other = posterior.landscape(known), posterior.landscape(own)
+    found, _ = one.climb(starts, ALL[:2], 1.0, math.inf)
+    again, values = other.climb(starts, ALL[:2], 1.0, math.inf)
+    assert_allclose(again, found, atol=1e-6)
+    assert_allclose(values, own(*posterior(again))[0], rtol=1e-9)
+
+
+def test_what_is_held_stays_to_the_bit(fitted):  # noqa: F811
+    score, posterior = score_of(fitted["ard-rbf"], UCB(2.0), 61.0)
+    starts = np.random.RandomState(3).uniform(size=(5, 2))
+    moved, _ = posterior.landscape(score).climb(starts, np.array([False, True]), 1.0, math.inf)
+    assert_array_equal(moved[:, 0], starts[:, 0])
+    assert (moved[:, 1] != starts[:, 1]).any()
+
+
+def test_bounds_are_met_exactly(fitted):  # noqa: F811
+    """A maximum at the border of the unit box has a coordinate of 0 or 1, not nearly so."""
+    score, posterior = score_of(fitted["ard-rbf"], UCB(1e6), 61.0)
+    starts = np.array([[0.01, 0.02], [0.98, 0.99], [0.02, 0.97], [0.99, 0.01]])
+    moved, _ = posterior.landscape(score).climb(starts, ALL[:2], 1.0, math.inf)
+    assert np.isin(moved, [0.0, 1.0]).any()
+    assert ((moved == 0.0) | (moved == 1.0) | ((moved > 1e-9) & (moved < 1.0 - 1e-9))).all()
+
+
+@pytest.mark.parametrize("acquisition", [UCB(2.0), Own(2.0)], ids=["formula", "own"])
+def test_no_time_is_no_climb(fitted, acquisition):  # noqa: F811
+    score, posterior = score_of(fitted["matern"], acquisition, 61.0)
+    starts = np.random.RandomState(4).uniform(size=(3, 2))
+    for landscape in (posterior.landscape(score), plain(posterior, score)):
+        places, values = landscape.climb(starts, ALL[:2], 1.0, -math.inf)
+        assert_allclose(places, starts, rtol=1e-15)
+        assert_array_equal(values, -np.inf)

@@ -1,0 +1,127 @@
+"""How many inducing points, and when they are chosen anew."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.gaussian_process.kernels import RBF, Matern
+
+from sktvbo import SparseTimeVaryingGPRegressor
+
+
+def rows(n=1500, end=20.0, seed=0):
+    rng = np.random.RandomState(seed)
+    X = np.column_stack([rng.uniform(size=n), np.sort(rng.uniform(0.0, end, n))])
+    return X, np.sin(6.0 * X[:, 0] + X[:, 1]) + 0.1 * rng.normal(size=n)
+
+
+def given(length, **options):
+    kernels = Matern(length, nu=2.5), Matern(10.0 * length, nu=1.5)
+    options = {"optimizer": None, "random_state": 0, "warn": False} | options
+    return SparseTimeVaryingGPRegressor(*kernels, noise_variance=0.01, **options)
+
+
+@pytest.mark.parametrize("inducing", ["kdpp", "greedy", "kmeans"])
+def test_auto_takes_more_points_for_what_changes_faster(inducing):
+    X, y = rows()
+    sizes = [
+        len(given(length, inducing=inducing).fit(X, y).inducing_points_)
+        for length in (5.0, 0.7, 0.05)
+    ]
+    assert sizes[0] == 50
+    assert sizes[2] == 400
+    assert sizes[0] <= sizes[1] <= sizes[2]
+
+
+def test_auto_stops_where_the_bound_does():
+    X, y = rows()
+    gp = given(1.0).fit(X, y)
+    m = len(gp.inducing_points_)
+    twice, half = (given(1.0, n_inducing=k).fit(X, y).elbo_ for k in (2 * m, m // 2))
+    assert m == 50 or gp.elbo_ - half > 0.03 * len(X)
+    assert twice - gp.elbo_ < 0.07 * len(X)
+
+
+def test_auto_with_few_rows_takes_all():
+    X, y = rows(30)
+    gp = given(0.3).fit(X, y)
+    assert_array_equal(gp.inducing_points_, X[np.argsort(X[:, 0])])
+
+
+def test_n_inducing_is_auto_or_a_number():
+    with pytest.raises(
+        ValueError, match=r"'n_inducing' .* must be 'auto' or an int .* 'many' inst"
+    ):
+        given(1.0, n_inducing="many").fit(*rows(20))
+
+
+def test_points_are_chosen_anew_where_they_tell_little():
+    X, y = rows()
+    gp = given(1.0, inducing="greedy").partial_fit(X[:700], y[:700])
+    before = gp.inducing_points_
+    near = np.column_stack([X[:20, 0], X[680:700, 1]])
+    gp.partial_fit(near, y[:20])
+    assert_array_equal(gp.inducing_points_, before)
+    last = 700 + 200
+    gp.partial_fit(X[700:last], y[700:last])
+    assert gp.inducing_points_[:, 1].max() > X[700, 1]
+    fresh = given(1.0, inducing="greedy").partial_fit(
+        np.vstack([X[:700], near, X[700:last]]), np.concatenate([y[:700], y[:20], y[700:last]])
+    )
+    assert_allclose(gp.predict(X[:last]), fresh.predict(X[:last]), atol=0.1)
+
+
+def test_given_points_stay():
+    X, y = rows()
+    gp = given(1.0, inducing=X[:700:14]).partial_fit(X[:700], y[:700]).partial_fit(X[700:], y[700:])
+    assert_array_equal(gp.inducing_points_, X[:700:14])
+
+
+def stream(n_batches, size, window, end, seed=0):
+    """R² of each batch, predicted before it is learnt from, and the largest data set."""
+    rng = np.random.RandomState(seed)
+    gp, scores, largest = None, [], 0
+    for i in range(n_batches):
+        t = end * (i + np.sort(rng.uniform(size=size))) / n_batches
+        X = np.column_stack([rng.uniform(size=size), t])
+        y = np.sin(6.0 * X[:, 0] + 0.2 * X[:, 1]) + 0.1 * rng.normal(size=size)
+        if gp is None:
+            gp = given(1.0, inducing="greedy").partial_fit(X, y)
+        else:
+            scores.append(gp.score(X, y))
+            gp.partial_fit(X, y)
+            old = np.flatnonzero(gp.X_train_[:, 1] < t[-1] - window)
+            if len(old):
+                gp.forget(old)
+        largest = max(largest, len(gp.X_train_))
+    return np.array(scores), largest
+
+
+def test_a_stream_is_followed():
+    scores, largest = stream(50, 100, window=5.0, end=25.0)
+    assert largest <= 1200
+    assert scores.min() > 0.8
+    assert scores.mean() > 0.95
+
+
+@pytest.mark.slow
+def test_a_stream_of_a_million_rows():
+    import resource
+
+    scores, largest = stream(100, 1_000, window=5.0, end=20.0)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    scores, largest = stream(200, 5_000, window=2.0, end=100.0)
+    assert scores.min() > 0.9
+    assert largest <= 25_000
+    # A million rows of three numbers alone are 24 MB, and a million times 400 points 3 GB.
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kB
+
+
+def test_all_rows_count_whatever_the_blocks(monkeypatch):
+    X, y = rows(300)
+    Z = X[::10]
+    whole = SparseTimeVaryingGPRegressor(RBF(0.3), RBF(2.0), inducing=Z, optimizer=None).fit(X, y)
+    monkeypatch.setattr("sktvbo.gaussian_process._inducing._BLOCK", 37)
+    parts = SparseTimeVaryingGPRegressor(RBF(0.3), RBF(2.0), inducing=Z, optimizer=None).fit(X, y)
+    assert parts.elbo_ == pytest.approx(whole.elbo_, rel=1e-12)
+    assert parts.elbo_ == pytest.approx(parts.elbo(parts.theta_), rel=1e-10)
+    assert_allclose(parts.predict(X), whole.predict(X), atol=1e-8)

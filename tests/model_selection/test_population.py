@@ -1,0 +1,225 @@
+"""Gains, leads, and who becomes the champion."""
+
+import copy
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import norm
+
+from sktvbo import RandomSearch
+from sktvbo.domain import ParameterSpace
+from sktvbo.model_selection._population import Lead, Member, Population, paired_gains
+from sktvbo.model_selection._tuner import default_optimizer
+
+SPACE = ParameterSpace({"a": ("real", 0.0, 1.0)})
+
+
+def population(n_challengers=2, optimizer=None, seed=0):
+    optimizer = RandomSearch(SPACE, random_state=0) if optimizer is None else optimizer
+    members = (Member({"a": 0.5}, "champion"),)
+    return Population(members, optimizer, seed).joined(n_challengers, lambda s: f"learner {s['a']}")
+
+
+# --- gains ----------------------------------------------------------------------------------------
+
+
+def test_without_knowledge_gains_are_differences_to_the_champion(rng):
+    losses = rng.uniform(size=(30, 4))
+    gains, variances = paired_gains(losses)
+    assert_allclose(gains, losses[:, 0].mean() - losses.mean(axis=0))
+    assert gains[0] == 0.0
+    differences = losses[:, :1] - losses
+    expected = (differences.var(axis=0, ddof=1) + losses[:, 0].var(ddof=1)) / 30
+    assert_allclose(variances, expected)
+
+
+def test_gains_do_not_know_how_hard_the_rows_are(rng):
+    losses, hard = rng.uniform(size=(30, 4)), rng.exponential(size=(30, 1))
+    for expected in (None, rng.normal(size=4)):
+        assert_allclose(
+            paired_gains(losses + hard, expected)[0],
+            paired_gains(losses, expected)[0],
+            atol=1e-12,
+        )
+
+
+def test_expected_gains_put_rounds_with_other_members_on_one_scale(rng):
+    true = np.array([0.3, 0.1, 0.8, 0.5])
+    for members in ([0, 1], [2, 3], [3, 0, 1]):
+        losses = 7.0 - np.tile(true[members], (20, 1)) + rng.exponential(size=(20, 1))
+        assert_allclose(paired_gains(losses, true[members])[0], true[members])
+        to_champion = paired_gains(losses)[0]
+        assert np.abs(to_champion - true[members]).max() > 0.05
+
+
+def test_who_failed_has_no_gain_and_does_not_matter_to_the_others(rng):
+    losses, expected = rng.uniform(size=(20, 3)), np.array([0.1, 0.2, 9.0])
+    failed = losses.copy()
+    failed[3, 2] = np.nan
+    gains, _ = paired_gains(failed, expected)
+    assert np.isnan(gains[2])
+    assert_allclose(gains[:2], paired_gains(losses[:, :2], expected[:2])[0])
+
+
+# --- leads ----------------------------------------------------------------------------------------
+
+
+def test_a_lead_is_the_self_normalized_sum(rng):
+    d = rng.normal(0.1, 1.0, size=40)
+    lead = Lead().after(d[:15]).after(d[15:])
+    assert_allclose(lead.probability, norm.cdf(d.sum() / np.sqrt((d**2).sum())))
+
+
+def test_equals_are_as_probably_better_as_worse():
+    assert Lead().probability == Lead().after(np.zeros(10)).probability == 0.5
+
+
+def test_a_single_row_proves_nothing():
+    assert Lead().after(np.array([1e9])).probability < 0.9
+
+
+@pytest.mark.parametrize("n", [2, 5, 50])
+@pytest.mark.parametrize("draw", ["normal", "standard_cauchy", "ternary"])
+def test_the_error_rate_is_that_stated(rng, n, draw):
+    def differences(better):
+        if draw == "ternary":  # of losses that are 0 or 1
+            return rng.choice([-1.0, 0.0, 1.0], size=n, p=[0.1, 0.8 - better, 0.1 + better])
+        return getattr(rng, draw)(size=n) + 2.0 * better
+
+    found = np.array([Lead().after(differences(0.0)).probability for _ in range(1500)])
+    for confidence in (0.9, 0.975):
+        z = norm.ppf(confidence)
+        rate = np.mean(found >= confidence)
+        assert rate <= np.exp(-0.5 * z**2)  # Efron's bound, for any number of rows
+        if n == 50:  # about normal; 0.1 has a standard error of 0.008
+            assert rate <= (1.0 - confidence) + 0.02
+    if n == 50:  # and it is not so cautious that it never finds anything
+        better = np.array([Lead().after(differences(0.4)).probability for _ in range(300)])
+        assert np.mean(better >= 0.9) > 0.25
+
+
+# --- rounds ---------------------------------------------------------------------------------------
+
+
+def losses_of(means, n=60, seed=0):
+    """Losses (n, m) with these means, of rows that are hard for all or for none."""
+    rng = np.random.RandomState(seed)
+    return rng.exponential(size=(n, 1)) + np.array(means) + 0.01 * rng.normal(size=(n, len(means)))
+
+
+def test_the_better_challenger_becomes_the_champion_and_the_others_go():
+    before = population()
+    after = before.scored(losses_of([1.0, 0.9, 0.5])).judged(0.9)
+    assert after.champion.learner is before.members[2].learner
+    assert after.champion.lead == Lead()
+    assert len(after.members) == 1
+    entry = after.rounds[0]
+    assert entry.promoted == 2
+    assert entry.settings == before.settings
+    assert entry.probabilities[2] > entry.probabilities[1] > 0.9
+
+
+def test_nobody_better_changes_nothing_but_the_challengers():
+    before = population()
+    losses = losses_of([1.0, 1.1, 1.0])
+    losses[:, 2] = losses[:, 0] - np.tile([0.02, -0.01], 30)  # z = 2.4
+    after = before.scored(losses).judged(0.999)
+    assert after.rounds[0].promoted == 0
+    assert [m.learner for m in after.members] == [before.members[i].learner for i in (0, 2)]
+    assert after.members[1].lead.total > 0.0
+
+
+def test_who_goes_on_adds_to_the_lead():
+    p = population(1)
+    for i in range(3):
+        d = 0.1 + np.random.RandomState(i).normal(size=10)
+        losses = np.column_stack([2.0 + d, np.full(10, 2.0)])
+        p = p.scored(losses).judged(0.9999)
+        if len(p.members) == 1:
+            pytest.fail("a promising challenger was dropped")
+    together = Lead()
+    for i in range(3):
+        together = together.after(0.1 + np.random.RandomState(i).normal(size=10))
+    assert_allclose(p.members[1].lead.probability, together.probability)
+
+
+def test_rounds_on_the_same_rows_count_once():
+    losses = losses_of([1.0, 1.0], n=20)
+    losses[:, 1] = losses[:, 0] - np.tile([0.02, -0.01], 10)
+    twice = population(1)
+    for _ in range(2):
+        twice = twice.scored(losses).judged(0.999999, fresh_rows=False)
+    once = population(1).scored(losses).judged(0.999999, fresh_rows=False)
+    assert twice.rounds[1].probabilities[1] == once.rounds[0].probabilities[1]
+
+
+def test_a_challenger_that_does_what_the_champion_does_makes_room():
+    losses = losses_of([1.0, 1.0, 1.0])
+    losses[:, 1] = losses[:, 0]
+    after = population().scored(losses).judged(0.9)
+    assert population().members[1].learner not in [m.learner for m in after.members]
+
+
+def test_a_failure_is_as_bad_as_the_worst_that_counts_and_never_promoted():
+    losses = losses_of([1.0, 0.9, 1e9])
+    losses[:, 1] = np.nan
+    after = population().scored(losses).judged(0.9)
+    entry = after.rounds[0]
+    assert entry.promoted == 0
+    assert entry.probabilities[1] == 0.0
+    assert_allclose(entry.gains, [0.0, -losses[:, 0].mean(), -losses[:, 0].mean()])
+    assert_allclose(after.optimizer.told_y_, entry.gains)
+
+
+def test_batches_add_up_to_a_round():
+    losses = losses_of([1.0, 0.9, 0.8])
+    whole = population().scored(losses).judged(0.9)
+    parts = population().scored(losses[:1]).scored(losses[1:])
+    assert parts.n_pending == 60
+    parts = parts.judged(0.9)
+    assert parts.n_pending == 0
+    assert_allclose(parts.rounds[0].gains, whole.rounds[0].gains)
+    assert_allclose(parts.total_loss, losses[:, 0].sum())
+
+
+def test_a_round_changes_no_earlier_value():
+    before = population().scored(losses_of([1.0, 0.9, 0.5]))
+    kept = copy.deepcopy(before)
+    before.judged(0.9).joined(2, str)
+    assert before.settings == kept.settings
+    assert not hasattr(before.optimizer, "told_y_") or len(before.optimizer.told_y_) == 0
+    assert len(before.rounds) == 0
+
+
+def test_the_optimizer_finds_the_best_setting_through_hard_and_easy_rounds():
+    # The loss is (a - 0.8)² and how hard the round is, which varies twenty times as much.
+    opt = default_optimizer(5).set_params(domain=SPACE, random_state=0)
+    p, rng = population(4, opt), np.random.RandomState(0)
+    for _ in range(20):
+        means = [(s["a"] - 0.8) ** 2 + 3.0 * rng.uniform() for s in p.settings[:1]]
+        hard = means[0] - (p.settings[0]["a"] - 0.8) ** 2
+        means = [hard + (s["a"] - 0.8) ** 2 for s in p.settings]
+        noise = 0.1 * rng.normal(size=(50, len(means)))
+        p = p.scored(np.abs(np.array(means) + noise)).judged(0.9).joined(4, lambda s: "learner")
+    assert abs(p.optimizer.recommend(20.0)["a"] - 0.8) < 0.08
+    assert abs(p.champion.setting["a"] - 0.8) < 0.15
+
+
+def test_newcomers_are_recommended_asked_for_and_drawn_at_random():
+    opt = default_optimizer(5).set_params(domain=SPACE, random_state=0)
+    p = population(4, opt)
+    assert len(p.members) == 5  # all asked for: nothing is known
+    for i in range(3):
+        p = p.scored(losses_of([s["a"] for s in p.settings], seed=i)).judged(0.9999)
+        p = p.joined(4, lambda s: "learner")
+    alone = replace(p, members=p.members[:1])
+    recommended = p.optimizer.recommend(3.0)
+    first, second = (replace(alone, seed=s).joined(4, lambda s: "learner") for s in (0, 1))
+    for found in (first, second):
+        assert found.settings[1] == recommended
+    # One is asked for, two are drawn at random.
+    assert first.settings[2] == second.settings[2]
+    assert first.settings[3:] != second.settings[3:]
+    assert len(first.settings) == 5

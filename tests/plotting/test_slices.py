@@ -1,0 +1,247 @@
+"""Slices and tracks of one's own optimizer: numbers, names, units and scales."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from optimizers.cases import fingerprint
+from scipy import stats
+
+from sktvbo import WDBO, RandomSearch
+from sktvbo.domain import as_domain
+from sktvbo.exceptions import AskTellError
+from sktvbo.plotting import DatasetSizeDisplay, RelevancyDisplay, SliceDisplay, TrackDisplay
+
+SPACE = {
+    "rate": ("log-real", 1e-4, 1.0),
+    "depth": ("integer", 2, 9),
+    "width": ("log-integer", 8, 1024),
+    "seed": ("integer", 0, 10**6),
+    "drop": stats.norm(0.0, 1.0),
+    "loss": ["l1", None],
+    "size": ("ordinal", ["small", "large"]),
+}
+
+
+def told(domain, maximize=True, n=20, **options):
+    """An optimizer that was told of uniform queries."""
+    opt = WDBO(domain, maximize=maximize, n_initial_points=8, random_state=0, **options)
+    space = as_domain(domain)
+    for t, row in enumerate(space.sample(n, np.random.RandomState(1))):
+        u = space.to_unit(row)
+        y = float(np.exp(-np.sum((u - 0.4 - 0.005 * t) ** 2)))
+        opt.tell(row, y if maximize else -y, t)
+    return opt
+
+
+@pytest.fixture(scope="module")
+def named():
+    return told(SPACE)
+
+
+@pytest.fixture(scope="module")
+def box():
+    return told([(0.0, 2.0), (-1.0, 1.0), (5.0, 6.0)], maximize=False)
+
+
+# --- numbers --------------------------------------------------------------------------------------
+
+
+def test_slices_are_the_posterior_through_what_is_recommended(named):
+    times = [5.0, 25.0]
+    display = SliceDisplay.from_optimizer(named, times, n_values=9)
+    space, gp = as_domain(SPACE), named.surrogate_
+    for k, t in enumerate(times):
+        best = named.recommend(t)
+        for part in display.slices:
+            for i in (0, -1):
+                texts = {"loss": ["l1", None], "size": ["small", "large"]}
+                value = part.axis.values[i]
+                choices = texts.get(part.axis.name)
+                point = best | {part.axis.name: choices[i] if choices else value}
+                u = space.to_unit(space.validate_point(point))
+                mean, std = gp.predict([[*u, t]], return_std=True)
+                assert_allclose(part.mean[k, i], mean[0], rtol=1e-9, atol=1e-12)
+                assert_allclose(part.std[k, i], std[0], rtol=1e-7)
+        row = space.validate_point(best)
+        assert_array_equal([part.incumbent[k] for part in display.slices], row)
+    assert_array_equal(display.times, times)
+    assert_array_equal(display.y, named.y_)
+    observed = np.column_stack([part.observed for part in display.slices])
+    assert_array_equal(observed, named.X_[:, :-1])
+
+
+def test_distances_are_from_the_slice(box):
+    display = SliceDisplay.from_optimizer(box)
+    space = as_domain(box.domain)
+    best, at = space.to_unit(box.recommend(19.0)), space.to_unit(box.X_[:, :-1])
+    for i, part in enumerate(display.slices):
+        others = np.delete(at - best, i, axis=1)
+        assert_allclose(part.distance, np.linalg.norm(others, axis=1), atol=1e-9)
+
+
+def test_the_present_is_the_default_and_the_sign_is_the_users(box):
+    display = SliceDisplay.from_optimizer(box)
+    assert_array_equal(display.times, [19.0])
+    part = display.slices[0]
+    assert part.mean.max() < 0.1
+    best = np.argmin(part.mean[0])
+    assert abs(part.axis.values[best] - part.incumbent[0]) < 0.1
+    surrogate = box.surrogate_.posterior_at(19.0)
+    row = as_domain(box.domain).to_unit([part.axis.values[7], *box.recommend(19.0)[1:]])
+    assert_allclose(part.mean[0, 7], -surrogate(row[np.newaxis])[0][0], rtol=1e-9)
+
+
+def test_tracks_are_the_posterior_over_time(named):
+    display = TrackDisplay.from_optimizer(named, n_times=4, n_values=6)
+    assert_array_equal(display.times, np.linspace(0.0, 19.0, 4))
+    space, gp = as_domain(SPACE), named.surrogate_
+    for j, t in enumerate(display.times):
+        best = named.recommend(t)
+        row = space.validate_point(best)
+        assert_array_equal([track.recommended[j] for track in display.tracks], row)
+        u = space.to_unit(space.validate_point(best | {"rate": display.tracks[0].axis.values[2]}))
+        assert_allclose(display.tracks[0].mean[2, j], gp.predict([[*u, t]])[0], rtol=1e-9)
+    assert_array_equal(display.told_at, named.told_X_[:, -1])
+    assert_array_equal(display.kept, np.isnan(named.removed_at_))
+    assert_array_equal([track.queried for track in display.tracks], named.told_X_[:, :-1].T)
+
+
+def test_over_arms_there_is_one(arms):
+    opt = arms[0]
+    slices = SliceDisplay.from_optimizer(opt).slices
+    (track,) = TrackDisplay.from_optimizer(opt, n_times=3).tracks
+    assert [part.axis.label for part in slices] == ["index of the arm"]
+    assert slices[0].mean.shape == (1, 6)
+    assert track.mean.shape == (6, 3)
+    assert_array_equal(track.queried, as_domain(opt.domain).indices(opt.told_X_[:, :-1]))
+    assert_allclose(slices[0].distance, 0.0)
+
+
+def test_the_optimizer_is_left_as_it_is(named):
+    before = fingerprint(named)
+    SliceDisplay.from_optimizer(named, n_values=5)
+    TrackDisplay.from_optimizer(named, n_times=3, n_values=5)
+    DatasetSizeDisplay.from_optimizer(named)
+    assert fingerprint(named) == before
+
+
+# --- axes -----------------------------------------------------------------------------------------
+
+
+def test_axes_are_in_the_users_names_units_and_scales(named, plt):
+    display = SliceDisplay.from_optimizer(
+        named, n_values=21, units={"rate": "1/s"}, value_label="loss"
+    ).plot()
+    panels = dict(zip(SPACE, display.axes_))
+    labels = ["rate (1/s)", "depth", "width", "seed", "drop", "loss", "size"]
+    assert [ax.get_xlabel() for ax in display.axes_] == labels
+    scales = [panels[name].get_xscale() for name in SPACE]
+    assert scales == ["log", "linear", "log"] + ["linear"] * 4
+    assert [text.get_text() for text in panels["loss"].get_xticklabels()] == ["l1", "None"]
+    assert [text.get_text() for text in panels["size"].get_xticklabels()] == ["small", "large"]
+    by_name = {part.axis.name: part.axis for part in display.slices}
+    assert_allclose(by_name["rate"].values, np.geomspace(1e-4, 1.0, 21), rtol=1e-9)
+    assert_array_equal(by_name["depth"].values, np.arange(2, 10))
+    assert len(by_name["seed"].values) == 21
+    single = [name for name, axis in by_name.items() if axis.single]
+    assert single == ["depth", "loss", "size"]
+    assert display.axes_[0].get_ylabel() == "loss"
+    assert display.figure_ is display.axes_[0].figure
+
+
+def test_a_band_is_two_standard_deviations(box, plt):
+    display = SliceDisplay.from_optimizer(box, n_values=5).plot(observations=False, linewidth=3.0)
+    ax, part = display.axes_[1], display.slices[1]
+    (line,) = [line for line in ax.lines if len(line.get_xdata()) == 5]
+    assert_array_equal(line.get_ydata(), part.mean[0])
+    assert line.get_linewidth() == 3.0
+    edges = ax.collections[0].get_paths()[0].vertices[:, 1]
+    assert_allclose(edges.max(), (part.mean + 2.0 * part.std).max())
+    assert_allclose(edges.min(), (part.mean - 2.0 * part.std).min())
+
+
+def test_tracks_are_drawn_on_the_axes_given(box, plt):
+    _, axes = plt.subplots(1, 3)
+    display = TrackDisplay.from_optimizer(
+        box, names=["a", "b", "c"], units={"b": "mm"}, n_times=4, n_values=5, time_unit="steps"
+    ).plot(axes)
+    assert list(display.axes_) == list(axes)
+    assert [ax.get_ylabel() for ax in axes] == ["a", "b (mm)", "c"]
+    assert axes[0].get_xlabel() == "time (steps)"
+    mesh = axes[1].collections[0]
+    assert_allclose(mesh.get_array().ravel(), display.tracks[1].mean.ravel())
+    shown = {line.get_label(): line for line in axes[2].lines}
+    assert_array_equal(shown["recommended"].get_ydata(), display.tracks[2].recommended)
+    assert len(shown[f"kept ({len(box.X_)})"].get_xdata()) == len(box.X_)
+    with pytest.raises(ValueError, match="axes must be 3 of them"):
+        display.plot(axes[:2])
+
+
+def test_the_cells_of_a_logarithmic_track_are_geometric(named, plt):
+    display = TrackDisplay.from_optimizer(named, n_times=3, n_values=5).plot()
+    axis = display.tracks[0].axis
+    assert_allclose(axis.edges[1:-1] ** 2, axis.values[:-1] * axis.values[1:])
+    assert display.axes_[0].get_yscale() == "log"
+
+
+# --- sizes and relevancies ------------------------------------------------------------------------
+
+
+def test_sizes_of_an_optimizer_are_its_history(tracked, plt):
+    display = DatasetSizeDisplay.from_optimizer(tracked, time_unit="steps")
+    assert_array_equal(display.times, tracked.history_["time"])
+    assert_array_equal(display.median["W-DBO"], tracked.history_["n"])
+    display.plot()
+    assert display.ax_.get_title() == ""
+    assert list(DatasetSizeDisplay.from_optimizer(tracked, name="mine").median) == ["mine"]
+
+
+def test_relevancies_of_an_optimizer_in_several_dimensions(box, plt):
+    display = RelevancyDisplay.from_optimizer(box).plot()
+    assert display.places is None
+    assert_allclose(display.relevancy, box.surrogate_.relevancy(19.0))
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [SliceDisplay, TrackDisplay])
+def test_without_a_surrogate_there_is_nothing_to_show(kind):
+    opt = RandomSearch([(0.0, 1.0)], random_state=0)
+    opt.tell(opt.ask(0.0), 1.0)
+    with pytest.raises(AskTellError, match="one that has fitted a surrogate"):
+        kind.from_optimizer(opt)
+    with pytest.raises(AskTellError, match="told at least twice"):
+        DatasetSizeDisplay.from_optimizer(opt)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"names": ["a"]}, "names must be 3 of them"),
+        ({"units": {"speed": "m/s"}}, r"units must be a dict with some of x\[0\]"),
+        ({"n_values": 1}, "n_values must be an int"),
+        ({"times": [np.nan]}, "times must be finite"),
+        ({"times": [[1.0]]}, "times must be an array of shape"),
+    ],
+)
+def test_slices_refuse_what_makes_no_sense(box, options, message):
+    with pytest.raises(ValueError, match=message):
+        SliceDisplay.from_optimizer(box, **options)
+
+
+def test_names_that_are_there_are_not_given_again(named):
+    with pytest.raises(ValueError, match="names must be None for a domain that has names"):
+        SliceDisplay.from_optimizer(named, names=list("abcdefg"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"since": 5.0, "until": 5.0}, r"until must be later than since=5\.0"),
+        ({"n_times": 1}, "n_times must be an int"),
+    ],
+)
+def test_tracks_refuse_what_makes_no_sense(box, options, message):
+    with pytest.raises(ValueError, match=message):
+        TrackDisplay.from_optimizer(box, **options)

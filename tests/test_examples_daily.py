@@ -1,0 +1,39 @@
+"""The examples of the daily tools run, and what they say holds."""
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+
+
+@pytest.fixture
+def run_example(monkeypatch):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("Agg")
+    monkeypatch.setattr(pyplot, "show", lambda: None)
+    yield lambda name: runpy.run_path(str(EXAMPLES / name))
+    pyplot.close("all")
+
+
+def test_pictures_of_ones_own_optimizer(run_example):
+    found = run_example("plot_own_optimizer.py")["found"]
+    best = 10.0 ** (-3.0 + 1.5 * np.sin(60.0 / 20.0))
+    assert found.x["loss"] == "l2"
+    assert 0.1 * best < found.x["rate"] < 10.0 * best
+
+
+def test_optuna(run_example, capsys):
+    pytest.importorskip("optuna")
+    run_example("plot_optuna.py")
+    ours, theirs = (float(line.split()[-1]) for line in capsys.readouterr().out.splitlines())
+    assert ours < 0.5 * theirs
+
+
+@pytest.mark.slow
+def test_workers_of_dask(run_example):
+    pytest.importorskip("distributed")
+    found = run_example("plot_dask.py")["found"]
+    assert len(found.calls) == found.optimizer.n_told_ == 60

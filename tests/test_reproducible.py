@@ -1,0 +1,73 @@
+"""The same seed gives the same queries, however many threads the linear algebra may use."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from optimizers.cases import BY_NAME, CASES
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from sktvbo import GPUCB, TimeVaryingGPRegressor
+
+
+def two_threads_exist():
+    return any(library["num_threads"] > 1 for library in threadpool_info())
+
+
+@pytest.fixture(autouse=True)
+def _two_threads():
+    """Undo the suite's limit, so that there is something to compare."""
+    with threadpool_limits(2, user_api="blas"):
+        if not two_threads_exist():
+            pytest.skip("needs a BLAS with two threads")
+        yield
+
+
+def with_threads(n, call):
+    with threadpool_limits(n, user_api="blas"):
+        return call()
+
+
+NAMES = [
+    case.name
+    if case.name in ("WDBO", "SparQGPUCB-expert", "ABO", "thompson")
+    # The others take as long, and are made of the same parts.
+    else pytest.param(case.name, marks=pytest.mark.slow)
+    for case in CASES
+    if case.modelled
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_queries_with_one_thread_and_with_two(name):
+    case = BY_NAME[name]
+
+    def queries():
+        opt = case.make(random_state=7)
+        return np.array(case.drive(opt, 12)), opt.surrogate_.theta_
+
+    for one, two in zip(with_threads(1, queries), with_threads(2, queries)):
+        assert_array_equal(one, two)
+
+
+def test_a_large_data_set_with_one_thread_and_with_two(rng):
+    # Two threads add in another order: the last digits differ, and nothing else.
+    X = np.column_stack([rng.uniform(size=(500, 2)), np.arange(500.0)])
+    y = np.sin(6.0 * X[:, 0] + X[:, 2] / 50.0) + 0.1 * rng.normal(size=500)
+
+    def posterior():
+        gp = TimeVaryingGPRegressor(optimizer=None, normalize_y=True).fit(X, y)
+        return np.array(gp.predict(X[::7] + 0.01, return_std=True))
+
+    assert_allclose(with_threads(1, posterior), with_threads(2, posterior), rtol=1e-9)
+
+
+def test_a_seed_repeats_a_run_in_one_process():
+    def queries():
+        opt = GPUCB([(0.0, 1.0)] * 2, n_initial_points=5, random_state=3)
+        found = []
+        for t in range(15):
+            found.append(opt.ask(t))
+            opt.tell(found[-1], -np.sum((found[-1] - 0.3) ** 2))
+        return np.array(found)
+
+    assert_array_equal(queries(), queries())

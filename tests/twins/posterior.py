@@ -1,0 +1,76 @@
+"""The posterior and its scores, place by place, through an inverse."""
+
+import numpy as np
+
+from sktvbo._fast.posterior import Formula
+from sktvbo.acquisition import UCB, ExpectedImprovement, ProbabilityOfImprovement
+from twins import gram
+
+
+class Posterior:
+    """Of the same arguments as the compiled one, in the same order."""
+
+    def __init__(
+        self,
+        spatial,
+        temporal,
+        signal,
+        Z,
+        times,
+        time,
+        moves,
+        weights,
+        lower,
+        mean=0.0,
+        direction=None,
+        precision=np.inf,
+        excess=None,
+        outer=None,
+    ):
+        self.factors = spatial, temporal, signal
+        self.Z, self.times, self.time, self.moves = Z, times, time, moves
+        self.weights, self.mean = weights, mean
+        n = len(times)
+        L_inverse = np.linalg.inv(np.tril(lower))
+        inner = np.eye(n)
+        if outer is not None:
+            inner = inner - np.linalg.inv(np.tril(outer) @ np.tril(outer).T)
+        self.P = L_inverse.T @ inner @ L_inverse
+        self.direction = np.zeros(n) if direction is None else direction
+        self.precision = precision
+        self.E = np.diag(np.zeros(n) if excess is None else excess)
+
+    def with_gradients(self, X):
+        return [np.array(parts) for parts in zip(*map(self._at, X))]
+
+    def values(self, X):
+        return self.with_gradients(X)[:2]
+
+    def _at(self, x):
+        z, time = (x[:-1], self.time + x[-1]) if self.moves else (x, self.time)
+        k, dk = gram.cross_with_gradient(z, time, self.Z, self.times, *self.factors)
+        dk = dk if self.moves else dk[:-1]
+        rest = 1.0 - k @ self.direction
+        # The weights of the observations in the mean, and their derivatives.
+        c = self.P @ k + rest / self.precision * self.direction
+        dc = dk @ self.P - np.outer(dk @ self.direction, self.direction) / self.precision
+        variance = self.factors[2] - k @ self.P @ k + rest**2 / self.precision - c @ self.E @ c
+        slope = -2.0 * (dk @ c + dc @ self.E @ c)
+        std = np.sqrt(variance)
+        return self.mean + k @ self.weights, std, dk @ self.weights, slope / (2.0 * std)
+
+
+class State:
+    incumbent, scale = 0.0, 1.0
+
+
+def scores(formula, parameter, mean, std):
+    if formula == Formula.BOUND:
+        found = UCB(parameter**2)(mean, std, None)
+    else:
+        kinds = {
+            Formula.PROBABILITY: ProbabilityOfImprovement(0.0),
+            Formula.IMPROVEMENT: ExpectedImprovement(0.0),
+        }
+        found = kinds[formula](mean - parameter, std, State())
+    return [np.broadcast_to(part, mean.shape) for part in found]
