@@ -1,5 +1,7 @@
 """A data file: what it must hold, where it comes from, how it is found and read."""
 
+import contextlib
+import errno
 import os
 import struct
 import zipfile
@@ -80,10 +82,8 @@ class Table:
 
     def read(self, path):
         """The arrays of the file at a path, of the right shapes and kinds, numbers finite."""
-        try:
+        with _faults_as_damage(path, "it is not a readable NumPy archive"):
             archive = np.load(path, allow_pickle=False)
-        except _UNREADABLE as exc:
-            raise damaged(path, f"it is not a readable NumPy archive ({exc})") from exc
         if not isinstance(archive, np.lib.npyio.NpzFile):
             raise damaged(path, "it must be an archive (.npz). Got a single array (.npy) instead")
         with archive:
@@ -95,10 +95,8 @@ class Table:
             return {name: self._read_array(path, archive, name) for name in self.shapes}
 
     def _read_array(self, path, archive, name):
-        try:
+        with _faults_as_damage(path, f"the array {name} cannot be read"):
             array = archive[name]
-        except _UNREADABLE as exc:
-            raise damaged(path, f"the array {name} cannot be read ({exc})") from exc
         shape, kind = self.shapes[name], self.kinds.get(name, _NUMERIC)
         fits = len(shape) == array.ndim and all(b in (a, None) for a, b in zip(array.shape, shape))
         if not fits:
@@ -124,6 +122,18 @@ def data_folder(data_dir):
         return Path(os.environ[_ENVIRONMENT])
     beside = Path(__file__).resolve().parents[3] / "shared" / "data"
     return beside if beside.is_dir() else None
+
+
+@contextlib.contextmanager
+def _faults_as_damage(path, what):
+    """Context of reading a file, in which a fault of it is said to be one."""
+    try:
+        yield
+    except (*_UNREADABLE, OSError) as exc:
+        # A place before the file's beginning is a fault; a file that is not for us is none.
+        if isinstance(exc, OSError) and exc.errno != errno.EINVAL:
+            raise
+        raise damaged(path, f"{what} ({exc})") from exc
 
 
 def damaged(path, what):

@@ -269,7 +269,7 @@ class Answers:
             In the exact model; its removals leave the estimator as it is.
         """
         gp = self._dense()
-        return gp.relevancy_sweep(gp.rows.latest if now is None else check_real(now, "now"))
+        return gp.relevancy_sweep(gp.rows.latest if now is None else now)
 
     def posterior_at(self, t, moving=None):
         """The posterior at one time as a function of space alone, for many evaluations.

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from .. import relevancy as _relevancy
+from .._checks import finite_number
 from .._covariance import SeparableCovariance
 from .._fast import cholesky as _cholesky
 from .._forms import Forms
@@ -314,8 +315,9 @@ class Dense(Conditioned):
 
     def _note(self, *call):
         """Note that something is kept from now on, for whoever makes this again."""
+        if self.made_of is None:
+            vars(self)["made_of"] = self.rows, self._chosen
         vars(self)["updates"] = Updates((*self.updates, call))
-        vars(self)["made_of"] = self.origin
 
     @property
     def gradient(self):
@@ -435,7 +437,7 @@ class Dense(Conditioned):
     def relevancy_sweep(self, now):
         """See ``TimeVaryingGPRegressor.relevancy_sweep``; ``now`` in the user's unit."""
         rows = self.rows
-        latest = rows.latest
+        now, latest = finite_number(now, "now"), rows.latest
         # A time may have been rounded on its way here.
         if abs(now - latest) <= 4.0 * np.spacing(abs(now)):
             now = latest

@@ -70,7 +70,10 @@ class TimeVaryingSampler(BaseSampler):
     - Where the range of a parameter changes, the latest is what is searched, and trials outside of
       it are left out. Parameters that no finished trial has are drawn at random, and so are all
       until there are ``n_initial_points`` trials of their group.
-    - Steps need one objective.
+    - The study has one objective.
+    - Several processes on one SQLite file wait for one another, and after five seconds SQLite gives
+      up, unless the storage says otherwise: ``RDBStorage("sqlite:///study.db",
+      engine_kwargs={"connect_args": {"timeout": 120.0}})``.
 
     Examples
     --------

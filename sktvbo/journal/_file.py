@@ -123,9 +123,8 @@ def connect(path, *, writing):
     return connection, not count
 
 
-def to_text(plain):
-    """Plain data as JSON."""
-    return json.dumps(plain, allow_nan=False, separators=(",", ":"))
+# Plain data as JSON.
+to_text = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
 
 class JournalFile:

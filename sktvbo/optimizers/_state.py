@@ -61,8 +61,11 @@ def templates_of(run):
     return templates if surrogate is None else templates | {"surrogate": surrogate}
 
 
-def parts_of(run, templates, known=None):
-    """Parts of a run's state that differ from those of a known one (None: all), plain data."""
+def parts_of(run, templates, known=None, updated=False):
+    """Parts of a run's state that differ from those of a known one (None: all), plain data.
+
+    ``updated`` says that the surrogate's updates, which are told apart, are all that it differs by.
+    """
     parts, scalars = {}, {}
     for field in fields(run):
         name, value = field.name, getattr(run, field.name)
@@ -71,6 +74,8 @@ def parts_of(run, templates, known=None):
         if value is None or isinstance(value, int | float):
             scalars[name] = encode(value)
         elif name == "clock" or known is None or getattr(known, name) is not value:
+            if name == "surrogate" and updated:
+                continue
             stored = value.positions if name == "kept" else value
             try:
                 parts[name] = encode(stored, templates, apart=name == "surrogate")
@@ -82,15 +87,22 @@ def parts_of(run, templates, known=None):
     return parts | {"run": scalars}
 
 
-def new_updates(known, run):
-    """Updates of the surrogate since that of a known run; and whether they are all there are."""
-    updates = getattr(run.surrogate, "updates_", ())
-    if known is not None and known.surrogate is not None and run.surrogate is not None:
-        if known.surrogate is run.surrogate:
-            return (), False
-        since = getattr(run.surrogate, "updates_since", lambda other: None)(known.surrogate)
-        if since is not None:
-            return since, False
+def new_updates(known, run, written=()):
+    """Updates of the surrogate since that of a known run; and whether they are all there are.
+
+    ``written`` are those that the known surrogate had: looking at it may have added one.
+    """
+    updates, n = getattr(run.surrogate, "updates_", ()), len(written)
+    if known is None or known.surrogate is None or run.surrogate is None:
+        return updates, True
+    same = known.surrogate is run.surrogate
+    if not same and hasattr(run.surrogate, "updates_since"):
+        before = vars(known.surrogate)
+        changed = [k for k, value in vars(run.surrogate).items() if value is not before.get(k)]
+        # Updates change what it is conditioned on, and no other attribute.
+        same = len(changed) <= 1 and run.surrogate.updates_since(known.surrogate) is not None
+    if same and (not n or (len(updates) >= n and updates[n - 1] is written[-1])):
+        return updates[n:], False
     return updates, True
 
 
@@ -258,6 +270,7 @@ class Recorder:
         self._header = header
         self._templates = templates_of(run)
         self._written = run if written else None
+        self._updates = getattr(run.surrogate, "updates_", ())
         try:
             self._check(run)
         except BaseException:
@@ -293,16 +306,17 @@ class Recorder:
         # call may have written is taken back by the next one.
         known, self._written = self._written, None
         known = known if known is run else None
-        parts = parts_of(after, self._templates, known)
-        updates, all_of_them = new_updates(known, after)
+        updates, all_of_them = new_updates(known, after, self._updates)
+        parts = parts_of(after, self._templates, known, updated=not all_of_them)
         events = events_of(run, after, kind, said)
         if not run.place.number:
             events.insert(0, ("begin", None, self._header))
+        all_there_are = (*(() if all_of_them else self._updates), *updates)
         anew = True if known is None else "updates" if all_of_them else False
         updates = [encode(update) for update in updates]
         place = self._file.append(run.place, events, parts, updates, anew=anew)
         after = replace(after, place=place)
-        self._written = after
+        self._updates, self._written = all_there_are, after
         return after
 
 

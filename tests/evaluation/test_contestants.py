@@ -135,7 +135,7 @@ def test_who_has_no_model_is_charged_for_no_data(problem, optimizer, sizes):
 
 
 def test_random_search_takes_the_time_of_a_step_without_data():
-    problem = make("six-hump-camel", horizon=60.0)
+    problem = make("six-hump-camel", horizon=25.0)
     seconds, clock = response_time("papers"), SimulatedClock("papers")
     random, ours = (
         run(opt, problem, clock) for opt in (RandomSearch(), WDBO(refit_every=50, alpha=0.0))

@@ -328,7 +328,9 @@ def test_time_is_a_callable(watched):
 def storage(kind, tmp_path):
     """What makes a storage of a file, here and in other processes."""
     if kind == "sqlite":
-        return f"RDBStorage('sqlite:///{tmp_path / 'study.db'}')"
+        # By default SQLite gives up after five seconds, which a busy machine takes to answer.
+        patience = {"connect_args": {"timeout": 120.0}}
+        return f"RDBStorage('sqlite:///{tmp_path / 'study.db'}', engine_kwargs={patience})"
     return f"JournalStorage(JournalFileBackend('{tmp_path / 'study.log'}'))"
 
 

@@ -17,7 +17,17 @@ def test_an_announced_query_is_as_one_that_was_asked_for(domain):
     told.announce(x, STEPS)
     a, b = (points([opt.ask(STEPS)], domain) for opt in (asking, told))
     np.testing.assert_array_equal(a, b)
-    assert not np.array_equal(a, points([x], domain))
+
+
+def test_others_keep_away_from_it():
+    opt, _ = BY_NAME["GPUCB"].after()
+    x = opt.ask(STEPS)
+    opt.cancel(x)
+    again = opt.ask(STEPS)
+    opt.cancel(again)
+    np.testing.assert_allclose(again, x, atol=1e-2)
+    opt.announce(x, STEPS)
+    assert np.abs(opt.ask(STEPS) - x).max() > 1e-2
 
 
 def test_it_is_told_at_its_time_or_cancelled():

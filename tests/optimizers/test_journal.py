@@ -594,3 +594,21 @@ def test_known_noise_is_remembered(path):
             opt = GPUCB.resume(path)
     assert_array_equal(opt.ask(12), full.ask(12))
     assert_array_equal(GPUCB.from_json(opt.to_json()).ask(13), full.ask(13))
+
+
+def test_looking_at_a_surrogate_changes_nothing_after_a_resume(path):
+    """What a surrogate keeps at hand once it was asked for is kept after a resume as well."""
+    options = {"n_initial_points": 12, "refit_every": 10**9, "random_state": 0}
+    full, opt = WDBO(BOX, **options), WDBO(BOX, **options, journal=path)
+    for t in range(30):
+        for each in (full, opt):
+            x = each.ask(t)
+            each.tell(x, objective(x, t))
+            if t in (14, 20) and each.surrogate_ is not None:
+                each.surrogate_.relevancy()
+        if t in (15, 20, 26):
+            opt.close()
+            opt = WDBO.resume(path)
+    same_state(opt, full)
+    assert_array_equal(opt.surrogate_.relevancy(), full.surrogate_.relevancy())
+    assert_array_equal(opt.ask(30), full.ask(30))

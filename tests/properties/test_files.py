@@ -199,6 +199,7 @@ ARCHIVE = archive()
 @example(ARCHIVE.index(b"PK\x01\x02") + 10, 1, "flip")  # the number of the compression method
 @example(ARCHIVE.index(b"PK\x01\x02") + 8, 1, "flip")  # a password is needed
 @example(ARCHIVE.index(b"PK\x01\x02") + 6, 255, "flip")  # the version needed
+@example(ARCHIVE.index(b"PK\x05\x06") + 16, 1, "flip")  # where the directory begins
 def test_an_archive_with_a_fault_is_read_or_refused(where, bits, fault):
     content = bytearray(ARCHIVE)
     if fault == "cut":

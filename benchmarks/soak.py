@@ -1,0 +1,121 @@
+"""Long runs on a function that drifts: memory, time, regret, posterior and warnings over the steps.
+
+    python benchmarks/soak.py [--steps 50000] [--algorithms bolt wdbo sw tv et] [--seconds 600]
+
+Of each algorithm: by how much memory and the time of a step grow from the first fifth to the end,
+the regret of the last tenth beside that of the second, how far the posterior is from one that is
+conditioned afresh, how often the factor was made anew, and the warnings by kind. ``--seconds``
+stops each algorithm after a while, and says at which step.
+"""
+
+import argparse
+import collections
+import gc
+import statistics
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from sklearn.base import clone
+
+from sktvbo import BOLT, ETGPUCB, SWGPUCB, TVGPUCB, WDBO
+from sktvbo.domain import FiniteSet
+
+BOX = [(0.0, 1.0), (0.0, 1.0)]
+ARMS = FiniteSet(np.random.RandomState(0).uniform(size=(24, 2)))
+COMMON = {"history": 10_000, "clock": "step", "random_state": 0}
+ALGORITHMS = {
+    "bolt": lambda: BOLT(BOX, max_size=40, refit_every=50, **COMMON),
+    "wdbo": lambda: WDBO(BOX, refit_every=50, **COMMON),
+    "sw": lambda: SWGPUCB(BOX, window=40, refit_every=50, **COMMON),
+    "tv": lambda: TVGPUCB(ARMS, refit_every=10**9, **COMMON),
+    "et": lambda: ETGPUCB(BOX, refit_every=50, **COMMON),
+}
+
+
+def value(x, t):
+    """A bump that goes in a circle, and its greatest value 0."""
+    centre = 0.5 + 0.3 * np.array([np.cos(0.01 * t), np.sin(0.01 * t)])
+    return -float(np.sum((np.asarray(x) - centre) ** 2))
+
+
+def best(optimizer, t):
+    points = getattr(optimizer.domain, "points", None)
+    return 0.0 if points is None else max(value(x, t) for x in points)
+
+
+def resident():
+    """Memory of this process, in MB."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * 4096 / 1e6
+
+
+def off(optimizer):
+    """Distance of the posterior from one conditioned afresh, in standard deviations of y."""
+    surrogate = optimizer.surrogate_
+    learnt = {
+        name: getattr(surrogate, f"{name}_")
+        for name in ("spatial_kernel", "temporal_kernel", "signal_variance", "noise_variance")
+    }
+    fresh = clone(surrogate).set_params(optimizer=None, solver="dense", **learnt)
+    fresh.fit(surrogate.X_train_, surrogate.y_train_)
+    grid = np.random.RandomState(1).uniform(size=(50, 2))
+    rows = np.column_stack([grid, np.full(50, surrogate.X_train_[:, -1].max() + 1.0)])
+    mean, std = surrogate.predict(rows, return_std=True)
+    mean_fresh, std_fresh = fresh.predict(rows, return_std=True)
+    scale = np.std(surrogate.y_train_) or 1.0
+    return max(np.abs(mean - mean_fresh).max(), np.abs(std - std_fresh).max()) / scale
+
+
+def soak(name, steps, seconds, rng):
+    optimizer, regrets, times, memory = ALGORITHMS[name](), [], [], []
+    begun, kinds = time.monotonic(), collections.Counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for t in range(steps):
+            before = time.process_time()
+            x = optimizer.ask()
+            optimizer.tell(x, value(x, t) + 0.01 * rng.normal())
+            times.append(time.process_time() - before)
+            regrets.append(best(optimizer, t) - value(x, t))
+            if t % 100 == 99:
+                gc.collect()
+                memory.append(resident())
+                kinds.update(type(warning.message).__name__ for warning in caught)
+                caught.clear()
+            if time.monotonic() - begun > seconds:
+                break
+    n = len(times)
+    fifth, tenth = n // 5, n // 10
+    middle = times[fifth : 2 * fifth], times[-fifth:]
+    early, late = (1e3 * statistics.median(part) for part in middle)
+    start = memory[len(memory) // 5] if memory else resident()
+    print(
+        f"{name}: {n} of {steps} steps, {len(optimizer.X_)} kept of {optimizer.n_told_}\n"
+        f"  memory {start:.1f} MB after a fifth, {resident():.1f} MB at the end "
+        f"({100.0 * (resident() / start - 1.0):+.1f} %)\n"
+        f"  step {early:.2f} ms in the second fifth, {late:.2f} ms in the last "
+        f"({100.0 * (late / early - 1.0):+.1f} %; processor time, medians)\n"
+        f"  regret {np.mean(regrets[tenth : 2 * tenth]):.4f} in the second tenth, "
+        f"{np.mean(regrets[-tenth:]):.4f} in the last\n"
+        f"  posterior off a fresh one by {off(optimizer):.1e}; "
+        f"made anew {optimizer.surrogate_.n_remade_} times since the last search\n"
+        f"  warnings: {dict(kinds) or 'none'}",
+        flush=True,
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--steps", type=int, default=50_000)
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--algorithms", nargs="+", choices=ALGORITHMS, default=list(ALGORITHMS))
+    arguments = parser.parse_args()
+    for name in arguments.algorithms:
+        soak(name, arguments.steps, arguments.seconds, np.random.RandomState(0))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
