@@ -54,7 +54,7 @@ class BayesianOptimizer(Durable, BaseEstimator):
         Queries drawn uniformly before the surrogate is fitted. When a policy has left fewer
         observations, or fewer than 10, hyperparameters and the scale of y are found with the latest
         of the forgotten ones besides: what kind of function it is survives.
-    refit_every : int or "auto", default=1
+    refit_every : int or "auto", default="auto"
         Hyperparameters are searched at every ``refit_every``-th observation, from the present ones;
         at the others the observation is added with the hyperparameters held, O(n²). "auto" searches
         when the gradient of the likelihood promises that a search gains more than 0.1 nats, and
@@ -134,7 +134,7 @@ class BayesianOptimizer(Durable, BaseEstimator):
     acquisition: object = None
     policy: object = None
     n_initial_points: int = 15
-    refit_every: int | str = 1
+    refit_every: int | str = "auto"
     maximize: bool = True
     clock: object = "wall"
     random_state: object = None

@@ -87,7 +87,7 @@ def test_no_search_sees_fewer_than_enough_observations(before, n_initial_points,
         return original(self, X, y, drop=drop, refit=refit, learn_with=learn_with, **options)
 
     monkeypatch.setattr(TimeVaryingGPRegressor, "updated", spy)
-    opt = make(DropAt(before=before), n_initial_points=n_initial_points)
+    opt = make(DropAt(before=before), n_initial_points=n_initial_points, refit_every=1)
     tell(opt, 0, 13)
     enough = min(n_initial_points, 10)
     for t in range(13, 25):
