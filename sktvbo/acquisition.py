@@ -127,8 +127,8 @@ class DimensionBeta(BaseEstimator):
     Parameters
     ----------
     scale : float, default=0.2
-        The authors'. The optimizers of this package have 0.05 by default where their model follows
-        the change, and 0.1 where it is of a static function.
+        The authors'. BayesianOptimizer, WDBO, BOLT and ABO have 0.05 by default: see the page on
+        decisions.
 
     Examples
     --------

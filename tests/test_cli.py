@@ -338,8 +338,8 @@ def test_bench_can_be_interrupted(tmp_path, monkeypatch, capsys):
             r"'W-DBO' must be among alpha, .*\. Got 'beta'",
         ),
         (
-            ["ackley", "--algorithms", "SW-GP-UCB"],
-            r"'window' parameter of SWGPUCB must be .* Got None",
+            ["ackley", "--algorithms", "SW-GP-UCB:window=0"],
+            r"'window' parameter of SWGPUCB must be .* Got 0",
         ),
         (["ackley", "--horizon", "900"], r"horizon must be .* range \(0, 600"),
         (["ackley", "--horizon", "long"], r"N must be a float in the range \[0, inf\). Got 'long'"),

@@ -16,7 +16,16 @@ ALGORITHMS = {
 }
 
 # These parameters of optimizers are no options: the bench sets them, or text cannot say them.
-_NOT_FOR_OPTIONS = ("domain", "surrogate", "acquisition", "maximize", "clock", "random_state")
+_NOT_FOR_OPTIONS = (
+    "domain",
+    "surrogate",
+    "acquisition",
+    "maximize",
+    "clock",
+    "random_state",
+    "history",
+    "journal",
+)
 
 
 def split_list(text):

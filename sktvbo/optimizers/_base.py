@@ -163,7 +163,7 @@ class BayesianOptimizer(Durable, BaseEstimator):
     def _make_acquisition(self):
         """Acquisition function, when the user gives none; called once, when the run begins.
 
-        The default explores little: what changes becomes uncertain by itself.
+        The default explores little: what changes smoothly becomes uncertain by itself.
         """
         return UCB(DimensionBeta(0.05))
 
@@ -506,4 +506,4 @@ class StaticAlgorithm(Algorithm):
         return static_surrogate()
 
     def _make_acquisition(self):
-        return UCB(DimensionBeta(0.1))
+        return UCB()

@@ -4,6 +4,7 @@ from numbers import Real
 
 from .._checks import invalid
 from .._factors import forgetting_rate
+from ..acquisition import UCB
 from ..kernels import Forgetting
 from ._base import Algorithm
 from ._parameters import algorithm
@@ -52,8 +53,8 @@ class TVGPUCB(Algorithm):
     >>> opt = TVGPUCB([(0.0, 10.0)], n_initial_points=5, random_state=0)
     >>> for t in range(40):
     ...     x = opt.ask(t)
-    ...     opt.tell(x, -(x[0] - 5.0 - 0.02 * t) ** 2)
-    >>> bool(abs(opt.recommend(40)[0] - 5.8) < 0.5)
+    ...     opt.tell(x, -(x[0] - 5.0 - 0.05 * t) ** 2)
+    >>> bool(abs(opt.recommend(40)[0] - 7.0) < 1.0)
     True
     """
 
@@ -71,6 +72,9 @@ class TVGPUCB(Algorithm):
         if not (known or self._learns):
             expected = "'learn' or a float in the range (0, 1)"
             raise invalid("epsilon", expected, self.epsilon, self)
+
+    def _make_acquisition(self):
+        return UCB()
 
     def _make_surrogate(self, times):
         if not self._learns:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from .._checks import check_real
+from ..acquisition import UCB
 from ..kernels import Wiener
 from ._base import Algorithm
 from ._parameters import algorithm
@@ -57,6 +58,9 @@ class UITVBO(Algorithm):
     def _check_parameters(self):
         super()._check_parameters()
         check_real(self.drift_variance, "drift_variance", self, interval="(0, inf)")
+
+    def _make_acquisition(self):
+        return UCB()
 
     def _make_surrogate(self, times):
         # Pending queries may be older than all data, and the kernel knows of no time before start.

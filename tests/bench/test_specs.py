@@ -85,7 +85,7 @@ def test_a_task_that_cannot_be_run_is_refused_at_once():
     with pytest.raises(ValueError, match=r"n_initial must be at most .* 10. Got 15"):
         make_task("ackley", "random", StepClock(), 10.0)
     with pytest.raises(ValueError, match="'window' parameter of SWGPUCB"):
-        make_task("ackley", "SW-GP-UCB", StepClock(), None)
+        make_task("ackley", "SW-GP-UCB:window=0", StepClock(), None)
 
 
 def test_common_parameters_are_for_those_that_have_them_and_own_ones_come_first():

@@ -139,7 +139,7 @@ CASES = [
     Case(
         "improvement",
         opts.BayesianOptimizer,
-        {"acquisition": ExpectedImprovement(), "policy": RelevancyBudget(0.5, min_size=6)},
+        {"acquisition": ExpectedImprovement(), "policy": RelevancyBudget(2.0, min_size=6)},
         forgets=True,
         records=("budget",),
     ),

@@ -142,11 +142,8 @@ def test_injected_noise_has_grown_when_the_observation_comes():
 @pytest.mark.parametrize("delta", [0.0, 1.0, -0.5, None, "small"])
 def test_bad_delta(delta):
     opt = ETGPUCB([(0.0, 1.0)], delta=delta, n_initial_points=3, random_state=0)
-    for t in range(3):
-        opt.tell([0.3 * t], 1.0, t)
     with pytest.raises(ValueError, match=r"'delta' parameter .* float in the range \(0, 1\)"):
         opt.tell([0.5], 1.0, 3)
-    assert opt.n_told_ == 3
 
 
 def test_a_static_function_is_hardly_ever_forgotten():

@@ -498,7 +498,12 @@ class OnlyTheProtocol(BaseEstimator):
     ],
 )
 def test_no_optimizer_asks_for_more_than_the_protocol(kind, options):
-    """A surrogate with these names alone makes the same run, to the bit."""
+    """A surrogate with these names alone makes the same run, to the bit.
+
+    With ``refit_every="auto"`` it would be searched at every observation, as it has no
+    ``search_gain``.
+    """
+    options = {"refit_every": 1} | options
     temporal = Matern(20.0, (5.0, 100.0), nu=1.5) if kind in (ABO, WDBO, BOLT) else STATIC
     model = surrogate(temporal)
     if kind is SparQGPUCB:

@@ -28,7 +28,7 @@ def test_tv_queries_where_the_forgetting_model_says(epsilon, origin, asked):
         x = opt.ask(t)
         rate = opt.epsilon_
         assert rate == 0.05 if epsilon == 0.05 else 0.0 < rate < 0.5
-        width = np.sqrt(0.05 * np.log(2.0 * len(opt.X_)))
+        width = np.sqrt(0.2 * np.log(2.0 * len(opt.X_)))
         check_query(asked, x, *forgetting_posterior(opt, rate, t), width)
         opt.tell(x, value(x, t))
     assert opt.n_removed_ == 0

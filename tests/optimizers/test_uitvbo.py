@@ -28,7 +28,7 @@ def test_ui_queries_where_the_wiener_model_says(drift, origin, asked):
     drive(opt, origin + np.arange(20.0))
     for t in origin + np.array([20.0, 20.5, 33.0]):
         x = opt.ask(t)
-        width = np.sqrt(0.05 * np.log(2.0 * len(opt.X_)))
+        width = np.sqrt(0.2 * np.log(2.0 * len(opt.X_)))
         check_query(asked, x, *wiener_posterior(opt, drift, t), width)
         opt.tell(x, value(x, t))
     assert opt.n_removed_ == 0
@@ -54,7 +54,7 @@ def test_ui_welcomes_what_was_observed_before_the_first_time(refit_every, asked)
     opt.tell([0.3], 27.0, 4.0)
     opt.tell([0.8], 31.0, 2.5)
     x = opt.ask(23.0)
-    width = np.sqrt(0.05 * np.log(2.0 * 14))
+    width = np.sqrt(0.2 * np.log(2.0 * 14))
     check_query(asked, x, *wiener_posterior(opt, 0.03, 23.0), width)
     assert opt.X_[-1].tolist() == [0.8, 2.5]
 
