@@ -120,7 +120,7 @@ def model_minimum(H, slope, low, high):
         free = ~held
         move = np.zeros(len(slope))
         if free.any():
-            move[free] = -np.linalg.solve(H[np.ix_(free, free)], pull[free])
+            move[free] = -_solved(H[np.ix_(free, free)], pull[free])
             side = np.where(move > 0.0, high, low)
             with np.errstate(over="ignore"):  # to a side that is as good as never met
                 where = move != 0.0
@@ -139,6 +139,14 @@ def model_minimum(H, slope, low, high):
             break
         held[worst] = False
     return step
+
+
+def _solved(H, slope):
+    """H⁻¹ slope, or the shortest solution where rounding has left no inverse."""
+    try:
+        return np.linalg.solve(H, slope)
+    except np.linalg.LinAlgError:
+        return np.linalg.lstsq(H, slope)[0]
 
 
 def updated(H, step, change, fresh):

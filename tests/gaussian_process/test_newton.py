@@ -106,3 +106,9 @@ def test_nothing_free_to_move():
     found = minimize(lambda x: (x.sum(), np.ones(2)), np.array([0.0, 2.0]), bounds)
     assert_allclose(found.x, [0.0, 2.0])
     assert found.n_evaluations == 1
+
+
+def test_a_singular_model_has_a_minimum_too():
+    H = np.array([[2.0, 2.0], [2.0, 2.0]])
+    step = model_minimum(H, np.array([-4.0, -4.0]), np.full(2, -9.0), np.full(2, 9.0))
+    assert_allclose(step, [1.0, 1.0])
