@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from optimizers.cases import BY_NAME, DOMAINS, STEPS, fingerprint, points
+from optimizers.cases import BY_NAME, DOMAINS, JUMP, STEPS, fingerprint, points
 
 from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError
 
@@ -20,14 +20,14 @@ def test_an_announced_query_is_as_one_that_was_asked_for(domain):
 
 
 def test_others_keep_away_from_it():
-    opt, _ = BY_NAME["GPUCB"].after()
-    x = opt.ask(STEPS)
+    opt, _ = BY_NAME["UITVBO"].after(JUMP)
+    x = opt.ask(JUMP)
     opt.cancel(x)
-    again = opt.ask(STEPS)
+    again = opt.ask(JUMP)
     opt.cancel(again)
     np.testing.assert_allclose(again, x, atol=1e-2)
-    opt.announce(x, STEPS)
-    assert np.abs(opt.ask(STEPS) - x).max() > 1e-2
+    opt.announce(x, JUMP)
+    assert np.abs(opt.ask(JUMP) - x).max() > 1e-2
 
 
 def test_it_is_told_at_its_time_or_cancelled():
