@@ -1,7 +1,7 @@
 """
-=======================================
+========================================
 Training a population of neural networks
-=======================================
+========================================
 
 The best learning rate of a neural network is large at first and small in the end, so that finding
 it means finding a schedule. A population finds it in one training: at every epoch the best

@@ -111,7 +111,7 @@ default="auto"
         Mean loss of the champions, each at its time, over all rows that were scored.
     history_ : dict of str to ndarray of shape (n_rounds,)
         By round: "time", its number; "n_rows" scored until its end; the champion's "loss";
-        whether a challenger was "promoted"; "param_..." of the champion.
+        whether a challenger was "promoted"; ``param_...`` of the champion.
     trials_ : dict of str to ndarray of shape (n_trials,)
         The same of each member in each round, the champion first, and besides: whether it is the
         "champion"; "gain" and "variance", as told; the "probability" that it is better than the
@@ -119,7 +119,7 @@ default="auto"
     classes_ : ndarray of shape (n_classes,)
         Of a classifier.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (p,)
         When X has names.
 
     See Also
