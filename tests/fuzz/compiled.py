@@ -23,6 +23,9 @@ from sktvbo import _fast
 ERRORS = (ValueError, TypeError, IndexError, BufferError, OverflowError, MemoryError)
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 1e-300, 1e300, np.inf, -np.inf, np.nan, 5e-324]
 KINDS = {"double": np.float64, "Py_ssize_t": np.intp, "int": np.intc, "float": np.float32}
+# Their arguments are objects, or matrices that must fit one another more closely than chance can
+# make them; tests/fast compares them with their twins.
+NEED_MORE = ("ascent.climb", "kalman.filter", "kalman.smooth", "kdpp.swap_chain")
 ARRAY = re.compile(r"(?:const )?(\w+)\[(:(?:, ::?1?)*|::1)\]")
 
 
@@ -32,6 +35,8 @@ def functions():
     for module in pkgutil.iter_modules(_fast.__path__):
         room = importlib.import_module(f"sktvbo._fast.{module.name}")
         for name, function in sorted(vars(room).items()):
+            if name.startswith("__") or getattr(function, "__module__", None) != room.__name__:
+                continue
             signature = re.match(
                 rf"{name}\((.*?)\)(?: ->.*)?$", getattr(function, "__doc__", None) or "", re.M
             )
@@ -124,7 +129,8 @@ def main(argv=None):
             break
     print(f"{n} calls; returned: {', '.join(f'{name} {k}' for name, k in returned.items())}")
     # What never returned was never tried.
-    untried = [name for name, k in returned.items() if not k] if n > 20_000 else []
+    untried = {name for name, k in returned.items() if not k} - set(NEED_MORE)
+    untried = sorted(untried) if n > 20_000 else []
     if untried:
         print(f"never accepted: {', '.join(untried)}", file=sys.stderr)
     return int(bool(untried))
