@@ -56,8 +56,9 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     time_column : int or str, default=-1
         Position of time among the columns of X, or its name when X is a data frame.
     optimizer : "fmin_l_bfgs_b", callable or None, default="fmin_l_bfgs_b"
-        Search of the hyperparameters. A callable is scikit-learn's: ``optimizer(obj_func,
-        initial_theta, bounds) -> theta_opt, func_min``, with
+        Search of the hyperparameters. Under scikit-learn's name, a quasi-Newton method within the
+        bounds, which keeps its Hessian for the next search from there (`updated`). A callable is
+        scikit-learn's: ``optimizer(obj_func, initial_theta, bounds) -> theta_opt, func_min``, with
         ``obj_func(theta, eval_gradient=True)`` minus the log marginal likelihood. None keeps the
         values given.
     n_restarts_optimizer : int, default=0

@@ -82,6 +82,25 @@ def test_points_of_a_batch_are_distinct(exploring):
     assert unit_distances(X).min() > 1e-3
 
 
+def test_an_acquisition_function_knows_how_many_queries_are_pending():
+    seen = []
+
+    class Noted(UCB):
+        def beta_value(self, state):
+            seen.append(state.n_pending)
+            return super().beta_value(state)
+
+    opt = GPUCB(BOX, acquisition=Noted(), n_initial_points=4, random_state=0)
+    for t in range(5):
+        opt.tell(opt.ask(t), t % 3)
+    seen.clear()
+    opt.ask(5, n_points=3)
+    assert sorted(set(seen)) == [0, 1, 2]
+    seen.clear()
+    opt.ask(5)
+    assert set(seen) == {3}
+
+
 def test_the_posterior_mean_alone_asks_for_one_place_again():
     opt, _ = BY_NAME["mean"].after()
     X = opt.ask(STEPS, n_points=4)
