@@ -38,9 +38,8 @@ class ABO(Algorithm):
     ----------
     lookahead : float, default=1/3
         How far to look ahead, in temporal lengthscales.
-    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, \
-    random_state, history, journal
-        See `BayesianOptimizer`.
+    domain, surrogate, acquisition, and all else
+        See `BayesianOptimizer`, whose parameters the others are.
 
     Attributes
     ----------

@@ -23,9 +23,8 @@ class BOLT(Algorithm):
     ----------
     max_size : int or "recommended", default="recommended"
         n*, or step 4.
-    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, \
-    random_state, history, journal
-        See `BayesianOptimizer`.
+    domain, surrogate, acquisition, and all else
+        See `BayesianOptimizer`, whose parameters the others are.
 
     Attributes
     ----------

@@ -19,10 +19,9 @@ class GPUCB(StaticAlgorithm):
 
     Parameters
     ----------
-    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, \
-    random_state, history, journal
-        See `BayesianOptimizer`. The default surrogate is a ``Matern(nu=2.5)`` in space that
-        is constant in time.
+    domain, surrogate, acquisition, and all else
+        See `BayesianOptimizer`, whose parameters the others are. The default surrogate is a
+        ``Matern(nu=2.5)`` in space that is constant in time.
 
     References
     ----------

@@ -36,9 +36,8 @@ class RGPUCB(StaticAlgorithm):
     ----------
     reset_period : int or "auto", default="auto"
         N, observations in a block; for a known ε see `sktvbo.theory.reset_period`.
-    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, \
-    random_state, history, journal
-        See `BayesianOptimizer`.
+    domain, surrogate, acquisition, and all else
+        See `BayesianOptimizer`, whose parameters the others are.
 
     Attributes
     ----------

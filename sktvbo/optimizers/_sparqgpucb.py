@@ -150,9 +150,8 @@ class SparQGPUCB(Algorithm):
         g in units of σ², see `~sktvbo.staleness.NoiseThreshold`.
     expert_noise_variance : float, default=None
         Variance of the expert's answers, in units of y²; None is that of observations.
-    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, \
-    random_state, history, journal
-        See `BayesianOptimizer`.
+    domain, surrogate, acquisition, and all else
+        See `BayesianOptimizer`, whose parameters the others are.
 
     Attributes
     ----------

@@ -33,9 +33,8 @@ class TVGPUCB(Algorithm):
     ----------
     epsilon : float in (0, 1) or "learn", default="learn"
         Rate of change ε per unit of time.
-    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, \
-    random_state, history, journal
-        See `BayesianOptimizer`.
+    domain, surrogate, acquisition, and all else
+        See `BayesianOptimizer`, whose parameters the others are.
 
     Attributes
     ----------

@@ -25,9 +25,8 @@ class WDBO(Algorithm):
     ----------
     alpha : float, default=0.25
         Relative change of the predictions that forgetting may make per temporal lengthscale.
-    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, \
-    random_state, history, journal
-        See `BayesianOptimizer`.
+    domain, surrogate, acquisition, and all else
+        See `BayesianOptimizer`, whose parameters the others are.
 
     Attributes
     ----------

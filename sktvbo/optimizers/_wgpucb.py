@@ -25,9 +25,8 @@ class WGPUCB(Algorithm):
     discount : float in (0, 1], default=0.99
         Weight that is left after a unit of time. The regret bound has 1 − discount = γ_T^{−1/4}
         √(B_T / T).
-    domain, surrogate, acquisition, n_initial_points, refit_every, maximize, clock, \
-    random_state, history, journal
-        See `BayesianOptimizer`.
+    domain, surrogate, acquisition, and all else
+        See `BayesianOptimizer`, whose parameters the others are.
 
     Notes
     -----
