@@ -1,9 +1,10 @@
 """Maximization of an acquisition function over a domain.
 
-Everything here works in the unit form of `sktvbo.domain` and asks a domain for four things only:
-``candidates``, ``continuous``, ``neighbours`` and ``size``; ``from_unit`` turns the result into a
-row. The function is never evaluated anywhere else than at members, so an integer is seen by the
-surrogate where it will be observed.
+Everything here works in the unit form of `sktvbo.domain` and asks a domain for a few things only:
+``candidates``, ``continuous``, ``reach``, ``neighbours``, ``allowed`` and ``size``; ``from_unit``
+turns the result into a row. The function is never evaluated anywhere else than at members, so an
+integer is seen by the surrogate where it will be observed. Who wants a part of a domain searched
+gives that part: ``domain.within(low, high)``, of which some coordinates may be fixed.
 """
 
 import math
@@ -111,7 +112,8 @@ def _with_anchors(domain, candidates, anchors):
     """Candidates with the anchors before them, unless they are the whole domain already."""
     if anchors is None or not len(anchors) or _complete(domain, candidates):
         return candidates
-    return np.vstack([anchors, candidates])
+    anchors = np.asarray(anchors)
+    return np.vstack([anchors[domain.allowed(anchors)], candidates])
 
 
 def _highest(landscape, domain, candidates, n_starts, until):
@@ -125,8 +127,10 @@ def _highest(landscape, domain, candidates, n_starts, until):
     going = np.arange(len(order))
     for _ in range(_MAX_ROUNDS):
         if domain.continuous.any():
-            moved, reached = landscape.climb(places[going], domain.continuous, unit, until)
-            better = reached > values[going]
+            moved, reached = landscape.climb(
+                places[going], domain.continuous, unit, until, domain.reach
+            )
+            better = (reached > values[going]) & domain.allowed(moved)
             places[going[better]], values[going[better]] = moved[better], reached[better]
         if domain.continuous.all() or not monotonic() < until:
             break
@@ -175,7 +179,7 @@ class Plain:
         self._minus = minus
         self._gradient = gradient
 
-    def climb(self, places, free, unit, until):
+    def climb(self, places, free, unit, until, reach=None):
         """Local maxima in some coordinates, the others held.
 
         Parameters
@@ -187,6 +191,8 @@ class Plain:
             The tolerances count in this.
         until : float
             When to stop.
+        reach : ndarray of shape (2, u), default=None
+            Lowest and highest value of each coordinate; None is 0 and 1.
 
         Returns
         -------
@@ -195,10 +201,11 @@ class Plain:
             Of the function, there; minus infinity where there was no time to begin.
         """
         places, values = np.array(places), np.full(len(places), -np.inf)
+        low, high = np.outer([0.0, 1.0], np.ones(len(free))) if reach is None else reach
         for i, start in enumerate(places):
             ascent = _Tracked(self._minus, start, free, unit, until)
             with suppress(_TimeIsUp):
-                _slide(ascent, start[free], self._gradient)
+                _slide(ascent, start[free], low[free], high[free], self._gradient)
             places[i, free], values[i] = ascent.best, ascent.value
         return places, values
 
@@ -230,17 +237,17 @@ class _Tracked:
         return value / self._unit
 
 
-def _slide(objective, z, gradient):
+def _slide(objective, z, low, high, gradient):
     """L-BFGS-B from z on, by differences unless the objective gives its gradient."""
 
     def with_differences(z):
         value = objective(z)
         # SciPy's own differences refuse the bounds that L-BFGS-B leaves by rounding.
-        steps = np.where(z < 0.5, _STEP, -_STEP)
+        steps = np.where(z < 0.5 * (low + high), _STEP, -_STEP)
         return value, np.array([objective(x) - value for x in z + np.diag(steps)]) / steps
 
     function = objective if gradient else with_differences
-    minimize(function, z, method="L-BFGS-B", jac=True, bounds=[(0.0, 1.0)] * len(z))
+    minimize(function, z, method="L-BFGS-B", jac=True, bounds=list(zip(low, high)))
 
 
 def maximize_joint(draw, domain, rng, *, anchors=None, n_candidates=512):
@@ -277,8 +284,8 @@ def maximize_joint(draw, domain, rng, *, anchors=None, n_candidates=512):
         if len(candidates) > _MAX_JOINT:
             candidates = candidates[_part(candidates, anchors, rng)]
     elif anchors is not None:
-        around = [_around(np.asarray(anchor), domain, rng) for anchor in anchors]
-        candidates = np.unique(np.vstack([candidates, *around]), axis=0)
+        around = np.vstack([_around(np.asarray(anchor), domain, rng) for anchor in anchors])
+        candidates = np.unique(np.vstack([candidates, around[domain.allowed(around)]]), axis=0)
     return domain.from_unit(candidates[np.argmax(draw(candidates))])
 
 
@@ -290,7 +297,8 @@ def _around(anchor, domain, rng):
         places[2::2] = neighbours[rng.randint(len(neighbours), size=_N_AROUND // 2)]
     scales = np.geomspace(_NEAR, _FAR, _N_AROUND)[:, np.newaxis]
     shifts = scales * rng.standard_normal((_N_AROUND, int(domain.continuous.sum())))
-    places[1:, domain.continuous] = np.clip(places[1:, domain.continuous] + shifts, 0.0, 1.0)
+    low, high = (0.0, 1.0) if domain.reach is None else domain.reach[:, domain.continuous]
+    places[1:, domain.continuous] = np.clip(places[1:, domain.continuous] + shifts, low, high)
     return places
 
 
@@ -315,7 +323,7 @@ class TimeWindow:
 
     Parameters
     ----------
-    domain : Box, FiniteSet or ParameterSpace
+    domain : domain, or view of one
     low, high : float
         low <= high.
     """
@@ -329,6 +337,9 @@ class TimeWindow:
         self.high = float(high)
         self.continuous = np.append(domain.continuous, low < high)
         self.size = math.inf if low < high else domain.size
+        self.reach = None
+        if domain.reach is not None:
+            self.reach = np.column_stack([domain.reach, [0.0, 1.0]])
 
     def from_unit(self, U):
         """Rows (n, d + 1) or (d + 1,) of the unit form (n, u + 1) or (u + 1,)."""
@@ -355,3 +366,7 @@ class TimeWindow:
         """The domain's neighbours of u (u + 1,), at the same time."""
         neighbours = self.domain.neighbours(u[:-1])
         return np.column_stack([neighbours, np.full(len(neighbours), u[-1])])
+
+    def allowed(self, U):
+        """Which places (m, u + 1) may be returned (m,): what the domain says of them."""
+        return self.domain.allowed(U[:, :-1])

@@ -80,9 +80,11 @@ cdef class Ascents:
     places : ndarray of shape (b, f)
         Where they begin, within the box.
     upper : ndarray of shape (f,)
-        The box is from 0 to this.
+        The box is from ``lower`` to this.
     gain : float
         A climb ends where no more than this is to be gained.
+    lower : ndarray of shape (f,), default=None
+        None is 0.
 
     Attributes
     ----------
@@ -98,17 +100,18 @@ cdef class Ascents:
 
     cdef Py_ssize_t b, f, a
     cdef double gain
-    cdef double[::1] _upper, _values, _slope, _length, _reach, _first
+    cdef double[::1] _lower, _upper, _values, _slope, _length, _reach, _first
     cdef double[:, ::1] _places, _trials, _gradients, _steps, _work
     cdef double[:, :, ::1] _curvatures
     cdef Py_ssize_t[::1] _active, _turns, _shorter, _updates, _little
 
-    def __init__(self, places, upper, double gain):
+    def __init__(self, places, upper, double gain, lower=None):
         self._places = np.array(places, dtype=np.float64, order="C", ndmin=2)
         self._upper = np.array(upper, dtype=np.float64)
+        self._lower = np.zeros(len(upper)) if lower is None else np.array(lower, dtype=np.float64)
         self.b, self.f, self.gain = self._places.shape[0], self._places.shape[1], gain
-        if self._upper.shape[0] != self.f:
-            raise ValueError("upper must hold one number for each coordinate of places")
+        if self._upper.shape[0] != self.f or self._lower.shape[0] != self.f:
+            raise ValueError("upper, and lower, must hold one number for each coordinate of places")
         self.a = self.b
         self._active = np.arange(self.b)
         self._trials = np.array(self._places)
@@ -203,7 +206,7 @@ cdef class Ascents:
         cdef double x
         for m in range(self.f):
             x = self._places[i, m] + self._length[i] * self._steps[i, m]
-            self._trials[i, m] = min(max(x, 0.0), self._upper[m])
+            self._trials[i, m] = min(max(x, self._lower[m]), self._upper[m])
 
     cdef bint _step(self, Py_ssize_t i) noexcept nogil:
         """Choose the step of climb i, and whether it pays."""
@@ -249,7 +252,10 @@ cdef class Ascents:
         cdef double* held = &self._work[f + 1, 0]
         for m in range(f):
             p[m] = 0.0
-            held[m] = (x[m] <= 0.0 and g[m] <= 0.0) or (x[m] >= self._upper[m] and g[m] >= 0.0)
+            held[m] = (
+                (x[m] <= self._lower[m] and g[m] <= 0.0)
+                or (x[m] >= self._upper[m] and g[m] >= 0.0)
+            )
         while beyond:
             n = r = 0
             for m in range(f):
@@ -286,8 +292,8 @@ cdef class Ascents:
             for m in range(f):
                 if held[m]:
                     continue
-                if x[m] + p[m] < 0.0:
-                    p[m] = -x[m]
+                if x[m] + p[m] < self._lower[m]:
+                    p[m] = self._lower[m] - x[m]
                 elif x[m] + p[m] > self._upper[m]:
                     p[m] = self._upper[m] - x[m]
                 else:

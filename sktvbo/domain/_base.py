@@ -4,6 +4,7 @@ import numpy as np
 
 from .._checks import invalid, real_array
 from ..exceptions import DomainError, InvalidObservationError
+from ._views import Within
 
 # A point that far outside, relative to the width of its coordinate, is a rounding error.
 TOLERANCE = 1e-9
@@ -22,7 +23,7 @@ class Domain:
     - ``_argument()``: the constructor's one argument, in a form whose repr evaluates to it;
     - ``_key()``: what makes two domains of one type equal, hashable.
 
-    It may define ``_shown()`` where the whole argument is too much for a repr.
+    It may define ``_shown()`` where the whole argument is too much for a repr, and ``allowed``.
 
     Parameters
     ----------
@@ -33,6 +34,9 @@ class Domain:
     size : int or float
         Number of members, or infinity.
     """
+
+    # Lowest and highest unit coordinates (2, u) where these are not 0 and 1: see `_views`.
+    reach = None
 
     def __init__(self, lower, upper, continuous, size):
         self.lower = lower
@@ -118,6 +122,34 @@ class Domain:
         ndarray of shape (n, d), or a list of dicts from a `ParameterSpace`
         """
         return np.array(rows, dtype=np.float64)
+
+    # --- what may be searched ---------------------------------------------------------------------
+
+    def within(self, low, high):
+        """The part of the domain that lies within bounds, for whoever searches it.
+
+        Parameters
+        ----------
+        low, high : array-like of shape (n_unit,)
+            Lowest and highest unit coordinates; where both are equal the coordinate is fixed. The
+            columns of a category that may be any are from 0 to 1.
+
+        Returns
+        -------
+        view
+            With ``candidates``, ``neighbours``, ``allowed``, ``from_unit`` and what else a
+            maximizer asks of a domain.
+
+        Raises
+        ------
+        DomainError
+            Wrong shapes, or low > high.
+        """
+        return Within(self, low, high)
+
+    def allowed(self, U):
+        """Which places U (m, n_unit) of the unit form, all of them members, may be queried (m,)."""
+        return np.ones(len(U), dtype=bool)
 
     # --- which points are members -----------------------------------------------------------------
 

@@ -165,17 +165,18 @@ class Landscape:
             return _posterior.scores(*self._formula, mean, std)[0]
         return self._score(self._location + self._scale * mean, self._scale * std)[0]
 
-    def climb(self, places, free, unit, until):
+    def climb(self, places, free, unit, until, reach=None):
         """See `sktvbo._maximizer.Plain`; all climbs together."""
         columns = np.flatnonzero(free)
         places, units = np.array(places), self._units[columns]
         X = places * self._units
-        ascents = Ascents(X[:, columns], units, _GAIN)
+        low, high = (0.0, 1.0) if reach is None else reach[:, columns]
+        ascents = Ascents(X[:, columns], units * high, _GAIN, units * low)
         if self._formula is not None:
             climb(self._posterior, *self._formula, ascents, X, columns, unit, until)
         else:
             self._climb(ascents, X, columns, unit, until)
-        places[:, columns] = np.clip(ascents.places / units, 0.0, 1.0)
+        places[:, columns] = np.clip(ascents.places / units, low, high)
         return places, unit * ascents.values
 
     def _climb(self, ascents, X, columns, unit, until):

@@ -83,6 +83,25 @@ def test_maximum_of_a_quadratic_over_a_box(rng, f):
         assert_array_equal(ascents.places[:, at_bound], np.tile(expected[at_bound], (4, 1)))
 
 
+@pytest.mark.parametrize("f", [1, 2, 5])
+def test_a_box_may_begin_anywhere(rng, f):
+    """A box that is moved together with the function: the same climbs, moved."""
+    bumpy, upper, move = bumps(rng, f), np.full(f, 2.0), np.arange(-2.0, f - 2.0)
+
+    def function(x):
+        value, slope = bumpy(x)
+        return value - 5.0 * x[0], slope - 5.0 * np.eye(f)[0]
+
+    starts = upper * rng.uniform(size=(6, f))
+    plain, _ = drive(function, starts, upper)
+    ascents = Ascents(starts + move, upper + move, 1e-12, move)
+    while len(ascents.active):
+        assert (ascents.trials >= move).all()
+        ascents.advance(*map(list, zip(*[function(x - move) for x in ascents.trials])))
+    assert_allclose(ascents.places - move, plain.places, atol=1e-6)
+    assert_array_equal(ascents.places[:, 0], move[0])  # where the slope leads, to the bit
+
+
 def test_climbs_do_not_depend_on_their_company(rng):
     function, upper = bumps(rng, 3), np.full(3, 4.0)
     starts = upper * rng.uniform(size=(5, 3))
@@ -140,6 +159,8 @@ def test_nothing_to_move():
 def test_shapes_are_checked(rng):
     with pytest.raises(ValueError, match="one number for each coordinate"):
         Ascents(np.zeros((2, 3)), np.ones(2), 1e-12)
+    with pytest.raises(ValueError, match="one number for each coordinate"):
+        Ascents(np.zeros((2, 3)), np.ones(3), 1e-12, np.zeros(2))
     ascents = Ascents(np.zeros((2, 3)), np.ones(3), 1e-12)
     with pytest.raises(ValueError, match="those of the trials"):
         ascents.advance(np.zeros(2), np.zeros((2, 2)))

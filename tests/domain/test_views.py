@@ -1,0 +1,130 @@
+"""A part of a domain, as a search sees it, against all members of the part."""
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.gaussian_process.kernels import Matern
+
+from sktvbo import TimeVaryingGPRegressor
+from sktvbo._maximizer import TimeWindow, maximize, maximize_joint
+from sktvbo._score import Score
+from sktvbo.acquisition import UCB, AcquisitionState
+from sktvbo.domain import Box, FiniteSet, ParameterSpace
+from sktvbo.exceptions import DomainError
+
+BOX = Box([(-2.0, 4.0), (10.0, 30.0)])
+ARMS = FiniteSet(np.random.RandomState(5).uniform(-3, 3, size=(40, 2)))
+COUNTABLE = ParameterSpace({"depth": ("integer", 2, 9), "kind": ("categorical", list("abcde"))})
+MANY = ParameterSpace({"a": ("integer", 0, 99), "b": ("log-integer", 1, 99)})
+MIXED = ParameterSpace(
+    {
+        "rate": ("log-real", 1e-4, 1.0),
+        "depth": ("integer", 0, 5),
+        "kind": ("categorical", list("abc")),
+    }
+)
+PARTS = {
+    "box": BOX.within([0.2, 0.5], [0.3, 0.9]),
+    "a coordinate fixed": BOX.within([0.25, 0.0], [0.25, 1.0]),
+    "finite": ARMS.within([0.2, 0.0], [0.7, 0.6]),
+    "countable": COUNTABLE.within([0.3] + 5 * [0.0], [0.6] + 5 * [1.0]),
+    "many": MANY.within([0.1, 0.3], [0.3, 0.4]),
+    "a category fixed": MIXED.within([0.1, 0.2, 0.0, 0.5**0.5, 0.0], [0.4, 0.7, 0.0, 0.5**0.5, 0]),
+}
+each = pytest.mark.parametrize("part", PARTS.values(), ids=PARTS.keys())
+
+
+def members(part):
+    """All members of a part in unit form, or a dense grid of them."""
+    grids = {
+        BOX: lambda: BOX.from_unit(list(itertools.product(np.linspace(0, 1, 201), repeat=2))),
+        ARMS: lambda: ARMS.points,
+        COUNTABLE: lambda: np.array(list(itertools.product(range(2, 10), range(5)))),
+        MANY: lambda: np.array(list(itertools.product(range(100), range(1, 100)))),
+        MIXED: lambda: np.array(
+            list(itertools.product(np.geomspace(1.001e-4, 0.999, 401), range(6), range(3)))
+        ),
+    }
+    U = part.domain.to_unit(grids[part.domain]())
+    low, high = part.reach
+    return U[np.all((low - 1e-9 <= U) & (high + 1e-9 >= U), axis=1)]
+
+
+def posterior_over(domain, seed, compiled):
+    rng = np.random.RandomState(seed)
+    X = np.column_stack([domain.to_unit(domain.sample(25, rng)), np.arange(25.0)])
+    gp = TimeVaryingGPRegressor(Matern(0.5, nu=2.5), Matern(20.0, nu=1.5), optimizer=None)
+    posterior = gp.fit(X, rng.normal(size=25)).posterior_at(26.0)
+    score = Score(UCB(0.25), AcquisitionState(25, 25, 2, gp, posterior))
+    return posterior, score if compiled else (lambda mean, std: (mean + 0.5 * std, 1.0, 0.5))
+
+
+@each
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_best_of_a_part_is_found(part, compiled, seed):
+    posterior, score = posterior_over(part.domain, seed, compiled)
+    rng = np.random.RandomState(seed)
+    anchors = part.domain.to_unit(part.domain.sample(3, rng))
+    x = maximize(score, posterior, part, rng, anchors=anchors)
+    u = part.domain.to_unit(x)
+    assert part.allowed(u[np.newaxis])[0]
+    best = score(*posterior(members(part)))[0].max()
+    found = score(*posterior(u[np.newaxis]))[0][0]
+    assert best - 1e-9 <= found <= best + 0.01
+
+
+@each
+def test_all_that_a_search_sees_is_in_the_part(part):
+    rng = np.random.RandomState(0)
+    U = part.candidates(64, rng)
+    assert part.allowed(U).all()
+    assert len(np.unique(U, axis=0)) >= min(4, len(members(part)))
+    for u in U[:5]:
+        around = part.neighbours(u)
+        assert part.allowed(around).all()
+    seen = []
+
+    def draw(places):
+        seen.append(places)
+        return rng.normal(size=len(places))
+
+    # Anchors outside of the part are of no use to a draw.
+    maximize_joint(draw, part, rng, anchors=part.domain.to_unit(part.domain.sample(3, rng)))
+    assert part.allowed(seen[0]).all()
+    window = TimeWindow(part, 3.0, 4.0)
+    assert window.allowed(window.candidates(64, rng)).all()
+
+
+def test_what_is_fixed_stays_to_the_bit():
+    part = PARTS["a coordinate fixed"]
+    posterior, score = posterior_over(BOX, 0, compiled=True)
+    assert maximize(score, posterior, part, np.random.RandomState(0))[0] == -0.5
+    window = TimeWindow(part, 26.0, 28.0)
+    assert_array_equal(window.reach, [[0.25, 0.0, 0.0], [0.25, 1.0, 1.0]])
+    assert_array_equal(window.continuous, [False, True, True])
+
+
+def test_the_whole_within_its_own_bounds_is_searched_as_it_is():
+    posterior, score = posterior_over(BOX, 1, compiled=True)
+    whole = BOX.within([0.0, 0.0], [1.0, 1.0])
+    found = [maximize(score, posterior, d, np.random.RandomState(2)) for d in (BOX, whole)]
+    assert_array_equal(*found)
+
+
+def test_where_no_member_is_within_the_nearest_is_taken():
+    part = COUNTABLE.within([0.01] + 5 * [0.0], [0.04] + 5 * [1.0])
+    assert_array_equal(COUNTABLE.from_unit(part.candidates(8))[:, 0], [2.0])
+    arms = FiniteSet([[0.0], [1.0], [4.0]]).within([0.1], [0.15])
+    assert_array_equal(arms.candidates(8), [[0.0]])
+    assert arms.size == 1
+    mixed = MIXED.within([0.5, 0.65, 0.0, 0.0, 0.0], [0.6, 0.7, 1.0, 1.0, 1.0])
+    assert_allclose(MIXED.from_unit(mixed.candidates(8, np.random.RandomState(0)))[:, 1], 3.0)
+
+
+@pytest.mark.parametrize(("low", "high"), [([0.5], [0.4]), ([0.1, 0.1], [0.2, 0.0]), ([0.0], 1.0)])
+def test_bounds_are_checked(low, high):
+    with pytest.raises(DomainError, match="2 numbers each, low <= high"):
+        BOX.within(low, high)
