@@ -16,6 +16,7 @@ _HOMES = {
         "ETGPUCB",
         "GPUCB",
         "IGPUCB",
+        "Query",
         "RGPUCB",
         "RandomSearch",
         "SWGPUCB",

@@ -19,6 +19,7 @@ from sktvbo import SparseTimeVaryingGPRegressor as Sparse
 from sktvbo.datasets import fetch_intel_temperature, load_ny_ozone
 from sktvbo.domain import FiniteSet
 from sktvbo.evaluation import Comparison, RunResult, SimulatedClock, compare, response_time, run
+from sktvbo.optimizers import Query
 from sktvbo.problems import from_callable, make
 from sktvbo.relevancy import spatial_convolution, temporal_convolution, wasserstein_relevancy
 
@@ -65,7 +66,8 @@ CALLS = {
         ("opt.tell({}, 1.0, 99.0)", POINTS),
         ("opt.tell(x, 1.0, {})", [*NUMBERS[:2], *NUMBERS[3:]]),
         ("opt.tell({}, 1.0)", ["[0.25, 0.25]"]),
-        ("opt.cancel({})", ["[0.25, 0.25]", "None"]),
+        ("opt.cancel({})", ["[0.25, 0.25]", "None", "Query(9, x, 8.0)"]),
+        ("opt.tell({}, 1.0)", ["Query(0, [0.2, 0.2], 8.0)", "Query(0, x, 7.0)"]),
         ("opt.recommend({})", ["nan", "'now'"]),
         ("named.tell({}, 1.0, 0.0)", ["{'rate': 2.0, 'depth': 3}", "{'rate': 0.5}", "[0.5, 3]"]),
         ("named.tell({}, 1.0, 0.0)", ["{'rate': 0.5, 'depth': 2.5}", "{'rate': 0.5, 'height': 1}"]),

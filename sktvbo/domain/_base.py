@@ -199,6 +199,28 @@ class Domain:
         """
         return self._locate(self._as_points(X), "X")
 
+    def as_row(self, x):
+        """Return the numbers of a point, whether it lies in the domain or not.
+
+        Parameters
+        ----------
+        x : array-like of shape (d,), or a scalar when d = 1
+            For a `ParameterSpace` also a dict that gives each parameter.
+
+        Returns
+        -------
+        ndarray of shape (d,)
+            A new array.
+
+        Raises
+        ------
+        InvalidObservationError
+            Wrong shape, NaN, infinity, something that is not a number, wrong names.
+        DomainError
+            A category that is none.
+        """
+        return self._as_point(x)
+
     def contains(self, x):
         """Tell whether a point lies in the domain, rounding errors forgiven.
 

@@ -7,6 +7,7 @@ from ._brgpucb import BRGPUCB
 from ._etgpucb import ETGPUCB
 from ._gpucb import GPUCB
 from ._igpucb import IGPUCB
+from ._queries import Query
 from ._random_search import RandomSearch
 from ._rgpucb import RGPUCB
 from ._sparqgpucb import SparQGPUCB
@@ -30,6 +31,7 @@ __all__ = [
     "WDBO",
     "WGPUCB",
     "BayesianOptimizer",
+    "Query",
     "RandomSearch",
     "SparQGPUCB",
 ]

@@ -1,7 +1,7 @@
 """What all optimizers share: parameters, hooks, the ask/tell contract, and what they show."""
 
 import copy
-from dataclasses import field
+from dataclasses import field, replace
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -23,6 +23,7 @@ from ._lock import StepLock
 from ._log import Log
 from ._parameters import algorithm
 from ._parts import check_parts
+from ._queries import Query
 from ._run import Run, remembered, too_few
 from ._surrogates import default_surrogate, smooth_kernel, static_surrogate
 
@@ -96,9 +97,11 @@ class BayesianOptimizer(Durable, BaseEstimator):
         Time at which each of these was removed; NaN while it is in the data set.
     next_time_ : float or None
         Time of the latest query asked for.
+    pending_ : list of Query
+        Queries that were asked for and not told yet, oldest first, with ``id``, ``x`` and ``t``:
+        after `resume`, those whose answers are still to come.
     pending_X_ : ndarray of shape (p, d + 1)
-        Queries that were asked for and not told yet, and their times: after `resume`, those whose
-        answers are still to come.
+        Their places and times.
     history_ : dict of str to ndarray of shape (m,)
         After each of these ``tell``: the present time, the size n of the data set, and what the
         policy records (resets, budget, window...).
@@ -217,7 +220,7 @@ class BayesianOptimizer(Durable, BaseEstimator):
 
     # --- the contract -----------------------------------------------------------------------------
 
-    def ask(self, t=None, *, n_points=None, return_time=False, deadline=None):
+    def ask(self, t=None, *, n_points=None, return_time=False, return_query=False, deadline=None):
         """Where to query next.
 
         Queries that were asked for and not told yet are pending: the surrogate takes them for
@@ -233,6 +236,8 @@ class BayesianOptimizer(Durable, BaseEstimator):
             Ask for a batch of this many queries.
         return_time : bool, default=False
             Also return the time of the query, which may be later than t only then.
+        return_query : bool, default=False
+            Return a `Query` in place of x, which has the time besides.
         deadline : float, default=None
             Seconds of real time that may pass: the search for the query ends then, with the best
             found. The candidates that it begins with (some hundreds, or all members of a finite
@@ -242,7 +247,8 @@ class BayesianOptimizer(Durable, BaseEstimator):
         Returns
         -------
         x : ndarray of shape (d,), or a dict for named parameters
-            With ``n_points``: ndarray of shape (n_points, d), or a list of dicts.
+            With ``n_points``: ndarray of shape (n_points, d), or a list of dicts. With
+            ``return_query``: a `Query`, or a list of them.
         t_query : float
             Only with ``return_time``; with ``n_points`` an ndarray of shape (n_points,).
 
@@ -263,8 +269,14 @@ class BayesianOptimizer(Durable, BaseEstimator):
             run = self._run_or_new()
             t = run.forward_time(t)
             size = 1 if n_points is None else check_int(n_points, "n_points")
-            after, queries = run.after_asking(t, size, may_wait=return_time, until=until)
-            if n_points is None:
+            may_wait = return_time or return_query
+            after, queries = run.after_asking(t, size, may_wait=may_wait, until=until)
+            if return_query:
+                x = _handles(run.domain, after.unanswered[-size:])
+                times = np.array([query.t for query in x])
+                if n_points is None:
+                    x, times = x[0], x[0].t
+            elif n_points is None:
                 x, times = run.domain.decode(queries[0][0]), queries[0][1]
             else:
                 x = run.domain.decode_all([x for x, _ in queries])
@@ -277,8 +289,10 @@ class BayesianOptimizer(Durable, BaseEstimator):
 
         Parameters
         ----------
-        x : array-like of shape (d,), or a dict for named parameters
-            A query, asked for or not.
+        x : array-like of shape (d,), a dict for named parameters, or a Query
+            A query, asked for or not. Of several pending ones at x the one at time t is answered,
+            or else the oldest; a `Query` says which. One that lost digits as a float32 finds the
+            query that it was.
         y : float
             What was observed.
         t : float, default=None
@@ -293,11 +307,11 @@ class BayesianOptimizer(Durable, BaseEstimator):
             x outside of the domain, y or t not finite, a negative variance, wrong shapes. The
             optimizer is as before.
         AskTellError
-            No t was given and x was not asked for.
+            No t was given and x was not asked for; a `Query` that is not pending.
         """
         with self._lock():
             run = self._run_or_new()
-            x, y = run.domain.validate_point(x), finite_number(y, "y", InvalidObservationError)
+            x, y = _place(run, x), finite_number(y, "y", InvalidObservationError)
             t = None if t is None else finite_number(t, "t", InvalidObservationError)
             variance = 0.0
             if y_variance is not None:
@@ -327,9 +341,12 @@ class BayesianOptimizer(Durable, BaseEstimator):
     def cancel(self, x):
         """Withdraw a query that will not be told: others need not keep away from it any longer.
 
+        Nor does its time count as having been: after a query that was asked for far too late, by
+        mistake, this is the way back.
+
         Parameters
         ----------
-        x : array-like of shape (d,), or a dict for named parameters
+        x : array-like of shape (d,), a dict for named parameters, or a Query
             A query that was asked for, or announced; the oldest if several are the same.
 
         Raises
@@ -339,7 +356,7 @@ class BayesianOptimizer(Durable, BaseEstimator):
         """
         with self._lock():
             run = self._run_or_new()
-            self._take(run, run.after_cancelling(run.domain.validate_point(x)), "cancel")
+            self._take(run, run.after_cancelling(_place(run, x)), "cancel")
 
     def recommend(self, t=None):
         """Where the posterior mean is best at a time: exploitation without exploration.
@@ -401,9 +418,14 @@ class BayesianOptimizer(Durable, BaseEstimator):
         return {name: np.array([row.get(name) for row in rows], dtype=np.float64) for name in names}
 
     @property
+    def pending_(self):
+        run = self._begun()
+        return _handles(run.domain, run.pending)
+
+    @property
     def pending_X_(self):
         run = self._begun()
-        rows = [np.append(x, t) for x, t in run.pending]
+        rows = [np.append(query.x, query.t) for query in run.pending]
         return np.array(rows).reshape(-1, run.domain.n_dims + 1)
 
     @property
@@ -489,6 +511,21 @@ class BayesianOptimizer(Durable, BaseEstimator):
         if run.algorithm.journal is not None:
             after = self._recorder_of(run).record(run, after, kind, said)
         self._run = after
+
+
+def _place(run, x):
+    """What users give for x: a row (d,) of the domain, or a pending query."""
+    if isinstance(x, Query):
+        return run.query_of(x)
+    try:
+        return run.domain.validate_point(x)
+    except DomainError as exc:
+        return run.query_near(x, exc)
+
+
+def _handles(domain, queries):
+    """Queries as users get them."""
+    return [replace(query, x=domain.decode(query.x)) for query in queries]
 
 
 @algorithm

@@ -90,6 +90,8 @@ class Told:
         Of the policy.
     variance : float
         Known variance of the noise of y, in units of y².
+    query : int or None
+        Id of the query that it answers, if it does.
     """
 
     row: np.ndarray
@@ -99,3 +101,4 @@ class Told:
     removed: np.ndarray
     record: dict
     variance: float = 0.0
+    query: int | None = None

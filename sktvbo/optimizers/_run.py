@@ -20,10 +20,16 @@ from .._checks import check_rows, finite_number, invalid
 from .._maximizer import TimeWindow, maximize, maximize_joint
 from .._score import Score
 from ..acquisition import AcquisitionState, PosteriorMean
-from ..exceptions import AskTellError, ForgottenQueryWarning, InvalidObservationError
+from ..exceptions import (
+    AskTellError,
+    DomainError,
+    ForgottenQueryWarning,
+    InvalidObservationError,
+)
 from ..journal._rows import START, Place
 from ..staleness import RunSoFar
 from ._log import Log, Told
+from ._queries import Query, near, not_pending
 from ._surrogates import Times, suited
 
 # At most this many queries are remembered until they are told, and as many of those made with a
@@ -108,15 +114,19 @@ class Run:
     surrogate : Surrogate or None
         Of the data set; None until there are ``n_initial_points`` observations.
     now : float
-        Latest time asked or told.
+        Present time: the latest of ``passed``, and of when the unanswered queries were asked for.
+    passed : float
+        Latest time told, or at which a query was asked for that has been told.
     next_time : float or None
         Time of the latest query asked for.
     since_search : int
         Observations since the hyperparameters were searched.
     searched : int
         Size of the data set then.
-    pending : tuple of (ndarray, float)
-        Queries and their times, not told yet.
+    unanswered : tuple of Query
+        With rows (d,) for x, not told yet, oldest first.
+    n_queries : int
+        How many were asked for, or announced.
     queries : tuple of (float, int)
         Times of the latest queries made with a surrogate, and sizes of the data set then.
     told : Log of Told
@@ -137,10 +147,12 @@ class Run:
     rng: np.random.RandomState
     surrogate: object = None
     now: float = -np.inf
+    passed: float = -np.inf
     next_time: float | None = None
     since_search: int = 0
     searched: int = 0
-    pending: tuple = ()
+    unanswered: tuple = ()
+    n_queries: int = 0
     queries: tuple = ()
     told: Log = field(default_factory=Log)
     kept: DataSet = field(default_factory=DataSet)
@@ -161,26 +173,118 @@ class Run:
     def after_telling(self, x, y, t=None, variance=0.0):
         """The run with an observation at a row x (d,) of the domain; t None: when it was asked.
 
-        ``variance`` is the part of the noise's variance that is known.
+        x may be a pending query, which this answers. ``variance`` is the part of the noise's
+        variance that is known.
         """
-        # Of several queries of one point the one at that time is answered, or else the oldest.
-        same = [i for i, (point, _) in enumerate(self.pending) if np.array_equal(point, x)]
-        answered = min(same, key=lambda i: self.pending[i][1] != t, default=None)
-        if t is None:
-            if answered is None:
-                advice = "Give the time of the observation: tell(x, y, t)."
-                raise _not_pending(x, " when no t is given", advice)
-            t = self.pending[answered][1]
-        pending = self.pending if answered is None else _without(self.pending, answered)
-        now = max(t, self.now)
+        query = x if isinstance(x, Query) else self._answered(x, t)
+        if query is not None:
+            x, t = query.x, query.t if t is None else t
+        elif t is None:
+            advice = "Give the time of the observation: tell(x, y, t)."
+            raise not_pending("x", str(x.tolist()), when=" when no t is given", advice=advice)
+        now, passed = max(t, self.now), max(t, self.passed)
         after = self._with_observation(x, t, y, variance, now)
         record = _checked_record(after.policy)
         removed = np.empty(0, dtype=np.intp)
         if len(after.kept) <= len(self.kept):
             before = np.append(self.kept.positions, self.n_told)
             removed = np.setdiff1d(before, after.kept.positions, assume_unique=True)
-        entry = Told(np.append(x, t), y, now, len(after.kept), removed, record, variance)
-        return replace(after, now=now, pending=pending, told=self.told.append(entry))
+        unanswered = self.unanswered
+        if query is not None:
+            unanswered = _without(unanswered, query)
+            passed = max(passed, query.asked)
+        entry = Told(
+            np.append(x, t),
+            y,
+            now,
+            len(after.kept),
+            removed,
+            record,
+            variance,
+            None if query is None else query.id,
+        )
+        return replace(
+            after, now=now, passed=passed, unanswered=unanswered, told=self.told.append(entry)
+        )
+
+    # --- pending queries --------------------------------------------------------------------------
+
+    @property
+    def pending(self):
+        """Queries (tuple) whose answers are still to come, oldest first."""
+        return self.unanswered
+
+    def _answered(self, x, t):
+        """The pending query that a row x (d,) of the domain and a time, None: any, stand for."""
+        pending = self.pending
+        found = [query for query in pending if np.array_equal(query.x, x)]
+        if not found and self.domain.continuous.any():
+            found = near(pending, x)
+        # Of several queries of one point the one at that time is answered, or else the oldest.
+        return min(found, key=lambda query: query.t != t, default=None)
+
+    def query_of(self, handle):
+        """The pending query, with a row for x, of a handle that users have."""
+        for query in self.pending:
+            if query.id == handle.id:
+                x = self.domain.validate_point(handle.x)
+                if query.t == handle.t and np.array_equal(query.x, x):
+                    return query
+        got = f"query {handle.id}, which"
+        if any(entry.query == handle.id for entry in self.told):
+            raise not_pending("query", f"{got} was told already")
+        raise not_pending("query", f"{got} was cancelled or forgotten, or is another optimizer's")
+
+    def query_near(self, x, error):
+        """The pending query that x, outside of the domain, was before it went through float32.
+
+        Where there is none, the error that the domain has raised is raised.
+        """
+        try:
+            row = self.domain.as_row(x)
+        except DomainError:  # an unknown category has no number
+            raise error from None
+        found = near(self.pending, row)
+        if not found:
+            raise error
+        return found[0]
+
+    def after_announcing(self, x, t):
+        """The run with a query (d,) pending that was not asked for."""
+        return self._with_queries([(x, t)], -np.inf)
+
+    def _with_queries(self, queries, asked):
+        """The run with some queries (x, time) more pending, asked for at a time."""
+        new = [Query(self.n_queries + i, x, t, asked) for i, (x, t) in enumerate(queries)]
+        unanswered = (*self.unanswered, *new)
+        if len(unanswered) > MAX_PENDING:
+            warnings.warn(
+                f"{len(unanswered)} queries were asked for and not told; the latest {MAX_PENDING} "
+                "of them are remembered. Tell each one as it was asked for, or cancel(x) it; what "
+                "is forgotten can still be told with its time: tell(x, y, t).",
+                ForgottenQueryWarning,
+                stacklevel=4,
+            )
+            unanswered = unanswered[-MAX_PENDING:]
+        return replace(self, unanswered=unanswered, n_queries=self.n_queries + len(new))
+
+    def after_cancelling(self, x):
+        """The run without a pending query, or without the oldest one at a row x (d,).
+
+        When none is left of its time, this has not been, and earlier times may be asked for again.
+        """
+        query = x if isinstance(x, Query) else self._answered(x, None)
+        if query is None:
+            raise not_pending("x", str(x.tolist()))
+        return self._at_latest(replace(self, unanswered=_without(self.unanswered, query)))
+
+    @staticmethod
+    def _at_latest(run):
+        """A run, at the latest time that is told or pending."""
+        now = max([run.passed, *(query.asked for query in run.unanswered)])
+        if now == run.now:
+            return run
+        return replace(run, now=now, next_time=_latest(run.unanswered))
 
     # --- time -------------------------------------------------------------------------------------
 
@@ -216,36 +320,11 @@ class Run:
             found = [(x, t) for x in self.domain.sample(size, rng)]
         else:
             found = self._best_queries(t, size, rng, may_wait, until)
-            queries = (*queries, (t, len(self.kept)))[-MAX_PENDING:]
-        pending = self._pending_with(found)
-        after = replace(
-            self, rng=rng, now=t, next_time=found[-1][1], pending=pending, queries=queries
-        )
+            # Queries at later times were taken back.
+            queries = (*made_until(t, queries), (t, len(self.kept)))[-MAX_PENDING:]
+        after = self._with_queries(found, t)
+        after = replace(after, rng=rng, now=t, next_time=found[-1][1], queries=queries)
         return after, found
-
-    def after_announcing(self, x, t):
-        """The run with a query (d,) pending that was not asked for."""
-        return replace(self, pending=self._pending_with([(x, t)]))
-
-    def _pending_with(self, queries):
-        """What is pending with some queries more."""
-        pending = (*self.pending, *queries)
-        if len(pending) > MAX_PENDING:
-            warnings.warn(
-                f"{len(pending)} queries were asked for and not told; the latest {MAX_PENDING} of "
-                "them are remembered. Tell each one as it was asked for, or cancel(x) it; what is "
-                "forgotten can still be told with its time: tell(x, y, t).",
-                ForgottenQueryWarning,
-                stacklevel=4,
-            )
-        return pending[-MAX_PENDING:]
-
-    def after_cancelling(self, x):
-        """The run without the oldest pending query at a row x (d,)."""
-        for i, (point, _) in enumerate(self.pending):
-            if np.array_equal(point, x):
-                return replace(self, pending=_without(self.pending, i))
-        raise _not_pending(x)
 
     def best_mean(self, t):
         """Row (d,) where the posterior mean at time t is best."""
@@ -257,7 +336,7 @@ class Run:
         surrogate = self.belief.advanced(t)
         pending = self.pending[-_MAX_HALLUCINATED:]
         if pending:
-            surrogate = self._hallucinated(surrogate, pending)
+            surrogate = self._hallucinated(surrogate, [(query.x, query.t) for query in pending])
         queries = []
         for i in range(size):
             if i:
@@ -345,7 +424,7 @@ class Run:
         """What a policy is told before an observation is added."""
         return RunSoFar(
             n_told=self.n_told + 1,
-            queries=self.queries,
+            queries=made_until(self.now, self.queries),
             latest=lambda n: self.observations(self.told[max(len(self.told) - n, 0) :]),
         )
 
@@ -463,7 +542,7 @@ class Run:
     def _times(self, kept):
         """What bounds may follow, of a data set at these times, the new observation last."""
         recent = [entry.row[-1] for entry in self.told[-_N_RECENT:]]
-        pending = tuple(time for _, time in self.pending)
+        pending = tuple(query.t for query in self.pending)
         return Times(kept, np.array([*recent, kept[-1]]), pending)
 
 
@@ -516,10 +595,18 @@ def _search_gain(surrogate):
     return surrogate.search_gain() if hasattr(surrogate, "search_gain") else np.inf
 
 
-def _not_pending(x, when="", advice=""):
-    expected = f"a query of ask() that is still pending{when}"
-    return invalid("x", expected, got=str(x.tolist()), advice=advice, error=AskTellError)
+def made_until(t, queries):
+    """Of some queries (time, size), in order, those that were made until a time."""
+    if not queries or queries[-1][0] <= t:
+        return queries
+    return tuple(query for query in queries if query[0] <= t)
 
 
-def _without(items, i):
-    return (*items[:i], *items[i + 1 :])
+def _latest(queries):
+    """Time of the latest of some queries that was asked for; None if none was."""
+    asked = [query for query in queries if np.isfinite(query.asked)]
+    return asked[-1].t if asked else None
+
+
+def _without(queries, gone):
+    return tuple(query for query in queries if query is not gone)

@@ -15,7 +15,7 @@ from ..journal._file import FORMAT
 from ..journal._rows import START, Place
 from ._clock import make_clock
 from ._log import Log, Told
-from ._run import MAX_PENDING, DataSet
+from ._run import MAX_PENDING, DataSet, made_until
 
 # These fields of a run are made of the optimizer's parameters.
 _MADE = (
@@ -142,6 +142,7 @@ def told_as_plain(entry):
         "n": entry.n,
         "removed": entry.removed.tolist(),
         "record": encode(entry.record),
+        "query": entry.query,
     }
 
 
@@ -155,6 +156,7 @@ def told_of_plain(body):
         np.array(body["removed"], dtype=np.intp),
         decode(body["record"]),
         body["variance"],
+        body["query"],
     )
 
 
@@ -162,24 +164,22 @@ def events_of(run, after, kind, said):
     """What has happened between two states: (kind, position of the observation, body)."""
     body, told = said, None
     if kind == "ask":
-        before = {id(query) for query in run.pending}
-        asked = [query for query in after.pending if id(query) not in before]
+        asked = [query for query in after.unanswered if query.id >= run.n_queries]
         with_surrogate = after.queries is not run.queries
         body = {
             "now": after.now,
             "n": after.queries[-1][1] if with_surrogate else None,
-            "x": [x.tolist() for x, _ in asked],
-            "t": [t for _, t in asked],
+            "x": [query.x.tolist() for query in asked],
+            "t": [query.t for query in asked],
+            "query": [query.id for query in asked],
         }
     elif kind == "tell":
         told, body = run.n_told, told_as_plain(after.told[-1])
     elif kind == "announce":
-        x, t = after.pending[-1]
-        body = {"x": x.tolist(), "t": t}
+        body = _query_as_plain(after.unanswered[-1])
     elif kind == "cancel":
-        left = {id(query) for query in after.pending}
-        x, t = next(query for query in run.pending if id(query) not in left)
-        body = {"x": x.tolist(), "t": t}
+        left = {query.id for query in after.unanswered}
+        body = _query_as_plain(next(query for query in run.unanswered if query.id not in left))
     events = [(kind, told, body)]
     surrogate = after.surrogate
     if surrogate is not run.surrogate and after.since_search == 0 and surrogate is not None:
@@ -187,6 +187,10 @@ def events_of(run, after, kind, said):
         if theta is not None and getattr(surrogate, "optimizer", None) is not None:
             events.append(("search", None, {"theta": encode(theta.tolist()), "n": len(after.kept)}))
     return events
+
+
+def _query_as_plain(query):
+    return {"x": query.x.tolist(), "t": query.t, "query": query.id}
 
 
 def qualified(cls):
@@ -341,8 +345,12 @@ def read(file, history):
     positions = decode(parts["kept"])
     first = 0 if limit is None else max(n_told - limit, 0)
     told = {i: told_of_plain(body) for i, body in file.told(positions[positions < first], first)}
-    asked = [body for body in file.latest("ask", MAX_PENDING) if body["n"] is not None]
-    queries = tuple((float(body["now"]), body["n"]) for body in asked)
+    queries = ()
+    # Of some of them the times were taken back: as many more are read.
+    for body in file.latest("ask", 2 * MAX_PENDING):
+        if body["n"] is not None:
+            time = float(body["now"])
+            queries = (*made_until(time, queries), (time, body["n"]))[-MAX_PENDING:]
     return Stored(parts, file.updates(), told, n_told, queries, file.end)
 
 

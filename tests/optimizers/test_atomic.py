@@ -130,7 +130,7 @@ def test_a_run_that_is_stopped_in_its_first_call_has_begun_or_not():
         x = opt.ask(0.0)
         begun = opt._run.pending
         assert len(begun) in (1, 2)
-        assert np.array_equal(begun[0][0], expected)
+        assert np.array_equal(begun[0].x, expected)
         if len(begun) == 1:
             assert np.array_equal(x, expected)
 

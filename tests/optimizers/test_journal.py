@@ -84,7 +84,7 @@ def test_json_goes_on_as_if_nothing_had_happened(case):
     assert twin.get_params().keys() == opt.get_params().keys()
     assert_array_equal(twin.ask(12.0), opt.ask(12.0))
     for each in (twin, opt):
-        each.tell(each._run.domain.decode(each._run.pending[0][0]), 0.4)
+        each.tell(each._run.domain.decode(each._run.pending[0].x), 0.4)
     same_state(twin, opt)
 
 

@@ -34,7 +34,7 @@ class Calls(RuleBasedStateMachine):
         self.case, self.domain, self.rng = BY_NAME[self.name], domain, np.random.RandomState(seed)
         parameters = {"random_state": seed, "refit_every": 3} if self.case.modelled else {}
         self.opt = self.case.make(domain, **parameters)
-        self.now, self.told, self.pending = 0.0, [], []
+        self.now, self.told, self.pending, self.passed = 0.0, [], [], -np.inf
 
     def new_time(self, step):
         self.now += step
@@ -56,27 +56,34 @@ class Calls(RuleBasedStateMachine):
         for x, time in queries:
             assert time >= t
             space(self.domain).validate_point(x)
-            self.pending.append((x, float(time)))
+            self.pending.append((x, float(time), t))
 
     @precondition(lambda self: self.pending)
     @rule(data=st.data())
     def tell_what_was_asked(self, data):
-        x, t = self.pending.pop(data.draw(st.integers(0, len(self.pending) - 1)))
-        y = self.value()
-        self.opt.tell(x, y, t)
+        i, by_handle = data.draw(st.integers(0, len(self.pending) - 1)), data.draw(st.booleans())
+        x, t, asked = self.pending.pop(i)
+        y, query = self.value(), self.opt.pending_[i]
+        assert query.t == t
+        if by_handle:
+            self.opt.tell(query, y)
+        else:
+            self.opt.tell(x, y, t)
         self.note(x, y, t)
-        self.now = max(self.now, t)
+        self.now, self.passed = max(self.now, t), max(self.passed, t, asked)
 
     @rule(step=st.sampled_from([-100.0, -1.0, 0.0, 2.0]))
     def tell_something_else(self, step):
         x = space(self.domain).decode(space(self.domain).sample(1, self.rng)[0])
         y, t = self.value(), self.now + step
         same = space(self.domain).validate_point(x)
-        if any(np.array_equal(space(self.domain).validate_point(p), same) for p, _ in self.pending):
+        if any(
+            np.array_equal(space(self.domain).validate_point(p), same) for p, *_ in self.pending
+        ):
             return  # it would answer a query
         self.opt.tell(x, y, t)
         self.note(x, y, t)
-        self.now = max(self.now, t)
+        self.now, self.passed = max(self.now, t), max(self.passed, t)
 
     @precondition(lambda self: self.pending)
     @rule()
@@ -85,7 +92,7 @@ class Calls(RuleBasedStateMachine):
         x = space(self.domain).validate_point(self.pending[0][0])
         same = [
             i
-            for i, (p, _) in enumerate(self.pending)
+            for i, (p, *_) in enumerate(self.pending)
             if np.array_equal(space(self.domain).validate_point(p), x)
         ]
         self.pending.pop(same[0])
@@ -121,12 +128,13 @@ class Calls(RuleBasedStateMachine):
         before = self.state()
         x = space(self.domain).decode(self.told[0][0])
         opt, now = self.opt, self.now
+        latest = max([self.passed, *(asked for *_, asked in self.pending)])
         calls = {
             "value": (BAD_VALUES, lambda bad: opt.tell(x, bad, now)),
             "time": (BAD_TIMES, lambda bad: opt.tell(x, 1.0, bad)),
             "point": (BAD_POINTS, lambda bad: opt.tell(bad, 1.0, now)),
             "cancelled": (BAD_POINTS, opt.cancel),
-            "past": ([1.0, 1e9], lambda bad: opt.ask(now - bad)),
+            "past": ([1.0, 1e9], lambda bad: opt.ask(latest - bad)),
             "size": ([0, -1, 1.5, "two"], lambda bad: opt.ask(now, n_points=bad)),
         }
         values, call = calls[data.draw(st.sampled_from(sorted(calls)))]
