@@ -16,7 +16,6 @@ _HOMES = {
         "ETGPUCB",
         "GPUCB",
         "IGPUCB",
-        "Query",
         "RGPUCB",
         "RandomSearch",
         "SWGPUCB",
