@@ -1,6 +1,7 @@
 """Sphinx configuration: ``sphinx-build -W -b html docs docs/_build/html``."""
 
 import importlib
+import sys
 from pathlib import Path
 
 import matplotlib
@@ -8,6 +9,7 @@ import matplotlib
 import sktvbo
 
 matplotlib.use("Agg")
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "sktvbo"
 author = "The sktvbo developers"
@@ -15,22 +17,41 @@ copyright = f"2026, {author}"
 version = release = sktvbo.__version__
 
 extensions = [
+    "mathml",
+    "matplotlib.sphinxext.plot_directive",
+    "myst_parser",
+    "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
-    "numpydoc",
+    "sphinx_copybutton",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_templates"]
-html_theme = "alabaster"
+plot_html_show_source_link = False
+plot_html_show_formats = False
+plot_formats = [("png", 110)]
+html_math_renderer = "mathml"
+html_theme = "pydata_sphinx_theme"
+html_title = f"{project} {version}"
+html_short_title = project
+html_static_path = ["_static"]
+html_css_files = ["sktvbo.css"]
+html_sidebars = {"index": [], "install": [], "quickstart": []}
 html_theme_options = {
-    "description": "Gaussian processes and optimizers for functions that change with time",
-    "page_width": "1120px",
-    "body_max_width": "auto",
-    # Of snippets that are 100 columns wide all is seen.
-    "code_font_size": "0.8em",
+    "logo": {"text": project},
+    "header_links_before_dropdown": 6,
+    "navigation_with_keys": False,
+    "show_prev_next": True,
+    "show_toc_level": 2,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
 }
+# What is pasted into a terminal has no prompts.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 # A name in single backquotes is a link when it is the name of something, and literal otherwise.
 default_role = "py:obj"
 

@@ -4,6 +4,7 @@ from dataclasses import KW_ONLY
 
 import numpy as np
 
+from .._checks import check_real
 from ..domain import FiniteSet, as_domain
 from ._common import (
     TEXT_BOX,
@@ -47,6 +48,8 @@ class PosteriorDisplay(Display):
         Where the objective is best at each time; None: not known.
     arms : bool, default=False
         Whether ``places`` are indices of arms.
+    maximize : bool, default=True
+        Whether the best is the largest.
     time_unit : str, default="s"
     space_label : str, default=None
         None: "x", or "index of the arm".
@@ -82,6 +85,7 @@ class PosteriorDisplay(Display):
     now: float
     optimum: np.ndarray | None = None
     arms: bool = False
+    maximize: bool = True
     time_unit: str = "s"
     space_label: str | None = None
     value_label: str = "posterior mean"
@@ -161,12 +165,13 @@ class PosteriorDisplay(Display):
             now=now,
             optimum=optimum,
             arms=arms,
+            maximize=optimizer.maximize,
             time_unit=time_unit,
             space_label=space_label,
             value_label=value_label,
         )
 
-    def plot(self, ax=None, *, cmap="viridis", n_levels=15):
+    def plot(self, ax=None, *, cmap="viridis", n_levels=15, coloured=0.5):
         """Draw the posterior mean with a colour bar, the observations and the moving optimum.
 
         Kept observations are red dots, removed ones black crosses, the optimum is a cyan curve, the
@@ -180,6 +185,9 @@ class PosteriorDisplay(Display):
         n_levels : int, default=15
             Contour levels, about. The arms of a finite set have no order, so they are drawn as rows
             and not as contours.
+        coloured : float, default=0.5
+            Which part of times and places, the best, the colours are spent on; all worse ones have
+            one colour. What the first queries found far from any optimum would take most of them.
 
         Returns
         -------
@@ -191,11 +199,19 @@ class PosteriorDisplay(Display):
             Without matplotlib.
         """
         ax = self._axes(ax)
+        low, high, extend = self._coloured_range(coloured)
         if self.arms:
-            mappable = ax.pcolormesh(self.times, self.places, self.mean, cmap=cmap, rasterized=True)
+            mappable = ax.pcolormesh(
+                self.times, self.places, self.mean, cmap=cmap, vmin=low, vmax=high, rasterized=True
+            )
         else:
-            mappable = ax.contourf(self.times, self.places, self.mean, levels=n_levels, cmap=cmap)
-        self.colorbar_ = ax.figure.colorbar(mappable, ax=ax, label=self.value_label, pad=0.02)
+            levels = _round_levels(low, high, n_levels)
+            mappable = ax.contourf(
+                self.times, self.places, self.mean, levels=levels, cmap=cmap, extend=extend
+            )
+        self.colorbar_ = ax.figure.colorbar(
+            mappable, ax=ax, label=self.value_label, pad=0.02, extend=extend
+        )
         optimum = self._draw_optimum(ax)
         observations = self._draw_observations(ax)
         now = self._draw_present(ax)
@@ -208,6 +224,15 @@ class PosteriorDisplay(Display):
         handles = [*observations, *optimum, now]
         legend_above(ax, handles=handles, ncols=4, columnspacing=1.2, handletextpad=0.5)
         return self._drawn(ax)
+
+    def _coloured_range(self, part):
+        """Lowest and highest value with a colour of its own, and at which end there are others."""
+        check_real(part, "coloured", interval="(0, 1]")
+        if part == 1.0:
+            return self.mean.min(), self.mean.max(), "neither"
+        if self.maximize:
+            return np.quantile(self.mean, 1.0 - part), self.mean.max(), "min"
+        return self.mean.min(), np.quantile(self.mean, part), "max"
 
     def _draw_optimum(self, ax):
         """Draw the moving optimum, and return its line, or none."""
@@ -273,6 +298,15 @@ class PosteriorDisplay(Display):
             np.abs(np.diff(self.optimum)) > _JUMP * (self.places[-1] - self.places[0])
         )
         return np.insert(self.times, jumps + 1, np.nan), np.insert(self.optimum, jumps + 1, np.nan)
+
+
+def _round_levels(low, high, n):
+    """About n round numbers that cover a range, even one that has no width."""
+    from matplotlib.ticker import MaxNLocator
+
+    if not high > low:
+        low, high = low - 0.5, high + 0.5
+    return MaxNLocator(n, min_n_ticks=2).tick_values(low, high)
 
 
 def _outline(width, colour):

@@ -131,3 +131,42 @@ def test_posterior_needs_a_surrogate(optimizer):
     optimizer.tell(optimizer.ask(0.0), 1.0)
     with pytest.raises(AskTellError, match="without one after 1 observations"):
         PosteriorDisplay.from_run(optimizer)
+
+
+@pytest.mark.parametrize("maximize", [True, False])
+def test_the_colours_are_spent_on_the_best_half(maximize, plt):
+    # Fifteen of forty places are far below; what the others differ by is a thousandth of that.
+    mean = np.concatenate([np.linspace(-1000.0, -500.0, 15), np.linspace(0.0, 1.0, 25)])
+    mean = np.column_stack([mean, mean]) * (1.0 if maximize else -1.0)
+    display = PosteriorDisplay(
+        np.arange(2.0),
+        np.arange(40.0),
+        mean,
+        kept=np.zeros((0, 2)),
+        removed=np.zeros((0, 2)),
+        now=1.0,
+        maximize=maximize,
+    )
+    colours = display.plot().colorbar_.mappable
+    inside = colours.levels[np.abs(colours.levels) < 2.0]
+    assert len(inside) > 5
+    worse = colours.get_cmap()(0.0 if maximize else 1.0)
+    end = colours.cmap.get_under() if maximize else colours.cmap.get_over()
+    np.testing.assert_allclose(end, worse)
+    everything = display.plot(coloured=1.0).colorbar_.mappable.levels
+    assert max(abs(everything[0]), abs(everything[-1])) >= 1000.0
+    with pytest.raises(ValueError, match=r"coloured must be a float in the range \(0, 1\]"):
+        display.plot(coloured=0.0)
+
+
+def test_a_flat_posterior_has_a_picture(plt):
+    display = PosteriorDisplay(
+        np.arange(2.0),
+        np.arange(3.0),
+        np.full((3, 2), 4.0),
+        kept=np.zeros((0, 2)),
+        removed=np.zeros((0, 2)),
+        now=1.0,
+    )
+    levels = display.plot().colorbar_.mappable.levels
+    assert levels[0] < 4.0 < levels[-1]

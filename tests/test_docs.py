@@ -1,0 +1,25 @@
+"""The pages: what they name is there, and none is out of the reader's way."""
+
+import re
+from pathlib import Path
+
+DOCS = Path(__file__).parents[1] / "docs"
+# Pages that another one lists: what generators write is not here.
+PAGES = [
+    path for pattern in ("*.rst", "*.md", "guide/*.rst") for path in sorted(DOCS.glob(pattern))
+]
+
+
+def listed(path):
+    """The pages in the lists of contents of a page."""
+    lists = re.findall(r"\.\. toctree::\n((?:   .*\n|\n)+)", path.read_text(encoding="utf-8"))
+    lines = "".join(lists).split("\n")
+    names = [line.strip() for line in lines if line.strip() and not line.strip().startswith(":")]
+    return [re.sub(r".*<(.*)>", r"\1", name) for name in names]  # "Title <page>" names a page
+
+
+def test_every_page_is_in_one_list_of_contents():
+    names = {str(path.relative_to(DOCS).with_suffix("")) for path in PAGES}
+    found = [name for path in PAGES for name in listed(path)]
+    assert len(found) == len(set(found))
+    assert set(found) - {"gallery/index"} == names - {"index"}
