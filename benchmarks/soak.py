@@ -4,8 +4,10 @@
 
 Of each algorithm: by how much memory and the time of a step grow from the first fifth to the end,
 the regret of the last tenth beside that of the second, how far the posterior is from one that is
-conditioned afresh, how often the factor was made anew, and the warnings by kind. ``--seconds``
-stops each algorithm after a while, and says at which step.
+conditioned afresh, how often the factor was made anew, and the warnings by kind. The regret is
+also put beside that of new optimizers, which begin at the start of either tenth and see the same
+function with the same noise: what they have too is not the long run's. ``--seconds`` stops each
+algorithm after a while, and says at which step.
 """
 
 import argparse
@@ -25,10 +27,11 @@ from sktvbo.domain import FiniteSet
 
 BOX = [(0.0, 1.0), (0.0, 1.0)]
 ARMS = FiniteSet(np.random.RandomState(0).uniform(size=(24, 2)))
-COMMON = {"history": 10_000, "clock": "step", "random_state": 0}
+COMMON = {"history": 10_000, "random_state": 0}
+NEW = 3  # optimizers that begin at the start of a tenth
 ALGORITHMS = {
     "bolt": lambda: BOLT(BOX, max_size=40, refit_every=50, **COMMON),
-    "wdbo": lambda: WDBO(BOX, refit_every=50, **COMMON),
+    "wdbo": lambda: WDBO(BOX, max_size=60, refit_every=50, **COMMON),
     "sw": lambda: SWGPUCB(BOX, window=40, refit_every=50, **COMMON),
     "tv": lambda: TVGPUCB(ARMS, refit_every=10**9, **COMMON),
     "et": lambda: ETGPUCB(BOX, refit_every=50, **COMMON),
@@ -69,17 +72,33 @@ def off(optimizer):
     return max(np.abs(mean - mean_fresh).max(), np.abs(std - std_fresh).max()) / scale
 
 
-def soak(name, steps, seconds, rng):
+def step(optimizer, t, noise):
+    """A query and its answer; the regret."""
+    x = optimizer.ask(t)
+    optimizer.tell(x, value(x, t) + noise)
+    return best(optimizer, t) - value(x, t)
+
+
+def anew(name, first, last, noise):
+    """Mean regrets of optimizers that begin at a step, after their initial queries."""
+    found = []
+    for seed in range(1, NEW + 1):
+        optimizer = ALGORITHMS[name]().set_params(random_state=seed)
+        regrets = [step(optimizer, t, noise[t]) for t in range(first, last)]
+        found.append(np.mean(regrets[optimizer.n_initial_points :]))
+    return " ".join(f"{regret:.4f}" for regret in sorted(found))
+
+
+def soak(name, steps, seconds):
+    noise = 0.01 * np.random.RandomState(0).normal(size=steps)
     optimizer, regrets, times, memory = ALGORITHMS[name](), [], [], []
     begun, kinds = time.monotonic(), collections.Counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for t in range(steps):
             before = time.process_time()
-            x = optimizer.ask()
-            optimizer.tell(x, value(x, t) + 0.01 * rng.normal())
+            regrets.append(step(optimizer, t, noise[t]))
             times.append(time.process_time() - before)
-            regrets.append(best(optimizer, t) - value(x, t))
             if t % 100 == 99:
                 gc.collect()
                 memory.append(resident())
@@ -87,19 +106,21 @@ def soak(name, steps, seconds, rng):
                 caught.clear()
             if time.monotonic() - begun > seconds:
                 break
-    n = len(times)
+    n, end = len(times), resident()
     fifth, tenth = n // 5, n // 10
     middle = times[fifth : 2 * fifth], times[-fifth:]
     early, late = (1e3 * statistics.median(part) for part in middle)
-    start = memory[len(memory) // 5] if memory else resident()
+    start = memory[len(memory) // 5] if memory else end
+    means = [np.mean(part) for part in np.array_split(regrets, 10)]
     print(
         f"{name}: {n} of {steps} steps, {len(optimizer.X_)} kept of {optimizer.n_told_}\n"
-        f"  memory {start:.1f} MB after a fifth, {resident():.1f} MB at the end "
-        f"({100.0 * (resident() / start - 1.0):+.1f} %)\n"
+        f"  memory {start:.1f} MB after a fifth, {end:.1f} MB at the end "
+        f"({100.0 * (end / start - 1.0):+.1f} %)\n"
         f"  step {early:.2f} ms in the second fifth, {late:.2f} ms in the last "
         f"({100.0 * (late / early - 1.0):+.1f} %; processor time, medians)\n"
-        f"  regret {np.mean(regrets[tenth : 2 * tenth]):.4f} in the second tenth, "
-        f"{np.mean(regrets[-tenth:]):.4f} in the last\n"
+        f"  regret of the tenths: {' '.join(f'{mean:.4f}' for mean in means)}\n"
+        f"    of new optimizers: {anew(name, tenth, 2 * tenth, noise)} in the second tenth, "
+        f"{anew(name, n - tenth, n, noise)} in the last\n"
         f"  posterior off a fresh one by {off(optimizer):.1e}; "
         f"made anew {optimizer.surrogate_.n_remade_} times since the last search\n"
         f"  warnings: {dict(kinds) or 'none'}",
@@ -114,7 +135,7 @@ def main():
     parser.add_argument("--algorithms", nargs="+", choices=ALGORITHMS, default=list(ALGORITHMS))
     arguments = parser.parse_args()
     for name in arguments.algorithms:
-        soak(name, arguments.steps, arguments.seconds, np.random.RandomState(0))
+        soak(name, arguments.steps, arguments.seconds)
 
 
 if __name__ == "__main__":

@@ -61,8 +61,8 @@ class Log(Sequence):
         start = self._start + 1 if full else self._start
         with _growing:
             # Where another log has grown from this one already, the memory goes on with its item;
-            # and what is no longer held is let go once it is as much as what is.
-            shared = len(self._items) == self._stop and start <= self._stop - start + 64
+            # and what is no longer held is let go once it is an eighth of what is.
+            shared = len(self._items) == self._stop and start <= (self._stop - start) // 8 + 64
             items = self._items if shared else self._items[start : self._stop]
             longer._start = start if shared else 0
             items.append(item)

@@ -1,6 +1,6 @@
 """W-DBO: forget what no longer matters to the future, within a budget."""
 
-from .._checks import check_real
+from .._checks import check_int, check_real
 from ..staleness import RelevancyBudget
 from ._base import Algorithm
 from ._parameters import algorithm
@@ -25,6 +25,9 @@ class WDBO(Algorithm):
     ----------
     alpha : float, default=0.25
         Relative change of the predictions that forgetting may make per temporal lengthscale.
+    max_size : int, default=None
+        Largest data set: beyond it the least relevant observations are removed at any price, so
+        that a step takes no longer however little the function changes. None is no limit.
     domain, surrogate, acquisition, and all else
         See `BayesianOptimizer`, whose parameters the others are.
 
@@ -50,12 +53,15 @@ class WDBO(Algorithm):
     """
 
     alpha: float = 0.25
+    max_size: int | None = None
 
     label = "W-DBO"
 
     def _check_parameters(self):
         super()._check_parameters()
         check_real(self.alpha, "alpha", self, interval="[0, inf)")
+        if self.max_size is not None:
+            check_int(self.max_size, "max_size", self)
 
     def _make_policy(self):
-        return RelevancyBudget(alpha=self.alpha)
+        return RelevancyBudget(alpha=self.alpha, max_size=self.max_size)

@@ -29,14 +29,17 @@ class RelevancyBudget(StaleDataPolicy):
     max_step : float, default=10.0
         Cap on Δt / l_T in one step: a lengthscale that was fitted far too small would otherwise buy
         the whole data set.
+    max_size : int, default=None
+        Beyond so many observations the least relevant go whether the budget pays for them or not:
+        what changes little would need ever more. None is no limit.
 
     Attributes
     ----------
     budget_ : float
         b after the last step.
     removals_ : list of (index, relevancy)
-        Rows removed in the last step and what was paid: b was divided by 1 + relevancy. Indices
-        count the rows before the removals.
+        Rows removed in the last step and what was paid: b was divided by 1 + relevancy, but not
+        for those that only ``max_size`` removes. Indices count the rows before the removals.
 
     Examples
     --------
@@ -53,10 +56,11 @@ class RelevancyBudget(StaleDataPolicy):
     True
     """
 
-    def __init__(self, alpha=0.25, min_size=10, max_step=10.0):
+    def __init__(self, alpha=0.25, min_size=10, max_step=10.0, max_size=None):
         self.alpha = alpha
         self.min_size = min_size
         self.max_step = max_step
+        self.max_size = max_size
 
     def after_add(self, surrogate, now):
         """The least relevant rows, for a surrogate of which the relevancy is known."""
@@ -67,18 +71,21 @@ class RelevancyBudget(StaleDataPolicy):
             # The lengthscale is the one known when the interval began (algorithm 1, line 24).
             elapsed = min((now - self.now_) / self.length_scale_, self.max_step)
             budget = self.budget_ * (1.0 + self.alpha) ** elapsed
-        removals = []
-        if budget > 1.0 and len(surrogate.X_train_) >= self.min_size:
+        removals, n = [], len(surrogate.X_train_)
+        largest = max(n if self.max_size is None else self.max_size, self.min_size)
+        if n > largest or (budget > 1.0 and n >= self.min_size):
             sweep = surrogate.relevancy_sweep(now)
             while True:
                 relevancy = sweep.relevancy()
                 price = 1.0 + relevancy.min()
-                if sweep.n == self.min_size or not budget > price:
+                paid = sweep.n > self.min_size and budget > price
+                if not paid and sweep.n <= largest:
                     # What min_size leaves unspent is not saved up: in the paper nothing is.
                     budget = min(budget, price)
                     break
                 removals.append(_remove_least(sweep, relevancy))
-                budget /= price
+                if paid:
+                    budget /= price
         self.budget_, self.removals_ = budget, removals
         self.now_, self.length_scale_ = now, temporal_length_scale(surrogate.temporal_kernel_)
         return np.array([index for index, _ in removals], dtype=np.intp)
@@ -88,6 +95,8 @@ class RelevancyBudget(StaleDataPolicy):
         check_real(self.alpha, "alpha", self, interval="[0, inf)")
         check_int(self.min_size, "min_size", self)
         check_real(self.max_step, "max_step", self, interval="(0, inf]")
+        if self.max_size is not None:
+            check_int(self.max_size, "max_size", self)
         _check_forgets(surrogate)
 
     def record(self):

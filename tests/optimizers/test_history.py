@@ -72,7 +72,7 @@ def test_capped_memory_does_not_grow():
     for i in range(3000):
         log = log.append(i)
         held.append(len(log._items))
-    assert max(held) <= 2 * 300 + 66
+    assert max(held) <= 300 + 300 // 8 + 66
     assert list(log) == list(range(2700, 3000))
     assert (log.total, log.first, len(log)) == (3000, 2700, 300)
     assert log.at([2700, 2999]) == [2700, 2999]

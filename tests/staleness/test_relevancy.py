@@ -53,6 +53,7 @@ def test_one_step_is_capped():
         ({"alpha": None}, "'alpha'"),
         ({"min_size": 0}, "'min_size'"),
         ({"max_step": 0.0}, "'max_step'"),
+        ({"max_size": 0}, "'max_size'"),
     ],
 )
 def test_bad_parameters(options, message):
@@ -111,6 +112,27 @@ def test_the_budget_pays_the_relevancies_computed_afresh():
     assert_array_equal(found, [index for index, _ in expected])
     assert_allclose([price for _, price in policy.removals_], [r for _, r in expected], rtol=1e-6)
     assert policy.budget_ == pytest.approx(budget, rel=1e-9)
+
+
+def test_beyond_the_largest_size_the_least_relevant_go_unpaid():
+    gp, noise = uneven()
+    capped, unpaid = RelevancyBudget(max_size=12), RelevancyBudget(max_size=3, min_size=12)
+    for policy in (capped, unpaid):
+        found = policy.after_add(gp, 30.0)
+        expected = removed_one_by_one(gp, noise, 30.0, lambda left, price: len(left) > 12)
+        assert_array_equal(found, [index for index, _ in expected])
+        assert policy.budget_ == 1.0
+
+
+def test_the_budget_pays_first_what_the_largest_size_would_remove():
+    gp, _ = uneven()
+    free, capped = RelevancyBudget(min_size=3), RelevancyBudget(min_size=3, max_size=5)
+    for policy in (free, capped):
+        policy.now_, policy.length_scale_, policy.budget_ = 30.0, 5.0, 1.0
+        policy.after_add(gp, 33.0)
+    paid = len(free.removals_)
+    assert 3 < paid < len(capped.removals_) == len(gp.X_train_) - 5
+    assert capped.removals_[:paid] == free.removals_
 
 
 # --- a cap ----------------------------------------------------------------------------------------
