@@ -100,9 +100,12 @@ def _explanation(path, what, doing):
     return JournalError(f"The journal {path} could not be {doing} ({what}).")
 
 
-def connect(path, *, writing):
-    """A connection to a file that is a journal, or empty; and whether it is empty."""
-    uri = f"{Path(path).resolve().as_uri()}?mode={'rwc' if writing else 'ro'}"
+def connect(path, mode):
+    """A connection to a file that is a journal, or empty; and whether it is empty.
+
+    The mode is SQLite's: "rwc", "ro" or, for a file that nobody changes, "ro&immutable=1".
+    """
+    uri = f"{Path(path).resolve().as_uri()}?mode={mode}"
     connection = sqlite3.connect(
         uri, uri=True, isolation_level=None, timeout=0.0, check_same_thread=False
     )
@@ -154,7 +157,7 @@ class JournalFile:
                     check_same_thread=False,
                 )
                 self._lock.execute("BEGIN EXCLUSIVE")
-                self._connection, self._empty = connect(self.path, writing=True)
+                self._connection, self._empty = connect(self.path, "rwc")
                 self._connection.execute("PRAGMA journal_mode=WAL")
                 self._connection.execute(f"PRAGMA synchronous={journal.synchronous}")
                 self._connection.execute("PRAGMA wal_autocheckpoint=400")

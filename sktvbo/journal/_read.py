@@ -20,13 +20,17 @@ def reading(path):
         raise JournalError(f"The journal {path} does not exist. Give the path of one.")
     with explained(path, "read"):
         try:
-            connection, empty = connect(path, writing=False)
+            connection, empty = connect(path, "ro")
         except sqlite3.OperationalError:
-            # Beside a journal on a disk that cannot be written there is no room for notes.
-            connection = sqlite3.connect(
-                f"{Path(path).resolve().as_uri()}?mode=ro&immutable=1", uri=True
-            )
-            empty = False
+            # Beside a journal on a disk that cannot be written there is no room for notes, and of a
+            # killed process that had hardly begun there are notes that a reader may not take away.
+            log = Path(f"{path}-wal")
+            if log.is_file() and log.stat().st_size:
+                raise JournalError(
+                    f"The journal {path} cannot be read where it is: its latest steps are in "
+                    f"{log}, beside which nothing can be written. Copy both to another folder."
+                ) from None
+            connection, empty = connect(path, "ro&immutable=1")
         with contextlib.closing(connection):
             if empty:
                 raise JournalError(f"The journal {path} holds no run yet. Give another path.")

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import sqlite3
+import struct
 
 import numpy as np
 import pytest
@@ -178,13 +179,32 @@ def test_a_journal_that_somebody_else_has_written_to(path):
 
 
 def test_a_journal_beside_which_there_is_no_room_is_read(path, monkeypatch):
-    def no_room(path, *, writing):
-        raise sqlite3.OperationalError("unable to open database file")
-
     reader = journal.check.__globals__
-    assert reader["connect"] is not no_room
+    connect = reader["connect"]
+
+    def no_room(path, mode):
+        if mode == "ro":
+            raise sqlite3.OperationalError("unable to open database file")
+        return connect(path, mode)
+
     monkeypatch.setitem(reader, "connect", no_room)
     assert journal.check(path)["tell"] == STEPS
+    path.with_name("run.db-wal").write_bytes(b"steps")
+    refused("check", path, r"its latest steps are in .*run\.db-wal, .* Copy both to")
+
+
+@every_reader
+def test_a_journal_that_was_hardly_begun_holds_no_run(reader, tmp_path):
+    """A process was killed as it made the file: SQLite's own notes say to take its page back."""
+    path = tmp_path / "run.db"
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.close()
+    # Magic number, no records, a nonce, no pages at first, sizes of sectors and pages.
+    notes = bytes.fromhex("d9d505f920a163d7") + struct.pack(">5I", 0, 1, 0, 512, 4096)
+    path.with_name("run.db-journal").write_bytes(notes.ljust(512, b"\0"))
+    assert path.stat().st_size == 4096
+    refused(reader, path, "holds no run yet")
 
 
 @pytest.mark.parametrize(
