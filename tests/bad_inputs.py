@@ -75,6 +75,7 @@ CALLS = {
         ("WDBO({}).ask(0.0)", ["{'a': ('real', 1.0)}", "{'a': ('log-real', 0.0, 1.0)}", "{}"]),
         ("WDBO({}).ask(0.0)", ["{'a': ('float', 0, 1)}", "{'a': ('categorical', [1])}"]),
         ("WDBO(box, alpha={}).ask(0.0)", ["-1.0", "nan", "'much'"]),
+        ("WDBO(box, max_size={}).ask(0.0)", ["0", "2.5"]),
         ("WDBO(box, n_initial_points={}).ask(0.0)", COUNTS),
         ("WDBO(box, refit_every={}).ask(0.0)", ["0", "1.5", "'often'"]),
         ("WDBO(box, clock={}).ask()", ["'sundial'", "3", "lambda: 'noon'"]),

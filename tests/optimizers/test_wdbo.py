@@ -131,3 +131,31 @@ def test_query_is_where_the_bound_is_largest():
             assert score[0] >= score[1:].max() - 1e-6 * np.ptp(score)
         opt.tell(x, np.sin(6.0 * x[0] + 0.2 * t))
     assert opt.n_removed_ > 0
+
+
+def test_the_largest_data_set(tmp_path):
+    """Up to its size the capped run is the other one; then no step makes it larger."""
+    path = tmp_path / "run.db"
+    options = {"alpha": 0.0, "n_initial_points": 5, "random_state": 0}
+    free = WDBO([(0.0, 1.0)], **options)
+    opt = WDBO([(0.0, 1.0)], max_size=14, journal=path, **options)
+    sizes = []
+    for t in range(30):
+        if t == 20:
+            opt.close()
+            opt = WDBO.resume(path)
+        for each in (free, opt):
+            x = each.ask(t)
+            each.tell(x, np.sin(6.0 * x[0] + 0.02 * t))
+        sizes.append(len(opt.y_))
+        if max(sizes) < 14:
+            np.testing.assert_array_equal(opt.X_, free.X_)
+    assert len(free.y_) == 30
+    assert sizes[13:] == [14] * 17
+    assert len(opt.surrogate_.X_train_) == 14
+
+
+@pytest.mark.parametrize("max_size", [0, 2.5, "all"])
+def test_the_largest_size_is_a_count(max_size):
+    with pytest.raises(ValueError, match=r"'max_size' parameter of WDBO must be an int"):
+        WDBO([(0.0, 1.0)], max_size=max_size).ask(0.0)
