@@ -341,3 +341,37 @@ def test_interrupts_at_random_moments(count):
         assert np.array_equal(opt.surrogate_.X_train_[:, -1], opt.X_[:, -1])
     assert interrupted > count // 10
     opt.tell([1.0, 0.0], 0.5, t)
+
+
+SEARCHING = {
+    "exact": TimeVaryingGPRegressor(normalize_y=True, warn=False),
+    "sparse": SparseTimeVaryingGPRegressor(
+        n_inducing=5, inducing="greedy", random_state=0, warn=False
+    ),
+}
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers that interrupt")
+@pytest.mark.parametrize(
+    "count", [30, pytest.param(1500, marks=pytest.mark.slow)], ids=["some", "many"]
+)
+@pytest.mark.parametrize("kind", SEARCHING)
+def test_interrupts_at_random_moments_of_a_regressor(kind, count):
+    rng, interrupted = np.random.RandomState(0), 0
+    begun = copy.deepcopy(copy.deepcopy(SEARCHING[kind]).fit(X, Y))
+    names, after, seconds = ("fit", "partial_fit", "forget"), {}, {}
+    before = known(begun)
+    for name in names:
+        twin = copy.deepcopy(begun)
+        tic = perf_counter()
+        REGRESSOR_CALLS[name](twin)
+        seconds[name], after[name] = perf_counter() - tic, known(twin)
+    for i in range(count):
+        name = names[i % 3]
+        gp = copy.deepcopy(begun)
+        interrupted += alarm_in(
+            rng.uniform(0.0, 1.2 * seconds[name]),
+            lambda: REGRESSOR_CALLS[name](gp),  # noqa: B023
+        )
+        assert known(gp) in (before, after[name])
+    assert interrupted > count // 10
