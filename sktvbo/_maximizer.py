@@ -14,6 +14,7 @@ from time import monotonic
 import numpy as np
 from scipy.optimize import minimize
 
+from ._arrays import distinct_rows
 from ._checks import invalid
 from .exceptions import DomainError
 
@@ -285,7 +286,7 @@ def maximize_joint(draw, domain, rng, *, anchors=None, n_candidates=512):
             candidates = candidates[_part(candidates, anchors, rng)]
     elif anchors is not None:
         around = np.vstack([_around(np.asarray(anchor), domain, rng) for anchor in anchors])
-        candidates = np.unique(np.vstack([candidates, around[domain.allowed(around)]]), axis=0)
+        candidates, _ = distinct_rows(np.vstack([candidates, around[domain.allowed(around)]]))
     return domain.from_unit(candidates[np.argmax(draw(candidates))])
 
 

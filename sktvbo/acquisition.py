@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import erfcx, log_ndtr
 from sklearn.base import BaseEstimator
 
+from ._arrays import distinct_rows
 from ._checks import check_choice, check_real, invalid
 from ._maximizer import maximize
 
@@ -77,7 +78,7 @@ class AcquisitionState:
 
     @cached_property
     def incumbent(self):
-        places = np.unique(self.surrogate.X_train_[:, :-1], axis=0)
+        places, _ = distinct_rows(self.surrogate.X_train_[:, :-1])
         mean = getattr(self.posterior, "mean", lambda S: self.posterior(S)[0])
         return float(np.max(mean(places)))
 

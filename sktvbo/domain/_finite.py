@@ -4,6 +4,7 @@ import numpy as np
 from scipy.spatial import KDTree
 from sklearn.utils import check_random_state
 
+from .._arrays import distinct_rows
 from .._checks import check_int, invalid, real_array
 from ..exceptions import DomainError
 from ._base import TOLERANCE, Domain
@@ -80,7 +81,7 @@ class FiniteSet(Domain):
         if not np.all(np.isfinite(array)):
             i = int(np.argwhere(~np.isfinite(array))[0, 0])
             raise wrong("finite", f"{array[i].tolist()} in row {i}")
-        unique, first = np.unique(array, axis=0, return_index=True)
+        unique, first = distinct_rows(array)
         if len(unique) < len(array):
             i = int(np.setdiff1d(np.arange(len(array)), first)[0])
             raise wrong(

@@ -17,6 +17,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import cho_solve, lapack, solve_triangular
 
+from .._arrays import distinct_rows
 from .._covariance import SeparableCovariance
 from .._mean import ZERO, Mean, posterior
 from .._plain import NO_UPDATES, Updates
@@ -71,7 +72,7 @@ class Sites:
 
 def distinct(S):
     """Distinct rows of S (n, d), in lexical order; also where there are no columns."""
-    return np.unique(S + 0.0, axis=0) if S.shape[1] else S[:1]
+    return distinct_rows(S + 0.0)[0] if S.shape[1] else S[:1]
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import WhiteKernel
 
 from .. import dpp
+from .._arrays import distinct_rows
 from ._inducing import Inducing
 from ._starts import drawn
 
@@ -31,7 +32,7 @@ def choose(how, covariance, rows, m, rng):
     m : int or "auto"
     rng : RandomState
     """
-    distinct = np.unique(drawn(rows, _MAX_ROWS, rng).X, axis=0)
+    distinct, _ = distinct_rows(drawn(rows, _MAX_ROWS, rng).X)
     if m == "auto":
         m = _enough(covariance, rows, distinct, rng)
     if len(distinct) <= m:

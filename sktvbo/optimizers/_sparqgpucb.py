@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg.lapack import dpstrf
 from sklearn.utils.random import sample_without_replacement
 
+from .._arrays import distinct_rows
 from .._checks import check_real, finite_array, invalid
 from ..acquisition import UCB, InformationGainBeta
 from ..dpp import sample_kdpp
@@ -115,7 +116,7 @@ class SparQRun(Run):
                 len(told), _MAX_PLACES, method="tracking_selection", random_state=rng
             )
             told = [told[i] for i in np.sort(chosen)]
-        rows = np.unique(self.rows(told)[:, :-1], axis=0)
+        rows, _ = distinct_rows(self.rows(told)[:, :-1])
         K = np.ascontiguousarray(self.surrogate.spatial_kernel_(self.domain.to_unit(rows)))
         # There cannot be more places than K can tell apart.
         rank = dpstrf(K, tol=10.0 * len(K) * np.finfo(float).eps)[2]

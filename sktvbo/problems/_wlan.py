@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 from scipy.optimize import minimize
 
+from .._arrays import distinct_rows
 from .._checks import check_int, check_real
 from ._base import Problem, seed_of_function
 from ._registry import register
@@ -187,7 +188,7 @@ class WLAN(Problem):
             tried[:, :, node] = np.arange(_N_LEVELS)
             values = self._capacity(np.exp(levels[tried.reshape(-1, d)]), links)
             starts[:, node] = np.argmax(values.reshape(-1, _N_LEVELS), axis=1)
-            starts = np.unique(starts, axis=0)
+            starts, _ = distinct_rows(starts)
         order = np.argsort(-self._capacity(np.exp(levels[starts]), links), kind="stable")
         return levels[starts[order[:_N_STARTS]]]
 
