@@ -16,6 +16,7 @@ from scipy.optimize import minimize
 
 from ._arrays import distinct_rows
 from ._checks import invalid
+from .domain._climbs import climbed
 from .exceptions import DomainError
 
 # From each start, gradients and neighbours take at most this many turns; they seldom need five.
@@ -131,7 +132,14 @@ def _highest(landscape, domain, candidates, n_starts, until):
             moved, reached = landscape.climb(
                 places[going], domain.continuous, unit, until, domain.reach
             )
-            better = (reached > values[going]) & domain.allowed(moved)
+            wrong = ~domain.allowed(moved)
+            if wrong.any():
+                starts = places[going[wrong]]
+                moved[wrong] = climbed(
+                    domain, landscape.values, starts, moved[wrong], unit, _over(until)
+                )
+                reached[wrong] = landscape.values(moved[wrong])
+            better = reached > values[going]
             places[going[better]], values[going[better]] = moved[better], reached[better]
         if domain.continuous.all() or not monotonic() < until:
             break
@@ -139,6 +147,11 @@ def _highest(landscape, domain, candidates, n_starts, until):
         if not len(going):
             break
     return places[np.argmax(values)]
+
+
+def _over(until):
+    """Whether a time has come, as a function."""
+    return lambda: not monotonic() < until
 
 
 def _step_aside(landscape, domain, places, values, going):
@@ -285,7 +298,8 @@ def maximize_joint(draw, domain, rng, *, anchors=None, n_candidates=512):
         if len(candidates) > _MAX_JOINT:
             candidates = candidates[_part(candidates, anchors, rng)]
     elif anchors is not None:
-        around = np.vstack([_around(np.asarray(anchor), domain, rng) for anchor in anchors])
+        around = [_around(np.asarray(anchor), domain, rng) for anchor in anchors]
+        around = domain.mended(np.vstack(around))
         candidates, _ = distinct_rows(np.vstack([candidates, around[domain.allowed(around)]]))
     return domain.from_unit(candidates[np.argmax(draw(candidates))])
 
@@ -338,6 +352,7 @@ class TimeWindow:
         self.high = float(high)
         self.continuous = np.append(domain.continuous, low < high)
         self.size = math.inf if low < high else domain.size
+        self.by_answer = domain.by_answer
         self.reach = None
         if domain.reach is not None:
             self.reach = np.column_stack([domain.reach, [0.0, 1.0]])
@@ -371,3 +386,9 @@ class TimeWindow:
     def allowed(self, U):
         """Which places (m, u + 1) may be returned (m,): what the domain says of them."""
         return self.domain.allowed(U[:, :-1])
+
+    def mended(self, U):
+        return np.column_stack([self.domain.mended(U[:, :-1]), U[:, -1]])
+
+    def margins(self, U):
+        return self.domain.margins(U[:, :-1])

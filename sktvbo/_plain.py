@@ -15,7 +15,8 @@ from enum import Enum
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 
 import numpy as np
-from scipy.optimize import Bounds
+from scipy.optimize import Bounds, LinearConstraint
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel
 
@@ -167,6 +168,9 @@ class _Encoder:
             return {"#": "RandomState", "state": self.encode(tuple(state))}
         if kind in _DOMAINS:
             return {"#": "domain", "type": _name(kind), "argument": self.encode(_argument(value))}
+        if kind is LinearConstraint:
+            parts = (np.asarray(part) for part in (_dense(value.A), value.lb, value.ub))
+            return {"#": "LinearConstraint", "parts": [self.encode(part) for part in parts]}
         if kind is Bounds:
             return {"#": "Bounds", "lb": self.encode(value.lb), "ub": self.encode(value.ub)}
         plain = _ours(kind) or isinstance(value, BaseEstimator | Kernel)
@@ -190,6 +194,10 @@ class _Encoder:
 
     def _items(self, state):
         return {name: self.encode(item) for name, item in state.items()}
+
+
+def _dense(matrix):
+    return matrix.toarray() if issparse(matrix) else matrix
 
 
 def _argument(domain):
@@ -263,6 +271,9 @@ class _Decoder:
     def _bounds(self, plain):
         return Bounds(self.decode(plain["lb"]), self.decode(plain["ub"]))
 
+    def _linearconstraint(self, plain):
+        return LinearConstraint(*map(self.decode, plain["parts"]))
+
     def _apart(self, plain):
         if self._updates is None:
             raise NotPlainError("The updates that were left out are missing.")
@@ -314,6 +325,7 @@ _READERS = {
     "RandomState": _Decoder._randomstate,
     "domain": _Decoder._domain,
     "Bounds": _Decoder._bounds,
+    "LinearConstraint": _Decoder._linearconstraint,
     "updates": _Decoder._own_updates,
     "apart": _Decoder._apart,
     "like": _Decoder._like,

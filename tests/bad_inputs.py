@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import joblib
 import numpy as np
+from scipy.optimize import LinearConstraint, NonlinearConstraint
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from sktvbo import BOLT, GPUCB, UITVBO, WDBO, TimeVaryingGPRegressor, dpp, kernels, theory
@@ -83,6 +84,14 @@ CALLS = {
         ("WDBO(box, surrogate={}).ask(0.0)", ["'gp'", "RBF()", "WDBO"]),
         ("BOLT(box, max_size={}).ask(0.0)", ["0", "'huge'", "1.5"]),
         ("UITVBO(box, drift_variance={}).ask(0.0)", POSITIVE[:6]),
+        (
+            "WDBO(box, constraints={}).ask(0.0)",
+            [
+                *("lambda x: x[0] > 3", "lambda x: x", "lambda x: 'yes'", "'x < 1'", "[3]"),
+                *("LinearConstraint([1.0], 0, 1)", "LinearConstraint([1.0, 1.0], 8, 9)"),
+                "NonlinearConstraint(lambda x: x[0], 1, 1)",
+            ],
+        ),
         ("FiniteSet({})", ["[]", "[[nan]]", "[[1.0], [1.0]]", "'arms'", "3"]),
     ],
     "Functions": [

@@ -10,8 +10,9 @@ begin with (``candidates``), which unit coordinates a gradient may move (``conti
 that no gradient knows of (``neighbours``), and how many members there are (``size``).
 """
 
+from ._constrained import Constrained
 from ._convert import as_domain
 from ._finite import Arms, FiniteSet
 from ._product import Box, ParameterSpace
 
-__all__ = ["Arms", "Box", "FiniteSet", "ParameterSpace", "as_domain"]
+__all__ = ["Arms", "Box", "Constrained", "FiniteSet", "ParameterSpace", "as_domain"]

@@ -23,7 +23,9 @@ class Domain:
     - ``_argument()``: the constructor's one argument, in a form whose repr evaluates to it;
     - ``_key()``: what makes two domains of one type equal, hashable.
 
-    It may define ``_shown()`` where the whole argument is too much for a repr, and ``allowed``.
+    It may define ``_shown()`` where the whole argument is too much for a repr; ``kinds`` and
+    ``unit_columns``, where a gradient may move something; and ``allowed``, ``mended``,
+    ``margins`` and ``by_answer``, where not all members may be queried.
 
     Parameters
     ----------
@@ -33,16 +35,29 @@ class Domain:
         Which unit coordinates a gradient may move.
     size : int or float
         Number of members, or infinity.
+
+    Attributes
+    ----------
+    kinds : ndarray of str of shape (d,)
+        Of the coordinates of a row: "straight" when the unit form is linear in it, "curved" when it
+        is real and is not, "steps" of integers and the like, or "unordered".
+    unit_columns : ndarray of int of shape (d,)
+        The first unit coordinate of each.
     """
 
     # Lowest and highest unit coordinates (2, u) where these are not 0 and 1: see `_views`.
     reach = None
+
+    # Whether what may be queried is known by answers of yes and no, besides the margins.
+    by_answer = False
 
     def __init__(self, lower, upper, continuous, size):
         self.lower = lower
         self.upper = upper
         self.continuous = continuous
         self.n_dims = len(lower)
+        self.kinds = np.repeat("steps", len(lower))
+        self.unit_columns = np.arange(len(lower))
         self.n_unit = len(continuous)
         self.size = size
         for array in (lower, upper, continuous):
@@ -150,6 +165,18 @@ class Domain:
     def allowed(self, U):
         """Which places U (m, n_unit) of the unit form, all of them members, may be queried (m,)."""
         return np.ones(len(U), dtype=bool)
+
+    def members(self, limit):
+        """All members (m, n_unit) in unit form where these are at most ``limit``, or None."""
+        return None if self.size > limit else self.candidates(limit)
+
+    def mended(self, U):
+        """Places U (m, n_unit) moved towards some that may be queried, as far as that is easy."""
+        return U
+
+    def margins(self, U):
+        """What must be 0 (m, e), and what must not be negative (m, k), where U may be queried."""
+        return np.empty((len(U), 0)), np.empty((len(U), 0))
 
     # --- which points are members -----------------------------------------------------------------
 

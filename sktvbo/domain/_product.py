@@ -28,6 +28,11 @@ class _Product(Domain):
             np.repeat(infinite, [term.n_unit for term in terms]),
             math.inf if any(infinite) else math.prod(term.size for term in terms),
         )
+        self.kinds = np.repeat([term.order for term in terms], [term.n_dims for term in terms])
+        widths = np.repeat(
+            [term.n_unit // term.n_dims for term in terms], [t.n_dims for t in terms]
+        )
+        self.unit_columns = np.cumsum(widths) - widths
 
     def sample(self, n, rng=None):
         """Draw rows uniformly, in the logarithm for "log-real" parameters.

@@ -49,6 +49,7 @@ class Real:
     """Numbers of [low, high], uniform there."""
 
     kind = "real"
+    order = "straight"
     expected = "in [{}, {}]"
     size = math.inf
 
@@ -127,6 +128,7 @@ class LogReal(Real):
     """Positive numbers of [low, high], uniform on a logarithmic scale; one column."""
 
     kind = "log-real"
+    order = "curved"
 
     def __init__(self, low, high):
         super().__init__(low, high)
@@ -163,6 +165,7 @@ class Integer(Real):
     """Whole numbers from low to high; one column."""
 
     kind = "integer"
+    order = "steps"
     expected = "a whole number from {:.0f} to {:.0f}"
 
     # An integer up to this power of two survives its scaling to [0, 1] and back.
@@ -284,6 +287,7 @@ class Categorical(Ordinal):
     """Values without an order; the row holds the position of one, an integer."""
 
     kind = "categorical"
+    order = "unordered"
     expected = "the position of a category, from {:.0f} to {:.0f}"
 
     def __init__(self, values):
@@ -318,6 +322,7 @@ class Distributed(Real):
     """
 
     kind = "distribution"
+    order = "curved"
 
     def __init__(self, distribution, low, high):
         super().__init__(low, high)
@@ -353,6 +358,8 @@ class Distributed(Real):
 
 class DistributedInteger(Distributed, Integer):
     """Whole numbers, drawn as a discrete distribution says, and equally spaced."""
+
+    order = "steps"
 
     def __init__(self, distribution, low, high):
         Integer.__init__(self, low, high)

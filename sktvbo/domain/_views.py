@@ -7,6 +7,7 @@ A view has ``candidates``, ``continuous``, ``reach``, ``neighbours``, ``allowed`
 import math
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from .._checks import invalid
 from ..exceptions import DomainError
@@ -41,6 +42,7 @@ class Within:
         self.domain = domain
         self.reach = np.array([low, high])
         self.continuous = domain.continuous & (low < high)
+        self.by_answer = domain.by_answer
         self._members = None
         if math.isfinite(domain.size):
             members = domain.candidates(min(domain.size, _MAX_MEMBERS))
@@ -58,6 +60,12 @@ class Within:
         within = np.all((low - _SLACK <= U) & (high + _SLACK >= U), axis=1)
         return within & self.domain.allowed(U)
 
+    def mended(self, U):
+        return self.domain.mended(U)
+
+    def margins(self, U):
+        return self.domain.margins(U)
+
     def from_unit(self, U):
         """Rows (n, d) or (d,) of the unit form."""
         return self.domain.from_unit(U)
@@ -72,6 +80,14 @@ class Within:
         # Reals stay where they are: their rows may be on another scale, with other roundings.
         places = np.where(self.domain.continuous, np.clip(places, low, high), members)
         return self._inside_or_nearest(places, members)
+
+    def sample(self, n, rng=None):
+        """Rows (n, d) drawn uniformly from the part, in unit form; few members may recur."""
+        rng = check_random_state(rng)
+        if self._members is not None:
+            return self.from_unit(self._members[rng.choice(len(self._members), size=n)])
+        low, high = self.reach
+        return self.from_unit(low + rng.uniform(size=(n, len(low))) * (high - low))
 
     def neighbours(self, u):
         """The domain's neighbours (k, u) of a place (u,) that are within the bounds."""

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from .._checks import check_int, check_real, finite_number, invalid
 from ..acquisition import UCB, DimensionBeta, as_acquisition
 from ..domain import as_domain
+from ..domain._constrained import constrained
 from ..exceptions import (
     AskTellError,
     DomainError,
@@ -66,6 +67,10 @@ class BayesianOptimizer(Durable, BaseEstimator):
         Time when ``ask`` is given none: seconds since the first call, the number of observations
         told, or what the callable returns. Between a pickle and its use, or a journal and `resume`,
         "wall" stands still, and "calendar" goes on.
+    constraints : LinearConstraint, NonlinearConstraint, callable, or a list of them, default=None
+        What queries and recommendations must satisfy, see `~sktvbo.domain.Constrained`: those of
+        `scipy.optimize`, and callables of x, a dict for named parameters, that return True, or a
+        number that is 0 or more, where x may be queried. What is told need not satisfy them.
     random_state : int, RandomState or None, default=None
     history : int, default=None
         Of how many of the observations told, the latest, the attributes below are to tell, whether
@@ -140,6 +145,7 @@ class BayesianOptimizer(Durable, BaseEstimator):
     refit_every: int | str = "auto"
     maximize: bool = True
     clock: object = "wall"
+    constraints: object = None
     random_state: object = None
     history: int | None = None
     journal: object = None
@@ -486,7 +492,7 @@ class BayesianOptimizer(Durable, BaseEstimator):
             make_surrogate=algorithm._make_surrogate,
             latest_query_time=algorithm._latest_query_time,
             searches_for_the_past=algorithm._searches_for_the_past,
-            domain=as_domain(self.domain),
+            domain=constrained(as_domain(self.domain), self.constraints, self),
             told=Log(limit=remembered(self.history)),
             clock=make_clock(self.clock, self),
             acquisition=as_acquisition(acquisition, self),

@@ -19,7 +19,7 @@ class RandomSearch(Algorithm):
 
     Parameters
     ----------
-    domain, maximize, clock, random_state, history, journal
+    domain, maximize, clock, constraints, random_state, history, journal
         See `BayesianOptimizer`.
 
     Examples
@@ -40,6 +40,7 @@ class RandomSearch(Algorithm):
         *,
         maximize=True,
         clock="wall",
+        constraints=None,
         random_state=None,
         history=None,
         journal=None,
@@ -49,6 +50,7 @@ class RandomSearch(Algorithm):
             n_initial_points=sys.maxsize,  # never a surrogate
             maximize=maximize,
             clock=clock,
+            constraints=constraints,
             random_state=random_state,
             history=history,
             journal=journal,
@@ -58,11 +60,13 @@ class RandomSearch(Algorithm):
         """The best query so far, at whatever time it was made."""
         run = self._run_or_new()
         run.time(t)
-        if not len(run.kept):
+        rows, y = run.kept.rows.reshape(-1, run.domain.n_dims + 1)[:, :-1], run.kept.y
+        allowed = run.domain.allowed(run.domain.to_unit(rows))
+        if not allowed.any():
             raise invalid(
                 "The number of observations before recommend()",
-                "at least 1",
-                got="0",
+                "at least 1 that satisfies the constraints, if there are any",
+                got=str(len(rows) and "none that does"),
                 error=AskTellError,
             )
-        return run.domain.decode(run.kept.rows[np.argmax(run.sign * run.kept.y), :-1])
+        return run.domain.decode(rows[np.argmax(np.where(allowed, run.sign * y, -np.inf))])

@@ -117,6 +117,7 @@ class SparQRun(Run):
             )
             told = [told[i] for i in np.sort(chosen)]
         rows, _ = distinct_rows(self.rows(told)[:, :-1])
+        rows = rows[self.domain.allowed(self.domain.to_unit(rows))]
         K = np.ascontiguousarray(self.surrogate.spatial_kernel_(self.domain.to_unit(rows)))
         # There cannot be more places than K can tell apart.
         rank = dpstrf(K, tol=10.0 * len(K) * np.finfo(float).eps)[2]

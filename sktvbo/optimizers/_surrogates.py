@@ -81,7 +81,7 @@ def suited(surrogate, domain, policy):
     ours = {"time_column": -1, "warn": False}
     surrogate.set_params(**{name: ours[name] for name in ours.keys() & parameters.keys()})
     if "solver" in parameters and "sites" in parameters and surrogate.solver != "dense":
-        places = None if domain.size > _MAX_PLACES else domain.candidates(_MAX_PLACES)
+        places = domain.members(_MAX_PLACES)
         forgets = type(policy) is not KeepAll
         if surrogate.solver == "auto" and (places is None or forgets):
             surrogate.set_params(solver="dense")

@@ -29,6 +29,7 @@ SHARED = [
     "refit_every",
     "maximize",
     "clock",
+    "constraints",
     "random_state",
     "history",
     "journal",
@@ -84,7 +85,7 @@ def test_the_domain_comes_first_and_the_rest_by_name(name):
     assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in others)
     expected = OWN[name] + SHARED
     if kind is RandomSearch:
-        expected = ["maximize", "clock", "random_state", "history", "journal"]
+        expected = ["maximize", "clock", "constraints", "random_state", "history", "journal"]
     assert sorted(p.name for p in others) == sorted(expected)
     if kind is not BayesianOptimizer:  # of which all are shared
         assert [p.name for p in others] == expected

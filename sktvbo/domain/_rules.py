@@ -1,0 +1,199 @@
+"""Constraints as users give them, read once: numbers that must not be negative, or yes and no."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
+from scipy.sparse import issparse
+
+from .._checks import invalid, real_array
+from ..exceptions import DomainError
+from ._base import TOLERANCE
+
+_EXPECTED = (
+    "a LinearConstraint, a NonlinearConstraint or a callable of x, or a list of them, or None"
+)
+
+
+class Rules:
+    """What all constraints say of rows.
+
+    Parameters
+    ----------
+    constraints : list of LinearConstraint, NonlinearConstraint and callables
+    domain : domain
+        Where they hold; callables get its points, as users do.
+    owner : object
+        Whose parameter they are, for messages.
+
+    Attributes
+    ----------
+    equal : tuple of ndarray, (e, d) and (e,)
+        Coefficients A and values b of the equations A x = b.
+    linear : tuple of ndarray, (k, d), (k,) and (k,)
+        Coefficients and bounds of the other linear constraints.
+    by_answer : bool
+        Whether one of the callables answers yes or no, and no number.
+    """
+
+    def __init__(self, constraints, domain, owner):
+        linear = [c for c in constraints if isinstance(c, LinearConstraint)]
+        parts = [_linear(c, domain, owner) for c in linear]
+        A, low, high = (np.concatenate(part) for part in zip(_none(domain.n_dims), *parts))
+        equal = _are_equal(low, high)
+        self.equal = A[equal], 0.5 * (low + high)[equal]
+        self.linear = A[~equal], low[~equal], high[~equal]
+        self._scale = np.maximum(np.abs(self.equal[1]), 1.0)
+        self._decode = domain.decode
+        self._asked = [
+            _Asked(c, domain.decode(domain.sample(1, 0)[0]), owner)
+            for c in constraints
+            if not isinstance(c, LinearConstraint)
+        ]
+        self.by_answer = any(asked.by_answer for asked in self._asked)
+
+    def gaps(self, X):
+        """By how much the equations are missed (m, e) at rows X (m, d)."""
+        A, b = self.equal
+        return X @ A.T - b
+
+    def margins(self, X):
+        """What must not be negative (m, k) at rows X (m, d), answers of yes and no apart."""
+        A, low, high = self.linear
+        found = [_within(X @ A.T, low, high)]
+        for asked in self._asked:
+            if not asked.by_answer:
+                found.append(np.array([asked(self._decode(x)) for x in X]).reshape(len(X), -1))
+        return np.concatenate(found, axis=1)
+
+    def obeyed(self, X):
+        """Which of the rows X (m, d) satisfy all of them (m,)."""
+        A, low, high = self.linear
+        found = np.all(np.abs(self.gaps(X)) <= TOLERANCE * self._scale, axis=1)
+        found &= np.all(_within(X @ A.T, low, high) >= 0.0, axis=1)
+        for asked in self._asked:
+            # The cheap ones have been asked first, and nobody else is asked about what they refuse.
+            for i in np.flatnonzero(found):
+                found[i] = asked.met(self._decode(X[i]))
+        return found
+
+
+class _Asked:
+    """A constraint that is a function of a point: numbers (k,), none negative where it is met."""
+
+    def __init__(self, constraint, point, owner):
+        self.by_answer = False
+        if isinstance(constraint, NonlinearConstraint):
+            self._function = constraint.fun
+            name = "A NonlinearConstraint"
+            low, high = (real_array(b, name, DomainError) for b in (constraint.lb, constraint.ub))
+            self._bounds = low, high
+            self._one = (low.item(), high.item()) if low.size == high.size == 1 else None
+            if np.any(np.isnan(low)) or np.any(np.isnan(high)) or not np.all(low < high):
+                raise invalid(
+                    "constraints",
+                    "without equations between functions, lb < ub",
+                    owner=owner,
+                    got=f"a NonlinearConstraint with lb={low.tolist()} and ub={high.tolist()}",
+                    advice="Solve it for one of the variables, and leave that one out.",
+                    error=DomainError,
+                )
+            self(point)
+        else:
+            self._function, self._bounds, self._one = constraint, None, (0.0, np.inf)
+            self.by_answer = isinstance(constraint(point), bool | np.bool_)
+            self(point)
+
+    def met(self, point):
+        """Whether a point satisfies it."""
+        found = self._function(point)
+        if isinstance(found, float) and self._one is not None and not self.by_answer:
+            return self._one[0] <= found <= self._one[1]
+        return bool(np.all(self._numbers(found) >= 0.0))
+
+    def __call__(self, point):
+        return self._numbers(self._function(point))
+
+    def _numbers(self, found):
+        """Of what the function returned, numbers (k,), none negative where it is met."""
+        name = f"What {getattr(self._function, '__name__', 'a constraint')} returns"
+        if self.by_answer:
+            if not isinstance(found, bool | np.bool_):
+                raise invalid(name, "a bool here, as it was before", found, error=DomainError)
+            return np.array([0.0 if found else -np.inf])
+        values = real_array(found, name, DomainError)
+        if self._bounds is None:
+            if values.size != 1 or values.ndim > 1:
+                expected = "a bool, or a number that is not negative where x may be queried"
+                raise invalid(name, expected, found, error=DomainError)
+            values = values.reshape(1)
+        else:
+            low, high = self._bounds
+            if values.ndim > 1 or low.size not in (1, values.size):
+                expected = f"{low.size} number(s), as many as there are bounds"
+                raise invalid(name, expected, got=f"shape {values.shape}", error=DomainError)
+            values = _within(np.atleast_1d(values), low, high)
+        # Where it is not defined a query makes no sense.
+        return np.where(np.isnan(values), -np.inf, values)
+
+
+def _within(values, low, high):
+    """How far values (..., k) are from the nearer of two bounds, negative outside."""
+    return np.minimum(values - low, high - values)
+
+
+def _none(d):
+    """No linear constraint, in `_linear`'s form."""
+    return np.empty((0, d)), np.empty(0), np.empty(0)
+
+
+def _linear(constraint, domain, owner):
+    """Coefficients (k, d) and bounds (k,) of a LinearConstraint."""
+
+    def wrong(expected, got, advice=""):
+        return invalid(
+            "constraints", expected, owner=owner, got=got, advice=advice, error=DomainError
+        )
+
+    name = "A of a LinearConstraint"
+    A = constraint.A.toarray() if issparse(constraint.A) else constraint.A
+    A = np.atleast_2d(real_array(A, name, DomainError))
+    if A.shape[1] != domain.n_dims:
+        raise wrong(
+            f"linear in {domain.n_dims} number(s), one per dimension",
+            f"a LinearConstraint with A of shape {A.shape}",
+        )
+    bounds = (real_array(b, name, DomainError) for b in (constraint.lb, constraint.ub))
+    low, high = (np.array(np.broadcast_to(b, len(A))) for b in bounds)
+    if not np.isfinite(A).all() or not np.all(low <= high):
+        raise wrong("made of finite coefficients, and lb <= ub", f"{A}, {low} and {high}")
+    used = np.any(A != 0.0, axis=0)
+    for i in np.flatnonzero(used & (domain.kinds == "unordered")):
+        got = f"a coefficient of the category {domain.names[i]!r}"
+        raise wrong("linear in numbers", got, "Give a callable.")
+    equal = _are_equal(low, high)
+    for i in np.flatnonzero(np.any(A[equal] != 0.0, axis=0) & (domain.kinds == "curved")):
+        got = f"one with {domain.names[i]!r}, which is on another scale"
+        raise wrong("without equations but between plain reals and integers", got)
+    return A, low, high
+
+
+def _are_equal(low, high):
+    """Which bounds (k,) are so near that they make an equation (k,)."""
+    finite = np.isfinite(low) & np.isfinite(high)
+    found = np.zeros(len(low), dtype=bool)
+    low, high = low[finite], high[finite]
+    found[finite] = high - low <= TOLERANCE * np.maximum(np.abs(low), 1.0)
+    return found
+
+
+def as_list(constraints, owner):
+    """Constraints as a list, or an error that says what they must be."""
+    kinds = LinearConstraint, NonlinearConstraint
+    several = isinstance(constraints, Iterable) and not isinstance(constraints, str | dict)
+    found = list(constraints) if several else [] if constraints is None else [constraints]
+    for constraint in found:
+        usable = isinstance(constraint, kinds) or callable(constraint)
+        if not usable or isinstance(constraint, type | Bounds):
+            raise invalid("constraints", _EXPECTED, constraint, owner, error=DomainError)
+    return found

@@ -1,0 +1,249 @@
+"""Constraints: every member satisfies them, and the best of them is found."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
+from scipy.sparse import csr_array
+
+from sktvbo._maximizer import TimeWindow, maximize, maximize_joint
+from sktvbo._plain import decode, encode
+from sktvbo.domain import Box, Constrained, FiniteSet, ParameterSpace
+from sktvbo.exceptions import DomainError
+
+CUBE = Box([(0.0, 1.0)] * 3)
+DISC = Box([(-2.0, 2.0)] * 2)
+ARMS = FiniteSet(np.random.RandomState(5).uniform(size=(100, 2)))
+COUNTS = ParameterSpace(dict.fromkeys("abc", ("integer", 0, 9)))
+MIXED = ParameterSpace(
+    {"a": ("real", 0.0, 10.0), "n": ("integer", 0, 9), "kind": ["u", "v"], "r": ("log-real", 1, 9)}
+)
+
+
+def on_the_ring(x):
+    return bool(1.0 <= x @ x <= 1.1)
+
+
+# By name: domain, constraints, and a check of rows written down on its own.
+CASES = {
+    "roomy": (CUBE, lambda x: x[0] + x[1] <= 1.0, lambda X: X[:, 0] + X[:, 1] <= 1.0),
+    "number": (CUBE, lambda x: 1.0 - x[0] - x[1], lambda X: X[:, 0] + X[:, 1] <= 1.0),
+    "equation": (
+        CUBE,
+        LinearConstraint([1.0, 1.0, 1.0], 1.0, 1.0),
+        lambda X: np.abs(X.sum(axis=1) - 1.0) <= 1e-9,
+    ),
+    "slab": (
+        CUBE,
+        [LinearConstraint(csr_array([[1.0, -1.0, 0.0]]), 0.0, 1e-4), lambda x: x[2] > x[0]],
+        lambda X: (X[:, 0] >= X[:, 1]) & (X[:, 0] - X[:, 1] <= 1e-4) & (X[:, 2] > X[:, 0]),
+    ),
+    "corner": (
+        Box([(0.0, 1.0)] * 8),
+        LinearConstraint(np.ones(8), -np.inf, 0.5),
+        lambda X: X.sum(axis=1) <= 0.5 + 1e-12,
+    ),
+    "function": (
+        DISC,
+        NonlinearConstraint(lambda x: [x @ x, x[0]], [1.0, 0.0], [1.02, np.inf]),
+        lambda X: (np.abs(np.sum(X**2, axis=1) - 1.01) <= 0.01 + 1e-12) & (X[:, 0] >= 0.0),
+    ),
+    "answer": (DISC, on_the_ring, lambda X: np.array([on_the_ring(x) for x in X])),
+    "finite": (ARMS, lambda x: x[0] - x[1], lambda X: X[:, 0] >= X[:, 1]),
+    "counts": (COUNTS, LinearConstraint([1, 1, 1], 7, 7), lambda X: X.sum(axis=1) == 7),
+    "mixed": (
+        MIXED,
+        [LinearConstraint([1, 1, 0, 0], 7.5, 7.5), lambda p: p["kind"] == "u" or p["r"] > 2.0],
+        lambda X: (np.abs(X[:, 0] + X[:, 1] - 7.5) < 1e-9) & ((X[:, 2] == 0) | (X[:, 3] > 2.0)),
+    ),
+}
+MADE = {name: Constrained(domain, rule) for name, (domain, rule, _) in CASES.items()}
+each = pytest.mark.parametrize("name", CASES)
+
+
+def obeyed(name, U):
+    return CASES[name][2](CASES[name][0].from_unit(U))
+
+
+@each
+def test_all_that_is_drawn_satisfies_the_constraints(name):
+    domain, rng = MADE[name], np.random.RandomState(0)
+    plain = CASES[name][0]
+    assert not CASES[name][2](plain.sample(200, 0)).all()
+    X = domain.sample(50, rng)
+    assert X.shape == (50, domain.n_dims)
+    assert CASES[name][2](X).all()
+    assert len(np.unique(X, axis=0)) >= 20
+    U = domain.candidates(256, rng)
+    assert obeyed(name, U).all()
+    assert len(np.unique(U, axis=0)) >= 32
+    assert domain.allowed(U).all()
+    for u in U[:5]:
+        assert obeyed(name, domain.neighbours(u)).all()
+    assert_array_equal(domain.sample(5, 3), domain.sample(5, 3))
+
+
+@each
+def test_membership_is_what_the_constraints_say(name):
+    domain, (plain, _, check) = MADE[name], CASES[name]
+    X = np.vstack([plain.sample(100, 1), domain.sample(20, 1)])
+    assert_array_equal([domain.contains(plain.decode(x)) for x in X], check(X))
+    # What is told has been measured, whatever the constraints say.
+    assert_array_equal([domain.validate_point(plain.decode(x)) for x in X], X)
+
+
+def distance_to(target):
+    class Function:
+        """Minus the squared distance from a place, as the mean of a posterior."""
+
+        def __call__(self, U):
+            return -np.sum((U - target) ** 2, axis=1), np.zeros(len(U))
+
+        def with_gradient(self, u):
+            return -np.sum((u - target) ** 2), 0.0, -2.0 * (u - target), np.zeros(len(u))
+
+    return Function()
+
+
+def mean(mean, std):
+    return mean, 1.0, 0.0
+
+
+# Where the point of the set is that is nearest to a place, all in unit form.
+NEAREST = {
+    "roomy": ([0.9, 0.7, 0.3], [0.6, 0.4, 0.3]),
+    "number": ([0.9, 0.7, 0.3], [0.6, 0.4, 0.3]),
+    "equation": ([0.9, 0.7, 0.1], [0.6, 0.4, 0.0]),
+    "slab": ([0.2, 0.6, 0.9], [0.4, 0.4, 0.9]),
+    "corner": ([1.0, 0.75] + [0.0] * 6, [0.375, 0.125] + [0.0] * 6),
+    "function": ([0.9, 0.9], [0.5 + 0.25 * np.sqrt(0.51)] * 2),
+    "answer": ([0.9, 0.9], [0.5 + 0.25 * np.sqrt(0.55)] * 2),
+    "mixed": ([0.2, 0.9, 0.0, 0.5**0.5, 0.1], None),
+    "finite": ([0.3, 0.5], None),
+    "counts": ([0.1, 0.9, 0.3], None),
+}
+
+
+@pytest.mark.parametrize("window", [False, True])
+@each
+def test_the_best_member_is_found(name, window):
+    domain, (target, nearest) = MADE[name], NEAREST[name]
+    target = np.append(target, 0.5)[: None if window else -1]
+    searched = TimeWindow(domain, 0.0, 1.0) if window else domain
+    # An anchor that is not allowed is of no use, even where it would be the best.
+    anchors = target[np.newaxis]
+    x = maximize(mean, distance_to(target), searched, np.random.RandomState(0), anchors=anchors)
+    # The edge of what only answers yes or no is found by trying.
+    by_trying = name in ("roomy", "answer", "mixed")
+    if window:
+        assert x[-1] == pytest.approx(0.5, abs=0.02 if by_trying else 2e-3)
+        x, target = x[:-1], target[:-1]
+    assert CASES[name][2](x[np.newaxis])[0]
+    found = domain.to_unit(x)
+    if nearest is not None:
+        assert_allclose(found, nearest, atol=0.02 if by_trying else 1e-4)
+    elif name == "mixed":
+        # With n = 7 the equation asks for a = 0.5, and 6 is farther; "v" asks for r > 2.
+        assert_array_equal(x[1:3], [7.0, 1.0])
+        assert x[0] == pytest.approx(0.5, abs=1e-9)
+        assert 2.0 < x[3] < 2.02
+    else:
+        U = domain.members(10**4)
+        U = U[obeyed(name, U)]
+        best = U[np.argmin(np.sum((U - target) ** 2, axis=1))]
+        assert_array_equal(found, best)
+
+
+@each
+def test_draws_are_made_at_members(name):
+    domain, rng, seen = MADE[name], np.random.RandomState(0), []
+
+    def draw(U):
+        seen.append(U)
+        return rng.normal(size=len(U))
+
+    anchors = domain.to_unit(np.vstack([domain.sample(2, 0), CASES[name][0].sample(2, 0)]))
+    maximize_joint(draw, domain, rng, anchors=anchors)
+    assert obeyed(name, seen[0]).all()
+    if not domain.size < np.inf and name != "answer":
+        near = np.linalg.norm(seen[0] - anchors[0], axis=1)
+        assert np.sum(near < 0.05) >= 5
+
+
+@pytest.mark.parametrize("name", ["roomy", "equation", "finite", "mixed"])
+def test_a_part_satisfies_them_too(name):
+    domain, rng = MADE[name], np.random.RandomState(0)
+    middle = domain.to_unit(domain.sample(1, 1)[0])
+    low, high = np.maximum(middle - 0.2, 0.0), np.minimum(middle + 0.2, 1.0)
+    low[3:], high[3:] = 0.0, 1.0  # of the mixed space the categories, and the rest
+    part = domain.within(low, high)
+    for U in (part.candidates(64, rng), domain.to_unit(part.sample(16, rng))):
+        assert part.allowed(U).all()
+        assert obeyed(name, U).all()
+        assert np.all((low - 1e-9 <= U) & (high + 1e-9 >= U))
+
+
+def test_an_equation_is_drawn_from_uniformly():
+    """Three parts of a whole: a flat Dirichlet distribution has this mean and deviation."""
+    X = MADE["equation"].sample(2000, 0)
+    assert_allclose(X.mean(axis=0), 1.0 / 3.0, atol=0.03)
+    assert_allclose(X.std(axis=0), np.sqrt(1.0 / 18.0), rtol=0.08)
+
+
+def test_a_thin_ring_is_drawn_from_all_around():
+    X = MADE["answer"].sample(400, 0)
+    counts = np.histogram(np.arctan2(X[:, 1], X[:, 0]), bins=8, range=(-np.pi, np.pi))[0]
+    assert counts.min() > 20
+
+
+@each
+def test_copies_are_the_same_and_ask_nobody(name, monkeypatch):
+    domain = MADE[name]
+    twin = copy.deepcopy(domain)
+    assert_array_equal(twin.sample(5, 0), domain.sample(5, 0))
+    if name in ("equation", "counts"):
+        for twin in (pickle.loads(pickle.dumps(domain)), decode(encode(domain))):
+            assert_array_equal(twin.sample(5, 0), domain.sample(5, 0))
+            assert repr(twin.domain) == repr(domain.domain)
+    assert domain == domain
+    assert domain != CASES[name][0]
+    assert hash(domain) == hash(domain)
+    assert repr(domain).startswith(f"Constrained({type(domain.domain).__name__}(")
+
+
+@pytest.mark.parametrize(
+    ("domain", "constraints", "message"),
+    [
+        (CUBE, "x < 1", "a LinearConstraint, a NonlinearConstraint or a callable of x"),
+        (CUBE, [3], "or a list of them, or None. Got 3"),
+        (CUBE, Bounds(0, 1), "a LinearConstraint"),
+        (CUBE, LinearConstraint([1.0, 1.0], 0, 1), r"3 number\(s\), .* A of shape \(1, 2\)"),
+        (CUBE, LinearConstraint([1.0, np.nan, 1.0], 0, 1), "finite coefficients"),
+        (CUBE, LinearConstraint([1.0, 1.0, 1.0], 1, 0), "lb <= ub"),
+        (MIXED, LinearConstraint([1, 0, 1, 0], 0, 1), "coefficient of the category 'kind'"),
+        (MIXED, LinearConstraint([1, 0, 0, 1], 2, 2), "one with 'r', which is on another scale"),
+        (CUBE, NonlinearConstraint(lambda x: x @ x, 1.0, 1.0), "lb < ub"),
+        (CUBE, NonlinearConstraint(lambda x: x, [0, 0], 1.0), r"2 number\(s\)"),
+        (CUBE, lambda x: "yes", "real numbers"),
+        (CUBE, lambda x: x, "a bool, or a number that is not negative"),
+        (CUBE, lambda x: x[0] > 2.0, "satisfied by some point of the domain. Got none among"),
+        (CUBE, lambda x: x[0] - 2.0, "satisfied by some point of the domain"),
+        (CUBE, LinearConstraint([1, 1, 1], 4, 5), "satisfied by some point of the domain"),
+        (ARMS, lambda x: x[0] > 2.0, "Got none among 100 instead"),
+        (COUNTS, LinearConstraint([1, 1, 1], 7.5, 7.5), "Got none among 1000 instead"),
+        (MADE["roomy"], lambda x: True, "give all of them at once"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(domain, constraints, message):
+    with pytest.raises(DomainError, match=message):
+        Constrained(domain, constraints).sample(1, 0)
+
+
+def test_an_answer_stays_of_one_kind():
+    answers = iter([True, True, 1.0])
+    domain = Constrained(CUBE, lambda x: next(answers))
+    with pytest.raises(DomainError, match="a bool here, as it was before"):
+        domain.contains([0.5, 0.5, 0.5])

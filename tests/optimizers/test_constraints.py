@@ -1,0 +1,181 @@
+"""Constraints of an optimizer: no query breaks them, whatever the algorithm and the domain."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from optimizers.cases import ARMS, BY_NAME, objective, same_state
+from scipy.optimize import LinearConstraint, NonlinearConstraint
+
+from sktvbo import ABO, GPUCB, WDBO, RandomSearch
+from sktvbo.acquisition import ThompsonSampling
+from sktvbo.exceptions import AskTellError, DomainError, JournalError
+
+# The bump of the cases moves into what may not be queried.
+RULES = {
+    "box": [LinearConstraint([1.0, 1.0], -np.inf, 0.6), lambda x: x[0] - 0.1],
+    "finite": [LinearConstraint([1.0, 1.0], 0.6, 1.2)],
+    "named": [lambda p: p["rate"] * p["depth"] <= 1.5, lambda p: p["loss"] != "l1"],
+}
+
+
+def allowed(x, domain):
+    if domain == "box":
+        return x[0] + x[1] <= 0.6 and x[0] >= 0.1
+    if domain == "finite":
+        return 0.6 <= x.sum() <= 1.2
+    return p_allowed(x)
+
+
+def p_allowed(p):
+    return p["rate"] * p["depth"] <= 1.5 and p["loss"] != "l1"
+
+
+def constrained(name, domain="box", **options):
+    return BY_NAME[name].make(domain, constraints=RULES[domain], **options)
+
+
+# A function of dicts is slow: of named parameters the algorithms that search in their own ways.
+BY_DOMAIN = [(name, domain) for name in BY_NAME for domain in ("box", "finite")]
+BY_DOMAIN += [(name, "named") for name in ("RandomSearch", "WDBO", "ABO", "thompson")]
+
+
+@pytest.mark.parametrize(("name", "domain"), BY_DOMAIN)
+def test_no_query_breaks_them(name, domain):
+    case, few = BY_NAME[name], {"n_initial_points": 4} if BY_NAME[name].modelled else {}
+    opt = constrained(name, domain, **few)
+    queries = case.drive(opt, 6, 0, domain)
+    queries += list(opt.ask(6.0, n_points=2))
+    queries.append(opt.recommend(7.0))
+    assert all(allowed(x, domain) for x in queries)
+    free = case.make(domain, **few)
+    assert not all(allowed(x, domain) for x in case.drive(free, 6, 0, domain))
+
+
+def test_the_best_that_is_allowed_is_found():
+    """Of a peak beyond the line, what is nearest on it; while it moves along."""
+    opt = WDBO([(0.0, 1.0)] * 2, constraints=RULES["box"][0], n_initial_points=8, random_state=0)
+    for t in range(40):
+        x = opt.ask(t)
+        opt.tell(x, -np.sum((x - [0.5 + 0.005 * t, 0.5]) ** 2))
+    assert opt.recommend(40) == pytest.approx([0.4, 0.2], abs=0.02)
+
+
+def test_what_breaks_them_may_be_told():
+    opt = constrained("WDBO")
+    for t in range(8):
+        opt.tell([1.5, 0.5], 1.0 - 0.01 * t, t)
+        opt.tell([0.2, -0.5 + 0.01 * t], 0.0, t)
+    assert opt.n_told_ == 16
+    assert allowed(opt.ask(8.0), "box")
+    assert allowed(opt.recommend(8.0), "box")
+    finite = constrained("TVGPUCB-fixed", "finite")  # whose posterior is kept at every member
+    for t, x in enumerate(ARMS.points):
+        finite.tell(x, objective(x, t, "finite"), t)
+    assert allowed(finite.ask(12.0), "finite")
+
+
+def test_the_best_query_of_a_random_search_is_one_that_is_allowed():
+    opt = RandomSearch([(0.0, 1.0)], constraints=lambda x: x[0] <= 0.5, random_state=0)
+    opt.tell([0.9], 5.0, 0.0)
+    with pytest.raises(AskTellError, match=r"at least 1 that satisfies .* Got none that does"):
+        opt.recommend(0.0)
+    opt.tell([0.3], 1.0, 0.0)
+    opt.tell([0.4], 0.0, 0.0)
+    assert opt.recommend(0.0) == [0.3]
+
+
+@pytest.mark.parametrize("wrong", [lambda x: x[0] > 3.0, LinearConstraint([1.0], 0, 1), "x < 1"])
+def test_wrong_constraints_leave_the_optimizer_as_it_was(wrong):
+    opt = GPUCB([(0.0, 2.0), (0.0, 1.0)], constraints=wrong, random_state=0)
+    for call in (lambda: opt.ask(0.0), lambda: opt.tell([0.1, 0.1], 1.0, 0.0)):
+        with pytest.raises(DomainError, match="The 'constraints' parameter of GPUCB must be"):
+            call()
+        assert "_run" not in vars(opt)
+    opt.set_params(constraints=None)
+    opt.tell([0.1, 0.1], 1.0, 0.0)
+
+
+def test_a_constraint_that_fails_leaves_the_optimizer_as_it_was():
+    broken = []
+
+    def fragile(x):
+        if broken:
+            raise ArithmeticError("the simulator is down")
+        return x[0] <= 0.5
+
+    opt = WDBO([(0.0, 1.0)], constraints=fragile, n_initial_points=3, random_state=0)
+    twin = WDBO([(0.0, 1.0)], constraints=fragile, n_initial_points=3, random_state=0)
+    for t in range(5):
+        for o in (opt, twin):
+            o.tell(o.ask(t), 0.1 * t)
+    broken.append(True)
+    with pytest.raises(ArithmeticError):
+        opt.ask(5.0)
+    broken.clear()
+    assert_array_equal(opt.ask(5.0), twin.ask(5.0))
+    same_state(opt, twin)
+
+
+def test_a_run_with_constraints_goes_on_after_a_crash(tmp_path):
+    rules = [LinearConstraint([1.0, 1.0], -np.inf, 0.6)]
+    options = {"constraints": rules, "n_initial_points": 3, "random_state": 0}
+    box = [(0.0, 1.0)] * 2
+    opt, twin = WDBO(box, journal=tmp_path / "run.db", **options), WDBO(box, **options)
+    for t in range(6):
+        for o in (opt, twin):
+            o.tell(o.ask(t), 0.1 * t)
+    opt.close()
+    for again in (WDBO.resume(tmp_path / "run.db"), WDBO.from_json(twin.to_json())):
+        assert_array_equal(again.constraints[0].A, rules[0].A)
+        assert_array_equal(again.ask(6.0), WDBO.from_json(twin.to_json()).ask(6.0))
+
+
+def test_a_function_is_given_again_after_a_crash(tmp_path):
+    opt = WDBO([(0.0, 1.0)], constraints=diagonal, random_state=0, journal=tmp_path / "run.db")
+    x = opt.ask(0.0)
+    opt.close()
+    with pytest.raises(JournalError, match=r"Give it as it was: constraints=\.\.\."):
+        WDBO.resume(tmp_path / "run.db")
+    again = WDBO.resume(tmp_path / "run.db", constraints=diagonal)
+    assert_array_equal(again.pending_X_[:, :-1], [x])
+
+
+def diagonal(x):
+    return x[0] <= 0.7
+
+
+@pytest.mark.slow
+def test_no_infeasible_query_in_ten_thousand():
+    """Over three problems: a wedge with an equation, a thin ring, and named parameters."""
+    line = LinearConstraint([[1.0, 1.0, 0.0], [1.0, -1.0, 1.0]], [-np.inf, 0.2], [0.9, 0.2])
+    ring = NonlinearConstraint(lambda x: x @ x, 0.8, 1.0)
+    problems = {
+        "linear": (
+            [(0.0, 1.0)] * 3,
+            line,
+            lambda x: x[0] + x[1] <= 0.9 + 1e-9 and abs(x[0] - x[1] + x[2] - 0.2) <= 1e-9,
+        ),
+        "ring": ([(-2.0, 2.0)] * 2, ring, lambda x: 0.8 <= x @ x <= 1.0),
+        "named": (BY_NAME["WDBO"].make("named").domain, RULES["named"], p_allowed),
+    }
+    kinds = [
+        (GPUCB, {}),
+        (WDBO, {}),
+        (ABO, {}),
+        (GPUCB, {"acquisition": ThompsonSampling()}),
+        (RandomSearch, {}),
+    ]
+    n = 0
+    for domain, rules, check in problems.values():
+        for kind, options in kinds:
+            for seed in range(23):
+                opt = kind(domain, constraints=rules, random_state=seed, **options)
+                if kind is not RandomSearch:
+                    opt.set_params(n_initial_points=5)
+                for t in range(6):
+                    queries = opt.ask(10.0 * t, n_points=5)
+                    for x in queries:
+                        opt.tell(x, float(np.random.RandomState(n).normal()))
+                    n += len(queries)
+                    assert all(check(x) for x in queries)
+    assert n >= 10_000
