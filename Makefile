@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 CHECKED := build/checked
 SANITIZED := build/sanitized
 
-.PHONY: help demo test lint format checked sanitize fuzz bench arena docs dist clean
+.PHONY: help demo test lint format checked sanitize fuzz coverage minimum bench compare arena docs dist clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -23,9 +23,10 @@ demo: $(VENV)/.installed  ## track a moving optimum: a table and a picture, in a
 test: lint checked  ## lint, the bounds-checked kernels, then the whole suite
 	$(BIN)/python -m pytest
 
-lint: $(VENV)/.installed  ## ruff, both as linter and formatter
+lint: $(VENV)/.installed  ## ruff, both as linter and formatter, and the types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/pyrefly check
 
 format: $(VENV)/.installed  ## let ruff rewrite
 	$(BIN)/ruff check --fix .
@@ -57,8 +58,34 @@ fuzz: $(VENV)/.installed  ## a minute each of random calls: compiled code, then 
 	$(BIN)/python tests/fuzz/compiled.py --seconds 60
 	SKTVBO_PROPERTIES=60 $(BIN)/pytest --quiet tests/properties/test_optimizers.py
 
+# A copy, in which the C code lies beside its source, compiled so that each line is seen.
+coverage: $(VENV)/.installed  ## which lines the tests reach, those of the compiled code included (slow)
+	$(BIN)/python -m pip install --quiet "pytest-cov>=5"
+	rm -rf build/coverage
+	mkdir -p build/coverage
+	cp -R docs sktvbo tests CHANGELOG.md LICENSE README.md pyproject.toml setup.py build/coverage
+	find build/coverage -name '*.so' -delete
+	cd build/coverage && SKTVBO_COVERAGE=1 $(abspath $(BIN))/python setup.py --quiet build_ext --inplace
+	cd build/coverage && PYTHONPATH=. $(abspath $(BIN))/pytest --quiet -p no:cacheprovider \
+		--cov --cov-report=term --cov-report=html:html $(COVERED)
+
+MINIMUM := build/minimum
+
+minimum:  ## all tests with the lowest versions that are allowed, in an environment of their own
+	rm -rf $(MINIMUM)
+	$(PYTHON) -m venv $(MINIMUM)/env
+	$(MINIMUM)/env/bin/python -m pip install --quiet --requirement requirements-minimum.txt
+	cp -R benchmarks docs examples recipe sktvbo tests .pre-commit-config.yaml [A-Z]*.* LICENSE Makefile \
+		pyproject.toml requirements-minimum.txt setup.py $(MINIMUM)
+	find $(MINIMUM)/sktvbo -name '*.so' -delete
+	cd $(MINIMUM) && env/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	cd $(MINIMUM) && env/bin/python -m pytest
+
 bench: $(VENV)/.installed  ## side by side with the peers (installs torch, botorch, wdbo-algo apart)
 	$(MAKE) -C benchmarks PYTHON=$(abspath $(BIN)/python)
+
+compare: $(VENV)/.installed  ## times beside those of the last release (BASE=: another version, tag or wheel)
+	$(BIN)/python benchmarks/against_release.py $(BASE)
 
 arena: $(VENV)/.installed  ## the rivals on the papers' problems, at equal queries and at equal time (many hours)
 	$(MAKE) -C benchmarks arena PYTHON=$(abspath $(BIN)/python)
@@ -68,8 +95,9 @@ docs: $(VENV)/.installed  ## user guide, API reference and gallery in docs/_buil
 	$(BIN)/python -m sphinx -W -b html docs docs/_build/html
 
 dist: $(VENV)/.installed  ## source distribution and wheel in dist/
-	$(BIN)/python -m pip install --quiet build
+	$(BIN)/python -m pip install --quiet build twine
 	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
 
 clean:  ## everything that was built
 	rm -rf $(VENV) build dist *.egg-info docs/_build docs/gallery docs/generated

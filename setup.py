@@ -7,6 +7,9 @@ This is the one place with compile flags. Environment switches, read at build ti
 - ``SKTVBO_SANITIZE=1``: check every access to memory and every operation that C leaves undefined
   (slower still; ``make sanitize`` runs the same tests, and random calls, on such a build).
 - ``SKTVBO_NATIVE=1``: compile for this machine's processor only.
+- ``SKTVBO_COVERAGE=1``: let the compiled code be traced, line by line (``make coverage``).
+- ``GITHUB_SERVER_URL``, ``GITHUB_REPOSITORY``: the project's home, which the metadata name. Where
+  releases are built these are set; a build elsewhere names none.
 """
 
 import os
@@ -15,10 +18,13 @@ import sys
 import numpy
 from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 
 CHECKED = os.environ.get("SKTVBO_BOUNDS_CHECK") == "1"
 SANITIZE = os.environ.get("SKTVBO_SANITIZE") == "1"
 NATIVE = os.environ.get("SKTVBO_NATIVE") == "1"
+COVERAGE = os.environ.get("SKTVBO_COVERAGE") == "1"
+WINDOWS = os.name == "nt"
 
 # Reductions may be reordered, so that they vectorize; NaN and infinity keep their meaning.
 UNIX_FLAGS = [
@@ -29,7 +35,7 @@ UNIX_FLAGS = [
     "-fno-signed-zeros",
     "-fassociative-math",
 ]
-compile_args = [] if os.name == "nt" else UNIX_FLAGS + ["-march=native"] * NATIVE
+compile_args = ["/O2"] if WINDOWS else UNIX_FLAGS + ["-march=native"] * NATIVE
 # Without symbols for debuggers the modules are a fifth as large, and quicker to load.
 link_args = ["-s"] if sys.platform.startswith("linux") else []
 if SANITIZE:
@@ -39,14 +45,38 @@ if SANITIZE:
 # correlation.h counts on the order of its operations, and says itself which sums may be reordered.
 ORDERED = {"posterior"}
 ordered_args = [flag for flag in compile_args if flag != "-fassociative-math"]
-ordered_args += [] if os.name == "nt" else ["-fopenmp-simd"]
+ordered_args += [] if WINDOWS else ["-fopenmp-simd"]
+
+macros = [("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")]
+# Without it Microsoft's math.h has no pi.
+macros += [("_USE_MATH_DEFINES", None)] * WINDOWS
+if COVERAGE:
+    macros += [
+        ("CYTHON_TRACE", "1"),
+        ("CYTHON_TRACE_NOGIL", "1"),
+        ("CYTHON_USE_SYS_MONITORING", "0"),
+    ]
+
+
+def home():
+    """Where the project lives, as far as the build knows: the package index shows it."""
+    server, repository = (os.environ.get(f"GITHUB_{key}") for key in ("SERVER_URL", "REPOSITORY"))
+    if not (server and repository):
+        return {}
+    url = f"{server}/{repository}"
+    return {
+        "Source": url,
+        "Issues": f"{url}/issues",
+        "Changelog": f"{url}/blob/main/CHANGELOG.md",
+    }
+
 
 extensions = [
     Extension(
         f"sktvbo._fast.{name}",
         [f"sktvbo/_fast/{name}.pyx"],
         include_dirs=[numpy.get_include()],
-        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
+        define_macros=macros,
         extra_compile_args=ordered_args if name in ORDERED else compile_args,
         extra_link_args=link_args,
         depends=["sktvbo/_fast/correlation.h"] if name in ORDERED else [],
@@ -64,18 +94,35 @@ extensions = [
     )
 ]
 
-setup(
-    ext_modules=cythonize(
-        extensions,
-        force=CHECKED,
-        build_dir="build/cython-checked" if CHECKED else "build/cython",
-        compiler_directives={
-            "language_level": 3,
-            "boundscheck": CHECKED,
-            "wraparound": False,
-            "initializedcheck": CHECKED,
-            "cdivision": True,
-            "embedsignature": True,
-        },
-    )
-)
+build_dir = "build/cython-checked" if CHECKED else "build/cython"
+if COVERAGE:
+    build_dir = None  # what reads the traces looks for the C code beside its source
+directives = {
+    "language_level": 3,
+    "boundscheck": CHECKED,
+    "wraparound": False,
+    "initializedcheck": CHECKED,
+    "cdivision": True,
+    "embedsignature": True,
+    "linetrace": COVERAGE,
+    # Nothing is written at the level of a module, and an object's buffers are its own.
+    "freethreading_compatible": True,
+}
+
+
+class Compile(build_ext):
+    """Makes C code when it is to be compiled: a source distribution does without."""
+
+    def build_extension(self, extension):
+        (made,) = cythonize(
+            [extension],
+            force=CHECKED or COVERAGE,
+            build_dir=build_dir,
+            compiler_directives=directives,
+            quiet=True,
+        )
+        extension.sources = made.sources
+        super().build_extension(extension)
+
+
+setup(project_urls=home(), cmdclass={"build_ext": Compile}, ext_modules=extensions)

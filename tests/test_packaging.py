@@ -1,13 +1,17 @@
-"""The source distribution: complete, and enough to build the documentation from."""
+"""What a release is made of: the source distribution, and files that say the same twice."""
 
+import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -48,6 +52,22 @@ def unpacked(tracked, tmp_path_factory):
     return top
 
 
+def project():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def floors(requirements):
+    """Name and lowest version of each requirement that has one; names in lower case."""
+    found = (re.match(r"([\w-]+) ?[>=]=([\w.]+)$", text) for text in requirements)
+    return {match[1].lower(): match[2] for match in found if match}
+
+
+def same_version(one, other):
+    """Whether 2 and 2.0.0 are the same."""
+    short = [re.sub(r"(\.0)+$", "", version) for version in (one, other)]
+    return short[0] == short[1]
+
+
 def test_the_source_distribution_is_complete(tracked, unpacked):
     wanted = {name for name in tracked if not name.startswith(NOT_SHIPPED)}
     missing = sorted(name for name in wanted if not (unpacked / name).is_file())
@@ -64,3 +84,95 @@ def test_the_documentation_builds_from_it(unpacked):
         PYTHONPATH=str(unpacked),
     )
     assert (unpacked / "docs" / "_build" / "html" / "api.html").is_file()
+
+
+def test_the_wheel_holds_what_is_imported_and_no_sources(unpacked, tmp_path):
+    # Nothing is compiled: what is asked is which files are taken along.
+    run(sys.executable, "setup.py", "-q", "build_py", "-d", tmp_path, cwd=unpacked)
+    names = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*")}
+    modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "sktvbo").rglob("*.py")}
+    described = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("sktvbo/datasets/descr/*")}
+    assert names == modules | described | {"sktvbo/py.typed"}
+
+
+def test_what_is_said_twice_is_the_same():
+    told = project()["project"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    recipe = yaml.safe_load((ROOT / "recipe" / "recipe.yaml").read_text(encoding="utf-8"))
+    for version in (citation["version"], recipe["context"]["version"]):
+        assert version == told["version"]
+    assert f"\n## {told['version']}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert citation["license"] == recipe["about"]["license"] == told["license"]
+    assert recipe["about"]["summary"] == told["description"]
+    assert floors(recipe["requirements"]["run"]) == {
+        "python": "3.11",
+        **floors(told["dependencies"]),
+    }
+    built_with = floors(project()["build-system"]["requires"])
+    assert floors(recipe["requirements"]["host"]) == built_with
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    ruffs = {
+        requirement
+        for repository in hooks["repos"]
+        for hook in repository["hooks"]
+        for requirement in hook["additional_dependencies"]
+    }
+    assert ruffs == {text for text in told["optional-dependencies"]["test"] if "ruff" in text}
+
+
+def test_the_lowest_versions_are_those_that_are_tested():
+    told = project()
+    lines = (ROOT / "requirements-minimum.txt").read_text(encoding="utf-8").splitlines()
+    tested = floors(line for line in lines if "==" in line)
+    assert len(tested) == sum("==" in line for line in lines)
+    extras = told["project"]["optional-dependencies"]
+    allowed = floors(told["project"]["dependencies"]) | floors(told["build-system"]["requires"])
+    for extra in ("plot", "progress", "frames", "optuna"):
+        allowed |= floors(extras[extra])
+    allowed |= {
+        name: version
+        for name, version in floors(extras["test"]).items()
+        if name not in ("ruff", "pyrefly")
+    }
+    assert set(tested) == set(allowed)
+    for name, version in tested.items():
+        assert same_version(version, allowed[name]), name
+
+
+def test_the_recipe_of_a_release(tmp_path):
+    spec = importlib.util.spec_from_file_location("fill", ROOT / "recipe" / "fill.py")
+    fill = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(fill)
+    (tmp_path / "sktvbo-7.8.9.tar.gz").write_bytes(b"content")
+    template = (ROOT / "recipe" / "recipe.yaml").read_text(encoding="utf-8")
+    context = yaml.safe_load(fill.filled(template, tmp_path / "sktvbo-7.8.9.tar.gz"))["context"]
+    assert context["version"] == "7.8.9"
+    # That of b"content", by coreutils.
+    assert context["sha256"].startswith("ed7002b439e9ac845f22357d822bac14")
+    with pytest.raises(ValueError, match="one line for the version"):
+        fill.filled("", tmp_path / "sktvbo-7.8.9.tar.gz")
+
+
+def test_the_workflows_run_what_there_is():
+    folder = ROOT / ".github" / "workflows"
+    if not folder.is_dir():
+        pytest.skip("not in a checkout")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z]+):", makefile, flags=re.M))
+    commands = []
+    for path in sorted(folder.glob("*.yml")):
+        for job in yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].values():
+            commands += [step["run"] for step in job.get("steps", ()) if "run" in step]
+    called = {name for text in commands for name in re.findall(r"make (\w+)", text)}
+    assert called <= targets
+    assert {"minimum", "docs", "coverage"} <= called
+    for text in commands:
+        for name in re.findall(r"(?:^| )((?:tests|benchmarks|recipe|\.ci)/[\w/.]+)", text):
+            assert (ROOT / name).exists(), name
+
+
+def test_make_help_names_every_target():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (phony,) = re.findall(r"^\.PHONY: (.*)$", makefile, flags=re.M)
+    helped = re.findall(r"^([a-z]+):[^\n]*## \S", makefile, flags=re.M)
+    assert sorted(helped) == sorted(phony.split())

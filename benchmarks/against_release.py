@@ -1,0 +1,144 @@
+"""Times of this checkout beside those of the last release, or of another version.
+
+    python benchmarks/against_release.py [BASE] [--rounds 5] [--slower 1.3]
+
+BASE is a requirement (sktvbo==0.1.0), a wheel, or a tag or commit of this repository; without it
+the latest tag. It is installed into a folder of its own, with the same NumPy and SciPy. Both sides
+run the same calls, each in a process of its own, in turn, so that a machine that changes its pace
+does so for both. What is compared is the median; the exit status is 1 if a call takes ``--slower``
+times as long as it did.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def calls():
+    """Name and function of what is timed: the public names that every release has."""
+    from sktvbo import WDBO, SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
+    from sktvbo.dpp import sample_kdpp
+
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(size=(600, 2)), np.arange(600.0)])
+    y = np.sin(5.0 * X[:, 0] + X[:, 2] / 40.0) + 0.1 * rng.normal(size=600)
+    held = TimeVaryingGPRegressor(optimizer=None).fit(X[:400], y[:400])
+    K = np.exp(-30.0 * (X[:, :1] - X[:, :1].T) ** 2) + 1e-8 * np.eye(600)
+
+    def steps():
+        opt = WDBO([(0.0, 1.0)] * 2, n_initial_points=10, random_state=0)
+        for t in range(40):
+            x = opt.ask(t)
+            opt.tell(x, -float(np.sum((x - 0.5 - 0.002 * t) ** 2)))
+
+    def search():
+        TimeVaryingGPRegressor(random_state=0).fit(X[:200], y[:200])
+
+    def sparse():
+        SparseTimeVaryingGPRegressor(n_inducing=30, random_state=0).fit(X, y)
+
+    def rows():
+        TimeVaryingGPRegressor(optimizer=None).fit(X[:300], y[:300]).partial_fit(X[300:], y[300:])
+
+    return {
+        "40 steps of W-DBO": steps,
+        "a search of hyperparameters, n = 200": search,
+        "a sparse fit, n = 600": sparse,
+        "300 rows more": rows,
+        "relevancies, n = 400": held.relevancy,
+        "600 predictions, n = 400": lambda: held.predict(X, return_std=True),
+        "a k-DPP sample, N = 600": lambda: sample_kdpp(K, 20, random_state=0),
+    }
+
+
+def measure():
+    """Seconds of each call, the first one left out, as JSON."""
+    start = perf_counter()
+    functions = calls()
+    times = {"import": perf_counter() - start}
+    for name, function in functions.items():
+        function()
+        start = perf_counter()
+        function()
+        times[name] = perf_counter() - start
+    print(json.dumps(times))
+
+
+def latest_tag():
+    """The latest tag before this commit, or None."""
+    command = ["git", "describe", "--tags", "--abbrev=0"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or None
+
+
+def install(base, folder):
+    """The base in a folder: from a commit of this repository, a wheel, or the package index."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--verify", "--quiet", f"{base}^{{commit}}"],
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        check=False,
+    )
+    if commit.returncode == 0:
+        archive = folder / "base.zip"
+        command = ["git", "archive", "--prefix=sktvbo/", "-o", archive, base]
+        subprocess.run(command, cwd=ROOT, check=True)
+        base = archive
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target"]
+    subprocess.run([*pip, folder / "base", str(base)], check=True)
+    return folder / "base"
+
+
+def timed(path):
+    """What `measure` finds with the package in this folder."""
+    environment = {**os.environ, "PYTHONPATH": str(path), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, __file__, "--measure", str(path)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("base", nargs="?", help="requirement, wheel, tag or commit")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--slower", type=float, default=1.3, help="the ratio that fails")
+    parser.add_argument("--measure", metavar="FOLDER", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.measure:
+        import sktvbo
+
+        found = Path(sktvbo.__file__).parents[1]
+        if not found.samefile(options.measure):
+            sys.exit(f"the package was to be found in {options.measure}, and was in {found}")
+        return measure()
+    base = options.base or latest_tag()
+    if base is None:
+        print("There is no release yet to compare with: name a BASE.")
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        sides = {"base": install(base, Path(folder)), "here": ROOT}
+        rounds = [
+            {side: timed(path) for side, path in sides.items()} for _ in range(options.rounds)
+        ]
+    worst = 0.0
+    print(f"{'':40}{'this':>12}{base[-12:]:>14}{'ratio':>8}   (medians of {options.rounds}, ms)")
+    for name in rounds[0]["here"]:
+        here, before = (
+            1e3 * np.median([one[side][name] for one in rounds]) for side in ("here", "base")
+        )
+        worst = max(worst, here / before)
+        print(f"{name:40}{here:12.2f}{before:14.2f}{here / before:8.2f}")
+    return int(worst > options.slower)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
