@@ -42,8 +42,9 @@ if SANITIZE:
     link_args = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
     compile_args = ["-O1", "-g", "-fno-omit-frame-pointer", *link_args]
 
-# correlation.h counts on the order of its operations, and says itself which sums may be reordered.
-ORDERED = {"posterior"}
+# The headers count on the order of operations, and say themselves which sums may be reordered.
+ORDERED = {"gram", "posterior"}
+HEADERS = ["sktvbo/_fast/correlation.h", "sktvbo/_fast/triangle.h"]
 ordered_args = [flag for flag in compile_args if flag != "-fassociative-math"]
 ordered_args += [] if WINDOWS else ["-fopenmp-simd"]
 
@@ -79,7 +80,7 @@ extensions = [
         define_macros=macros,
         extra_compile_args=ordered_args if name in ORDERED else compile_args,
         extra_link_args=link_args,
-        depends=["sktvbo/_fast/correlation.h"] if name in ORDERED else [],
+        depends=HEADERS if name in ORDERED else [],
     )
     for name in (
         "ascent",

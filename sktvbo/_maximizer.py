@@ -48,8 +48,9 @@ def maximize(
         At places in unit form. For a domain with reals it also has ``with_gradient(place)``, which
         returns mean, std and their gradients (u,) at one place (u,). It may have
         ``landscape(score)``, which is climbed unless it is None: ``values(U)`` are scores (m,),
-        in any unit, and ``climb(places, free, unit, until)`` gives local maxima (b, u) in the
-        ``free`` coordinates, and their values, from several places (b, u) at once.
+        in any unit, as are ``leading(U, n)`` but for upper bounds of those below the n largest,
+        and ``climb(places, free, unit, until)`` gives local maxima (b, u) in the ``free``
+        coordinates, and their values, from several places (b, u) at once.
     domain : Box, FiniteSet, ParameterSpace or TimeWindow
     rng : RandomState
     anchors : array-like of shape (k, u), default=None
@@ -120,9 +121,9 @@ def _with_anchors(domain, candidates, anchors):
 
 def _highest(landscape, domain, candidates, n_starts, until):
     """The best place (u,) that is found from the candidates."""
-    found = landscape.values(candidates)
     if _complete(domain, candidates):
-        return candidates[np.argmax(found)]
+        return candidates[np.argmax(landscape.leading(candidates, 1))]
+    found = landscape.leading(candidates, n_starts)
     order = np.argsort(-found, kind="stable")
     unit, order = _unit(found[order]), order[:n_starts]
     places, values = candidates[order], found[order]
@@ -192,6 +193,10 @@ class Plain:
         self.values = values
         self._minus = minus
         self._gradient = gradient
+
+    def leading(self, U, n):
+        """The function at places U (m, u), of which the n best are asked for; all of it here."""
+        return self.values(U)
 
     def climb(self, places, free, unit, until, reach=None):
         """Local maxima in some coordinates, the others held.

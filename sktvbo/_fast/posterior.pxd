@@ -14,7 +14,7 @@ cdef void score_of(
 cdef class Posterior:
     cdef readonly Py_ssize_t n_coordinates
     cdef Py_ssize_t n, d
-    cdef int spatial, temporal
+    cdef int spatial, temporal, ld, outer_ld
     cdef bint moves, is_learnt, is_weighted, is_sparse
     cdef double signal, time, mean, precision
     cdef const double[:, ::1] Z
@@ -23,6 +23,9 @@ cdef class Posterior:
     cdef double[::1] in_time
 
     cdef Py_ssize_t workspace(self, Py_ssize_t b) noexcept nogil
+    cdef void covariances(
+        self, const double* x, double* k, double* h, double* g, double* work
+    ) noexcept nogil
     cdef void evaluate(
         self, const double* X, Py_ssize_t b, bint slopes, double* mean, double* std,
         double* on_mean, double* on_std, double* work,

@@ -21,6 +21,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from scipy.linalg.cython_blas cimport dtrsm, dtrsv
+from scipy.linalg.cython_lapack cimport dpotrf
 from scipy.special.cython_special cimport erfcx, log_ndtr
 
 from . cimport tiles
@@ -40,12 +41,24 @@ cdef extern from "correlation.h":
         Py_ssize_t n, double x, const double* row, const double* h, const double* a0,
         const double* a1, double* sums) noexcept nogil
 
+cdef extern from "triangle.h":
+    enum: LANES "SKTVBO_LANES"
+    void solve_lanes "sktvbo_solve_lanes"(
+        Py_ssize_t n, Py_ssize_t ld, const double* L, double* x) noexcept nogil
+    void solve_lanes_transposed "sktvbo_solve_lanes_transposed"(
+        Py_ssize_t n, Py_ssize_t ld, const double* L, double* x) noexcept nogil
+
 # So many places are evaluated at a time: their covariances should stay in the cache.
 cdef Py_ssize_t BLOCK = 128
 
-# Up to so many places are solved for one by one, as fast as together; below so many numbers a BLAS
-# stays in its thread when they are solved for together; with so many rows more threads are welcome.
-cdef Py_ssize_t FEW = 8, ONE_THREAD = 1000, WORTH_A_THREAD = 300
+# With so many rows more threads than one are welcome to a BLAS.
+cdef Py_ssize_t WORTH_A_THREAD = 300
+
+# Upper bounds look at so many of the latest points.
+cdef Py_ssize_t LATEST = 64
+
+# By so much of the prior variance bounds are raised, which rounding may take from a variance.
+cdef double SLACK = 1e-10
 
 # A variance lost in rounding is this one, a standard deviation in a score not less than that,
 # whose reciprocal's square does not overflow.
@@ -92,22 +105,46 @@ cdef void score_of(
     on_std[0] = 1.0 / h / std
 
 
-cdef void _solve(
-    const double[:, :] L, Py_ssize_t n, double* V, Py_ssize_t b, bint transpose, double* work
+cdef void _solve_few(
+    const double* L, int ld, Py_ssize_t n, double* V, Py_ssize_t b, bint transpose, double* work
 ) noexcept nogil:
-    """Each of b rows of V (b, n) replaced by L^-1 v, or by L^-T v; ``work`` is that of `tiles`."""
-    cdef int n_ = <int> n, m = <int> b, one = 1, ld = <int> (L.strides[0] // sizeof(double))
+    """`_solve` for at most LANES rows, whose numbers lie side by side in ``work`` meanwhile."""
+    cdef Py_ssize_t i, j
+    for j in range(n):
+        for i in range(b):
+            work[j * LANES + i] = V[i * n + j]
+        for i in range(b, LANES):
+            work[j * LANES + i] = 0.0
+    if transpose:
+        solve_lanes_transposed(n, ld, L, work)
+    else:
+        solve_lanes(n, ld, L, work)
+    for i in range(b):
+        for j in range(n):
+            V[i * n + j] = work[j * LANES + i]
+
+
+cdef void _solve(
+    const double* L, int ld, Py_ssize_t n, double* V, Py_ssize_t b, bint transpose, double* work
+) noexcept nogil:
+    """Each of b rows of V (b, n) replaced by L^-1 v, or by L^-T v; see `_work`."""
+    cdef int n_ = <int> n, m = <int> b, one = 1
     cdef char uplo = b"U", diag = b"N", left = b"L", trans = b"N" if transpose else b"T"
     cdef double alpha = 1.0
-    cdef Py_ssize_t i
-    if b > FEW and n < WORTH_A_THREAD:
-        tiles.solve(&L[0, 0], ld, n, V, b, transpose, work)
     # The lower triangle by rows is BLAS's upper triangle by columns.
-    elif b > FEW or b * n <= ONE_THREAD:
-        dtrsm(&left, &uplo, &trans, &diag, &n_, &m, &alpha, <double*> &L[0, 0], &ld, V, &n_)
+    if b == 1:
+        dtrsv(&uplo, &trans, &diag, &n_, <double*> L, &ld, V, &one)
+    elif b <= LANES:
+        _solve_few(L, ld, n, V, b, transpose, work)
+    elif n < WORTH_A_THREAD:
+        tiles.solve(L, ld, n, V, b, transpose, work)
     else:
-        for i in range(b):
-            dtrsv(&uplo, &trans, &diag, &n_, <double*> &L[0, 0], &ld, V + i * n, &one)
+        dtrsm(&left, &uplo, &trans, &diag, &n_, &m, &alpha, <double*> L, &ld, V, &n_)
+
+
+cdef Py_ssize_t _work(Py_ssize_t n) noexcept nogil:
+    """How many doubles `_solve` needs besides."""
+    return max(LANES * n, 2 * TILE * TILE)
 
 
 cdef bint _is_factor(const double[:, :] L, Py_ssize_t n):
@@ -167,6 +204,8 @@ cdef class Posterior:
         self.Z, self.times, self.time, self.moves = Z, times, time, moves
         self.weights, self.mean, self.direction, self.precision = weights, mean, direction, precision
         self.lower, self.outer, self.excess = lower, outer, excess
+        self.ld = <int> (lower.strides[0] // sizeof(double))
+        self.outer_ld = 0 if outer is None else <int> (outer.strides[0] // sizeof(double))
         self.is_learnt, self.is_weighted = direction is not None, excess is not None
         self.is_sparse = outer is not None
         self.in_time = np.empty(n)
@@ -180,7 +219,32 @@ cdef class Posterior:
 
     cdef Py_ssize_t workspace(self, Py_ssize_t b) noexcept nogil:
         """How many doubles an evaluation of b places needs."""
-        return (5 * b + 3) * self.n + 2 * TILE * TILE
+        return (5 * b + 3) * self.n + _work(self.n)
+
+    cdef void covariances(
+        self, const double* x, double* k, double* h, double* g, double* work
+    ) noexcept nogil:
+        """Those of a place x, k (n,), and what their slopes in space and in time are made of."""
+        cdef Py_ssize_t n = self.n, d = self.d, m
+        cdef double* q = work
+        cdef double* in_time = q + n
+        cdef double* slope_in_time = in_time + n
+        cdef double time
+        squared_distances(d, n, x, &self.Z[0, 0] if d > 0 else NULL, q)
+        correlate(self.spatial, n, q, k, h)
+        if self.moves:
+            time = self.time + x[d]
+            squared_distances(1, n, &time, &self.times[0], q)
+            correlate(self.temporal, n, q, in_time, slope_in_time)
+            for m in range(n):
+                in_time[m] *= self.signal
+                slope_in_time[m] *= self.signal
+            multiply(n, k, slope_in_time, g)
+            multiply(n, k, in_time, k)
+            multiply(n, h, in_time, h)
+        else:
+            multiply(n, k, &self.in_time[0], k)
+            multiply(n, h, &self.in_time[0], h)
 
     cdef void evaluate(
         self, const double* X, Py_ssize_t b, bint slopes, double* mean, double* std,
@@ -194,52 +258,32 @@ cdef class Posterior:
         cdef double* E = V + b * n
         cdef double* H = E + b * n
         cdef double* G = H + b * n
-        cdef double* q = G + b * n
-        cdef double* in_time = q + n
-        cdef double* slope_in_time = in_time + n
-        cdef double* tile = slope_in_time + n
-        cdef const double* Z = &self.Z[0, 0] if d > 0 else NULL
+        cdef double* rest_of_work = G + b * n
+        cdef double* spare = rest_of_work + 3 * n
+        cdef const double* L = &self.lower[0, 0]
         cdef const double* w = &self.weights[0]
         cdef const double* x
-        cdef double* k
-        cdef double* v
-        cdef double* e
-        cdef double time, rest, variance
+        cdef double rest, variance
         cdef double sums[2]
 
         for i in range(b):
-            x, k = X + i * u, K + i * n
-            squared_distances(d, n, x, Z, q)
-            correlate(self.spatial, n, q, k, H + i * n)
-            if self.moves:
-                time = self.time + x[d]
-                squared_distances(1, n, &time, &self.times[0], q)
-                correlate(self.temporal, n, q, in_time, slope_in_time)
-                for m in range(n):
-                    in_time[m] *= self.signal
-                    slope_in_time[m] *= self.signal
-                multiply(n, k, slope_in_time, G + i * n)
-                multiply(n, k, in_time, k)
-                multiply(n, H + i * n, in_time, H + i * n)
-            else:
-                multiply(n, k, &self.in_time[0], k)
-                multiply(n, H + i * n, &self.in_time[0], H + i * n)
-            mean[i] = self.mean + dot(n, k, w)
+            self.covariances(X + i * u, K + i * n, H + i * n, G + i * n, rest_of_work)
+            mean[i] = self.mean + dot(n, K + i * n, w)
 
         memcpy(V, K, b * n * sizeof(double))
-        _solve(self.lower, n, V, b, False, tile)
+        _solve(L, self.ld, n, V, b, False, spare)
         for i in range(b):
             std[i] = self.signal - dot(n, V + i * n, V + i * n)  # the variance, for now
         if self.is_sparse:
             memcpy(E, V, b * n * sizeof(double))
-            _solve(self.outer, n, E, b, False, tile)
+            _solve(&self.outer[0, 0], self.outer_ld, n, E, b, False, spare)
             for i in range(b):
                 std[i] += dot(n, E + i * n, E + i * n)
             if slopes:
-                _solve(self.outer, n, E, b, True, tile)
+                _solve(&self.outer[0, 0], self.outer_ld, n, E, b, True, spare)
                 add(b * n, -1.0, E, V)
         if slopes or self.is_weighted:
-            _solve(self.lower, n, V, b, True, tile)
+            _solve(L, self.ld, n, V, b, True, spare)
         if self.is_learnt:
             for i in range(b):
                 rest = 1.0 - dot(n, K + i * n, &self.direction[0])
@@ -251,8 +295,8 @@ cdef class Posterior:
                 std[i] -= dot(n, V + i * n, E + i * n)
             if slopes:
                 memcpy(K, E, b * n * sizeof(double))
-                _solve(self.lower, n, E, b, False, tile)
-                _solve(self.lower, n, E, b, True, tile)
+                _solve(L, self.ld, n, E, b, False, spare)
+                _solve(L, self.ld, n, E, b, True, spare)
                 for i in range(b):
                     if self.is_learnt:
                         rest = dot(n, &self.direction[0], K + i * n)
@@ -266,7 +310,7 @@ cdef class Posterior:
                 continue
             x = X + i * u
             for m in range(d):
-                differences(n, x[m], Z + m * n, H + i * n, w, V + i * n, sums)
+                differences(n, x[m], &self.Z[m, 0], H + i * n, w, V + i * n, sums)
                 on_mean[i * u + m] = -sums[0]
                 on_std[i * u + m] = sums[1] / std[i]
             if self.moves:
@@ -295,6 +339,68 @@ cdef class Posterior:
                 i += b
         free(work)
         return found[0], found[1]
+
+    def above(self, const double[:, ::1] X):
+        """Mean (m,) at places X (m, n_coordinates), and no less than the standard deviation there.
+
+        What the latest points alone tell of f is no more than what all of them do, and costs next
+        to nothing: their covariances with a place are among those that the mean takes.
+        """
+        self._check(X)
+        cdef Py_ssize_t m = X.shape[0], n = self.n, u = X.shape[1], i = 0, j, b, s
+        factor = self._factor_of_the_latest()
+        cdef const double[:, ::1] latest = factor
+        s = latest.shape[0]
+        found = np.empty((2, m))
+        cdef double[:, ::1] out = found
+        cdef double rest, variance
+        cdef double* V = <double*> malloc(
+            (6 * n + min(m, BLOCK) * s + 2 * TILE * TILE) * sizeof(double))
+        if V == NULL:
+            raise MemoryError("no memory for the covariances of a block of places")
+        cdef double* k = V + min(m, BLOCK) * s
+        cdef double* h = k + n
+        cdef double* g = h + n
+        cdef double* spare = g + n
+        with nogil:
+            while i < m:
+                b = min(m - i, BLOCK)
+                for j in range(b):
+                    self.covariances(&X[i + j, 0] if u > 0 else NULL, k, h, g, spare)
+                    out[0, i + j] = self.mean + dot(n, k, &self.weights[0])
+                    rest = 1.0 - dot(n, k, &self.direction[0]) if self.is_learnt else 0.0
+                    out[1, i + j] = rest * rest / self.precision
+                    memcpy(V + j * s, k + n - s, s * sizeof(double))
+                if s > 0:
+                    tiles.solve(&latest[0, 0], <int> s, s, V, b, False, spare)
+                for j in range(b):
+                    variance = self.signal - dot(s, V + j * s, V + j * s) + out[1, i + j]
+                    variance = 0.0 if variance < 0.0 else variance
+                    out[1, i + j] = sqrt(variance + SLACK * self.signal)
+                i += b
+        free(V)
+        return found[0], found[1]
+
+    def _factor_of_the_latest(self):
+        """The lower factor (s, s) of the last points' part of L L'; s = 0 where that says nothing."""
+        cdef Py_ssize_t n = self.n, s = 0 if self.is_sparse else min(LATEST, n // 2), i, j
+        cdef int s_ = <int> s, info
+        cdef char uplo = b"U"
+        product = np.zeros((s, s))
+        last = np.zeros((s, s))
+        if s == 0:
+            return product
+        cdef double[:, ::1] A = product, T = last
+        cdef const double* rows = &self.lower[n - s, 0]
+        with nogil:
+            for i in range(s):
+                for j in range(i + 1):
+                    T[i, j] = self.lower[n - s + i, n - s + j]
+            tiles.multiply(b"N", b"T", s, s, s, 1.0, &T[0, 0], s, &T[0, 0], s, 0.0, &A[0, 0], s)
+            tiles.multiply(b"N", b"T", s, s, n - s, 1.0, rows, self.ld, rows, self.ld, 1.0,
+                           &A[0, 0], s)
+            dpotrf(&uplo, &s_, &A[0, 0], &s_, &info)
+        return product if info == 0 else np.zeros((0, 0))
 
     def with_gradients(self, const double[:, ::1] X):
         """Mean and standard deviation (m,), and their gradients (m, n_coordinates)."""

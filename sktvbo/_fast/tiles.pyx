@@ -37,7 +37,7 @@ cdef int _check(const double[:, ::1] L, Py_ssize_t n) except -1:
     return 0
 
 
-cdef void _multiply(
+cdef void multiply(
     char op_a, char op_b, Py_ssize_t m, Py_ssize_t n, Py_ssize_t depth, double alpha,
     const double* A, Py_ssize_t lda, const double* B, Py_ssize_t ldb, double beta,
     double* C, Py_ssize_t ldc,
@@ -99,7 +99,7 @@ def factor(double[:, ::1] A):
         while j < n and info == 0:
             w = min(TILE, n - j)
             w_ = <int> w
-            _multiply(b"N", b"T", w, w, j, -1.0, a + j * ld, ld, a + j * ld, ld, 1.0,
+            multiply(b"N", b"T", w, w, j, -1.0, a + j * ld, ld, a + j * ld, ld, 1.0,
                       a + j * ld + j, ld)
             dpotrf(&UPPER, &w_, a + j * ld + j, &ld_, &info)
             if info == 0 and j + w < n:
@@ -108,9 +108,9 @@ def factor(double[:, ::1] A):
                 while r < n:
                     h = min(TILE, n - r)
                     _copy(a + r * ld + j, ld, h, w, T, TILE)
-                    _multiply(b"N", b"T", h, w, j, -1.0, a + r * ld, ld, a + j * ld, ld, 1.0,
+                    multiply(b"N", b"T", h, w, j, -1.0, a + r * ld, ld, a + j * ld, ld, 1.0,
                               T, TILE)
-                    _multiply(b"N", b"T", h, w, w, 1.0, T, TILE, D, TILE, 0.0,
+                    multiply(b"N", b"T", h, w, w, 1.0, T, TILE, D, TILE, 0.0,
                               a + r * ld + j, ld)
                     r += TILE
             j += TILE
@@ -135,10 +135,10 @@ def inverse(double[:, ::1] L):
             _invert(a + r * ld + r, ld, h, D)
             j = 0
             while j < r:
-                _multiply(b"N", b"N", h, TILE, r - j, -1.0, a + r * ld + j, ld, a + j * ld + j,
+                multiply(b"N", b"N", h, TILE, r - j, -1.0, a + r * ld + j, ld, a + j * ld + j,
                           ld, 0.0, T + j, n)
                 j += TILE
-            _multiply(b"N", b"N", h, r, h, 1.0, D, TILE, T, n, 0.0, a + r * ld, ld)
+            multiply(b"N", b"N", h, r, h, 1.0, D, TILE, T, n, 0.0, a + r * ld, ld)
             _copy(D, TILE, h, h, a + r * ld + r, ld)
             r += TILE
         # Then its product with its transpose, from the top as well: rows above are not read.
@@ -147,8 +147,8 @@ def inverse(double[:, ::1] L):
             h = min(TILE, n - r)
             _copy(a + r * ld + r, ld, h, h, D, TILE)
             _copy(a + r * ld, ld, h, r + h, T, n)
-            _multiply(b"T", b"N", h, r + h, h, 1.0, D, TILE, T, n, 0.0, a + r * ld, ld)
-            _multiply(b"T", b"N", h, r + h, n - r - h, 1.0, a + (r + h) * ld + r, ld,
+            multiply(b"T", b"N", h, r + h, h, 1.0, D, TILE, T, n, 0.0, a + r * ld, ld)
+            multiply(b"T", b"N", h, r + h, n - r - h, 1.0, a + (r + h) * ld + r, ld,
                       a + (r + h) * ld, ld, 1.0, a + r * ld, ld)
             r += TILE
     free(D)
@@ -173,12 +173,12 @@ cdef void solve(
             b = B + i * n
             _copy(b + j, n, h, w, T, TILE)
             if transpose:
-                _multiply(b"N", b"N", h, w, n - j - w, -1.0, b + j + w, n,
+                multiply(b"N", b"N", h, w, n - j - w, -1.0, b + j + w, n,
                           a + (j + w) * ld + j, ld, 1.0, T, TILE)
-                _multiply(b"N", b"N", h, w, w, 1.0, T, TILE, D, TILE, 0.0, b + j, n)
+                multiply(b"N", b"N", h, w, w, 1.0, T, TILE, D, TILE, 0.0, b + j, n)
             else:
-                _multiply(b"N", b"T", h, w, j, -1.0, b, n, a + j * ld, ld, 1.0, T, TILE)
-                _multiply(b"N", b"T", h, w, w, 1.0, T, TILE, D, TILE, 0.0, b + j, n)
+                multiply(b"N", b"T", h, w, j, -1.0, b, n, a + j * ld, ld, 1.0, T, TILE)
+                multiply(b"N", b"T", h, w, w, 1.0, T, TILE, D, TILE, 0.0, b + j, n)
             i += TILE
 
 
@@ -210,4 +210,4 @@ def product(const double[:, ::1] A, const double[:, ::1] B, double[:, ::1] out):
         out[:] = 0.0
         return
     with nogil:
-        _multiply(b"N", b"N", m, n, depth, 1.0, &A[0, 0], depth, &B[0, 0], n, 0.0, &out[0, 0], n)
+        multiply(b"N", b"N", m, n, depth, 1.0, &A[0, 0], depth, &B[0, 0], n, 0.0, &out[0, 0], n)

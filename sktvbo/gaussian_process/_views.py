@@ -12,6 +12,9 @@ from .._fast.posterior import Formula
 # A climb ends where no more than this part of the unit of scores is to be gained.
 _GAIN = 1e-12
 
+# Of places whose scores are bounded, so many of the highest bounds are looked at first.
+_LOOKED_AT_FIRST = 8
+
 
 class Posterior:
     """What is common to both: the gradient at a place and time, and what compiled code makes of it.
@@ -158,12 +161,36 @@ class Landscape:
             formula, exceeded = self._formula
             self._formula = formula, (exceeded - location) / scale
 
+    @property
+    def _rises(self):
+        """Whether the formula never falls when the standard deviation rises."""
+        formula, parameter = self._formula
+        return formula == Formula.IMPROVEMENT or (formula == Formula.BOUND and parameter >= 0.0)
+
     def values(self, U):
         """Scores (m,) at places U (m, u), of y standardized where there is a formula."""
         mean, std = self._posterior.values(U * self._units)
         if self._formula is not None:
             return _posterior.scores(*self._formula, mean, std)[0]
         return self._score(self._location + self._scale * mean, self._scale * std)[0]
+
+    def leading(self, U, n):
+        """Scores (m,) of which the largest n are those of `values`, others perhaps upper bounds.
+
+        A bound is below all of the n: a place whose score cannot be among them is not looked at
+        any closer.
+        """
+        first = max(n, _LOOKED_AT_FIRST)
+        if self._formula is None or not self._rises or len(U) <= 2 * first:
+            return self.values(U)
+        found = _posterior.scores(*self._formula, *self._posterior.above(U * self._units))[0]
+        first = np.argpartition(-found, first)[:first]
+        found[first] = self.values(U[first])
+        rest = found >= np.sort(found[first])[-n]
+        rest[first] = False
+        if rest.any():
+            found[rest] = self.values(U[rest])
+        return found
 
     def climb(self, places, free, unit, until, reach=None):
         """See `sktvbo._maximizer.Plain`; all climbs together."""
