@@ -14,7 +14,10 @@
 #include <string.h>
 
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 && defined(__x86_64__) && defined(__gnu_linux__)
-#define SKTVBO_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#define SKTVBO_CLONES \
+    __attribute__((unused, target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#elif defined(__GNUC__)
+#define SKTVBO_CLONES __attribute__((unused))
 #else
 #define SKTVBO_CLONES
 #endif
@@ -107,20 +110,126 @@ static void sktvbo_correlate(int family, ptrdiff_t n, const double *restrict q, 
     }
 }
 
-/* q_j = sum_m (x_m - Z_mj)^2 for the columns of Z (d, n). */
+/* signal k_S k_T, of n squared scaled distances in space q and plain ones in time v: a product of two
+   correlations needs one exponential. */
+SKTVBO_CLONES
+static void sktvbo_covariances(int spatial, int temporal, ptrdiff_t n, double signal,
+                               const double *restrict q, const double *restrict v,
+                               double *restrict out)
+{
+    ptrdiff_t j;
+    /* The exponent is first, the polynomials are multiplied in after the exponential. */
+    if (spatial == 0)
+        for (j = 0; j < n; j++)
+            out[j] = 0.0;
+    else if (spatial == 1)
+        for (j = 0; j < n; j++)
+            out[j] = -q[j];
+    else
+        for (j = 0; j < n; j++)
+            out[j] = -sqrt(q[j]);
+    if (temporal == 1)
+        for (j = 0; j < n; j++)
+            out[j] -= v[j] * v[j];
+    else if (temporal != 0)
+        for (j = 0; j < n; j++)
+            out[j] -= v[j];
+    for (j = 0; j < n; j++)
+        out[j] = signal * sktvbo_exp(out[j]);
+    if (spatial == 3)
+        for (j = 0; j < n; j++)
+            out[j] *= 1.0 + sqrt(sktvbo_finite(q[j]));
+    else if (spatial == 4)
+        for (j = 0; j < n; j++) {
+            double r = sktvbo_finite(q[j]);
+            out[j] *= 1.0 + sqrt(r) + r / 3.0;
+        }
+    if (temporal == 3)
+        for (j = 0; j < n; j++)
+            out[j] *= 1.0 + v[j];
+    else if (temporal == 4)
+        for (j = 0; j < n; j++)
+            out[j] *= 1.0 + v[j] + v[j] * v[j] / 3.0;
+}
+
+/* slope_j with d log k / d log l_m = slope_j (z_m - Z_mj)^2, from the squared distances q. */
+SKTVBO_CLONES
+static void sktvbo_log_slope(int family, ptrdiff_t n, const double *restrict q,
+                             double *restrict slope)
+{
+    ptrdiff_t j;
+    if (family == 0)
+        for (j = 0; j < n; j++)
+            slope[j] = 0.0;
+    else if (family == 1)
+        for (j = 0; j < n; j++)
+            slope[j] = 2.0;
+    else if (family == 2) /* at distance 0 it is 0: s -> 0 from the numerator's s^2 */
+        for (j = 0; j < n; j++)
+            slope[j] = q[j] > 0.0 ? 1.0 / sqrt(q[j]) : 0.0;
+    else if (family == 3)
+        for (j = 0; j < n; j++)
+            slope[j] = 1.0 / (1.0 + sqrt(q[j]));
+    else
+        for (j = 0; j < n; j++) {
+            double s = sqrt(q[j]);
+            slope[j] = (1.0 + s) / (3.0 + 3.0 * s + q[j]);
+        }
+}
+
+/* w_j = 2 (a_i a_j - P_ij) K_ij of one row, and their sum. */
+SKTVBO_CLONES
+static double sktvbo_row_weights(ptrdiff_t n, double ai, const double *restrict a,
+                                 const double *restrict P, const double *restrict K,
+                                 double *restrict w)
+{
+    ptrdiff_t j;
+    double sum = 0.0;
+    SKTVBO_SUMS(sum)
+    for (j = 0; j < n; j++) {
+        w[j] = 2.0 * (ai * a[j] - P[j]) * K[j];
+        sum += w[j];
+    }
+    return sum;
+}
+
+/* sum_j w_j (x - row_j)^2. */
+SKTVBO_CLONES
+static double sktvbo_weighted_squares(ptrdiff_t n, double x, const double *restrict row,
+                                      const double *restrict w)
+{
+    ptrdiff_t j;
+    double sum = 0.0;
+    SKTVBO_SUMS(sum)
+    for (j = 0; j < n; j++)
+        sum += w[j] * (x - row[j]) * (x - row[j]);
+    return sum;
+}
+
+/* q_j = sum_m (x_m - Z_mj)^2 for the first n columns of Z (d, stride); x_m are x_stride apart. */
 SKTVBO_CLONES
 static void sktvbo_squared_distances(ptrdiff_t d, ptrdiff_t n, const double *restrict x,
-                                     const double *restrict Z, double *restrict q)
+                                     ptrdiff_t x_stride, const double *restrict Z,
+                                     ptrdiff_t stride, double *restrict q)
 {
     ptrdiff_t j, m;
     for (j = 0; j < n; j++)
         q[j] = 0.0;
     for (m = 0; m < d; m++) {
-        const double *row = Z + m * n;
-        double xm = x[m];
+        const double *row = Z + m * stride;
+        double xm = x[m * x_stride];
         for (j = 0; j < n; j++)
             q[j] += (xm - row[j]) * (xm - row[j]);
     }
+}
+
+/* v_j = |x - row_j|. */
+SKTVBO_CLONES
+static void sktvbo_distances(ptrdiff_t n, double x, const double *restrict row, double *restrict v)
+{
+    ptrdiff_t j;
+    for (j = 0; j < n; j++)
+        v[j] = fabs(x - row[j]);
 }
 
 /* out_j = a_j b_j; out may be a or b. */

@@ -31,7 +31,8 @@ cdef extern from "correlation.h":
     void correlate "sktvbo_correlate"(
         int family, Py_ssize_t n, const double* q, double* k, double* h) noexcept nogil
     void squared_distances "sktvbo_squared_distances"(
-        Py_ssize_t d, Py_ssize_t n, const double* x, const double* Z, double* q) noexcept nogil
+        Py_ssize_t d, Py_ssize_t n, const double* x, Py_ssize_t x_stride, const double* Z,
+        Py_ssize_t stride, double* q) noexcept nogil
     void multiply "sktvbo_multiply"(
         Py_ssize_t n, const double* a, const double* b, double* out) noexcept nogil
     void add "sktvbo_add"(
@@ -212,7 +213,7 @@ cdef class Posterior:
         scratch = np.empty((2, n))
         cdef double[:, ::1] work = scratch
         if not moves:
-            squared_distances(1, n, &time, &times[0], &work[0, 0])
+            squared_distances(1, n, &time, 1, &times[0], n, &work[0, 0])
             correlate(temporal, n, &work[0, 0], &self.in_time[0], &work[1, 0])
             for j in range(n):
                 self.in_time[j] *= signal
@@ -230,11 +231,11 @@ cdef class Posterior:
         cdef double* in_time = q + n
         cdef double* slope_in_time = in_time + n
         cdef double time
-        squared_distances(d, n, x, &self.Z[0, 0] if d > 0 else NULL, q)
+        squared_distances(d, n, x, 1, &self.Z[0, 0] if d > 0 else NULL, n, q)
         correlate(self.spatial, n, q, k, h)
         if self.moves:
             time = self.time + x[d]
-            squared_distances(1, n, &time, &self.times[0], q)
+            squared_distances(1, n, &time, 1, &self.times[0], n, q)
             correlate(self.temporal, n, q, in_time, slope_in_time)
             for m in range(n):
                 in_time[m] *= self.signal

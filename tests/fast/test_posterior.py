@@ -96,6 +96,43 @@ def test_blocks_of_places_are_as_single_ones(rng, kind):
             assert_allclose(found, expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("n", [7, 8, 9, 24, 70])
+def test_a_few_places_are_as_single_ones(rng, n):
+    """Whatever they share the passes over the factor with."""
+    ours, theirs = both(rng, 2, n=n)
+    X = rng.normal(size=(9, 2))
+    expected = theirs.with_gradients(X)
+    for m in range(1, 10):
+        for found, one in zip(ours.with_gradients(X[:m]), expected):
+            assert_allclose(found, one[:m], rtol=1e-9, atol=1e-12)
+
+
+@all_kinds
+@pytest.mark.parametrize("moves", [False, True])
+@pytest.mark.parametrize("n", [1, 2, N, 150])
+def test_above(rng, kind, moves, n):
+    ours, theirs = both(rng, 2, moves, kind, n=n)
+    X = rng.normal(size=(130, 2 + moves))
+    for found, expected in zip(ours.above(X), theirs.above(X)):
+        assert_allclose(found, expected, rtol=1e-9)
+    mean, std = ours.values(X)
+    assert_array_equal(ours.above(X)[0], mean)
+    assert (ours.above(X)[1] >= std).all()
+    assert all(len(part) == 0 for part in ours.above(X[:0]))
+
+
+def test_above_of_a_point_that_is_known(rng):
+    """Where next to no variance is left the bound is no less, whatever rounding does."""
+    positional, named = arguments(rng, n=20, families=(Family.RBF, Family.CONSTANT))
+    Z = positional[3]
+    q = ((Z[:, :, np.newaxis] - Z[:, np.newaxis]) ** 2).sum(axis=0)
+    L = np.linalg.cholesky(1.3 * np.exp(-q) + 1e-12 * np.eye(20))
+    ours = fast.Posterior(*positional[:-1], L, **named)
+    X = np.ascontiguousarray(Z.T)
+    assert (ours.above(X)[1] >= ours.values(X)[1]).all()
+    assert ours.above(X)[1][-1] < 1e-4
+
+
 def test_at_a_point_of_the_basis(rng):
     """Where the distance is 0 gradients are those of the smooth families, or 0."""
     for family in Family:

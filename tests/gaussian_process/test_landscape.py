@@ -93,6 +93,41 @@ def polished(posterior, score, start):
     return start
 
 
+@pytest.mark.parametrize("acquisition", [*ACQUISITIONS, Own(2.0)], ids=str)
+@pytest.mark.parametrize("name", COMPILED)
+@pytest.mark.parametrize("n", [1, 6, 20])
+def test_the_leading_scores_are_exact(fitted, name, acquisition, n):  # noqa: F811
+    """And the others are bounds, which are below all of them."""
+    gp, U = fitted[name], np.random.RandomState(0).uniform(size=(300, 3))
+    score, at_t = score_of(gp, acquisition, 61.0)
+    for posterior, places in (
+        (at_t, np.ascontiguousarray(U[:, :2])),
+        (gp.posterior_between(61.0, 64.0), U),
+    ):
+        landscape = posterior.landscape(score)
+        exact, found = landscape.values(places), landscape.leading(places, n)
+        order = np.argsort(-exact, kind="stable")[:n]
+        assert_array_equal(np.argsort(-found, kind="stable")[:n], order)
+        assert_allclose(found[order], exact[order], rtol=1e-9, atol=1e-12)
+        bounded = np.abs(found - exact) > 1e-9 * np.ptp(exact)
+        assert (found >= exact - 1e-9 * np.ptp(exact)).all()
+        assert found[bounded].max(initial=-np.inf) < found[order[-1]]
+
+
+def test_few_places_are_looked_at_closely():
+    """Where the latest observations are near the optimum, as those of an optimizer are."""
+    rng = np.random.RandomState(0)
+    U = np.vstack([rng.uniform(size=(60, 2)), 0.5 + 0.1 * rng.normal(size=(60, 2))])
+    y = -np.sum((U - 0.5) ** 2, axis=1)
+    gp = TimeVaryingGPRegressor(
+        Matern(0.3), Matern(60.0, nu=1.5), noise_variance=1e-3, optimizer=None, normalize_y=True
+    ).fit(np.column_stack([U, np.arange(120.0)]), y)
+    score, posterior = score_of(gp, UCB(2.0), 120.0)
+    landscape, places = posterior.landscape(score), rng.uniform(size=(512, 2))
+    changed = landscape.leading(places, 6) > landscape.values(places)
+    assert changed.sum() > 400
+
+
 @all_acquisitions
 @pytest.mark.parametrize("name", COMPILED)
 @pytest.mark.parametrize("window", [False, True])

@@ -36,6 +36,11 @@ class Posterior:
         if outer is not None:
             inner = inner - np.linalg.inv(np.tril(outer) @ np.tril(outer).T)
         self.P = L_inverse.T @ inner @ L_inverse
+        # All that the latest points, by themselves, say.
+        m = 0 if outer is not None else min(64, n // 2)
+        self.of_the_latest = np.zeros((n, n))
+        corner = (np.tril(lower) @ np.tril(lower).T)[n - m :, n - m :]
+        self.of_the_latest[n - m :, n - m :] = np.linalg.inv(corner)
         self.direction = np.zeros(n) if direction is None else direction
         self.precision = precision
         self.E = np.diag(np.zeros(n) if excess is None else excess)
@@ -46,9 +51,20 @@ class Posterior:
     def values(self, X):
         return self.with_gradients(X)[:2]
 
-    def _at(self, x):
+    def above(self, X):
+        K = np.array([self._covariances(x)[0] for x in X])
+        explained = np.einsum("ij,jk,ik->i", K, self.of_the_latest, K)
+        rest = 1.0 - K @ self.direction
+        return self.mean + K @ self.weights, np.sqrt(
+            self.factors[2] - explained + rest**2 / self.precision
+        )
+
+    def _covariances(self, x):
         z, time = (x[:-1], self.time + x[-1]) if self.moves else (x, self.time)
-        k, dk = gram.cross_with_gradient(z, time, self.Z, self.times, *self.factors)
+        return gram.cross_with_gradient(z, time, self.Z, self.times, *self.factors)
+
+    def _at(self, x):
+        k, dk = self._covariances(x)
         dk = dk if self.moves else dk[:-1]
         rest = 1.0 - k @ self.direction
         # The weights of the observations in the mean, and their derivatives.
