@@ -11,7 +11,8 @@ s is its variance given the others, or u = P_i and s = −P_ii. With w^{kl} = b_
 
     Q_i^{kl} ← Q_i^{kl} + (u_i/s) ([P w^{kl}]_i + [P w^{lk}]_i) + (u_i/s)² uᵀ w^{kl},
 
-which is O(n²). When the present moves by δ, b and Q are combined linearly: with η = c δ,
+which is O(n²), and the sum V^{kl} = Σ_ij P_ij (C_S ∘ b_k b_lᵀ)_ij changes by uᵀ w^{kl} / s. When
+the present moves by δ, b, Q and V are combined linearly: with η = c δ,
 
     B ← e^{−η} B T,      Q_i ← e^{−2η} Tᵀ Q_i T,      T_km = C(k, m) η^{k−m}.
 """
@@ -25,6 +26,9 @@ from ._factors import Factor
 from ._families import FAMILIES
 from ._solvers import product
 from .relevancy import basis_products, convolutions_in_space, future_basis
+
+# What is kept from step to step is not right any more where it is off by more, relatively.
+BOUND = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +46,7 @@ class Forms:
         Convolutions in space.
     B : ndarray of shape (n, p + 1)
     Q : ndarray of shape (p + 1, p + 1, n)
+    V : ndarray of shape (p + 1, p + 1)
     """
 
     spatial: object
@@ -51,6 +56,7 @@ class Forms:
     C: np.ndarray
     B: np.ndarray
     Q: np.ndarray
+    V: np.ndarray
 
     @classmethod
     def of(cls, factors, S, t, now, P):
@@ -70,18 +76,20 @@ class Forms:
         if alpha is None:
             return None
         C, B = convolutions_in_space(spatial, S), future_basis(alpha, temporal.units[0], now - t)
-        halves = [product(C, b[:, np.newaxis] * P) for b in B.T]
-        Q = np.array(
-            [[np.einsum("ij,ij->j", b[:, np.newaxis] * P, half) for half in halves] for b in B.T]
-        )
-        return cls(spatial, temporal, S, now, C, B, Q)
+        Q = np.empty((B.shape[1],) * 2 + t.shape)
+        for l, b in enumerate(B.T):
+            half = product(C, b[:, np.newaxis] * P)
+            half *= P
+            Q[:, l] = product(B.T, half)
+        return cls(spatial, temporal, S, now, C, B, Q, _sums(C, B, P))
 
     def at(self, now):
         """The same at another time, O(n)."""
         eta, order = self.temporal.units[0] * (now - self.now), range(self.B.shape[1])
         T = np.array([[comb(k, m) * eta ** max(k - m, 0) for m in order] for k in order])
         T *= np.exp(-eta)
-        return replace(self, now=now, B=self.B @ T, Q=np.einsum("km,kln,lo->mon", T, self.Q, T))
+        Q, V = np.einsum("km,kln,lo->mon", T, self.Q, T), np.einsum("km,kl,lo->mo", T, self.V, T)
+        return replace(self, now=now, B=self.B @ T, Q=Q, V=V)
 
     def grown(self, s, t, P, u, variance):
         """With a row at a place s (1, d) and time; P is of before, ``u`` and ``variance`` as above.
@@ -117,14 +125,32 @@ class Forms:
         changes[:n] = product(P, W[:n].reshape(n, -1)).reshape(n, r, r)
         ratio, forms = u / s, np.einsum("i,ikl->kl", u, W)
         linear = (changes + changes.swapaxes(1, 2)).transpose(1, 2, 0) * ratio
-        return replace(self, Q=self.Q + linear + forms[:, :, np.newaxis] * ratio**2)
+        Q = self.Q + linear + forms[:, :, np.newaxis] * ratio**2
+        return replace(self, Q=Q, V=self.V + forms / s)
 
     @property
     def q(self):
         """P_iᵀ C P_i (n,)."""
         return np.einsum("kl,kln->n", basis_products(len(self.Q)), self.Q)
 
+    def sums(self, a):
+        """aᵀ C a for a (n,), and Σ_ij P_ij C_ij."""
+        A, G = self.B * a[:, np.newaxis], basis_products(len(self.Q))
+        return np.einsum("kl,nk,nl->", G, A, product(self.C, A)), np.sum(G * self.V)
+
+    def is_right(self, P):
+        """Whether there is little rounding in Q and V, in comparison with P; O(n²)."""
+        # Of Q, that of the row that has been here longest is computed afresh.
+        q, (first, total) = self.q, self.sums(P[0])
+        fresh = np.sum(basis_products(len(self.Q)) * _sums(self.C, self.B, P))
+        return abs(first - q[0]) <= BOUND * q.max() and abs(fresh - total) <= BOUND * abs(fresh)
+
     @property
     def convolutions(self):
         """C (n, n), in the units of `q`."""
         return (self.B @ basis_products(len(self.Q))) @ self.B.T * self.C
+
+
+def _sums(C, B, P):
+    """V (p + 1, p + 1)."""
+    return np.einsum("nk,nl->kl", B, product(C * P, B))

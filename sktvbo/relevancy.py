@@ -362,13 +362,16 @@ class RelevancySweep:
     Parameters
     ----------
     P : ndarray of shape (n, n)
-        Inverse covariance of the observations; overwritten.
+        Inverse covariance of the observations.
     a : ndarray of shape (n,)
         P y.
-    C : ndarray of shape (n, n)
-        Convolutions, up to a positive factor; overwritten.
+    C : ndarray of shape (n, n), or callable
+        Convolutions, up to a positive factor; or what makes them, once an observation is removed
+        and more is asked for.
     q : ndarray of shape (n,), default=None
-        P_iᵀ C P_i where it is known, which saves a product of matrices; overwritten.
+        P_iᵀ C P_i where it is known, which saves a product of matrices.
+    sums : (float, float), default=None
+        aᵀ C a and Σ_jk P_jk C_jk where they are known; with a callable C they have to be, and q.
 
     Attributes
     ----------
@@ -387,46 +390,77 @@ class RelevancySweep:
     array([7, 1, 2, 3, 4, 5, 6])
     """
 
-    def __init__(self, P, a, C, q=None):
+    def __init__(self, P, a, C, q=None, sums=None):
         # In units of its largest entry P has no squares that overflow or underflow; of a, in units
         # of the standard deviation that goes with it, only those of a large y would. The units are
         # powers of two, so that they change no digits.
-        self._P, self._C = P, C
-        half = (np.frexp(P.diagonal().max())[1] + 1) // 2
-        np.ldexp(P, -2 * half, out=P)
+        self._half = half = max((np.frexp(P.diagonal().max())[1] + 1) // 2, -500)
+        self._P, self._C, self._owned = P, C, False
         a = np.ldexp(a, -half)
         excess = max(np.frexp(np.abs(a).max())[1], 0)
         self._a = a = np.ldexp(a, -excess)
         self._unit = np.ldexp(1.0, -2 * excess)
+        self._p = np.ldexp(P.diagonal(), -2 * half)
         if q is None:
-            self._q = np.einsum("ij,ij->i", P, product(P, C))
+            self._own()
+            self._q = np.einsum("ij,ij->i", self._P, product(self._P, self._C))
         else:
             self._q = np.ldexp(q, -4 * half)
+        if sums is None:
+            self._own()
+            self._mean_part = dot(a, matvec(self._C, a))
+            self._variance_part = np.einsum("ij,ij->", self._P, self._C)
+        else:
+            self._mean_part = np.ldexp(sums[0], -2 * (half + excess))
+            self._variance_part = np.ldexp(sums[1], -2 * half)
         self._index = np.arange(len(a))
-        self.n = len(a)
-        self._mean_part = dot(a, matvec(C, a))
-        self._variance_part = np.einsum("ij,ij->", P, C)
+        self._leaving = None
+        self._n = len(a)
+
+    @property
+    def n(self):
+        return self._n if self._leaving is None else self._n - 1
 
     @property
     def index(self):
         """Which observation stands at each position (n,)."""
-        return self._index[: self.n]
+        self._settle()
+        return self._index[: self._n]
 
     def relevancy(self):
         """R̂ of W-DBO eq. (12) at each position (n,)."""
-        n = self.n
+        self._settle()
+        n = self._n
         if n == 1:
             return np.ones(1)  # what is left is the prior
-        p = np.diagonal(self._P)[:n]
+        p = self._p[:n]
         total = self._mean_part + self._unit * self._variance_part
         squared = self._q[:n] / p * (self._a[:n] ** 2 / p + self._unit)
         return np.sqrt(np.maximum(squared, 0.0) / total)
 
     def remove(self, position):
         """Take out the observation at a position; another one moves there."""
-        i = int(position)
+        # The last removal changes nothing that anybody will ask for: each waits for a question.
+        self._settle()
+        self._leaving = int(position)
+
+    def _settle(self):
+        """Carry out a removal that waits."""
+        if self._leaving is None:
+            return
+        self._own()
+        i, self._leaving = self._leaving, None
         p, q, a = self._P[i, i], self._q[i], self._a[i]
-        wa = _fast.remove(self._P, self._C, self._a, self._q, self._index, self.n, i)
+        wa = _fast.remove(self._P, self._C, self._a, self._q, self._index, self._n, i)
         self._mean_part += (a / p) * (q * a / p - 2.0 * wa)
         self._variance_part -= q / p
-        self.n -= 1
+        self._n -= 1
+        self._p = self._P.diagonal()
+
+    def _own(self):
+        """Have matrices that may be changed, P in its unit."""
+        if self._owned:
+            return
+        self._P = self._P * np.ldexp(1.0, -2 * self._half)
+        self._C = self._C() if callable(self._C) else np.array(self._C)
+        self._owned = True

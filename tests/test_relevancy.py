@@ -576,14 +576,34 @@ def test_sweep_after_many_removals_is_a_fresh_sweep(rng, kernel):
         assert_allclose(sweep.relevancy(), fresh.relevancy(), rtol=1e-9, atol=1e-9)
 
 
-def test_sweep_leaves_the_weights():
+def test_sweep_leaves_what_it_was_given():
     arguments = problem(n=8)
     K, C = dense_covariance(**arguments), np.eye(8)
     P = np.linalg.inv(K)
     a = P @ arguments["y"]
-    kept = a.copy()
-    RelevancySweep(P, a, C).remove(3)
-    assert_array_equal(a, kept)
+    before = [array.copy() for array in (P, a, C)]
+    sweep = RelevancySweep(P, a, C)
+    sweep.remove(3)
+    sweep.relevancy()
+    for array, kept in zip((P, a, C), before):
+        assert_array_equal(array, kept)
+
+
+def test_sweep_with_what_is_known_already():
+    """Of a lazy C, which is made when more than one removal is asked for."""
+    arguments, made = problem(n=8), []
+    K, C = dense_covariance(**arguments), np.eye(8) + 0.1
+    P = np.linalg.inv(K)
+    a = P @ arguments["y"]
+    known = np.einsum("ij,jk,ki->i", P, C, P), (a @ C @ a, np.sum(P * C))
+    plain, lazy = RelevancySweep(P, a, C), RelevancySweep(P, a, lambda: made.append(1) or C, *known)
+    for position in (3, 0):
+        assert_allclose(lazy.relevancy(), plain.relevancy(), rtol=1e-12)
+        lazy.remove(position), plain.remove(position)
+        assert lazy.n == plain.n
+        assert len(made) == (position == 0)
+    assert_array_equal(lazy.index, plain.index)
+    assert_allclose(lazy.relevancy(), plain.relevancy(), rtol=1e-12)
 
 
 def test_relevancy_of_arms_is_the_change_of_the_posterior_summed_over_them():

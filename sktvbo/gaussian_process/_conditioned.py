@@ -449,10 +449,11 @@ class Dense(Conditioned):
             return _relevancy.sweep(self.solver, rows.targets, mean_variance, signal, C)
         forms = self._forms_at(factors, now)
         if forms is None:
-            C, q = _relevancy.convolutions(*factors, rows.S, now - rows.t), None
-        else:
-            C, q = forms.convolutions, forms.q
-        return _relevancy.RelevancySweep(self.kept.P.copy(), self.weights, C, q)
+            C = _relevancy.convolutions(*factors, rows.S, now - rows.t)
+            return _relevancy.RelevancySweep(self.kept.P, self.weights, C)
+        return _relevancy.RelevancySweep(
+            self.kept.P, self.weights, lambda: forms.convolutions, forms.q, forms.sums(self.weights)
+        )
 
     def _forms_at(self, factors, now):
         """The forms of the relevancies at a time since the origin, where it pays to keep them.

@@ -5,12 +5,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._fast import cholesky as _cholesky
-from .._forms import Forms
+from .._forms import BOUND, Forms
 from .._solvers import matvec
 
-# After so many updates what is kept is compared with what the factor says. It is not right any
-# more where it is off by more than this, relatively.
-_PERIOD, _BOUND = 16, 1e-9
+# After so many updates what is kept is compared with what the factor says.
+_PERIOD = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +53,6 @@ class Kept:
         z = np.ones(len(self.P))
         z[::2] = -1.0
         right = mean.removed_from(solver.solve(z), z)
-        if not np.abs(matvec(self.P, z) - right).max() <= _BOUND * np.abs(right).max():
+        if not np.abs(matvec(self.P, z) - right).max() <= BOUND * np.abs(right).max():
             return False
-        if self.forms is None:
-            return True
-        # That of the row that has been here longest is computed afresh.
-        p, q = self.P[0], self.forms.q
-        return abs(p @ matvec(self.forms.convolutions, p) - q[0]) <= _BOUND * q.max()
+        return self.forms is None or self.forms.is_right(self.P)
