@@ -9,6 +9,7 @@ from time import perf_counter
 import joblib
 import numpy as np
 import pytest
+from scipy.stats import qmc
 from optimizers.cases import BOX, BY_NAME, STEPS, fingerprint, objective
 from sklearn.gaussian_process.kernels import RBF
 
@@ -304,6 +305,8 @@ def alarm_in(seconds, call):
     "count", [60, pytest.param(3000, marks=pytest.mark.slow)], ids=["some", "many"]
 )
 def test_interrupts_at_random_moments(count):
+    # SciPy does not try again to load what its first Sobol points need.
+    qmc.Sobol(2).random(1)
     rng, interrupted = np.random.RandomState(0), 0
     seconds = {}  # that the latest call of each kind took when it came through
     # Its books are compared with what the calls that came through must have left.
