@@ -9,8 +9,8 @@ from time import perf_counter
 import joblib
 import numpy as np
 import pytest
-from scipy.stats import qmc
 from optimizers.cases import BOX, BY_NAME, STEPS, fingerprint, objective
+from scipy.stats import qmc
 from sklearn.gaussian_process.kernels import RBF
 
 import sktvbo
