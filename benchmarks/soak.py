@@ -2,17 +2,19 @@
 
     python benchmarks/soak.py [--steps 50000] [--algorithms bolt wdbo sw tv et] [--seconds 600]
 
-Of each algorithm: by how much memory and the time of a step grow from the first fifth to the end,
-the regret of the last tenth beside that of the second, how far the posterior is from one that is
-conditioned afresh, how often the factor was made anew, and the warnings by kind. The regret is
-also put beside that of new optimizers, which begin at the start of either tenth and see the same
-function with the same noise: what they have too is not the long run's. ``--seconds`` stops each
-algorithm after a while, and says at which step.
+Of each algorithm: by how much memory grows from the first fifth to the end, and the time of a step,
+of the optimizer as it was after the first fifth and as it is at the end, in turn; the regret of all
+tenths, how far the posterior is from one that is conditioned afresh, how often the factor was made
+anew, and the warnings by kind. The regret is also put beside that of new optimizers, which begin at
+the start of the second tenth, or of the last, and see the same function with the same noise: what
+they have too is not the long run's. ``--seconds`` stops each algorithm after a while, and says at
+which step.
 """
 
 import argparse
 import collections
 import gc
+import pickle
 import statistics
 import sys
 import time
@@ -29,6 +31,7 @@ BOX = [(0.0, 1.0), (0.0, 1.0)]
 ARMS = FiniteSet(np.random.RandomState(0).uniform(size=(24, 2)))
 COMMON = {"history": 10_000, "random_state": 0}
 NEW = 3  # optimizers that begin at the start of a tenth
+PAIRS = 300  # steps that are timed in turn
 ALGORITHMS = {
     "bolt": lambda: BOLT(BOX, max_size=40, refit_every=50, **COMMON),
     "wdbo": lambda: WDBO(BOX, max_size=60, refit_every=50, **COMMON),
@@ -89,16 +92,29 @@ def anew(name, first, last, noise):
     return " ".join(f"{regret:.4f}" for regret in sorted(found))
 
 
+def in_turn(early, late, t_early, t_late):
+    """Seconds of the processor that a step takes, of two optimizers in turn: medians."""
+    spent = [], []
+    for i in range(PAIRS):
+        pair = [(early, t_early + i, spent[0]), (late, t_late + i, spent[1])]
+        for optimizer, t, seconds in pair if i % 2 else pair[::-1]:
+            before = time.process_time()
+            step(optimizer, t, 0.0)
+            seconds.append(time.process_time() - before)
+    return [statistics.median(seconds) for seconds in spent]
+
+
 def soak(name, steps, seconds):
     noise = 0.01 * np.random.RandomState(0).normal(size=steps)
-    optimizer, regrets, times, memory = ALGORITHMS[name](), [], [], []
+    optimizer, regrets, memory = ALGORITHMS[name](), [], []
+    early = None
     begun, kinds = time.monotonic(), collections.Counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for t in range(steps):
-            before = time.process_time()
             regrets.append(step(optimizer, t, noise[t]))
-            times.append(time.process_time() - before)
+            if t + 1 == steps // 5:
+                early = pickle.dumps(optimizer)
             if t % 100 == 99:
                 gc.collect()
                 memory.append(resident())
@@ -106,23 +122,26 @@ def soak(name, steps, seconds):
                 caught.clear()
             if time.monotonic() - begun > seconds:
                 break
-    n, end = len(times), resident()
-    fifth, tenth = n // 5, n // 10
-    middle = times[fifth : 2 * fifth], times[-fifth:]
-    early, late = (1e3 * statistics.median(part) for part in middle)
+    n, end, tenth = len(regrets), resident(), len(regrets) // 10
     start = memory[len(memory) // 5] if memory else end
+    distance, remade = off(optimizer), optimizer.surrogate_.n_remade_
+    kept = f"{len(optimizer.X_)} kept of {optimizer.n_told_}"
+    times = "of which the first fifth was not reached"
+    if early is not None:
+        before, after = in_turn(pickle.loads(early), optimizer, steps // 5, n)
+        times = f"{1e3 * before:.2f} ms after a fifth, {1e3 * after:.2f} ms at the end "
+        times += f"({100.0 * (after / before - 1.0):+.1f} %; medians of {PAIRS} pairs in turn)"
     means = [np.mean(part) for part in np.array_split(regrets, 10)]
     print(
-        f"{name}: {n} of {steps} steps, {len(optimizer.X_)} kept of {optimizer.n_told_}\n"
+        f"{name}: {n} of {steps} steps, {kept}\n"
         f"  memory {start:.1f} MB after a fifth, {end:.1f} MB at the end "
         f"({100.0 * (end / start - 1.0):+.1f} %)\n"
-        f"  step {early:.2f} ms in the second fifth, {late:.2f} ms in the last "
-        f"({100.0 * (late / early - 1.0):+.1f} %; processor time, medians)\n"
+        f"  step {times}\n"
         f"  regret of the tenths: {' '.join(f'{mean:.4f}' for mean in means)}\n"
         f"    of new optimizers: {anew(name, tenth, 2 * tenth, noise)} in the second tenth, "
         f"{anew(name, n - tenth, n, noise)} in the last\n"
-        f"  posterior off a fresh one by {off(optimizer):.1e}; "
-        f"made anew {optimizer.surrogate_.n_remade_} times since the last search\n"
+        f"  posterior off a fresh one by {distance:.1e}; "
+        f"made anew {remade} times since the last search\n"
         f"  warnings: {dict(kinds) or 'none'}",
         flush=True,
     )
