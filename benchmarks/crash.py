@@ -44,14 +44,18 @@ def value(row):
 
 def step(optimizer, note=lambda *what: None):
     """The next call of a run, whatever came before."""
-    pending = optimizer.pending_X_ if hasattr(optimizer, "n_told_") else ()
-    if len(pending):
-        row = pending[0]
-        optimizer.tell(row[:2], value(row))
-        note("tell", optimizer.n_told_)
-        return
-    optimizer.ask()
-    note("ask", len(optimizer.pending_X_))
+    begun = hasattr(optimizer, "n_told_")
+    pending, told = (optimizer.pending_, optimizer.n_told_) if begun else ((), 0)
+    if not pending:
+        optimizer.ask(n_points=2 if told % 5 == 3 else None)
+        note("ask", len(optimizer.pending_))
+    elif len(pending) > 1 and told % 2:
+        optimizer.cancel(pending[0])
+        note("cancel", len(pending) - 1)
+    else:
+        query = pending[-1]
+        optimizer.tell(query, value(np.append(query.x, query.t)))
+        note("tell", told + 1)
 
 
 def child(path, number, seed, steps, notes):

@@ -191,6 +191,7 @@ def same_state(a, b):
     for name in ("X_", "y_", "told_X_", "told_y_", "removed_at_", "pending_X_"):
         assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
     assert (a.n_told_, a.n_removed_, a.next_time_) == (b.n_told_, b.n_removed_, b.next_time_)
+    assert [query.id for query in a.pending_] == [query.id for query in b.pending_]
     assert list(a.history_) == list(b.history_)
     for name, column in a.history_.items():
         assert_array_equal(column, b.history_[name], err_msg=name)

@@ -2,6 +2,9 @@
 
 import copy
 import pickle
+import shutil
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +18,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from optimizers.cases import BY_NAME, DOMAINS, fingerprint, space
+from optimizers.cases import BY_NAME, DOMAINS, fingerprint, same_state, space
 
 from sktvbo.exceptions import AskTellError
 
@@ -29,12 +32,23 @@ class Calls(RuleBasedStateMachine):
 
     name = None
 
-    @initialize(domain=st.sampled_from(sorted(DOMAINS)), seed=st.integers(0, 3))
-    def begin(self, domain, seed):
+    @initialize(
+        domain=st.sampled_from(sorted(DOMAINS)), seed=st.integers(0, 3), written=st.booleans()
+    )
+    def begin(self, domain, seed, written):
         self.case, self.domain, self.rng = BY_NAME[self.name], domain, np.random.RandomState(seed)
         parameters = {"random_state": seed, "refit_every": 3} if self.case.modelled else {}
-        self.opt = self.case.make(domain, **parameters)
+        self.folder = tempfile.mkdtemp() if written else None
+        self.opt = self.case.make(domain, **parameters, **self.journal())
         self.now, self.told, self.pending, self.passed = 0.0, [], [], -np.inf
+
+    def journal(self):
+        return {} if self.folder is None else {"journal": str(Path(self.folder) / "run.db")}
+
+    def teardown(self):
+        if getattr(self, "folder", None) is not None:
+            self.opt.close()
+            shutil.rmtree(self.folder)
 
     def new_time(self, step):
         self.now += step
@@ -114,12 +128,20 @@ class Calls(RuleBasedStateMachine):
     def consult(self):
         self.case.consult(self.opt, self.now, self.domain)
 
-    @rule(how=st.sampled_from(["pickle", "copy"]))
+    @rule(how=st.sampled_from(["pickle", "copy", "plain"]))
     def replace(self, how):
+        before, kind = self.opt, type(self.opt)
+        self.opt.close()
         if how == "pickle":
             self.opt = pickle.loads(pickle.dumps(self.opt))
-        else:
+        elif how == "copy":
             self.opt = copy.deepcopy(self.opt)
+        elif self.folder is None:
+            self.opt = kind.from_json(self.opt.to_json())
+        elif hasattr(self.opt, "n_told_"):
+            self.opt = kind.resume(**self.journal())
+        if hasattr(before, "n_told_"):
+            same_state(self.opt, before)
 
     @precondition(lambda self: self.told)
     @rule(data=st.data())
