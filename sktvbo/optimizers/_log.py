@@ -70,7 +70,7 @@ class Log(Sequence):
         return longer
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Told:
     """An observation, and what it did to the data set.
 
