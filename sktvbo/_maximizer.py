@@ -44,6 +44,7 @@ def maximize(
     Parameters
     ----------
     score : callable, (mean, std) -> (value, d value / d mean, d value / d std)
+        See `sktvbo._score.Score` for one that ``sees_places``.
     posterior : callable, (m, u) -> mean (m,), std (m,)
         At places in unit form. For a domain with reals it also has ``with_gradient(place)``, which
         returns mean, std and their gradients (u,) at one place (u,). It may have
@@ -69,13 +70,19 @@ def maximize(
         A row of the domain.
     """
 
+    sees_places = getattr(score, "sees_places", False)
+
     def values(U):
-        return score(*posterior(U))[0]
+        return score(*posterior(U), *([U] if sees_places else []))[0]
 
     def minus(u):
         mean, std, mean_slope, std_slope = posterior.with_gradient(u)
-        value, on_mean, on_std = score(mean, std)
-        return -value, -(on_mean * mean_slope + on_std * std_slope)
+        if sees_places:
+            found = score.with_slopes(np.array([mean]), np.array([std]), u[np.newaxis])
+            value, on_mean, on_std, on_place = (part[0] for part in found)
+        else:
+            (value, on_mean, on_std), on_place = score(mean, std), 0.0
+        return -value, -(on_mean * mean_slope + on_std * std_slope + on_place)
 
     of = getattr(posterior, "landscape", None)
     landscape = None if of is None else of(score)
@@ -368,6 +375,10 @@ class TimeWindow:
         u = U[..., -1:]
         t = np.clip(self.low * (1.0 - u) + self.high * u, self.low, self.high)
         return np.concatenate([self.domain.from_unit(U[..., :-1]), t], axis=-1)
+
+    def at_low(self, U):
+        """Rows (n, d + 1) at time ``low`` of the domain's unit form (n, u)."""
+        return np.column_stack([self.domain.from_unit(U), np.full(len(U), self.low)])
 
     def candidates(self, n, rng=None):
         """Each of the domain's candidates (m, u) at time ``low`` and at k = max(2, n // m) others.

@@ -15,6 +15,10 @@ _FORMULAS = {
 }
 
 
+# Derivatives in a place, of functions scaled to the unit box, are differences over this distance.
+_STEP = np.sqrt(np.finfo(np.float64).eps)
+
+
 class Score:
     """An acquisition function in one state: a callable of mean and standard deviation.
 
@@ -22,7 +26,16 @@ class Score:
     ----------
     acquisition : callable
     state : AcquisitionState
+
+    Attributes
+    ----------
+    sees_places : bool
+        Whether it is called, always of several places at once, with the places (m, u) in unit form
+        after mean and standard deviation; ``with_slopes`` then has the derivatives (m, u) in the
+        place besides.
     """
+
+    sees_places = False
 
     def __init__(self, acquisition, state):
         self.acquisition = acquisition
@@ -56,6 +69,43 @@ class Score:
         found = self.acquisition(mean, std, self.state)
         _check(found, mean, std, self.acquisition, slopes=True)
         return [np.broadcast_to(part, mean.shape) for part in found]
+
+
+class ScoreOfPlaces:
+    """An acquisition function that sees places, in one state.
+
+    Parameters
+    ----------
+    acquisition : callable
+        With ``sees_places = True``.
+    state : AcquisitionState
+    rows : callable, (m, u) -> (m, d + 1)
+        What the acquisition function is shown of places in unit form: queries and their times.
+    """
+
+    sees_places = True
+
+    def __init__(self, acquisition, state, rows):
+        self.acquisition = acquisition
+        self.state = state
+        self._rows = rows
+
+    def __call__(self, mean, std, U):
+        """Score (m,), and its derivatives in mean and standard deviation."""
+        found = self.acquisition(mean, std, self.state, self._rows(U))
+        _check(found, mean, std, self.acquisition, slopes=True)
+        return [np.broadcast_to(part, mean.shape) for part in found]
+
+    def with_slopes(self, mean, std, U):
+        """The same, and the derivatives (m, u) in the place, by differences."""
+        value, on_mean, on_std = self(mean, std, U)
+        on_place = np.empty(U.shape)
+        for i, column in enumerate(U.T):
+            step, beside = np.where(column < 0.5, _STEP, -_STEP), U.copy()
+            beside[:, i] += step
+            with np.errstate(invalid="ignore"):  # where both are ruled out
+                on_place[:, i] = (self(mean, std, beside)[0] - value) / step
+        return value, on_mean, on_std, on_place
 
 
 def _check(found, mean, std, acquisition, slopes=False):

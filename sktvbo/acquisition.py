@@ -4,6 +4,15 @@ An acquisition function is called with the posterior mean and standard deviation
 `AcquisitionState`; it returns a score, to be maximized, and the derivatives of the score in
 both: the maximizer does the rest by the chain rule. One with ``joint = True`` is not called but
 stands for a draw from the joint posterior, as `ThompsonSampling`.
+
+One with ``sees_places = True`` is called with the places as well, ``(mean, std, state, X)``: arrays
+(m,), and rows X (m, d + 1) in the user's units with the time of the query at their end, as in
+``X_``. It returns the same three, each an array or a number; the derivatives in the place are found
+by differences.
+
+Where queries have failed, a score is weighed by the probability of success. One that measures an
+improvement, which a failure does not bring, says so by ``logarithm(score)``: the logarithm of that
+improvement, and its derivative in the score.
 """
 
 from dataclasses import dataclass, field
@@ -399,6 +408,11 @@ class ProbabilityOfImprovement(BaseEstimator):
         z, std, scale = _improvement(self, mean, std, state)
         return z, 1.0 / std / scale, -z / std / scale
 
+    def logarithm(self, score):
+        """Logarithm of the probability, and its derivative in the score."""
+        log_p = log_ndtr(score)
+        return log_p, np.exp(-0.5 * score**2 - log_p) / np.sqrt(2.0 * np.pi)
+
 
 class ExpectedImprovement(BaseEstimator):
     """Expected improvement over the incumbent, E max(f − best − ξ, 0).
@@ -434,6 +448,10 @@ class ExpectedImprovement(BaseEstimator):
         z, std, scale = _improvement(self, mean, std, state)
         log_h, cdf_share, pdf_share = _log_improvement(z)
         return np.log(std) + log_h, cdf_share / std / scale, pdf_share / std / scale
+
+    def logarithm(self, score):
+        """The score, and its derivative in itself: it is a logarithm."""
+        return score, np.ones_like(score)
 
 
 def _improvement(acquisition, mean, std, state):

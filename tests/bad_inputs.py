@@ -67,6 +67,8 @@ CALLS = {
         ("opt.tell({}, 1.0, 99.0)", POINTS),
         ("opt.tell(x, 1.0, {})", [*NUMBERS[:2], *NUMBERS[3:]]),
         ("opt.tell({}, 1.0)", ["[0.25, 0.25]"]),
+        ("opt.tell(x, 1.0, failed={})", ["True", "'yes'", "None"]),
+        ("WDBO([(0.0, 1.0)], on_nan={}).ask(0.0)", ["'ignore'", "None"]),
         ("opt.cancel({})", ["[0.25, 0.25]", "None", "Query(9, x, 8.0)"]),
         ("opt.tell({}, 1.0)", ["Query(0, [0.2, 0.2], 8.0)", "Query(0, x, 7.0)"]),
         ("opt.recommend({})", ["nan", "'now'"]),

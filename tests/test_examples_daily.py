@@ -37,3 +37,9 @@ def test_workers_of_dask(run_example):
     pytest.importorskip("distributed")
     found = run_example("plot_dask.py")["found"]
     assert len(found.calls) == found.optimizer.n_told_ == 60
+
+
+def test_failures(run_example):
+    optimizer = run_example("plot_failures.py")["optimizer"]
+    assert optimizer.n_told_ + optimizer.n_failed_ == 200
+    assert optimizer.n_failed_ <= 25  # half of what chance would have

@@ -172,7 +172,12 @@ class Landscape:
         mean, std = self._posterior.values(U * self._units)
         if self._formula is not None:
             return _posterior.scores(*self._formula, mean, std)[0]
-        return self._score(self._location + self._scale * mean, self._scale * std)[0]
+        mean, std = self._location + self._scale * mean, self._scale * std
+        return self._score(mean, std, *self._seen(U))[0]
+
+    def _seen(self, U):
+        """What the score is given of places U (m, u) besides mean and standard deviation."""
+        return [U] if getattr(self._score, "sees_places", False) else []
 
     def leading(self, U, n):
         """Scores (m,) of which the largest n are those of `values`, others perhaps upper bounds.
@@ -213,10 +218,13 @@ class Landscape:
             trials[:, columns] = ascents.trials
             mean, std, *slopes = self._posterior.with_gradients(trials)
             mean, std = self._location + self._scale * mean, self._scale * std
-            value, *by = self._score.with_slopes(mean, std)
+            seen = self._seen(trials / self._units)
+            value, on_mean, on_std, *on_place = self._score.with_slopes(mean, std, *seen)
             with np.errstate(invalid="ignore"):  # a place that is ruled out may have any slope
-                on_mean, on_std = (
+                slope = sum(
                     (self._scale / unit * weight)[:, np.newaxis] * slope[:, columns]
-                    for weight, slope in zip(by, slopes)
+                    for weight, slope in zip((on_mean, on_std), slopes)
                 )
-                ascents.advance(value / unit, on_mean + on_std)
+                for own in on_place:
+                    slope = slope + own[:, columns] / (unit * self._units[columns])
+                ascents.advance(value / unit, slope)

@@ -30,7 +30,8 @@ class Event:
     number : int
         From 1 on.
     kind : str
-        "begin", "ask", "announce", "tell", "cancel", "search", "ask_expert" or "tell_expert".
+        "begin", "ask", "announce", "tell", "fail", "cancel", "search", "ask_expert" or
+        "tell_expert".
     at : float
         When it was written, in seconds since 1970.
     told : int or None

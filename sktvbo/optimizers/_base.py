@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
-from .._checks import check_int, check_real, finite_number, invalid
+from .._checks import check_choice, check_int, check_real, finite_number, invalid
 from ..acquisition import UCB, DimensionBeta, as_acquisition
 from ..domain import as_domain
 from ..domain._constrained import constrained
@@ -20,6 +20,7 @@ from ..exceptions import (
 from ..staleness import KeepAll, as_policy
 from ._clock import end_of, make_clock
 from ._durable import Durable
+from ._failures import has_failed
 from ._lock import StepLock
 from ._log import Log
 from ._parameters import algorithm
@@ -65,8 +66,8 @@ class BayesianOptimizer(Durable, BaseEstimator):
         False to minimize.
     clock : "wall", "calendar", "step" or callable, default="wall"
         Time when ``ask`` is given none: seconds since the first call, the number of observations
-        told, or what the callable returns. Between a pickle and its use, or a journal and `resume`,
-        "wall" stands still, and "calendar" goes on.
+        and failures told, or what the callable returns. Between a pickle and its use, or a journal
+        and `resume`, "wall" stands still, and "calendar" goes on.
     constraints : LinearConstraint, NonlinearConstraint, callable, or a list of them, default=None
         What queries and recommendations must satisfy, see `~sktvbo.domain.Constrained`: those of
         `scipy.optimize`, and callables of x, a dict for named parameters, that return True, or a
@@ -80,6 +81,8 @@ class BayesianOptimizer(Durable, BaseEstimator):
         to choose from.
     journal : path-like or `~sktvbo.journal.Journal`, default=None
         File in which every step is written before the call returns; see `resume`.
+    on_nan : {"error", "failed"}, default="error"
+        What a y that is NaN means when it is told: a mistake, or a measurement that failed.
 
     Attributes
     ----------
@@ -100,6 +103,10 @@ class BayesianOptimizer(Durable, BaseEstimator):
         Their observations.
     removed_at_ : ndarray of shape (m,)
         Time at which each of these was removed; NaN while it is in the data set.
+    n_failed_ : int
+        Queries that failed.
+    failed_X_ : ndarray of shape (f, d + 1)
+        Those of them that are remembered, the latest, and their times.
     next_time_ : float or None
         Time of the latest query asked for.
     pending_ : list of Query
@@ -149,6 +156,7 @@ class BayesianOptimizer(Durable, BaseEstimator):
     random_state: object = None
     history: int | None = None
     journal: object = None
+    on_nan: str = "error"
 
     # --- what an algorithm may override: five hooks -----------------------------------------------
     #
@@ -211,6 +219,7 @@ class BayesianOptimizer(Durable, BaseEstimator):
             check_int(self.refit_every, "refit_every", self, advice="'auto' will do as well.")
         if self.history is not None:
             check_int(self.history, "history", self, low=0)
+        check_choice(self.on_nan, ("error", "failed"), "on_nan", self)
 
     # --- what an algorithm may set ----------------------------------------------------------------
 
@@ -290,7 +299,7 @@ class BayesianOptimizer(Durable, BaseEstimator):
             self._take(run, after, "ask")
         return (x, times) if return_time else x
 
-    def tell(self, x, y, t=None, *, y_variance=None):
+    def tell(self, x, y=None, t=None, *, y_variance=None, failed=False):
         """Add an observation, search the hyperparameters, forget what is stale.
 
         Parameters
@@ -306,6 +315,11 @@ class BayesianOptimizer(Durable, BaseEstimator):
         y_variance : float, default=None
             Variance of the noise of y as far as it is known, in units of y²; comes on top of what
             the surrogate learns. Such is the variance of a mean of scores, divided by their number.
+        failed : bool, default=False
+            True, without y: nothing could be measured. It is no observation, and moves neither
+            surrogate nor policy; but where and when queries succeed is learnt, and heeded by
+            those to come, the random ones included. Failures fade as time passes, as fast as they
+            have been seen to. The latest 150 are remembered.
 
         Raises
         ------
@@ -317,9 +331,14 @@ class BayesianOptimizer(Durable, BaseEstimator):
         """
         with self._lock():
             run = self._run_or_new()
-            x, y = _place(run, x), finite_number(y, "y", InvalidObservationError)
+            x = _place(run, x)
             t = None if t is None else finite_number(t, "t", InvalidObservationError)
-            variance = 0.0
+            may_fail = failed is not False or run.algorithm.on_nan == "failed"
+            if may_fail and has_failed(y, failed):
+                after = run.after_failing(x, t)
+                row = after.failures.rows[-1].tolist()
+                return self._take(run, after, "fail", x=row[:-1], t=row[-1])
+            y, variance = finite_number(y, "y", InvalidObservationError), 0.0
             if y_variance is not None:
                 variance = check_real(y_variance, "y_variance", interval="[0, inf)")
             self._take(run, run.after_telling(x, y, t, variance), "tell")
@@ -454,6 +473,17 @@ class BayesianOptimizer(Durable, BaseEstimator):
     def n_removed_(self):
         run = self._begun()
         return run.n_told - len(run.kept)
+
+    @property
+    def n_failed_(self):
+        return self._begun().n_failed
+
+    @property
+    def failed_X_(self):
+        run = self._begun()
+        if run.failures is None:
+            return np.empty((0, run.domain.n_dims + 1))
+        return run.failures.rows.copy()
 
     @property
     def next_time_(self):

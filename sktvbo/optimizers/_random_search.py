@@ -19,7 +19,7 @@ class RandomSearch(Algorithm):
 
     Parameters
     ----------
-    domain, maximize, clock, constraints, random_state, history, journal
+    domain, maximize, clock, constraints, random_state, history, journal, on_nan
         See `BayesianOptimizer`.
 
     Examples
@@ -44,6 +44,7 @@ class RandomSearch(Algorithm):
         random_state=None,
         history=None,
         journal=None,
+        on_nan="error",
     ):
         super().__init__(
             domain,
@@ -54,6 +55,7 @@ class RandomSearch(Algorithm):
             random_state=random_state,
             history=history,
             journal=journal,
+            on_nan=on_nan,
         )
 
     def recommend(self, t=None):

@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 from .._checks import check_rows, finite_number, invalid
 from .._maximizer import TimeWindow, maximize, maximize_joint
-from .._score import Score
+from .._score import Score, ScoreOfPlaces
 from ..acquisition import AcquisitionState, PosteriorMean
 from ..exceptions import (
     AskTellError,
@@ -28,6 +28,7 @@ from ..exceptions import (
 )
 from ..journal._rows import START, Place
 from ..staleness import RunSoFar
+from ._failures import Failures, Risk, sampled, weighed, with_failure
 from ._log import Log, Told
 from ._queries import Query, near, not_pending
 from ._surrogates import Times, suited
@@ -49,6 +50,9 @@ _N_RECENT = 50
 # Below this many observations (or n_initial_points) the hyperparameters are not searched, nor is
 # the scale of y taken from them.
 _MIN_TO_LEARN = 10
+
+# A failure is worth as much as the worst place of the data set, and of so many others.
+_N_FLOOR = 64
 
 # With refit_every="auto" hyperparameters are searched when that promises more than so many nats.
 _WORTH_A_SEARCH = 0.1
@@ -133,6 +137,8 @@ class Run:
     kept : DataSet
     place : Place
         Where in its journal, if it has one.
+    failures : Failures or None
+        None as long as no query has failed.
     """
 
     algorithm: object
@@ -157,6 +163,7 @@ class Run:
     told: Log = field(default_factory=Log)
     kept: DataSet = field(default_factory=DataSet)
     place: Place = START
+    failures: Failures | None = None
 
     # --- what an algorithm with more to remember may override -------------------------------------
 
@@ -176,23 +183,14 @@ class Run:
         x may be a pending query, which this answers. ``variance`` is the part of the noise's
         variance that is known.
         """
-        query = x if isinstance(x, Query) else self._answered(x, t)
-        if query is not None:
-            x, t = query.x, query.t if t is None else t
-        elif t is None:
-            advice = "Give the time of the observation: tell(x, y, t)."
-            raise not_pending("x", str(x.tolist()), when=" when no t is given", advice=advice)
-        now, passed = max(t, self.now), max(t, self.passed)
+        x, t, query, left = self._addressed(x, t)
+        now = left["now"]
         after = self._with_observation(x, t, y, variance, now)
         record = _checked_record(after.policy)
         removed = np.empty(0, dtype=np.intp)
         if len(after.kept) <= len(self.kept):
             before = np.append(self.kept.positions, self.n_told)
             removed = np.setdiff1d(before, after.kept.positions, assume_unique=True)
-        unanswered = self.unanswered
-        if query is not None:
-            unanswered = _without(unanswered, query)
-            passed = max(passed, query.asked)
         entry = Told(
             np.append(x, t),
             y,
@@ -203,9 +201,25 @@ class Run:
             variance,
             None if query is None else query.id,
         )
-        return replace(
-            after, now=now, passed=passed, unanswered=unanswered, told=self.told.append(entry)
-        )
+        return replace(after, **left, told=self.told.append(entry))
+
+    def after_failing(self, x, t=None):
+        """The run with a query, as in `after_telling`, that could not be measured."""
+        x, t, _, left = self._addressed(x, t)
+        return replace(self, **left, failures=with_failure(self.failures, np.append(x, t), self))
+
+    def _addressed(self, x, t):
+        """Row (d,), time and pending query, or None, that are told; and what changes of the run."""
+        query = x if isinstance(x, Query) else self._answered(x, t)
+        if query is not None:
+            x, t = query.x, query.t if t is None else t
+        elif t is None:
+            advice = "Give the time of the observation: tell(x, y, t)."
+            raise not_pending("x", str(x.tolist()), when=" when no t is given", advice=advice)
+        passed, unanswered = max(t, self.passed), self.unanswered
+        if query is not None:
+            unanswered, passed = _without(unanswered, query), max(passed, query.asked)
+        return x, t, query, {"now": max(t, self.now), "passed": passed, "unanswered": unanswered}
 
     # --- pending queries --------------------------------------------------------------------------
 
@@ -290,9 +304,9 @@ class Run:
 
     def time(self, t):
         """A time as a float; None reads the clock."""
-        return finite_number(
-            self.clock(self.n_told) if t is None else t, "t", InvalidObservationError
-        )
+        if t is None:
+            t = self.clock(self.n_told + self.n_failed)
+        return finite_number(t, "t", InvalidObservationError)
 
     def forward_time(self, t):
         """A time that is not before an earlier one."""
@@ -317,7 +331,7 @@ class Run:
         """
         rng, queries = copy.deepcopy(self.rng), self.queries
         if self.surrogate is None:
-            found = [(x, t) for x in self.domain.sample(size, rng)]
+            found = [(x, t) for x in sampled(self.domain, self.risk, t, size, rng)]
         else:
             found = self._best_queries(t, size, rng, may_wait, until)
             # Queries at later times were taken back.
@@ -363,6 +377,9 @@ class Run:
         recent = surrogate.X_train_[-3:, :-1]
         if getattr(acquisition, "joint", False):
             draw = partial(posterior.sample, rng=rng)
+            risk = self.risk
+            if risk is not None:
+                draw = risk.at(t).weigh_draw(draw)
             return maximize_joint(draw, self.domain, rng, anchors=recent), t
         state = AcquisitionState(
             len(self.kept),
@@ -372,18 +389,37 @@ class Run:
             posterior,
             n_pending=len(surrogate.X_train_) - len(self.belief.X_train_),
         )
-        score = Score(acquisition, state)
         if not latest > t:
+            score = self._score(acquisition, state, TimeWindow(self.domain, t, t))
             return maximize(score, posterior, self.domain, rng, anchors=recent, until=until), t
+        window = TimeWindow(self.domain, t, latest)
         row = maximize(
-            score,
+            self._score(acquisition, state, window),
             surrogate.posterior_between(t, latest, self.domain.continuous),
-            TimeWindow(self.domain, t, latest),
+            window,
             rng,
             anchors=np.column_stack([recent, np.zeros(len(recent))]),
             until=until,
         )
         return row[:-1], float(row[-1])
+
+    def _score(self, acquisition, state, window):
+        """An acquisition function as a score of places now, or in a window of time."""
+        waits = window.low < window.high
+        if not getattr(acquisition, "sees_places", False):
+            score = Score(acquisition, state)
+        else:
+            score = ScoreOfPlaces(acquisition, state, window.from_unit if waits else window.at_low)
+        risk = self.risk
+        if risk is None:
+            return score
+        places = np.vstack([self.surrogate.X_train_[:, :-1], self.domain.candidates(_N_FLOOR)])
+        return weighed(score, risk, state.posterior, window, places)
+
+    @property
+    def risk(self):
+        """Where and when queries fail, made anew each time; None as long as none has."""
+        return None if self.failures is None else Risk(self.failures, self)
 
     # --- learning ---------------------------------------------------------------------------------
 
@@ -401,6 +437,11 @@ class Run:
     def n_told(self):
         """How many observations were told, remembered or not."""
         return self.told.total
+
+    @property
+    def n_failed(self):
+        """How many queries failed."""
+        return 0 if self.failures is None else self.failures.total
 
     @property
     def shown(self):

@@ -69,6 +69,10 @@ class SparQRun(Run):
         """The run with an observation, and without the expert's answers."""
         return replace(super().after_telling(x, y, t, variance), answers=None)
 
+    def after_failing(self, x, t=None):
+        """The run after a query that failed: it too was the one that the answers were for."""
+        return replace(super().after_failing(x, t), answers=None)
+
     def after_asking_expert(self, t):
         """The run at time t, and rows (q, d) to ask about."""
         rng, rows = copy.deepcopy(self.rng), np.empty((0, self.domain.n_dims))

@@ -25,7 +25,9 @@ from sktvbo.staleness import EventTriggeredReset, PeriodicReset, RelevancyBudget
 SHOWN = (
     "X_",
     "belief_",
+    "failed_X_",
     "history_",
+    "n_failed_",
     "n_removed_",
     "n_told_",
     "next_time_",

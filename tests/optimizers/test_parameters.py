@@ -33,6 +33,7 @@ SHARED = [
     "random_state",
     "history",
     "journal",
+    "on_nan",
 ]
 
 OWN = {
@@ -86,6 +87,7 @@ def test_the_domain_comes_first_and_the_rest_by_name(name):
     expected = OWN[name] + SHARED
     if kind is RandomSearch:
         expected = ["maximize", "clock", "constraints", "random_state", "history", "journal"]
+        expected += ["on_nan"]
     assert sorted(p.name for p in others) == sorted(expected)
     if kind is not BayesianOptimizer:  # of which all are shared
         assert [p.name for p in others] == expected
@@ -183,6 +185,7 @@ OTHERS = {
     "random_state": 99,
     "history": 1,
     "journal": "elsewhere.db",
+    "on_nan": "failed",
     "lookahead": 9.0,
     "max_size": 1,
     "reset_period": 2,

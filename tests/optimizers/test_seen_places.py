@@ -1,0 +1,166 @@
+"""Acquisition functions that see where, and when, besides what the model says of it."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sktvbo import ABO, GPUCB, WDBO, BayesianOptimizer
+from sktvbo._maximizer import maximize
+from sktvbo._score import Score, ScoreOfPlaces
+from sktvbo.acquisition import UCB, AcquisitionState
+from sktvbo.domain import Box, ParameterSpace
+
+
+class UCBLessCost:
+    """A bound, less what a query costs: here more the farther to the right."""
+
+    sees_places = True
+
+    def __init__(self, price):
+        self.price = price
+
+    def __call__(self, mean, std, state, X):
+        return mean + std - self.price * X[:, 0], 1.0, 1.0
+
+
+def drive(opt, steps=25):
+    for t in range(steps):
+        x = opt.ask(t)
+        opt.tell(x, np.exp(-((x[0] - 6.0) ** 2) / 4.0))
+    return opt
+
+
+def test_an_acquisition_of_ten_lines_that_sees_the_cost():
+    cheap, dear = (
+        drive(BayesianOptimizer([(0.0, 10.0)], acquisition=UCBLessCost(price), random_state=0))
+        for price in (0.0, 0.15)
+    )
+    late = [opt.told_X_[15:, 0].mean() for opt in (cheap, dear)]
+    assert abs(late[0] - 6.0) < 0.6
+    assert late[1] < late[0] - 0.2
+    # The recommendation is of the mean alone.
+    assert abs(dear.recommend(25)[0] - 6.0) < 0.6
+
+
+def test_what_it_is_shown_is_in_the_users_units_with_the_time_at_the_end():
+    shown = []
+
+    class Recording(UCBLessCost):
+        def __call__(self, mean, std, state, X):
+            shown.append(X)
+            assert X.shape == (len(mean), 3)
+            assert mean.shape == std.shape
+            return super().__call__(mean, std, state, X)
+
+    space = {"rate": ("log-real", 1e-3, 1.0), "depth": ("integer", 2, 9)}
+    opt = WDBO(space, acquisition=Recording(0.1), n_initial_points=3, random_state=0)
+    for t in range(5):
+        opt.tell(opt.ask(100.0 + t), float(t))
+    X = np.vstack(shown)
+    assert set(X[:, -1]) == {103.0, 104.0}
+    domain = ParameterSpace(space)
+    assert all(domain.contains(x) for x in X[:50, :-1])
+    assert {2.0, 9.0} <= set(X[:, 1]) <= set(np.arange(2.0, 10.0))
+
+
+def test_in_the_window_of_abo_it_sees_when():
+    times = []
+
+    class Later:
+        sees_places = True
+
+        def __call__(self, mean, std, state, X):
+            times.extend(X[:, -1])
+            return X[:, -1] + 0.0 * mean, 0.0, 0.0
+
+    opt = ABO([(0.0, 10.0)], acquisition=Later(), lookahead=1.0, refit_every=50, random_state=0)
+    drive(opt, 25)
+    _, t = opt.ask(25.0, return_time=True)
+    length = opt.surrogate_.temporal_kernel_.length_scale
+    assert_allclose(t, 25.0 + length, rtol=1e-9)
+    assert (min(times), max(times)) == (15.0, t)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    opt = drive(GPUCB([(0.0, 10.0)], random_state=0), 20)
+    return opt.surrogate_.posterior_at(20.0), AcquisitionState(20, 20, 1, opt.surrogate_)
+
+
+def test_one_that_does_not_look_is_the_same_as_one_that_does_not_see(fitted):
+    posterior, state = fitted
+    domain = Box([(0.0, 10.0)])
+
+    class Blind(UCB):
+        sees_places = True
+
+        def __call__(self, mean, std, state, X):
+            return super().__call__(mean, std, state)
+
+    seeing = ScoreOfPlaces(Blind(2.0), state, domain.from_unit)
+    rows = [
+        maximize(s, posterior, domain, np.random.RandomState(0))
+        for s in (Score(UCB(2.0), state), seeing)
+    ]
+    assert_allclose(*rows, atol=1e-5)
+
+
+def test_compiled_and_plain_climbs_agree(fitted):
+    posterior, state = fitted
+    domain = Box([(0.0, 10.0)])
+    score = ScoreOfPlaces(UCBLessCost(0.1), state, domain.from_unit)
+
+    class Bare:
+        with_gradient = staticmethod(posterior.with_gradient)
+
+        def __call__(self, U):
+            return posterior(U)
+
+    rows = [maximize(score, p, domain, np.random.RandomState(0)) for p in (posterior, Bare())]
+    assert_allclose(*rows, atol=1e-4)
+    grid = np.linspace(0.0, 1.0, 4001)[:, np.newaxis]
+    best = grid[np.argmax(score(*posterior(grid), grid)[0])]
+    assert_allclose(rows[0], 10.0 * best, atol=5e-3)
+
+
+def test_slopes_in_the_place_are_differences_at_the_same_mean(fitted):
+    _, state = fitted
+    domain = Box([(0.0, 10.0), (0.0, 1.0)])
+    score = ScoreOfPlaces(UCBLessCost(0.1), state, domain.from_unit)
+    U = np.array([[0.0, 1.0], [0.7, 0.2], [1.0, 0.5]])
+    found = score.with_slopes(np.zeros(3), np.ones(3), U)
+    assert_allclose(found[3], [[-1.0, 0.0]] * 3, atol=1e-6)
+    assert_array_equal(found[1], np.ones(3))
+
+
+def test_failures_are_heeded_as_well():
+    opt = BayesianOptimizer(
+        [(0.0, 10.0)], acquisition=UCBLessCost(0.02), n_initial_points=5, random_state=0
+    )
+    for t in range(30):
+        x = opt.ask(t)
+        fails = 5.0 < x[0] < 7.0
+        opt.tell(x, *([] if fails else [np.exp(-((x[0] - 6.0) ** 2) / 4.0)]), failed=fails)
+    assert 1 <= opt.n_failed_ <= 10
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        (lambda mean: mean, "must be a tuple"),
+        (lambda mean: (np.nan * mean, 1.0, 1.0), "numbers. Got NaN"),
+        (lambda mean: (mean[:-1], 1.0, 1.0), r"of the shape \(\d+,\) of the mean"),
+    ],
+)
+def test_what_it_returns_is_checked(found, message):
+    class Broken:
+        sees_places = True
+
+        def __call__(self, mean, std, state, X):
+            return found(mean)
+
+    opt = BayesianOptimizer([(0.0, 1.0)], acquisition=Broken(), n_initial_points=2, random_state=0)
+    for t in range(2):
+        opt.tell(opt.ask(t), float(t))
+    with pytest.raises(ValueError, match=message):
+        opt.ask(2.0)
