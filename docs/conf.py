@@ -38,7 +38,7 @@ html_title = f"{project} {version}"
 html_short_title = project
 html_static_path = ["_static"]
 html_css_files = ["sktvbo.css"]
-html_sidebars = {"index": [], "install": [], "quickstart": []}
+html_sidebars = {"index": [], "install": [], "quickstart": [], "play": []}
 html_theme_options = {
     "logo": {"text": project},
     "header_links_before_dropdown": 6,

@@ -83,10 +83,12 @@ class AcquisitionState:
 
     @cached_property
     def information_gain(self):
+        """What the observations tell about f, in nats."""
         return self.surrogate.information_gain()
 
     @cached_property
     def incumbent(self):
+        """Largest posterior mean at the places of the observations."""
         places, _ = distinct_rows(self.surrogate.X_train_[:, :-1])
         mean = getattr(self.posterior, "mean", lambda S: self.posterior(S)[0])
         return float(np.max(mean(places)))
@@ -340,7 +342,16 @@ class UCB(BaseEstimator):
             beta.check()
 
     def beta_value(self, state):
-        """β in this state."""
+        """β in this state.
+
+        Parameters
+        ----------
+        state : AcquisitionState
+
+        Returns
+        -------
+        float
+        """
         beta = self._schedule()
         return self._number(beta(state) if callable(beta) else beta)
 

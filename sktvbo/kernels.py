@@ -58,6 +58,7 @@ class Forgetting(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
 
     @property
     def hyperparameter_epsilon(self):
+        """Name and bounds of ε, as scikit-learn asks for them."""
         return Hyperparameter("epsilon", "numeric", self.epsilon_bounds)
 
     def check(self):
@@ -144,6 +145,7 @@ class Wiener(Kernel):
 
     @property
     def hyperparameter_drift_variance(self):
+        """Name and bounds of the variance, as scikit-learn asks for them."""
         return Hyperparameter("drift_variance", "numeric", self.drift_variance_bounds)
 
     def is_stationary(self):
@@ -180,6 +182,16 @@ class Wiener(Kernel):
         return 1.0 + drift, drift[:, :, np.newaxis]
 
     def diag(self, X):
+        """Variances at rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
         return 1.0 + self.drift_variance * self._elapsed(X)
 
     def __repr__(self):
@@ -268,6 +280,16 @@ class Empirical(Kernel):
         return (K, np.empty((*K.shape, 0))) if eval_gradient else K
 
     def diag(self, X):
+        """Variances at rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
         C = self._matrix()
         return np.diagonal(C)[self._index(X, len(C))]
 
@@ -369,6 +391,17 @@ class Separable(Kernel):
         self.time_column = time_column
 
     def get_params(self, deep=True):
+        """Parameters, and those of both kernels.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether those of the kernels are among them, as ``spatial__...``, ``temporal__...``.
+
+        Returns
+        -------
+        dict
+        """
         params = {
             "spatial": self.spatial,
             "temporal": self.temporal,
@@ -384,6 +417,7 @@ class Separable(Kernel):
 
     @property
     def hyperparameters(self):
+        """Names and bounds of the hyperparameters of both kernels."""
         return [
             Hyperparameter(f"{name}__{h.name}", h.value_type, h.bounds, h.n_elements)
             for name, kernel in self._factors()
@@ -392,6 +426,7 @@ class Separable(Kernel):
 
     @property
     def theta(self):
+        """Logarithms of the hyperparameters, those of space first."""
         return np.concatenate([self.spatial.theta, self.temporal.theta])
 
     @theta.setter
@@ -402,6 +437,7 @@ class Separable(Kernel):
 
     @property
     def bounds(self):
+        """Logarithms of their lower and upper bounds."""
         bounds = [k.bounds for _, k in self._factors() if k.bounds.size]
         return np.vstack(bounds) if bounds else np.empty((0, 2))
 
@@ -416,10 +452,17 @@ class Separable(Kernel):
     __hash__ = None
 
     def is_stationary(self):
+        """Whether both kernels are.
+
+        Returns
+        -------
+        bool
+        """
         return self.spatial.is_stationary() and self.temporal.is_stationary()
 
     @property
     def requires_vector_input(self):
+        """True: rows are vectors."""
         return True
 
     def __call__(self, X, Y=None, eval_gradient=False):
@@ -439,6 +482,16 @@ class Separable(Kernel):
         return K_S * K_T, slopes
 
     def diag(self, X):
+        """Variances at rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
         X, t = split_time(X, self.time_column)
         if X.shape[1] == 0:
             return self.temporal.diag(t)

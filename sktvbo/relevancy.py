@@ -428,7 +428,12 @@ class RelevancySweep:
         return self._index[: self._n]
 
     def relevancy(self):
-        """R̂ of W-DBO eq. (12) at each position (n,)."""
+        """R̂ of W-DBO eq. (12) at each position.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
         self._settle()
         n = self._n
         if n == 1:
@@ -439,7 +444,12 @@ class RelevancySweep:
         return np.sqrt(np.maximum(squared, 0.0) / total)
 
     def remove(self, position):
-        """Take out the observation at a position; another one moves there."""
+        """Take out the observation at a position; another one moves there.
+
+        Parameters
+        ----------
+        position : int
+        """
         # The last removal changes nothing that anybody will ask for: each waits for a question.
         self._settle()
         self._leaving = int(position)

@@ -163,7 +163,17 @@ class Domain:
         return Within(self, low, high)
 
     def allowed(self, U):
-        """Which places U (m, n_unit) of the unit form, all of them members, may be queried (m,)."""
+        """Which members may be queried.
+
+        Parameters
+        ----------
+        U : ndarray of shape (m, n_unit)
+            Members, in unit form.
+
+        Returns
+        -------
+        ndarray of bool of shape (m,)
+        """
         return np.ones(len(U), dtype=bool)
 
     def members(self, limit):

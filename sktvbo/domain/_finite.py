@@ -114,11 +114,35 @@ class FiniteSet(Domain):
         return self.points[check_random_state(rng).choice(m, size=n, replace=n > m)]
 
     def candidates(self, n, rng=None):
-        """All members (m, n_unit), in unit form and in the order of ``points``."""
+        """All members, in the order of ``points``.
+
+        Parameters
+        ----------
+        n : int
+            Not used: there are no more.
+        rng : RandomState, default=None
+            Not used.
+
+        Returns
+        -------
+        ndarray of shape (m, n_unit)
+            In unit form.
+        """
         return self._to_unit(self.points)
 
     def neighbours(self, u):
-        """All other members (m - 1, n_unit), in unit form."""
+        """All other members.
+
+        Parameters
+        ----------
+        u : ndarray of shape (n_unit,)
+            A member, in unit form.
+
+        Returns
+        -------
+        ndarray of shape (m - 1, n_unit)
+            In unit form.
+        """
         here = self._tree.query(u, p=np.inf)[1]
         return np.delete(self._to_unit(self.points), here, axis=0)
 

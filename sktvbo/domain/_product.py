@@ -51,7 +51,17 @@ class _Product(Domain):
         return self.quantile(check_random_state(rng).uniform(size=(n, self.n_dims)))
 
     def quantile(self, Q):
-        """Rows (n, d) of independent uniform numbers Q (n, d) in [0, 1], uniform in the domain."""
+        """Rows that are uniform in the domain, of numbers that are uniform in [0, 1].
+
+        Parameters
+        ----------
+        Q : array-like of shape (n, d)
+            Independent, one for each parameter.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+        """
         Q = np.asarray(Q)
         return np.concatenate(
             [term.quantile(Q[:, columns]) for term, columns in self._of_rows], axis=1
@@ -77,9 +87,19 @@ class _Product(Domain):
         return self._to_unit(self.quantile(self._sobol(n, rng)))
 
     def neighbours(self, u):
-        """Members (k, n_unit) that differ from u (n_unit,) in one category or integer.
+        """Members that differ in one category or integer.
 
         All other values of a category; integers that are 1, 2, 4, ... away.
+
+        Parameters
+        ----------
+        u : array-like of shape (n_unit,)
+            A member, in unit form.
+
+        Returns
+        -------
+        ndarray of shape (k, n_unit)
+            In unit form.
         """
         u = np.asarray(u, dtype=np.float64)
         found = []
@@ -188,7 +208,19 @@ class Box(_Product):
         super().__init__([Real(array[:, 0].copy(), array[:, 1].copy())])
 
     def candidates(self, n, rng=None):
-        """Points to begin a search with: Sobol points; see `ParameterSpace.candidates`."""
+        """Sobol points to begin a search with.
+
+        Parameters
+        ----------
+        n : int
+            How many, a power of two.
+        rng : RandomState, default=None
+            Scrambles them.
+
+        Returns
+        -------
+        ndarray of shape (n, n_unit)
+        """
         return self._sobol(n, rng)
 
     def _argument(self):

@@ -49,8 +49,12 @@ def compare(
         replication, and of dicts; or one dict. A dict has, by name, problems and callables that
         take a replication's seed and return its problem.
     n_replications : int, default=10
-    clock, horizon, n_initial
-        See `run`.
+    clock : Clock, default=None
+        As in `run`; each replication has its own.
+    horizon : float, default=None
+        As in `run`: None is the problem's.
+    n_initial : int, default=15
+        As in `run`: observations that all algorithms are told first.
     random_state : int, RandomState or None, default=0
         The replications' seeds are drawn from it; the first ones do not depend on how many follow.
     n_jobs : int, default=None

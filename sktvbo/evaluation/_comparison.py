@@ -138,8 +138,9 @@ class Comparison:
         return finished + failed
 
     def summary(self):
-        """Summarize each (algorithm, problem), over its finished replications and the queries
-        after the initial ones.
+        """Summarize the finished replications of each algorithm on each problem.
+
+        All numbers are of the queries after the initial ones.
 
         Returns
         -------

@@ -50,10 +50,28 @@ class AskTell(Protocol):
     """
 
     def ask(self, t):
-        """A query at time t: array-like of shape (d,), or a dict for named parameters."""
+        """Where to query.
+
+        Parameters
+        ----------
+        t : float
+            The present.
+
+        Returns
+        -------
+        array-like of shape (d,), or dict for named parameters
+        """
 
     def tell(self, x, y, t):
-        """Take notice of y, observed at x, an ndarray of shape (d,), at time t."""
+        """Take notice of an observation.
+
+        Parameters
+        ----------
+        x : ndarray of shape (d,) or dict
+            Where it was made, as asked for.
+        y : float
+        t : float
+        """
 
 
 def check_contestant(optimizer, name="optimizer"):

@@ -80,8 +80,20 @@ def steps(
 
     Parameters
     ----------
-    optimizer, problem, clock, horizon, n_initial, random_state, expert
-        See `run`.
+    optimizer : AskTell or function
+        As in `run`.
+    problem : Problem
+        As in `run`.
+    clock : Clock, default=None
+        As in `run`: None is a `StepClock`.
+    horizon : float, default=None
+        As in `run`: None is the problem's.
+    n_initial : int, default=15
+        As in `run`.
+    random_state : int, RandomState or None, default=0
+        As in `run`.
+    expert : callable, (X, t) -> (q,), or "problem", default=None
+        As in `run`.
 
     Returns
     -------

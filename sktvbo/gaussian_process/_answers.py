@@ -51,10 +51,22 @@ class Answers:
 
     @property
     def updates_(self):
+        """How this estimator was made of others, by ``updated``."""
         return self._fitted.updates
 
     def updates_since(self, other):
-        """The latest of ``updates_``, by which this was made of another; None if it was not."""
+        """The latest of ``updates_``, by which this estimator was made of another.
+
+        Parameters
+        ----------
+        other : estimator
+            A fitted one.
+
+        Returns
+        -------
+        list or None
+            None: it was not made of the other one.
+        """
         return self._fitted.updates_since(other._fitted)
 
     @property

@@ -64,14 +64,17 @@ class NoiseModel(BaseEstimator):
 
     @property
     def hyperparameter_names(self):
+        """Names of the parameters that are learnt."""
         return [name for name, bounds in self._bounds().items() if not isinstance(bounds, str)]
 
     @property
     def theta(self):
+        """Logarithms of the hyperparameters, in the order of their names."""
         return np.log([float(getattr(self, name)) for name in self.hyperparameter_names])
 
     @property
     def bounds(self):
+        """Logarithms of the lower and upper bounds of the hyperparameters."""
         bounds = [bounds for bounds in self._bounds().values() if not isinstance(bounds, str)]
         return np.log(bounds) if bounds else np.empty((0, 2))
 
@@ -82,7 +85,17 @@ class NoiseModel(BaseEstimator):
         return {name: parameters[key] for name, key in named.items() if key in parameters}
 
     def clone_with_theta(self, theta):
-        """The same model with other hyperparameters."""
+        """The same model with other hyperparameters.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (n_hyperparameters,)
+            Their logarithms.
+
+        Returns
+        -------
+        NoiseModel
+        """
         new = copy.copy(self)
         for name, value in zip(self.hyperparameter_names, theta):
             setattr(new, name, float(np.exp(value)))

@@ -6,9 +6,11 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from .._checks import check_choice, check_int, finite_array, invalid
+from .._docstrings import described_like
 from ._advice import advise_on_points
 from ._base import TimeVaryingGP, estimator
 from ._conditioned import Dense
+from ._exact import TimeVaryingGPRegressor
 from ._inducing import Inducing, bound
 from ._points import METHODS, choose
 from ._search import Knowledge
@@ -21,6 +23,7 @@ _WORK, _ROWS_A_POINT = 2e8, 6
 _TOLERANCE = 0.2
 
 
+@described_like(TimeVaryingGPRegressor)
 @estimator
 class SparseTimeVaryingGPRegressor(TimeVaryingGP):
     """Gaussian process regression on space and time through a few inducing points.
@@ -32,10 +35,6 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
 
     Parameters
     ----------
-    spatial_kernel, temporal_kernel, signal_variance, signal_variance_bounds, noise_variance, \
-    noise_variance_bounds, noise_model, time_column, optimizer, n_restarts_optimizer, hyperpriors, \
-    normalize_y, mean_prior_std, time_unit, warn
-        See `TimeVaryingGPRegressor`.
     n_inducing : int or "auto", default="auto"
         Number m of inducing points; all distinct rows if there are no more. "auto" doubles 50
         points while the bound grows by more than 0.05 nats a row, up to 400.
@@ -51,9 +50,6 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         In the units of X.
     elbo_ : float
         The bound at ``theta_``.
-    X_train_, y_train_, spatial_kernel_, temporal_kernel_, signal_variance_, noise_variance_, \
-    noise_model_, now_, theta_, n_features_in_, feature_names_in_
-        See `TimeVaryingGPRegressor`.
 
     Notes
     -----

@@ -1,10 +1,12 @@
 """Weighted Gaussian process regression, with the width that W-GP-UCB's analysis asks for."""
 
+from .._docstrings import described_like
 from ._base import estimator
 from ._conditioned import Weighted
 from ._exact import TimeVaryingGPRegressor
 
 
+@described_like(TimeVaryingGPRegressor)
 @estimator
 class WeightedGPRegressor(TimeVaryingGPRegressor):
     """Weighted regression, whose standard deviation is that of W-GP-UCB's two matrices.
@@ -22,9 +24,9 @@ class WeightedGPRegressor(TimeVaryingGPRegressor):
     noise_model : NoiseModel, default=None
         The reciprocal weights 1 / w_i of the observations by age; None: all 1, which makes this an
         ordinary regressor.
-    spatial_kernel, temporal_kernel, signal_variance, noise_variance, and all others
-        See `TimeVaryingGPRegressor`. The literature's is static in time,
-        ``temporal_kernel=ConstantKernel(1.0, "fixed")``.
+    temporal_kernel : kernel, default=None
+        As in `TimeVaryingGPRegressor`; the literature's is static in time,
+        ``ConstantKernel(1.0, "fixed")``.
 
     References
     ----------

@@ -60,7 +60,16 @@ class Journal:
 
     @classmethod
     def of(cls, journal):
-        """A journal from a path, or itself."""
+        """A journal from a path, or itself.
+
+        Parameters
+        ----------
+        journal : path-like or Journal
+
+        Returns
+        -------
+        Journal
+        """
         if not isinstance(journal, cls):
             try:
                 journal = cls(os.fspath(journal))

@@ -38,8 +38,6 @@ class ABO(Algorithm):
     ----------
     lookahead : float, default=1/3
         How far to look ahead, in temporal lengthscales.
-    domain, surrogate, acquisition, and all else
-        See `BayesianOptimizer`, whose parameters the others are.
 
     Attributes
     ----------

@@ -23,8 +23,6 @@ class BOLT(Algorithm):
     ----------
     max_size : int or "recommended", default="recommended"
         n*, or step 4.
-    domain, surrogate, acquisition, and all else
-        See `BayesianOptimizer`, whose parameters the others are.
 
     Attributes
     ----------

@@ -22,8 +22,6 @@ class ETGPUCB(StaticAlgorithm):
     ----------
     delta : float in (0, 1), default=0.1
         δ_B, probability of a reset though the function is static.
-    domain, surrogate, acquisition, and all else
-        See `BayesianOptimizer`, whose parameters the others are.
 
     Attributes
     ----------

@@ -19,9 +19,8 @@ class GPUCB(StaticAlgorithm):
 
     Parameters
     ----------
-    domain, surrogate, acquisition, and all else
-        See `BayesianOptimizer`, whose parameters the others are. The default surrogate is a
-        ``Matern(nu=2.5)`` in space that is constant in time.
+    surrogate : TimeVaryingGPRegressor, default=None
+        As in `BayesianOptimizer`; None is a ``Matern(nu=2.5)`` in space that is constant in time.
 
     References
     ----------

@@ -27,8 +27,6 @@ class IGPUCB(StaticAlgorithm):
         B, see `~sktvbo.acquisition.InformationGainBeta`.
     delta : float in (0, 1), default=0.1
         Probability with which the bound may fail.
-    domain, surrogate, acquisition, and all else
-        See `BayesianOptimizer`, whose parameters the others are.
 
     References
     ----------

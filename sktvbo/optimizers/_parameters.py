@@ -4,13 +4,15 @@ import inspect
 from dataclasses import dataclass, fields, is_dataclass
 from typing import dataclass_transform
 
+from .._docstrings import described_like
+
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
 def algorithm(cls):
     """Decorator of an optimizer: what its class annotates are its parameters, keyword-only.
 
     Constructor, ``get_params`` and signature follow; in the signature the class's own parameters
-    come first, and then those that all optimizers share.
+    come first, and then those that all optimizers share, and so in the docstring.
     """
     cls = dataclass(kw_only=True, eq=False, repr=False)(cls)
     first = next(base for base in reversed(cls.__mro__) if is_dataclass(base))
@@ -21,4 +23,4 @@ def algorithm(cls):
     ]
     parameters.sort(key=lambda p: (p.kind, p.name in shared, p.name not in own))
     cls.__init__.__signature__ = inspect.Signature(parameters)
-    return cls
+    return described_like(first)(cls)

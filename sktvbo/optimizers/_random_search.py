@@ -5,10 +5,12 @@ import sys
 import numpy as np
 
 from .._checks import invalid
+from .._docstrings import described_like
 from ..exceptions import AskTellError
-from ._base import Algorithm
+from ._base import Algorithm, BayesianOptimizer
 
 
+@described_like(BayesianOptimizer)
 class RandomSearch(Algorithm):
     """Uniform queries, whatever was observed: what every other algorithm has to beat.
 
@@ -16,11 +18,6 @@ class RandomSearch(Algorithm):
     2. Observe.
 
     When to use it: as a baseline. When not: otherwise.
-
-    Parameters
-    ----------
-    domain, maximize, clock, constraints, random_state, history, journal, on_nan
-        See `BayesianOptimizer`.
 
     Examples
     --------

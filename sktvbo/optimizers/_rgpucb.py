@@ -36,8 +36,6 @@ class RGPUCB(StaticAlgorithm):
     ----------
     reset_period : int or "auto", default="auto"
         N, observations in a block; for a known ε see `sktvbo.theory.reset_period`.
-    domain, surrogate, acquisition, and all else
-        See `BayesianOptimizer`, whose parameters the others are.
 
     Attributes
     ----------

@@ -156,8 +156,6 @@ class SparQGPUCB(Algorithm):
         g in units of σ², see `~sktvbo.staleness.NoiseThreshold`.
     expert_noise_variance : float, default=None
         Variance of the expert's answers, in units of y²; None is that of observations.
-    domain, surrogate, acquisition, and all else
-        See `BayesianOptimizer`, whose parameters the others are.
 
     Attributes
     ----------

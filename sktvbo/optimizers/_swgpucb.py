@@ -27,8 +27,6 @@ class SWGPUCB(VariationBudgeted):
         T, observations in the whole run, for a window that follows the variation budget.
     variation_budget : float, default=1.0
         B_T, see `~sktvbo.staleness.VariationBudget`.
-    domain, surrogate, acquisition, and all else
-        See `BayesianOptimizer`, whose parameters the others are.
 
     Attributes
     ----------

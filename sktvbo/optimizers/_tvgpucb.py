@@ -33,8 +33,6 @@ class TVGPUCB(Algorithm):
     ----------
     epsilon : float in (0, 1) or "learn", default="learn"
         Rate of change ε per unit of time.
-    domain, surrogate, acquisition, and all else
-        See `BayesianOptimizer`, whose parameters the others are.
 
     Attributes
     ----------

@@ -29,8 +29,6 @@ class UITVBO(Algorithm):
     ----------
     drift_variance : float, default=0.03
         σ_w², variance added per unit of time, relative to the spatial variance.
-    domain, surrogate, acquisition, and all else
-        See `BayesianOptimizer`, whose parameters the others are.
 
     References
     ----------

@@ -28,8 +28,6 @@ class WDBO(Algorithm):
     max_size : int, default=None
         Largest data set: beyond it the least relevant observations are removed at any price, so
         that a step takes no longer however little the function changes. None is no limit.
-    domain, surrogate, acquisition, and all else
-        See `BayesianOptimizer`, whose parameters the others are.
 
     Attributes
     ----------

@@ -25,8 +25,6 @@ class WGPUCB(Algorithm):
     discount : float in (0, 1], default=0.99
         Weight that is left after a unit of time. The regret bound has 1 − discount = γ_T^{−1/4}
         √(B_T / T).
-    domain, surrogate, acquisition, and all else
-        See `BayesianOptimizer`, whose parameters the others are.
 
     Notes
     -----

@@ -70,9 +70,13 @@ def animate_run(
         the run makes the clone maximize.
     problem : Problem
         Over one real dimension, or a `FiniteSet`.
-    clock, horizon, n_initial, random_state, expert
-        See `sktvbo.evaluation.run`: with the same arguments it makes the same run, except on a
-        `WallClock`, to which the evaluation of the frames appears as thinking.
+    clock : Clock, default=None
+        As in `sktvbo.evaluation.run`, as are the next four: with the same arguments it makes the
+        same run, except on a `WallClock`, to which evaluating the frames appears as thinking.
+    horizon : float, default=None
+    n_initial : int, default=15
+    random_state : int, RandomState or None, default=0
+    expert : callable, (X, t) -> (q,), or "problem", default=None
     n_frames : int, default=100
         The most frames, evenly spread over the queries made with a surrogate.
     fps : float, default=10

@@ -358,8 +358,14 @@ class TrackDisplay(_Panels):
             First and last time; None: of the first observation, and the present.
         n_times : int, default=60
             Each needs a recommendation, a search for the best posterior mean.
-        n_values, names, units, time_unit, value_label
-            See `SliceDisplay.from_optimizer`.
+        n_values : int, default=51
+            As in `SliceDisplay.from_optimizer`, as are the following.
+        names : list of str, default=None
+            Names of the parameters, in place of their own.
+        units : dict of str to str, default=None
+            Units of the parameters.
+        time_unit : str, default="s"
+        value_label : str, default="posterior mean"
 
         Returns
         -------

@@ -45,7 +45,13 @@ class Surrogate(Protocol):
     """
 
     def fit(self, X, y):
-        """Learn from all rows and return self, conditioned on X of shape (n, d + 1), y (n,)."""
+        """Learn from all rows, and return self, conditioned on them.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d + 1)
+        y : ndarray of shape (n,)
+        """
 
     def updated(
         self,
@@ -85,10 +91,20 @@ class Surrogate(Protocol):
         """
 
     def advanced(self, now):
-        """The surrogate at a later time, itself if nothing has changed; it stays as it is."""
+        """The surrogate at a later time, itself if nothing has changed; it stays as it is.
+
+        Parameters
+        ----------
+        now : float
+        """
 
     def predict(self, X):
-        """Posterior mean (m,) at rows (m, d + 1)."""
+        """Posterior mean (m,) at rows.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, d + 1)
+        """
 
     def posterior_at(self, t, moving=None):
         """The posterior at time t as a function of space.
@@ -110,13 +126,25 @@ class Surrogate(Protocol):
         """
 
     def posterior_between(self, low, high, moving=None):
-        """As ``posterior_at``, of rows (s, u) with u from 0 at time ``low`` to 1 at ``high``."""
+        """As ``posterior_at``, of rows (s, u) with u from 0 at time ``low`` to 1 at ``high``.
+
+        Parameters
+        ----------
+        low, high : float
+        moving : ndarray of bool of shape (d + 1,), default=None
+            As in ``posterior_at``.
+        """
 
     def check_relevancy(self):
         """Raise an `~sktvbo.exceptions.UnsupportedKernelError` where the sweep is impossible."""
 
     def relevancy_sweep(self, now):
-        """A `~sktvbo.relevancy.RelevancySweep` over the rows: ``relevancy()``, ``remove(i)``."""
+        """A `~sktvbo.relevancy.RelevancySweep` over the rows: ``relevancy()``, ``remove(i)``.
+
+        Parameters
+        ----------
+        now : float
+        """
 
     def information_gain(self):
         """What the rows tell about f, in nats."""
