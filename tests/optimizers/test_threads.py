@@ -27,7 +27,7 @@ def in_threads(count, work):
         return work(number)
 
     with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(begin, range(count), timeout=600.0))
+        return list(pool.map(begin, range(count), timeout=7200.0))
 
 
 @pytest.mark.parametrize(
