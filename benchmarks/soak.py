@@ -65,7 +65,9 @@ def off(optimizer):
         name: getattr(surrogate, f"{name}_")
         for name in ("spatial_kernel", "temporal_kernel", "signal_variance", "noise_variance")
     }
-    fresh = clone(surrogate).set_params(optimizer=None, solver="dense", **learnt)
+    # A matrix of many rows has no room in memory: those are filtered afresh.
+    solver = "dense" if len(surrogate.X_train_) <= 5000 else "kalman"
+    fresh = clone(surrogate).set_params(optimizer=None, solver=solver, **learnt)
     fresh.fit(surrogate.X_train_, surrogate.y_train_)
     grid = np.random.RandomState(1).uniform(size=(50, 2))
     rows = np.column_stack([grid, np.full(50, surrogate.X_train_[:, -1].max() + 1.0)])

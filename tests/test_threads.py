@@ -10,6 +10,7 @@ import pytest
 
 USES = """
 import json, os, sys, threading
+import joblib
 import numpy as np, scipy.linalg
 from pathlib import Path
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -56,6 +57,25 @@ def together():
     for job in jobs: job.start()
     for job in jobs: job.join()
 
+def shared():
+    X, y = data(310)
+    gp = TimeVaryingGPRegressor(optimizer=None).fit(X, y)
+    jobs = [threading.Thread(target=gp.predict, args=(X[:n],)) for n in (310, 5, 200, 1, 310)]
+    for job in jobs: job.start()
+    for job in jobs: job.join()
+
+def jobs(backend):
+    with joblib.parallel_config(backend, n_jobs=2):
+        joblib.Parallel()(joblib.delayed(fits)(n, 0, None) for n in (60, 310, 80))
+
+def fork():
+    fits(310, 0, None)
+    child = os.fork()
+    if child == 0:
+        fits(310, 1, None)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+
 def limits():
     return sorted((info["filepath"], info["num_threads"]) for info in threadpool_info())
 
@@ -74,7 +94,7 @@ def run(code):
         text=True,
         check=True,
         env=_environment(),
-        timeout=120,
+        timeout=600,
     )
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -96,6 +116,20 @@ print(json.dumps(seen))
     seen = run(code)
     assert seen["before"]
     assert seen == dict.fromkeys(seen, seen["before"])
+
+
+KINDS = ["fits()", "together()", "shared()", "steps()", "sparse()", "fork()"]
+KINDS += [f"jobs({backend!r})" for backend in ("loky", "threading", "multiprocessing")]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
+@pytest.mark.parametrize("kind", KINDS)
+def test_limits_are_as_before_in_ten_processes(kind):
+    for _ in range(10):
+        before, after = run(f"before = limits(); {kind}; print(json.dumps([before, limits()]))")
+        assert before
+        assert after == before
 
 
 def test_limits_of_a_user_who_comes_in_between():
