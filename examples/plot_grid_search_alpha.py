@@ -15,7 +15,7 @@ problems and whose score is minus the average regret.
 # %%
 # Problems and a clock
 # --------------------
-# Four synthetic problems. The clock charges for thinking: one second, and more as the data set
+# Three synthetic problems. The clock charges for thinking: one second, and more as the data set
 # grows, four seconds for 26 observations, twelve for 50. On a real clock the curve would depend on
 # the machine, and two jobs in parallel would slow each other down.
 
@@ -26,7 +26,7 @@ from sklearn.model_selection import GridSearchCV, LeaveOneOut
 from sktvbo import WDBO, evaluation, problems
 from sktvbo.model_selection import OnlineRun
 
-names = ["ackley", "eggholder", "six-hump-camel", "six-hump-camel-switched"]
+names = ["ackley", "six-hump-camel", "six-hump-camel-switched"]
 clock = evaluation.SimulatedClock(response_time=lambda n: 1.0 + (n / 15.0) ** 2)
 
 # %%
@@ -38,8 +38,8 @@ clock = evaluation.SimulatedClock(response_time=lambda n: 1.0 + (n / 15.0) ** 2)
 # To pick a value, ``n_replications=5`` and ``search.best_params_`` would do. For the standard
 # errors we want to see the replications one by one: their seeds are a second axis of the grid.
 
-alphas = [0.02, 0.1, 0.25, 1.0, 4.0]
-seeds = range(5)
+alphas = [0.02, 0.25, 1.0, 4.0]
+seeds = range(3)
 search = GridSearchCV(
     OnlineRun(WDBO(), clock=clock, normalize="random"),
     {"optimizer__alpha": alphas, "random_state": seeds},
@@ -74,9 +74,9 @@ scaled = (means - means.min(axis=1, keepdims=True)) / np.ptp(means, axis=1, keep
 overall, overall_error = mean_and_error(scaled.T)
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.0, 4.4), layout="constrained")
-colors = ["#0072B2", "#D55E00", "#009E73", "#CC79A7"]
+colors = ["#0072B2", "#D55E00", "#009E73"]
 for i, (name, color) in enumerate(zip(names, colors)):
-    shifted = np.array(alphas) * 1.05 ** (i - 1.5)  # so that the bars do not overlap
+    shifted = np.array(alphas) * 1.05 ** (i - 1.0)  # so that the bars do not overlap
     left.errorbar(shifted, means[i], errors[i], fmt="o-", capsize=3, color=color, label=name)
     right.plot(alphas, scaled[i], color=color, alpha=0.4)
 right.plot(alphas, overall, "o-", color="black", label="mean of the problems, ± s.e.")
@@ -95,11 +95,10 @@ plt.show()
 # %%
 # What it says, and what it does not
 # ----------------------------------
-# On average over the problems the smallest α is the worst. The switched camel is the plainest
-# case: there the old function must be forgotten. On Ackley nothing exceeds the error bars. The
-# paper finds its best α at 1/4; five replications show no valley here. With twenty the black curve
-# falls until α = 1 and stays there: on this clock, which makes large data sets expensive, these
-# problems would have W-DBO forget more than the paper recommends.
+# On average over the problems the smallest α is the worst, on account of the switched camel, where
+# the old function must be forgotten; but three replications leave wide error bars. The paper finds
+# its best α at 1/4. On this clock, which makes large data sets expensive, there is no valley to be
+# seen: forgetting more does no harm.
 #
 # So the best α depends on the problem and on what thinking costs. Put your own problem and your own
 # response time in, and more replications.

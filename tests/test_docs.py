@@ -23,3 +23,12 @@ def test_every_page_is_in_one_list_of_contents():
     found = [name for path in PAGES for name in listed(path)]
     assert len(found) == len(set(found))
     assert set(found) - {"gallery/index"} == names - {"index"}
+
+
+def test_tests_that_a_page_names_are_there():
+    tests = "".join(p.read_text(encoding="utf-8") for p in Path(__file__).parent.rglob("test_*.py"))
+    named = {
+        name for page in PAGES for name in re.findall(r"``(test_\w+)``", page.read_text("utf-8"))
+    }
+    assert len(named) > 3
+    assert [name for name in named if f"def {name}(" not in tests] == []
