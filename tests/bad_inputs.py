@@ -69,6 +69,8 @@ CALLS = {
         ("opt.tell({}, 1.0)", ["[0.25, 0.25]"]),
         ("opt.tell(x, 1.0, failed={})", ["True", "'yes'", "None"]),
         ("WDBO([(0.0, 1.0)], on_nan={}).ask(0.0)", ["'ignore'", "None"]),
+        ("WDBO([(0.0, 1.0)], max_step={}).ask(0.0)", ["-0.1", "nan", "[0.1, 0.1]", "'small'"]),
+        ("WDBO([(0.0, 1.0)], trust_region={}).ask(0.0)", ["0.0", "'small'", "True"]),
         ("opt.cancel({})", ["[0.25, 0.25]", "None", "Query(9, x, 8.0)"]),
         ("opt.tell({}, 1.0)", ["Query(0, [0.2, 0.2], 8.0)", "Query(0, x, 7.0)"]),
         ("opt.recommend({})", ["nan", "'now'"]),

@@ -43,3 +43,12 @@ def test_failures(run_example):
     optimizer = run_example("plot_failures.py")["optimizer"]
     assert optimizer.n_told_ + optimizer.n_failed_ == 200
     assert optimizer.n_failed_ <= 25  # half of what chance would have
+
+
+def test_cautious_moves(run_example):
+    example = run_example("plot_cautious.py")
+    steps = [np.abs(np.diff(example[name].told_X_[:, 0])) for name in ("free", "gentle")]
+    assert steps[1].max() <= 0.5 + 1e-9 < steps[0].max()
+    assert steps[1].sum() < 0.5 * steps[0].sum()
+    late = example["gentle"].told_X_[50:]
+    assert np.median(np.abs(late[:, 0] - example["best"](late[:, 1]))) < 0.5

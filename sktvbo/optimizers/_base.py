@@ -18,6 +18,7 @@ from ..exceptions import (
     NotBegunError,
 )
 from ..staleness import KeepAll, as_policy
+from ._caution import Caution
 from ._clock import end_of, make_clock
 from ._durable import Durable
 from ._failures import has_failed
@@ -83,6 +84,13 @@ class BayesianOptimizer(Durable, BaseEstimator):
         File in which every step is written before the call returns; see `resume`.
     on_nan : {"error", "failed"}, default="error"
         What a y that is NaN means when it is told: a mistake, or a measurement that failed.
+    max_step : float, sequence of float of shape (d,), dict or StepLimit, default=None
+        How far a query may be from the one before, as a part of each range: see
+        `~sktvbo.caution.StepLimit`, which also limits what is moved per unit of time. All queries
+        are, once there is a first. None is no limit.
+    trust_region : float or TrustRegion, default=None
+        Queries made with a surrogate are in a box around the incumbent, of this side at first, as
+        a part of each range: see `~sktvbo.caution.TrustRegion`. None is no box.
 
     Attributes
     ----------
@@ -157,6 +165,8 @@ class BayesianOptimizer(Durable, BaseEstimator):
     history: int | None = None
     journal: object = None
     on_nan: str = "error"
+    max_step: object = None
+    trust_region: object = None
 
     # --- what an algorithm may override: five hooks -----------------------------------------------
     #
@@ -516,13 +526,15 @@ class BayesianOptimizer(Durable, BaseEstimator):
         if acquisition is None:
             acquisition = algorithm._make_acquisition()
         check_parts(self, algorithm.surrogate, policy)
+        domain = constrained(as_domain(self.domain), self.constraints, self)
         return self._run_class(
             algorithm=algorithm,
             make_policy=algorithm._make_policy,
             make_surrogate=algorithm._make_surrogate,
             latest_query_time=algorithm._latest_query_time,
             searches_for_the_past=algorithm._searches_for_the_past,
-            domain=constrained(as_domain(self.domain), self.constraints, self),
+            domain=domain,
+            caution=Caution.of(algorithm, domain),
             told=Log(limit=remembered(self.history)),
             clock=make_clock(self.clock, self),
             acquisition=as_acquisition(acquisition, self),

@@ -232,14 +232,15 @@ def _squashed(mean, std):
     return z, -_SLOPE / spread, -z * _SLOPE**2 * std / spread**2
 
 
-def sampled(domain, risk, t, size, rng):
-    """Rows (size, d) for time t, drawn uniformly; where queries fail, fewer are taken."""
+def sampled(draw, run, t, size, rng):
+    """Rows (size, d) for time t, drawn by (n, rng); where queries fail, fewer are taken."""
+    risk = run.risk
     if risk is None:
-        return domain.sample(size, rng)
+        return draw(size, rng)
     chosen = []
     for _ in range(size):
-        drawn = domain.sample(_N_DRAWN, rng)
-        share = risk.at(t).log_weight(domain.to_unit(drawn))
+        drawn = draw(_N_DRAWN, rng)
+        share = risk.at(t).log_weight(run.domain.to_unit(drawn))
         taken = np.flatnonzero(np.log(rng.uniform(size=len(drawn))) < share)
         chosen.append(drawn[taken[0] if len(taken) else np.argmax(share)])
     return np.array(chosen)

@@ -42,6 +42,7 @@ class RandomSearch(Algorithm):
         history=None,
         journal=None,
         on_nan="error",
+        max_step=None,
     ):
         super().__init__(
             domain,
@@ -53,6 +54,7 @@ class RandomSearch(Algorithm):
             history=history,
             journal=journal,
             on_nan=on_nan,
+            max_step=max_step,
         )
 
     def recommend(self, t=None):

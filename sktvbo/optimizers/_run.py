@@ -28,6 +28,7 @@ from ..exceptions import (
 )
 from ..journal._rows import START, Place
 from ..staleness import RunSoFar
+from ._caution import Caution
 from ._failures import Failures, Risk, sampled, weighed, with_failure
 from ._log import Log, Told
 from ._queries import Query, near, not_pending
@@ -139,6 +140,8 @@ class Run:
         Where in its journal, if it has one.
     failures : Failures or None
         None as long as no query has failed.
+    caution : Caution or None
+        None where queries may go anywhere at once.
     """
 
     algorithm: object
@@ -164,6 +167,7 @@ class Run:
     kept: DataSet = field(default_factory=DataSet)
     place: Place = START
     failures: Failures | None = None
+    caution: Caution | None = None
 
     # --- what an algorithm with more to remember may override -------------------------------------
 
@@ -201,12 +205,23 @@ class Run:
             variance,
             None if query is None else query.id,
         )
+        left |= self._cautious(x, t, query, y)
         return replace(after, **left, told=self.told.append(entry))
 
     def after_failing(self, x, t=None):
         """The run with a query, as in `after_telling`, that could not be measured."""
-        x, t, _, left = self._addressed(x, t)
+        x, t, query, left = self._addressed(x, t)
+        left |= self._cautious(x, t, query, None)
         return replace(self, **left, failures=with_failure(self.failures, np.append(x, t), self))
+
+    def _cautious(self, x, t, query, y):
+        """What changes of the run's caution with an observation, or a failure, at x (d,) and t."""
+        if self.caution is None:
+            return {}
+        caution = self.caution.judged(self, x, t, y)
+        # Who asked for the query has been counted as there since then.
+        here = query is not None or (caution.at is not None and caution.at[-1] > t)
+        return {"caution": caution if here else caution.moved(x, t)}
 
     def _addressed(self, x, t):
         """Row (d,), time and pending query, or None, that are told; and what changes of the run."""
@@ -280,7 +295,10 @@ class Run:
                 stacklevel=4,
             )
             unanswered = unanswered[-MAX_PENDING:]
-        return replace(self, unanswered=unanswered, n_queries=self.n_queries + len(new))
+        run = replace(self, unanswered=unanswered, n_queries=self.n_queries + len(new))
+        return (
+            run if self.caution is None else replace(run, caution=self.caution.moved(*queries[-1]))
+        )
 
     def after_cancelling(self, x):
         """The run without a pending query, or without the oldest one at a row x (d,).
@@ -290,7 +308,10 @@ class Run:
         query = x if isinstance(x, Query) else self._answered(x, None)
         if query is None:
             raise not_pending("x", str(x.tolist()))
-        return self._at_latest(replace(self, unanswered=_without(self.unanswered, query)))
+        run = replace(self, unanswered=_without(self.unanswered, query))
+        if self.caution is not None:
+            run = replace(run, caution=self.caution.back(run, query))
+        return self._at_latest(run)
 
     @staticmethod
     def _at_latest(run):
@@ -331,7 +352,7 @@ class Run:
         """
         rng, queries = copy.deepcopy(self.rng), self.queries
         if self.surrogate is None:
-            found = [(x, t) for x in sampled(self.domain, self.risk, t, size, rng)]
+            found = self._random_queries(t, size, rng)
         else:
             found = self._best_queries(t, size, rng, may_wait, until)
             # Queries at later times were taken back.
@@ -339,6 +360,16 @@ class Run:
         after = self._with_queries(found, t)
         after = replace(after, rng=rng, now=t, next_time=found[-1][1], queries=queries)
         return after, found
+
+    def _random_queries(self, t, size, rng):
+        """Queries (x, time) made without a surrogate, each within reach of the one before."""
+        if self.caution is None:
+            return [(x, t) for x in sampled(self.domain.sample, self, t, size, rng)]
+        found, run = [], self
+        for _ in range(size):
+            found.append((sampled(run.caution.draw(run, t), run, t, 1, rng)[0], t))
+            run = replace(run, caution=run.caution.moved(*found[-1]))
+        return found
 
     def best_mean(self, t):
         """Row (d,) where the posterior mean at time t is best."""
@@ -351,14 +382,19 @@ class Run:
         pending = self.pending[-_MAX_HALLUCINATED:]
         if pending:
             surrogate = self._hallucinated(surrogate, [(query.x, query.t) for query in pending])
-        queries = []
+        queries, run = [], self
         for i in range(size):
             if i:
                 surrogate = self._hallucinated(surrogate, queries[-1:])
             latest = self.latest_query_time(t, surrogate, self.policy) if may_wait else t
             now = monotonic()
             share = now + (until - now) / (size - i)
-            queries.append(self._best_query(surrogate, self.acquisition, t, latest, rng, share))
+            domain = run.domain if run.caution is None else run.caution.part_of(run, t, surrogate)
+            queries.append(
+                self._best_query(surrogate, self.acquisition, t, latest, rng, share, domain)
+            )
+            if run.caution is not None:
+                run = replace(run, caution=run.caution.moved(*queries[-1]))
         return queries
 
     def _hallucinated(self, surrogate, queries):
@@ -366,12 +402,13 @@ class Run:
         X = np.array([np.append(self.domain.to_unit(x), t) for x, t in queries])
         return surrogate.updated(X, surrogate.predict(X), hold_scale=True)
 
-    def _best_query(self, surrogate, acquisition, t, latest, rng, until=np.inf):
+    def _best_query(self, surrogate, acquisition, t, latest, rng, until=np.inf, part=None):
         """Where, and when between t and ``latest``, an acquisition function is largest.
 
         Scores are to be maximized: the surrogate was given -y when minimizing. The search ends at
-        the time ``until`` of the monotonic clock.
+        the time ``until`` of the monotonic clock. It is of a ``part`` of the domain; None: of all.
         """
+        part = self.domain if part is None else part
         posterior = surrogate.posterior_at(t, self.domain.continuous)
         # The latest queries are near the optimum when the optimizer has been tracking it.
         recent = surrogate.X_train_[-3:, :-1]
@@ -380,7 +417,7 @@ class Run:
             risk = self.risk
             if risk is not None:
                 draw = risk.at(t).weigh_draw(draw)
-            return maximize_joint(draw, self.domain, rng, anchors=recent), t
+            return maximize_joint(draw, part, rng, anchors=recent), t
         state = AcquisitionState(
             len(self.kept),
             self.n_told,
@@ -390,9 +427,9 @@ class Run:
             n_pending=len(surrogate.X_train_) - len(self.belief.X_train_),
         )
         if not latest > t:
-            score = self._score(acquisition, state, TimeWindow(self.domain, t, t))
-            return maximize(score, posterior, self.domain, rng, anchors=recent, until=until), t
-        window = TimeWindow(self.domain, t, latest)
+            score = self._score(acquisition, state, TimeWindow(part, t, t))
+            return maximize(score, posterior, part, rng, anchors=recent, until=until), t
+        window = TimeWindow(part, t, latest)
         row = maximize(
             self._score(acquisition, state, window),
             surrogate.posterior_between(t, latest, self.domain.continuous),

@@ -34,6 +34,8 @@ SHARED = [
     "history",
     "journal",
     "on_nan",
+    "max_step",
+    "trust_region",
 ]
 
 OWN = {
@@ -50,7 +52,7 @@ OWN = {
     "SparQGPUCB": ["n_queries", "noise_cap", "expert_noise_variance"],
     "TVGPUCB": ["epsilon"],
     "UITVBO": ["drift_variance"],
-    "WDBO": ["alpha"],
+    "WDBO": ["alpha", "max_size"],
     "WGPUCB": ["discount"],
 }
 
@@ -87,7 +89,7 @@ def test_the_domain_comes_first_and_the_rest_by_name(name):
     expected = OWN[name] + SHARED
     if kind is RandomSearch:
         expected = ["maximize", "clock", "constraints", "random_state", "history", "journal"]
-        expected += ["on_nan"]
+        expected += ["on_nan", "max_step"]
     assert sorted(p.name for p in others) == sorted(expected)
     if kind is not BayesianOptimizer:  # of which all are shared
         assert [p.name for p in others] == expected
@@ -186,6 +188,8 @@ OTHERS = {
     "history": 1,
     "journal": "elsewhere.db",
     "on_nan": "failed",
+    "max_step": 0.1,
+    "trust_region": 0.3,
     "lookahead": 9.0,
     "max_size": 1,
     "reset_period": 2,

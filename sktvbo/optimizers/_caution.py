@@ -1,0 +1,144 @@
+"""Where a run may query next, when ``max_step`` or ``trust_region`` say how far it may go."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..caution import as_step_limit, as_trust_region
+
+# Better by less than this part of the spread of y is no success.
+_BETTER = 1e-3
+
+# A random query within a part of the domain is one of so many.
+_N_DRAWN = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Caution:
+    """Where the run is, and how far it may go.
+
+    Attributes
+    ----------
+    at : ndarray of shape (d + 1,), or None
+        The latest query and its time.
+    length : float or None
+        Side of the trust region, in the unit box; None without one.
+    row : int
+        How many successes (positive) or other queries (negative) there were in a row.
+    """
+
+    at: np.ndarray | None = None
+    length: float | None = None
+    row: int = 0
+
+    @staticmethod
+    def of(algorithm, domain):
+        """That of a run that begins; None where neither parameter is given."""
+        limit = as_step_limit(algorithm.max_step, domain, algorithm)
+        region = as_trust_region(algorithm.trust_region, algorithm)
+        if limit is None and region is None:
+            return None
+        return Caution(length=None if region is None else float(region.length))
+
+    def moved(self, x, t):
+        """After a query at a row x (d,) and time t."""
+        return replace(self, at=np.append(x, t))
+
+    def back(self, run, cancelled):
+        """After the query where the run is was cancelled: at the latest of the others."""
+        if self.at is None or not np.array_equal(self.at, np.append(cancelled.x, cancelled.t)):
+            return self
+        others = [np.append(query.x, query.t) for query in run.unanswered if query is not cancelled]
+        if len(run.told):
+            others.insert(0, run.told[-1].row)
+        return replace(self, at=max(others, key=lambda row: row[-1]) if others else None)
+
+    def part_of(self, run, t, surrogate=None):
+        """The domain, or the part of it in which a query for time t may be."""
+        domain = run.domain
+        low, high = np.full(domain.n_unit, -np.inf), np.full(domain.n_unit, np.inf)
+        if self.length is not None and surrogate is not None:
+            centre = _incumbent(surrogate, t)[0]
+            half = 0.5 * self.length * _widths(domain, np.ones(domain.n_dims))
+            low, high = centre - half, centre + half
+        if self.at is not None and run.algorithm.max_step is not None:
+            low, high = self._step(run, t, low, high)
+        spans = _spans(domain)
+        low, high = np.maximum(low, spans[0]), np.minimum(high, spans[1])
+        if np.array_equal([low, high], spans):
+            return domain
+        return domain.within(low, high)
+
+    def _step(self, run, t, low, high):
+        """Bounds (u,), drawn into what one step from here reaches."""
+        domain, limit = run.domain, as_step_limit(run.algorithm.max_step, run.domain, run.algorithm)
+        parts = limit.parts(domain)
+        if limit.per == "time":
+            with np.errstate(invalid="ignore"):  # what is free is so even if no time passes
+                parts = np.where(parts == np.inf, np.inf, parts * max(t - self.at[-1], 0.0))
+        here, reach = domain.to_unit(self.at[:-1]), _widths(domain, parts)
+        nearest, farthest = here - reach, here + reach
+        return np.clip(low, nearest, farthest), np.clip(high, nearest, farthest)
+
+    def draw(self, run, t):
+        """A sampler (n, rng) of rows for time t."""
+        part = self.part_of(run, t)
+        if part is run.domain:
+            return part.sample
+
+        def sample(n, rng):
+            places = part.candidates(_N_DRAWN, rng)
+            return part.from_unit(places[rng.randint(len(places), size=n)])
+
+        return sample
+
+    def judged(self, run, x, t, y):
+        """After an observation, or None for a failure, at a row x (d,) and time t."""
+        region = as_trust_region(run.algorithm.trust_region, run.algorithm)
+        if self.length is None or run.surrogate is None:
+            return self
+        better = False
+        if y is not None:
+            surrogate = run.surrogate.advanced(max(t, run.now))
+            best = _incumbent(surrogate, t)[1]
+            better = run.sign * y > best + _BETTER * getattr(
+                surrogate.posterior_at(t), "scale", 1.0
+            )
+        row, length = max(self.row, 0) + 1 if better else min(self.row, 0) - 1, self.length
+        patience = region.n_failures or max(4, run.domain.n_dims)
+        if row >= region.n_successes:
+            row, length = 0, min(2.0 * length, float(region.longest))
+        elif row <= -patience:
+            row, length = 0, 0.5 * length
+            if length < region.shortest:
+                length = float(region.length)
+        return replace(self, row=row, length=length)
+
+
+def _incumbent(surrogate, t):
+    """The place observed (u,) whose posterior mean is best at a time, and this mean."""
+    places = surrogate.X_train_[:, :-1]
+    posterior = surrogate.posterior_at(t)
+    mean = getattr(posterior, "mean", lambda S: posterior(S)[0])(places)
+    best = np.argmax(mean)
+    return places[best], float(mean[best])
+
+
+def _spans(domain):
+    """Lowest and highest unit coordinates (2, u)."""
+    high = np.ones(domain.n_unit)
+    ordered = domain.unit_columns[domain.kinds != "unordered"]
+    high[ordered] = domain.to_unit(domain.upper)[ordered]
+    return np.array([np.zeros(domain.n_unit), high])
+
+
+def _widths(domain, parts):
+    """Distances (u,) in unit form of parts (d,) of the ranges; a category is held or free."""
+    spans, ends = _spans(domain)[1], np.append(domain.unit_columns[1:], domain.n_unit)
+    found = np.empty(domain.n_unit)
+    for part, kind, start, end in zip(parts, domain.kinds, domain.unit_columns, ends):
+        if kind == "unordered":
+            found[start:end] = np.inf if part else 0.0
+        else:
+            found[start] = part * spans[start] if spans[start] else 0.0
+    return found

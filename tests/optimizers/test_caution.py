@@ -1,0 +1,260 @@
+"""How far a query may be from the one before, and the region around the incumbent."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from optimizers.cases import ARMS, BOX, BY_NAME, CASES, DOMAINS, NAMED, objective
+
+from sktvbo import ABO, GPUCB, WDBO, RandomSearch
+from sktvbo.caution import StepLimit, TrustRegion
+from sktvbo.domain import as_domain
+
+UNIT = [(0.0, 1.0)] * 2
+SLACK = 1e-9
+MODELLED = [case for case in CASES if case.modelled]
+
+
+def steps_of(opt):
+    """Steps between queries, in parts of the ranges; how many times a category changed."""
+    space = opt._run.domain
+    rows = opt.told_X_[:, :-1]
+    units = space.to_unit(rows)[:, space.unit_columns]
+    changes = np.diff(rows, axis=0) != 0.0
+    steps = np.abs(np.diff(units, axis=0))
+    return steps[:, space.kinds != "unordered"], changes[:, space.kinds == "unordered"]
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_no_step_is_longer(case, domain):
+    limit = {"box": 0.1, "finite": 0.45, "named": {"rate": 0.1, "alpha": 0.1, "depth": 0.25}}
+    opt = case.make(domain, max_step=limit[domain])
+    case.drive(opt, 12, domain=domain)
+    steps, changes = steps_of(opt)
+    longest = [0.1, 0.1, 0.25] if domain == "named" else limit[domain]
+    assert np.all(steps <= np.array(longest) + SLACK)
+    assert steps.max() > 0.05
+    if domain == "named":
+        assert changes.any()  # categories are free
+
+
+def test_each_coordinate_has_its_own():
+    opt = WDBO(BOX, max_step=[0.05, 0.2], n_initial_points=5, random_state=0)
+    BY_NAME["WDBO"].drive(opt, 14)
+    steps, _ = steps_of(opt)
+    assert np.all(steps.max(axis=0) <= np.array([0.05, 0.2]) + SLACK)
+    assert steps[:, 1].max() > 0.05 + SLACK
+
+
+def test_what_is_held_stays():
+    opt = WDBO(NAMED, max_step={"loss": 0, "rate": 0.0}, n_initial_points=5, random_state=0)
+    queries = BY_NAME["WDBO"].drive(opt, 12, domain="named")
+    assert len({(x["loss"], round(x["rate"], 9)) for x in queries}) == 1
+    assert len({x["depth"] for x in queries}) > 1
+
+
+def test_batches_go_step_by_step():
+    opt = GPUCB(UNIT, max_step=0.1, n_initial_points=4, random_state=0)
+    X = opt.ask(0.0, n_points=6)
+    opt_steps = [np.abs(np.diff(X, axis=0)).max()]
+    for x in X:
+        opt.tell(x, float(x.sum()))
+    Y = opt.ask(1.0, n_points=5)
+    opt_steps.append(np.abs(np.diff(np.vstack([X[-1:], Y]), axis=0)).max())
+    assert max(opt_steps) <= 0.1 + SLACK
+
+
+def test_per_unit_of_time():
+    limit = StepLimit(0.02, per="time")
+    opt = WDBO(UNIT, max_step=limit, n_initial_points=4, random_state=0)
+    times = np.cumsum(np.random.RandomState(0).exponential(2.0, size=20))
+    for t in times:
+        x = opt.ask(t)
+        opt.tell(x, float(x[0]))
+    rows = opt.told_X_
+    speed = np.abs(np.diff(rows[:, :2], axis=0)) / np.diff(rows[:, 2])[:, np.newaxis]
+    assert speed.max() <= 0.02 + SLACK
+    assert speed.max() > 0.019
+    X = opt.ask(times[-1] + 1.0, n_points=3)
+    assert_allclose(X, np.tile(X[:1], (3, 1)), atol=1e-9)
+
+
+def test_the_window_of_abo():
+    opt = ABO(UNIT, lookahead=2.0, n_initial_points=5, refit_every=50, max_step=0.1, random_state=0)
+    t, waited = 0.0, False
+    for _ in range(25):
+        x, query = opt.ask(t, return_time=True)
+        waited |= query > t
+        opt.tell(x, float(np.exp(-4.0 * np.sum((x - 0.6) ** 2))))
+        t = query + 1.0
+    assert waited
+    assert steps_of(opt)[0].max() <= 0.1 + SLACK
+
+
+def test_a_place_that_is_told_unasked_is_where_the_machine_is():
+    opt = WDBO(UNIT, max_step=0.1, n_initial_points=3, random_state=0)
+    opt.tell([0.9, 0.1], 1.0, 0.0)
+    x = opt.ask(1.0)
+    assert np.abs(x - [0.9, 0.1]).max() <= 0.1 + SLACK
+    opt.announce([0.2, 0.2], 2.0)
+    y = opt.ask(3.0)
+    assert np.abs(y - 0.2).max() <= 0.1 + SLACK
+    # A late one is where it has been, and the answer to a query too.
+    opt.tell([0.9, 0.9], 1.0, 0.5)
+    opt.tell(x, 1.0)
+    z = opt.ask(4.0)
+    assert np.abs(z - y).max() <= 0.1 + SLACK
+    # What is cancelled was not gone to.
+    opt.cancel(z)
+    assert np.abs(opt.ask(5.0) - y).max() <= 0.1 + SLACK
+
+
+def test_failures_move_the_machine_too():
+    opt = GPUCB(UNIT, max_step=0.1, n_initial_points=3, random_state=0)
+    opt.tell([0.9, 0.1], t=0.0, failed=True)
+    assert np.abs(opt.ask(1.0) - [0.9, 0.1]).max() <= 0.1 + SLACK
+
+
+def test_where_no_member_is_in_reach_it_stays():
+    opt = GPUCB(ARMS, max_step=1e-3, n_initial_points=3, random_state=0)
+    first = opt.ask(0.0)
+    opt.tell(first, 1.0)
+    for t in range(1, 6):
+        x = opt.ask(t)
+        opt.tell(x, 1.0)
+        assert_array_equal(x, first)
+
+
+def test_the_recommendation_is_free():
+    opt = RandomSearch([(0.0, 1.0)], max_step=0.01, random_state=0)
+    opt.tell([0.0], 5.0, 0.0)
+    opt.tell([1.0], 1.0, 1.0)
+    assert opt.recommend(2.0) == 0.0
+
+
+def test_a_limit_that_is_none_is_not_searched_in_parts(case):
+    opt = case.make(max_step=1.0)
+    case.drive(opt, 4)
+    run = opt._run
+    assert run.caution.part_of(run, 5.0) is run.domain
+    assert case.after(4)[0]._run.caution is None
+
+
+# --- the trust region -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", MODELLED, ids=lambda case: case.name)
+def test_queries_are_in_a_box_around_the_incumbent(case):
+    region = TrustRegion(0.2, shortest=0.2, longest=0.2)
+    opt = case.make(trust_region=region)
+    case.drive(opt, 11)
+    for t in range(11, 14):
+        case.consult(opt, float(t))
+        run = opt._run
+        assert run.caution.length == 0.2
+        surrogate = run.belief.advanced(float(t))
+        places = surrogate.X_train_[:, :-1]
+        centre = places[np.argmax(surrogate.posterior_at(float(t))(places)[0])]
+        x = opt.ask(float(t))
+        u = run.domain.to_unit(x)
+        assert np.abs(u - centre).max() <= 0.1 + SLACK
+        opt.tell(x, objective(x, t))
+
+
+def test_it_grows_with_success_and_shrinks_without():
+    region = TrustRegion(0.4, shortest=0.15, n_successes=2, n_failures=2)
+    opt = GPUCB(UNIT, trust_region=region, n_initial_points=3, random_state=0)
+    for t in range(3):
+        opt.tell(opt.ask(t), 0.1 * t)
+    lengths = []
+    for t, y in enumerate([1.0, 5.0, 20.0, 80.0, *[-9.0] * 8], start=3):
+        opt.tell(opt.ask(t), y)
+        lengths.append(opt._run.caution.length)
+    assert lengths[:4] == [0.4, 0.8, 0.8, 1.6]
+    # Halved every other time, and below the shortest it begins again.
+    assert lengths[4:] == [1.6, 0.8, 0.8, 0.4, 0.4, 0.2, 0.2, 0.4]
+
+
+def test_failed_queries_are_no_success():
+    opt = GPUCB(UNIT, trust_region=TrustRegion(n_failures=1), n_initial_points=2, random_state=0)
+    for t in range(2):
+        opt.tell(opt.ask(t), float(t))
+    opt.tell(opt.ask(2.0), failed=True)
+    assert opt._run.caution.length == 0.4
+
+
+def test_a_step_limit_comes_first():
+    opt = GPUCB(UNIT, max_step=0.1, trust_region=0.05, n_initial_points=2, random_state=0)
+    opt.tell([0.1, 0.1], 9.0, 0.0)
+    opt.tell([0.9, 0.9], 0.0, 1.0)
+    # The incumbent is far: the way there leads through what is in reach.
+    assert_allclose(opt.ask(2.0), [0.8, 0.8], atol=1e-9)
+
+
+def test_minimizing_and_maximizing_are_mirrored():
+    lengths = []
+    for sign in (1.0, -1.0):
+        opt = WDBO(BOX, trust_region=0.4, maximize=sign > 0, n_initial_points=4, random_state=0)
+        BY_NAME["WDBO"].drive(opt, 14, sign=sign)
+        lengths.append((opt._run.caution.length, opt._run.caution.row))
+    assert lengths[0] == lengths[1]
+
+
+# --- what goes on, and what goes wrong ------------------------------------------------------------
+
+
+def test_a_cautious_run_survives(tmp_path):
+    options = {
+        "max_step": StepLimit({"rate": 0.2}),
+        "trust_region": TrustRegion(0.5, n_failures=2),
+        "n_initial_points": 4,
+        "random_state": 0,
+    }
+    case, path = BY_NAME["WDBO"], tmp_path / "run.db"
+    journalled = WDBO(NAMED, journal=path, **options)
+    case.drive(journalled, 9, domain="named")
+    journalled.close()
+    opt = WDBO(NAMED, **options)
+    case.drive(opt, 9, domain="named")
+    found = [pickle.loads(pickle.dumps(opt)), WDBO.from_json(opt.to_json()), WDBO.resume(path)]
+    case.drive(opt, 4, 9, "named")
+    for other in found:
+        case.drive(other, 4, 9, "named")
+        assert_array_equal(other.told_X_, opt.told_X_)
+        assert other._run.caution.length == opt._run.caution.length
+    found[-1].close()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_step": -0.1}, "'max_step' parameter of WDBO must be a number in the range"),
+        ({"max_step": [0.1]}, "2 of them, or a dict"),
+        ({"max_step": "small"}, "'max_step' parameter"),
+        ({"max_step": np.nan}, "'max_step' parameter of WDBO"),
+        ({"max_step": {"rate": 0.1}}, "must be a dict of no names. Got 'rate'"),
+        ({"max_step": StepLimit(0.1, per="day")}, "'per' parameter of StepLimit must be 'query'"),
+        ({"max_step": StepLimit(-1.0)}, "'part' parameter of StepLimit"),
+        ({"trust_region": 0.0}, "'trust_region' parameter of WDBO must be a float"),
+        ({"trust_region": "small"}, "None, a float or a TrustRegion. Got 'small'"),
+        ({"trust_region": TrustRegion(2.0)}, "'length' parameter of TrustRegion must be between"),
+        ({"trust_region": TrustRegion(n_failures=0)}, "'n_failures' parameter of TrustRegion"),
+        ({"trust_region": TrustRegion(shortest=0)}, "'shortest' parameter of TrustRegion"),
+    ],
+)
+def test_bad_arguments(options, message):
+    opt = WDBO(BOX, **options)
+    twin = copy.deepcopy(opt)
+    with pytest.raises(ValueError, match=message):
+        opt.ask(0.0)
+    assert vars(opt).keys() == vars(twin).keys()
+
+
+def test_a_dict_names_parameters():
+    with pytest.raises(ValueError, match=r"rate, alpha, depth, loss names\. Got 'speed'"):
+        WDBO(NAMED, max_step={"speed": 0.1}).ask(0.0)
+    assert_array_equal(
+        StepLimit({"alpha": 0.5}).parts(as_domain(NAMED)), [np.inf, 0.5, np.inf, np.inf]
+    )
