@@ -176,7 +176,7 @@ def study(n_days, n_streams, n_jobs):
 
 
 # Small when a test runs this file.
-n_days, n_streams, n_jobs = (150, 6, 2) if __name__ == "__main__" else (30, 2, 1)
+n_days, n_streams, n_jobs = (100, 4, 2) if __name__ == "__main__" else (30, 2, 1)
 accuracies, fixed, (best_params, oracle_params, asked) = study(n_days, n_streams, n_jobs)
 
 # %%

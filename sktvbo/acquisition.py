@@ -420,7 +420,16 @@ class ProbabilityOfImprovement(BaseEstimator):
         return z, 1.0 / std / scale, -z / std / scale
 
     def logarithm(self, score):
-        """Logarithm of the probability, and its derivative in the score."""
+        """Logarithm of the probability, and its derivative in the score.
+
+        Parameters
+        ----------
+        score : ndarray
+
+        Returns
+        -------
+        value, slope : ndarray
+        """
         log_p = log_ndtr(score)
         return log_p, np.exp(-0.5 * score**2 - log_p) / np.sqrt(2.0 * np.pi)
 
@@ -461,7 +470,16 @@ class ExpectedImprovement(BaseEstimator):
         return np.log(std) + log_h, cdf_share / std / scale, pdf_share / std / scale
 
     def logarithm(self, score):
-        """The score, and its derivative in itself: it is a logarithm."""
+        """The score, and its derivative in itself: it is a logarithm.
+
+        Parameters
+        ----------
+        score : ndarray
+
+        Returns
+        -------
+        value, slope : ndarray
+        """
         return score, np.ones_like(score)
 
 

@@ -177,15 +177,47 @@ class Domain:
         return np.ones(len(U), dtype=bool)
 
     def members(self, limit):
-        """All members (m, n_unit) in unit form where these are at most ``limit``, or None."""
+        """All members, where these are few.
+
+        Parameters
+        ----------
+        limit : int
+            How many are few.
+
+        Returns
+        -------
+        ndarray of shape (m, n_unit) or None
+            In unit form.
+        """
         return None if self.size > limit else self.candidates(limit)
 
     def mended(self, U):
-        """Places U (m, n_unit) moved towards some that may be queried, as far as that is easy."""
+        """Places moved towards some that may be queried, as far as that is easy.
+
+        Parameters
+        ----------
+        U : ndarray of shape (m, n_unit)
+            In unit form.
+
+        Returns
+        -------
+        ndarray of shape (m, n_unit)
+        """
         return U
 
     def margins(self, U):
-        """What must be 0 (m, e), and what must not be negative (m, k), where U may be queried."""
+        """What must be 0, and what must not be negative, where a place may be queried.
+
+        Parameters
+        ----------
+        U : ndarray of shape (m, n_unit)
+            In unit form.
+
+        Returns
+        -------
+        equations : ndarray of shape (m, e)
+        inequalities : ndarray of shape (m, k)
+        """
         return np.empty((len(U), 0)), np.empty((len(U), 0))
 
     # --- which points are members -----------------------------------------------------------------

@@ -29,6 +29,8 @@ class Constrained(Domain):
           more. Numbers are better: they say in which direction the edge lies, which answers of yes
           and no leave to trying, to about a hundredth of the range. It must give the same answer
           always, and may be called some thousand times for a query.
+    owner : object or str, default=None
+        Who is named in errors, in place of this class.
 
     Attributes
     ----------
@@ -102,11 +104,34 @@ class Constrained(Domain):
         return self._whole.sample(n, rng)
 
     def candidates(self, n, rng=None):
-        """Members in unit form to begin a search with: see `ParameterSpace.candidates`."""
+        """Members to begin a search with, as of `ParameterSpace`.
+
+        Parameters
+        ----------
+        n : int
+            How many, a power of two.
+        rng : RandomState, default=None
+            Scrambles the Sobol points.
+
+        Returns
+        -------
+        ndarray of shape (m, n_unit)
+            In unit form.
+        """
         return self._whole.candidates(n, rng)
 
     def neighbours(self, u):
-        """The domain's neighbours (k, n_unit) of u (n_unit,) that are members."""
+        """The domain's neighbours that are members.
+
+        Parameters
+        ----------
+        u : ndarray of shape (n_unit,)
+            A member, in unit form.
+
+        Returns
+        -------
+        ndarray of shape (k, n_unit)
+        """
         return self._whole.neighbours(u)
 
     def allowed(self, U):
@@ -163,12 +188,27 @@ class Constrained(Domain):
         return self.domain, *map(id, self.constraints)
 
     def to_plain(self):
-        """What it is made of, for `sktvbo._plain`."""
+        """What it is made of, for journals.
+
+        Returns
+        -------
+        dict
+        """
         return {"domain": self.domain, "constraints": self.constraints}
 
     @classmethod
     def from_plain(cls, state):
-        """The domain that is made of these."""
+        """The domain that is made of these.
+
+        Parameters
+        ----------
+        state : dict
+            As of ``to_plain``.
+
+        Returns
+        -------
+        Constrained
+        """
         return cls(**state)
 
     def __reduce__(self):

@@ -347,7 +347,8 @@ class BayesianOptimizer(Durable, BaseEstimator):
             if may_fail and has_failed(y, failed):
                 after = run.after_failing(x, t)
                 row = after.failures.rows[-1].tolist()
-                return self._take(run, after, "fail", x=row[:-1], t=row[-1])
+                self._take(run, after, "fail", x=row[:-1], t=row[-1])
+                return
             y, variance = finite_number(y, "y", InvalidObservationError), 0.0
             if y_variance is not None:
                 variance = check_real(y_variance, "y_variance", interval="[0, inf)")
