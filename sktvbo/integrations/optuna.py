@@ -64,8 +64,9 @@ class TimeVaryingSampler(BaseSampler):
 
     Notes
     -----
-    - Complete trials are told, and pruned ones with their last intermediate value; failed ones are
-      not. A value that is infinite is taken for the worst, or the best, of the finite ones.
+    - Complete trials are told, and pruned ones with their last intermediate value; failed ones as
+      failures, from which is learnt where and when trials fail. A value that is infinite is taken
+      for the worst, or the best, of the finite ones.
     - Running trials are pending: others keep away from them, on whatever machine they run.
     - Where the range of a parameter changes, the latest is what is searched, and trials outside of
       it are left out. Parameters that no finished trial has are drawn at random, and so are all
@@ -135,8 +136,9 @@ class TimeVaryingSampler(BaseSampler):
         if not search_space:
             return {}
         with self._lock:
-            trials = study.get_trials(deepcopy=False, states=(*_FINISHED, TrialState.RUNNING))
+            trials = study.get_trials(deepcopy=False, states=_KNOWN)
             finished = [other for other in trials if other.state in _FINISHED]
+            ended = [other for other in trials if other.state != TrialState.RUNNING]
             running = [
                 other
                 for other in trials
@@ -148,7 +150,7 @@ class TimeVaryingSampler(BaseSampler):
                 if axes:
                     key = study.study_name, study.direction, tuple(axes.items())
                     model = self._models.get(key) or self._new_model(study, axes)
-                    models[key] = model.learnt(finished, lambda other: self._when(study, other))
+                    models[key] = model.learnt(ended, lambda other: self._when(study, other))
                     params |= self._query(study, trial, models[key], running)
             self._models = models
         return params
@@ -221,6 +223,7 @@ class TimeVaryingSampler(BaseSampler):
 # --- parameters -----------------------------------------------------------------------------------
 
 _FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
+_KNOWN = (*_FINISHED, TrialState.FAIL, TrialState.RUNNING)
 
 
 def _groups(trials, several):
@@ -329,10 +332,10 @@ class _Model:
         return len(self.told)
 
     def learnt(self, trials, when):
-        """The model with these finished trials told, in the order of their times."""
+        """The model with these trials told, which have ended, in the order of their times."""
         found = self._observations(trials)
         seen = {number: (trial.datetime_complete, y) for number, (trial, _, y) in found.items()}
-        finite = [y for *_, y in found.values() if math.isfinite(y)]
+        finite = [y for *_, y in found.values() if y is not None and math.isfinite(y)]
         if not finite:
             return self
         model = self
@@ -345,23 +348,28 @@ class _Model:
         optimizer = copy.copy(model.optimizer)
         for time, number in new:
             _, point, y = found[number]
-            optimizer.tell(point, min(max(y, min(finite)), max(finite)), time)
+            if y is None:
+                optimizer.tell(point, t=time, failed=True)
+            else:
+                optimizer.tell(point, min(max(y, min(finite)), max(finite)), time)
         _logger.debug("Told %d trials of %s.", len(new), list(self.space.distributions))
         latest = max(model.latest, new[-1][0])
         return _Model(self.space, optimizer, model.told | {i: seen[i] for _, i in new}, latest)
 
     def _observations(self, trials):
-        """Trial, point and value of the trials of this group, by number."""
+        """Trial, point and value, None of a failure, of the trials of this group, by number."""
         found = {}
         for trial in trials:
             point, y = self.space.encode(trial.params), _value(trial)
-            if point is not None and y is not None:
+            if point is not None and (y is not None or trial.state == TrialState.FAIL):
                 found[trial.number] = trial, point, y
         return found
 
 
 def _value(trial):
-    """What a finished trial came to, or None where nobody knows."""
+    """What a trial that has ended came to, or None where nobody knows."""
+    if trial.state == TrialState.FAIL:
+        return None
     if trial.state == TrialState.COMPLETE:
         return trial.value
     y = trial.intermediate_values.get(trial.last_step)

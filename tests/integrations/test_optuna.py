@@ -217,9 +217,9 @@ class Watched(WDBO):
 
     told, announced, asked = [], [], []
 
-    def tell(self, x, y, t=None):
-        self.told.append((x["x"], y, t))
-        super().tell(x, y, t)
+    def tell(self, x, y=None, t=None, *, failed=False):
+        self.told.append((x["x"], "failed" if failed else y, t))
+        super().tell(x, y, t, failed=failed)
 
     def announce(self, x, t=None):
         self.announced.append((x["x"], t))
@@ -252,11 +252,17 @@ def test_complete_pruned_failed_and_infinite_trials(watched):
     )
     trial = study.ask()
     trial.suggest_float("x", 0.0, 10.0)
-    assert watched.told == [(1.0, 5.0, 0.0), (2.0, 7.0, 1.0), (6.0, 7.0, 5.0), (7.0, 5.0, 6.0)]
+    assert watched.told == [
+        (1.0, 5.0, 0.0),
+        (2.0, 7.0, 1.0),
+        (5.0, "failed", 4.0),
+        (6.0, 7.0, 5.0),
+        (7.0, 5.0, 6.0),
+    ]
     assert watched.asked == [7.0]
     study.tell(trial, 6.0)
     study.ask().suggest_float("x", 0.0, 10.0)
-    assert [t for *_, t in watched.told[4:]] == [7.0]  # the others are not told again
+    assert [t for *_, t in watched.told[5:]] == [7.0]  # the others are not told again
 
 
 def test_only_infinite_values_tell_nothing():
