@@ -46,12 +46,16 @@ def step(optimizer, note=lambda *what: None):
     """The next call of a run, whatever came before."""
     begun = hasattr(optimizer, "n_told_")
     pending, told = (optimizer.pending_, optimizer.n_told_) if begun else ((), 0)
+    answered = told + (optimizer.n_failed_ if begun else 0)
     if not pending:
-        optimizer.ask(n_points=2 if told % 5 == 3 else None)
+        optimizer.ask(n_points=2 if answered % 5 == 3 else None)
         note("ask", len(optimizer.pending_))
-    elif len(pending) > 1 and told % 2:
+    elif len(pending) > 1 and answered % 2:
         optimizer.cancel(pending[0])
         note("cancel", len(pending) - 1)
+    elif answered % 7 == 6:
+        optimizer.tell(pending[0], failed=True)
+        note("fail", answered + 1)
     else:
         query = pending[-1]
         optimizer.tell(query, value(np.append(query.x, query.t)))

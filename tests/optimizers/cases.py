@@ -190,7 +190,7 @@ def is_dict(domain):
 
 def same_state(a, b):
     """All that users see of two optimizers is the same."""
-    for name in ("X_", "y_", "told_X_", "told_y_", "removed_at_", "pending_X_"):
+    for name in ("X_", "y_", "told_X_", "told_y_", "removed_at_", "pending_X_", "failed_X_"):
         assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
     assert (a.n_told_, a.n_removed_, a.next_time_) == (b.n_told_, b.n_removed_, b.next_time_)
     assert [query.id for query in a.pending_] == [query.id for query in b.pending_]

@@ -41,6 +41,7 @@ class Calls(RuleBasedStateMachine):
         self.folder = tempfile.mkdtemp() if written else None
         self.opt = self.case.make(domain, **parameters, **self.journal())
         self.now, self.told, self.pending, self.passed = 0.0, [], [], -np.inf
+        self.failed = 0
 
     def journal(self):
         return {} if self.folder is None else {"journal": str(Path(self.folder) / "run.db")}
@@ -85,6 +86,15 @@ class Calls(RuleBasedStateMachine):
             self.opt.tell(x, y, t)
         self.note(x, y, t)
         self.now, self.passed = max(self.now, t), max(self.passed, t, asked)
+
+    @precondition(lambda self: self.pending)
+    @rule(data=st.data())
+    def tell_that_it_failed(self, data):
+        i = data.draw(st.integers(0, len(self.pending) - 1))
+        self.opt.tell(self.opt.pending_[i], failed=True)
+        _, t, asked = self.pending.pop(i)
+        self.now, self.passed = max(self.now, t), max(self.passed, t, asked)
+        self.failed += 1
 
     @rule(step=st.sampled_from([-100.0, -1.0, 0.0, 2.0]))
     def tell_something_else(self, step):
@@ -167,6 +177,12 @@ class Calls(RuleBasedStateMachine):
 
     def state(self):
         return fingerprint(self.opt)
+
+    @invariant()
+    def holds_what_is_pending(self):
+        if hasattr(getattr(self, "opt", None), "n_told_"):
+            assert self.opt.n_failed_ == len(self.opt.failed_X_) == self.failed
+            assert [query.t for query in self.opt.pending_] == [t for _, t, _ in self.pending]
 
     @invariant()
     def holds_what_it_was_told(self):
