@@ -43,7 +43,7 @@ if SANITIZE:
     compile_args = ["-O1", "-g", "-fno-omit-frame-pointer", *link_args]
 
 # The headers count on the order of operations, and say themselves which sums may be reordered.
-ORDERED = {"gram", "posterior"}
+ORDERED = {"gram", "posterior", "tiles"}
 HEADERS = ["sktvbo/_fast/correlation.h", "sktvbo/_fast/triangle.h"]
 ordered_args = [flag for flag in compile_args if flag != "-fassociative-math"]
 ordered_args += [] if WINDOWS else ["-fopenmp-simd"]

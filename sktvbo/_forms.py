@@ -121,11 +121,13 @@ class Forms:
         """After P, padded with zeros, has changed by u uᵀ / s."""
         n, r = len(P), self.B.shape[1]
         W = self.B[:, :, np.newaxis] * product(self.C, self.B * u[:, np.newaxis])[:, np.newaxis]
-        changes = np.zeros((len(u), r, r))
-        changes[:n] = product(P, W[:n].reshape(n, -1)).reshape(n, r, r)
+        # Of w^kl + w^lk those of k <= l tell all.
+        k, l = np.triu_indices(r)
+        both = product(P, W[:n, k, l] + W[:n, l, k])
+        linear = np.zeros((r, r, len(u)))
+        linear[k, l, :n] = linear[l, k, :n] = both.T
         ratio, forms = u / s, np.einsum("i,ikl->kl", u, W)
-        linear = (changes + changes.swapaxes(1, 2)).transpose(1, 2, 0) * ratio
-        Q = self.Q + linear + forms[:, :, np.newaxis] * ratio**2
+        Q = self.Q + linear * ratio + forms[:, :, np.newaxis] * ratio**2
         return replace(self, Q=Q, V=self.V + forms / s)
 
     @property

@@ -80,6 +80,9 @@ def cholesky(K, noise, kernel):
     )
 
 
+# So many columns share one pass over a matrix that multiplies them.
+_FEW = 8
+
 # After a drop there is room for this many rows.
 _SPARE = 32
 
@@ -194,7 +197,9 @@ def product(A, B):
     """A B (m, n) for A (m, k) and B (k, n); see `matvec`."""
     A, B = np.ascontiguousarray(A), np.ascontiguousarray(B)
     out = np.empty((len(A), B.shape[1]))
-    if max(*A.shape, *B.shape) < WORTH_A_THREAD:
+    if B.shape[1] <= _FEW:
+        _tiles.product_with_few(A, B, out)
+    elif max(*A.shape, *B.shape) < WORTH_A_THREAD:
         _tiles.product(A, B, out)
     else:
         blas.dgemm(1.0, B.T, A.T, c=out.T, overwrite_c=1)

@@ -18,6 +18,12 @@ from libc.string cimport memcpy
 from scipy.linalg.cython_blas cimport dgemm
 from scipy.linalg.cython_lapack cimport dpotrf, dtrtri
 
+cdef extern from "triangle.h":
+    enum: LANES "SKTVBO_LANES"
+    void multiply_lanes "sktvbo_multiply_lanes"(
+        Py_ssize_t m, Py_ssize_t n, Py_ssize_t ld, const double* A, const double* x, double* out
+        ) noexcept nogil
+
 cdef enum:
     DEPTH = 256  # TILE x TILE x DEPTH multiplications are one call
 
@@ -211,3 +217,30 @@ def product(const double[:, ::1] A, const double[:, ::1] B, double[:, ::1] out):
         return
     with nogil:
         multiply(b"N", b"N", m, n, depth, 1.0, &A[0, 0], depth, &B[0, 0], n, 0.0, &out[0, 0], n)
+
+
+def product_with_few(const double[:, ::1] A, const double[:, ::1] B, double[:, ::1] out):
+    """A B, written to ``out`` (m, c), for few columns: A (m, n) is read once for eight of them."""
+    cdef Py_ssize_t m = A.shape[0], n = A.shape[1], c = B.shape[1], i, j, k, w
+    if B.shape[0] != n or out.shape[0] != m or out.shape[1] != c:
+        raise ValueError("product_with_few: A (m, n), B (n, c) and out (m, c) do not fit")
+    if m == 0 or c == 0:
+        return
+    if n == 0:
+        out[:] = 0.0
+        return
+    cdef double* x = _buffer((n + m) * LANES)
+    cdef double* y = x + n * LANES
+    with nogil:
+        k = 0
+        while k < c:
+            w = min(LANES, c - k)
+            for j in range(n):
+                for i in range(LANES):
+                    x[j * LANES + i] = B[j, k + i] if i < w else 0.0
+            multiply_lanes(m, n, n, &A[0, 0], x, y)
+            for j in range(m):
+                for i in range(w):
+                    out[j, k + i] = y[j * LANES + i]
+            k += LANES
+    free(x)

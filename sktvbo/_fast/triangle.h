@@ -1,4 +1,5 @@
-/* Solving with a lower triangle L (n, n), rows of ld numbers, for eight right-hand sides at once.
+/* Solving with a lower triangle L (n, n), rows of ld numbers, and multiplying by a matrix, for eight
+   vectors at once.
 
    These lie side by side, x (n, 8), one in each lane of a vector register: L is read once for all of
    them, where a BLAS reads it for each. Eight rows of L make a block, so that a row of x is loaded
@@ -92,6 +93,40 @@ static void sktvbo_solve_lanes_transposed(ptrdiff_t n, ptrdiff_t ld, const doubl
     }
 }
 
+/* out (m, 8) = A x, A (m, n) in rows of ld numbers. */
+SKTVBO_CLONES
+static void sktvbo_multiply_lanes(ptrdiff_t m, ptrdiff_t n, ptrdiff_t ld, const double *A,
+                                  const double *x, double *out)
+{
+    const sktvbo_lanes *v = (const sktvbo_lanes *) x;
+    sktvbo_lanes *w = (sktvbo_lanes *) out;
+    ptrdiff_t i, j;
+    for (i = 0; i + 8 <= m; i += 8) {
+        const double *a = A + i * ld;
+        sktvbo_lanes s0 = {0.0}, s1 = {0.0}, s2 = {0.0}, s3 = {0.0};
+        sktvbo_lanes s4 = {0.0}, s5 = {0.0}, s6 = {0.0}, s7 = {0.0};
+        for (j = 0; j < n; j++) {
+            sktvbo_lanes known = v[j];
+            s0 += a[j] * known;
+            s1 += a[ld + j] * known;
+            s2 += a[2 * ld + j] * known;
+            s3 += a[3 * ld + j] * known;
+            s4 += a[4 * ld + j] * known;
+            s5 += a[5 * ld + j] * known;
+            s6 += a[6 * ld + j] * known;
+            s7 += a[7 * ld + j] * known;
+        }
+        w[i] = s0, w[i + 1] = s1, w[i + 2] = s2, w[i + 3] = s3;
+        w[i + 4] = s4, w[i + 5] = s5, w[i + 6] = s6, w[i + 7] = s7;
+    }
+    for (; i < m; i++) {
+        sktvbo_lanes s = {0.0};
+        for (j = 0; j < n; j++)
+            s += A[i * ld + j] * v[j];
+        w[i] = s;
+    }
+}
+
 #else
 
 static void sktvbo_solve_lanes(ptrdiff_t n, ptrdiff_t ld, const double *L, double *x)
@@ -116,6 +151,18 @@ static void sktvbo_solve_lanes_transposed(ptrdiff_t n, ptrdiff_t ld, const doubl
             for (k = 0; k < SKTVBO_LANES; k++)
                 x[j * SKTVBO_LANES + k] -= L[i * ld + j] * x[i * SKTVBO_LANES + k];
     }
+}
+
+static void sktvbo_multiply_lanes(ptrdiff_t m, ptrdiff_t n, ptrdiff_t ld, const double *A,
+                                  const double *x, double *out)
+{
+    ptrdiff_t i, j, k;
+    for (i = 0; i < m * SKTVBO_LANES; i++)
+        out[i] = 0.0;
+    for (i = 0; i < m; i++)
+        for (j = 0; j < n; j++)
+            for (k = 0; k < SKTVBO_LANES; k++)
+                out[i * SKTVBO_LANES + k] += A[i * ld + j] * x[j * SKTVBO_LANES + k];
 }
 
 #endif

@@ -26,7 +26,7 @@ def lower(rng, n, capacity=None):
     return L
 
 
-@pytest.mark.parametrize("name", ["factor", "inverse", "solve_lower", "product"])
+@pytest.mark.parametrize("name", ["factor", "inverse", "solve_lower", "product", "product_with_few"])
 def test_twins_are_two(name):
     assert getattr(fast, name) is not getattr(twin, name)
 
@@ -85,6 +85,20 @@ def test_product(rng, shape):
     assert_allclose(out, twin.product(A, B), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("columns", [0, 1, 3, 8, 9, 17])
+@pytest.mark.parametrize("shape", [(0, 3), (1, 1), (7, 8), (8, 9), (17, 0), (40, 130)])
+def test_product_with_few(rng, shape, columns):
+    A, B = rng.normal(size=shape), rng.normal(size=(shape[1], columns))
+    out = np.full((shape[0], columns), np.nan)
+    fast.product_with_few(A, B, out)
+    assert_allclose(out, twin.product_with_few(A, B), rtol=1e-12, atol=1e-12)
+    # A column is the same to the bit, whatever the others are.
+    for j in range(columns):
+        alone = np.empty((shape[0], 1))
+        fast.product_with_few(A, np.ascontiguousarray(B[:, j : j + 1]), alone)
+        assert (alone[:, 0] == out[:, j]).all()
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -94,6 +108,7 @@ def test_product(rng, shape):
         (lambda A: fast.solve_lower(np.eye(3), 4, np.ones((1, 4))), "square"),
         (lambda A: fast.solve_lower(np.eye(3), 3, np.ones((1, 2))), "each row of B"),
         (lambda A: fast.product(A, A, np.ones((2, 3))), "do not fit"),
+        (lambda A: fast.product_with_few(A, A[:2], np.ones((3, 3))), "do not fit"),
     ],
 )
 def test_shapes_that_do_not_fit(call, message):

@@ -25,3 +25,7 @@ def solve_lower(L, n, B, transpose=False):
 
 def product(A, B):
     return A @ B
+
+
+def product_with_few(A, B):
+    return np.array([A @ b for b in B.T]).T.reshape(len(A), B.shape[1])
