@@ -22,6 +22,9 @@ from .kernels import Empirical, Separable
 # This is the spatial factor when time is the only column.
 _NO_SPACE = Factor(Family.CONSTANT, np.ones(0), 0)
 
+# What a covariance computes when it is first asked for it.
+_CACHED = ("theta", "bounds", "_stationary")
+
 
 class SeparableCovariance:
     """λ k_S(x, x') k_T(t, t') with noise variance σ², all hyperparameters in one theta.
@@ -80,7 +83,11 @@ class SeparableCovariance:
     def signal_variance(self):
         return self._product.signal
 
-    @property
+    def __getstate__(self):
+        # A copy or a pickle is the same whether or not what is cached was ever asked for.
+        return {name: vars(self)[name] for name in vars(self) if name not in _CACHED}
+
+    @cached_property
     def theta(self):
         parts = [
             [np.log(self.signal_variance)],
@@ -91,7 +98,7 @@ class SeparableCovariance:
         ]
         return np.concatenate([p for p, size in zip(parts, self._sizes) if size] or [[]])
 
-    @property
+    @cached_property
     def bounds(self):
         """Bounds of theta, (n_theta, 2)."""
         spatial, temporal = self._product.originals
@@ -157,6 +164,10 @@ class SeparableCovariance:
 
     def stationary_factors(self):
         """Both kernels in the form that the relevancies need, or an UnsupportedKernelError."""
+        return self._stationary
+
+    @cached_property
+    def _stationary(self):
         purpose = "The relevancy of observations"
         spatial, temporal = self._product.kernels
         if spatial is None:

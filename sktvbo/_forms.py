@@ -31,6 +31,10 @@ from .relevancy import basis_products, convolutions_in_space, future_basis
 BOUND = 1e-9
 
 
+# Which k <= l there are, for as many coefficients.
+_PAIRS = [np.triu_indices(r) for r in range(4)]
+
+
 @dataclass(frozen=True, eq=False)
 class Forms:
     """Q and what changes it, at a present time.
@@ -122,7 +126,7 @@ class Forms:
         n, r = len(P), self.B.shape[1]
         W = self.B[:, :, np.newaxis] * product(self.C, self.B * u[:, np.newaxis])[:, np.newaxis]
         # Of w^kl + w^lk those of k <= l tell all.
-        k, l = np.triu_indices(r)
+        k, l = _PAIRS[r]
         both = product(P, W[:n, k, l] + W[:n, l, k])
         linear = np.zeros((r, r, len(u)))
         linear[k, l, :n] = linear[l, k, :n] = both.T

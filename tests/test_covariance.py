@@ -347,3 +347,17 @@ def test_stationary_factors():
 def test_kernels_without_stationary_factors(kernels, culprit):
     with pytest.raises(UnsupportedKernelError, match=f"relevancy .* not available for {culprit}"):
         covariance(kernels).stationary_factors()
+
+
+def test_what_is_cached_is_not_copied():
+    covariance = SeparableCovariance(
+        Matern(0.4), Matern(3.0), (1.0, (0.1, 10.0)), (0.1, (0.01, 1.0)), 2
+    )
+    fresh = pickle.dumps(covariance)
+    theta, bounds = covariance.theta, covariance.bounds
+    covariance.stationary_factors()
+    assert pickle.dumps(covariance) == fresh
+    moved = covariance.with_theta(theta + 0.1)
+    assert_allclose(moved.theta, theta + 0.1)
+    assert_array_equal(moved.bounds, bounds)
+    assert moved.stationary_factors()[1].length_scales[0] > 3.0

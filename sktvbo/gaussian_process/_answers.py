@@ -100,7 +100,7 @@ class Answers:
 
     @property
     def theta_(self):
-        return self._fitted.covariance.theta
+        return self._fitted.covariance.theta.copy()
 
     def predict(self, X, return_std=False, return_cov=False, *, include_noise=False):
         """Posterior of f, or of new observations.

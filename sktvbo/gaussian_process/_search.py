@@ -142,7 +142,7 @@ def _descend(objective, prior, theta, bounds, optimizer, hessian):
             advice="Start elsewhere, or use a distribution that covers the bounds.",
         )
     if callable(optimizer):
-        return *optimizer(objective, theta, bounds=bounds), None, ""
+        return *optimizer(objective, theta, bounds=bounds.copy()), None, ""
     least_gain = _LEAST_GAIN if hessian is None else _WORTH_A_STEP
     found = minimize(objective, theta, bounds, hessian=hessian, least_gain=least_gain)
     uphill = found.x - np.clip(found.x - found.slope, *bounds.T)

@@ -35,6 +35,14 @@ def test_the_callers_arrays_are_the_callers(method):
     assert_allclose(everything(gp, X), everything(fresh, X), rtol=1e-8, atol=1e-8)
 
 
+def test_what_is_returned_is_the_callers():
+    X, y = data()
+    gp = make().fit(X, y)
+    theta = gp.theta_
+    theta[:] = 7.0
+    assert (gp.theta_ != 7.0).all()
+
+
 def test_read_only_arrays():
     X, y = data()
     v = np.ones(len(y))
