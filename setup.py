@@ -44,7 +44,7 @@ if SANITIZE:
 
 # The headers count on the order of operations, and say themselves which sums may be reordered.
 ORDERED = {"gram", "posterior", "tiles"}
-HEADERS = ["sktvbo/_fast/correlation.h", "sktvbo/_fast/triangle.h"]
+HEADERS = [f"sktvbo/_fast/{name}.h" for name in ("correlation", "product", "triangle")]
 ordered_args = [flag for flag in compile_args if flag != "-fassociative-math"]
 ordered_args += [] if WINDOWS else ["-fopenmp-simd"]
 

@@ -14,7 +14,7 @@ from .exceptions import JitterWarning, NotPositiveDefiniteError
 # waking up than they compute, most of all when other processes want the same cores (see
 # benchmarks/bench_threads.py). From there on LAPACK takes as many as it may, which is a matter of
 # the whole process and never touched.
-WORTH_A_THREAD = 300
+WORTH_A_THREAD = 500
 
 
 def try_cholesky(A):

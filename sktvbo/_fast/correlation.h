@@ -14,6 +14,7 @@
 #include <string.h>
 
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 && defined(__x86_64__) && defined(__gnu_linux__)
+#define SKTVBO_SEVERAL_PROCESSORS
 #define SKTVBO_CLONES \
     __attribute__((unused, target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #elif defined(__GNUC__)

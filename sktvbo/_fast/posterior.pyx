@@ -53,7 +53,7 @@ cdef extern from "triangle.h":
 cdef Py_ssize_t BLOCK = 128
 
 # With so many rows more threads than one are welcome to a BLAS.
-cdef Py_ssize_t WORTH_A_THREAD = 300
+cdef Py_ssize_t WORTH_A_THREAD = 500
 
 # Upper bounds look at so many of the latest points.
 cdef Py_ssize_t LATEST = 64

@@ -3,7 +3,8 @@
 A BLAS wakes its threads for matrices that are far too small to be worth it; on a busy machine each
 of them then waits for a core, and the others for it. A limit to its threads is the whole process'
 and so nobody's to set. But below 64 x 64 x 64 every BLAS multiplies in the thread that calls: here
-all is built of such products, tile by tile, as fast as LAPACK does it in one thread.
+all is built of such products, or where that is faster of our own (product.h), tile by tile, no slower
+than LAPACK does it in one thread.
 
 Triangular tiles on the diagonal are inverted, so that solving with them is a product as well. They
 are small, and no worse conditioned than the whole.
@@ -23,6 +24,13 @@ cdef extern from "triangle.h":
     void multiply_lanes "sktvbo_multiply_lanes"(
         Py_ssize_t m, Py_ssize_t n, Py_ssize_t ld, const double* A, const double* x, double* out
         ) noexcept nogil
+
+cdef extern from "product.h":
+    int OWN "SKTVBO_OWN_PRODUCT"
+    void multiply_own "sktvbo_multiply_own"(
+        bint transpose_a, bint transpose_b, Py_ssize_t m, Py_ssize_t n, Py_ssize_t depth,
+        double alpha, const double* A, Py_ssize_t lda, const double* B, Py_ssize_t ldb,
+        double beta, double* C, Py_ssize_t ldc) noexcept nogil
 
 cdef enum:
     DEPTH = 256  # TILE x TILE x DEPTH multiplications are one call
@@ -54,6 +62,9 @@ cdef void multiply(
     cdef Py_ssize_t step_b = ldb if op_b == PLAIN else 1, col_b = 1 if op_b == PLAIN else ldb
     cdef int mm, nn, kk, la = <int> lda, lb = <int> ldb, lc = <int> ldc
     cdef double kept
+    if OWN and depth > 0:
+        multiply_own(op_a != PLAIN, op_b != PLAIN, m, n, depth, alpha, A, lda, B, ldb, beta, C, ldc)
+        return
     while i < m:
         mm = <int> min(TILE, m - i)
         j = 0

@@ -26,7 +26,9 @@ def lower(rng, n, capacity=None):
     return L
 
 
-@pytest.mark.parametrize("name", ["factor", "inverse", "solve_lower", "product", "product_with_few"])
+@pytest.mark.parametrize(
+    "name", ["factor", "inverse", "solve_lower", "product", "product_with_few"]
+)
 def test_twins_are_two(name):
     assert getattr(fast, name) is not getattr(twin, name)
 

@@ -1,0 +1,100 @@
+/* Products of matrices in rows, in the thread that calls and in the processor's widest registers.
+
+   A BLAS may not know a processor, and takes half of its width then; and of small products it spends
+   much on what precedes them. Eight columns of B are packed, and lie side by side as in triangle.h.
+   Without compilation for several processors there is no such product: see SKTVBO_OWN_PRODUCT. */
+
+#ifndef SKTVBO_PRODUCT_H
+#define SKTVBO_PRODUCT_H
+
+#include "triangle.h"
+
+#ifdef SKTVBO_SEVERAL_PROCESSORS
+
+#define SKTVBO_OWN_PRODUCT (__builtin_cpu_supports("avx2"))
+
+enum { SKTVBO_DEPTH = 256 };
+
+/* n <= 8 columns of C += alpha A B, or = where beta is 0. An entry of A is at i row + k step, B
+   (depth, 8) is packed. */
+SKTVBO_CLONES
+static void sktvbo_multiply_packed(ptrdiff_t m, ptrdiff_t n, ptrdiff_t depth, double alpha,
+                                   const double *A, ptrdiff_t row, ptrdiff_t step, const double *B,
+                                   double beta, double *C, ptrdiff_t ldc)
+{
+    const sktvbo_lanes *b = (const sktvbo_lanes *) B;
+    ptrdiff_t i, k, r, c, h;
+    for (i = 0; i < m; i += 8) {
+        const double *a = A + i * row;
+        sktvbo_lanes sums[8];
+        h = m - i < 8 ? m - i : 8;
+        if (h == 8) {
+            const double *p = a, *q = a + 4 * row;
+            sktvbo_lanes s0 = {0.0}, s1 = {0.0}, s2 = {0.0}, s3 = {0.0};
+            sktvbo_lanes s4 = {0.0}, s5 = {0.0}, s6 = {0.0}, s7 = {0.0};
+            for (k = 0; k < depth; k++) {
+                sktvbo_lanes v = b[k];
+                s0 += p[0] * v;
+                s1 += p[row] * v;
+                s2 += p[2 * row] * v;
+                s3 += p[3 * row] * v;
+                s4 += q[0] * v;
+                s5 += q[row] * v;
+                s6 += q[2 * row] * v;
+                s7 += q[3 * row] * v;
+                p += step;
+                q += step;
+            }
+            sums[0] = s0, sums[1] = s1, sums[2] = s2, sums[3] = s3;
+            sums[4] = s4, sums[5] = s5, sums[6] = s6, sums[7] = s7;
+        } else {
+            for (r = 0; r < h; r++) {
+                sktvbo_lanes s = {0.0};
+                for (k = 0; k < depth; k++)
+                    s += a[r * row + k * step] * b[k];
+                sums[r] = s;
+            }
+        }
+        for (r = 0; r < h; r++) {
+            double *out = C + (i + r) * ldc;
+            if (n == 8 && beta == 0.0)
+                *(sktvbo_lanes *) out = alpha * sums[r];
+            else if (n == 8)
+                *(sktvbo_lanes *) out = beta * *(sktvbo_lanes *) out + alpha * sums[r];
+            else
+                for (c = 0; c < n; c++)
+                    out[c] = (beta == 0.0 ? 0.0 : beta * out[c]) + alpha * sums[r][c];
+        }
+    }
+}
+
+/* C (m, n) = alpha op(A) op(B) + beta C, op(A) (m, depth), op(B) (depth, n), depth > 0. */
+static inline void sktvbo_multiply_own(int transpose_a, int transpose_b, ptrdiff_t m, ptrdiff_t n,
+                                       ptrdiff_t depth, double alpha, const double *A,
+                                       ptrdiff_t lda, const double *B, ptrdiff_t ldb, double beta,
+                                       double *C, ptrdiff_t ldc)
+{
+    double packed[SKTVBO_DEPTH * 8];
+    ptrdiff_t row = transpose_a ? 1 : lda, step = transpose_a ? lda : 1;
+    ptrdiff_t along = transpose_b ? 1 : ldb, across = transpose_b ? ldb : 1, j, k, w, d, r, c;
+    for (j = 0; j < n; j += 8) {
+        w = n - j < 8 ? n - j : 8;
+        for (k = 0; k < depth; k += SKTVBO_DEPTH) {
+            d = depth - k < SKTVBO_DEPTH ? depth - k : SKTVBO_DEPTH;
+            for (r = 0; r < d; r++)
+                for (c = 0; c < 8; c++)
+                    packed[r * 8 + c] = c < w ? B[(k + r) * along + (j + c) * across] : 0.0;
+            sktvbo_multiply_packed(m, w, d, alpha, A + k * step, row, step, packed,
+                                   k == 0 ? beta : 1.0, C + j, ldc);
+        }
+    }
+}
+
+#else
+
+#define SKTVBO_OWN_PRODUCT 0
+#define sktvbo_multiply_own(transpose_a, transpose_b, m, n, depth, alpha, A, lda, B, ldb, beta, C, ldc)
+
+#endif
+
+#endif
