@@ -179,7 +179,8 @@ def _step_aside(landscape, domain, places, values, going):
 def _unit(found):
     """The unit of scores (m,) in falling order: how much better the best is than half of them.
 
-    Bounds may stand for the lower ones. Tolerances are in this unit, so that no result depends on that of the function.
+    Bounds may stand for the lower ones. Tolerances are in this unit, so that no result depends on
+    that of the function.
     """
     finite = found[np.isfinite(found)]
     if not len(finite):
