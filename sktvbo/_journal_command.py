@@ -58,7 +58,7 @@ def _line(event):
         x = " ".join(f"{value:.6g}" for value in body["x"])
         removed = f", {len(body['removed'])} removed" if body["removed"] else ""
         return f"t = {body['t']:g}  x = {x}  y = {body['y']:.6g}  ({body['n']} kept{removed})"
-    x = [body["x"]] if event.kind in ("announce", "cancel", "fail") else body["x"]
+    x = [body["x"]] if event.kind in ("announce", "cancel", "fail", "untell") else body["x"]
     places = "; ".join(" ".join(f"{value:.6g}" for value in row) for row in x)
     t = body["t"][0] if isinstance(body["t"], list) else body["t"]
     return f"t = {t:g}  x = {places}"

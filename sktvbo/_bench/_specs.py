@@ -25,6 +25,11 @@ _NOT_FOR_OPTIONS = (
     "random_state",
     "history",
     "journal",
+    "constraints",
+    "on_nan",
+    "start_points",
+    "query_timeout",
+    "time_unit",
 )
 
 

@@ -212,6 +212,22 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             return self
         return self._with(self._gp.at(now))
 
+    def rewound(self):
+        """This estimator at its latest training time, after a present time that was none.
+
+        Returns
+        -------
+        estimator : TimeVaryingGPRegressor
+            Another one, or itself if it is there.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        """
+        latest = self._fitted.rows.latest
+        return self if self.now_ == latest else self._with(self._gp.at(latest))
+
     def updated(
         self,
         X=None,

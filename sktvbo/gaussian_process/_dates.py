@@ -64,6 +64,26 @@ def _numeric_objects(X, unit):
     return numeric
 
 
+def number_of_date(value, unit):
+    """A date as the time since 1970 (UTC), in a unit; NaN for NaT. Else the value as it is."""
+    if isinstance(value, np.datetime64):
+        if np.isnat(value):
+            return np.nan
+        if value == value.astype("datetime64[s]"):
+            value = value.astype("datetime64[s]")
+        return float(_seconds(np.array([value]))[0] / _UNITS[unit])
+    if isinstance(value, datetime):
+        if value != value:  # NaT, the only one that is not itself
+            return np.nan
+        return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp() / _UNITS[unit]
+    return value
+
+
+def number_of_duration(value, unit):
+    """How many units a duration has; what is none stays as it is."""
+    return _count(value, unit)
+
+
 def _seconds(dates):
     """Seconds since 1970 (n,) of dates in a data frame's column, of any resolution."""
     count = dates.astype(np.int64)

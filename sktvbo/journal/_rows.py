@@ -30,7 +30,7 @@ class Event:
     number : int
         From 1 on.
     kind : str
-        "begin", "ask", "announce", "tell", "fail", "cancel", "search", "ask_expert" or
+        "begin", "ask", "announce", "tell", "untell", "fail", "cancel", "search", "ask_expert" or
         "tell_expert".
     at : float
         When it was written, in seconds since 1970.

@@ -7,7 +7,15 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
-from .._checks import check_choice, check_int, check_real, finite_number, invalid
+from .._checks import (
+    check_choice,
+    check_int,
+    check_real,
+    check_variances,
+    finite_array,
+    finite_number,
+    invalid,
+)
 from ..acquisition import UCB, DimensionBeta, as_acquisition
 from ..domain import as_domain
 from ..domain._constrained import constrained
@@ -17,22 +25,26 @@ from ..exceptions import (
     InvalidObservationError,
     NotBegunError,
 )
-from ..staleness import KeepAll, as_policy
+from ..gaussian_process._dates import check_time_unit, number_of_duration
+from ..staleness import KeepAll, MaximumSize, as_policy
+from ._answers import Answers
+from ._attributes import Attributes
 from ._caution import Caution
-from ._clock import end_of, make_clock
+from ._clock import as_time, as_times, end_of, make_clock
 from ._durable import Durable
 from ._failures import has_failed
 from ._lock import StepLock
 from ._log import Log
+from ._many import position_of, with_many
 from ._parameters import algorithm
 from ._parts import check_parts
-from ._queries import Query
-from ._run import Run, remembered, too_few
+from ._queries import Query, handles
+from ._run import Run, remembered
 from ._surrogates import default_surrogate, smooth_kernel, static_surrogate
 
 
 @algorithm
-class BayesianOptimizer(Durable, BaseEstimator):
+class BayesianOptimizer(Answers, Attributes, Durable, BaseEstimator):
     """Optimizer of a function that changes with time, composed of three parts.
 
     A surrogate is conditioned on the observations, an acquisition function says where to query
@@ -91,6 +103,20 @@ class BayesianOptimizer(Durable, BaseEstimator):
     trust_region : float or TrustRegion, default=None
         Queries made with a surrogate are in a box around the incumbent, of this side at first, as
         a part of each range: see `~sktvbo.caution.TrustRegion`. None is no box.
+    start_points : array-like of shape (k, d), or a list of dicts, default=None
+        Settings to be asked first, such as those known to be good. They take the place of random
+        queries: the surrogate is there once as many observations were told, or
+        ``n_initial_points`` if these are fewer.
+    max_size : int, default=None
+        Largest data set, from when there is a surrogate. What the policy leaves beyond it is
+        removed, the least relevant observations, or the oldest where the relevancy is not known:
+        see `~sktvbo.staleness.MaximumSize`. None is no limit.
+    query_timeout : float or duration, default=None
+        Age, in the user's unit of time, at which a query that was not told is no longer waited for:
+        its worker may be gone. None is any age.
+    time_unit : {"ns", "us", "ms", "s", "min", "h", "D", "W"}, default="s"
+        Unit of time of dates: wherever a time is given it may be a ``datetime``, a
+        ``numpy.datetime64`` or a ``pandas.Timestamp``, which is the time since 1970 (UTC).
 
     Attributes
     ----------
@@ -167,6 +193,10 @@ class BayesianOptimizer(Durable, BaseEstimator):
     on_nan: str = "error"
     max_step: object = None
     trust_region: object = None
+    start_points: object = None
+    max_size: int | None = None
+    query_timeout: object = None
+    time_unit: str = "s"
 
     # --- what an algorithm may override: five hooks -----------------------------------------------
     #
@@ -230,6 +260,14 @@ class BayesianOptimizer(Durable, BaseEstimator):
         if self.history is not None:
             check_int(self.history, "history", self, low=0)
         check_choice(self.on_nan, ("error", "failed"), "on_nan", self)
+        check_time_unit(self.time_unit, self)
+        if self.query_timeout is not None:
+            timeout = number_of_duration(self.query_timeout, self.time_unit)
+            check_real(timeout, "query_timeout", self, interval="(0, inf)")
+
+    def _n_initial(self, n_started):
+        """How many observations there are before the surrogate, of which so many are given."""
+        return min(self.n_initial_points, n_started or self.n_initial_points)
 
     # --- what an algorithm may set ----------------------------------------------------------------
 
@@ -255,7 +293,7 @@ class BayesianOptimizer(Durable, BaseEstimator):
 
         Parameters
         ----------
-        t : float, default=None
+        t : float or date, default=None
             Present time, in the user's unit; None reads the clock. Never before an earlier time.
         n_points : int, default=None
             Ask for a batch of this many queries.
@@ -297,7 +335,7 @@ class BayesianOptimizer(Durable, BaseEstimator):
             may_wait = return_time or return_query
             after, queries = run.after_asking(t, size, may_wait=may_wait, until=until)
             if return_query:
-                x = _handles(run.domain, after.unanswered[-size:])
+                x = handles(run.domain, after.unanswered[-size:])
                 times = np.array([query.t for query in x])
                 if n_points is None:
                     x, times = x[0], x[0].t
@@ -320,7 +358,7 @@ class BayesianOptimizer(Durable, BaseEstimator):
             query that it was.
         y : float
             What was observed.
-        t : float, default=None
+        t : float or date, default=None
             When; None is the time asked for. A late or a corrected time is welcome.
         y_variance : float, default=None
             Variance of the noise of y as far as it is known, in units of y²; comes on top of what
@@ -342,7 +380,7 @@ class BayesianOptimizer(Durable, BaseEstimator):
         with self._lock():
             run = self._run_or_new()
             x = _place(run, x)
-            t = None if t is None else finite_number(t, "t", InvalidObservationError)
+            t = None if t is None else as_time(t, run.algorithm.time_unit)
             may_fail = failed is not False or run.algorithm.on_nan == "failed"
             if may_fail and has_failed(y, failed):
                 after = run.after_failing(x, t)
@@ -361,7 +399,7 @@ class BayesianOptimizer(Durable, BaseEstimator):
         ----------
         x : array-like of shape (d,), or a dict for named parameters
             A query that somebody else is making.
-        t : float, default=None
+        t : float or date, default=None
             When; None reads the clock.
 
         Raises
@@ -394,111 +432,90 @@ class BayesianOptimizer(Durable, BaseEstimator):
             run = self._run_or_new()
             self._take(run, run.after_cancelling(_place(run, x)), "cancel")
 
-    def recommend(self, t=None):
-        """Where the posterior mean is best at a time: exploitation without exploration.
+    def tell_many(self, X, y, t=None, *, y_variance=None):
+        """Add many observations in one step, with one search of the hyperparameters.
+
+        In the order of time, they are added one by one with the hyperparameters that all of them
+        (of more than 1000 the latest) ask for; the policy sees each as if it was told by itself.
 
         Parameters
         ----------
-        t : float, default=None
-            Any time, past or future; None reads the clock.
+        X : array-like of shape (n, d), a list of dicts for named parameters, or of Query
+            Queries, asked for or not; see `tell`.
+        y : array-like of shape (n,)
+        t : float, date, or array-like of shape (n,), default=None
+            When; None is the times asked for.
+        y_variance : float or array-like of shape (n,), default=None
+            See `tell`.
 
-        Returns
-        -------
-        x : ndarray of shape (d,), or a dict for named parameters
+        Raises
+        ------
+        ValueError
+            As in `tell`. The optimizer is as before.
+        AskTellError
+            No t was given and something in X was not asked for; a query is told twice.
+        """
+        with self._lock():
+            run = self._run_or_new()
+            places, y, t, variances = _columns(run, X, y, t, y_variance)
+            if not len(places):
+                return
+            order = range(len(places))
+            if t is not None:
+                order = np.argsort(t, kind="stable").tolist()
+            found, left = [], run
+            for i in order:
+                time = None if t is None else float(t[i])
+                place = left.query_of(places[i]) if isinstance(places[i], Query) else places[i]
+                x, time, query = left.addressed(place, time)
+                if query is not None:
+                    others = tuple(q for q in left.unanswered if q is not query)
+                    left = replace(left, unanswered=others)
+                found.append((x, float(y[i]), time, float(variances[i]), query))
+            found.sort(key=lambda observation: observation[2])
+            after, entries = with_many(run, found)
+            self._take(run, after, "tell_many", entries=entries)
+
+    def untell(self, x=None, t=None, *, id=None):
+        """Take an observation back: a wrong value, or a wild time.
+
+        It leaves the data set, the attributes and the counts, and what was removed when it was told
+        is back, as far as it is remembered. The hyperparameters are held. When it is the latest
+        one, the policy, too, is as it was before. The present time is the latest of those that are
+        left. To correct a value, tell it again: ``tell(x, y, t)``.
+
+        Parameters
+        ----------
+        x : array-like of shape (d,), a dict for named parameters, or a Query, default=None
+            Where it was made, or the query that it answered; the latest if there are several. None
+            is the latest of all.
+        t : float or date, default=None
+            When; None is any time.
+        id : int, default=None
+            Of the query that it answered; None is any.
 
         Raises
         ------
         AskTellError
-            There are fewer than ``n_initial_points`` observations.
+            There is no such observation, or it is no longer remembered (see ``history``).
         """
-        run = self._run_or_new()
-        t = run.time(t)
-        if run.surrogate is None:
-            raise too_few("recommend()", run)
-        return run.domain.decode(run.best_mean(t))
-
-    # --- attributes -------------------------------------------------------------------------------
-
-    @property
-    def X_(self):
-        run = self._begun()
-        return run.kept.rows.reshape(-1, run.domain.n_dims + 1).copy()
-
-    @property
-    def y_(self):
-        return self._begun().kept.y.copy()
-
-    @property
-    def told_X_(self):
-        run = self._begun()
-        return run.rows(run.shown)
-
-    @property
-    def told_y_(self):
-        return np.array([entry.y for entry in self._begun().shown], dtype=np.float64)
-
-    @property
-    def removed_at_(self):
-        run = self._begun()
-        shown = run.shown
-        removed_at, first = np.full(len(shown), np.nan), run.n_told - len(shown)
-        for entry in shown:
-            positions = entry.removed - first
-            removed_at[positions[positions >= 0]] = entry.now
-        return removed_at
-
-    @property
-    def history_(self):
-        rows = [{"time": entry.now, "n": entry.n, **entry.record} for entry in self._begun().shown]
-        names = dict.fromkeys(name for row in rows for name in row)
-        return {name: np.array([row.get(name) for row in rows], dtype=np.float64) for name in names}
-
-    @property
-    def pending_(self):
-        run = self._begun()
-        return _handles(run.domain, run.pending)
-
-    @property
-    def pending_X_(self):
-        run = self._begun()
-        rows = [np.append(query.x, query.t) for query in run.pending]
-        return np.array(rows).reshape(-1, run.domain.n_dims + 1)
-
-    @property
-    def surrogate_(self):
-        return self._begun().surrogate
-
-    @property
-    def belief_(self):
-        return self._begun().belief
-
-    @property
-    def policy_(self):
-        return self._begun().policy
-
-    @property
-    def n_told_(self):
-        return self._begun().n_told
-
-    @property
-    def n_removed_(self):
-        run = self._begun()
-        return run.n_told - len(run.kept)
-
-    @property
-    def n_failed_(self):
-        return self._begun().n_failed
-
-    @property
-    def failed_X_(self):
-        run = self._begun()
-        if run.failures is None:
-            return np.empty((0, run.domain.n_dims + 1))
-        return run.failures.rows.copy()
-
-    @property
-    def next_time_(self):
-        return self._begun().next_time
+        with self._lock():
+            run = self._run_or_new()
+            if isinstance(x, Query):
+                x, t, id = x.x, t, x.id
+            row = None if x is None else run.domain.as_row(x)
+            time = None if t is None else as_time(t, run.algorithm.time_unit)
+            position = position_of(run, row, time, id)
+            if position is None:
+                wanted = {"x": x, "t": t, "id": id}
+                got = ", ".join(f"{k}={v!r}" for k, v in wanted.items() if v is not None)
+                raise invalid(
+                    "What is taken back",
+                    f"one of the {len(run.entries)} observations that are remembered",
+                    got=got or "none at all",
+                    error=AskTellError,
+                )
+            self._take(run, run.after_untelling(position), "untell")
 
     # --- the run ----------------------------------------------------------------------------------
 
@@ -527,7 +544,20 @@ class BayesianOptimizer(Durable, BaseEstimator):
         if acquisition is None:
             acquisition = algorithm._make_acquisition()
         check_parts(self, algorithm.surrogate, policy)
+        cap = None
+        if self.max_size not in (None, getattr(policy, "max_size", None)):
+            cap = MaximumSize(self.max_size)
+            cap.check()
         domain = constrained(as_domain(self.domain), self.constraints, self)
+        start = np.empty((0, domain.n_dims))
+        if self.start_points is not None:
+            start = domain.validate_points(self.start_points)
+            allowed = domain.allowed(domain.to_unit(start))
+            if not allowed.all():
+                got = str(start[np.argmin(allowed)].tolist())
+                expected = "points that satisfy the constraints"
+                raise invalid("start_points", expected, owner=self, got=got, error=DomainError)
+        timeout = number_of_duration(self.query_timeout, self.time_unit)
         return self._run_class(
             algorithm=algorithm,
             make_policy=algorithm._make_policy,
@@ -536,6 +566,10 @@ class BayesianOptimizer(Durable, BaseEstimator):
             searches_for_the_past=algorithm._searches_for_the_past,
             domain=domain,
             caution=Caution.of(algorithm, domain),
+            n_initial=self._n_initial(len(start)),
+            start=start,
+            cap=cap,
+            timeout=np.inf if timeout is None else float(timeout),
             told=Log(limit=remembered(self.history)),
             clock=make_clock(self.clock, self),
             acquisition=as_acquisition(acquisition, self),
@@ -572,9 +606,24 @@ def _place(run, x):
         return run.query_near(x, exc)
 
 
-def _handles(domain, queries):
-    """Queries as users get them."""
-    return [replace(query, x=domain.decode(query.x)) for query in queries]
+def _columns(run, X, y, t, y_variance):
+    """What users give for many observations: places, and columns (n,), where t may be None."""
+    if isinstance(X, list | tuple) and any(isinstance(x, Query) for x in X):
+        places = [_place(run, x) for x in X]
+    elif np.size(X) == 0:
+        places = []
+    else:
+        try:
+            places = list(run.domain.validate_points(X))
+        except DomainError:
+            places = [_place(run, x) for x in X]
+    n = len(places)
+    y = finite_array(y, "y", (n,), InvalidObservationError)
+    t = None if t is None else as_times(t, n, run.algorithm.time_unit)
+    variances = np.zeros(n)
+    if y_variance is not None:
+        variances = check_variances(y_variance, n, "y_variance", zero=True)
+    return places, y, t, variances
 
 
 @algorithm

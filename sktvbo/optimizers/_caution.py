@@ -49,8 +49,8 @@ class Caution:
         if self.at is None or not np.array_equal(self.at, np.append(cancelled.x, cancelled.t)):
             return self
         others = [np.append(query.x, query.t) for query in run.unanswered if query is not cancelled]
-        if len(run.told):
-            others.insert(0, run.told[-1].row)
+        if len(run.entries):
+            others.insert(0, run.entries[-1].row)
         return replace(self, at=max(others, key=lambda row: row[-1]) if others else None)
 
     def part_of(self, run, t, surrogate=None):

@@ -2,9 +2,14 @@
 
 import math
 import time
+from numbers import Real
 from time import monotonic
 
-from .._checks import check_real, invalid
+import numpy as np
+
+from .._checks import check_real, finite_array, finite_number, invalid
+from ..exceptions import InvalidObservationError
+from ..gaussian_process._dates import number_of_date
 
 
 class ElapsedTime:
@@ -77,3 +82,23 @@ def end_of(deadline):
     if deadline is None:
         return math.inf
     return monotonic() + check_real(deadline, "deadline", interval="[0, inf]")
+
+
+def as_time(t, unit):
+    """A time, or a date, as a finite number; dates count from 1970 (UTC), in a unit of time."""
+    if not isinstance(t, Real):
+        t = number_of_date(t, unit)
+    return finite_number(t, "t", InvalidObservationError)
+
+
+def as_times(t, n, unit):
+    """Times (n,) of one time or date, or of n of them."""
+    try:
+        array = np.asarray(t)
+    except ValueError:  # lists of different lengths
+        array = np.empty(0)
+    if array.ndim == 0:
+        return np.full(n, as_time(t, unit))
+    if array.dtype.kind in "MO":
+        array = np.array([number_of_date(each, unit) for each in array.ravel()])
+    return finite_array(array, "t", (n,), InvalidObservationError)

@@ -111,7 +111,7 @@ def with_failure(failures, row, run):
 
 def _fitted(failures, run, search=False):
     """A regressor of the labels; with hyperparameters that are searched, or those learnt."""
-    succeeded = run.rows(run.told[max(len(run.told) - MAX_FAILURES, 0) :])
+    succeeded = run.rows(run.entries[max(len(run.entries) - MAX_FAILURES, 0) :])
     rows = np.vstack([succeeded, failures.rows])
     X = np.column_stack([run.domain.to_unit(rows[:, :-1]), rows[:, -1]])
     labels = np.repeat([0.0, 1.0], [len(succeeded), len(failures.rows)])

@@ -1,11 +1,16 @@
 """Queries that were asked for: their handles, and which of them an answer is for."""
 
-from dataclasses import dataclass, field
+import warnings
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from .._checks import invalid
-from ..exceptions import AskTellError
+from ..exceptions import AskTellError, DomainError, ForgottenQueryWarning
+
+# At most this many queries are remembered until they are told, and as many of those made with a
+# surrogate.
+MAX_PENDING = 1024
 
 # Numbers that went through float32 differ by at most half of this part of themselves.
 _FLOAT32 = 2.0**-23
@@ -47,6 +52,11 @@ class Query:
     asked: float = field(default=-np.inf, repr=False)
 
 
+def handles(domain, queries):
+    """Queries as users get them."""
+    return [replace(query, x=domain.decode(query.x)) for query in queries]
+
+
 def near(queries, x):
     """Those queries that a row x (d,) may have been before it went through float32; a list.
 
@@ -64,3 +74,81 @@ def not_pending(what, got, *, when="", advice=""):
     """The error of an x, or a query, that stands for no pending one."""
     expected = f"a query of ask() that is still pending{when}"
     return invalid(what, expected, got=got, advice=advice, error=AskTellError)
+
+
+def at_latest(run):
+    """A run of which a time was taken back, at the latest that is told or pending."""
+    now = max([run.passed, *(query.asked for query in run.unanswered)])
+    if now == run.now:
+        return run
+    asked = [query.t for query in run.unanswered if np.isfinite(query.asked)]
+    return replace(run, now=now, next_time=asked[-1] if asked else None)
+
+
+class Asked:
+    """What a run does about its queries, but for answering them."""
+
+    def query_of(self, handle):
+        """The pending query, with a row for x, of a handle that users have."""
+        for query in self.pending:
+            if query.id == handle.id:
+                x = self.domain.validate_point(handle.x)
+                if query.t == handle.t and np.array_equal(query.x, x):
+                    return query
+        got = f"query {handle.id}, which"
+        if any(entry.query == handle.id for entry in self.entries):
+            raise not_pending("query", f"{got} was told already")
+        gone = "was cancelled, has expired or is another optimizer's"
+        raise not_pending("query", f"{got} {gone}")
+
+    def query_near(self, x, error):
+        """The pending query that x, outside of the domain, was before it went through float32.
+
+        Where there is none, the error that the domain has raised is raised.
+        """
+        try:
+            row = self.domain.as_row(x)
+        except DomainError:  # an unknown category has no number
+            raise error from None
+        found = near(self.pending, row)
+        if not found:
+            raise error
+        return found[0]
+
+    def after_announcing(self, x, t):
+        """The run with a query (d,) pending that was not asked for."""
+        return self._with_queries([(x, t)], -np.inf)
+
+    def _with_queries(self, queries, asked):
+        """The run with some queries (x, time) more pending, asked for at a time."""
+        new = [Query(self.n_queries + i, x, t, asked) for i, (x, t) in enumerate(queries)]
+        unanswered = (*self.unanswered, *new)
+        if len(unanswered) > MAX_PENDING:
+            unanswered = (*self._pending_at(max(asked, self.now)), *new)
+        if len(unanswered) > MAX_PENDING:
+            warnings.warn(
+                f"{len(unanswered)} queries were asked for and not told; the latest {MAX_PENDING} "
+                "of them are remembered. Tell each one as it was asked for, or cancel(x) it; what "
+                "is forgotten can still be told with its time: tell(x, y, t).",
+                ForgottenQueryWarning,
+                stacklevel=4,
+            )
+            unanswered = unanswered[-MAX_PENDING:]
+        run = replace(self, unanswered=unanswered, n_queries=self.n_queries + len(new))
+        if self.caution is None or not queries:
+            return run
+        return replace(run, caution=self.caution.moved(*queries[-1]))
+
+    def after_cancelling(self, x):
+        """The run without a pending query, or without the oldest one at a row x (d,).
+
+        When none is left of its time, this has not been, and earlier times may be asked for again.
+        """
+        query = x if isinstance(x, Query) else self._answered(x, None)
+        if query is None:
+            raise not_pending("x", str(x.tolist()))
+        others = tuple(other for other in self.unanswered if other is not query)
+        run = replace(self, unanswered=others)
+        if self.caution is not None:
+            run = replace(run, caution=self.caution.back(run, query))
+        return at_latest(run)

@@ -43,6 +43,9 @@ class RandomSearch(Algorithm):
         journal=None,
         on_nan="error",
         max_step=None,
+        start_points=None,
+        query_timeout=None,
+        time_unit="s",
     ):
         super().__init__(
             domain,
@@ -55,12 +58,24 @@ class RandomSearch(Algorithm):
             journal=journal,
             on_nan=on_nan,
             max_step=max_step,
+            start_points=start_points,
+            query_timeout=query_timeout,
+            time_unit=time_unit,
         )
 
-    def recommend(self, t=None):
-        """The best query so far, at whatever time it was made."""
+    def _n_initial(self, n_started):
+        return self.n_initial_points
+
+    def predict(self, X, t=None, return_std=False, *, include_noise=False):
+        raise _no_model("predict()")
+
+    def recommend(self, t=None, *, return_value=False, return_std=False):
+        # It is the best query so far, at whatever time that was, and its value what was observed.
         run = self._run_or_new()
-        run.time(t)
+        if return_std:
+            raise _no_model("recommend(return_std=True)")
+        one = t is None or np.ndim(t) == 0
+        times = self._times_of(run, t, 1 if one else len(t))
         rows, y = run.kept.rows.reshape(-1, run.domain.n_dims + 1)[:, :-1], run.kept.y
         allowed = run.domain.allowed(run.domain.to_unit(rows))
         if not allowed.any():
@@ -70,4 +85,14 @@ class RandomSearch(Algorithm):
                 got=str(len(rows) and "none that does"),
                 error=AskTellError,
             )
-        return run.domain.decode(rows[np.argmax(np.where(allowed, run.sign * y, -np.inf))])
+        best = np.argmax(np.where(allowed, run.sign * y, -np.inf))
+        x, value = rows[best], float(y[best])
+        if one:
+            x = run.domain.decode(x)
+        else:
+            x, value = run.domain.decode_all([x] * len(times)), np.full(len(times), value)
+        return (x, value) if return_value else x
+
+
+def _no_model(call):
+    return AskTellError(f"{call} needs a surrogate, and RandomSearch has none. Take another one.")

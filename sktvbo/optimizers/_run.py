@@ -5,7 +5,6 @@ fails half-way has therefore not happened.
 """
 
 import copy
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,27 +15,23 @@ from time import monotonic
 import numpy as np
 from sklearn.base import clone
 
-from .._checks import check_rows, finite_number, invalid
+from .._checks import check_rows, invalid
 from .._maximizer import TimeWindow, maximize, maximize_joint
 from .._score import Score, ScoreOfPlaces
 from ..acquisition import AcquisitionState, PosteriorMean
 from ..exceptions import (
     AskTellError,
-    DomainError,
-    ForgottenQueryWarning,
     InvalidObservationError,
 )
 from ..journal._rows import START, Place
 from ..staleness import RunSoFar
 from ._caution import Caution
+from ._clock import as_time
 from ._failures import Failures, Risk, sampled, weighed, with_failure
 from ._log import Log, Told
-from ._queries import Query, near, not_pending
+from ._many import without
+from ._queries import MAX_PENDING, Asked, Query, near, not_pending
 from ._surrogates import Times, suited
-
-# At most this many queries are remembered until they are told, and as many of those made with a
-# surrogate.
-MAX_PENDING = 1024
 
 # At least this many of the observations told are remembered, whatever is shown of them: policies
 # may ask for the latest, and hyperparameters be learnt from some that were removed.
@@ -94,12 +89,16 @@ class DataSet:
         """The data set without some of its rows."""
         if not len(indices):
             return self
+        return self.of(np.delete(np.arange(len(self)), indices))
+
+    def of(self, indices):
+        """Some of its rows, in this order."""
         arrays = self.positions, self.rows, self.y, self.variance
-        return DataSet(*(np.delete(array, indices, axis=0) for array in arrays))
+        return DataSet(*(array[indices] for array in arrays))
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(Asked):
     """What a run holds between two steps.
 
     Attributes
@@ -112,8 +111,18 @@ class Run:
         Whether an observation from before all others makes a search of the hyperparameters.
     domain, clock, acquisition
         Made of its parameters.
+    n_initial : int
+        Observations before there is a surrogate.
+    start : ndarray of shape (k, d)
+        Rows that are asked first.
+    cap : stale-data policy or None
+        What forgets after the policy has.
+    timeout : float
+        Age at which queries are no longer waited for.
     policy : stale-data policy
         With what it has learnt in the run.
+    policy_before : stale-data policy or None
+        As it was before the latest observation, as far as that is known.
     rng : RandomState
         A step draws from a copy.
     surrogate : Surrogate or None
@@ -132,9 +141,13 @@ class Run:
         With rows (d,) for x, not told yet, oldest first.
     n_queries : int
         How many were asked for, or announced.
+    n_started : int
+        How many of the ``start`` were asked.
     queries : tuple of (float, int)
         Times of the latest queries made with a surrogate, and sizes of the data set then.
     told : Log of Told
+    untold : tuple of int
+        Positions of those that were taken back.
     kept : DataSet
     place : Place
         Where in its journal, if it has one.
@@ -154,7 +167,12 @@ class Run:
     acquisition: object
     policy: object
     rng: np.random.RandomState
+    n_initial: int
+    start: np.ndarray
+    cap: object = None
+    timeout: float = np.inf
     surrogate: object = None
+    policy_before: object = None
     now: float = -np.inf
     passed: float = -np.inf
     next_time: float | None = None
@@ -162,8 +180,10 @@ class Run:
     searched: int = 0
     unanswered: tuple = ()
     n_queries: int = 0
+    n_started: int = 0
     queries: tuple = ()
     told: Log = field(default_factory=Log)
+    untold: tuple = ()
     kept: DataSet = field(default_factory=DataSet)
     place: Place = START
     failures: Failures | None = None
@@ -187,13 +207,36 @@ class Run:
         x may be a pending query, which this answers. ``variance`` is the part of the noise's
         variance that is known.
         """
-        x, t, query, left = self._addressed(x, t)
+        x, t, query = self.addressed(x, t)
+        return self.after_observing(x, y, t, variance, query)
+
+    def addressed(self, x, t):
+        """Row (d,), time and pending query, None if there is none, of an x and a time, or None."""
+        query = x if isinstance(x, Query) else self._answered(x, t)
+        if query is not None:
+            return query.x, query.t if t is None else t, query
+        if t is None:
+            advice = "Give the time of the observation: tell(x, y, t)."
+            raise not_pending("x", str(x.tolist()), when=" when no t is given", advice=advice)
+        return x, t, None
+
+    def after_observing(self, x, y, t, variance, query, *, held=False, first=None, only_kept=False):
+        """The run with an observation at x (d,) and t, which may answer a query.
+
+        ``held`` forbids a search of the hyperparameters; ``first`` is a first surrogate that knows
+        of the observation; with ``only_kept`` the data set alone does.
+        """
+        left = self._left(t, query)
         now = left["now"]
-        after = self._with_observation(x, t, y, variance, now)
+        if only_kept:
+            row = np.append(x, t)
+            after = replace(self, kept=self.kept.append(self.told.total, row, y, variance))
+        else:
+            after = self._with_observation(x, t, y, variance, now, held, first)
         record = _checked_record(after.policy)
         removed = np.empty(0, dtype=np.intp)
         if len(after.kept) <= len(self.kept):
-            before = np.append(self.kept.positions, self.n_told)
+            before = np.append(self.kept.positions, self.told.total)
             removed = np.setdiff1d(before, after.kept.positions, assume_unique=True)
         entry = Told(
             np.append(x, t),
@@ -206,12 +249,12 @@ class Run:
             None if query is None else query.id,
         )
         left |= self._cautious(x, t, query, y)
-        return replace(after, **left, told=self.told.append(entry))
+        return replace(after, **left, told=self.told.append(entry), policy_before=self.policy)
 
     def after_failing(self, x, t=None):
         """The run with a query, as in `after_telling`, that could not be measured."""
-        x, t, query, left = self._addressed(x, t)
-        left |= self._cautious(x, t, query, None)
+        x, t, query = self.addressed(x, t)
+        left = self._left(t, query) | self._cautious(x, t, query, None)
         return replace(self, **left, failures=with_failure(self.failures, np.append(x, t), self))
 
     def _cautious(self, x, t, query, y):
@@ -223,25 +266,32 @@ class Run:
         here = query is not None or (caution.at is not None and caution.at[-1] > t)
         return {"caution": caution if here else caution.moved(x, t)}
 
-    def _addressed(self, x, t):
-        """Row (d,), time and pending query, or None, that are told; and what changes of the run."""
-        query = x if isinstance(x, Query) else self._answered(x, t)
-        if query is not None:
-            x, t = query.x, query.t if t is None else t
-        elif t is None:
-            advice = "Give the time of the observation: tell(x, y, t)."
-            raise not_pending("x", str(x.tolist()), when=" when no t is given", advice=advice)
+    def _left(self, t, query):
+        """What else changes of the run when something is told at a time, which may be a query's."""
         passed, unanswered = max(t, self.passed), self.unanswered
         if query is not None:
-            unanswered, passed = _without(unanswered, query), max(passed, query.asked)
-        return x, t, query, {"now": max(t, self.now), "passed": passed, "unanswered": unanswered}
+            unanswered = tuple(other for other in unanswered if other is not query)
+            passed = max(passed, query.asked)
+        if self.timeout < np.inf:
+            unanswered = tuple(query for query in unanswered if query.t >= passed - self.timeout)
+        return {"now": max(t, self.now), "passed": passed, "unanswered": unanswered}
+
+    def after_untelling(self, position):
+        """The run without the observation at a position among all that was told."""
+        return without(self, position)
 
     # --- pending queries --------------------------------------------------------------------------
 
     @property
     def pending(self):
         """Queries (tuple) whose answers are still to come, oldest first."""
-        return self.unanswered
+        return self._pending_at(self.now)
+
+    def _pending_at(self, now):
+        """Those of the unanswered queries that are still waited for at a time."""
+        if self.timeout == np.inf:
+            return self.unanswered
+        return tuple(query for query in self.unanswered if query.t >= now - self.timeout)
 
     def _answered(self, x, t):
         """The pending query that a row x (d,) of the domain and a time, None: any, stand for."""
@@ -252,82 +302,13 @@ class Run:
         # Of several queries of one point the one at that time is answered, or else the oldest.
         return min(found, key=lambda query: query.t != t, default=None)
 
-    def query_of(self, handle):
-        """The pending query, with a row for x, of a handle that users have."""
-        for query in self.pending:
-            if query.id == handle.id:
-                x = self.domain.validate_point(handle.x)
-                if query.t == handle.t and np.array_equal(query.x, x):
-                    return query
-        got = f"query {handle.id}, which"
-        if any(entry.query == handle.id for entry in self.told):
-            raise not_pending("query", f"{got} was told already")
-        raise not_pending("query", f"{got} was cancelled or forgotten, or is another optimizer's")
-
-    def query_near(self, x, error):
-        """The pending query that x, outside of the domain, was before it went through float32.
-
-        Where there is none, the error that the domain has raised is raised.
-        """
-        try:
-            row = self.domain.as_row(x)
-        except DomainError:  # an unknown category has no number
-            raise error from None
-        found = near(self.pending, row)
-        if not found:
-            raise error
-        return found[0]
-
-    def after_announcing(self, x, t):
-        """The run with a query (d,) pending that was not asked for."""
-        return self._with_queries([(x, t)], -np.inf)
-
-    def _with_queries(self, queries, asked):
-        """The run with some queries (x, time) more pending, asked for at a time."""
-        new = [Query(self.n_queries + i, x, t, asked) for i, (x, t) in enumerate(queries)]
-        unanswered = (*self.unanswered, *new)
-        if len(unanswered) > MAX_PENDING:
-            warnings.warn(
-                f"{len(unanswered)} queries were asked for and not told; the latest {MAX_PENDING} "
-                "of them are remembered. Tell each one as it was asked for, or cancel(x) it; what "
-                "is forgotten can still be told with its time: tell(x, y, t).",
-                ForgottenQueryWarning,
-                stacklevel=4,
-            )
-            unanswered = unanswered[-MAX_PENDING:]
-        run = replace(self, unanswered=unanswered, n_queries=self.n_queries + len(new))
-        return (
-            run if self.caution is None else replace(run, caution=self.caution.moved(*queries[-1]))
-        )
-
-    def after_cancelling(self, x):
-        """The run without a pending query, or without the oldest one at a row x (d,).
-
-        When none is left of its time, this has not been, and earlier times may be asked for again.
-        """
-        query = x if isinstance(x, Query) else self._answered(x, None)
-        if query is None:
-            raise not_pending("x", str(x.tolist()))
-        run = replace(self, unanswered=_without(self.unanswered, query))
-        if self.caution is not None:
-            run = replace(run, caution=self.caution.back(run, query))
-        return self._at_latest(run)
-
-    @staticmethod
-    def _at_latest(run):
-        """A run, at the latest time that is told or pending."""
-        now = max([run.passed, *(query.asked for query in run.unanswered)])
-        if now == run.now:
-            return run
-        return replace(run, now=now, next_time=_latest(run.unanswered))
-
     # --- time -------------------------------------------------------------------------------------
 
     def time(self, t):
         """A time as a float; None reads the clock."""
         if t is None:
             t = self.clock(self.n_told + self.n_failed)
-        return finite_number(t, "t", InvalidObservationError)
+        return as_time(t, self.algorithm.time_unit)
 
     def forward_time(self, t):
         """A time that is not before an earlier one."""
@@ -350,14 +331,18 @@ class Run:
         Queries are for time t, unless they ``may_wait`` until the algorithm's latest time. To be
         found, they share the time until ``until``, of the monotonic clock.
         """
-        rng, queries = copy.deepcopy(self.rng), self.queries
+        rng, queries, run = copy.deepcopy(self.rng), self.queries, self
+        first = [(x, t) for x in self.start[self.n_started :][:size]]
+        if first:
+            run = replace(self._with_queries(first, t), n_started=self.n_started + len(first))
+        size -= len(first)
         if self.surrogate is None:
-            found = self._random_queries(t, size, rng)
+            found = run._random_queries(t, size, rng)
         else:
-            found = self._best_queries(t, size, rng, may_wait, until)
+            found = run._best_queries(t, size, rng, may_wait, until) if size else []
             # Queries at later times were taken back.
             queries = (*made_until(t, queries), (t, len(self.kept)))[-MAX_PENDING:]
-        after = self._with_queries(found, t)
+        after, found = run._with_queries(found, t), first + found
         after = replace(after, rng=rng, now=t, next_time=found[-1][1], queries=queries)
         return after, found
 
@@ -379,7 +364,7 @@ class Run:
     def _best_queries(self, t, size, rng, may_wait, until):
         """Queries (x, time), each with the pending ones and those before hallucinated."""
         surrogate = self.belief.advanced(t)
-        pending = self.pending[-_MAX_HALLUCINATED:]
+        pending = self._pending_at(t)[-_MAX_HALLUCINATED:]
         if pending:
             surrogate = self._hallucinated(surrogate, [(query.x, query.t) for query in pending])
         queries, run = [], self
@@ -473,7 +458,21 @@ class Run:
     @property
     def n_told(self):
         """How many observations were told, remembered or not."""
-        return self.told.total
+        return self.told.total - len(self.untold)
+
+    @property
+    def positions(self):
+        """Positions, among all that was told, of what is remembered and was not taken back."""
+        remembered = range(self.told.first, self.told.total)
+        if not self.untold:
+            return remembered
+        gone = set(self.untold)
+        return [position for position in remembered if position not in gone]
+
+    @property
+    def entries(self):
+        """The observations at these positions."""
+        return self.told if not self.untold else self.told.at(self.positions)
 
     @property
     def n_failed(self):
@@ -483,8 +482,8 @@ class Run:
     @property
     def shown(self):
         """The observations told that users see: those that the ``history`` has room for."""
-        history = self.algorithm.history
-        return self.told[:] if history is None else self.told[max(len(self.told) - history, 0) :]
+        history, entries = self.algorithm.history, self.entries
+        return entries[:] if history is None else entries[max(len(entries) - history, 0) :]
 
     def rows(self, entries):
         """Queries and times (n, d + 1) of some observations told."""
@@ -492,9 +491,9 @@ class Run:
 
     def observations(self, entries):
         """Rows and values of some observations told, as the surrogate sees them."""
-        return self._to_surrogate(self.rows(entries), [entry.y for entry in entries])
+        return self.to_surrogate(self.rows(entries), [entry.y for entry in entries])
 
-    def _to_surrogate(self, rows, y):
+    def to_surrogate(self, rows, y):
         X = np.column_stack([self.domain.to_unit(rows[:, :-1]), rows[:, -1]])
         return X, self.sign * np.array(y, dtype=np.float64)
 
@@ -503,35 +502,36 @@ class Run:
         return RunSoFar(
             n_told=self.n_told + 1,
             queries=made_until(self.now, self.queries),
-            latest=lambda n: self.observations(self.told[max(len(self.told) - n, 0) :]),
+            latest=self._latest,
         )
 
-    def _with_observation(self, x, t, y, variance, now):
+    def _latest(self, n):
+        """The latest n observations told, as the surrogate sees them."""
+        entries = self.entries
+        return self.observations(entries[max(len(entries) - n, 0) :])
+
+    def _with_observation(self, x, t, y, variance, now, only_held, first):
         """The run with the surrogate, policy and data set after an observation."""
-        kept = self.kept.append(self.n_told, np.append(x, t), y, variance)
-        if self.surrogate is None and len(kept) < self.algorithm.n_initial_points:
+        kept = self.kept.append(self.told.total, np.append(x, t), y, variance)
+        if self.surrogate is None and len(kept) < self.n_initial:
             return replace(self, kept=kept)
-        row, target = self._to_surrogate(np.append(x, t)[np.newaxis], [y])
+        row, target = self.to_surrogate(np.append(x, t)[np.newaxis], [y])
         policy = copy.copy(self.policy)
         if hasattr(policy, "watch"):
             policy.watch(self._so_far())
         if self.surrogate is None:
-            surrogate, since_search = self._first_surrogate(kept), 0
+            surrogate, since_search = self.first_surrogate(kept) if first is None else first, 0
             searched = len(kept)
         else:
             found = policy.before_add(self.surrogate, row[0, :-1], t, target[0])
             drop = check_rows(found, len(self.kept), _rows_of(policy, "before_add"))
             kept = kept.drop(drop)
             surrogate, since_search, searched = self._next_surrogate(
-                row, target, variance, drop, kept
+                row, target, variance, drop, kept, only_held
             )
-        found, name = policy.after_add(surrogate, now), _rows_of(policy, "after_add")
-        drop = check_rows(found, len(kept), name)
-        if len(drop) == len(kept):
-            raise invalid(name, f"fewer than all {len(kept)}", got="all of them")
-        if len(drop):
-            kept = kept.drop(drop)
-            surrogate = surrogate.updated(drop=drop, hold_scale=len(kept) < self.min_to_learn)
+        surrogate, kept = self._without_stale(policy, surrogate, kept, now)
+        if self.cap is not None:
+            surrogate, kept = self._without_stale(self.cap, surrogate, kept, now)
         return replace(
             self,
             surrogate=surrogate,
@@ -541,13 +541,24 @@ class Run:
             searched=searched,
         )
 
-    def _first_surrogate(self, kept):
+    def _without_stale(self, policy, surrogate, kept, now):
+        """A surrogate and its data set, without what a policy drops."""
+        found, name = policy.after_add(surrogate, now), _rows_of(policy, "after_add")
+        drop = check_rows(found, len(kept), name)
+        if len(drop) == len(kept):
+            raise invalid(name, f"fewer than all {len(kept)}", got="all of them")
+        if not len(drop):
+            return surrogate, kept
+        kept = kept.drop(drop)
+        return surrogate.updated(drop=drop, hold_scale=len(kept) < self.min_to_learn), kept
+
+    def first_surrogate(self, kept):
         """The surrogate fitted to all that was told, the new observation included."""
-        X, y = self._to_surrogate(kept.rows, kept.y)
+        X, y = self.to_surrogate(kept.rows, kept.y)
         surrogate = self.given_surrogate()
         if surrogate is None:
-            surrogate = self._suited(self.make_surrogate(self._times(X[:, -1])))
-        return surrogate.fit(X, y, *_known(kept.variance))
+            surrogate = self._suited(self.make_surrogate(self.times_of(X[:, -1])))
+        return surrogate.fit(X, y, *self.some_variances(kept.variance))
 
     def given_surrogate(self):
         """The surrogate that the user gave, unfitted; None if it is the algorithm's own."""
@@ -557,11 +568,12 @@ class Run:
     def _suited(self, surrogate):
         return suited(clone(surrogate), self.domain, self.policy)
 
-    def _next_surrogate(self, row, target, variance, drop, kept):
+    def _next_surrogate(self, row, target, variance, drop, kept, only_held):
         """The surrogate without some rows and with the new one; see `searched_if_due`."""
-        few, known = len(kept) < self.min_to_learn, _known(np.array([variance]))
+        few = len(kept) < self.min_to_learn
+        known = self.some_variances(np.array([variance]))
         held = partial(self.surrogate.updated, row, target, *known, drop=drop, hold_scale=few)
-        if few and self.holds_when_few:
+        if only_held or (few and self.holds_when_few):
             return held(), self.since_search + 1, self.searched
         searched = partial(self._searched_surrogate, row, target, variance, drop, kept)
         early = self.searches_for_the_past and row[0, -1] < self.surrogate.X_train_[:, -1].min()
@@ -570,17 +582,17 @@ class Run:
     def _searched_surrogate(self, row, target, variance, drop, kept):
         """The surrogate without some rows and with the new one, after a search."""
         surrogate, few = self.surrogate, len(kept) < self.min_to_learn
-        known = _known(np.array([variance]))
+        known = self.some_variances(np.array([variance]))
         times, borrowed = np.delete(surrogate.X_train_[:, -1], drop), None
         if few:
             # What kind of function it is survives what is forgotten of its values.
             forgotten = self._forgotten(kept, self.min_to_learn - len(kept))
             variances = np.array([entry.variance for entry in forgotten])
-            borrowed = *self.observations(forgotten), *_known(variances)
+            borrowed = *self.observations(forgotten), *self.some_variances(variances)
             times = np.append(times, borrowed[0][:, -1])
         temporal_kernel = None
         if self.algorithm.surrogate is None:
-            fresh = self.make_surrogate(self._times(np.append(times, row[:, -1])))
+            fresh = self.make_surrogate(self.times_of(np.append(times, row[:, -1])))
             temporal_kernel = fresh.temporal_kernel
         return surrogate.updated(
             row,
@@ -593,10 +605,18 @@ class Run:
             temporal_kernel=temporal_kernel,
         )
 
+    @staticmethod
+    def some_variances(variances):
+        """Known variances (n,) as the last argument of a surrogate's call; none where all are 0.
+
+        A surrogate of one's own need not know of variances unless some are told.
+        """
+        return (variances,) if variances.any() else ()
+
     def _forgotten(self, kept, count):
         """At most so many observations, the latest told that a data set has not."""
-        held, first = set(kept.positions.tolist()), self.told.first
-        latest = (i for i in reversed(range(first, self.n_told)) if i not in held)
+        held, first = {*kept.positions.tolist(), *self.untold}, self.told.first
+        latest = (i for i in reversed(range(first, self.told.total)) if i not in held)
         return self.told.at(sorted(islice(latest, count)))
 
     def searched_if_due(self, held, searched, size, due=False):
@@ -617,19 +637,11 @@ class Run:
                 return surrogate, self.since_search + 1, self.searched
         return searched(), 0, size
 
-    def _times(self, kept):
+    def times_of(self, kept):
         """What bounds may follow, of a data set at these times, the new observation last."""
-        recent = [entry.row[-1] for entry in self.told[-_N_RECENT:]]
+        recent = [entry.row[-1] for entry in self.entries[-_N_RECENT:]]
         pending = tuple(query.t for query in self.pending)
         return Times(kept, np.array([*recent, kept[-1]]), pending)
-
-
-def _known(variances):
-    """Known variances (n,) as the last argument of a surrogate's call; none where all are 0.
-
-    A surrogate of one's own need not know of variances unless some are told.
-    """
-    return (variances,) if variances.any() else ()
 
 
 def remembered(history):
@@ -641,7 +653,7 @@ def too_few(caller, run):
     """The error of a call that needs a surrogate, before there is one."""
     return invalid(
         f"The number of observations before {caller}",
-        f"at least n_initial_points={run.algorithm.n_initial_points}",
+        f"at least n_initial_points={run.n_initial}",
         got=str(run.n_told),
         advice="Tell some more first.",
         error=AskTellError,
@@ -678,13 +690,3 @@ def made_until(t, queries):
     if not queries or queries[-1][0] <= t:
         return queries
     return tuple(query for query in queries if query[0] <= t)
-
-
-def _latest(queries):
-    """Time of the latest of some queries that was asked for; None if none was."""
-    asked = [query for query in queries if np.isfinite(query.asked)]
-    return asked[-1].t if asked else None
-
-
-def _without(queries, gone):
-    return tuple(query for query in queries if query is not gone)

@@ -65,9 +65,13 @@ class SparQRun(Run):
         # The expert's answers have taught the hyperparameters more than stale rows would.
         return self.answers is not None
 
-    def after_telling(self, x, y, t=None, variance=0.0):
+    def after_observing(self, *observation, **options):
         """The run with an observation, and without the expert's answers."""
-        return replace(super().after_telling(x, y, t, variance), answers=None)
+        return replace(super().after_observing(*observation, **options), answers=None)
+
+    def after_untelling(self, position):
+        """The run without an observation, and without the expert's answers."""
+        return replace(super().after_untelling(position), answers=None)
 
     def after_failing(self, x, t=None):
         """The run after a query that failed: it too was the one that the answers were for."""
@@ -84,7 +88,7 @@ class SparQRun(Run):
         """The run with answers y (q,) about rows X (q, d), given at time t."""
         algorithm, told = self.algorithm, np.column_stack([X, np.full(len(X), t)])
         variance = algorithm.expert_noise_variance
-        rows, values = self._to_surrogate(told, y)
+        rows, values = self.to_surrogate(told, y)
         surrogate = self.surrogate.advanced(t)
         n, q = len(surrogate.X_train_), len(rows)
         few = n + q < self.min_to_learn
@@ -114,7 +118,7 @@ class SparQRun(Run):
 
     def _places(self, rng):
         """Different places (q, d) among all that were queried, by a k-DPP."""
-        count, told = _count(self.algorithm.n_queries, self.n_told), self.told
+        count, told = _count(self.algorithm.n_queries, self.n_told), self.entries
         if len(told) > _MAX_PLACES:
             chosen = sample_without_replacement(
                 len(told), _MAX_PLACES, method="tracking_selection", random_state=rng

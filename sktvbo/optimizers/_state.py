@@ -26,6 +26,10 @@ _MADE = (
     "searches_for_the_past",
     "domain",
     "acquisition",
+    "n_initial",
+    "start",
+    "cap",
+    "timeout",
 )
 # These are told by the events, or are of the journal.
 _TOLD = ("told", "queries", "place")
@@ -174,13 +178,20 @@ def events_of(run, after, kind, said):
             "query": [query.id for query in asked],
         }
     elif kind == "tell":
-        told, body = run.n_told, told_as_plain(after.told[-1])
+        told, body = run.told.total, told_as_plain(after.told[-1])
+    elif kind == "untell":
+        position = after.untold[-1]
+        body = {"told": position} | told_as_plain(run.told.at([position])[0])
     elif kind == "announce":
         body = _query_as_plain(after.unanswered[-1])
     elif kind == "cancel":
         left = {query.id for query in after.unanswered}
         body = _query_as_plain(next(query for query in run.unanswered if query.id not in left))
     events = [(kind, told, body)]
+    if kind == "tell_many":
+        first = run.told.total
+        entries = enumerate(said["entries"], first)
+        events = [("tell", position, told_as_plain(entry)) for position, entry in entries]
     surrogate = after.surrogate
     if surrogate is not run.surrogate and after.since_search == 0 and surrogate is not None:
         theta = getattr(surrogate, "theta_", None)
@@ -357,7 +368,7 @@ def read(file, history):
 def to_plain(run):
     """All of a run's state as plain data."""
     templates = templates_of(run)
-    entries = dict(zip(range(run.told.first, run.n_told), run.told))
+    entries = dict(zip(range(run.told.first, run.told.total), run.told))
     # Of what was told and is no longer remembered the data set has the rest.
     data = run.kept
     kept = zip(data.positions.tolist(), data.rows, data.y.tolist(), data.variance.tolist())
@@ -367,7 +378,7 @@ def to_plain(run):
         "updates": [encode(update) for update in new_updates(None, run)[0]],
         "told": [[i, told_as_plain(entry)] for i, entry in entries.items()],
         "kept": old,
-        "n_told": run.n_told,
+        "n_told": run.told.total,
         "queries": [list(query) for query in run.queries],
     }
 

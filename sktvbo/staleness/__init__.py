@@ -20,12 +20,14 @@ from ._names import as_policy
 from ._noise import NoiseThreshold
 from ._relevancy import RelevancyBudget, RelevancyCap, ResponseTime
 from ._resets import EventTriggeredReset, PeriodicReset
+from ._size import MaximumSize
 from ._surrogate import Surrogate
 from ._windows import SlidingWindow, VariationBudget
 
 __all__ = [
     "EventTriggeredReset",
     "KeepAll",
+    "MaximumSize",
     "NoiseThreshold",
     "PeriodicReset",
     "RelevancyBudget",

@@ -7,6 +7,7 @@ from ._base import KeepAll
 from ._noise import NoiseThreshold
 from ._relevancy import RelevancyBudget, RelevancyCap
 from ._resets import EventTriggeredReset, PeriodicReset
+from ._size import MaximumSize
 from ._windows import SlidingWindow
 
 _POLICIES = {
@@ -17,6 +18,7 @@ _POLICIES = {
     "relevancy-budget": RelevancyBudget,
     "relevancy-cap": RelevancyCap,
     "noise-threshold": NoiseThreshold,
+    "maximum-size": MaximumSize,
 }
 
 
@@ -27,7 +29,8 @@ def as_policy(policy, owner=None):
     ----------
     policy : stale-data policy or str
         The names are those of the classes: "keep-all", "sliding-window", "periodic-reset",
-        "event-triggered-reset", "relevancy-budget", "relevancy-cap" and "noise-threshold".
+        "event-triggered-reset", "relevancy-budget", "relevancy-cap", "noise-threshold"
+        and "maximum-size".
     owner : object, default=None
         Whose parameter it is, for messages.
 

@@ -69,7 +69,9 @@ class RelevancyBudget(StaleDataPolicy):
         budget = 1.0
         if hasattr(self, "budget_"):
             # The lengthscale is the one known when the interval began (algorithm 1, line 24).
-            elapsed = min((now - self.now_) / self.length_scale_, self.max_step)
+            # Before that no time has passed: a wild one was taken back.
+            elapsed = max(now - self.now_, 0.0) / self.length_scale_
+            elapsed = min(elapsed, self.max_step)
             budget = self.budget_ * (1.0 + self.alpha) ** elapsed
         removals, n = [], len(surrogate.X_train_)
         largest = max(n if self.max_size is None else self.max_size, self.min_size)

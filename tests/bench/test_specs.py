@@ -59,8 +59,11 @@ def test_options_reach_the_algorithm():
     ("text", "message"),
     [
         ("W-DBA", r"must be one of ABO, .*\. Got 'W-DBA' instead\. Did you mean 'W-DBO'\?"),
-        ("W-DBO:beta=1", r"'W-DBO' must be among alpha, n_initial_points, refit_every. Got 'beta'"),
-        ("random:domain=1", r"'random' must be among none. Got 'domain'"),
+        (
+            "W-DBO:beta=1",
+            r"'W-DBO' must be among alpha, max_size, max_step, n_initial_points, refit_every",
+        ),
+        ("random:domain=1", r"'random' must be among max_step. Got 'domain'"),
     ],
 )
 def test_unknown_algorithms_and_options_name_the_known_ones(text, message):

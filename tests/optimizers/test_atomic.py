@@ -79,6 +79,8 @@ OPTIMIZER_CALLS = {
     "ask": lambda opt, x: opt.ask(STEPS + 1.0),
     "batch": lambda opt, x: opt.ask(STEPS + 1.0, n_points=2),
     "cancel": lambda opt, x: opt.cancel(x),
+    "untell": lambda opt, x: opt.untell(),
+    "tell_many": lambda opt, x: opt.tell_many([x, [0.5, 0.5]], [0.1, 0.2], STEPS),
     "ask_expert": lambda opt, x: opt.ask_expert(STEPS + 1.0),
     "tell_expert": lambda opt, x: opt.tell_expert([x, [1.0, 0.0]], [0.1, 0.2], STEPS + 1.0),
 }
@@ -91,6 +93,8 @@ OPTIMIZER_CALLS = {
         ("WDBO", "ask"),
         ("WDBO", "batch"),
         ("WDBO", "cancel"),
+        ("WDBO", "untell"),
+        ("WDBO", "tell_many"),
         ("BOLT-max-size", "tell"),
         ("SparQGPUCB-expert", "tell"),
         ("SparQGPUCB-expert", "ask_expert"),

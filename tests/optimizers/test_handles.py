@@ -116,7 +116,7 @@ def test_what_is_not_pending_is_refused():
         with pytest.raises(AskTellError, match="query 0, which was told already"):
             call(told)
         for query in (gone, *strange[1:]):
-            with pytest.raises(AskTellError, match="cancelled or forgotten, or is another"):
+            with pytest.raises(AskTellError, match="cancelled, has expired or is another"):
                 call(query)
     assert fingerprint(opt) == before
     with pytest.raises(InvalidObservationError, match="y must be finite"):

@@ -36,6 +36,10 @@ SHARED = [
     "on_nan",
     "max_step",
     "trust_region",
+    "start_points",
+    "max_size",
+    "query_timeout",
+    "time_unit",
 ]
 
 OWN = {
@@ -86,10 +90,11 @@ def test_the_domain_comes_first_and_the_rest_by_name(name):
     domain, *others = inspect.signature(kind).parameters.values()
     assert (domain.name, domain.kind) == ("domain", domain.POSITIONAL_OR_KEYWORD)
     assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in others)
-    expected = OWN[name] + SHARED
+    expected = OWN[name] + [shared for shared in SHARED if shared not in OWN[name]]
     if kind is RandomSearch:
         expected = ["maximize", "clock", "constraints", "random_state", "history", "journal"]
         expected += ["on_nan", "max_step"]
+        expected += ["start_points", "query_timeout", "time_unit"]
     assert sorted(p.name for p in others) == sorted(expected)
     if kind is not BayesianOptimizer:  # of which all are shared
         assert [p.name for p in others] == expected
@@ -175,6 +180,11 @@ def test_set_params_before_the_first_step():
 
 # --- of a run -------------------------------------------------------------------------------------
 
+
+def half(x):
+    return x[0] < 0.5
+
+
 OTHERS = {
     "domain": [(5.0, 6.0)],
     "surrogate": TimeVaryingGPRegressor(RBF(0.1), ConstantKernel(1.0, "fixed"), optimizer=None),
@@ -190,6 +200,10 @@ OTHERS = {
     "on_nan": "failed",
     "max_step": 0.1,
     "trust_region": 0.3,
+    "constraints": half,
+    "start_points": [[0.5, 0.5]],
+    "query_timeout": 0.5,
+    "time_unit": "h",
     "lookahead": 9.0,
     "max_size": 1,
     "reset_period": 2,

@@ -1,0 +1,197 @@
+"""What an optimizer believes and what it was told, in the user's units."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..exceptions import MissingExtraError
+from ._clock import as_times
+from ._run import too_few
+
+
+class Answers:
+    """Methods of an optimizer that look at its run, and change nothing."""
+
+    def now(self):
+        """Read the clock: the time that ``ask()`` without one would take.
+
+        Returns
+        -------
+        t : float
+            In the user's unit.
+        """
+        return self._run_or_new().time(None)
+
+    def predict(self, X, t=None, return_std=False, *, include_noise=False):
+        """What the function is believed to be at places and times, past or future.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d), or a list of dicts for named parameters
+            Places in the domain; or one of them, of shape (d,), or a dict.
+        t : float, date, or array-like of shape (m,), default=None
+            One time for all, or one for each; None reads the clock.
+        return_std : bool, default=False
+            Also return the standard deviation.
+        include_noise : bool, default=False
+            Of an observation of the function, instead of the function itself.
+
+        Returns
+        -------
+        mean : ndarray of shape (m,), or a float for one place
+            In units of y, and with its sign.
+        std : ndarray of shape (m,), or a float for one place
+            Only with ``return_std``.
+
+        Raises
+        ------
+        AskTellError
+            There are fewer than ``n_initial_points`` observations.
+        ValueError
+            Places outside of the domain, times that are none, wrong shapes.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sktvbo import WDBO
+        >>> opt = WDBO([(0.0, 10.0)], maximize=False, n_initial_points=8, random_state=0)
+        >>> for t in range(20):
+        ...     x = opt.ask(t)
+        ...     opt.tell(x, 300.0 + (x[0] - 5.0) ** 2)
+        >>> mean, std = opt.predict([[5.0], [6.0]], t=20, return_std=True)
+        >>> bool((np.abs(mean - [300.0, 301.0]) < 0.5).all() and (std < 1.0).all())
+        True
+        """
+        run = self._with_belief("predict()")
+        one = isinstance(X, Mapping) or (
+            np.ndim(X) < 2 and not any(isinstance(x, Mapping) for x in np.atleast_1d(X))
+        )
+        rows = run.domain.validate_point(X)[np.newaxis] if one else run.domain.validate_points(X)
+        mean, std = _predicted(run, rows, self._times_of(run, t, len(rows)), include_noise)
+        if one:
+            mean, std = float(mean[0]), float(std[0])
+        return (mean, std) if return_std else mean
+
+    def recommend(self, t=None, *, return_value=False, return_std=False):
+        """Where the posterior mean is best at a time: exploitation without exploration.
+
+        Parameters
+        ----------
+        t : float, date, or array-like of shape (m,), default=None
+            Any time, past or future, or several; None reads the clock.
+        return_value : bool, default=False
+            Also return the posterior mean there, in units of y.
+        return_std : bool, default=False
+            Also return its standard deviation.
+
+        Returns
+        -------
+        x : ndarray of shape (d,), or a dict for named parameters
+            Of several times: ndarray of shape (m, d), or a list of dicts.
+        value, std : float
+            Only when asked for; of several times ndarrays of shape (m,).
+
+        Raises
+        ------
+        AskTellError
+            There are fewer than ``n_initial_points`` observations.
+        """
+        run = self._with_belief("recommend()")
+        one = t is None or np.ndim(t) == 0
+        times = self._times_of(run, t, 1 if one else len(t))
+        rows = np.array([run.best_mean(time) for time in times.tolist()])
+        rows = rows.reshape(-1, run.domain.n_dims)
+        found = [run.domain.decode(rows[0]) if one else run.domain.decode_all(rows)]
+        if return_value or return_std:
+            values = _predicted(run, rows, times, include_noise=False)
+            for value, wanted in zip(values, (return_value, return_std)):
+                if wanted:
+                    found.append(float(value[0]) if one else value)
+        return found[0] if len(found) == 1 else tuple(found)
+
+    def to_frame(self):
+        """What was asked and told, as a data frame.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            A row for each observation told, in that order, as far as ``history`` goes, and for each
+            pending query, the oldest first. Columns are the parameters by name (x0, x1, ... where
+            they have none) and
+
+            - ``time`` and ``y``, NaN for what is pending;
+            - ``removed_at``: when it was removed from the data set; NaN while it is in it;
+            - ``pending``: bool;
+            - ``query``: id of the query, or <NA> for what was not asked for.
+
+            An underscore is put behind the name of one of these when a parameter is called so.
+
+        Raises
+        ------
+        MissingExtraError
+            pandas is not installed.
+
+        Examples
+        --------
+        >>> from sktvbo import RandomSearch
+        >>> opt = RandomSearch({"rate": ("log-real", 1e-3, 1.0), "loss": ["l1", "l2"]})
+        >>> opt.tell({"rate": 0.1, "loss": "l2"}, 0.5, t=1.0)
+        >>> opt.announce({"rate": 0.01, "loss": "l1"}, t=2.0)
+        >>> print(opt.to_frame().to_string())
+           rate loss  time    y  removed_at  pending query
+        0  0.10   l2   1.0  0.5         NaN    False  <NA>
+        1  0.01   l1   2.0  NaN         NaN     True     0
+        """
+        try:
+            import pandas as pd
+        except ImportError as exc:
+            raise MissingExtraError(
+                "to_frame() needs pandas, which is not installed: pip install pandas."
+            ) from exc
+        run = self._begun()
+        shown, pending = run.shown, run.pending
+        n, p = len(shown), len(pending)
+        rows = np.concatenate([run.rows(shown), self.pending_X_])
+        names = getattr(run.domain, "names", [f"x{i}" for i in range(run.domain.n_dims)])
+        decoded = run.domain.decode_all(rows[:, :-1])
+        if len(rows) and isinstance(decoded[0], Mapping):
+            columns = {name: [point[name] for point in decoded] for name in names}
+        else:
+            columns = dict(zip(names, rows[:, :-1].T))
+        own = {
+            "time": rows[:, -1],
+            "y": np.append(self.told_y_, np.full(p, np.nan)),
+            "removed_at": np.append(self.removed_at_, np.full(p, np.nan)),
+            "pending": np.arange(n + p) >= n,
+            "query": pd.array(
+                [*(entry.query for entry in shown), *(query.id for query in pending)], dtype="Int64"
+            ),
+        }
+        for name, values in own.items():
+            while name in columns:
+                name += "_"
+            columns[name] = values
+        return pd.DataFrame(columns)
+
+    def _with_belief(self, caller):
+        """State of the run, which has a surrogate."""
+        run = self._run_or_new()
+        if run.surrogate is None:
+            raise too_few(caller, run)
+        return run
+
+    def _times_of(self, run, t, n):
+        return np.full(n, run.time(None)) if t is None else as_times(t, n, run.algorithm.time_unit)
+
+
+def _predicted(run, rows, times, include_noise):
+    """Mean and standard deviation (m,) at rows (m, d) and times (m,), with the user's sign."""
+    places = run.domain.to_unit(rows)
+    mean, std = np.empty(len(rows)), np.empty(len(rows))
+    for time in np.unique(times):
+        here = times == time
+        surrogate = run.belief.advanced(time)
+        mean[here], std[here] = surrogate.posterior_at(time)(places[here])
+    if include_noise:
+        std = np.hypot(std, run.belief.noise_std_)
+    return run.sign * mean, std

@@ -1,0 +1,217 @@
+"""Settings that are asked first, caps on the data set, and queries that expire."""
+
+import pickle
+from datetime import timedelta
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from optimizers.cases import (
+    ARMS,
+    BOX,
+    BY_NAME,
+    CASES,
+    DOMAINS,
+    NAMED,
+    STEPS,
+    fingerprint,
+    points,
+    same_state,
+)
+from scipy.optimize import LinearConstraint
+
+from sktvbo import ABO, BOLT, GPUCB, UITVBO, WDBO, BayesianOptimizer, RandomSearch
+from sktvbo.exceptions import AskTellError, DomainError
+from sktvbo.staleness import MaximumSize, RelevancyBudget
+
+STARTS = {
+    "box": [[1.0, 0.5], [0.3, -0.2]],
+    "finite": ARMS.points[[4, 2]].tolist(),
+    "named": [
+        {"rate": 0.5, "alpha": 0.1, "depth": 3, "loss": "l2"},
+        {"rate": 0.1, "alpha": 0.2, "depth": 1, "loss": None},
+    ],
+}
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("name", ["WDBO", "RandomSearch", "SparQGPUCB", "ABO"])
+def test_start_points_are_asked_first(name, domain):
+    opt = BY_NAME[name].make(domain, start_points=STARTS[domain])
+    found = [opt.ask(0.0)]
+    opt.tell(found[0], 1.0)
+    found += opt.ask(1.0, n_points=3)[:1] if domain == "named" else [opt.ask(1.0, n_points=3)[0]]
+    assert_array_equal(points(found, domain), points(STARTS[domain], domain))
+    assert len(opt.pending_) == 3
+
+
+@pytest.mark.parametrize("n_initial", [15, 2, 1])
+def test_the_surrogate_is_there_once_they_are_told(n_initial):
+    opt = WDBO(BOX, start_points=STARTS["box"], n_initial_points=n_initial, random_state=0)
+    asked = []
+    for t in range(12):
+        x = opt.ask(t)
+        asked.append(x)
+        if t < min(n_initial, 2):
+            with pytest.raises(AskTellError, match=f"n_initial_points={min(n_initial, 2)}"):
+                opt.recommend(t)
+        opt.tell(x, 100.0 - 30.0 * np.sum((x - [1.3, 0.2]) ** 2))
+        assert (opt.surrogate_ is not None) == (t + 1 >= min(n_initial, 2))
+    assert_array_equal(asked[:2], STARTS["box"])
+    assert np.abs(opt.recommend(12) - [1.3, 0.2]).max() < 0.2
+
+
+def test_random_search_stays_random():
+    opt = RandomSearch(BOX, start_points=STARTS["box"], random_state=0)
+    for t in range(5):
+        opt.tell(opt.ask(t), 1.0)
+    assert opt.surrogate_ is None
+
+
+def test_where_they_are_told_of_history_they_are_asked_all_the_same():
+    opt = GPUCB(BOX, start_points=STARTS["box"], random_state=0)
+    opt.tell_many(np.random.RandomState(0).uniform(0.0, 1.0, (20, 2)), np.arange(20.0), 0.0)
+    found = opt.ask(1.0, n_points=3)
+    assert_array_equal(found[:2], STARTS["box"])
+    assert np.abs(found[2] - found[:2]).max(axis=1).min() > 1e-3
+
+
+BAD_STARTS = {
+    "outside": ([[9.0, 0.0]], "0.0 and 2.0|in the range|between|2.0"),
+    "flat": ([1.0, 0.5], "shape"),
+    "broken": ([[1.0, -0.5], [2.0, 0.9]], "points that satisfy the constraints"),
+}
+
+
+@pytest.mark.parametrize("bad", BAD_STARTS)
+def test_bad_ones_are_refused_at_the_first_call(bad):
+    starts, message = BAD_STARTS[bad]
+    opt = GPUCB(BOX, start_points=starts, constraints=LinearConstraint([[1.0, 1.0]], ub=2.0))
+    for call in (lambda: opt.ask(0.0), lambda: opt.tell([0.0, 0.0], 1.0, 0.0)):
+        with pytest.raises(ValueError, match=message):
+            call()
+    assert not hasattr(opt, "n_told_")
+
+
+def test_named_ones_are_checked():
+    with pytest.raises(DomainError, match="loss"):
+        GPUCB(NAMED, start_points=[STARTS["named"][0] | {"loss": "l9"}]).ask(0.0)
+
+
+def test_start_points_survive(tmp_path):
+    opt = WDBO(BOX, start_points=STARTS["box"], random_state=0, journal=tmp_path / "run.db")
+    opt.ask(0.0)
+    opt.close()
+    again = WDBO.resume(tmp_path / "run.db")
+    twin = WDBO.from_json(again.to_json())
+    for other in (twin, pickle.loads(pickle.dumps(twin)), again):
+        assert_array_equal(other.ask(1.0), STARTS["box"][1])
+        assert other.ask(2.0).tolist() not in STARTS["box"]
+
+
+# --- the size of the data set ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [case.name for case in CASES if case.modelled])
+def test_any_policy_is_capped(name):
+    case = BY_NAME[name]
+    if "max_size" in case.options:
+        return
+    opt, free = case.make(max_size=11), case.make()
+    for each in (opt, free):
+        case.drive(each, STEPS)
+    assert len(opt.y_) <= 11
+    assert (opt.history_["n"] <= 11).all()
+    assert len(opt.y_) == np.isnan(opt.removed_at_).sum() == opt.n_told_ - opt.n_removed_
+    assert type(opt.policy_) is type(free.policy_)
+
+
+def test_a_cap_that_is_not_met_changes_nothing():
+    case = BY_NAME["TVGPUCB-learn"]
+    opt, expected = case.make(max_size=99), case.after()[1]
+    assert_array_equal(case.drive(opt, STEPS), expected)
+
+
+def test_the_smaller_of_two_caps_holds():
+    options = {"n_initial_points": 4, "random_state": 0, "refit_every": 99}
+    policy = RelevancyBudget(max_size=12)
+    opts = [BayesianOptimizer(BOX, policy=policy, max_size=n, **options) for n in (10, 12, 14)]
+    for opt, size in zip(opts, (10, 12, 12)):
+        opt.tell_many(np.random.RandomState(0).uniform(0, 1, (30, 2)), np.zeros(30), np.zeros(30))
+        assert len(opt.y_) == size
+
+
+@pytest.mark.parametrize("size", [0, 1.5, "few", -1])
+def test_a_bad_cap_is_refused(size):
+    with pytest.raises(ValueError, match=r"max_size' parameter of \w+ must be an int in the range"):
+        GPUCB(BOX, max_size=size).ask(0.0)
+    with pytest.raises(ValueError, match=r"max_size' parameter of \w+ must be an int in the range"):
+        MaximumSize(size).check()
+
+
+def test_the_recommended_size_is_of_bolt_alone():
+    BOLT(BOX, max_size="recommended").ask(0.0)
+    with pytest.raises(ValueError, match="max_size"):
+        ABO(BOX, max_size="recommended").ask(0.0)
+
+
+# --- queries that are no longer waited for --------------------------------------------------------
+
+
+def test_a_worker_that_never_answers_is_forgotten():
+    opt, twin = (UITVBO(BOX, query_timeout=q, random_state=0) for q in (5.0, None))
+    for each in (opt, twin):
+        for t in range(20):
+            each.tell(each.ask(t), float(t % 3))
+        lost = each.ask(20.0, return_query=True)
+        each.ask(25.0)
+        assert len(each.pending_) == 2  # as old as that is not too old
+    queries = [each.ask(25.5) for each in (opt, twin)]
+    assert not np.array_equal(*queries)  # only one keeps away from the lost query
+    assert [q.t for q in opt.pending_] == [25.0, 25.5]
+    with pytest.raises(AskTellError, match="has expired"):
+        opt.tell(lost, 1.0)
+    with pytest.raises(AskTellError):
+        opt.tell(lost.x, 1.0)
+    opt.tell(lost.x, 1.0, lost.t)  # as an observation of its own
+    assert [q.t for q in opt.pending_] == [25.0, 25.5]
+    opt.tell(opt.pending_[0], 1.0, 31.0)
+    assert opt._run.unanswered == ()
+
+
+def test_a_wild_time_lets_nothing_expire():
+    opt = RandomSearch(BOX, query_timeout=timedelta(minutes=1), time_unit="min", random_state=0)
+    waiting, wild = opt.ask(0.0, return_query=True), opt.ask(1e12, return_query=True)
+    assert [query.id for query in opt.pending_] == [wild.id]
+    opt.cancel(wild)
+    opt.ask(1.0)
+    opt.tell(waiting, 1.0)
+    assert opt.told_X_[0, -1] == 0.0
+
+
+def test_expired_queries_go_before_others_are_forgotten(recwarn):
+    opt = RandomSearch([(0.0, 1.0)], query_timeout=10.0, random_state=0)
+    for t in range(1500):
+        opt.ask(float(t))
+    assert len(opt.pending_) == 11
+    assert len(opt._run.unanswered) <= 1024
+    assert not recwarn.list
+
+
+def test_expiry_survives(tmp_path):
+    opt = WDBO(BOX, query_timeout=3.0, random_state=0, journal=tmp_path / "run.db")
+    for t in range(8):
+        opt.ask(float(t))
+    opt.close()
+    again = WDBO.resume(tmp_path / "run.db")
+    same_state(again, opt)
+    assert [query.t for query in again.pending_] == [4.0, 5.0, 6.0, 7.0]
+
+
+@pytest.mark.parametrize("timeout", [0.0, -1.0, "soon", np.nan, timedelta(0)])
+def test_a_bad_timeout_is_refused(timeout):
+    opt = GPUCB(BOX, query_timeout=timeout)
+    before = fingerprint(opt)
+    with pytest.raises(ValueError, match="'query_timeout' parameter of GPUCB must be a float"):
+        opt.ask(0.0)
+    assert fingerprint(opt) == before

@@ -1,0 +1,175 @@
+"""Many observations at once: one search, and what the policy would have done one by one."""
+
+import copy
+import time
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from optimizers.cases import (
+    BOX,
+    BY_NAME,
+    CASES,
+    NAMED,
+    fingerprint,
+    objective,
+    points,
+    same_state,
+    space,
+)
+
+from sktvbo import GPUCB, WDBO, RandomSearch, TimeVaryingGPRegressor
+from sktvbo.domain import Arms
+from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError
+
+
+def data(n, domain="box", seed=0):
+    X = space(domain).sample(n, np.random.RandomState(seed))
+    t = np.linspace(0.0, 20.0, n)
+    y = np.array([objective(x, s, domain) for x, s in zip(X, t)])
+    return X, y, t
+
+
+def held(case, **options):
+    """A case whose hyperparameters never change: then one by one is all there is."""
+    gp = TimeVaryingGPRegressor(normalize_y=True, optimizer=None)
+    return case.make(surrogate=gp, **options)
+
+
+@pytest.mark.parametrize("name", ["GPUCB", "WDBO", "SWGPUCB", "ETGPUCB", "BOLT-max-size"])
+@pytest.mark.parametrize("before", [0, 3, 9])
+def test_it_is_telling_one_by_one_with_the_hyperparameters_held(name, before):
+    opt, twin = (held(BY_NAME[name]) for _ in range(2))
+    X, y, t = data(24)
+    for each in (opt, twin):
+        for x, value, s in zip(X[:before], y, t):
+            each.tell(x, value, s)
+    variances = np.linspace(0.0, 0.1, 24 - before)
+    order = np.random.RandomState(1).permutation(24 - before)
+    opt.tell_many(
+        X[before:][order], y[before:][order], t[before:][order], y_variance=variances[order]
+    )
+    for x, value, s, v in zip(X[before:], y[before:], t[before:], variances):
+        twin.tell(x, value, s, y_variance=v)
+    for attribute in ("X_", "y_", "told_X_", "told_y_", "removed_at_"):
+        assert_array_equal(getattr(opt, attribute), getattr(twin, attribute))
+    for column, values in twin.history_.items():
+        assert_allclose(opt.history_[column], values, rtol=1e-6)
+    rows = np.column_stack([data(5, seed=1)[0] / 2.0, np.full(5, 21.0)])
+    assert_allclose(opt.surrogate_.predict(rows), twin.surrogate_.predict(rows), atol=1e-7)
+
+
+@pytest.mark.parametrize("name", [case.name for case in CASES])
+def test_the_data_set_respects_the_policy(name):
+    case = BY_NAME[name]
+    opt, (X, y, t) = case.make(), data(30)
+    opt.tell_many(X, y, t)
+    assert opt.n_told_ == 30
+    assert len(opt.y_) == 30 - opt.n_removed_
+    assert set(opt.history_) == {"time", "n", *(case.records if case.modelled else ())}
+    if name in ("SWGPUCB", "BOLT-max-size"):
+        assert len(opt.y_) == {"SWGPUCB": 6, "BOLT-max-size": 10}[name]
+    if name == "WDBO":
+        assert opt.n_removed_ > 0
+    opt.tell_many(X[:0], [], [])
+    assert opt.n_told_ == 30
+    case.drive(opt, 2, 21)
+
+
+@pytest.mark.parametrize("name", ["GPUCB", "WDBO"])
+def test_the_hyperparameters_are_those_of_a_fit_to_all(name):
+    opt, (X, y, t) = BY_NAME[name].make(), data(40)
+    opt.tell_many(X, y, t)
+    rows = np.column_stack([space("box").to_unit(X), t])
+    fresh = opt._run.make_surrogate(opt._run.times_of(t)).fit(rows, y)
+    assert_allclose(opt.surrogate_.theta_, fresh.theta_, atol=1e-6)
+
+
+def test_queries_are_answered_at_their_times():
+    opt = RandomSearch(Arms(2), random_state=0)
+    queries = [opt.ask(t, return_query=True) for t in (1.0, 2.0, 3.0)]
+    twin = copy.deepcopy(opt)
+    opt.tell_many([queries[2], queries[0]], [30.0, 10.0])
+    assert opt.told_X_[:, -1].tolist() == [1.0, 3.0]
+    assert opt.told_y_.tolist() == [10.0, 30.0]
+    assert [query.id for query in opt.pending_] == [1]
+    twin.tell_many([query.x for query in queries], [1.0, 2.0, 3.0])  # each its own
+    assert twin.pending_ == []
+    assert sorted(twin.told_X_[:, -1]) == [1.0, 2.0, 3.0]
+
+
+def test_named_parameters():
+    opt = RandomSearch(NAMED, random_state=0)
+    X = opt.ask(0.0, n_points=3)
+    opt.tell_many(X, [1.0, 2.0, 3.0], 0.0)
+    assert_array_equal(opt.told_X_[:, :-1], points(X, "named"))
+
+
+@pytest.mark.parametrize("name", ["WDBO", "GPUCB", "SparQGPUCB-expert", "RandomSearch"])
+@pytest.mark.parametrize("history", [None, 3])
+def test_it_survives(name, history, tmp_path, monkeypatch):
+    monkeypatch.setattr("sktvbo.optimizers._base.remembered", lambda history: history)
+    case, (X, y, t) = BY_NAME[name], data(20)
+    opt = case.make(journal=tmp_path / "run.db", history=history)
+    case.drive(opt, 6)
+    opt.tell_many(X, y, t + 6.0)
+    opt.close()
+    again = case.kind.resume(tmp_path / "run.db")
+    same_state(again, opt)
+    twin = case.kind.from_json(again.to_json())
+    for each in (again, twin):
+        case.drive(each, 2, 40)
+    same_state(again, twin)
+
+
+BAD = {
+    "outside": (DomainError, {"X": [[9.0, 0.0], [1.0, 0.0]]}),
+    "nan": (InvalidObservationError, {"y": [np.nan, 1.0]}),
+    "short": (InvalidObservationError, {"y": [1.0]}),
+    "times": (InvalidObservationError, {"t": [1.0, 2.0, 3.0]}),
+    "never": (InvalidObservationError, {"t": [1.0, np.inf]}),
+    "not asked": (AskTellError, {"t": None}),
+    "variance": (ValueError, {"y_variance": [-1.0, 1.0]}),
+    "flat": (InvalidObservationError, {"X": [1.0, 0.0]}),
+}
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_bad_ones_change_nothing(bad):
+    opt, _ = BY_NAME["WDBO"].after()
+    before = fingerprint(opt)
+    error, arguments = BAD[bad]
+    good = {"X": [[1.0, 0.0], [0.5, 0.0]], "y": [1.0, 2.0], "t": [20.0, 21.0]}
+    with pytest.raises(error):
+        opt.tell_many(**good | arguments)
+    assert fingerprint(opt) == before
+    opt.tell_many(**good)
+
+
+def test_a_query_is_told_once():
+    opt = GPUCB(BOX, random_state=0)
+    query = opt.ask(0.0, return_query=True)
+    before = fingerprint(opt)
+    with pytest.raises(AskTellError):
+        opt.tell_many([query, query], [1.0, 2.0])
+    assert fingerprint(opt) == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [GPUCB, WDBO])
+def test_a_thousand_take_no_longer_than_three_fits(kind):
+    X, y, t = data(1000)
+    y = y + 0.1 * np.random.RandomState(0).normal(size=1000)
+    ratios = []
+    for _ in range(3):
+        opt = kind(BOX, random_state=0)
+        start = time.perf_counter()
+        opt.tell_many(X, y, t)
+        told = time.perf_counter() - start
+        rows = np.column_stack([space("box").to_unit(X), t])
+        fresh = opt._run.make_surrogate(opt._run.times_of(t))
+        start = time.perf_counter()
+        fresh.fit(rows, y)
+        ratios.append(told / (time.perf_counter() - start))
+    print(kind.__name__, ratios, told)
+    assert np.median(ratios) < 3.0
