@@ -87,7 +87,12 @@ class Caution:
             return part.sample
 
         def sample(n, rng):
-            places = part.candidates(_N_DRAWN, rng)
+            # On the way to a place that is drawn anywhere: a walk of short steps gets nowhere.
+            aims = run.domain.to_unit(run.domain.sample(_N_DRAWN, rng))
+            places = run.domain.to_unit(part.from_unit(np.clip(aims, *part.reach)))
+            places = places[part.allowed(places)]
+            if not len(places):
+                places = part.candidates(_N_DRAWN, rng)
             return part.from_unit(places[rng.randint(len(places), size=n)])
 
         return sample

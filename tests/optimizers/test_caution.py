@@ -258,3 +258,14 @@ def test_a_dict_names_parameters():
     assert_array_equal(
         StepLimit({"alpha": 0.5}).parts(as_domain(NAMED)), [np.inf, 0.5, np.inf, np.inf]
     )
+
+
+def test_constraints_and_steps_together():
+    ring = [lambda x: 0.2 - abs(np.hypot(x[0] - 0.5, x[1] - 0.5) - 0.3)]
+    opt = WDBO(UNIT, constraints=ring, max_step=0.1, n_initial_points=6, random_state=0)
+    for t in range(15):
+        x = opt.ask(t)
+        assert ring[0](x) >= 0.0
+        opt.tell(x, float(x[0]))
+    assert steps_of(opt)[0].max() <= 0.1 + SLACK
+    assert opt.told_X_[-1, 0] > opt.told_X_[0, 0]
