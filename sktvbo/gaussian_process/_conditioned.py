@@ -63,6 +63,8 @@ class Conditioned(ABC):
 
     made_of = None
     updates = NO_UPDATES
+    # To make n rows anew takes as long as n updates, divided by this.
+    _rows_made_in_an_update = 1
     n_remade = 0
 
     @classmethod
@@ -220,7 +222,7 @@ class Conditioned(ABC):
 
     def _worn(self, n):
         """Whether another update, to n rows, would be one too many."""
-        return len(self.updates) >= max(_MAX_UPDATES, n)
+        return len(self.updates) >= max(_MAX_UPDATES, n // self._rows_made_in_an_update)
 
     def _remade(self, rows):
         """The same of other rows, from nothing."""

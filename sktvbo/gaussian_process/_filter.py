@@ -103,6 +103,8 @@ class Filter(Conditioned):
     made_of: tuple | None = None
     updates: Updates = NO_UPDATES
     n_remade: int = 0
+    # All updates are remembered: where every row is kept they would become ever more.
+    _rows_made_in_an_update = 8
 
     @classmethod
     def of(cls, covariance, rows, sites, or_dense=False):

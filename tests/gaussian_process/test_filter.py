@@ -409,6 +409,23 @@ def test_sites_are_checked(sites, message):
         gp.fit(*stream(10))
 
 
+def test_updates_are_not_remembered_for_ever(monkeypatch):
+    monkeypatch.setattr("sktvbo.gaussian_process._conditioned._MAX_UPDATES", 20)
+    X, y = stream(400)
+    X = X[np.argsort(X[:, -1], kind="stable")]
+    dense, gp = both(X[:10], y[:10])
+    counts = []
+    for i in range(10, 400):
+        gp = gp.updated(X[i : i + 1], y[i : i + 1])
+        counts.append(len(gp.updates_))
+        assert counts[-1] <= max(20, (i + 1) // 8)
+    assert max(counts) > 40
+    assert gp.n_remade_ > 5
+    dense.fit(X, y)
+    for found, expected in zip(gp.predict(questions(), True), dense.predict(questions(), True)):
+        assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
+
+
 @pytest.mark.filterwarnings("ignore::sktvbo.exceptions.JitterWarning")
 def test_a_breakdown_is_an_error_or_left_to_the_dense_solver():
     X = np.array([[0.1, 0.2, 1.0]] * 300)
