@@ -122,7 +122,7 @@ def _with_anchors(domain, candidates, anchors):
     """Candidates with the anchors before them, unless they are the whole domain already."""
     if anchors is None or not len(anchors) or _complete(domain, candidates):
         return candidates
-    anchors = np.asarray(anchors)
+    anchors = domain.present(np.asarray(anchors))
     return np.vstack([anchors[domain.allowed(anchors)], candidates])
 
 
@@ -311,7 +311,8 @@ def maximize_joint(draw, domain, rng, *, anchors=None, n_candidates=512):
         if len(candidates) > _MAX_JOINT:
             candidates = candidates[_part(candidates, anchors, rng)]
     elif anchors is not None:
-        around = [_around(np.asarray(anchor), domain, rng) for anchor in anchors]
+        anchors = domain.present(np.asarray(anchors))
+        around = [_around(anchor, domain, rng) for anchor in anchors]
         around = domain.mended(np.vstack(around))
         candidates, _ = distinct_rows(np.vstack([candidates, around[domain.allowed(around)]]))
     return domain.from_unit(candidates[np.argmax(draw(candidates))])
@@ -403,6 +404,9 @@ class TimeWindow:
     def allowed(self, U):
         """Which places (m, u + 1) may be returned (m,): what the domain says of them."""
         return self.domain.allowed(U[:, :-1])
+
+    def present(self, U):
+        return np.column_stack([self.domain.present(U[:, :-1]), U[:, -1]])
 
     def mended(self, U):
         return np.column_stack([self.domain.mended(U[:, :-1]), U[:, -1]])

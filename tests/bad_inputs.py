@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 from sktvbo import BOLT, GPUCB, UITVBO, WDBO, TimeVaryingGPRegressor, dpp, kernels, theory
 from sktvbo import SparseTimeVaryingGPRegressor as Sparse
 from sktvbo.datasets import fetch_intel_temperature, load_ny_ozone
-from sktvbo.domain import FiniteSet
+from sktvbo.domain import Context, FiniteSet, WithContext
 from sktvbo.evaluation import Comparison, RunResult, SimulatedClock, compare, response_time, run
 from sktvbo.optimizers import Query
 from sktvbo.problems import from_callable, make
@@ -105,6 +105,11 @@ CALLS = {
                 "NonlinearConstraint(lambda x: x[0], 1, 1)",
             ],
         ),
+        ("context.ask(1.0, context={})", ["None", "nan", "[1.0, 2.0]", "'hot'", "{'load': 1.0}"]),
+        ("context.tell([0.5], 1.0, 1.0, context={})", ["None", "nan"]),
+        ("WDBO(box).ask(0.0, context={})", ["[1.0]"]),
+        ("WithContext(box, {})", ["None", "[(1.0, 0.0)]", "FiniteSet([[0.0]])"]),
+        ("WDBO({}).ask(0.0)", ["{'load': Context(0, 1)}", "{'a': ('real', 0, 1), 'b': Context()}"]),
         ("FiniteSet({})", ["[]", "[[nan]]", "[[1.0], [1.0]]", "'arms'", "3"]),
     ],
     "Functions": [
@@ -192,6 +197,7 @@ def objects():
     for row, value in zip(X[:8], y):
         opt.tell(row[:2], value, row[2])
     named = WDBO({"rate": ("real", 0.0, 1.0), "depth": ("integer", 1, 5)}, random_state=0)
+    context = WDBO(WithContext([(0.0, 1.0)], [(0.0, 100.0)]), random_state=0)
     known = {"spatial_kernel": RBF(0.3), "temporal_kernel": Matern(5.0, nu=1.5)}
     known |= {"signal_variance": 1.0, "noise_variance": 0.1, "now": 20.0}
     problem = make("six-hump-camel", horizon=8.0)
@@ -204,6 +210,7 @@ def objects():
         "opt": opt,
         "x": opt.ask(8.0),
         "named": named,
+        "context": context,
         "known": known,
         "problem": problem,
     }
@@ -251,7 +258,7 @@ def page(found):
         "An error says what was expected, what came and, where there is something to do, what.",
         "The objects are as they were. ``gp`` is a fitted regressor, ``opt`` an optimizer that was",
         "told 8 observations until time 7 and has a query ``x`` pending, ``named`` one whose",
-        "parameters are ``rate`` and ``depth``.",
+        "parameters are ``rate`` and ``depth``, ``context`` one that is told a number besides.",
     ]
     for group in CALLS:
         lines += ["", group, "-" * len(group), "", ".. code-block:: text", ""]

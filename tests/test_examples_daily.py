@@ -32,6 +32,20 @@ def test_optuna(run_example, capsys):
     assert ours < 0.5 * theirs
 
 
+def test_context(run_example, capsys):
+    run_example("plot_context.py")
+    told, not_told = (
+        float(part.split()[-1].rstrip("}")) for part in capsys.readouterr().out.split(",")
+    )
+    assert told < 0.25 * not_told
+
+
+def test_constraints(run_example, capsys):
+    opt = run_example("plot_constraints.py")["opt"]
+    assert capsys.readouterr().out.startswith("0 of 110 queries break")
+    assert abs(opt.told_X_[-10:, 1] - 0.8).max() < 0.1  # where the disc and the line leave room
+
+
 @pytest.mark.slow
 def test_workers_of_dask(run_example):
     pytest.importorskip("distributed")

@@ -11,8 +11,17 @@ that no gradient knows of (``neighbours``), and how many members there are (``si
 """
 
 from ._constrained import Constrained
-from ._convert import as_domain
+from ._context import Context, WithContext, as_domain
 from ._finite import Arms, FiniteSet
 from ._product import Box, ParameterSpace
 
-__all__ = ["Arms", "Box", "Constrained", "FiniteSet", "ParameterSpace", "as_domain"]
+__all__ = [
+    "Arms",
+    "Box",
+    "Constrained",
+    "Context",
+    "FiniteSet",
+    "ParameterSpace",
+    "WithContext",
+    "as_domain",
+]

@@ -40,9 +40,11 @@ class Domain:
     ----------
     kinds : ndarray of str of shape (d,)
         Of the coordinates of a row: "straight" when the unit form is linear in it, "curved" when it
-        is real and is not, "steps" of integers and the like, or "unordered".
+        is real and is not, "steps" of integers and of points, "labels" or "unordered".
     unit_columns : ndarray of int of shape (d,)
         The first unit coordinate of each.
+    n_chosen : int
+        How many dimensions are chosen, and not measured; they come first in a row.
     """
 
     # Lowest and highest unit coordinates (2, u) where these are not 0 and 1: see `_views`.
@@ -55,7 +57,7 @@ class Domain:
         self.lower = lower
         self.upper = upper
         self.continuous = continuous
-        self.n_dims = len(lower)
+        self.n_dims = self.n_chosen = len(lower)
         self.kinds = np.repeat("steps", len(lower))
         self.unit_columns = np.arange(len(lower))
         self.n_unit = len(continuous)
@@ -161,6 +163,46 @@ class Domain:
             Wrong shapes, or low > high.
         """
         return Within(self, low, high)
+
+    # --- contexts, which only a `WithContext` has -------------------------------------------------
+
+    def contexts(self, context, n):
+        """Rows (n, c) of what was measured beside n points: one context for all, or n of them."""
+        if context is not None:
+            expected = "None for a domain without a context"
+            raise invalid("context", expected, context, error=InvalidObservationError)
+        return np.empty((n, 0))
+
+    def place(self, x, context=None):
+        """Row (d,) of a point and its context, NaN for one that is not given."""
+        self.contexts(context, 1)
+        return self.validate_point(x)
+
+    def places(self, X, context=None):
+        """Rows (n, d) of points and their contexts, NaN for those that are not given."""
+        self.contexts(context, 1)
+        return self.validate_points(X)
+
+    def described(self, rows):
+        """Columns of rows (n, d), a dict, in the form of users; x0, x1, ... without names."""
+        names = [f"x{i}" for i in range(self.n_dims)]
+        return dict(zip(names, np.asarray(rows).T))
+
+    def given(self, context):
+        """What may be queried in a context (c,): a domain, or a view."""
+        return self
+
+    def drawn(self, contexts, rng):
+        """Rows (n, d) of points drawn uniformly, beside contexts (n, c)."""
+        return self.sample(len(contexts), rng)
+
+    def present(self, U):
+        """Places (m, n_unit) as they are in the present context, where there is one."""
+        return U
+
+    def decode_context(self, x):
+        """The context of a row (d,) in the form that users give; None where there is none."""
+        return None
 
     def allowed(self, U):
         """Which members may be queried.

@@ -5,7 +5,7 @@ import copyreg
 from .._checks import invalid
 from ..exceptions import DomainError
 from ._base import Domain
-from ._convert import as_domain
+from ._context import WithContext, as_domain
 from ._feasible import Feasible
 from ._rules import Rules, as_list
 
@@ -156,6 +156,9 @@ class Constrained(Domain):
     def decode(self, x):
         return self.domain.decode(x)
 
+    def described(self, rows):
+        return self.domain.described(rows)
+
     def decode_all(self, rows):
         return self.domain.decode_all(rows)
 
@@ -220,6 +223,8 @@ def constrained(domain, constraints, owner):
     """The domain, of which only what satisfies an optimizer's constraints may be queried."""
     if not as_list(constraints, owner):
         return domain
+    if isinstance(domain, WithContext):
+        return WithContext(constrained(domain.chosen, constraints, owner), domain.context)
     found = Constrained(domain, constraints, owner=owner)
     found.sample(1, 0)  # an error where nothing satisfies them
     return found

@@ -11,30 +11,8 @@ from ._base import Domain
 from ._product import Box, ParameterSpace
 
 
-def as_domain(domain):
-    """Return a domain from any of the forms in which users give one.
-
-    Parameters
-    ----------
-    domain : Box, FiniteSet, ParameterSpace, sequence of (low, high) pairs, \
-            scipy.optimize.Bounds, or dict of named parameters
-        A domain is returned as it is; for a dict see `ParameterSpace`.
-
-    Returns
-    -------
-    Box, FiniteSet or ParameterSpace
-
-    Raises
-    ------
-    DomainError
-        Any other type, or bounds that make no sense.
-
-    Examples
-    --------
-    >>> from sktvbo.domain import as_domain
-    >>> as_domain([(0, 1), (2, 4)])
-    Box([(0.0, 1.0), (2.0, 4.0)])
-    """
+def without_context(domain):
+    """A domain of any form in which users give one, in which nothing is measured."""
     if isinstance(domain, Domain):
         return domain
     if isinstance(domain, Mapping):

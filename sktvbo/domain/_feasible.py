@@ -96,6 +96,10 @@ class Feasible:
         walked = self._walk(known, count, _N_MORE_STEPS, check_random_state(rng or 0))
         return np.vstack([known, walked])
 
+    def present(self, U):
+        """Places as they are: what is constrained is chosen, and has no context."""
+        return U
+
     def neighbours(self, u):
         """The domain's neighbours (k, u) of a place (u,), moved to where they are allowed."""
         found = self.mended(self._view.neighbours(u))

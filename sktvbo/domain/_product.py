@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from .._checks import invalid, real_array
 from ..exceptions import DomainError, InvalidObservationError
 from ._base import Domain
-from ._terms import Real, named_term
+from ._terms import Ordinal, Real, named_term
 
 
 class _Product(Domain):
@@ -85,6 +85,15 @@ class _Product(Domain):
             values = [np.arange(term.low, term.high + 1.0) for term, _ in self._of_rows]
             return self._to_unit(np.array(list(itertools.product(*values))))
         return self._to_unit(self.quantile(self._sobol(n, rng)))
+
+    def unit_of(self, X):
+        """Unit form (n, n_unit) of rows X (n, d) that may lie outside; NaN where there is none."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return _Product._to_unit(self, np.asarray(X, dtype=np.float64))
+
+    def decode_measured(self, x):
+        """The point of a row (d,) that may lie outside, in the form that users get."""
+        return np.array(x)
 
     def neighbours(self, u):
         """Members that differ in one category or integer.
@@ -333,6 +342,16 @@ class ParameterSpace(_Product):
         """
         row = self.validate_point(x)
         return {name: term.decode(v) for (name, term), v in zip(self._parameters.items(), row)}
+
+    def decode_measured(self, x):
+        return {
+            name: term.decode(v) if isinstance(term, Ordinal) else float(v)
+            for (name, term), v in zip(self._parameters.items(), x)
+        }
+
+    def described(self, rows):
+        terms = zip(self._parameters.items(), np.asarray(rows).T)
+        return {name: [term.decode(v) for v in values] for (name, term), values in terms}
 
     def decode_all(self, rows):
         """Return the points of rows as a list of dicts, see `decode`."""

@@ -244,6 +244,7 @@ class Ordinal(Integer):
     """Values in their order, each a step from the next; the row holds the position of one."""
 
     kind = "ordinal"
+    order = "labels"
     expected = "the position of a value, from {:.0f} to {:.0f}"
 
     def __init__(self, values):

@@ -60,6 +60,9 @@ class Within:
         within = np.all((low - _SLACK <= U) & (high + _SLACK >= U), axis=1)
         return within & self.domain.allowed(U)
 
+    def present(self, U):
+        return self.domain.present(U)
+
     def mended(self, U):
         return self.domain.mended(U)
 

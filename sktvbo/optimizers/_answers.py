@@ -6,6 +6,7 @@ import numpy as np
 
 from ..exceptions import MissingExtraError
 from ._clock import as_times
+from ._contexts import in_context, rows_of
 from ._run import too_few
 
 
@@ -22,7 +23,7 @@ class Answers:
         """
         return self._run_or_new().time(None)
 
-    def predict(self, X, t=None, return_std=False, *, include_noise=False):
+    def predict(self, X, t=None, return_std=False, *, context=None, include_noise=False):
         """What the function is believed to be at places and times, past or future.
 
         Parameters
@@ -33,6 +34,8 @@ class Answers:
             One time for all, or one for each; None reads the clock.
         return_std : bool, default=False
             Also return the standard deviation.
+        context : array-like of shape (c,), or a dict for named variables, default=None
+            In which, on a domain with a `~sktvbo.domain.Context`; or a list of m of them.
         include_noise : bool, default=False
             Of an observation of the function, instead of the function itself.
 
@@ -66,19 +69,21 @@ class Answers:
         one = isinstance(X, Mapping) or (
             np.ndim(X) < 2 and not any(isinstance(x, Mapping) for x in np.atleast_1d(X))
         )
-        rows = run.domain.validate_point(X)[np.newaxis] if one else run.domain.validate_points(X)
+        rows = rows_of(run.domain, X, context, one)
         mean, std = _predicted(run, rows, self._times_of(run, t, len(rows)), include_noise)
         if one:
             mean, std = float(mean[0]), float(std[0])
         return (mean, std) if return_std else mean
 
-    def recommend(self, t=None, *, return_value=False, return_std=False):
+    def recommend(self, t=None, *, context=None, return_value=False, return_std=False):
         """Where the posterior mean is best at a time: exploitation without exploration.
 
         Parameters
         ----------
         t : float, date, or array-like of shape (m,), default=None
             Any time, past or future, or several; None reads the clock.
+        context : array-like of shape (c,), or a dict for named variables, default=None
+            In which, on a domain with a `~sktvbo.domain.Context`; or one for each time.
         return_value : bool, default=False
             Also return the posterior mean there, in units of y.
         return_std : bool, default=False
@@ -99,7 +104,9 @@ class Answers:
         run = self._with_belief("recommend()")
         one = t is None or np.ndim(t) == 0
         times = self._times_of(run, t, 1 if one else len(t))
-        rows = np.array([run.best_mean(time) for time in times.tolist()])
+        contexts = run.domain.contexts(context, len(times))
+        found = zip(contexts, times.tolist())
+        rows = np.array([in_context(run, row).best_mean(time) for row, time in found])
         rows = rows.reshape(-1, run.domain.n_dims)
         found = [run.domain.decode(rows[0]) if one else run.domain.decode_all(rows)]
         if return_value or return_std:
@@ -152,12 +159,7 @@ class Answers:
         shown, pending = run.shown, run.pending
         n, p = len(shown), len(pending)
         rows = np.concatenate([run.rows(shown), self.pending_X_])
-        names = getattr(run.domain, "names", [f"x{i}" for i in range(run.domain.n_dims)])
-        decoded = run.domain.decode_all(rows[:, :-1])
-        if len(rows) and isinstance(decoded[0], Mapping):
-            columns = {name: [point[name] for point in decoded] for name in names}
-        else:
-            columns = dict(zip(names, rows[:, :-1].T))
+        columns = run.domain.described(rows[:, :-1])
         own = {
             "time": rows[:, -1],
             "y": np.append(self.told_y_, np.full(p, np.nan)),

@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import field, replace
+from itertools import repeat
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -31,6 +32,7 @@ from ._answers import Answers
 from ._attributes import Attributes
 from ._caution import Caution
 from ._clock import as_time, as_times, end_of, make_clock
+from ._contexts import after_asking, measured
 from ._durable import Durable
 from ._failures import has_failed
 from ._lock import StepLock
@@ -55,7 +57,8 @@ class BayesianOptimizer(Answers, Attributes, Durable, BaseEstimator):
     ----------
     domain : Box, FiniteSet, list of (low, high) pairs, scipy.optimize.Bounds, or dict
         Where queries may lie. A dict names parameters, and queries are dicts then: see
-        `~sktvbo.domain.ParameterSpace`.
+        `~sktvbo.domain.ParameterSpace`. With variables that are measured and not chosen, a dict
+        with some `~sktvbo.domain.Context` or a `~sktvbo.domain.WithContext`.
     surrogate : TimeVaryingGPRegressor, default=None
         Sees the domain scaled to the unit box, and time in the user's unit, as last column. None is
         a ``Matern(nu=2.5)`` in space and in time, with a mean that is learnt, on standardized
@@ -121,7 +124,8 @@ class BayesianOptimizer(Answers, Attributes, Durable, BaseEstimator):
     Attributes
     ----------
     X_ : ndarray of shape (n, d + 1)
-        Data set: queries and times, in the user's units.
+        Data set: queries and times, in the user's units; a context stands between them, and counts
+        among the d.
     y_ : ndarray of shape (n,)
         Data set: observations, as told.
     surrogate_ : estimator or None
@@ -283,7 +287,16 @@ class BayesianOptimizer(Answers, Attributes, Durable, BaseEstimator):
 
     # --- the contract -----------------------------------------------------------------------------
 
-    def ask(self, t=None, *, n_points=None, return_time=False, return_query=False, deadline=None):
+    def ask(
+        self,
+        t=None,
+        *,
+        n_points=None,
+        context=None,
+        return_time=False,
+        return_query=False,
+        deadline=None,
+    ):
         """Where to query next.
 
         Queries that were asked for and not told yet are pending: the surrogate takes them for
@@ -297,6 +310,9 @@ class BayesianOptimizer(Answers, Attributes, Durable, BaseEstimator):
             Present time, in the user's unit; None reads the clock. Never before an earlier time.
         n_points : int, default=None
             Ask for a batch of this many queries.
+        context : array-like of shape (c,), or a dict for named variables, default=None
+            What has been measured, on a domain with a `~sktvbo.domain.Context`: the query is the
+            best that can be chosen in it. With ``n_points`` it may be a list of n_points of them.
         return_time : bool, default=False
             Also return the time of the query, which may be later than t only then.
         return_query : bool, default=False
@@ -333,7 +349,7 @@ class BayesianOptimizer(Answers, Attributes, Durable, BaseEstimator):
             t = run.forward_time(t)
             size = 1 if n_points is None else check_int(n_points, "n_points")
             may_wait = return_time or return_query
-            after, queries = run.after_asking(t, size, may_wait=may_wait, until=until)
+            after, queries = after_asking(run, t, size, context, may_wait=may_wait, until=until)
             if return_query:
                 x = handles(run.domain, after.unanswered[-size:])
                 times = np.array([query.t for query in x])
@@ -347,7 +363,7 @@ class BayesianOptimizer(Answers, Attributes, Durable, BaseEstimator):
             self._take(run, after, "ask")
         return (x, times) if return_time else x
 
-    def tell(self, x, y=None, t=None, *, y_variance=None, failed=False):
+    def tell(self, x, y=None, t=None, *, context=None, y_variance=None, failed=False):
         """Add an observation, search the hyperparameters, forget what is stale.
 
         Parameters
@@ -360,6 +376,8 @@ class BayesianOptimizer(Answers, Attributes, Durable, BaseEstimator):
             What was observed.
         t : float or date, default=None
             When; None is the time asked for. A late or a corrected time is welcome.
+        context : array-like of shape (c,), or a dict for named variables, default=None
+            What was measured beside; None is the context asked for.
         y_variance : float, default=None
             Variance of the noise of y as far as it is known, in units of y²; comes on top of what
             the surrogate learns. Such is the variance of a mean of scores, divided by their number.
@@ -379,7 +397,7 @@ class BayesianOptimizer(Answers, Attributes, Durable, BaseEstimator):
         """
         with self._lock():
             run = self._run_or_new()
-            x = _place(run, x)
+            x = _place(run, x, context)
             t = None if t is None else as_time(t, run.algorithm.time_unit)
             may_fail = failed is not False or run.algorithm.on_nan == "failed"
             if may_fail and has_failed(y, failed):
@@ -392,7 +410,7 @@ class BayesianOptimizer(Answers, Attributes, Durable, BaseEstimator):
                 variance = check_real(y_variance, "y_variance", interval="[0, inf)")
             self._take(run, run.after_telling(x, y, t, variance), "tell")
 
-    def announce(self, x, t=None):
+    def announce(self, x, t=None, *, context=None):
         """Take notice of a query that was not asked for here: it is pending until it is told.
 
         Parameters
@@ -401,6 +419,8 @@ class BayesianOptimizer(Answers, Attributes, Durable, BaseEstimator):
             A query that somebody else is making.
         t : float or date, default=None
             When; None reads the clock.
+        context : array-like of shape (c,), or a dict for named variables, default=None
+            What has been measured, on a domain with a context.
 
         Raises
         ------
@@ -409,7 +429,7 @@ class BayesianOptimizer(Answers, Attributes, Durable, BaseEstimator):
         """
         with self._lock():
             run = self._run_or_new()
-            x = run.domain.validate_point(x)
+            x = measured(run.domain.place(x, context))
             self._take(run, run.after_announcing(x, run.time(t)), "announce")
 
     def cancel(self, x):
@@ -432,7 +452,7 @@ class BayesianOptimizer(Answers, Attributes, Durable, BaseEstimator):
             run = self._run_or_new()
             self._take(run, run.after_cancelling(_place(run, x)), "cancel")
 
-    def tell_many(self, X, y, t=None, *, y_variance=None):
+    def tell_many(self, X, y, t=None, *, context=None, y_variance=None):
         """Add many observations in one step, with one search of the hyperparameters.
 
         In the order of time, they are added one by one with the hyperparameters that all of them
@@ -445,6 +465,8 @@ class BayesianOptimizer(Answers, Attributes, Durable, BaseEstimator):
         y : array-like of shape (n,)
         t : float, date, or array-like of shape (n,), default=None
             When; None is the times asked for.
+        context : list of contexts, or one for all, default=None
+            See `tell`.
         y_variance : float or array-like of shape (n,), default=None
             See `tell`.
 
@@ -457,7 +479,7 @@ class BayesianOptimizer(Answers, Attributes, Durable, BaseEstimator):
         """
         with self._lock():
             run = self._run_or_new()
-            places, y, t, variances = _columns(run, X, y, t, y_variance)
+            places, y, t, variances = _columns(run, X, y, t, y_variance, context)
             if not len(places):
                 return
             order = range(len(places))
@@ -466,10 +488,12 @@ class BayesianOptimizer(Answers, Attributes, Durable, BaseEstimator):
             found, left = [], run
             for i in order:
                 time = None if t is None else float(t[i])
-                place = left.query_of(places[i]) if isinstance(places[i], Query) else places[i]
+                place = places[i]
+                if isinstance(place, Query) and all(q.id != place.id for q in left.unanswered):
+                    left.query_of(place)  # an error: it was told above
                 x, time, query = left.addressed(place, time)
                 if query is not None:
-                    others = tuple(q for q in left.unanswered if q is not query)
+                    others = tuple(q for q in left.unanswered if q.id != query.id)
                     left = replace(left, unanswered=others)
                 found.append((x, float(y[i]), time, float(variances[i]), query))
             found.sort(key=lambda observation: observation[2])
@@ -551,7 +575,7 @@ class BayesianOptimizer(Answers, Attributes, Durable, BaseEstimator):
         domain = constrained(as_domain(self.domain), self.constraints, self)
         start = np.empty((0, domain.n_dims))
         if self.start_points is not None:
-            start = domain.validate_points(self.start_points)
+            start = domain.places(self.start_points)
             allowed = domain.allowed(domain.to_unit(start))
             if not allowed.all():
                 got = str(start[np.argmin(allowed)].tolist())
@@ -596,27 +620,31 @@ class BayesianOptimizer(Answers, Attributes, Durable, BaseEstimator):
         self._run = after
 
 
-def _place(run, x):
+def _place(run, x, context=None):
     """What users give for x: a row (d,) of the domain, or a pending query."""
     if isinstance(x, Query):
-        return run.query_of(x)
+        query = run.query_of(x)
+        if context is None:
+            return query
+        return replace(query, x=run.domain.place(x.x, context))
     try:
-        return run.domain.validate_point(x)
+        return run.domain.place(x, context)
     except DomainError as exc:
         return run.query_near(x, exc)
 
 
-def _columns(run, X, y, t, y_variance):
+def _columns(run, X, y, t, y_variance, context):
     """What users give for many observations: places, and columns (n,), where t may be None."""
+    contexts = repeat(None) if context is None else run.domain.contexts(context, len(X))
     if isinstance(X, list | tuple) and any(isinstance(x, Query) for x in X):
-        places = [_place(run, x) for x in X]
+        places = [_place(run, x, of_x) for x, of_x in zip(X, contexts)]
     elif np.size(X) == 0:
         places = []
     else:
         try:
-            places = list(run.domain.validate_points(X))
+            places = list(run.domain.places(X, context))
         except DomainError:
-            places = [_place(run, x) for x in X]
+            places = [_place(run, x, of_x) for x, of_x in zip(X, contexts)]
     n = len(places)
     y = finite_array(y, "y", (n,), InvalidObservationError)
     t = None if t is None else as_times(t, n, run.algorithm.time_unit)

@@ -137,7 +137,7 @@ def position_of(run, x, t, handle):
     """
     for position, entry in zip(reversed(run.positions), reversed(run.entries)):
         place, time = entry.row[:-1], entry.row[-1]
-        here = x is None or (np.abs(place - x) <= 2.0**-23 * np.abs(place)).all()
+        here = x is None or (np.abs(place - x) <= 2.0**-23 * np.abs(place))[~np.isnan(x)].all()
         if here and t in (None, time) and handle in (None, entry.query):
             return position
     return None

@@ -31,6 +31,8 @@ class Query:
     x : ndarray of shape (d,), or a dict for named parameters
     t : float
         When it is to be made.
+    context : ndarray of shape (c,), or a dict, or None
+        In which it was asked for, on a domain with one.
 
     Examples
     --------
@@ -50,21 +52,25 @@ class Query:
     t: float
     # Present time when it was asked for; an announced one says nothing of that.
     asked: float = field(default=-np.inf, repr=False)
+    context: object = field(default=None, repr=False)
 
 
 def handles(domain, queries):
     """Queries as users get them."""
-    return [replace(query, x=domain.decode(query.x)) for query in queries]
+    return [
+        replace(query, x=domain.decode(query.x), context=domain.decode_context(query.x))
+        for query in queries
+    ]
 
 
 def near(queries, x):
-    """Those queries that a row x (d,) may have been before it went through float32; a list.
+    """Those queries whose x may have been what is chosen (k,) before it went through float32.
 
     Empty, too, where they are at several places.
     """
     if not queries:
         return []
-    rows = np.array([query.x for query in queries])
+    rows = np.array([query.x for query in queries])[:, : len(x)]
     close = np.flatnonzero((np.abs(rows - x) <= _FLOAT32 * np.abs(rows)).all(axis=1))
     one_place = (rows[close] == rows[close[:1]]).all()
     return [queries[i] for i in close] if one_place else []
@@ -92,8 +98,8 @@ class Asked:
         """The pending query, with a row for x, of a handle that users have."""
         for query in self.pending:
             if query.id == handle.id:
-                x = self.domain.validate_point(handle.x)
-                if query.t == handle.t and np.array_equal(query.x, x):
+                x, k = self.domain.place(handle.x), self.domain.n_chosen
+                if query.t == handle.t and np.array_equal(query.x[:k], x[:k]):
                     return query
         got = f"query {handle.id}, which"
         if any(entry.query == handle.id for entry in self.entries):
@@ -110,7 +116,7 @@ class Asked:
             row = self.domain.as_row(x)
         except DomainError:  # an unknown category has no number
             raise error from None
-        found = near(self.pending, row)
+        found = near(self.pending, row[: self.domain.n_chosen])
         if not found:
             raise error
         return found[0]
@@ -147,7 +153,7 @@ class Asked:
         query = x if isinstance(x, Query) else self._answered(x, None)
         if query is None:
             raise not_pending("x", str(x.tolist()))
-        others = tuple(other for other in self.unanswered if other is not query)
+        others = tuple(other for other in self.unanswered if other.id != query.id)
         run = replace(self, unanswered=others)
         if self.caution is not None:
             run = replace(run, caution=self.caution.back(run, query))

@@ -66,16 +66,17 @@ class RandomSearch(Algorithm):
     def _n_initial(self, n_started):
         return self.n_initial_points
 
-    def predict(self, X, t=None, return_std=False, *, include_noise=False):
+    def predict(self, X, t=None, return_std=False, *, context=None, include_noise=False):
         raise _no_model("predict()")
 
-    def recommend(self, t=None, *, return_value=False, return_std=False):
+    def recommend(self, t=None, *, context=None, return_value=False, return_std=False):
         # It is the best query so far, at whatever time that was, and its value what was observed.
         run = self._run_or_new()
         if return_std:
             raise _no_model("recommend(return_std=True)")
         one = t is None or np.ndim(t) == 0
         times = self._times_of(run, t, 1 if one else len(t))
+        run.domain.contexts(context, len(times))  # which is checked, and does not matter
         rows, y = run.kept.rows.reshape(-1, run.domain.n_dims + 1)[:, :-1], run.kept.y
         allowed = run.domain.allowed(run.domain.to_unit(rows))
         if not allowed.any():

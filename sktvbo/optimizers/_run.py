@@ -27,6 +27,7 @@ from ..journal._rows import START, Place
 from ..staleness import RunSoFar
 from ._caution import Caution
 from ._clock import as_time
+from ._contexts import corrected, measured
 from ._failures import Failures, Risk, sampled, weighed, with_failure
 from ._log import Log, Told
 from ._many import without
@@ -214,11 +215,13 @@ class Run(Asked):
         """Row (d,), time and pending query, None if there is none, of an x and a time, or None."""
         query = x if isinstance(x, Query) else self._answered(x, t)
         if query is not None:
-            return query.x, query.t if t is None else t, query
+            k = self.domain.n_chosen
+            row = query.x if x is query or k == len(x) else corrected(x, query.x, k)
+            return row, query.t if t is None else t, query
         if t is None:
             advice = "Give the time of the observation: tell(x, y, t)."
             raise not_pending("x", str(x.tolist()), when=" when no t is given", advice=advice)
-        return x, t, None
+        return measured(x), t, None
 
     def after_observing(self, x, y, t, variance, query, *, held=False, first=None, only_kept=False):
         """The run with an observation at x (d,) and t, which may answer a query.
@@ -270,7 +273,7 @@ class Run(Asked):
         """What else changes of the run when something is told at a time, which may be a query's."""
         passed, unanswered = max(t, self.passed), self.unanswered
         if query is not None:
-            unanswered = tuple(other for other in unanswered if other is not query)
+            unanswered = tuple(other for other in unanswered if other.id != query.id)
             passed = max(passed, query.asked)
         if self.timeout < np.inf:
             unanswered = tuple(query for query in unanswered if query.t >= passed - self.timeout)
@@ -295,12 +298,16 @@ class Run(Asked):
 
     def _answered(self, x, t):
         """The pending query that a row x (d,) of the domain and a time, None: any, stand for."""
-        pending = self.pending
-        found = [query for query in pending if np.array_equal(query.x, x)]
+        pending, k = self.pending, self.domain.n_chosen
+        found = [query for query in pending if np.array_equal(query.x[:k], x[:k])]
         if not found and self.domain.continuous.any():
-            found = near(pending, x)
-        # Of several queries of one point the one at that time is answered, or else the oldest.
-        return min(found, key=lambda query: query.t != t, default=None)
+            found = near(pending, x[:k])
+
+        # The one in that context, and at that time, is answered, or else the oldest.
+        def other(query):
+            return not np.array_equal(query.x[k:], x[k:]), query.t != t
+
+        return min(found, key=other, default=None)
 
     # --- time -------------------------------------------------------------------------------------
 

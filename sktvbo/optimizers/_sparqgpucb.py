@@ -17,6 +17,7 @@ from ..exceptions import AskTellError, InvalidObservationError
 from ..gaussian_process import QuadraticInjection
 from ..staleness import NoiseThreshold
 from ._base import Algorithm
+from ._contexts import check_no_context
 from ._parameters import algorithm
 from ._run import Run, too_few
 from ._surrogates import static_surrogate
@@ -238,6 +239,7 @@ class SparQGPUCB(Algorithm):
         """
         with self._lock():
             run = self._run_or_new()
+            check_no_context(run.domain, "ask_expert()")
             after, rows = run.after_asking_expert(run.forward_time(t))
             places = run.domain.decode_all(rows)
             self._take(run, after, "ask_expert", t=after.now, x=rows.tolist())
@@ -265,6 +267,7 @@ class SparQGPUCB(Algorithm):
         """
         with self._lock():
             run = self._run_or_new()
+            check_no_context(run.domain, "tell_expert()")
             if t is None and run.expert_asked is None:
                 raise invalid(
                     "t",

@@ -1,0 +1,79 @@
+"""What has been measured beside queries, when they are asked for, told and looked at.
+
+A run whose domain has a context holds rows of both. To be asked, it is given the domain as it is in
+the present context, of which a search moves only what is chosen.
+"""
+
+from dataclasses import replace
+from time import monotonic
+
+import numpy as np
+
+from .._checks import invalid
+from ..exceptions import AskTellError
+
+
+def in_context(run, context):
+    """The run as it is in a context (c,), with a domain where that is fixed."""
+    if not len(context):
+        return run
+    start = np.array(run.start)
+    start[:, run.domain.n_chosen :] = context
+    return replace(run, domain=run.domain.given(context), start=start)
+
+
+def after_asking(run, t, size, context, *, until, **options):
+    """As `Run.after_asking`, in a context as users give it: one for all, or one for each query."""
+    contexts = run.domain.contexts(context, size)
+    same = len(contexts) == 1 or (contexts == contexts[0]).all()
+    groups = [(contexts[0], size)] if same else [(row, 1) for row in contexts]
+    after, queries = run, []
+    for i, (row, n) in enumerate(groups):
+        now = monotonic()
+        share = until if same else now + (until - now) / (len(groups) - i)
+        asked, found = in_context(after, row).after_asking(t, n, until=share, **options)
+        queries += found
+        # It is one step, whatever the contexts.
+        of_step = after.queries if i else asked.queries
+        after = replace(asked, domain=run.domain, start=run.start, queries=of_step)
+    return after, queries
+
+
+def rows_of(domain, X, context, one):
+    """Rows (m, d) of places as users give them, one or several, with their contexts."""
+    places = domain.place(X)[np.newaxis] if one else domain.places(X)
+    rows = domain.contexts(context, len(places))
+    return np.column_stack([places[:, : domain.n_chosen], rows])
+
+
+def measured(row, pending=None):
+    """A row (d,) as it was told, and the context of the pending query where none was told."""
+    open_ = np.isnan(row)
+    if not open_.any():
+        return row
+    if pending is None:
+        raise invalid(
+            "context",
+            "given for a point that is no pending query of ask()",
+            None,
+            advice="It is what has been measured beside x: tell(x, y, t, context=...).",
+            error=AskTellError,
+        )
+    return np.where(open_, pending, row)
+
+
+def corrected(row, pending, n_chosen):
+    """A pending query's row (d,), in the context with which it was told where that is another."""
+    return np.append(pending[:n_chosen], measured(row, pending)[n_chosen:])
+
+
+def check_no_context(domain, caller):
+    """Raise for a call that knows of no contexts."""
+    if domain.n_chosen < domain.n_dims:
+        raise invalid(
+            f"The domain of {caller}",
+            "one without a context",
+            domain,
+            advice="An expert is asked about places alone, whatever has been measured beside them.",
+            error=AskTellError,
+        )

@@ -1,0 +1,187 @@
+"""Contexts: measured beside points, in rows and unit forms, and held by whoever searches."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sktvbo._maximizer import TimeWindow, maximize
+from sktvbo._plain import decode, encode
+from sktvbo.domain import (
+    Box,
+    Constrained,
+    Context,
+    FiniteSet,
+    ParameterSpace,
+    WithContext,
+    as_domain,
+)
+from sktvbo.exceptions import DomainError, InvalidObservationError
+
+BOX = WithContext([(0.0, 2.0), (-1.0, 1.0)], [(0.0, 100.0)])
+ARMS = WithContext(FiniteSet(np.random.RandomState(5).uniform(size=(40, 2))), [(0.0, 1.0)] * 2)
+NAMED = as_domain(
+    {
+        "rate": ("log-real", 1e-3, 1.0),
+        "load": Context(0.0, 100.0),
+        "depth": ("integer", 0, 5),
+        "flow": Context("log-real", 1.0, 100.0),
+        "sky": Context(["sun", "rain"]),
+    }
+)
+
+
+def test_a_dict_says_which_variables_are_measured():
+    assert isinstance(NAMED, WithContext)
+    assert NAMED.names == ("rate", "depth", "load", "flow", "sky")
+    assert NAMED.chosen == ParameterSpace(
+        {"rate": ("log-real", 1e-3, 1.0), "depth": ("integer", 0, 5)}
+    )
+    assert (NAMED.n_dims, NAMED.n_chosen, NAMED.n_unit) == (5, 2, 6)
+    row = NAMED.place({"rate": 0.1, "depth": 2}, {"load": 150.0, "flow": 10.0, "sky": "rain"})
+    assert_array_equal(row, [0.1, 2.0, 150.0, 10.0, 1.0])
+    assert_allclose(NAMED.to_unit(row), [2 / 3, 0.4, 1.5, 0.5, 0.0, 0.5**0.5])
+    assert NAMED.decode(row) == {"rate": 0.1, "depth": 2}
+    assert NAMED.decode_all([row]) == [{"rate": 0.1, "depth": 2}]
+    assert NAMED.decode_context(row) == {"load": 150.0, "flow": 10.0, "sky": "rain"}
+    assert_array_equal(NAMED.continuous, [True] + 5 * [False])
+
+
+def test_numbers_outside_of_the_usual_range_are_facts():
+    row = BOX.place([1.0, 0.0], 250.0)
+    assert_array_equal(row, [1.0, 0.0, 250.0])
+    assert_array_equal(BOX.to_unit(row), [0.5, 0.5, 2.5])
+    assert BOX.decode_context(row) == [250.0]
+    with pytest.raises(DomainError):
+        BOX.place([3.0, 0.0], 50.0)
+
+
+def test_without_a_context_its_place_is_open():
+    assert_array_equal(BOX.place([1.0, 0.0]), [1.0, 0.0, np.nan])
+
+
+def test_contexts_are_one_for_all_or_one_for_each():
+    assert_array_equal(BOX.contexts(3.0, 2), [[3.0], [3.0]])
+    assert_array_equal(BOX.contexts([3.0], 1), [[3.0]])
+    assert_array_equal(BOX.contexts([[3.0], [4.0]], 2), [[3.0], [4.0]])
+    assert_array_equal(ARMS.contexts([0.1, 0.2], 2), [[0.1, 0.2]] * 2)
+    skies = [{"load": 1, "flow": 10, "sky": sky} for sky in ("rain", "sun")]
+    assert_array_equal(NAMED.contexts(skies, 2), [[1, 10, 1], [1, 10, 0]])
+    assert_array_equal(NAMED.contexts(skies[0], 2), [[1, 10, 1]] * 2)
+
+
+@pytest.mark.parametrize(
+    ("domain", "context", "message"),
+    [
+        (BOX, None, "context must be given: an array of shape"),
+        (BOX, [1.0, 2.0], r"an array of shape \(1,\) of finite numbers"),
+        (BOX, np.nan, r"an array of shape \(1,\) of finite numbers"),
+        (BOX, "much", r"an array of shape \(1,\) of finite numbers"),
+        (BOX, {"load": 3.0}, r"an array of shape \(1,\)"),
+        (BOX, [[1.0], [2.0], [3.0]], r"one for all, or one for each of 2 point\(s\). Got 3"),
+        (NAMED, {"load": 3.0}, "a dict of 'load', 'flow', 'sky'"),
+        (NAMED, {"load": 1.0, "flow": 10.0, "sky": "snow"}, "one of"),
+        (NAMED, {"load": 1.0, "flow": -1.0, "sky": "sun"}, "within what they may be"),
+        (NAMED, [1.0, 10.0, 2.0], "within what they may be"),
+        (Box([(0, 1)]), 3.0, "None for a domain without a context"),
+    ],
+)
+def test_contexts_that_make_no_sense_are_refused(domain, context, message):
+    with pytest.raises((InvalidObservationError, DomainError), match=message):
+        domain.contexts(context, 2)
+
+
+@pytest.mark.parametrize(
+    ("domain", "context", "message"),
+    [
+        ([(0, 1)], FiniteSet([[0.0]]), "a list of .* or a dict of named variables"),
+        (BOX, [(0, 1)], "give all of it at once"),
+        ([(0, 1)], [(1, 0)], "low < high"),
+        ({"a": Context(0, 1)}, None, "at least one named parameter"),
+        ({"a": ("real", 0, 1), "b": Context()}, None, "Got 0 bound"),
+    ],
+)
+def test_domains_that_make_no_sense_are_refused(domain, context, message):
+    with pytest.raises(DomainError, match=message):
+        as_domain(domain) if context is None else WithContext(domain, context)
+
+
+class Ridge:
+    """A function whose maximum over what is chosen follows the context: u0 = context / 2."""
+
+    def __init__(self, k):
+        self.k = k
+
+    def __call__(self, U):
+        gap = U[:, 0] - 0.5 * U[:, self.k]
+        return 5.0 * U[:, self.k] - gap**2, np.zeros(len(U))
+
+    def with_gradient(self, u):
+        slope = np.zeros(len(u))
+        gap = u[0] - 0.5 * u[self.k]
+        slope[0], slope[self.k] = -2.0 * gap, 5.0 + gap
+        return 5.0 * u[self.k] - gap**2, 0.0, slope, np.zeros(len(u))
+
+
+@pytest.mark.parametrize("load", [0.0, 40.0, 150.0])
+@pytest.mark.parametrize("window", [False, True])
+def test_only_what_is_chosen_is_moved(load, window):
+    def mean(mean, std):
+        return mean, 1.0, 0.0
+
+    domain = BOX.given(np.array([load]))
+    searched = TimeWindow(domain, 0.0, 1.0) if window else domain
+    rng = np.random.RandomState(0)
+    x = maximize(mean, Ridge(2), searched, rng, anchors=searched.candidates(4)[:2])
+    assert x[2] == load
+    assert x[0] == pytest.approx(load / 100.0, abs=1e-5)
+    part = domain.within([0.1, 0.2, 0.0], [0.3, 0.3, 0.0])
+    x = maximize(mean, Ridge(2), part, rng, anchors=part.candidates(4))
+    assert x[0] == pytest.approx(np.clip(load / 100.0, 0.2, 0.6), abs=1e-5)
+    assert x[2] == load
+
+
+def test_of_a_finite_set_all_members_are_compared_in_the_context():
+    domain = ARMS.given(np.array([0.3, 1.7]))
+    U = domain.candidates(8)
+    assert len(U) == domain.size == 40
+    assert_array_equal(U[:, 2:], np.tile([0.3, 1.7], (40, 1)))
+    assert_array_equal(domain.present(np.zeros((2, 4)))[:, 2:], [[0.3, 1.7]] * 2)
+    assert_array_equal(domain.from_unit(U)[:, 2:], U[:, 2:])
+    assert ARMS.members(100) is None  # with their contexts there are more
+
+
+def test_constraints_are_of_what_is_chosen():
+    chosen = Constrained(Box([(0.0, 1.0)] * 2), lambda x: x[0] <= 0.3)
+    domain = WithContext(chosen, [(0.0, 1.0)])
+    X = domain.drawn(np.full((20, 1), 0.7), np.random.RandomState(0))
+    assert (X[:, 0] <= 0.3).all()
+    assert_array_equal(X[:, 2], 0.7)
+    given = domain.given(np.array([0.7]))
+    assert given.allowed(given.candidates(64, np.random.RandomState(0))).all()
+    assert not given.allowed(np.array([[0.5, 0.5, 0.7]]))[0]
+
+
+def test_rows_are_drawn_from_where_contexts_usually_are():
+    X = NAMED.sample(200, 0)
+    assert X.shape == (200, 5)
+    assert 0.0 <= X[:, 2].min() < 10.0
+    assert 90.0 < X[:, 2].max() <= 100.0
+    assert set(X[:, 4]) == {0.0, 1.0}
+
+
+@pytest.mark.parametrize("domain", [BOX, ARMS, NAMED])
+def test_copies_are_equal(domain):
+    for twin in (copy.deepcopy(domain), pickle.loads(pickle.dumps(domain)), decode(encode(domain))):
+        assert twin == domain
+        assert hash(twin) == hash(domain)
+    assert domain != domain.chosen
+    assert repr(domain).startswith("WithContext(")
+
+
+def test_a_context_shows_what_was_given():
+    assert repr(Context(0.0, 1.0)) == "Context(0.0, 1.0)"
+    assert Context(["a"]) == Context(["a"])
+    assert Context(0, 1) != Context(0, 2)
