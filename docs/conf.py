@@ -1,6 +1,7 @@
 """Sphinx configuration: ``sphinx-build -W -b html docs docs/_build/html``."""
 
 import importlib
+import re
 import sys
 from pathlib import Path
 
@@ -38,7 +39,11 @@ html_title = f"{project} {version}"
 html_short_title = project
 html_static_path = ["_static"]
 html_css_files = ["sktvbo.css"]
-html_sidebars = {"index": [], "install": [], "quickstart": [], "play": []}
+# Pages of their own, on which there is nothing to go on to.
+html_sidebars = {
+    name: []
+    for name in ("index", "install", "quickstart", "choose", "play", "migration", "changelog")
+}
 html_theme_options = {
     "logo": {"text": project},
     "header_links_before_dropdown": 6,
@@ -97,6 +102,15 @@ def _skip(app, what, name, obj, skip, options):
     return True if metadata else None
 
 
+def _without_network(app, pagename, templatename, context, doctree):
+    """Matplotlib's player of films asks the network for icons, which the theme has as well."""
+    if "body" in context:
+        context["body"] = re.sub(
+            r'<link rel="stylesheet"\s+href="https?:[^>]*>', "", context["body"]
+        )
+
+
 def setup(app):
     app.connect("builder-inited", _check_api)
     app.connect("autodoc-skip-member", _skip)
+    app.connect("html-page-context", _without_network)
