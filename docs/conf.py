@@ -42,7 +42,10 @@ html_css_files = ["sktvbo.css"]
 # Pages of their own, on which there is nothing to go on to.
 html_sidebars = {
     name: []
-    for name in ("index", "install", "quickstart", "choose", "play", "migration", "changelog")
+    for name in (
+        *("index", "install", "quickstart", "choose", "play"),
+        *("migration", "theory", "contributing", "changelog"),
+    )
 }
 html_theme_options = {
     "logo": {"text": project},
