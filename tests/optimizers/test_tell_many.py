@@ -18,7 +18,7 @@ from optimizers.cases import (
     space,
 )
 
-from sktvbo import GPUCB, WDBO, RandomSearch, TimeVaryingGPRegressor
+from sktvbo import GPUCB, SWGPUCB, RandomSearch, TimeVaryingGPRegressor
 from sktvbo.domain import Arms
 from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError
 
@@ -156,20 +156,19 @@ def test_a_query_is_told_once():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [GPUCB, WDBO])
+@pytest.mark.parametrize("kind", [GPUCB, SWGPUCB])
 def test_a_thousand_take_no_longer_than_three_fits(kind):
     X, y, t = data(1000)
     y = y + 0.1 * np.random.RandomState(0).normal(size=1000)
     ratios = []
     for _ in range(3):
         opt = kind(BOX, random_state=0)
-        start = time.perf_counter()
+        start = time.process_time()
         opt.tell_many(X, y, t)
-        told = time.perf_counter() - start
+        told = time.process_time() - start
         rows = np.column_stack([space("box").to_unit(X), t])
         fresh = opt._run.make_surrogate(opt._run.times_of(t))
-        start = time.perf_counter()
+        start = time.process_time()
         fresh.fit(rows, y)
-        ratios.append(told / (time.perf_counter() - start))
-    print(kind.__name__, ratios, told)
+        ratios.append(told / (time.process_time() - start))
     assert np.median(ratios) < 3.0
