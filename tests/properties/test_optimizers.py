@@ -109,6 +109,27 @@ class Calls(RuleBasedStateMachine):
         self.note(x, y, t)
         self.now, self.passed = max(self.now, t), max(self.passed, t)
 
+    @rule(size=st.integers(1, 3), step=st.sampled_from([0.0, 2.0]))
+    def tell_many(self, size, step):
+        rows = space(self.domain).sample(size, self.rng)
+        X = [space(self.domain).decode(row) for row in rows]
+        asked = [space(self.domain).validate_point(x) for x, *_ in self.pending]
+        if any(np.array_equal(row, x) for row in rows for x in asked):
+            return  # it would answer a query
+        y, t = [self.value() for _ in X], self.now + step + np.arange(float(size))
+        self.opt.tell_many(X, y, t)
+        for one in zip(X, y, t, strict=True):
+            self.note(*one)
+        self.now = self.passed = max(self.passed, t[-1])
+
+    @precondition(lambda self: self.told and not self.failed)
+    @rule()
+    def untell(self):
+        self.opt.untell()
+        self.told.pop()
+        # The time goes back to the latest that is left; queries may be told that were made later.
+        self.passed = -np.inf
+
     @precondition(lambda self: self.pending)
     @rule()
     def cancel(self):
