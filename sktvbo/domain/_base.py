@@ -167,41 +167,128 @@ class Domain:
     # --- contexts, which only a `WithContext` has -------------------------------------------------
 
     def contexts(self, context, n):
-        """Rows (n, c) of what was measured beside n points: one context for all, or n of them."""
+        """Return what was measured beside n points, as rows.
+
+        Parameters
+        ----------
+        context : array-like, a dict, a list of dicts, or None
+            One context for all points, or n of them; None on a domain without a context.
+        n : int
+
+        Returns
+        -------
+        ndarray of shape (n, c)
+        """
         if context is not None:
             expected = "None for a domain without a context"
             raise invalid("context", expected, context, error=InvalidObservationError)
         return np.empty((n, 0))
 
     def place(self, x, context=None):
-        """Row (d,) of a point and its context, NaN for one that is not given."""
+        """Return the row of a point and its context.
+
+        Parameters
+        ----------
+        x : array-like, or a dict for named parameters
+            The point, see `validate_point`.
+        context : array-like of shape (c,), a dict or None, default=None
+            What was measured; None on a domain without a context.
+
+        Returns
+        -------
+        ndarray of shape (d,)
+            NaN for a context that is not given.
+        """
         self.contexts(context, 1)
         return self.validate_point(x)
 
     def places(self, X, context=None):
-        """Rows (n, d) of points and their contexts, NaN for those that are not given."""
+        """Return the rows of points and their contexts.
+
+        Parameters
+        ----------
+        X : array-like, or a list of dicts for named parameters
+            The points, see `validate_points`.
+        context : array-like, a dict, a list of dicts, or None, default=None
+            See `contexts`.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+            NaN for contexts that are not given.
+        """
         self.contexts(context, 1)
         return self.validate_points(X)
 
     def described(self, rows):
-        """Columns of rows (n, d), a dict, in the form of users; x0, x1, ... without names."""
+        """Return the columns of rows in the form of users, by name.
+
+        Parameters
+        ----------
+        rows : array-like of shape (n, d)
+
+        Returns
+        -------
+        dict
+            Of each column by its name; x0, x1, ... where there are no names.
+        """
         names = [f"x{i}" for i in range(self.n_dims)]
         return dict(zip(names, np.asarray(rows).T))
 
     def given(self, context):
-        """What may be queried in a context (c,): a domain, or a view."""
+        """Return what may be queried in a context.
+
+        Parameters
+        ----------
+        context : ndarray of shape (c,)
+
+        Returns
+        -------
+        domain
+            This one, where there is no context.
+        """
         return self
 
     def drawn(self, contexts, rng):
-        """Rows (n, d) of points drawn uniformly, beside contexts (n, c)."""
+        """Draw points uniformly, beside contexts.
+
+        Parameters
+        ----------
+        contexts : ndarray of shape (n, c)
+        rng : RandomState, int or None
+            Source of randomness.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+        """
         return self.sample(len(contexts), rng)
 
     def present(self, U):
-        """Places (m, n_unit) as they are in the present context, where there is one."""
+        """Move places to the present context, where there is one.
+
+        Parameters
+        ----------
+        U : ndarray of shape (m, n_unit)
+
+        Returns
+        -------
+        ndarray of shape (m, n_unit)
+        """
         return U
 
     def decode_context(self, x):
-        """The context of a row (d,) in the form that users give; None where there is none."""
+        """Return the context of a row in the form that users give.
+
+        Parameters
+        ----------
+        x : ndarray of shape (d,)
+
+        Returns
+        -------
+        ndarray of shape (c,), a dict, or None
+            None on a domain without a context.
+        """
         return None
 
     def allowed(self, U):

@@ -35,7 +35,12 @@ class Context:
         self.spec = spec
 
     def term(self):
-        """What a `ParameterSpace` takes."""
+        """Return what a `ParameterSpace` takes.
+
+        Returns
+        -------
+        tuple, list or distribution
+        """
         spec = self.spec
         if len(spec) == 1:
             return spec[0]
@@ -267,12 +272,27 @@ class WithContext(Domain):
         return self.chosen, self.context
 
     def to_plain(self):
-        """What it is made of, for `sktvbo._plain`."""
+        """Return what it is made of.
+
+        Returns
+        -------
+        dict
+        """
         return {"domain": self.chosen, "context": self.context}
 
     @classmethod
     def from_plain(cls, state):
-        """The domain that is made of these."""
+        """Make the domain of what it is made of.
+
+        Parameters
+        ----------
+        state : dict
+            Of `to_plain`.
+
+        Returns
+        -------
+        WithContext
+        """
         return cls(**state)
 
     def __reduce__(self):

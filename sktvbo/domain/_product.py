@@ -87,12 +87,31 @@ class _Product(Domain):
         return self._to_unit(self.quantile(self._sobol(n, rng)))
 
     def unit_of(self, X):
-        """Unit form (n, n_unit) of rows X (n, d) that may lie outside; NaN where there is none."""
+        """Map rows to their unit form, wherever they lie.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n, n_unit)
+            NaN where there is none, as of the logarithm of a negative number.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
             return _Product._to_unit(self, np.asarray(X, dtype=np.float64))
 
     def decode_measured(self, x):
-        """The point of a row (d,) that may lie outside, in the form that users get."""
+        """Return a row in the form that users get, wherever it lies.
+
+        Parameters
+        ----------
+        x : array-like of shape (d,)
+
+        Returns
+        -------
+        ndarray of shape (d,), or a dict of named parameters
+        """
         return np.array(x)
 
     def neighbours(self, u):
