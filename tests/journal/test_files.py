@@ -132,7 +132,7 @@ def test_an_event_that_was_changed_is_named(reader, statement, event, path):
 
 
 @pytest.mark.parametrize("reader", ["resume", "check"])
-@pytest.mark.parametrize("part", ["rng", "policy", "surrogate", "run", "kept", "pending"])
+@pytest.mark.parametrize("part", ["rng", "policy", "surrogate", "run", "kept", "unanswered"])
 def test_a_part_of_the_state_that_was_changed_is_named(reader, part, path):
     change(path, "UPDATE parts SET body = replace(body, '\"', ' \"') WHERE name = ?", part)
     refused(reader, path, f"the checksum of the '{part}' of its state is another")
