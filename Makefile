@@ -26,7 +26,7 @@ test: lint checked  ## lint, the bounds-checked kernels, then the whole suite
 lint: $(VENV)/.installed  ## ruff, both as linter and formatter, and the types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyrefly check
+	$(BIN)/pyrefly check --python-interpreter-path $(BIN)/python
 
 format: $(VENV)/.installed  ## let ruff rewrite
 	$(BIN)/ruff check --fix .

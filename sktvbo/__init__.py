@@ -2,6 +2,7 @@
 
 import logging
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 # Where the names of this module live: they are imported when they are asked for, so that one part
 # of the package does not wait for all others.
@@ -46,6 +47,15 @@ _ROOMS = (
     "staleness",
     "theory",
 )
+
+# What checkers and editors are told of it.
+if TYPE_CHECKING:
+    from .gaussian_process import SparseTimeVaryingGPRegressor as SparseTimeVaryingGPRegressor
+    from .gaussian_process import TimeVaryingGPRegressor as TimeVaryingGPRegressor
+    from .loops import optimize as optimize
+    from .optimizers import *  # noqa: F403
+
+    __version__: str
 
 __all__ = [name for names in _HOMES.values() for name in names]
 

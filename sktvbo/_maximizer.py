@@ -7,9 +7,12 @@ integer is seen by the surrogate where it will be observed. Who wants a part of 
 gives that part: ``domain.within(low, high)``, of which some coordinates may be fixed.
 """
 
+from __future__ import annotations
+
 import math
 from contextlib import suppress
 from time import monotonic
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import minimize
@@ -18,6 +21,13 @@ from ._arrays import distinct_rows
 from ._checks import invalid
 from .domain._climbs import climbed
 from .exceptions import DomainError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
+
+    from ._typing import Array, Numbers, Posterior
 
 # From each start, gradients and neighbours take at most this many turns; they seldom need five.
 _MAX_ROUNDS = 50
@@ -34,8 +44,16 @@ _MAX_JOINT = 1024
 
 
 def maximize(
-    score, posterior, domain, rng, *, anchors=None, n_candidates=512, n_starts=6, until=math.inf
-):
+    score: Callable[[Numbers, Numbers], tuple[Numbers, Numbers, Numbers]],
+    posterior: Posterior,
+    domain: object,
+    rng: np.random.RandomState,
+    *,
+    anchors: ArrayLike | None = None,
+    n_candidates: int = 512,
+    n_starts: int = 6,
+    until: float = math.inf,
+) -> Array:
     """Where an acquisition function is largest.
 
     A domain of at most ``n_candidates`` members, or a `~sktvbo.domain.FiniteSet`, is enumerated.

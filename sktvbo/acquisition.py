@@ -15,9 +15,12 @@ improvement, which a failure does not bring, says so by ``logarithm(score)``: th
 improvement, and its derivative in the score.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import erfcx, log_ndtr
@@ -26,6 +29,21 @@ from sklearn.base import BaseEstimator
 from ._arrays import distinct_rows
 from ._checks import check_choice, check_real, invalid
 from ._maximizer import maximize
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
+    from ._typing import Array, Numbers, Posterior
+    from .staleness import Surrogate
+
+    # What functions of one's own are: a schedule of β, and an acquisition function, which returns
+    # a score and its derivatives in mean and standard deviation.
+    Schedule: TypeAlias = Callable[["AcquisitionState"], float]
+    Scores: TypeAlias = tuple[Numbers, Numbers, Numbers]
+    Acquisition: TypeAlias = (
+        Callable[[Numbers, Numbers, "AcquisitionState"], Scores] | "ThompsonSampling"
+    )
 
 __all__ = [
     "UCB",
@@ -77,24 +95,24 @@ class AcquisitionState:
     n: int
     n_told: int
     n_dims: int
-    surrogate: object = field(default=None, repr=False)
-    posterior: object = field(default=None, repr=False)
+    surrogate: Surrogate = field(default=None, repr=False)
+    posterior: Posterior = field(default=None, repr=False)
     n_pending: int = 0
 
     @cached_property
-    def information_gain(self):
+    def information_gain(self) -> float:
         """What the observations tell about f, in nats."""
         return self.surrogate.information_gain()
 
     @cached_property
-    def incumbent(self):
+    def incumbent(self) -> float:
         """Largest posterior mean at the places of the observations."""
         places, _ = distinct_rows(self.surrogate.X_train_[:, :-1])
         mean = getattr(self.posterior, "mean", lambda S: self.posterior(S)[0])
         return float(np.max(mean(places)))
 
     @property
-    def scale(self):
+    def scale(self) -> float:
         return getattr(self.posterior, "scale", 1.0)
 
 
@@ -116,16 +134,16 @@ class LogBeta(BaseEstimator):
     3.684
     """
 
-    def __init__(self, scale=0.8, rate=4.0):
+    def __init__(self, scale: float = 0.8, rate: float = 4.0) -> None:
         self.scale = scale
         self.rate = rate
 
-    def check(self):
+    def check(self) -> None:
         """Raise a ValueError for a parameter that makes no sense."""
         check_real(self.scale, "scale", self, interval="[0, inf)")
         check_real(self.rate, "rate", self, interval="(0, inf)")
 
-    def __call__(self, state):
+    def __call__(self, state: AcquisitionState) -> float:
         return self.scale * max(float(np.log(self.rate * state.n_told)), 0.0)
 
 
@@ -149,14 +167,14 @@ class DimensionBeta(BaseEstimator):
     0.921
     """
 
-    def __init__(self, scale=0.2):
+    def __init__(self, scale: float = 0.2) -> None:
         self.scale = scale
 
-    def check(self):
+    def check(self) -> None:
         """Raise a ValueError for a parameter that makes no sense."""
         check_real(self.scale, "scale", self, interval="[0, inf)")
 
-    def __call__(self, state):
+    def __call__(self, state: AcquisitionState) -> float:
         return self.scale * (1 + state.n_pending) * state.n_dims * float(np.log(2.0 * state.n))
 
 
@@ -190,21 +208,28 @@ class SmoothnessBeta(BaseEstimator):
     54.0
     """
 
-    def __init__(self, theorem="forgetting", delta=0.1, a=1.0, b=1.0, r=1.0):
+    def __init__(
+        self,
+        theorem: str = "forgetting",
+        delta: float = 0.1,
+        a: float = 1.0,
+        b: float = 1.0,
+        r: float = 1.0,
+    ) -> None:
         self.theorem = theorem
         self.delta = delta
         self.a = a
         self.b = b
         self.r = r
 
-    def check(self):
+    def check(self) -> None:
         """Raise a ValueError for a parameter that makes no sense."""
         check_choice(self.theorem, tuple(_THEOREMS), "theorem", self)
         check_real(self.delta, "delta", self, interval="(0, 1)")
         for name in ("a", "b", "r"):
             check_real(getattr(self, name), name, self, interval="(0, inf)")
 
-    def __call__(self, state):
+    def __call__(self, state: AcquisitionState) -> float:
         self.check()
         d, t = state.n_dims, float(state.n_told)
         ratio = _THEOREMS[self.theorem] * np.pi**2 * t**2 / self.delta
@@ -233,16 +258,16 @@ class BOLTBeta(BaseEstimator):
     31.35
     """
 
-    def __init__(self, lipschitz=1.0, delta=0.1):
+    def __init__(self, lipschitz: float = 1.0, delta: float = 0.1) -> None:
         self.lipschitz = lipschitz
         self.delta = delta
 
-    def check(self):
+    def check(self) -> None:
         """Raise a ValueError for a parameter that makes no sense."""
         check_real(self.delta, "delta", self, interval="(0, 1)")
         check_real(self.lipschitz, "lipschitz", self, interval="(0, inf)")
 
-    def __call__(self, state):
+    def __call__(self, state: AcquisitionState) -> float:
         self.check()
         d, t = state.n_dims, float(state.n_told)
         union = np.log(np.pi**2 * t**2 / (6.0 * self.delta))
@@ -281,20 +306,27 @@ class InformationGainBeta(BaseEstimator):
     24.7
     """
 
-    def __init__(self, norm_bound=1.0, noise_ratio=1.0, delta=0.1, constant=1.0, anytime=False):
+    def __init__(
+        self,
+        norm_bound: float = 1.0,
+        noise_ratio: float = 1.0,
+        delta: float = 0.1,
+        constant: float = 1.0,
+        anytime: bool = False,
+    ) -> None:
         self.norm_bound = norm_bound
         self.noise_ratio = noise_ratio
         self.delta = delta
         self.constant = constant
         self.anytime = anytime
 
-    def check(self):
+    def check(self) -> None:
         """Raise a ValueError for a parameter that makes no sense."""
         check_real(self.delta, "delta", self, interval="(0, 1)")
         for name in ("norm_bound", "noise_ratio", "constant"):
             check_real(getattr(self, name), name, self, interval="[0, inf)")
 
-    def __call__(self, state):
+    def __call__(self, state: AcquisitionState) -> float:
         self.check()
         delta, t = self.delta, float(state.n_told)
         if self.anytime:
@@ -330,10 +362,10 @@ class UCB(BaseEstimator):
     2.0
     """
 
-    def __init__(self, beta="dimension"):
+    def __init__(self, beta: float | str | Schedule = "dimension") -> None:
         self.beta = beta
 
-    def check(self):
+    def check(self) -> None:
         """Raise a ValueError for a parameter that makes no sense."""
         beta = self._schedule()
         if not callable(beta):
@@ -341,7 +373,7 @@ class UCB(BaseEstimator):
         elif hasattr(beta, "check"):
             beta.check()
 
-    def beta_value(self, state):
+    def beta_value(self, state: AcquisitionState) -> float:
         """β in this state.
 
         Parameters
@@ -364,7 +396,7 @@ class UCB(BaseEstimator):
             raise invalid("beta", expected, beta, self)
         return float(beta)
 
-    def __call__(self, mean, std, state):
+    def __call__(self, mean: Numbers, std: Numbers, state: AcquisitionState) -> Scores:
         """Score, and its derivatives in mean and standard deviation; arrays or floats."""
         width = np.sqrt(self.beta_value(state))
         return mean + width * std, 1.0, width
@@ -380,7 +412,7 @@ class PosteriorMean(BaseEstimator):
     (1.5, 1.0, 0.0)
     """
 
-    def __call__(self, mean, std, state):
+    def __call__(self, mean: Numbers, std: Numbers, state: AcquisitionState) -> Scores:
         """Score, and its derivatives in mean and standard deviation; arrays or floats."""
         return mean, 1.0, 0.0
 
@@ -407,19 +439,19 @@ class ProbabilityOfImprovement(BaseEstimator):
     >>> opt = GPUCB([(0.0, 1.0)], acquisition=ProbabilityOfImprovement(), random_state=0)
     """
 
-    def __init__(self, xi=0.01):
+    def __init__(self, xi: float = 0.01) -> None:
         self.xi = xi
 
-    def check(self):
+    def check(self) -> None:
         """Raise a ValueError for a parameter that makes no sense."""
         check_real(self.xi, "xi", self, interval="[0, inf)")
 
-    def __call__(self, mean, std, state):
+    def __call__(self, mean: Numbers, std: Numbers, state: AcquisitionState) -> Scores:
         """Score, and its derivatives in mean and standard deviation; arrays or floats."""
         z, std, scale = _improvement(self, mean, std, state)
         return z, 1.0 / std / scale, -z / std / scale
 
-    def logarithm(self, score):
+    def logarithm(self, score: Array) -> tuple[Array, Array]:
         """Logarithm of the probability, and its derivative in the score.
 
         Parameters
@@ -456,20 +488,20 @@ class ExpectedImprovement(BaseEstimator):
     >>> opt = WDBO([(0.0, 1.0)], acquisition=ExpectedImprovement(), random_state=0)
     """
 
-    def __init__(self, xi=0.0):
+    def __init__(self, xi: float = 0.0) -> None:
         self.xi = xi
 
-    def check(self):
+    def check(self) -> None:
         """Raise a ValueError for a parameter that makes no sense."""
         check_real(self.xi, "xi", self, interval="[0, inf)")
 
-    def __call__(self, mean, std, state):
+    def __call__(self, mean: Numbers, std: Numbers, state: AcquisitionState) -> Scores:
         """Score, and its derivatives in mean and standard deviation; arrays or floats."""
         z, std, scale = _improvement(self, mean, std, state)
         log_h, cdf_share, pdf_share = _log_improvement(z)
         return np.log(std) + log_h, cdf_share / std / scale, pdf_share / std / scale
 
-    def logarithm(self, score):
+    def logarithm(self, score: Array) -> tuple[Array, Array]:
         """The score, and its derivative in itself: it is a logarithm.
 
         Parameters
@@ -541,7 +573,7 @@ _ACQUISITIONS = {
 }
 
 
-def as_acquisition(acquisition, owner=None):
+def as_acquisition(acquisition: Acquisition | str, owner: object = None) -> Acquisition:
     """Return an acquisition function from any of the forms in which users give one.
 
     Parameters

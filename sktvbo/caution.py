@@ -6,13 +6,24 @@ for. Distances are parts of a parameter's range, on its own scale: of the logari
 "log-real". Categories have no distance, and may change freely.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from numbers import Real
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from ._checks import check_choice, check_int, check_real, invalid, real_array
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from numpy.typing import ArrayLike
+
+    from ._typing import Array
+    from .domain._base import Domain
 
 __all__ = ["StepLimit", "TrustRegion"]
 
@@ -49,11 +60,13 @@ class StepLimit(BaseEstimator):
     >>> slow = WDBO([(0.0, 10.0)], max_step=StepLimit(0.01, per="time"))    # 0.1 a second
     """
 
-    def __init__(self, part=0.1, per="query"):
+    def __init__(
+        self, part: ArrayLike | Mapping[str, float] = 0.1, per: Literal["query", "time"] = "query"
+    ) -> None:
         self.part = part
         self.per = per
 
-    def parts(self, domain, owner=None):
+    def parts(self, domain: Domain, owner: object = None) -> Array:
         """Parts of the range (d,), infinity for what is free.
 
         Raises
@@ -115,14 +128,22 @@ class TrustRegion(BaseEstimator):
     >>> opt = WDBO([(0.0, 1.0)] * 6, trust_region=TrustRegion(0.4), random_state=0)
     """
 
-    def __init__(self, length=0.8, *, shortest=0.05, longest=1.6, n_successes=3, n_failures=None):
+    def __init__(
+        self,
+        length: float = 0.8,
+        *,
+        shortest: float = 0.05,
+        longest: float = 1.6,
+        n_successes: int = 3,
+        n_failures: int | None = None,
+    ) -> None:
         self.length = length
         self.shortest = shortest
         self.longest = longest
         self.n_successes = n_successes
         self.n_failures = n_failures
 
-    def check(self):
+    def check(self) -> None:
         """Raise a ValueError for a parameter that makes no sense."""
         for name in ("shortest", "longest", "length"):
             check_real(getattr(self, name), name, self, interval="(0, inf)")

@@ -10,7 +10,10 @@ has probability zero, and K has a rank below k when no other set can be found. N
 to K's diagonal. A negative variance is an error beyond √ε, relatively.
 """
 
+from __future__ import annotations
+
 from math import ceil, log
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import eigh
@@ -22,6 +25,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._checks import check_choice, check_int, invalid
 from ._fast import kdpp as _fast
 from .exceptions import NotPositiveDefiniteError
+
+if TYPE_CHECKING:
+    from typing import Literal, Self
+
+    from numpy.typing import ArrayLike
+
+    from ._typing import Array, Indices, Mask, RandomState
 
 __all__ = ["KDPPSelector", "greedy_map", "sample_kdpp"]
 
@@ -36,7 +46,7 @@ _BLOCK = 16_384
 _PERIOD = 1_000
 
 
-def greedy_map(K, k, *, X=None):
+def greedy_map(K: ArrayLike | Kernel, k: int, *, X: ArrayLike | None = None) -> Indices:
     """Choose k items one after the other, each time the one that makes the determinant largest.
 
     Parameters
@@ -91,7 +101,14 @@ def greedy_map(K, k, *, X=None):
     return _greedy_matrix(K, check_int(k, "k", high=len(K)), eps)
 
 
-def sample_kdpp(K, k, *, method="mcmc", n_steps=None, random_state=None):
+def sample_kdpp(
+    K: ArrayLike,
+    k: int,
+    *,
+    method: Literal["mcmc", "exact"] = "mcmc",
+    n_steps: int | None = None,
+    random_state: RandomState = None,
+) -> Indices:
     """Draw k items with a probability proportional to the determinant of their submatrix.
 
     Parameters
@@ -190,15 +207,21 @@ class KDPPSelector(BaseEstimator):
     """
 
     def __init__(
-        self, kernel=None, n_samples=10, *, method="mcmc", n_steps=None, random_state=None
-    ):
+        self,
+        kernel: Kernel | None = None,
+        n_samples: int = 10,
+        *,
+        method: Literal["mcmc", "exact"] = "mcmc",
+        n_steps: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
         self.kernel = kernel
         self.n_samples = n_samples
         self.method = method
         self.n_steps = n_steps
         self.random_state = random_state
 
-    def fit(self, X, y=None):
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Select among the rows of X.
 
         Parameters
@@ -236,7 +259,7 @@ class KDPPSelector(BaseEstimator):
         self.kernel_, self.indices_, self.selected_, self._n_rows = kernel, indices, X[indices], n
         return self
 
-    def fit_select(self, X, y=None):
+    def fit_select(self, X: ArrayLike, y: object = None) -> Array:
         """Select among the rows of X and return the selected ones.
 
         Parameters
@@ -250,7 +273,7 @@ class KDPPSelector(BaseEstimator):
         """
         return self.fit(X, y).selected_
 
-    def get_support(self, indices=False):
+    def get_support(self, indices: bool = False) -> Mask | Indices:
         """Which rows of the X of ``fit`` are selected, as a mask or by number.
 
         Parameters

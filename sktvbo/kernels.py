@@ -4,7 +4,10 @@ All are ``sklearn.gaussian_process.kernels.Kernel`` objects: they work in scikit
 ``GaussianProcessRegressor``, in sums and products, and in grid searches.
 """
 
+from __future__ import annotations
+
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -16,6 +19,13 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from ._checks import check_choice, check_int, check_real, invalid
+
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    from numpy.typing import ArrayLike
+
+    from ._typing import Array, Bounds
 
 __all__ = ["Empirical", "Forgetting", "Separable", "Wiener"]
 
@@ -52,16 +62,16 @@ class Forgetting(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
            [0.81, 0.9 , 1.  ]])
     """
 
-    def __init__(self, epsilon=0.03, epsilon_bounds=(1e-4, 0.9)):
+    def __init__(self, epsilon: float = 0.03, epsilon_bounds: Bounds = (1e-4, 0.9)) -> None:
         self.epsilon = epsilon
         self.epsilon_bounds = epsilon_bounds
 
     @property
-    def hyperparameter_epsilon(self):
+    def hyperparameter_epsilon(self) -> Hyperparameter:
         """Name and bounds of ε, as scikit-learn asks for them."""
         return Hyperparameter("epsilon", "numeric", self.epsilon_bounds)
 
-    def check(self):
+    def check(self) -> None:
         """Raise a ValueError unless the parameters make sense."""
         bounds = self.hyperparameter_epsilon
         if not bounds.fixed and not np.all((bounds.bounds > 0.0) & (bounds.bounds < 1.0)):
@@ -70,12 +80,14 @@ class Forgetting(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
         check_real(self.epsilon, "epsilon", self, interval="(0, 1)", advice=_STATIC)
 
     @property
-    def length_scale(self):
+    def length_scale(self) -> float:
         """Lengthscale of the equal Matérn-1/2 kernel, in units of time."""
         self.check()
         return -2.0 / np.log1p(-self.epsilon)
 
-    def __call__(self, X, Y=None, eval_gradient=False):
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> Array | tuple[Array, Array]:
         X = np.atleast_2d(X)
         _check_gradient(Y, eval_gradient)
         age = cdist(X, X if Y is None else Y, metric="cityblock")
@@ -133,22 +145,22 @@ class Wiener(Kernel):
 
     def __init__(
         self,
-        drift_variance=0.03,
-        drift_variance_bounds=(1e-5, 1e1),
-        start=0.0,
-        before="error",
-    ):
+        drift_variance: float = 0.03,
+        drift_variance_bounds: Bounds = (1e-5, 1e1),
+        start: float = 0.0,
+        before: Literal["error", "constant"] = "error",
+    ) -> None:
         self.drift_variance = drift_variance
         self.drift_variance_bounds = drift_variance_bounds
         self.start = start
         self.before = before
 
     @property
-    def hyperparameter_drift_variance(self):
+    def hyperparameter_drift_variance(self) -> Hyperparameter:
         """Name and bounds of the variance, as scikit-learn asks for them."""
         return Hyperparameter("drift_variance", "numeric", self.drift_variance_bounds)
 
-    def is_stationary(self):
+    def is_stationary(self) -> bool:
         """False: the variance depends on the time since ``start``."""
         return False
 
@@ -169,7 +181,9 @@ class Wiener(Kernel):
             )
         return np.maximum(t - self.start, 0.0)
 
-    def __call__(self, X, Y=None, eval_gradient=False):
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> Array | tuple[Array, Array]:
         _check_gradient(Y, eval_gradient)
         elapsed = self._elapsed(X)
         other = elapsed if Y is None else self._elapsed(Y)
@@ -181,7 +195,7 @@ class Wiener(Kernel):
         # theta is log(drift_variance), in which the drift is its own derivative.
         return 1.0 + drift, drift[:, :, np.newaxis]
 
-    def diag(self, X):
+    def diag(self, X: ArrayLike) -> Array:
         """Variances at rows.
 
         Parameters
@@ -239,7 +253,7 @@ class Empirical(Kernel):
     array([0.99, 0.79, 0.  ])
     """
 
-    def __init__(self, covariance):
+    def __init__(self, covariance: ArrayLike) -> None:
         self.covariance = covariance
 
     # scikit-learn compares parameters by !=, which fails on arrays of different sizes.
@@ -248,7 +262,7 @@ class Empirical(Kernel):
 
     __hash__ = None
 
-    def is_stationary(self):
+    def is_stationary(self) -> bool:
         """False: indices have no distances."""
         return False
 
@@ -272,14 +286,16 @@ class Empirical(Kernel):
             raise invalid("indices of Empirical", f"whole numbers from 0 to {m - 1}", got=got)
         return x.astype(np.intp)
 
-    def __call__(self, X, Y=None, eval_gradient=False):
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> Array | tuple[Array, Array]:
         _check_gradient(Y, eval_gradient)
         C = self._matrix()
         rows = self._index(X, len(C))
         K = C[np.ix_(rows, rows if Y is None else self._index(Y, len(C)))]
         return (K, np.empty((*K.shape, 0))) if eval_gradient else K
 
-    def diag(self, X):
+    def diag(self, X: ArrayLike) -> Array:
         """Variances at rows.
 
         Parameters
@@ -293,7 +309,7 @@ class Empirical(Kernel):
         C = self._matrix()
         return np.diagonal(C)[self._index(X, len(C))]
 
-    def convolution(self, X, Y=None):
+    def convolution(self, X: ArrayLike, Y: ArrayLike | None = None) -> Array:
         """Σ_m k(x, m) k(y, m) over the arms m, of which relevancies are made.
 
         Parameters
@@ -385,12 +401,12 @@ class Separable(Kernel):
     array([0.916])
     """
 
-    def __init__(self, spatial, temporal, time_column=-1):
+    def __init__(self, spatial: Kernel, temporal: Kernel, time_column: int | str = -1) -> None:
         self.spatial = spatial
         self.temporal = temporal
         self.time_column = time_column
 
-    def get_params(self, deep=True):
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters, and those of both kernels.
 
         Parameters
@@ -416,7 +432,7 @@ class Separable(Kernel):
         return (("spatial", self.spatial), ("temporal", self.temporal))
 
     @property
-    def hyperparameters(self):
+    def hyperparameters(self) -> list[Hyperparameter]:
         """Names and bounds of the hyperparameters of both kernels."""
         return [
             Hyperparameter(f"{name}__{h.name}", h.value_type, h.bounds, h.n_elements)
@@ -425,18 +441,18 @@ class Separable(Kernel):
         ]
 
     @property
-    def theta(self):
+    def theta(self) -> Array:
         """Logarithms of the hyperparameters, those of space first."""
         return np.concatenate([self.spatial.theta, self.temporal.theta])
 
     @theta.setter
-    def theta(self, theta):
+    def theta(self, theta: ArrayLike) -> Array:
         split = self.spatial.n_dims
         self.spatial.theta = theta[:split]
         self.temporal.theta = theta[split:]
 
     @property
-    def bounds(self):
+    def bounds(self) -> Array:
         """Logarithms of their lower and upper bounds."""
         bounds = [k.bounds for _, k in self._factors() if k.bounds.size]
         return np.vstack(bounds) if bounds else np.empty((0, 2))
@@ -451,7 +467,7 @@ class Separable(Kernel):
 
     __hash__ = None
 
-    def is_stationary(self):
+    def is_stationary(self) -> bool:
         """Whether both kernels are.
 
         Returns
@@ -461,11 +477,13 @@ class Separable(Kernel):
         return self.spatial.is_stationary() and self.temporal.is_stationary()
 
     @property
-    def requires_vector_input(self):
+    def requires_vector_input(self) -> bool:
         """True: rows are vectors."""
         return True
 
-    def __call__(self, X, Y=None, eval_gradient=False):
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> Array | tuple[Array, Array]:
         _check_gradient(Y, eval_gradient)
         X, t = split_time(X, self.time_column)
         Y, s = (None, None) if Y is None else split_time(Y, self.time_column)
@@ -481,7 +499,7 @@ class Separable(Kernel):
         slopes = np.dstack([slope_S * K_T[:, :, np.newaxis], slope_T * K_S[:, :, np.newaxis]])
         return K_S * K_T, slopes
 
-    def diag(self, X):
+    def diag(self, X: ArrayLike) -> Array:
         """Variances at rows.
 
         Parameters
@@ -501,7 +519,7 @@ class Separable(Kernel):
         return f"{type(self).__name__}({self.spatial}, {self.temporal})"
 
 
-def split_time(X, time_column=-1):
+def split_time(X: ArrayLike, time_column: int | str = -1):
     """Columns of X (n, d + 1) as space (n, d) and time (n, 1)."""
     X = np.atleast_2d(X)
     n_columns = X.shape[1]

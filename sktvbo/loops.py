@@ -4,12 +4,15 @@ What happens is logged by the logger ``sktvbo.loops``: the beginning and the end
 each call at level DEBUG.
 """
 
+from __future__ import annotations
+
 import contextlib
 import copy
 import logging
 import time
 from concurrent import futures
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from joblib import effective_n_jobs
 from joblib.externals.loky import get_reusable_executor
@@ -19,6 +22,12 @@ from .evaluation import WallClock
 from .evaluation._contestants import check_contestant, may_wait
 from .evaluation._run import progress_bar
 from .optimizers._names import as_optimizer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from .evaluation import AskTell, Clock
 
 __all__ = ["Call", "Optimization", "optimize"]
 
@@ -73,19 +82,19 @@ class Optimization:
 
 
 def optimize(
-    function,
-    domain=None,
-    optimizer="W-DBO",
+    function: Callable[[Any, float], float],
+    domain: object = None,
+    optimizer: str | AskTell = "W-DBO",
     *,
-    n_calls=None,
-    max_seconds=None,
-    clock=None,
-    n_jobs=None,
-    executor=None,
-    callbacks=(),
-    progress=False,
-    **options,
-):
+    n_calls: int | None = None,
+    max_seconds: float | None = None,
+    clock: Clock | None = None,
+    n_jobs: int | None = None,
+    executor: object = None,
+    callbacks: Sequence[Callable[[Any, Call], object]] = (),
+    progress: bool = False,
+    **options: Any,
+) -> Optimization:
     """Ask, call and tell, until a budget is spent.
 
     Parameters

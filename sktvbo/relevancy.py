@@ -16,7 +16,10 @@ then the inverse covariance of the observations with the mean's prior variance a
 the block inverse, and so the formulas, hold as they stand.
 """
 
+from __future__ import annotations
+
 from math import comb, factorial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import erfcx, gammaln
@@ -34,6 +37,11 @@ from ._mean import given, prior_variance
 from ._solvers import DenseCholesky, cholesky, dot, matvec, product
 from .kernels import Empirical, split_time
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ._typing import Array, Indices
+
 # Beyond e to this power, and below its reciprocal, floats lose digits.
 _MAX_LOG = 700.0
 
@@ -46,17 +54,17 @@ __all__ = [
 
 
 def wasserstein_relevancy(
-    X,
-    y,
+    X: ArrayLike,
+    y: ArrayLike,
     *,
-    spatial_kernel,
-    temporal_kernel,
-    signal_variance,
-    noise_variance,
-    now,
-    time_column=-1,
-    mean_prior_std=0.0,
-):
+    spatial_kernel: Kernel | None,
+    temporal_kernel: Kernel,
+    signal_variance: float,
+    noise_variance: ArrayLike,
+    now: float,
+    time_column: int | str = -1,
+    mean_prior_std: float = 0.0,
+) -> Array:
     """Relevancy of each observation to predictions from ``now`` on.
 
     Parameters
@@ -137,7 +145,7 @@ def wasserstein_relevancy(
     return sweep(solver, y, mean_variance, signal_variance, C).relevancy()
 
 
-def spatial_convolution(kernel, X, Y=None):
+def spatial_convolution(kernel: Kernel, X: ArrayLike, Y: ArrayLike | None = None) -> Array:
     """Convolution of a spatial kernel with itself over R^d, (k * k)(x − x') (W-DBO table 3).
 
     Parameters
@@ -171,7 +179,9 @@ def spatial_convolution(kernel, X, Y=None):
     return _volume(factor) * _spatial_convolution(factor, X, Y)
 
 
-def temporal_convolution(kernel, t, now, s=None):
+def temporal_convolution(
+    kernel: Kernel, t: ArrayLike, now: float, s: ArrayLike | None = None
+) -> Array:
     """Convolution of a temporal kernel with itself, restricted to the future (W-DBO table 4).
 
     Parameters
@@ -390,7 +400,14 @@ class RelevancySweep:
     array([7, 1, 2, 3, 4, 5, 6])
     """
 
-    def __init__(self, P, a, C, q=None, sums=None):
+    def __init__(
+        self,
+        P: Array,
+        a: Array,
+        C: Array,
+        q: Array | None = None,
+        sums: tuple[float, float] | None = None,
+    ) -> None:
         # In units of its largest entry P has no squares that overflow or underflow; of a, in units
         # of the standard deviation that goes with it, only those of a large y would. The units are
         # powers of two, so that they change no digits.
@@ -418,16 +435,16 @@ class RelevancySweep:
         self._n = len(a)
 
     @property
-    def n(self):
+    def n(self) -> int:
         return self._n if self._leaving is None else self._n - 1
 
     @property
-    def index(self):
+    def index(self) -> Indices:
         """Which observation stands at each position (n,)."""
         self._settle()
         return self._index[: self._n]
 
-    def relevancy(self):
+    def relevancy(self) -> Array:
         """R̂ of W-DBO eq. (12) at each position.
 
         Returns
@@ -443,7 +460,7 @@ class RelevancySweep:
         squared = self._q[:n] / p * (self._a[:n] ** 2 / p + self._unit)
         return np.sqrt(np.maximum(squared, 0.0) / total)
 
-    def remove(self, position):
+    def remove(self, position: int) -> None:
         """Take out the observation at a position; another one moves there.
 
         Parameters

@@ -1,5 +1,7 @@
 """The log of the Intel Berkeley lab: its download, the means of its bins, and their gaps."""
 
+from __future__ import annotations
+
 import gzip
 import math
 import os
@@ -9,6 +11,7 @@ from array import array as buffer
 from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.datasets import get_data_home
@@ -18,6 +21,13 @@ from ..exceptions import MissingDataError
 from ._download import download, unexpected
 from ._files import INTEL
 from ._loaders import intel_bunch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sklearn.utils import Bunch
+
+    from .._typing import PathLike
 
 LOG_URL = "https://db.csail.mit.edu/labdata/data.txt.gz"
 LOCATIONS_URL = "https://db.csail.mit.edu/labdata/mote_locs.txt"
@@ -52,19 +62,19 @@ BINS = replace(
 
 def fetch_intel_temperature(
     *,
-    data_home=None,
-    download_if_missing=True,
-    first_day="2004-03-01",
-    n_days=8,
-    min_valid=0.92,
-    exclude=(18,),
-    as_frame=False,
-    n_retries=3,
-    delay=1.0,
-    timeout=900.0,
-    allow_http=False,
-    sha256=None,
-):
+    data_home: PathLike | None = None,
+    download_if_missing: bool = True,
+    first_day: str | date = "2004-03-01",
+    n_days: int = 8,
+    min_valid: float = 0.92,
+    exclude: Sequence[int] = (18,),
+    as_frame: bool = False,
+    n_retries: int = 3,
+    delay: float = 1.0,
+    timeout: float = 900.0,
+    allow_http: bool = False,
+    sha256: str | None = None,
+) -> Bunch:
     """Download the log of the Intel Berkeley lab and make a table of temperatures of it.
 
     The log (34 MB, compressed) is read once; the means of all its ten-minute bins are kept in

@@ -1,11 +1,20 @@
 """The loaders of the files."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from sklearn.utils import Bunch
 
 from .._checks import check_choice
 from ._files import INTEL, OZONE, STOCKS, TRAFFIC, WIND
 from ._table import damaged, data_frame, dates, floats, places, seconds
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from .._typing import PathLike
 
 
 def intel_bunch(temperature, t, first_day, as_frame, **columns):
@@ -16,7 +25,7 @@ def intel_bunch(temperature, t, first_day, as_frame, **columns):
     return Bunch(temperature=temperature, t=t, frame=frame, DESCR=descr, **columns)
 
 
-def load_intel_temperature(*, data_dir=None, as_frame=False):
+def load_intel_temperature(*, data_dir: PathLike | None = None, as_frame: bool = False) -> Bunch:
     """Load the Intel Berkeley lab temperatures: 46 sensors, 10-minute means, 8 days.
 
     Parameters
@@ -62,7 +71,12 @@ def load_intel_temperature(*, data_dir=None, as_frame=False):
     )
 
 
-def load_ny_ozone(*, version="2020", data_dir=None, as_frame=False):
+def load_ny_ozone(
+    *,
+    version: Literal["2020", "summer2006"] = "2020",
+    data_dir: PathLike | None = None,
+    as_frame: bool = False,
+) -> Bunch:
     """Load the ozone of New York State, a value a day.
 
     Parameters
@@ -130,7 +144,7 @@ def load_ny_ozone(*, version="2020", data_dir=None, as_frame=False):
     )
 
 
-def load_la_traffic(*, data_dir=None, as_frame=False):
+def load_la_traffic(*, data_dir: PathLike | None = None, as_frame: bool = False) -> Bunch:
     """Load the speed of the traffic in Los Angeles: 207 detectors, 5-minute means, 7 days.
 
     Parameters
@@ -177,7 +191,7 @@ def load_la_traffic(*, data_dir=None, as_frame=False):
     )
 
 
-def load_irish_wind(*, data_dir=None, as_frame=False):
+def load_irish_wind(*, data_dir: PathLike | None = None, as_frame: bool = False) -> Bunch:
     """Load the wind of Ireland: 12 stations, daily means, 18 years.
 
     Parameters
@@ -225,7 +239,7 @@ def load_irish_wind(*, data_dir=None, as_frame=False):
     )
 
 
-def load_sp500(*, data_dir=None, as_frame=False):
+def load_sp500(*, data_dir: PathLike | None = None, as_frame: bool = False) -> Bunch:
     """Load the closing prices of 94 US stocks, 1259 trading days.
 
     Parameters

@@ -1,10 +1,30 @@
 """What all domains share: the two forms of a point, validation, equality and copies."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from .._checks import invalid, real_array
 from ..exceptions import DomainError, InvalidObservationError
 from ._views import Within
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+
+    from .._typing import (
+        Array,
+        ContextsLike,
+        Mask,
+        Point,
+        PointLike,
+        Points,
+        PointsLike,
+        RandomState,
+    )
 
 # A point that far outside, relative to the width of its coordinate, is a rounding error.
 TOLERANCE = 1e-9
@@ -53,7 +73,7 @@ class Domain:
     # Whether what may be queried is known by answers of yes and no, besides the margins.
     by_answer = False
 
-    def __init__(self, lower, upper, continuous, size):
+    def __init__(self, lower: Array, upper: Array, continuous: Mask, size: float) -> None:
         self.lower = lower
         self.upper = upper
         self.continuous = continuous
@@ -67,7 +87,7 @@ class Domain:
 
     # --- the two forms of a point -----------------------------------------------------------------
 
-    def to_unit(self, X):
+    def to_unit(self, X: ArrayLike) -> Array:
         """Map rows to their unit form.
 
         Parameters
@@ -92,7 +112,7 @@ class Domain:
         U = self._to_unit(X.reshape(-1, self.n_dims))
         return U.reshape(*X.shape[:-1], self.n_unit)
 
-    def from_unit(self, U):
+    def from_unit(self, U: ArrayLike) -> Array:
         """Map the unit form to rows, the inverse of `to_unit`.
 
         Parameters
@@ -114,7 +134,7 @@ class Domain:
         X = self._from_unit(U.reshape(-1, self.n_unit))
         return X.reshape(*U.shape[:-1], self.n_dims)
 
-    def decode(self, x):
+    def decode(self, x: ArrayLike) -> Point:
         """Return a row in the form that users get: here, a copy of it.
 
         Parameters
@@ -127,7 +147,7 @@ class Domain:
         """
         return np.array(x, dtype=np.float64)
 
-    def decode_all(self, rows):
+    def decode_all(self, rows: ArrayLike) -> Points:
         """Return rows in the form that users get: here, a copy of them.
 
         Parameters
@@ -142,7 +162,7 @@ class Domain:
 
     # --- what may be searched ---------------------------------------------------------------------
 
-    def within(self, low, high):
+    def within(self, low: ArrayLike, high: ArrayLike) -> Domain:
         """The part of the domain that lies within bounds, for whoever searches it.
 
         Parameters
@@ -166,7 +186,7 @@ class Domain:
 
     # --- contexts, which only a `WithContext` has -------------------------------------------------
 
-    def contexts(self, context, n):
+    def contexts(self, context: ContextsLike, n: int) -> Array:
         """Return what was measured beside n points, as rows.
 
         Parameters
@@ -184,7 +204,7 @@ class Domain:
             raise invalid("context", expected, context, error=InvalidObservationError)
         return np.empty((n, 0))
 
-    def place(self, x, context=None):
+    def place(self, x: PointLike, context: ContextsLike | None = None) -> Array:
         """Return the row of a point and its context.
 
         Parameters
@@ -202,7 +222,7 @@ class Domain:
         self.contexts(context, 1)
         return self.validate_point(x)
 
-    def places(self, X, context=None):
+    def places(self, X: PointsLike, context: ContextsLike | None = None) -> Array:
         """Return the rows of points and their contexts.
 
         Parameters
@@ -220,7 +240,7 @@ class Domain:
         self.contexts(context, 1)
         return self.validate_points(X)
 
-    def described(self, rows):
+    def described(self, rows: ArrayLike) -> dict[str, Any]:
         """Return the columns of rows in the form of users, by name.
 
         Parameters
@@ -235,7 +255,7 @@ class Domain:
         names = [f"x{i}" for i in range(self.n_dims)]
         return dict(zip(names, np.asarray(rows).T))
 
-    def given(self, context):
+    def given(self, context: Array) -> Domain:
         """Return what may be queried in a context.
 
         Parameters
@@ -249,7 +269,7 @@ class Domain:
         """
         return self
 
-    def drawn(self, contexts, rng):
+    def drawn(self, contexts: Array, rng: RandomState) -> Array:
         """Draw points uniformly, beside contexts.
 
         Parameters
@@ -264,7 +284,7 @@ class Domain:
         """
         return self.sample(len(contexts), rng)
 
-    def present(self, U):
+    def present(self, U: ArrayLike) -> Array:
         """Move places to the present context, where there is one.
 
         Parameters
@@ -277,7 +297,7 @@ class Domain:
         """
         return U
 
-    def decode_context(self, x):
+    def decode_context(self, x: ArrayLike) -> dict[str, Any] | Array | None:
         """Return the context of a row in the form that users give.
 
         Parameters
@@ -291,7 +311,7 @@ class Domain:
         """
         return None
 
-    def allowed(self, U):
+    def allowed(self, U: ArrayLike) -> Mask:
         """Which members may be queried.
 
         Parameters
@@ -305,7 +325,7 @@ class Domain:
         """
         return np.ones(len(U), dtype=bool)
 
-    def members(self, limit):
+    def members(self, limit: int) -> Array | None:
         """All members, where these are few.
 
         Parameters
@@ -320,7 +340,7 @@ class Domain:
         """
         return None if self.size > limit else self.candidates(limit)
 
-    def mended(self, U):
+    def mended(self, U: ArrayLike) -> Array:
         """Places moved towards some that may be queried, as far as that is easy.
 
         Parameters
@@ -334,7 +354,7 @@ class Domain:
         """
         return U
 
-    def margins(self, U):
+    def margins(self, U: ArrayLike) -> Array:
         """What must be 0, and what must not be negative, where a place may be queried.
 
         Parameters
@@ -351,7 +371,7 @@ class Domain:
 
     # --- which points are members -----------------------------------------------------------------
 
-    def validate_point(self, x):
+    def validate_point(self, x: PointLike) -> Array:
         """Return the point as this package uses it, or say what is wrong with it.
 
         Parameters
@@ -375,7 +395,7 @@ class Domain:
         """
         return self._locate(self._as_point(x)[np.newaxis], "x")[0]
 
-    def validate_points(self, X):
+    def validate_points(self, X: PointsLike) -> Array:
         """Do what `validate_point` does for the rows of X.
 
         Parameters
@@ -397,7 +417,7 @@ class Domain:
         """
         return self._locate(self._as_points(X), "X")
 
-    def as_row(self, x):
+    def as_row(self, x: PointLike) -> Array:
         """Return the numbers of a point, whether it lies in the domain or not.
 
         Parameters
@@ -419,7 +439,7 @@ class Domain:
         """
         return self._as_point(x)
 
-    def contains(self, x):
+    def contains(self, x: PointLike) -> bool:
         """Tell whether a point lies in the domain, rounding errors forgiven.
 
         Parameters

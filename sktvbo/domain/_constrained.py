@@ -1,6 +1,9 @@
 """A domain of which only a part may be queried."""
 
+from __future__ import annotations
+
 import copyreg
+from typing import TYPE_CHECKING
 
 from .._checks import invalid
 from ..exceptions import DomainError
@@ -8,6 +11,16 @@ from ._base import Domain
 from ._context import WithContext, as_domain
 from ._feasible import Feasible
 from ._rules import Rules, as_list
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+
+    from .._typing import Array, Mask, Point, Points, RandomState
+    from ._convert import DomainLike
+    from ._rules import Constraint
 
 
 class Constrained(Domain):
@@ -66,7 +79,13 @@ class Constrained(Domain):
     False
     """
 
-    def __init__(self, domain, constraints, *, owner=None):
+    def __init__(
+        self,
+        domain: DomainLike,
+        constraints: Constraint | Sequence[Constraint],
+        *,
+        owner: object = None,
+    ) -> None:
         owner = self if owner is None else owner
         self.domain = domain = as_domain(domain)
         self.constraints = as_list(constraints, owner)
@@ -84,10 +103,10 @@ class Constrained(Domain):
 
     # --- what may be searched ---------------------------------------------------------------------
 
-    def within(self, low, high):
+    def within(self, low: ArrayLike, high: ArrayLike) -> Domain:
         return self._part(self.domain.within(low, high))
 
-    def sample(self, n, rng=None):
+    def sample(self, n: int, rng: RandomState = None) -> Array:
         """Draw members uniformly; where few are among random points, about uniformly, by walks.
 
         Parameters
@@ -103,7 +122,7 @@ class Constrained(Domain):
         """
         return self._whole.sample(n, rng)
 
-    def candidates(self, n, rng=None):
+    def candidates(self, n: int, rng: RandomState = None) -> Array:
         """Members to begin a search with, as of `ParameterSpace`.
 
         Parameters
@@ -120,7 +139,7 @@ class Constrained(Domain):
         """
         return self._whole.candidates(n, rng)
 
-    def neighbours(self, u):
+    def neighbours(self, u: ArrayLike) -> Array:
         """The domain's neighbours that are members.
 
         Parameters
@@ -134,32 +153,32 @@ class Constrained(Domain):
         """
         return self._whole.neighbours(u)
 
-    def allowed(self, U):
+    def allowed(self, U: ArrayLike) -> Mask:
         return self._whole.allowed(U)
 
-    def members(self, limit):
+    def members(self, limit: int) -> Array | None:
         # What may not be queried may be told.
         return self.domain.members(limit)
 
-    def mended(self, U):
+    def mended(self, U: ArrayLike) -> Array:
         return self._whole.mended(U)
 
-    def margins(self, U):
+    def margins(self, U: ArrayLike) -> Array:
         return self._whole.margins(U)
 
     @property
-    def by_answer(self):
+    def by_answer(self) -> bool:
         return self._whole.by_answer
 
     # --- the rest is the domain's -----------------------------------------------------------------
 
-    def decode(self, x):
+    def decode(self, x: ArrayLike) -> Point:
         return self.domain.decode(x)
 
-    def described(self, rows):
+    def described(self, rows: ArrayLike) -> dict[str, Any]:
         return self.domain.described(rows)
 
-    def decode_all(self, rows):
+    def decode_all(self, rows: ArrayLike) -> Points:
         return self.domain.decode_all(rows)
 
     def _to_unit(self, X):
@@ -190,7 +209,7 @@ class Constrained(Domain):
         # Functions are equal when they are the same one.
         return self.domain, *map(id, self.constraints)
 
-    def to_plain(self):
+    def to_plain(self) -> Any:
         """What it is made of, for journals.
 
         Returns
@@ -200,7 +219,7 @@ class Constrained(Domain):
         return {"domain": self.domain, "constraints": self.constraints}
 
     @classmethod
-    def from_plain(cls, state):
+    def from_plain(cls, state: Any) -> Constrained:
         """The domain that is made of these.
 
         Parameters

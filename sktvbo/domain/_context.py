@@ -1,7 +1,10 @@
 """Variables that are measured, not chosen: beside each point of a domain, a context."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -11,6 +14,23 @@ from ..exceptions import DomainError, InvalidObservationError
 from ._base import Domain
 from ._convert import without_context
 from ._product import Box, ParameterSpace
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+
+    from .._typing import (
+        Array,
+        ContextsLike,
+        Mask,
+        Point,
+        PointLike,
+        Points,
+        PointsLike,
+        RandomState,
+    )
+    from ._convert import DomainLike
 
 
 class Context:
@@ -31,10 +51,10 @@ class Context:
     dict_keys(['power'])
     """
 
-    def __init__(self, *spec):
+    def __init__(self, *spec: object) -> None:
         self.spec = spec
 
-    def term(self):
+    def term(self) -> object:
         """Return what a `ParameterSpace` takes.
 
         Returns
@@ -106,7 +126,7 @@ class WithContext(Domain):
     array([0.3, 1.2])
     """
 
-    def __init__(self, domain, context):
+    def __init__(self, domain: DomainLike, context: object) -> None:
         self.chosen, self.context = without_context(domain), without_context(context)
         if isinstance(self.chosen, WithContext):
             expected = "a domain without a context; give all of it at once"
@@ -127,13 +147,13 @@ class WithContext(Domain):
         self.n_chosen = self.chosen.n_dims
 
     @property
-    def names(self):
+    def names(self) -> tuple[str, ...]:
         """Names of the columns of a row; x0, ... and context0, ... where there are none."""
         return tuple(self.described(np.empty((0, self.n_dims))))
 
     # --- contexts ---------------------------------------------------------------------------------
 
-    def contexts(self, context, n):
+    def contexts(self, context: ContextsLike, n: int) -> Array:
         if context is None:
             raise invalid(
                 "context",
@@ -152,23 +172,23 @@ class WithContext(Domain):
             raise invalid("context", expected, got=str(len(context)), error=InvalidObservationError)
         return np.array([self._measured(part) for part in context]).reshape(n, -1)
 
-    def place(self, x, context=None):
+    def place(self, x: PointLike, context: ContextsLike | None = None) -> Array:
         x = self.chosen.validate_point(x)
         if context is None:
             return np.append(x, np.full(self.context.n_dims, np.nan))
         return np.append(x, self._measured(context))
 
-    def places(self, X, context=None):
+    def places(self, X: PointsLike, context: ContextsLike | None = None) -> Array:
         X = self.chosen.validate_points(X)
         contexts = np.full((len(X), self.context.n_dims), np.nan)
         if context is not None:
             contexts = self.contexts(context, len(X))
         return np.column_stack([X, contexts])
 
-    def as_row(self, x):
+    def as_row(self, x: PointLike) -> Array:
         return np.append(self.chosen.as_row(x), np.full(self.context.n_dims, np.nan))
 
-    def described(self, rows):
+    def described(self, rows: ArrayLike) -> dict[str, Any]:
         rows, k = np.asarray(rows), self.n_chosen
         measured = rows[:, k:]
         if isinstance(self.context, ParameterSpace):
@@ -178,13 +198,13 @@ class WithContext(Domain):
             contexts = {f"context{i}": column for i, column in enumerate(measured.T)}
         return self.chosen.described(rows[:, :k]) | contexts
 
-    def given(self, context):
+    def given(self, context: Array) -> Domain:
         return Given(self.chosen, self, context)
 
-    def drawn(self, contexts, rng):
+    def drawn(self, contexts: Array, rng: RandomState) -> Array:
         return np.column_stack([self.chosen.sample(len(contexts), rng), contexts])
 
-    def decode_context(self, x):
+    def decode_context(self, x: ArrayLike) -> dict[str, Any] | Array | None:
         return self.context.decode_measured(x[self.n_chosen :])
 
     def _measured(self, context):
@@ -208,7 +228,7 @@ class WithContext(Domain):
 
     # --- what all domains have --------------------------------------------------------------------
 
-    def sample(self, n, rng=None):
+    def sample(self, n: int, rng: RandomState = None) -> Array:
         """Draw points and contexts uniformly, from where these usually are.
 
         Parameters
@@ -225,18 +245,18 @@ class WithContext(Domain):
         rng = check_random_state(rng)
         return self.drawn(self.context.sample(n, rng), rng)
 
-    def decode(self, x):
+    def decode(self, x: ArrayLike) -> Point:
         """Return the point of a row, without its context, in the form that users get."""
         return self.chosen.decode(np.asarray(x)[: self.n_chosen])
 
-    def decode_all(self, rows):
+    def decode_all(self, rows: ArrayLike) -> Points:
         """Return the points of rows, without contexts, in the form that users get."""
         return self.chosen.decode_all(np.asarray(rows)[:, : self.n_chosen])
 
-    def allowed(self, U):
+    def allowed(self, U: ArrayLike) -> Mask:
         return self.chosen.allowed(U[:, : self.chosen.n_unit])
 
-    def members(self, limit):
+    def members(self, limit: int) -> Array | None:
         return None
 
     def _to_unit(self, X):
@@ -271,7 +291,7 @@ class WithContext(Domain):
     def _key(self):
         return self.chosen, self.context
 
-    def to_plain(self):
+    def to_plain(self) -> Any:
         """Return what it is made of.
 
         Returns
@@ -281,7 +301,7 @@ class WithContext(Domain):
         return {"domain": self.chosen, "context": self.context}
 
     @classmethod
-    def from_plain(cls, state):
+    def from_plain(cls, state: Any) -> WithContext:
         """Make the domain of what it is made of.
 
         Parameters
@@ -372,7 +392,7 @@ class Given(Domain):
         return np.column_stack([U, np.tile(self._unit, (len(U), 1))])
 
 
-def as_domain(domain):
+def as_domain(domain: DomainLike) -> Domain:
     """Return a domain from any of the forms in which users give one.
 
     Parameters

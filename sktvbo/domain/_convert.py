@@ -1,6 +1,9 @@
 """The forms in which users give a domain."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import Bounds
@@ -10,8 +13,15 @@ from ..exceptions import DomainError
 from ._base import Domain
 from ._product import Box, ParameterSpace
 
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
 
-def without_context(domain):
+    from .._typing import Array
+
+    DomainLike: TypeAlias = Domain | Sequence[Sequence[float]] | Array | Bounds | Mapping[str, Any]
+
+
+def without_context(domain: DomainLike) -> Domain:
     """A domain of any form in which users give one, in which nothing is measured."""
     if isinstance(domain, Domain):
         return domain

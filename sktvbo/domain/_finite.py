@@ -1,5 +1,9 @@
 """Finite domains."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy.spatial import KDTree
 from sklearn.utils import check_random_state
@@ -8,6 +12,11 @@ from .._arrays import distinct_rows
 from .._checks import check_int, invalid, real_array
 from ..exceptions import DomainError
 from ._base import TOLERANCE, Domain
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from .._typing import Array, Indices, RandomState
 
 # A repr shows this many members at each end of the set, and all where these are all.
 _N_SHOWN = 3
@@ -49,7 +58,7 @@ class FiniteSet(Domain):
     array([0.25, 1.  ])
     """
 
-    def __init__(self, points):
+    def __init__(self, points: ArrayLike) -> None:
         self.points = self._checked(points)
         self.points.setflags(write=False)
         super().__init__(
@@ -96,7 +105,7 @@ class FiniteSet(Domain):
         """What rows (n, d), less ``lower``, are divided by in their unit form."""
         return self.upper - self.lower
 
-    def sample(self, n, rng=None):
+    def sample(self, n: int, rng: RandomState = None) -> Array:
         """Draw members uniformly, without replacement as long as there are enough.
 
         Parameters
@@ -113,7 +122,7 @@ class FiniteSet(Domain):
         m = len(self.points)
         return self.points[check_random_state(rng).choice(m, size=n, replace=n > m)]
 
-    def candidates(self, n, rng=None):
+    def candidates(self, n: int, rng: RandomState = None) -> Array:
         """All members, in the order of ``points``.
 
         Parameters
@@ -130,7 +139,7 @@ class FiniteSet(Domain):
         """
         return self._to_unit(self.points)
 
-    def neighbours(self, u):
+    def neighbours(self, u: ArrayLike) -> Array:
         """All other members.
 
         Parameters
@@ -146,7 +155,7 @@ class FiniteSet(Domain):
         here = self._tree.query(u, p=np.inf)[1]
         return np.delete(self._to_unit(self.points), here, axis=0)
 
-    def index(self, x):
+    def index(self, x: ArrayLike) -> int:
         """Row of a member in ``points``.
 
         Parameters
@@ -166,7 +175,7 @@ class FiniteSet(Domain):
         """
         return int(self._indices(self._as_point(x)[np.newaxis], "x")[0])
 
-    def indices(self, X):
+    def indices(self, X: ArrayLike) -> Indices:
         """Rows of many members in ``points``, see `index`.
 
         Parameters
@@ -270,7 +279,7 @@ class Arms(FiniteSet):
     array([0.])
     """
 
-    def __init__(self, n_arms):
+    def __init__(self, n_arms: int) -> None:
         n_arms = check_int(n_arms, "n_arms", self, error=DomainError)
         super().__init__(np.arange(float(n_arms))[:, np.newaxis])
 

@@ -1,8 +1,11 @@
 """Products: a box of real dimensions, and named parameters of any kind."""
 
+from __future__ import annotations
+
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import qmc
@@ -13,11 +16,19 @@ from ..exceptions import DomainError, InvalidObservationError
 from ._base import Domain
 from ._terms import Ordinal, Real, named_term
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+    from scipy.optimize import Bounds as ScipyBounds
+
+    from .._typing import Array, Point, RandomState
+
 
 class _Product(Domain):
     """The product of some terms: rows and unit forms are those of the terms side by side."""
 
-    def __init__(self, terms):
+    def __init__(self, terms: Sequence[Any]) -> None:
         # Each term stands with its columns of a row, or of the unit form.
         self._of_rows = list(zip(terms, _columns([term.n_dims for term in terms])))
         self._of_unit = list(zip(terms, _columns([term.n_unit for term in terms])))
@@ -34,7 +45,7 @@ class _Product(Domain):
         )
         self.unit_columns = np.cumsum(widths) - widths
 
-    def sample(self, n, rng=None):
+    def sample(self, n: int, rng: RandomState = None) -> Array:
         """Draw rows uniformly, in the logarithm for "log-real" parameters.
 
         Parameters
@@ -50,7 +61,7 @@ class _Product(Domain):
         """
         return self.quantile(check_random_state(rng).uniform(size=(n, self.n_dims)))
 
-    def quantile(self, Q):
+    def quantile(self, Q: ArrayLike) -> Array:
         """Rows that are uniform in the domain, of numbers that are uniform in [0, 1].
 
         Parameters
@@ -67,7 +78,7 @@ class _Product(Domain):
             [term.quantile(Q[:, columns]) for term, columns in self._of_rows], axis=1
         )
 
-    def candidates(self, n, rng=None):
+    def candidates(self, n: int, rng: RandomState = None) -> Array:
         """Points to begin a search with: all members where there are at most n, or Sobol points.
 
         Parameters
@@ -86,7 +97,7 @@ class _Product(Domain):
             return self._to_unit(np.array(list(itertools.product(*values))))
         return self._to_unit(self.quantile(self._sobol(n, rng)))
 
-    def unit_of(self, X):
+    def unit_of(self, X: ArrayLike) -> Array:
         """Map rows to their unit form, wherever they lie.
 
         Parameters
@@ -101,7 +112,7 @@ class _Product(Domain):
         with np.errstate(divide="ignore", invalid="ignore"):
             return _Product._to_unit(self, np.asarray(X, dtype=np.float64))
 
-    def decode_measured(self, x):
+    def decode_measured(self, x: ArrayLike) -> Point:
         """Return a row in the form that users get, wherever it lies.
 
         Parameters
@@ -114,7 +125,7 @@ class _Product(Domain):
         """
         return np.array(x)
 
-    def neighbours(self, u):
+    def neighbours(self, u: ArrayLike) -> Array:
         """Members that differ in one category or integer.
 
         All other values of a category; integers that are 1, 2, 4, ... away.
@@ -218,7 +229,7 @@ class Box(_Product):
     False
     """
 
-    def __init__(self, bounds):
+    def __init__(self, bounds: ArrayLike | ScipyBounds) -> None:
         array = real_array(bounds, "The 'bounds' parameter of Box", DomainError)
         if array.ndim != 2 or array.shape[1] != 2 or len(array) == 0:
             raise invalid(
@@ -235,7 +246,7 @@ class Box(_Product):
         # All intervals are one term of d columns: a loop over the dimensions would take longer.
         super().__init__([Real(array[:, 0].copy(), array[:, 1].copy())])
 
-    def candidates(self, n, rng=None):
+    def candidates(self, n: int, rng: RandomState = None) -> Array:
         """Sobol points to begin a search with.
 
         Parameters
@@ -322,7 +333,7 @@ class ParameterSpace(_Product):
     {'alpha': 0.01, 'depth': 4, 'penalty': None}
     """
 
-    def __init__(self, parameters):
+    def __init__(self, parameters: Mapping[str, Any]) -> None:
         if not isinstance(parameters, Mapping) or not parameters:
             expected = "a dict of at least one named parameter"
             raise invalid("parameters", expected, parameters, self, error=DomainError)
@@ -337,11 +348,11 @@ class ParameterSpace(_Product):
         super().__init__(list(self._parameters.values()))
 
     @property
-    def parameters(self):
+    def parameters(self) -> dict[str, Any]:
         """Dict of the parameters; a new one each time."""
         return {name: term.spec for name, term in self._parameters.items()}
 
-    def decode(self, x):
+    def decode(self, x: ArrayLike) -> dict[str, Any]:
         """Return the point of a row as a dict of float, int and the categories themselves.
 
         Parameters
@@ -362,17 +373,17 @@ class ParameterSpace(_Product):
         row = self.validate_point(x)
         return {name: term.decode(v) for (name, term), v in zip(self._parameters.items(), row)}
 
-    def decode_measured(self, x):
+    def decode_measured(self, x: ArrayLike) -> dict[str, Any]:
         return {
             name: term.decode(v) if isinstance(term, Ordinal) else float(v)
             for (name, term), v in zip(self._parameters.items(), x)
         }
 
-    def described(self, rows):
+    def described(self, rows: ArrayLike) -> dict[str, Any]:
         terms = zip(self._parameters.items(), np.asarray(rows).T)
         return {name: [term.decode(v) for v in values] for (name, term), values in terms}
 
-    def decode_all(self, rows):
+    def decode_all(self, rows: ArrayLike) -> list[dict[str, Any]]:
         """Return the points of rows as a list of dicts, see `decode`."""
         return [self.decode(row) for row in rows]
 

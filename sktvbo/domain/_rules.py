@@ -1,6 +1,7 @@
 """Constraints as users give them, read once: numbers that must not be negative, or yes and no."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
@@ -13,6 +14,10 @@ from ._base import TOLERANCE
 _EXPECTED = (
     "a LinearConstraint, a NonlinearConstraint or a callable of x, or a list of them, or None"
 )
+
+
+# What a user gives as one; of a callable of x, True or a number that is 0 or more is feasible.
+Constraint: TypeAlias = LinearConstraint | NonlinearConstraint | Callable[..., object]
 
 
 class Rules:

@@ -9,13 +9,19 @@ The run loop makes three calls per query::
 A clock of your own subclasses `Clock` and defines these three.
 """
 
+from __future__ import annotations
+
 import math
 import time
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._checks import check_real, invalid
 from ..exceptions import InvalidObservationError
+
+if TYPE_CHECKING:
+    from .._typing import Array, ResponseTimes
 
 # Each named response time has these coefficients, in seconds, of 1, n, n² and n³.
 _RESPONSE_TIMES = {
@@ -39,7 +45,9 @@ class Clock:
     4.0
     """
 
-    def initial_times(self, n, horizon, rng):
+    def initial_times(
+        self, n: int, horizon: float, rng: np.random.RandomState
+    ) -> tuple[Array, float]:
         """Times of the initial design, and when the optimizer takes over.
 
         Parameters
@@ -59,7 +67,7 @@ class Clock:
         end = horizon / 40.0 if n else 0.0
         return np.sort(rng.uniform(0.0, end, size=n)), end
 
-    def start(self, t):
+    def start(self, t: float) -> None:
         """Set the clock to the time t and let it run.
 
         Parameters
@@ -68,7 +76,7 @@ class Clock:
         """
         self._t = float(t)
 
-    def now(self):
+    def now(self) -> float:
         """Time at which the optimizer is asked.
 
         Returns
@@ -77,7 +85,7 @@ class Clock:
         """
         return self._t
 
-    def answer(self, n, not_before):
+    def answer(self, n: int, not_before: float) -> float:
         """Note that the optimizer has answered.
 
         Parameters
@@ -94,7 +102,7 @@ class Clock:
         """
         raise NotImplementedError(f"{type(self).__name__} must define answer(n, not_before).")
 
-    def told(self):
+    def told(self) -> None:
         """Note that the optimizer has been told the observation."""
         raise NotImplementedError(f"{type(self).__name__} must define told().")
 
@@ -117,7 +125,9 @@ class StepClock(Clock):
     2.0
     """
 
-    def initial_times(self, n, horizon, rng):
+    def initial_times(
+        self, n: int, horizon: float, rng: np.random.RandomState
+    ) -> tuple[Array, float]:
         """Steps of the initial design, 0 to n - 1, and the next one.
 
         Parameters
@@ -146,13 +156,13 @@ class StepClock(Clock):
             )
         return np.arange(n, dtype=np.float64), float(n)
 
-    def answer(self, n, not_before):
+    def answer(self, n: int, not_before: float) -> float:
         """See `Clock.answer`."""
         # Less than a billionth of a step is rounding, not a wish to wait.
         self._t += max(0, math.ceil(not_before - self._t - 1e-9))
         return self._t
 
-    def told(self):
+    def told(self) -> None:
         """See `Clock.told`."""
         self._t += 1.0
 
@@ -172,21 +182,21 @@ class WallClock(Clock):
     True
     """
 
-    def start(self, t):
+    def start(self, t: float) -> None:
         """See `Clock.start`."""
         self._offset = float(t) - time.perf_counter()
 
-    def now(self):
+    def now(self) -> float:
         """See `Clock.now`."""
         return time.perf_counter() + self._offset
 
-    def answer(self, n, not_before):
+    def answer(self, n: int, not_before: float) -> float:
         """See `Clock.answer`."""
         while (wait := not_before - self.now()) > 0.0:
             time.sleep(wait)
         return self.now()
 
-    def told(self):
+    def told(self) -> None:
         """See `Clock.told`."""
 
 
@@ -221,7 +231,7 @@ class SimulatedClock(Clock):
     1.5
     """
 
-    def __init__(self, response_time, call_duration=0.0):
+    def __init__(self, response_time: ResponseTimes, call_duration: float = 0.0) -> None:
         if isinstance(response_time, str):
             response_time = _Cubic(response_time)
         if not callable(response_time):
@@ -237,7 +247,7 @@ class SimulatedClock(Clock):
         self.response_time = response_time
         self.call_duration = check_real(call_duration, "call_duration", self, interval="[0, inf)")
 
-    def answer(self, n, not_before):
+    def answer(self, n: int, not_before: float) -> float:
         """See `Clock.answer`.
 
         Raises
@@ -264,7 +274,7 @@ class SimulatedClock(Clock):
         self._t = max(self._t + response, float(not_before))
         return self._t
 
-    def told(self):
+    def told(self) -> None:
         """See `Clock.told`."""
         self._t += self.call_duration
 
@@ -297,23 +307,23 @@ class ThinkingClock(Clock):
     True
     """
 
-    def __init__(self, call_duration=0.0):
+    def __init__(self, call_duration: float = 0.0) -> None:
         self.call_duration = check_real(call_duration, "call_duration", self, interval="[0, inf)")
 
-    def start(self, t):
+    def start(self, t: float) -> None:
         """See `Clock.start`."""
         self._offset = float(t) - time.process_time()
 
-    def now(self):
+    def now(self) -> float:
         """See `Clock.now`."""
         return time.process_time() + self._offset
 
-    def answer(self, n, not_before):
+    def answer(self, n: int, not_before: float) -> float:
         """See `Clock.answer`."""
         self._offset += max(0.0, not_before - self.now())
         return max(self.now(), not_before)
 
-    def told(self):
+    def told(self) -> None:
         """See `Clock.told`."""
         self._offset += self.call_duration
 
@@ -321,7 +331,7 @@ class ThinkingClock(Clock):
         return f"ThinkingClock(call_duration={self.call_duration!r})"
 
 
-def response_time(name):
+def response_time(name: str) -> ResponseTimes:
     """A response time by its name, so that results depend neither on the machine nor on its load.
 
     Parameters

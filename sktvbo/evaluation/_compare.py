@@ -1,9 +1,12 @@
 """Several optimizers on several problems, replicated in parallel."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Mapping
 from contextlib import closing, nullcontext
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 from joblib import Parallel, delayed, effective_n_jobs
 
@@ -17,24 +20,38 @@ from ._run import progress_bar, record
 from ._steps import Trial
 from ._store import Store, describe, describe_optimizer
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Literal, TypeAlias
+
+    from .._typing import PathLike, RandomState
+    from ..problems import Problem
+    from ._clocks import Clock
+    from ._contestants import Contestant, Expert
+    from ._problems import Fresh
+
+    # A problem, or what makes one from a replication's seed; by name, or in a list.
+    Member: TypeAlias = Problem | Callable[[int], Problem]
+    Problems: TypeAlias = Mapping[str, Member] | Sequence[Problem | Fresh | Mapping[str, Member]]
+
 
 def compare(
-    optimizers,
-    problems,
-    n_replications=10,
+    optimizers: Mapping[str, Contestant],
+    problems: Problems,
+    n_replications: int = 10,
     *,
-    clock=None,
-    horizon=None,
-    n_initial=15,
-    random_state=0,
-    n_jobs=None,
-    progress=False,
-    keep_optimizers=False,
-    expert=None,
-    store=None,
-    on_error="report",
-    seeds=None,
-):
+    clock: Clock | None = None,
+    horizon: float | None = None,
+    n_initial: int = 15,
+    random_state: RandomState = 0,
+    n_jobs: int | None = None,
+    progress: bool = False,
+    keep_optimizers: bool = False,
+    expert: Expert | None = None,
+    store: PathLike | None = None,
+    on_error: Literal["report", "raise"] = "report",
+    seeds: Sequence[int] | None = None,
+) -> Comparison:
     """Run every optimizer on every problem, several times, in parallel.
 
     In one replication all optimizers start from the same initial design and seeds. The results

@@ -1,11 +1,14 @@
 """Tables and statistics of many runs."""
 
+from __future__ import annotations
+
 import csv
 import math
 import textwrap
 import traceback
 from collections import Counter
 from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +18,13 @@ from ._files import read_json, replacing, write_json
 from ._results import RunResult
 from ._statistics import holm, mean_and_error, normalized, signed_rank
 from ._tables import format_table, regret_columns
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pandas as pd
+
+    from .._typing import PathLike
 
 _FORMAT = "sktvbo comparison 1"
 # The printed table lists at most this many failures.
@@ -102,18 +112,18 @@ class Comparison:
     failures: list = field(default_factory=list)
 
     @property
-    def algorithms(self):
+    def algorithms(self) -> list[str]:
         """Names of the algorithms, in the order given."""
         return list(dict.fromkeys(algorithm for algorithm, _ in self.results))
 
     @property
-    def problems(self):
+    def problems(self) -> list[str]:
         """Names of the problems, in the order given."""
         return list(dict.fromkeys(problem for _, problem in self.results))
 
     # --- tables -----------------------------------------------------------------------------------
 
-    def rows(self):
+    def rows(self) -> list[dict[str, Any]]:
         """One row per run, the failed ones last.
 
         Returns
@@ -137,7 +147,7 @@ class Comparison:
         ]
         return finished + failed
 
-    def summary(self):
+    def summary(self) -> list[dict[str, Any]]:
         """Summarize the finished replications of each algorithm on each problem.
 
         All numbers are of the queries after the initial ones.
@@ -175,7 +185,7 @@ class Comparison:
             )
         return table
 
-    def to_frame(self):
+    def to_frame(self) -> pd.DataFrame:
         """Return one row per run, see `rows`, as a pandas data frame.
 
         Returns
@@ -195,7 +205,7 @@ class Comparison:
             ) from exc
         return pd.DataFrame(self.rows())
 
-    def to_csv(self, path):
+    def to_csv(self, path: PathLike) -> None:
         """Write one row per run, see `rows`; what is not known stays empty.
 
         Parameters
@@ -209,7 +219,7 @@ class Comparison:
             for row in self.rows():
                 writer.writerow({k: "" if v != v else v for k, v in row.items()})
 
-    def to_json(self, path):
+    def to_json(self, path: PathLike) -> None:
         """Write everything but the optimizers; `from_json` reads it.
 
         Parameters
@@ -227,7 +237,7 @@ class Comparison:
         write_json(path, content)
 
     @classmethod
-    def from_json(cls, path):
+    def from_json(cls, path: PathLike) -> Comparison:
         """Read what `to_json` has written.
 
         Parameters
@@ -262,7 +272,7 @@ class Comparison:
 
     # --- statistics -------------------------------------------------------------------------------
 
-    def normalized(self):
+    def normalized(self) -> list[dict[str, Any]]:
         """Compare the algorithms over all problems, whatever their scale.
 
         On each problem the best algorithm's average regret becomes 0 and the worst one's 1.
@@ -295,7 +305,7 @@ class Comparison:
         keys = [(a, p) for a in self.algorithms for p in self.problems]
         return normalized({key: known.get(key, math.nan) for key in keys})
 
-    def paired(self, reference):
+    def paired(self, reference: str) -> list[dict[str, Any]]:
         """Test each algorithm against a reference, seed by seed.
 
         In a replication all algorithms have the same design, and the same function where it is

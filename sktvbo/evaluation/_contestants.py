@@ -1,13 +1,27 @@
 """What may take part in a run: the optimizers of this package, and anything with ask and tell."""
 
+from __future__ import annotations
+
 import copy
 import inspect
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sklearn.base import clone
 
 from .._checks import invalid
 from ._arguments import SET_BY_RUN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Literal, TypeAlias
+
+    from numpy.typing import ArrayLike
+
+    from .._typing import Array, PointLike
+
+    # An optimizer, or what makes one of a domain and a random state.
+    Contestant: TypeAlias = "AskTell | Callable[[Any, Any], AskTell]"
+    Expert: TypeAlias = Callable[[Array, float], ArrayLike] | Literal["problem"]
 
 
 class AskTell(Protocol):
@@ -49,7 +63,7 @@ class AskTell(Protocol):
     2
     """
 
-    def ask(self, t):
+    def ask(self, t: float) -> PointLike:
         """Where to query.
 
         Parameters
@@ -62,7 +76,7 @@ class AskTell(Protocol):
         array-like of shape (d,), or dict for named parameters
         """
 
-    def tell(self, x, y, t):
+    def tell(self, x: Any, y: float, t: float) -> object:
         """Take notice of an observation.
 
         Parameters

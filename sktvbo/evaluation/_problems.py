@@ -1,13 +1,21 @@
 """The problems of a comparison: fixed ones, and those made for each replication."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from copy import copy
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._checks import invalid
 from ..problems import available, make
 from ._arguments import check_problem
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..problems import Problem
 
 
 class Fresh:
@@ -46,7 +54,7 @@ class Fresh:
     False
     """
 
-    def __init__(self, problem, **options):
+    def __init__(self, problem: str, **options: Any) -> None:
         if problem not in available():
             make(problem)  # raises, and lists the names
         if "random_state" in options:
@@ -62,7 +70,7 @@ class Fresh:
         self.name = problem
         self.options = options
 
-    def __call__(self, seed):
+    def __call__(self, seed: int) -> Problem:
         """Make the problem.
 
         Parameters

@@ -1,12 +1,19 @@
 """What a run has recorded."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._checks import check_int, finite_array, finite_number, invalid
 from ..exceptions import InvalidObservationError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
 _ARRAYS = {
     "times": np.float64,
@@ -91,7 +98,7 @@ class RunResult:
         return values[self.n_initial :]
 
     @property
-    def average_regret(self):
+    def average_regret(self) -> float:
         """Mean regret over the queries after the initial ones.
 
         Raises
@@ -102,7 +109,7 @@ class RunResult:
         return float(np.mean(self._after_initial(self.regrets)))
 
     @property
-    def time_average_regret(self):
+    def time_average_regret(self) -> float:
         """Mean regret over the time from the first query after the initial ones to the horizon.
 
         The regret of a query counts until the next query.
@@ -115,7 +122,7 @@ class RunResult:
         durations = np.diff(self._after_initial(self.times), append=self.horizon)
         return float(np.average(self._after_initial(self.regrets), weights=durations))
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return everything but the optimizer as plain numbers and lists, ready for JSON.
 
         Returns
@@ -137,7 +144,7 @@ class RunResult:
         }
 
     @classmethod
-    def from_dict(cls, content):
+    def from_dict(cls, content: Mapping[str, Any]) -> RunResult:
         """Return the run that `to_dict` has written, without its optimizer.
 
         Parameters

@@ -1,23 +1,33 @@
 """A whole run, recorded."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ..exceptions import MissingExtraError
 from ._results import RunResult
 from ._steps import Trial
 
+if TYPE_CHECKING:
+    from .._typing import RandomState
+    from ..problems import Problem
+    from ._clocks import Clock
+    from ._contestants import Contestant, Expert
+
 
 def run(
-    optimizer,
-    problem,
-    clock=None,
-    horizon=None,
-    n_initial=15,
-    random_state=0,
-    progress=False,
+    optimizer: Contestant,
+    problem: Problem,
+    clock: Clock | None = None,
+    horizon: float | None = None,
+    n_initial: int = 15,
+    random_state: RandomState = 0,
+    progress: bool = False,
     *,
-    expert=None,
-):
+    expert: Expert | None = None,
+) -> RunResult:
     """Let an optimizer loose on a problem and record its regret.
 
     An initial design, uniform in the domain and the same for all optimizers under the same seed,

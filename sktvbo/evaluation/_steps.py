@@ -1,10 +1,13 @@
 """One optimizer, one problem, one clock: the loop that every experiment goes through."""
 
+from __future__ import annotations
+
 import itertools
 import math
 from copy import deepcopy
 from dataclasses import dataclass
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +21,14 @@ from ._arguments import (
 )
 from ._clocks import StepClock
 from ._contestants import check_contestant, contestant, may_wait, model_of, size_thought_about
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .._typing import RandomState
+    from ..problems import Problem
+    from ._clocks import Clock
+    from ._contestants import Contestant, Expert
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,15 +74,15 @@ class Step:
 
 
 def steps(
-    optimizer,
-    problem,
-    clock=None,
-    horizon=None,
-    n_initial=15,
-    random_state=0,
+    optimizer: Contestant,
+    problem: Problem,
+    clock: Clock | None = None,
+    horizon: float | None = None,
+    n_initial: int = 15,
+    random_state: RandomState = 0,
     *,
-    expert=None,
-):
+    expert: Expert | None = None,
+) -> Iterator[Step]:
     """Yield the steps of a run, one by one.
 
     `run` is this generator drained into a result; with the same arguments both make the same run.

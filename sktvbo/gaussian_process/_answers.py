@@ -1,6 +1,9 @@
 """What a fitted regressor answers: what was learnt, the posterior, relevancies."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from scipy.stats import norm
@@ -10,6 +13,16 @@ from sklearn.utils.validation import check_is_fitted
 from .._checks import check_choice, check_int, check_real, invalid
 from ._inputs import finite_posterior, validated
 from ._views import TimeSlice, TimeWindow
+
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    from numpy.typing import ArrayLike
+    from sklearn.gaussian_process.kernels import Kernel
+
+    from .._typing import Array, Mask, Posterior, RandomState
+    from ..relevancy import RelevancySweep
+    from ._noise import NoiseModel
 
 
 class Answers:
@@ -34,27 +47,27 @@ class Answers:
         return hasattr(self, "_gp")
 
     @property
-    def X_train_(self):
+    def X_train_(self) -> Array:
         return self._fitted.rows.X
 
     @property
-    def y_train_(self):
+    def y_train_(self) -> Array:
         return self._fitted.rows.y
 
     @property
-    def now_(self):
+    def now_(self) -> float:
         return self._fitted.rows.now
 
     @property
-    def n_remade_(self):
+    def n_remade_(self) -> int:
         return self._fitted.n_remade
 
     @property
-    def updates_(self):
+    def updates_(self) -> tuple[object, ...]:
         """How this estimator was made of others, by ``updated``."""
         return self._fitted.updates
 
-    def updates_since(self, other):
+    def updates_since(self, other: object) -> list[Any] | None:
         """The latest of ``updates_``, by which this estimator was made of another.
 
         Parameters
@@ -70,39 +83,64 @@ class Answers:
         return self._fitted.updates_since(other._fitted)
 
     @property
-    def signal_variance_(self):
+    def signal_variance_(self) -> float:
         return self._fitted.covariance.signal_variance
 
     @property
-    def noise_variance_(self):
+    def noise_variance_(self) -> float:
         return self._fitted.covariance.noise_variance
 
     @property
-    def noise_model_(self):
+    def noise_model_(self) -> NoiseModel | None:
         return self._fitted.covariance.noise_model
 
     @property
-    def mean_(self):
+    def mean_(self) -> float:
         rows = self._fitted.rows
         return float(rows.location + rows.scale * self._gp.mean.value)
 
     @property
-    def noise_std_(self):
+    def noise_std_(self) -> float:
         return float(np.sqrt(self.noise_variance_) * self._gp.rows.scale)
 
     @property
-    def spatial_kernel_(self):
+    def spatial_kernel_(self) -> Kernel:
         return self._fitted.covariance.spatial
 
     @property
-    def temporal_kernel_(self):
+    def temporal_kernel_(self) -> Kernel:
         return self._fitted.covariance.temporal
 
     @property
-    def theta_(self):
+    def theta_(self) -> Array:
         return self._fitted.covariance.theta.copy()
 
-    def predict(self, X, return_std=False, return_cov=False, *, include_noise=False):
+    @overload
+    def predict(
+        self,
+        X: ArrayLike,
+        return_std: Literal[False] = False,
+        return_cov: Literal[False] = False,
+        *,
+        include_noise: bool = False,
+    ) -> Array: ...
+    @overload
+    def predict(
+        self,
+        X: ArrayLike,
+        return_std: bool = False,
+        return_cov: bool = False,
+        *,
+        include_noise: bool = False,
+    ) -> tuple[Array, Array]: ...
+    def predict(
+        self,
+        X: ArrayLike,
+        return_std: bool = False,
+        return_cov: bool = False,
+        *,
+        include_noise: bool = False,
+    ) -> Array | tuple[Array, Array]:
         """Posterior of f, or of new observations.
 
         Parameters
@@ -135,7 +173,9 @@ class Answers:
             found[1][np.diag_indices(len(places[1]))] += self.noise_std_**2
         return found
 
-    def predict_interval(self, X, level=0.9, *, include_noise=True):
+    def predict_interval(
+        self, X: ArrayLike, level: float = 0.9, *, include_noise: bool = True
+    ) -> tuple[Array, Array]:
         """Intervals that a new observation, or f, is in with a probability.
 
         Parameters
@@ -161,7 +201,7 @@ class Answers:
         """The conditioned GP, and places and times (m, d), (m,) of X (m, d + 1) as it has them."""
         return self._fitted, self._gp.rows.layout.split(validated(self, X))
 
-    def sample_y(self, X, n_samples=1, random_state=0):
+    def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0) -> Array:
         """Draws of f from the posterior.
 
         Parameters
@@ -181,7 +221,17 @@ class Answers:
         draws = rng.multivariate_normal(np.zeros(len(mean)), cov, n_samples, check_valid="ignore")
         return finite_posterior(mean[:, np.newaxis] + gp.rows.scale * draws.T, "draws")
 
-    def log_marginal_likelihood(self, theta=None, eval_gradient=False):
+    @overload
+    def log_marginal_likelihood(
+        self, theta: ArrayLike | None = None, eval_gradient: Literal[False] = False
+    ) -> float: ...
+    @overload
+    def log_marginal_likelihood(
+        self, theta: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> tuple[float, Array]: ...
+    def log_marginal_likelihood(
+        self, theta: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> float | tuple[float, Array]:
         """Log marginal likelihood of the training data, of the standardized y with ``normalize_y``.
 
         Parameters
@@ -210,10 +260,10 @@ class Answers:
         return (value, gradient) if eval_gradient else value
 
     @property
-    def log_marginal_likelihood_value_(self):
+    def log_marginal_likelihood_value_(self) -> float:
         return self._exact().objective
 
-    def information_gain(self):
+    def information_gain(self) -> float:
         """What the training data tells about f, in nats.
 
         Returns
@@ -223,7 +273,7 @@ class Answers:
         """
         return self._fitted.information_gain
 
-    def search_gain(self):
+    def search_gain(self) -> float:
         """What a search of the hyperparameters promises to gain, with the rows there are.
 
         Returns
@@ -241,7 +291,7 @@ class Answers:
         gp = self._fitted
         return 0.0 if self.optimizer is None else self._knowledge.gain(gp, self.hyperpriors)
 
-    def relevancy(self, now=None):
+    def relevancy(self, now: float | None = None) -> Array:
         """Relevancy of each training row to predictions from ``now`` on (W-DBO eq. 12).
 
         Parameters
@@ -257,7 +307,7 @@ class Answers:
         """
         return self.relevancy_sweep(now).relevancy()
 
-    def check_relevancy(self):
+    def check_relevancy(self) -> None:
         """Raise an UnsupportedKernelError unless the relevancy of these kernels is known.
 
         Raises
@@ -267,7 +317,7 @@ class Answers:
         """
         self._fitted.covariance.stationary_factors()
 
-    def relevancy_sweep(self, now=None):
+    def relevancy_sweep(self, now: float | None = None) -> RelevancySweep:
         """Relevancies that stay up to date while rows are taken out, O(n²) each.
 
         Parameters
@@ -283,7 +333,7 @@ class Answers:
         gp = self._dense()
         return gp.relevancy_sweep(gp.rows.latest if now is None else now)
 
-    def posterior_at(self, t, moving=None):
+    def posterior_at(self, t: float, moving: Mask | None = None) -> Posterior:
         """The posterior at one time as a function of space alone, for many evaluations.
 
         Parameters
@@ -302,7 +352,7 @@ class Answers:
         """
         return TimeSlice(self._fitted, t, moving)
 
-    def posterior_between(self, low, high, moving=None):
+    def posterior_between(self, low: float, high: float, moving: Mask | None = None) -> Posterior:
         """The posterior as a function of space and of time in an interval.
 
         Parameters

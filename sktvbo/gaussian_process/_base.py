@@ -1,10 +1,12 @@
 """What the regressors share: parameters, fitting, and changes of what was learnt."""
 
+from __future__ import annotations
+
 import copy
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -32,6 +34,13 @@ from ._noise import NoiseModel
 from ._rows import Layout, Rows, time_position
 from ._search import Knowledge, search
 from ._starts import or_defaults, within_reach
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from numpy.typing import ArrayLike
+
+    from .._typing import Array
 
 # The constructor is made from the fields, so that a parameter and its default stand once.
 estimator = dataclass(eq=False, repr=False)
@@ -84,7 +93,7 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     # --- fitting ----------------------------------------------------------------------------------
 
-    def fit(self, X, y, y_variance=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, y_variance: ArrayLike | None = None) -> Self:
         """Learn the hyperparameters and condition on the data.
 
         Parameters
@@ -126,7 +135,7 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             advise_on_fit(new._gp.covariance, rows, self.optimizer is not None)
         return self._take_over(new)
 
-    def partial_fit(self, X, y, y_variance=None):
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, y_variance: ArrayLike | None = None) -> Self:
         """Append rows with the hyperparameters held, O(n²) a row.
 
         On a new estimator this conditions on the data with the hyperparameters as given.
@@ -155,7 +164,7 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             new._gp, new._knowledge = self._condition(covariance, rows), Knowledge()
         return self._take_over(new)
 
-    def forget(self, indices):
+    def forget(self, indices: ArrayLike) -> Self:
         """Drop training rows with the hyperparameters held, O(n²) a row.
 
         Parameters
@@ -169,7 +178,7 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """
         return self._take_over(self.updated(drop=indices))
 
-    def advance(self, now):
+    def advance(self, now: float) -> Self:
         """Move the present time on: with a ``noise_model`` all observations age.
 
         Parameters
@@ -191,7 +200,7 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             raise invalid("now", f"a time not before the latest training time {latest}", now)
         return self._take_over(self._with(self._gp.at(now)))
 
-    def advanced(self, now):
+    def advanced(self, now: float) -> Self:
         """This estimator, or another one that has been advanced where that changes anything.
 
         Parameters
@@ -212,7 +221,7 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             return self
         return self._with(self._gp.at(now))
 
-    def rewound(self):
+    def rewound(self) -> Self:
         """This estimator at its latest training time, after a present time that was none.
 
         Returns
@@ -230,17 +239,17 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     def updated(
         self,
-        X=None,
-        y=None,
-        y_variance=None,
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+        y_variance: ArrayLike | None = None,
         *,
-        drop=(),
-        refit=False,
-        hold_scale=False,
-        learn_with=None,
-        total_variance=False,
-        temporal_kernel=None,
-    ):
+        drop: ArrayLike = (),
+        refit: bool = False,
+        hold_scale: bool = False,
+        learn_with: tuple[Array, ...] | None = None,
+        total_variance: bool = False,
+        temporal_kernel: Kernel | None = None,
+    ) -> Self:
         """A new estimator with rows dropped and rows appended; this one stays as it is.
 
         Parameters
@@ -361,7 +370,7 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         rows = Rows.of(X, y, variance, total, layout, standardize=standardize, **scale)
         return rows.at(max(rows.now, like.now))
 
-    def check(self):
+    def check(self) -> None:
         """Raise a ValueError for a parameter that makes no sense, as `fit` does."""
         self._check_parameters()
 

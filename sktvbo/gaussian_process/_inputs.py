@@ -10,7 +10,7 @@ from ._dates import numeric_times
 
 def validated(estimator, X, y="no_validation", *, reset=False):
     """X, or X and y, as an estimator takes them: numbers of moderate size, copied, no masks."""
-    X = numeric_times(_unmasked(X, "X"), estimator.time_unit)
+    X = numeric_times(_distinct(_unmasked(X, "X")), estimator.time_unit)
     if isinstance(y, str) and y == "no_validation":
         X = validate_data(estimator, X, dtype=np.float64, order="C", reset=False)
         return check_size(X, "X", LARGEST_X)
@@ -31,6 +31,14 @@ def finite_posterior(found, *names):
                 advice="Scale X and y to moderate ranges, or check the kernels at these places.",
             )
     return found
+
+
+def _distinct(X):
+    """What a user gave, unless it is a data frame of which two columns have one name."""
+    names = list(getattr(X, "columns", ()))
+    if len(set(names)) < len(names):
+        raise invalid("X", "a data frame with unique column names", names)
+    return X
 
 
 def _unmasked(array, name):

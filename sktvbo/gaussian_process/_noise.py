@@ -1,12 +1,21 @@
 """Noise that grows with the age of an observation."""
 
+from __future__ import annotations
+
 import copy
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._checks import check_bounds, check_real
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from numpy.typing import ArrayLike
+
+    from .._typing import Array, Bounds
 
 # Weights below 1e-130 are nothing; their reciprocals must not overflow.
 _MAX_EXPONENT = 300.0
@@ -50,11 +59,11 @@ class NoiseModel(BaseEstimator):
 
     intervals: ClassVar[dict] = {}
 
-    def ratio(self, age):
+    def ratio(self, age: Array) -> Array:
         """Noise variance over σ² at ages (n,), which are not negative."""
         raise NotImplementedError(f"{type(self).__name__} must define ratio(age).")
 
-    def slopes(self, age):
+    def slopes(self, age: Array) -> Array:
         """Derivatives of the ratio in theta, (n, n_theta); central differences by default."""
         theta, slopes = self.theta, np.empty((len(age), len(self.theta)))
         for i, step in enumerate(_STEP * np.eye(len(theta))):
@@ -63,17 +72,17 @@ class NoiseModel(BaseEstimator):
         return slopes
 
     @property
-    def hyperparameter_names(self):
+    def hyperparameter_names(self) -> list[str]:
         """Names of the parameters that are learnt."""
         return [name for name, bounds in self._bounds().items() if not isinstance(bounds, str)]
 
     @property
-    def theta(self):
+    def theta(self) -> Array:
         """Logarithms of the hyperparameters, in the order of their names."""
         return np.log([float(getattr(self, name)) for name in self.hyperparameter_names])
 
     @property
-    def bounds(self):
+    def bounds(self) -> Array:
         """Logarithms of the lower and upper bounds of the hyperparameters."""
         bounds = [bounds for bounds in self._bounds().values() if not isinstance(bounds, str)]
         return np.log(bounds) if bounds else np.empty((0, 2))
@@ -84,7 +93,7 @@ class NoiseModel(BaseEstimator):
         named = {name: f"{name}_bounds" for name in parameters}
         return {name: parameters[key] for name, key in named.items() if key in parameters}
 
-    def clone_with_theta(self, theta):
+    def clone_with_theta(self, theta: ArrayLike) -> Self:
         """The same model with other hyperparameters.
 
         Parameters
@@ -101,7 +110,7 @@ class NoiseModel(BaseEstimator):
             setattr(new, name, float(np.exp(value)))
         return new
 
-    def check(self):
+    def check(self) -> None:
         """Raise a ValueError unless the parameters make sense."""
         for name, bounds in self._bounds().items():
             interval = self.intervals.get(name, "(0, inf)")
@@ -142,15 +151,15 @@ class QuadraticInjection(NoiseModel):
 
     intervals: ClassVar[dict] = {"rate": "[0, inf)"}
 
-    def __init__(self, rate=1.0, rate_bounds="fixed"):
+    def __init__(self, rate: float = 1.0, rate_bounds: Bounds = "fixed") -> None:
         self.rate = rate
         self.rate_bounds = rate_bounds
 
-    def ratio(self, age):
+    def ratio(self, age: Array) -> Array:
         """Noise variance over σ² at ages (n,)."""
         return 1.0 + (self.rate * age) ** 2
 
-    def slopes(self, age):
+    def slopes(self, age: Array) -> Array:
         """Derivatives of the ratio in theta, (n, n_theta)."""
         return 2.0 * (self.rate * age[:, np.newaxis]) ** 2 * np.ones(len(self.theta))
 
@@ -183,14 +192,14 @@ class GeometricInjection(NoiseModel):
 
     intervals: ClassVar[dict] = {"discount": "(0, 1]"}
 
-    def __init__(self, discount=0.99, discount_bounds="fixed"):
+    def __init__(self, discount: float = 0.99, discount_bounds: Bounds = "fixed") -> None:
         self.discount = discount
         self.discount_bounds = discount_bounds
 
-    def ratio(self, age):
+    def ratio(self, age: Array) -> Array:
         """Noise variance over σ² at ages (n,)."""
         return np.exp(np.minimum(-age * np.log(self.discount), _MAX_EXPONENT))
 
-    def slopes(self, age):
+    def slopes(self, age: Array) -> Array:
         """Derivatives of the ratio in theta, (n, n_theta)."""
         return -(age * self.ratio(age))[:, np.newaxis] * np.ones(len(self.theta))

@@ -1,6 +1,9 @@
 """Sparse Gaussian process regression on space and time."""
 
+from __future__ import annotations
+
 from dataclasses import KW_ONLY
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -15,6 +18,13 @@ from ._inducing import Inducing, bound
 from ._points import METHODS, choose
 from ._search import Knowledge
 from ._starts import drawn, learnt_from_part, with_more_noise
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from numpy.typing import ArrayLike
+
+    from .._typing import Array
 
 # A search sees n rows of m points with n m² up to this number, and at least so many a point.
 _WORK, _ROWS_A_POINT = 2e8, 6
@@ -165,14 +175,24 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
     # --- what was learnt --------------------------------------------------------------------------
 
     @property
-    def inducing_points_(self):
+    def inducing_points_(self) -> Array:
         return self._fitted.Z
 
     @property
-    def elbo_(self):
+    def elbo_(self) -> float:
         return self._fitted.objective
 
-    def elbo(self, theta=None, eval_gradient=False):
+    @overload
+    def elbo(
+        self, theta: ArrayLike | None = None, eval_gradient: Literal[False] = False
+    ) -> float: ...
+    @overload
+    def elbo(
+        self, theta: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> tuple[float, Array]: ...
+    def elbo(
+        self, theta: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> float | tuple[float, Array]:
         """Titsias' lower bound of the log marginal likelihood, with the present inducing points.
 
         Parameters
@@ -195,7 +215,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         value, gradient = bound(covariance, gp.rows, gp.Z, eval_gradient)
         return (value, gradient) if eval_gradient else value
 
-    def kl_divergence(self):
+    def kl_divergence(self) -> float:
         """Divergence KL[sparse ‖ exact] of the two posteriors, log p(y) − ELBO ≥ 0; O(n³).
 
         Returns

@@ -5,11 +5,14 @@ there, so that any number of processes and machines may work on one study, and b
 crash; what it has learnt from trials that have not changed is kept in memory.
 """
 
+from __future__ import annotations
+
 import copy
 import logging
 import math
 import threading
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import clone
@@ -18,6 +21,16 @@ from .._checks import check_int, finite_number, invalid
 from ..domain import ParameterSpace
 from ..exceptions import InvalidObservationError, MissingExtraError
 from ..optimizers._names import as_optimizer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from optuna.distributions import BaseDistribution
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial
+
+    from ..optimizers import BayesianOptimizer
 
 try:
     from optuna.distributions import CategoricalDistribution, FloatDistribution
@@ -93,8 +106,14 @@ class TimeVaryingSampler(BaseSampler):
     """
 
     def __init__(
-        self, algorithm="W-DBO", *, time="start", group=True, constraints_func=None, seed=None
-    ):
+        self,
+        algorithm: str | BayesianOptimizer = "W-DBO",
+        *,
+        time: str | Callable[[FrozenTrial], float] = "start",
+        group: bool = True,
+        constraints_func: Callable | None = None,
+        seed: int | None = None,
+    ) -> None:
         if constraints_func is not None:
             raise NotImplementedError(
                 "constraints_func is not available: the optimizers know no constraints yet. Leave "
@@ -119,7 +138,9 @@ class TimeVaryingSampler(BaseSampler):
 
     # --- what Optuna calls ------------------------------------------------------------------------
 
-    def infer_relative_search_space(self, study, trial):
+    def infer_relative_search_space(
+        self, study: Study, trial: FrozenTrial
+    ) -> dict[str, BaseDistribution]:
         """Parameters that are drawn together; see `optuna.samplers.BaseSampler`."""
         self._check_objectives(study)
         finished = study.get_trials(deepcopy=False, states=_FINISHED)
@@ -130,7 +151,9 @@ class TimeVaryingSampler(BaseSampler):
             if not distribution.single()
         }
 
-    def sample_relative(self, study, trial, search_space):
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
         """Values of these parameters; see `optuna.samplers.BaseSampler`."""
         self._check_objectives(study)
         if not search_space:
@@ -155,7 +178,13 @@ class TimeVaryingSampler(BaseSampler):
             self._models = models
         return params
 
-    def sample_independent(self, study, trial, param_name, param_distribution):
+    def sample_independent(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        param_name: str,
+        param_distribution: BaseDistribution,
+    ) -> Any:
         """The value of one parameter, at random; see `optuna.samplers.BaseSampler`."""
         self._check_objectives(study)
         space = _Space({param_name: param_distribution})

@@ -1,5 +1,7 @@
 """The file of a journal: one writer, whole steps, checksums."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os
@@ -7,10 +9,14 @@ import sqlite3
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .._checks import check_choice, invalid
 from ..exceptions import JournalError
 from ._rows import COLUMNS, START, Place, checked, event_sum, part_sum, stored_parts
+
+if TYPE_CHECKING:
+    from .._typing import PathLike
 
 # "sktv" in ASCII says whose file it is, the other number which form it has.
 APPLICATION = 0x736B7476
@@ -59,7 +65,7 @@ class Journal:
     synchronous: str = "normal"
 
     @classmethod
-    def of(cls, journal):
+    def of(cls, journal: PathLike | Journal) -> Journal:
         """A journal from a path, or itself.
 
         Parameters

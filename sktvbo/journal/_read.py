@@ -1,13 +1,22 @@
 """What a journal holds: events one by one, the parts of the state, and whether all is well."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import sqlite3
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..exceptions import JournalError
 from ._file import connect, explained
 from ._rows import COLUMNS, START, Place, checked, stored_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .._typing import PathLike
+    from ._rows import Event
 
 _EVENTS = f"SELECT {COLUMNS} FROM events WHERE number > ? ORDER BY number"
 
@@ -37,7 +46,7 @@ def reading(path):
             yield connection
 
 
-def events(path, after=0):
+def events(path: PathLike, after: int = 0) -> Iterator[Event]:
     """The events of a journal, one by one, with their checksums compared.
 
     Parameters
@@ -65,7 +74,7 @@ def events(path, after=0):
         yield from checked(connection.execute(_EVENTS, (after,)), place, path)
 
 
-def check(path):
+def check(path: PathLike) -> dict[str, int]:
     """Check all of a journal: the database, and the checksum of every row.
 
     Parameters

@@ -1,11 +1,21 @@
 """Estimators that are, to the outside, what a learner within is."""
 
+from __future__ import annotations
+
 from abc import ABCMeta, abstractmethod
+from typing import TYPE_CHECKING
 
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from .._typing import Array
 
 
 def _has(method):
@@ -24,7 +34,7 @@ class Delegate(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
 
     @property
     @abstractmethod
-    def learner_(self):
+    def learner_(self) -> BaseEstimator:
         """The fitted learner that answers."""
 
     @abstractmethod
@@ -48,11 +58,11 @@ class Delegate(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
         return self.learner_
 
     @property
-    def classes_(self):
+    def classes_(self) -> NDArray[Any]:
         return self._answering().classes_
 
     @available_if(_has("predict"))
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
         """What the learner predicts.
 
         Parameters
@@ -66,7 +76,7 @@ class Delegate(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
         return self._answering().predict(X)
 
     @available_if(_has("predict_proba"))
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> Array:
         """Probabilities of ``classes_``.
 
         Parameters
@@ -80,7 +90,7 @@ class Delegate(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
         return self._answering().predict_proba(X)
 
     @available_if(_has("predict_log_proba"))
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: ArrayLike) -> Array:
         """Logarithms of the probabilities of ``classes_``.
 
         Parameters
@@ -94,7 +104,7 @@ class Delegate(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
         return self._answering().predict_log_proba(X)
 
     @available_if(_has("decision_function"))
-    def decision_function(self, X):
+    def decision_function(self, X: ArrayLike) -> Array:
         """The learner's decision function.
 
         Parameters
@@ -108,7 +118,7 @@ class Delegate(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
         return self._answering().decision_function(X)
 
     @available_if(_has("transform"))
-    def transform(self, X):
+    def transform(self, X: ArrayLike) -> Array:
         """What the learner makes of X.
 
         Parameters
@@ -122,7 +132,7 @@ class Delegate(MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
         return self._answering().transform(X)
 
     @available_if(_has("score"))
-    def score(self, X, y):
+    def score(self, X: ArrayLike, y: ArrayLike) -> float:
         """The learner's own score, such as accuracy or R².
 
         Parameters

@@ -1,7 +1,10 @@
 """Choose an algorithm's hyperparameters with scikit-learn's own tools: problems are the samples."""
 
+from __future__ import annotations
+
 import math
 from copy import deepcopy
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -15,6 +18,14 @@ from ..evaluation._arguments import (
     check_run_options,
     random_seeds,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Literal, Self
+
+    from .._typing import RandomState
+    from ..evaluation import Clock, Contestant, Expert, RunResult
+    from ..problems import Problem
 
 
 class OnlineRun(BaseEstimator):
@@ -85,17 +96,17 @@ class OnlineRun(BaseEstimator):
 
     def __init__(
         self,
-        optimizer,
+        optimizer: Contestant,
         *,
-        horizon=None,
-        clock=None,
-        n_initial=15,
-        n_replications=1,
-        average="query",
-        normalize=None,
-        random_state=0,
-        expert=None,
-    ):
+        horizon: float | None = None,
+        clock: Clock | None = None,
+        n_initial: int = 15,
+        n_replications: int = 1,
+        average: Literal["query", "time"] = "query",
+        normalize: str | None = None,
+        random_state: RandomState = 0,
+        expert: Expert | None = None,
+    ) -> None:
         self.optimizer = optimizer
         self.horizon = horizon
         self.clock = clock
@@ -113,7 +124,7 @@ class OnlineRun(BaseEstimator):
         tags.requires_fit = False
         return tags
 
-    def fit(self, problems, y=None):
+    def fit(self, problems: Sequence[Problem], y: object = None) -> Self:
         """Validate the parameters and the problems; nothing is run or learnt.
 
         Parameters
@@ -136,7 +147,7 @@ class OnlineRun(BaseEstimator):
         self.problem_names_ = [problem.name for problem in self._check(problems)]
         return self
 
-    def run(self, problems):
+    def run(self, problems: Sequence[Problem]) -> list[RunResult]:
         """Let the optimizer loose on the problems.
 
         Parameters
@@ -157,7 +168,7 @@ class OnlineRun(BaseEstimator):
         seeds = random_seeds(deepcopy(self.random_state), self.n_replications)
         return [self._run_one(problem, seed) for problem in problems for seed in seeds]
 
-    def score(self, problems, y=None):
+    def score(self, problems: Sequence[Problem], y: object = None) -> float:
         """Minus the average regret, normalized or not: the mean over problems and replications.
 
         Parameters

@@ -1,11 +1,14 @@
 """A learner on a stream that tunes itself."""
 
+from __future__ import annotations
+
 import copy
 import inspect
 import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
+from typing import TYPE_CHECKING
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -25,6 +28,11 @@ from ._batches import as_rows, cut
 from ._delegate import Delegate
 from ._losses import find_loss, losses_of
 from ._population import Member, Population
+
+if TYPE_CHECKING:
+    from typing import Any, Self
+
+    from numpy.typing import ArrayLike, NDArray
 
 
 def default_optimizer(n_members):
@@ -184,7 +192,7 @@ default="auto"
 
     # --- learning ---------------------------------------------------------------------------------
 
-    def fit(self, X, y):
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Begin anew, and take these rows, in their order, for a stream of batches.
 
         Parameters
@@ -214,7 +222,14 @@ default="auto"
         self.__dict__ = new.__dict__
         return self
 
-    def partial_fit(self, X, y, classes=None, *, validation=None):
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        *,
+        validation: tuple[ArrayLike, ArrayLike] | None = None,
+    ) -> Self:
         """Predict a batch, score it, learn it.
 
         Parameters
@@ -361,28 +376,28 @@ default="auto"
         return "_population" in vars(self)
 
     @property
-    def learner_(self):
+    def learner_(self) -> BaseEstimator:
         return self._begun().champion.learner
 
     @property
-    def best_params_(self):
+    def best_params_(self) -> dict[str, Any]:
         return dict(self._begun().champion.setting)
 
     @property
-    def challengers_(self):
+    def challengers_(self) -> list[dict[str, Any]]:
         return [dict(setting) for setting in self._begun().settings[1:]]
 
     @property
-    def optimizer_(self):
+    def optimizer_(self) -> BaseEstimator:
         return self._begun().optimizer
 
     @property
-    def prequential_loss_(self):
+    def prequential_loss_(self) -> float:
         population = self._begun()
         return population.total_loss / population.n_rows if population.n_rows else np.nan
 
     @property
-    def trials_(self):
+    def trials_(self) -> list[dict[str, Any]]:
         rounds = self._begun().rounds
         trials = [(entry, i) for entry in rounds for i in range(len(entry.settings))]
         columns = {
@@ -400,7 +415,7 @@ default="auto"
         return {name: _column(values) for name, values in columns.items()}
 
     @property
-    def history_(self):
+    def history_(self) -> dict[str, NDArray[Any]]:
         trials = self.trials_
         first = trials["champion"].astype(bool)
         history = {name: trials[name][first] for name in ("time", "n_rows", "loss")}

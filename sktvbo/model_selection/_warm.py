@@ -1,12 +1,21 @@
 """A learner whose fit goes on where the last one ended."""
 
+from __future__ import annotations
+
 import copy
+from typing import TYPE_CHECKING
 
 from sklearn.base import clone
 from sklearn.utils.validation import validate_data
 
 from .._checks import invalid
 from ._delegate import Delegate
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from numpy.typing import ArrayLike
+    from sklearn.base import BaseEstimator
 
 
 class WarmStarted(Delegate):
@@ -45,10 +54,10 @@ class WarmStarted(Delegate):
     True
     """
 
-    def __init__(self, estimator):
+    def __init__(self, estimator: BaseEstimator) -> None:
         self.estimator = estimator
 
-    def fit(self, X, y):
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Begin anew.
 
         Parameters
@@ -69,7 +78,7 @@ class WarmStarted(Delegate):
         """
         return self._learn(X, y, reset=True)
 
-    def partial_fit(self, X, y, classes=None):
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
         """Go on from the present weights, with the present hyperparameters.
 
         Parameters
@@ -106,7 +115,7 @@ class WarmStarted(Delegate):
         return self
 
     @property
-    def learner_(self):
+    def learner_(self) -> BaseEstimator:
         return self._learner
 
     def __sklearn_is_fitted__(self):

@@ -1,6 +1,9 @@
 """A learner of a sliding window."""
 
+from __future__ import annotations
+
 import copy
+from typing import TYPE_CHECKING
 
 from sklearn.base import clone
 from sklearn.utils.validation import validate_data
@@ -8,6 +11,12 @@ from sklearn.utils.validation import validate_data
 from .._checks import check_real, invalid
 from ._batches import as_rows, cut, stack
 from ._delegate import Delegate
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from numpy.typing import ArrayLike
+    from sklearn.base import BaseEstimator
 
 
 class Windowed(Delegate):
@@ -49,12 +58,14 @@ class Windowed(Delegate):
     array([-1.])
     """
 
-    def __init__(self, estimator, window=1000, memory=None):
+    def __init__(
+        self, estimator: BaseEstimator, window: int = 1000, memory: int | None = None
+    ) -> None:
         self.estimator = estimator
         self.window = window
         self.memory = memory
 
-    def fit(self, X, y):
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from the latest of these rows, and forget all others.
 
         Parameters
@@ -73,7 +84,7 @@ class Windowed(Delegate):
         """
         return self._learn(X, y, reset=True)
 
-    def partial_fit(self, X, y, classes=None):
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
         """Add rows, and learn from the latest.
 
         Parameters
@@ -112,7 +123,7 @@ class Windowed(Delegate):
         return self
 
     @property
-    def learner_(self):
+    def learner_(self) -> BaseEstimator:
         return self._learner
 
     def __sklearn_is_fitted__(self):

@@ -1,6 +1,9 @@
 """What an optimizer believes and what it was told, in the user's units."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -9,11 +12,19 @@ from ._clock import as_times
 from ._contexts import in_context, rows_of
 from ._run import too_few
 
+if TYPE_CHECKING:
+    from typing import Literal
+
+    import pandas as pd
+    from numpy.typing import ArrayLike
+
+    from .._typing import Array, ContextsLike, Point, Points, PointsLike, Time
+
 
 class Answers:
     """Methods of an optimizer that look at its run, and change nothing."""
 
-    def now(self):
+    def now(self) -> float:
         """Read the clock: the time that ``ask()`` without one would take.
 
         Returns
@@ -23,7 +34,35 @@ class Answers:
         """
         return self._run_or_new().time(None)
 
-    def predict(self, X, t=None, return_std=False, *, context=None, include_noise=False):
+    @overload
+    def predict(
+        self,
+        X: PointsLike,
+        t: Time | ArrayLike | None = None,
+        return_std: Literal[False] = False,
+        *,
+        context: ContextsLike = None,
+        include_noise: bool = False,
+    ) -> Array: ...
+    @overload
+    def predict(
+        self,
+        X: PointsLike,
+        t: Time | ArrayLike | None = None,
+        return_std: bool = False,
+        *,
+        context: ContextsLike = None,
+        include_noise: bool = False,
+    ) -> tuple[Array, Array]: ...
+    def predict(
+        self,
+        X: PointsLike,
+        t: Time | ArrayLike | None = None,
+        return_std: bool = False,
+        *,
+        context: ContextsLike = None,
+        include_noise: bool = False,
+    ) -> Array | tuple[Array, Array]:
         """What the function is believed to be at places and times, past or future.
 
         Parameters
@@ -75,7 +114,59 @@ class Answers:
             mean, std = float(mean[0]), float(std[0])
         return (mean, std) if return_std else mean
 
-    def recommend(self, t=None, *, context=None, return_value=False, return_std=False):
+    @overload
+    def recommend(
+        self,
+        t: Time | None = None,
+        *,
+        context: ContextsLike = None,
+        return_value: Literal[False] = False,
+        return_std: Literal[False] = False,
+    ) -> Point: ...
+    @overload
+    def recommend(
+        self,
+        t: Time | None = None,
+        *,
+        context: ContextsLike = None,
+        return_value: Literal[True],
+        return_std: Literal[False] = False,
+    ) -> tuple[Point, float]: ...
+    @overload
+    def recommend(
+        self,
+        t: Time | None = None,
+        *,
+        context: ContextsLike = None,
+        return_value: Literal[True],
+        return_std: Literal[True],
+    ) -> tuple[Point, float, float]: ...
+    @overload
+    def recommend(
+        self,
+        t: ArrayLike,
+        *,
+        context: ContextsLike = None,
+        return_value: Literal[False] = False,
+        return_std: Literal[False] = False,
+    ) -> Points: ...
+    @overload
+    def recommend(
+        self,
+        t: Time | ArrayLike | None = None,
+        *,
+        context: ContextsLike = None,
+        return_value: bool = False,
+        return_std: bool = False,
+    ) -> tuple[Points | Array, ...]: ...
+    def recommend(
+        self,
+        t: Time | ArrayLike | None = None,
+        *,
+        context: ContextsLike = None,
+        return_value: bool = False,
+        return_std: bool = False,
+    ) -> object:
         """Where the posterior mean is best at a time: exploitation without exploration.
 
         Parameters
@@ -116,7 +207,7 @@ class Answers:
                     found.append(float(value[0]) if one else value)
         return found[0] if len(found) == 1 else tuple(found)
 
-    def to_frame(self):
+    def to_frame(self) -> pd.DataFrame:
         """What was asked and told, as a data frame.
 
         Returns

@@ -1,8 +1,11 @@
 """What all optimizers share: parameters, hooks, the ask/tell contract, and what they show."""
 
+from __future__ import annotations
+
 import copy
 from dataclasses import field, replace
 from itertools import repeat
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -29,10 +32,11 @@ from ..exceptions import (
 from ..gaussian_process._dates import check_time_unit, number_of_duration
 from ..staleness import KeepAll, MaximumSize, as_policy
 from ._answers import Answers
+from ._asking import Asking
 from ._attributes import Attributes
 from ._caution import Caution
-from ._clock import as_time, as_times, end_of, make_clock
-from ._contexts import after_asking, measured
+from ._clock import as_time, as_times, make_clock
+from ._contexts import measured
 from ._durable import Durable
 from ._failures import has_failed
 from ._lock import StepLock
@@ -40,13 +44,38 @@ from ._log import Log
 from ._many import position_of, with_many
 from ._parameters import algorithm
 from ._parts import check_parts
-from ._queries import Query, handles
+from ._queries import Query
 from ._run import Run, remembered
 from ._surrogates import default_surrogate, smooth_kernel, static_surrogate
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import timedelta
+    from typing import Literal
+
+    from numpy.typing import ArrayLike
+
+    from .._typing import (
+        ContextLike,
+        ContextsLike,
+        Model,
+        PathLike,
+        PointLike,
+        PointsLike,
+        RandomState,
+        Time,
+        TimeSource,
+    )
+    from ..acquisition import Acquisition
+    from ..caution import StepLimit, TrustRegion
+    from ..domain._convert import DomainLike
+    from ..domain._rules import Constraint
+    from ..journal import Journal
+    from ..staleness import StaleDataPolicy
+
 
 @algorithm
-class BayesianOptimizer(Answers, Attributes, Durable, BaseEstimator):
+class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
     """Optimizer of a function that changes with time, composed of three parts.
 
     A surrogate is conditioned on the observations, an acquisition function says where to query
@@ -182,24 +211,24 @@ class BayesianOptimizer(Answers, Attributes, Durable, BaseEstimator):
     True
     """
 
-    domain: object = field(default=None, kw_only=False)
-    surrogate: object = None
-    acquisition: object = None
-    policy: object = None
+    domain: DomainLike | None = field(default=None, kw_only=False)
+    surrogate: Model | None = None
+    acquisition: Acquisition | str | None = None
+    policy: StaleDataPolicy | str | None = None
     n_initial_points: int = 15
     refit_every: int | str = "auto"
     maximize: bool = True
-    clock: object = "wall"
-    constraints: object = None
-    random_state: object = None
+    clock: TimeSource = "wall"
+    constraints: Constraint | Sequence[Constraint] | None = None
+    random_state: RandomState = None
     history: int | None = None
-    journal: object = None
-    on_nan: str = "error"
-    max_step: object = None
-    trust_region: object = None
-    start_points: object = None
+    journal: PathLike | Journal | None = None
+    on_nan: Literal["error", "failed"] = "error"
+    max_step: ArrayLike | Mapping[str, float] | StepLimit | None = None
+    trust_region: float | TrustRegion | None = None
+    start_points: PointsLike | None = None
     max_size: int | None = None
-    query_timeout: object = None
+    query_timeout: float | timedelta | np.timedelta64 | str | None = None
     time_unit: str = "s"
 
     # --- what an algorithm may override: five hooks -----------------------------------------------
@@ -287,83 +316,16 @@ class BayesianOptimizer(Answers, Attributes, Durable, BaseEstimator):
 
     # --- the contract -----------------------------------------------------------------------------
 
-    def ask(
+    def tell(
         self,
-        t=None,
+        x: PointLike | Query,
+        y: float | None = None,
+        t: float | None = None,
         *,
-        n_points=None,
-        context=None,
-        return_time=False,
-        return_query=False,
-        deadline=None,
-    ):
-        """Where to query next.
-
-        Queries that were asked for and not told yet are pending: the surrogate takes them for
-        observations of its own mean, so that a new query looks elsewhere (hallucinated
-        observations, Desautels et al. 2014). The latest 32 are heeded, the latest 1024 remembered;
-        see ``cancel``.
-
-        Parameters
-        ----------
-        t : float or date, default=None
-            Present time, in the user's unit; None reads the clock. Never before an earlier time.
-        n_points : int, default=None
-            Ask for a batch of this many queries.
-        context : array-like of shape (c,), or a dict for named variables, default=None
-            What has been measured, on a domain with a `~sktvbo.domain.Context`: the query is the
-            best that can be chosen in it. With ``n_points`` it may be a list of n_points of them.
-        return_time : bool, default=False
-            Also return the time of the query, which may be later than t only then.
-        return_query : bool, default=False
-            Return a `Query` in place of x, which has the time besides.
-        deadline : float, default=None
-            Seconds of real time that may pass: the search for the query ends then, with the best
-            found. The candidates that it begins with (some hundreds, or all members of a finite
-            set) are compared however short the time is; queries of a batch share it. What is
-            found depends on the speed of the machine. None is no limit.
-
-        Returns
-        -------
-        x : ndarray of shape (d,), or a dict for named parameters
-            With ``n_points``: ndarray of shape (n_points, d), or a list of dicts. With
-            ``return_query``: a `Query`, or a list of them.
-        t_query : float
-            Only with ``return_time``; with ``n_points`` an ndarray of shape (n_points,).
-
-        Raises
-        ------
-        InvalidObservationError
-            The time is not finite or goes backwards.
-        ValueError
-            The deadline is not a number of seconds, 0 or more.
-
-        Warns
-        -----
-        ForgottenQueryWarning
-            More than 1024 queries are pending, and the oldest are forgotten.
-        """
-        until = end_of(deadline)
-        with self._lock():
-            run = self._run_or_new()
-            t = run.forward_time(t)
-            size = 1 if n_points is None else check_int(n_points, "n_points")
-            may_wait = return_time or return_query
-            after, queries = after_asking(run, t, size, context, may_wait=may_wait, until=until)
-            if return_query:
-                x = handles(run.domain, after.unanswered[-size:])
-                times = np.array([query.t for query in x])
-                if n_points is None:
-                    x, times = x[0], x[0].t
-            elif n_points is None:
-                x, times = run.domain.decode(queries[0][0]), queries[0][1]
-            else:
-                x = run.domain.decode_all([x for x, _ in queries])
-                times = np.array([time for _, time in queries])
-            self._take(run, after, "ask")
-        return (x, times) if return_time else x
-
-    def tell(self, x, y=None, t=None, *, context=None, y_variance=None, failed=False):
+        context: ContextLike = None,
+        y_variance: float | None = None,
+        failed: bool = False,
+    ) -> None:
         """Add an observation, search the hyperparameters, forget what is stale.
 
         Parameters
@@ -410,7 +372,9 @@ class BayesianOptimizer(Answers, Attributes, Durable, BaseEstimator):
                 variance = check_real(y_variance, "y_variance", interval="[0, inf)")
             self._take(run, run.after_telling(x, y, t, variance), "tell")
 
-    def announce(self, x, t=None, *, context=None):
+    def announce(
+        self, x: PointLike, t: float | None = None, *, context: ContextLike = None
+    ) -> None:
         """Take notice of a query that was not asked for here: it is pending until it is told.
 
         Parameters
@@ -432,7 +396,7 @@ class BayesianOptimizer(Answers, Attributes, Durable, BaseEstimator):
             x = measured(run.domain.place(x, context))
             self._take(run, run.after_announcing(x, run.time(t)), "announce")
 
-    def cancel(self, x):
+    def cancel(self, x: PointLike | Query) -> None:
         """Withdraw a query that will not be told: others need not keep away from it any longer.
 
         Nor does its time count as having been: after a query that was asked for far too late, by
@@ -452,7 +416,15 @@ class BayesianOptimizer(Answers, Attributes, Durable, BaseEstimator):
             run = self._run_or_new()
             self._take(run, run.after_cancelling(_place(run, x)), "cancel")
 
-    def tell_many(self, X, y, t=None, *, context=None, y_variance=None):
+    def tell_many(
+        self,
+        X: PointsLike | Sequence[Query],
+        y: ArrayLike,
+        t: ArrayLike | None = None,
+        *,
+        context: ContextsLike = None,
+        y_variance: ArrayLike | None = None,
+    ) -> None:
         """Add many observations in one step, with one search of the hyperparameters.
 
         In the order of time, they are added one by one with the hyperparameters that all of them
@@ -500,7 +472,9 @@ class BayesianOptimizer(Answers, Attributes, Durable, BaseEstimator):
             after, entries = with_many(run, found)
             self._take(run, after, "tell_many", entries=entries)
 
-    def untell(self, x=None, t=None, *, id=None):
+    def untell(
+        self, x: PointLike | Query | None = None, t: Time | None = None, *, id: int | None = None
+    ) -> None:
         """Take an observation back: a wrong value, or a wild time.
 
         It leaves the data set, the attributes and the counts, and what was removed when it was told
@@ -658,7 +632,7 @@ def _columns(run, X, y, t, y_variance, context):
 class Algorithm(BayesianOptimizer):
     """Base of the named algorithms: the policy is the algorithm's own, and no parameter."""
 
-    policy: object = field(default=None, init=False)
+    policy: StaleDataPolicy | str | None = field(default=None, init=False)
 
 
 @algorithm

@@ -1,10 +1,13 @@
 """What an optimizer needs to outlive its process: journals, JSON and pickles."""
 
+from __future__ import annotations
+
 import json
 import warnings
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .._plain import types_within
 from ..exceptions import JournalError, VersionWarning
@@ -22,6 +25,11 @@ from ._state import (
     restored,
     to_plain,
 )
+
+if TYPE_CHECKING:
+    from typing import Any, Self
+
+    from .._typing import PathLike
 
 
 @cache
@@ -54,7 +62,7 @@ class Durable:
         self._lock = StepLock()
 
     @classmethod
-    def resume(cls, journal, **parameters):
+    def resume(cls, journal: PathLike | Journal, **parameters: Any) -> Self:
         """Go on with a run where its journal ends.
 
         Parameters
@@ -108,7 +116,7 @@ class Durable:
             raise
         return new
 
-    def close(self):
+    def close(self) -> None:
         """Let the journal go, so that another optimizer may `resume` it; the next step reopens it.
 
         Without a journal this does nothing.
@@ -118,7 +126,7 @@ class Durable:
             if recorder is not None:
                 recorder.close()
 
-    def to_json(self):
+    def to_json(self) -> str:
         """All of the optimizer as JSON: parameters, and the state of the run if it has begun.
 
         Returns
@@ -138,7 +146,7 @@ class Durable:
         return json.dumps(content, allow_nan=False)
 
     @classmethod
-    def from_json(cls, text, **parameters):
+    def from_json(cls, text: str, **parameters: Any) -> Self:
         """The optimizer of `to_json`, without a journal; it goes on as the other would.
 
         Parameters

@@ -1,13 +1,13 @@
 """Parameters of an optimizer, said once."""
 
 import inspect
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import dataclass_transform
 
 from .._docstrings import described_like
 
 
-@dataclass_transform(kw_only_default=True, eq_default=False)
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
 def algorithm(cls):
     """Decorator of an optimizer: what its class annotates are its parameters, keyword-only.
 

@@ -1,6 +1,9 @@
 """Random search: the baseline that learns nothing."""
 
+from __future__ import annotations
+
 import sys
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -8,6 +11,19 @@ from .._checks import invalid
 from .._docstrings import described_like
 from ..exceptions import AskTellError
 from ._base import Algorithm, BayesianOptimizer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import timedelta
+    from typing import Any, Literal, NoReturn
+
+    from numpy.typing import ArrayLike
+
+    from .._typing import ContextsLike, PathLike, PointsLike, RandomState, Time, TimeSource
+    from ..caution import StepLimit
+    from ..domain._convert import DomainLike
+    from ..domain._rules import Constraint
+    from ..journal import Journal
 
 
 @described_like(BayesianOptimizer)
@@ -33,20 +49,20 @@ class RandomSearch(Algorithm):
 
     def __init__(
         self,
-        domain=None,
+        domain: DomainLike | None = None,
         *,
-        maximize=True,
-        clock="wall",
-        constraints=None,
-        random_state=None,
-        history=None,
-        journal=None,
-        on_nan="error",
-        max_step=None,
-        start_points=None,
-        query_timeout=None,
-        time_unit="s",
-    ):
+        maximize: bool = True,
+        clock: TimeSource = "wall",
+        constraints: Constraint | Sequence[Constraint] | None = None,
+        random_state: RandomState = None,
+        history: int | None = None,
+        journal: PathLike | Journal | None = None,
+        on_nan: Literal["error", "failed"] = "error",
+        max_step: ArrayLike | Mapping[str, float] | StepLimit | None = None,
+        start_points: PointsLike | None = None,
+        query_timeout: float | timedelta | np.timedelta64 | str | None = None,
+        time_unit: str = "s",
+    ) -> None:
         super().__init__(
             domain,
             n_initial_points=sys.maxsize,  # never a surrogate
@@ -66,10 +82,25 @@ class RandomSearch(Algorithm):
     def _n_initial(self, n_started):
         return self.n_initial_points
 
-    def predict(self, X, t=None, return_std=False, *, context=None, include_noise=False):
+    def predict(
+        self,
+        X: PointsLike,
+        t: Time | ArrayLike | None = None,
+        return_std: bool = False,
+        *,
+        context: ContextsLike = None,
+        include_noise: bool = False,
+    ) -> NoReturn:
         raise _no_model("predict()")
 
-    def recommend(self, t=None, *, context=None, return_value=False, return_std=False):
+    def recommend(
+        self,
+        t: Time | ArrayLike | None = None,
+        *,
+        context: ContextsLike = None,
+        return_value: bool = False,
+        return_std: bool = False,
+    ) -> Any:
         # It is the best query so far, at whatever time that was, and its value what was observed.
         run = self._run_or_new()
         if return_std:

@@ -1,9 +1,12 @@
 """SparQ-GP-UCB: ask an expert about the past."""
 
+from __future__ import annotations
+
 import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg.lapack import dpstrf
@@ -21,6 +24,11 @@ from ._contexts import check_no_context
 from ._parameters import algorithm
 from ._run import Run, too_few
 from ._surrogates import static_surrogate
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from .._typing import Array, Points, PointsLike
 
 # "log" asks about this many places per unit of log t (SparQ section 4.1).
 _QUERIES_PER_LOG = 6.0
@@ -223,7 +231,7 @@ class SparQGPUCB(Algorithm):
         if not callable(self.n_queries):
             _count(self.n_queries, 1)
 
-    def ask_expert(self, t=None):
+    def ask_expert(self, t: float | None = None) -> Points:
         """Places about which to ask the expert now, before ``ask``.
 
         Parameters
@@ -245,7 +253,7 @@ class SparQGPUCB(Algorithm):
             self._take(run, after, "ask_expert", t=after.now, x=rows.tolist())
         return places
 
-    def tell_expert(self, X, y, t=None):
+    def tell_expert(self, X: PointsLike, y: ArrayLike, t: float | None = None) -> None:
         """The expert's answers, for the next query alone.
 
         Parameters
@@ -287,14 +295,14 @@ class SparQGPUCB(Algorithm):
             self._take(run, after, "tell_expert", t=t, x=X.tolist(), y=y.tolist())
 
     @property
-    def expert_X_(self):
+    def expert_X_(self) -> Array:
         run = self._begun()
         if run.answers is None:
             return np.empty((0, run.domain.n_dims + 1))
         return run.answers.X.copy()
 
     @property
-    def expert_y_(self):
+    def expert_y_(self) -> Array:
         answers = self._begun().answers
         return np.empty(0) if answers is None else answers.y.copy()
 

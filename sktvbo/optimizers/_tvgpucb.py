@@ -1,5 +1,7 @@
 """TV-GP-UCB: forget gradually."""
 
+from __future__ import annotations
+
 from numbers import Real
 
 from .._checks import invalid
@@ -81,5 +83,5 @@ class TVGPUCB(Algorithm):
         return default_surrogate(smooth_kernel(times, nu=0.5))
 
     @property
-    def epsilon_(self):
+    def epsilon_(self) -> float:
         return forgetting_rate(self.surrogate_.temporal_kernel_)

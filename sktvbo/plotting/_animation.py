@@ -1,6 +1,9 @@
 """A run as a film."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +26,14 @@ from ._common import (
     unit_places,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.animation import FuncAnimation
+    from matplotlib.axes import Axes
+
+    from .._typing import RandomState
+    from ..evaluation import Clock, Contestant, Expert
+    from ..problems import Problem
+
 _FIGSIZE = (7.6, 4.8)
 
 # An observation fades over this part of the horizon, down to this opacity while it is kept.
@@ -41,22 +52,22 @@ class _Frame:
 
 
 def animate_run(
-    optimizer,
-    problem,
+    optimizer: Contestant,
+    problem: Problem,
     *,
-    clock=None,
-    horizon=None,
-    n_initial=15,
-    random_state=0,
-    expert=None,
-    n_frames=100,
-    fps=10,
-    n_places=201,
-    time_unit="s",
-    space_label=None,
-    value_label="f(x, t)",
-    ax=None,
-):
+    clock: Clock | None = None,
+    horizon: float | None = None,
+    n_initial: int = 15,
+    random_state: RandomState = 0,
+    expert: Expert | None = None,
+    n_frames: int = 100,
+    fps: float = 10,
+    n_places: int = 201,
+    time_unit: str = "s",
+    space_label: str | None = None,
+    value_label: str = "f(x, t)",
+    ax: Axes | None = None,
+) -> FuncAnimation:
     """Run an optimizer on a problem, and show what it believed at each query.
 
     A frame shows the moment of a query: the posterior mean with a band of two standard deviations,

@@ -1,10 +1,20 @@
 """Algorithms over all problems."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ._common import COLOURS, Display, legend_above, stored, styled
+
+if TYPE_CHECKING:
+    from typing import Any, Self
+
+    from matplotlib.axes import Axes
+
+    from ..evaluation import Comparison
 
 # Bars start below 0, so that the best on a problem, whose number is 0, has one to be seen.
 _FLOOR = -0.03
@@ -58,7 +68,7 @@ class ComparisonDisplay(Display):
     _figsize = (7.2, 4.2)
 
     @classmethod
-    def from_comparison(cls, comparison):
+    def from_comparison(cls, comparison: Comparison) -> Self:
         """Normalize the average regrets of a comparison.
 
         Parameters
@@ -80,7 +90,7 @@ class ComparisonDisplay(Display):
             {row["algorithm"]: row["by_problem"] for row in rows},
         )
 
-    def plot(self, ax=None, *, by_problem=False, **bar_options):
+    def plot(self, ax: Axes | None = None, *, by_problem: bool = False, **bar_options: Any) -> Self:
         """Draw a bar per algorithm, the best first, with its standard error.
 
         Parameters

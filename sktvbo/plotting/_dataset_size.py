@@ -1,6 +1,9 @@
 """Size of the data set over time."""
 
+from __future__ import annotations
+
 from dataclasses import KW_ONLY
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -8,6 +11,15 @@ from .._checks import invalid
 from ..exceptions import AskTellError, InvalidObservationError
 from ._common import runs_on, stored
 from ._curves import Curves
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any, Self
+
+    from matplotlib.axes import Axes
+
+    from ..evaluation import Comparison, RunResult
+    from ..optimizers import BayesianOptimizer
 
 
 @stored
@@ -59,7 +71,7 @@ class DatasetSizeDisplay(Curves):
     time_unit: str = "s"
 
     @classmethod
-    def from_runs(cls, runs, *, time_unit="s"):
+    def from_runs(cls, runs: Mapping[str, Sequence[RunResult]], *, time_unit: str = "s") -> Self:
         """Take medians and quartiles over runs.
 
         Parameters
@@ -120,7 +132,9 @@ class DatasetSizeDisplay(Curves):
         )
 
     @classmethod
-    def from_optimizer(cls, optimizer, *, name=None, time_unit="s"):
+    def from_optimizer(
+        cls, optimizer: BayesianOptimizer, *, name: str | None = None, time_unit: str = "s"
+    ) -> Self:
         """Take the history of one optimizer.
 
         Parameters
@@ -150,7 +164,9 @@ class DatasetSizeDisplay(Curves):
         return cls(history["time"], sizes, sizes, sizes, n_runs={name: 1}, time_unit=time_unit)
 
     @classmethod
-    def from_comparison(cls, comparison, problem=None, *, time_unit="s"):
+    def from_comparison(
+        cls, comparison: Comparison, problem: str | None = None, *, time_unit: str = "s"
+    ) -> Self:
         """Take medians and quartiles over the replications of a comparison.
 
         Parameters
@@ -174,7 +190,7 @@ class DatasetSizeDisplay(Curves):
         _, runs = runs_on(comparison, problem)
         return cls.from_runs(runs, time_unit=time_unit)
 
-    def plot(self, ax=None, *, log=False, **line_options):
+    def plot(self, ax: Axes | None = None, *, log: bool = False, **line_options: Any) -> Self:
         """Draw a median curve per algorithm, and a band between its quartiles.
 
         Parameters

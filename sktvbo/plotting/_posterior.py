@@ -1,6 +1,9 @@
 """What an optimizer believes over time and space."""
 
+from __future__ import annotations
+
 from dataclasses import KW_ONLY
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +23,15 @@ from ._common import (
     unit_places,
     was_removed,
 )
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+
+    from ..optimizers import BayesianOptimizer
+    from ..problems import Problem
 
 # A move of the optimum by more than this part of the domain, from one time to the next, is a jump.
 _JUMP = 0.05
@@ -95,16 +107,16 @@ class PosteriorDisplay(Display):
     @classmethod
     def from_run(
         cls,
-        optimizer,
-        problem=None,
+        optimizer: BayesianOptimizer,
+        problem: Problem | None = None,
         *,
-        until=None,
-        n_times=200,
-        n_places=101,
-        time_unit="s",
-        space_label=None,
-        value_label="posterior mean",
-    ):
+        until: float | None = None,
+        n_times: int = 200,
+        n_places: int = 101,
+        time_unit: str = "s",
+        space_label: str | None = None,
+        value_label: str = "posterior mean",
+    ) -> Self:
         """Evaluate an optimizer's surrogate over time and space.
 
         Parameters
@@ -171,7 +183,14 @@ class PosteriorDisplay(Display):
             value_label=value_label,
         )
 
-    def plot(self, ax=None, *, cmap="viridis", n_levels=15, coloured=0.5):
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        cmap: str | Colormap = "viridis",
+        n_levels: int = 15,
+        coloured: float = 0.5,
+    ) -> Self:
         """Draw the posterior mean with a colour bar, the observations and the moving optimum.
 
         Kept observations are red dots, removed ones black crosses, the optimum is a cyan curve, the

@@ -1,11 +1,21 @@
 """Regret over time."""
 
+from __future__ import annotations
+
 from dataclasses import KW_ONLY
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ._common import runs_on, stored
 from ._curves import Curves
+
+if TYPE_CHECKING:
+    from typing import Any, Self
+
+    from matplotlib.axes import Axes
+
+    from ..evaluation import Comparison
 
 
 @stored
@@ -60,8 +70,14 @@ class RegretDisplay(Curves):
 
     @classmethod
     def from_comparison(
-        cls, comparison, problem=None, *, n_times=200, time_unit="s", regret_unit=None
-    ):
+        cls,
+        comparison: Comparison,
+        problem: str | None = None,
+        *,
+        n_times: int = 200,
+        time_unit: str = "s",
+        regret_unit: str | None = None,
+    ) -> Self:
         """Average the runs of a comparison.
 
         Parameters
@@ -117,7 +133,7 @@ class RegretDisplay(Curves):
             regret_unit=regret_unit,
         )
 
-    def plot(self, ax=None, **line_options):
+    def plot(self, ax: Axes | None = None, **line_options: Any) -> Self:
         """Draw a curve per algorithm, and a band of plus and minus one standard error.
 
         Parameters

@@ -1,6 +1,9 @@
 """What the observations of a data set matter to the future."""
 
+from __future__ import annotations
+
 from dataclasses import KW_ONLY
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +22,15 @@ from ._common import (
     styled,
     was_removed,
 )
+
+if TYPE_CHECKING:
+    from typing import Any, Self
+
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+
+    from ..gaussian_process import TimeVaryingGPRegressor
+    from ..optimizers import BayesianOptimizer
 
 
 @stored
@@ -79,7 +91,14 @@ class RelevancyDisplay(Display):
     _figsize = (7.6, 4.4)
 
     @classmethod
-    def from_estimator(cls, gp, *, now=None, time_unit="s", space_label="x"):
+    def from_estimator(
+        cls,
+        gp: TimeVaryingGPRegressor,
+        *,
+        now: float | None = None,
+        time_unit: str = "s",
+        space_label: str = "x",
+    ) -> Self:
         """Relevancies of the training rows of a regressor.
 
         Parameters
@@ -117,7 +136,14 @@ class RelevancyDisplay(Display):
         )
 
     @classmethod
-    def from_optimizer(cls, optimizer, *, now=None, time_unit="s", space_label=None):
+    def from_optimizer(
+        cls,
+        optimizer: BayesianOptimizer,
+        *,
+        now: float | None = None,
+        time_unit: str = "s",
+        space_label: str | None = None,
+    ) -> Self:
         """Relevancies of the data set of an optimizer, and what it has removed.
 
         Parameters
@@ -160,7 +186,9 @@ class RelevancyDisplay(Display):
             space_label=place_label(space_label, isinstance(domain, FiniteSet)),
         )
 
-    def plot(self, ax=None, *, cmap="viridis_r", **dot_options):
+    def plot(
+        self, ax: Axes | None = None, *, cmap: str | Colormap = "viridis_r", **dot_options: Any
+    ) -> Self:
         """Draw a dot per observation, the darker the more it matters, and crosses for removed ones.
 
         Where relevancy is the vertical axis, the removed ones, which have none, stand at its foot.

@@ -1,6 +1,9 @@
 """What an optimizer believes, parameter by parameter, in any number of dimensions."""
 
+from __future__ import annotations
+
 from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +20,16 @@ from ._common import (
 )
 from ._parameters import Axis, axes_of, coordinates, rows_along
 from ._posterior import _outline
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any, Self
+
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+    from numpy.typing import ArrayLike, NDArray
+
+    from ..optimizers import BayesianOptimizer
 
 # At most this many panels stand side by side.
 _N_COLUMNS = 3
@@ -128,15 +141,15 @@ class SliceDisplay(_Panels):
     @classmethod
     def from_optimizer(
         cls,
-        optimizer,
-        times=None,
+        optimizer: BayesianOptimizer,
+        times: ArrayLike | None = None,
         *,
-        n_values=101,
-        names=None,
-        units=None,
-        time_unit="s",
-        value_label="f",
-    ):
+        n_values: int = 101,
+        names: Sequence[str] | None = None,
+        units: Mapping[str, str] | None = None,
+        time_unit: str = "s",
+        value_label: str = "f",
+    ) -> Self:
         """Evaluate an optimizer's surrogate along each parameter.
 
         Parameters
@@ -187,7 +200,13 @@ class SliceDisplay(_Panels):
             slices, times, np.array(optimizer.y_), time_unit=time_unit, value_label=value_label
         )
 
-    def plot(self, axes=None, *, observations=True, **line_options):
+    def plot(
+        self,
+        axes: Sequence[Axes] | NDArray[Any] | None = None,
+        *,
+        observations: bool = True,
+        **line_options: Any,
+    ) -> Self:
         """Draw a panel per parameter: the mean, and a band of two standard deviations.
 
         Values with nothing between them are dots with bars. With several times each has a colour.
@@ -337,17 +356,17 @@ class TrackDisplay(_Panels):
     @classmethod
     def from_optimizer(
         cls,
-        optimizer,
+        optimizer: BayesianOptimizer,
         *,
-        since=None,
-        until=None,
-        n_times=60,
-        n_values=51,
-        names=None,
-        units=None,
-        time_unit="s",
-        value_label="posterior mean",
-    ):
+        since: float | None = None,
+        until: float | None = None,
+        n_times: int = 60,
+        n_values: int = 51,
+        names: Sequence[str] | None = None,
+        units: Mapping[str, str] | None = None,
+        time_unit: str = "s",
+        value_label: str = "posterior mean",
+    ) -> Self:
         """Evaluate an optimizer's surrogate over time, along each parameter.
 
         Parameters
@@ -416,7 +435,9 @@ class TrackDisplay(_Panels):
             value_label=value_label,
         )
 
-    def plot(self, axes=None, *, cmap="viridis"):
+    def plot(
+        self, axes: Sequence[Axes] | NDArray[Any] | None = None, *, cmap: str | Colormap = "viridis"
+    ) -> Self:
         """Draw a panel per parameter: the mean in colours, a curve and the observations on it.
 
         The curve is what is recommended; red dots are observations in the data set, crosses those

@@ -1,11 +1,21 @@
 """How a tuner has followed its stream."""
 
+from __future__ import annotations
+
 from dataclasses import KW_ONLY
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._checks import invalid
 from ._common import COLOURS, Display, legend_above, stored, styled
+
+if TYPE_CHECKING:
+    from typing import Any, Self
+
+    from matplotlib.axes import Axes
+
+    from ..model_selection import OnlineTuner
 
 
 @stored
@@ -69,7 +79,7 @@ class TuningDisplay(Display):
     _figsize = (7.0, 4.2)
 
     @classmethod
-    def from_estimator(cls, tuner, parameter=None):
+    def from_estimator(cls, tuner: OnlineTuner, parameter: str | None = None) -> Self:
         """Take what there is to show from a tuner.
 
         Parameters
@@ -111,7 +121,7 @@ class TuningDisplay(Display):
             log=space[parameter][0] == "log-real",
         )
 
-    def plot(self, ax=None, **line_options):
+    def plot(self, ax: Axes | None = None, **line_options: Any) -> Self:
         """Draw the champion's values as a line, and the challengers' as points.
 
         Parameters

@@ -1,6 +1,9 @@
 """What every problem is: an objective over domain x [0, horizon], its noise and its optimum."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import qmc
@@ -10,6 +13,13 @@ from .._checks import check_real, invalid, real_array
 from .._maximizer import search
 from ..domain import FiniteSet, as_domain
 from ..exceptions import InvalidObservationError
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from numpy.typing import ArrayLike
+
+    from .._typing import Array, PointLike, PointsLike, RandomState
 
 # At most this many optima are kept: runs of several algorithms ask for the same ones again.
 _CACHE_SIZE = 4096
@@ -99,7 +109,14 @@ class Problem:
 
     needs_data = False
 
-    def __init__(self, name, domain, horizon, noise_variance=0.0, random_state=None):
+    def __init__(
+        self,
+        name: str,
+        domain: object,
+        horizon: float,
+        noise_variance: float = 0.0,
+        random_state: RandomState = None,
+    ) -> None:
         self.name = name
         self.domain = as_domain(domain)
         self.horizon = check_real(horizon, "horizon", self, interval="(0, inf)")
@@ -117,7 +134,7 @@ class Problem:
         """Maximizer (d,) at time t; the default searches numerically."""
         return numeric_maximum(lambda X: self._values(X, t), self.domain)
 
-    def seed(self, random_state=None):
+    def seed(self, random_state: RandomState = None) -> Self:
         """Restart the noise.
 
         Parameters
@@ -131,7 +148,7 @@ class Problem:
         self._rng = check_random_state(random_state)
         return self
 
-    def value(self, x, t):
+    def value(self, x: PointLike, t: float) -> float:
         """Noise-free objective.
 
         Parameters
@@ -154,7 +171,7 @@ class Problem:
         x = self.domain.validate_point(x)
         return float(self._values(x[np.newaxis], float(self._check_time(t)))[0])
 
-    def values(self, X, t):
+    def values(self, X: PointsLike, t: ArrayLike) -> Array:
         """Noise-free objective at many points.
 
         Parameters
@@ -177,7 +194,7 @@ class Problem:
         X = self.domain.validate_points(X)
         return self._values(X, self._check_time(t, n=len(X)))
 
-    def observe(self, x, t):
+    def observe(self, x: PointLike, t: float) -> float:
         """Objective with Gaussian noise, drawn from the problem's own random state.
 
         Parameters
@@ -200,7 +217,7 @@ class Problem:
         value = self.value(x, t)
         return value + math.sqrt(self.noise_variance) * float(self._rng.standard_normal())
 
-    def optimum(self, t):
+    def optimum(self, t: float) -> tuple[Array, float]:
         """Where the objective is best at a time, and how good it is there.
 
         Parameters

@@ -1,10 +1,22 @@
 """A user's function as a problem."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from .._checks import invalid
 from ..exceptions import InvalidObservationError
 from ._base import Problem, numeric_maximum
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+
+    from .._typing import RandomState
 
 
 class CallableProblem(Problem):
@@ -40,15 +52,15 @@ class CallableProblem(Problem):
 
 
 def from_callable(
-    function,
-    domain,
+    function: Callable[[Any, float], float],
+    domain: object,
     *,
-    horizon,
-    optimum=None,
-    noise_variance=0.0,
-    random_state=None,
-    name="callable",
-):
+    horizon: float,
+    optimum: Callable[[float], tuple[ArrayLike, float]] | None = None,
+    noise_variance: float = 0.0,
+    random_state: RandomState = None,
+    name: str = "callable",
+) -> Problem:
     """Make a problem of a Python function.
 
     Parameters

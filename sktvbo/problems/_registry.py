@@ -1,9 +1,17 @@
 """The problems by name, and families of problems that share their options."""
 
+from __future__ import annotations
+
 import difflib
 from inspect import Parameter, signature
+from typing import TYPE_CHECKING
 
 from .._checks import invalid
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ._base import Problem
 
 _FACTORIES = {}
 
@@ -52,7 +60,7 @@ def _keywords(function):
     return [p for p in parameters if p.kind is Parameter.KEYWORD_ONLY]
 
 
-def available():
+def available() -> list[str]:
     """Names that `make` knows.
 
     Returns
@@ -69,7 +77,7 @@ def available():
     return sorted(_FACTORIES)
 
 
-def make(name, **options):
+def make(name: str, **options: Any) -> Problem:
     """Make a problem by its name.
 
     Parameters

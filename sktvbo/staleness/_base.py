@@ -1,17 +1,28 @@
 """The base of all policies, and what they are told of a run."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._checks import check_int
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import ArrayLike
+
+    from .._typing import Array, Indices
+    from ._surrogate import Surrogate
+
 NOTHING = np.empty(0, dtype=np.intp)
 
 
-def check_length(length, name, owner):
+def check_length(length, name: str, owner: object):
     """Raise unless this is a number of observations, or a callable that makes sense."""
     if not callable(length):
         check_int(length, name, owner)
@@ -46,11 +57,11 @@ class RunSoFar:
     latest: Callable
 
     @property
-    def query_times(self):
+    def query_times(self) -> Array:
         return np.array([time for time, _ in self.queries], dtype=np.float64)
 
     @property
-    def query_sizes(self):
+    def query_sizes(self) -> Indices:
         return np.array([size for _, size in self.queries], dtype=np.intp)
 
 
@@ -69,7 +80,7 @@ class StaleDataPolicy(BaseEstimator):
     ...         return np.flatnonzero(now - surrogate.X_train_[:, -1] > self.age)
     """
 
-    def check(self, surrogate=None):
+    def check(self, surrogate: Surrogate | None = None) -> None:
         """Raise a ValueError for a parameter that makes no sense; called when a run begins.
 
         Parameters
@@ -79,7 +90,7 @@ class StaleDataPolicy(BaseEstimator):
             anything is observed; None: the algorithm's own.
         """
 
-    def watch(self, run):
+    def watch(self, run: RunSoFar) -> None:
         """Take notice of the run.
 
         Parameters
@@ -87,7 +98,7 @@ class StaleDataPolicy(BaseEstimator):
         run : RunSoFar
         """
 
-    def before_add(self, surrogate, x, t, y):
+    def before_add(self, surrogate: Surrogate, x: Array, t: float, y: float) -> ArrayLike:
         """Rows to drop before an observation is added.
 
         Parameters
@@ -106,7 +117,7 @@ class StaleDataPolicy(BaseEstimator):
         """
         return NOTHING
 
-    def after_add(self, surrogate, now):
+    def after_add(self, surrogate: Surrogate, now: float) -> ArrayLike:
         """Rows to drop after an observation was added.
 
         Parameters
@@ -123,7 +134,7 @@ class StaleDataPolicy(BaseEstimator):
         """
         return NOTHING
 
-    def record(self):
+    def record(self) -> Mapping[str, float]:
         """Columns of the optimizer's history: a dict of str to float, the same names always."""
         return {}
 

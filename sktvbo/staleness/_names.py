@@ -1,5 +1,9 @@
 """Policies by name."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from sklearn.base import clone
 
 from .._checks import invalid
@@ -9,6 +13,9 @@ from ._relevancy import RelevancyBudget, RelevancyCap
 from ._resets import EventTriggeredReset, PeriodicReset
 from ._size import MaximumSize
 from ._windows import SlidingWindow
+
+if TYPE_CHECKING:
+    from ._base import StaleDataPolicy
 
 _POLICIES = {
     "keep-all": KeepAll,
@@ -22,7 +29,7 @@ _POLICIES = {
 }
 
 
-def as_policy(policy, owner=None):
+def as_policy(policy: StaleDataPolicy | str, owner: object = None) -> StaleDataPolicy:
     """Return a new stale-data policy from any of the forms in which users give one.
 
     Parameters

@@ -1,11 +1,22 @@
 """A policy that forgets what has become too noisy."""
 
+from __future__ import annotations
+
 from numbers import Real
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._checks import invalid
 from ._base import StaleDataPolicy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import ArrayLike
+
+    from ._base import RunSoFar
+    from ._surrogate import Surrogate
 
 
 class NoiseThreshold(StaleDataPolicy):
@@ -41,21 +52,21 @@ class NoiseThreshold(StaleDataPolicy):
     18
     """
 
-    def __init__(self, cap="log"):
+    def __init__(self, cap: float | str = "log") -> None:
         self.cap = cap
 
-    def check(self, surrogate=None):
+    def check(self, surrogate: Surrogate | None = None) -> None:
         """Raise a ValueError for a parameter that makes no sense; see `StaleDataPolicy.check`."""
         if not callable(self.cap):
             self._cap(1)
         if surrogate is not None and hasattr(surrogate, "noise_model"):
             _need_noise_model(surrogate.noise_model, surrogate)
 
-    def watch(self, run):
+    def watch(self, run: RunSoFar) -> None:
         """Count the observations so far, removed ones included."""
         self.steps_ = run.n_told
 
-    def after_add(self, surrogate, now):
+    def after_add(self, surrogate: Surrogate, now: float) -> ArrayLike:
         """Rows whose noise variance at time ``now`` exceeds g σ²."""
         _need_noise_model(surrogate.noise_model_, surrogate)
         times = surrogate.X_train_[:, -1]
@@ -73,7 +84,7 @@ class NoiseThreshold(StaleDataPolicy):
             raise invalid("cap", expected, cap, self)
         return float(cap)
 
-    def record(self):
+    def record(self) -> Mapping[str, float]:
         """Columns of the optimizer's history."""
         return {"cap": getattr(self, "cap_", np.nan)}
 

@@ -1,5 +1,9 @@
 """Policies that remove the observations that matter least to the future."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy.optimize import nnls
 
@@ -8,6 +12,14 @@ from .._factors import recognize_or_raise, temporal_length_scale
 from ..kernels import Empirical
 from ..theory import recommended_dataset_size
 from ._base import StaleDataPolicy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import ArrayLike
+
+    from ._base import RunSoFar
+    from ._surrogate import Surrogate
 
 # Messages say that this is what a kernel is needed for.
 _PURPOSE = "The relevancy of observations"
@@ -56,13 +68,19 @@ class RelevancyBudget(StaleDataPolicy):
     True
     """
 
-    def __init__(self, alpha=0.25, min_size=10, max_step=10.0, max_size=None):
+    def __init__(
+        self,
+        alpha: float = 0.25,
+        min_size: int = 10,
+        max_step: float = 10.0,
+        max_size: int | None = None,
+    ) -> None:
         self.alpha = alpha
         self.min_size = min_size
         self.max_step = max_step
         self.max_size = max_size
 
-    def after_add(self, surrogate, now):
+    def after_add(self, surrogate: Surrogate, now: float) -> ArrayLike:
         """The least relevant rows, for a surrogate of which the relevancy is known."""
         self.check()
         surrogate.check_relevancy()
@@ -92,7 +110,7 @@ class RelevancyBudget(StaleDataPolicy):
         self.now_, self.length_scale_ = now, temporal_length_scale(surrogate.temporal_kernel_)
         return np.array([index for index, _ in removals], dtype=np.intp)
 
-    def check(self, surrogate=None):
+    def check(self, surrogate: Surrogate | None = None) -> None:
         """Raise a ValueError for a parameter that makes no sense; see `StaleDataPolicy.check`."""
         check_real(self.alpha, "alpha", self, interval="[0, inf)")
         check_int(self.min_size, "min_size", self)
@@ -101,7 +119,7 @@ class RelevancyBudget(StaleDataPolicy):
             check_int(self.max_size, "max_size", self)
         _check_forgets(surrogate)
 
-    def record(self):
+    def record(self) -> Mapping[str, float]:
         """Columns of the optimizer's history."""
         return {"budget": getattr(self, "budget_", 1.0)}
 
@@ -138,18 +156,18 @@ class RelevancyCap(StaleDataPolicy):
     10
     """
 
-    def __init__(self, max_size="recommended", min_size=10):
+    def __init__(self, max_size: int | str | Callable = "recommended", min_size: int = 10) -> None:
         self.max_size = max_size
         self.min_size = min_size
 
-    def check(self, surrogate=None):
+    def check(self, surrogate: Surrogate | None = None) -> None:
         """Raise a ValueError for a parameter that makes no sense; see `StaleDataPolicy.check`."""
         check_int(self.min_size, "min_size", self)
         if not (isinstance(self.max_size, str) and self.max_size == "recommended"):
             check_int(self.max_size, "max_size", self)
         _check_forgets(surrogate)
 
-    def watch(self, run):
+    def watch(self, run: RunSoFar) -> None:
         """Fit the response time to the times between the queries, once they determine it."""
         if len(run.queries) > 1:
             durations = np.diff(run.query_times)
@@ -158,7 +176,7 @@ class RelevancyCap(StaleDataPolicy):
             if model.known:
                 self.response_time_ = model
 
-    def after_add(self, surrogate, now):
+    def after_add(self, surrogate: Surrogate, now: float) -> ArrayLike:
         """The least relevant rows, for a surrogate of which the relevancy is known."""
         self.check()
         surrogate.check_relevancy()
@@ -183,7 +201,7 @@ class RelevancyCap(StaleDataPolicy):
             surrogate.temporal_kernel_, response_time, start=getattr(self, "max_size_", None)
         )
 
-    def record(self):
+    def record(self) -> Mapping[str, float]:
         """Columns of the optimizer's history."""
         return {"max_size": getattr(self, "max_size_", None)}
 
@@ -219,7 +237,7 @@ class ResponseTime:
     1.0
     """
 
-    def __init__(self, sizes, durations):
+    def __init__(self, sizes: ArrayLike, durations: ArrayLike) -> None:
         n, R = np.asarray(sizes, dtype=np.float64), np.asarray(durations, dtype=np.float64)
         self.coefficients = np.zeros(4)
         # Fewer different sizes leave the cubic open, and what it says of larger ones arbitrary.
@@ -230,7 +248,7 @@ class ResponseTime:
             found = nnls(np.vander(n / scale, 4, increasing=True), R)[0]
             self.coefficients = found / scale ** np.arange(4.0)
 
-    def __call__(self, n):
+    def __call__(self, n: int) -> float:
         """R(n), in the units of the durations."""
         return float(np.polynomial.polynomial.polyval(n, self.coefficients))
 

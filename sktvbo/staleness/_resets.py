@@ -1,9 +1,21 @@
 """Policies that forget everything."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from .._checks import check_int, check_real
 from ._base import NOTHING, StaleDataPolicy, check_length
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import ArrayLike
+
+    from .._typing import Array
+    from ._surrogate import Surrogate
 
 
 class PeriodicReset(StaleDataPolicy):
@@ -40,14 +52,14 @@ class PeriodicReset(StaleDataPolicy):
     (4, 2)
     """
 
-    def __init__(self, period=50):
+    def __init__(self, period: int = 50) -> None:
         self.period = period
 
-    def check(self, surrogate=None):
+    def check(self, surrogate: Surrogate | None = None) -> None:
         """Raise a ValueError for a parameter that makes no sense; see `StaleDataPolicy.check`."""
         check_length(self.period, "period", self)
 
-    def before_add(self, surrogate, x, t, y):
+    def before_add(self, surrogate: Surrogate, x: Array, t: float, y: float) -> ArrayLike:
         """All rows when a block is full."""
         n = len(surrogate.X_train_)
         steps = getattr(self, "steps_", n) + 1
@@ -64,7 +76,7 @@ class PeriodicReset(StaleDataPolicy):
         period = self.period(surrogate) if callable(self.period) else self.period
         return check_int(period, "period", self)
 
-    def record(self):
+    def record(self) -> Mapping[str, float]:
         """Columns of the optimizer's history."""
         return {"n_resets": getattr(self, "n_resets_", 0), "period": getattr(self, "period_", None)}
 
@@ -105,14 +117,14 @@ class EventTriggeredReset(StaleDataPolicy):
     12
     """
 
-    def __init__(self, delta=0.1):
+    def __init__(self, delta: float = 0.1) -> None:
         self.delta = delta
 
-    def check(self, surrogate=None):
+    def check(self, surrogate: Surrogate | None = None) -> None:
         """Raise a ValueError for a parameter that makes no sense; see `StaleDataPolicy.check`."""
         check_real(self.delta, "delta", self, interval="(0, 1)")
 
-    def before_add(self, surrogate, x, t, y):
+    def before_add(self, surrogate: Surrogate, x: Array, t: float, y: float) -> ArrayLike:
         """All rows when the observation is out of bounds."""
         self.check()
         n = len(surrogate.X_train_)
@@ -127,7 +139,7 @@ class EventTriggeredReset(StaleDataPolicy):
         self.n_resets_ = getattr(self, "n_resets_", 0) + int(triggered)
         return np.arange(n) if triggered else NOTHING
 
-    def record(self):
+    def record(self) -> Mapping[str, float]:
         """Columns of the optimizer's history."""
         names = {"n_resets": 0, "deviation": np.nan, "bound": np.nan}
         return {name: getattr(self, f"{name}_", value) for name, value in names.items()}

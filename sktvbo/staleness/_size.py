@@ -1,10 +1,19 @@
 """A policy that limits the size of the data set, whatever else is forgotten."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from .._checks import check_int
 from ..exceptions import UnsupportedKernelError
 from ._base import NOTHING, StaleDataPolicy
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ._surrogate import Surrogate
 
 
 class MaximumSize(StaleDataPolicy):
@@ -30,14 +39,14 @@ class MaximumSize(StaleDataPolicy):
     array([5, 4])
     """
 
-    def __init__(self, max_size=300):
+    def __init__(self, max_size: int = 300) -> None:
         self.max_size = max_size
 
-    def check(self, surrogate=None):
+    def check(self, surrogate: Surrogate | None = None) -> None:
         """Raise a ValueError for a parameter that makes no sense; see `StaleDataPolicy.check`."""
         check_int(self.max_size, "max_size", self)
 
-    def after_add(self, surrogate, now):
+    def after_add(self, surrogate: Surrogate, now: float) -> ArrayLike:
         """The rows beyond the number."""
         self.check()
         X = surrogate.X_train_

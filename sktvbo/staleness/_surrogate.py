@@ -1,6 +1,17 @@
 """What optimizers, policies and acquisition functions ask of a surrogate."""
 
-from typing import Protocol
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from numpy.typing import ArrayLike
+    from sklearn.gaussian_process.kernels import Kernel
+
+    from .._typing import Array, Mask, Posterior
+    from ..relevancy import RelevancySweep
 
 
 class Surrogate(Protocol):
@@ -44,7 +55,7 @@ class Surrogate(Protocol):
         Has ``ratio(ages)``: noise variances at these ages, in units of that at age 0.
     """
 
-    def fit(self, X, y):
+    def fit(self, X: Array, y: Array) -> Self:
         """Learn from all rows, and return self, conditioned on them.
 
         Parameters
@@ -55,17 +66,17 @@ class Surrogate(Protocol):
 
     def updated(
         self,
-        X=None,
-        y=None,
-        y_variance=None,
+        X: Array | None = None,
+        y: Array | None = None,
+        y_variance: Array | None = None,
         *,
-        drop=(),
-        refit=False,
-        hold_scale=False,
-        learn_with=None,
-        total_variance=False,
-        temporal_kernel=None,
-    ):
+        drop: ArrayLike = (),
+        refit: bool = False,
+        hold_scale: bool = False,
+        learn_with: tuple[Array, ...] | None = None,
+        total_variance: bool = False,
+        temporal_kernel: Kernel | None = None,
+    ) -> Self:
         """A new surrogate without some rows and with others at the end; this one stays as it is.
 
         Parameters
@@ -90,7 +101,7 @@ class Surrogate(Protocol):
             that the optimizer makes itself are given one.
         """
 
-    def advanced(self, now):
+    def advanced(self, now: float) -> Self:
         """The surrogate at a later time, itself if nothing has changed; it stays as it is.
 
         Parameters
@@ -98,7 +109,7 @@ class Surrogate(Protocol):
         now : float
         """
 
-    def predict(self, X):
+    def predict(self, X: Array) -> Array:
         """Posterior mean (m,) at rows.
 
         Parameters
@@ -106,7 +117,7 @@ class Surrogate(Protocol):
         X : ndarray of shape (m, d + 1)
         """
 
-    def posterior_at(self, t, moving=None):
+    def posterior_at(self, t: float, moving: Mask | None = None) -> Posterior:
         """The posterior at time t as a function of space.
 
         Parameters
@@ -125,7 +136,7 @@ class Surrogate(Protocol):
             ``mean(S)``, and ``landscape(score)``, which `sktvbo.acquisition.maximize` documents.
         """
 
-    def posterior_between(self, low, high, moving=None):
+    def posterior_between(self, low: float, high: float, moving: Mask | None = None) -> Posterior:
         """As ``posterior_at``, of rows (s, u) with u from 0 at time ``low`` to 1 at ``high``.
 
         Parameters
@@ -135,10 +146,10 @@ class Surrogate(Protocol):
             As in ``posterior_at``.
         """
 
-    def check_relevancy(self):
+    def check_relevancy(self) -> None:
         """Raise an `~sktvbo.exceptions.UnsupportedKernelError` where the sweep is impossible."""
 
-    def relevancy_sweep(self, now):
+    def relevancy_sweep(self, now: float) -> RelevancySweep:
         """A `~sktvbo.relevancy.RelevancySweep` over the rows: ``relevancy()``, ``remove(i)``.
 
         Parameters
@@ -146,8 +157,8 @@ class Surrogate(Protocol):
         now : float
         """
 
-    def information_gain(self):
+    def information_gain(self) -> float:
         """What the rows tell about f, in nats."""
 
-    def search_gain(self):
+    def search_gain(self) -> float:
         """What a search of the hyperparameters promises to gain, in nats."""

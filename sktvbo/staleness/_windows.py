@@ -1,5 +1,9 @@
 """Policies that keep the latest observations."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy.stats import qmc
 from sklearn.base import BaseEstimator
@@ -8,6 +12,13 @@ from .._checks import check_int, check_real
 from ..kernels import Empirical
 from ..theory import maximum_information_gain
 from ._base import StaleDataPolicy, check_length
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import ArrayLike
+
+    from ._surrogate import Surrogate
 
 
 class SlidingWindow(StaleDataPolicy):
@@ -37,14 +48,14 @@ class SlidingWindow(StaleDataPolicy):
     10.0
     """
 
-    def __init__(self, window=50):
+    def __init__(self, window: int | Callable = 50) -> None:
         self.window = window
 
-    def check(self, surrogate=None):
+    def check(self, surrogate: Surrogate | None = None) -> None:
         """Raise a ValueError for a parameter that makes no sense; see `StaleDataPolicy.check`."""
         check_length(self.window, "window", self)
 
-    def after_add(self, surrogate, now):
+    def after_add(self, surrogate: Surrogate, now: float) -> ArrayLike:
         """All but the latest rows, by the times of the observations."""
         if not hasattr(self, "window_"):
             window = self.window(surrogate) if callable(self.window) else self.window
@@ -52,7 +63,7 @@ class SlidingWindow(StaleDataPolicy):
         times = surrogate.X_train_[:, -1]
         return np.argsort(times, kind="stable")[: -self.window_]
 
-    def record(self):
+    def record(self) -> Mapping[str, float]:
         """Columns of the optimizer's history."""
         return {"window": getattr(self, "window_", None)}
 
@@ -88,16 +99,16 @@ class VariationBudget(BaseEstimator):
     True
     """
 
-    def __init__(self, horizon, variation_budget=1.0):
+    def __init__(self, horizon: float, variation_budget: float = 1.0) -> None:
         self.horizon = horizon
         self.variation_budget = variation_budget
 
-    def check(self):
+    def check(self) -> None:
         """Raise a ValueError for a parameter that makes no sense."""
         check_int(self.horizon, "horizon", self)
         check_real(self.variation_budget, "variation_budget", self, interval="(0, inf)")
 
-    def __call__(self, surrogate):
+    def __call__(self, surrogate: Surrogate) -> int:
         """Observations (int) to a window or block, for a fitted surrogate."""
         self.check()
         horizon = int(self.horizon)

@@ -1,10 +1,19 @@
 """How many observations to keep: BOLT's recommended size of the data set."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from .._checks import check_int, invalid
 from ..exceptions import UnsupportedKernelError
 from ._correlation import correlation_of
+
+if TYPE_CHECKING:
+    from sklearn.gaussian_process.kernels import Kernel
+
+    from .._typing import ResponseTimes
 
 _EPS = np.finfo(np.float64).eps
 # Criteria that differ by less than this, relatively, count as equal: a sum is off by a hundredth of
@@ -12,7 +21,13 @@ _EPS = np.finfo(np.float64).eps
 _TIE = 1e-13
 
 
-def recommended_dataset_size(temporal_kernel, response_time, max_size=100_000, *, start=None):
+def recommended_dataset_size(
+    temporal_kernel: Kernel,
+    response_time: ResponseTimes,
+    max_size: int = 100_000,
+    *,
+    start: int | None = None,
+) -> int:
     """Number of observations to keep, n* = argmax_n Σ_{i=1..n} k_T(i R(n))² (BOLT eq. 9).
 
     More observations tell more, but slow the optimizer down, so that all of them are older when
@@ -87,7 +102,7 @@ def recommended_dataset_size(temporal_kernel, response_time, max_size=100_000, *
     return n
 
 
-def dataset_size_criterion(temporal_kernel, response_time, n):
+def dataset_size_criterion(temporal_kernel: Kernel, response_time: ResponseTimes, n: int) -> float:
     """Σ_{i=1..n} k_T(i R(n))², to be maximized in n (BOLT eq. 9).
 
     Parameters

@@ -1,13 +1,20 @@
 """What observations tell about a function: information gains."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky
 
 from .._checks import check_int, check_variances, finite_array, invalid
 from ..exceptions import NotPositiveDefiniteError
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
-def information_gain(K, noise_variance):
+
+def information_gain(K: ArrayLike, noise_variance: ArrayLike) -> float:
     """What observations tell about f, ½ log det(I + Σ⁻¹ K).
 
     Parameters
@@ -53,7 +60,7 @@ def information_gain(K, noise_variance):
     return float(np.log(np.diag(L)).sum())
 
 
-def maximum_information_gain(K, noise_variance, n):
+def maximum_information_gain(K: ArrayLike, noise_variance: ArrayLike, n: int) -> float:
     """What n well-chosen observations tell about f: a lower bound of γ_n.
 
     Points are chosen one after the other, each time the one that is least known relative to its

@@ -1,6 +1,9 @@
 """Bounds on the regret, and the period of resets that minimizes one."""
 
+from __future__ import annotations
+
 from math import ceil
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import norm
@@ -12,10 +15,22 @@ from ._correlation import correlation_of
 from ._dataset_size import dataset_size_criterion
 from ._spectrum import power_above
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from sklearn.gaussian_process.kernels import Kernel
+
+    from .._typing import Numbers, ResponseTimes
+
 
 def regret_slope_lower_bound(
-    *, spatial_kernel, temporal_kernel, signal_variance, lipschitz, n_dims, call_duration
-):
+    *,
+    spatial_kernel: Kernel,
+    temporal_kernel: Kernel,
+    signal_variance: float,
+    lipschitz: float,
+    n_dims: int,
+    call_duration: ArrayLike,
+) -> Numbers:
     """Regret per iteration that no algorithm gets below (BOLT theorem 3.6).
 
     Parameters
@@ -82,17 +97,17 @@ def regret_slope_lower_bound(
 
 def regret_upper_bound(
     *,
-    dataset_size,
-    n_iterations,
-    response_time,
-    spatial_kernel,
-    temporal_kernel,
-    signal_variance,
-    noise_variance,
-    lipschitz,
-    n_dims,
-    delta=0.1,
-):
+    dataset_size: int,
+    n_iterations: int,
+    response_time: ResponseTimes,
+    spatial_kernel: Kernel,
+    temporal_kernel: Kernel,
+    signal_variance: float,
+    noise_variance: float,
+    lipschitz: float,
+    n_dims: int,
+    delta: float = 0.1,
+) -> float:
     """Cumulative regret that GP-UCB with its latest n observations stays below (BOLT theorem 3.8).
 
     Parameters
@@ -170,7 +185,7 @@ def regret_upper_bound(
     )
 
 
-def reset_period(epsilon, *, spatial_kernel, n_dims, horizon):
+def reset_period(epsilon: float, *, spatial_kernel: Kernel, n_dims: int, horizon: float) -> int:
     """Steps between two resets of R-GP-UCB (TVGP section 5.1).
 
     Parameters

@@ -1,5 +1,9 @@
 """The spectrum of a function in time."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from sklearn.gaussian_process.kernels import Matern
 
@@ -7,8 +11,14 @@ from .._checks import invalid, real_array
 from .._families import FAMILIES, family_of, matern_spectrum
 from ..exceptions import UnsupportedKernelError
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from sklearn.gaussian_process.kernels import Kernel
 
-def spectral_density(temporal_kernel, frequency):
+    from .._typing import Numbers
+
+
+def spectral_density(temporal_kernel: Kernel, frequency: ArrayLike) -> Numbers:
     """Spectral density S_T of a temporal kernel's correlation.
 
     Parameters
@@ -45,7 +55,7 @@ def spectral_density(temporal_kernel, frequency):
     return scale * spectrum.pdf(scale * _frequencies(frequency))
 
 
-def power_above(temporal_kernel, frequency):
+def power_above(temporal_kernel: Kernel, frequency: ArrayLike) -> Numbers:
     """Share of a function's variance in time that lies above a frequency, 1 - 2 ∫_0^f S_T.
 
     Parameters

@@ -1,0 +1,79 @@
+"""Types that hints name; only type checkers read this module."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array: TypeAlias = NDArray[np.float64]
+Indices: TypeAlias = NDArray[np.intp]
+Mask: TypeAlias = NDArray[np.bool_]
+Numbers: TypeAlias = float | Array
+RandomState: TypeAlias = int | np.random.RandomState | None
+PathLike: TypeAlias = str | os.PathLike[str]
+
+# Of a hyperparameter.
+Bounds: TypeAlias = Sequence[float] | Array | Literal["fixed"]
+
+# A query as a user gives it, and rows of them.
+Parameters: TypeAlias = Mapping[str, Any]
+PointLike: TypeAlias = ArrayLike | Parameters
+PointsLike: TypeAlias = ArrayLike | Sequence[Parameters]
+
+
+class Posterior(Protocol):
+    """Mean (m,) and standard deviation (m,) at places (m, u) in unit form."""
+
+    def __call__(self, U: Array, /) -> tuple[Array, Array]: ...
+
+
+# What is measured and not chosen: one context, and one for each query.
+ContextLike: TypeAlias = ArrayLike | Parameters | None
+ContextsLike: TypeAlias = ContextLike | Sequence[Parameters]
+
+# In the user's unit, or a date.
+Time: TypeAlias = float | date | np.datetime64
+
+# Seconds of a step with n observations.
+ResponseTimes: TypeAlias = Callable[[int], float]
+
+# Time, when ``ask`` is given none.
+TimeSource: TypeAlias = Literal["wall", "calendar", "step"] | Callable[[], float]
+
+if TYPE_CHECKING:
+
+    class Point(NDArray[np.float64], dict[str, Any]):
+        """A query: an array (d,), or a dict of named parameters.
+
+        Which of the two the domain says, which no checker can follow: so it is taken for both, and
+        what one of them can do is no error.
+        """
+
+        @overload
+        def __getitem__(self, key: int, /) -> float: ...
+        @overload
+        def __getitem__(self, key: str, /) -> Any: ...
+        @overload
+        def __getitem__(self, key: slice | Sequence[int] | NDArray[Any], /) -> Array: ...
+
+    class Points(NDArray[np.float64], list[Point]):
+        """Queries: an array (n, d), or a list of dicts."""
+
+        @overload
+        def __getitem__(self, key: int, /) -> Point: ...
+        @overload
+        def __getitem__(self, key: object, /) -> Array: ...
+        def __iter__(self) -> Iterator[Point]: ...
+
+
+class Model(Protocol):
+    """What every optimizer asks of a surrogate; `sktvbo.staleness.Surrogate` has all names."""
+
+    def fit(self, *args: Any, **kwargs: Any) -> Any: ...
+    def updated(self, *args: Any, **kwargs: Any) -> Any: ...
+    def advanced(self, *args: Any, **kwargs: Any) -> Any: ...
+    def predict(self, *args: Any, **kwargs: Any) -> Any: ...
+    def posterior_at(self, *args: Any, **kwargs: Any) -> Any: ...

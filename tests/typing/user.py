@@ -1,0 +1,130 @@
+"""What users write: the type checker finds nothing wrong in it."""
+
+from pathlib import Path
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint
+from sklearn.gaussian_process.kernels import RBF, Matern
+
+from sktvbo import (
+    ABO,
+    BOLT,
+    GPUCB,
+    WDBO,
+    SparseTimeVaryingGPRegressor,
+    TimeVaryingGPRegressor,
+    evaluation,
+    optimize,
+    problems,
+)
+from sktvbo.acquisition import UCB, AcquisitionState, ExpectedImprovement, LogBeta, ThompsonSampling
+from sktvbo.datasets import load_ny_ozone
+from sktvbo.domain import Box, FiniteSet
+from sktvbo.dpp import greedy_map, sample_kdpp
+from sktvbo.gaussian_process import GeometricInjection
+from sktvbo.journal import Journal, events
+from sktvbo.kernels import Forgetting
+from sktvbo.model_selection import OnlineRun
+from sktvbo.optimizers import BayesianOptimizer
+from sktvbo.plotting import RegretDisplay
+from sktvbo.relevancy import wasserstein_relevancy
+from sktvbo.staleness import RelevancyBudget, StaleDataPolicy
+from sktvbo.theory import recommended_dataset_size
+
+
+def loop() -> float:
+    opt = WDBO([(0.0, 1.0), (-5.0, 5.0)], alpha=0.3, random_state=0)
+    for t in range(20):
+        x = opt.ask(t)
+        opt.tell(x, -float(np.sum((x - 0.5) ** 2)) + x[0] * x[1])
+    x, when = ABO([(0.0, 1.0)]).ask(0.0, return_time=True)
+    batch = opt.ask(20.0, n_points=3)
+    for x in batch:
+        opt.tell(x, float(x.sum()), 20.0, y_variance=0.01)
+    query = opt.ask(return_query=True)
+    opt.cancel(query)
+    times = opt.X_[:, -1]
+    return opt.recommend(21.0)[0] + times.max() + when + opt.n_told_ + query.t
+
+
+def named() -> dict[str, object]:
+    opt = GPUCB({"C": ("log-real", 1e-3, 1e3), "kernel": ("categorical", ["rbf", "poly"])})
+    settings = opt.ask()
+    opt.tell(settings, 1.0)
+    opt.tell({"C": 1.0, "kernel": "rbf"}, 0.5, 3.0)
+    return {"C": 2.0 * settings["C"], **settings}
+
+
+def domains() -> list[BayesianOptimizer]:
+    return [
+        WDBO(Box([(0, 1)])),
+        WDBO(FiniteSet([[0.0], [1.0]]), clock="step"),
+        WDBO(np.array([[0.0, 1.0]]), clock=lambda: 3.0),
+        WDBO(Bounds([0.0], [1.0]), journal=Path("run.db")),
+        BOLT([(0, 1)] * 2, constraints=LinearConstraint([1.0, 1.0], 0.0, 1.0)),
+        WDBO.resume(Journal("run.db", synchronous="full")),
+    ]
+
+
+class Latest(StaleDataPolicy):
+    def after_add(self, surrogate, now):
+        return np.flatnonzero(surrogate.X_train_[:, -1] < now - 10.0)
+
+
+def greedy(mean, std, state: AcquisitionState):
+    return mean - state.incumbent, 1.0, 0.0
+
+
+def composed() -> None:
+    BayesianOptimizer([(0, 1)], acquisition="ei", policy="sliding-window")
+    BayesianOptimizer([(0, 1)], acquisition=greedy, policy=Latest())
+    BayesianOptimizer([(0, 1)], acquisition=ThompsonSampling(), policy=RelevancyBudget(alpha=0.5))
+    BayesianOptimizer([(0, 1)], acquisition=UCB(LogBeta()), surrogate=TimeVaryingGPRegressor())
+    BayesianOptimizer(
+        [(0, 1)], acquisition=UCB(beta=2.0), surrogate=SparseTimeVaryingGPRegressor(n_inducing=30)
+    )
+    BayesianOptimizer([(0, 1)], acquisition=ExpectedImprovement(xi=0.1))
+
+
+def regression(X: np.ndarray, y: list[float]) -> float:
+    gp = TimeVaryingGPRegressor(
+        Matern(nu=2.5), Forgetting(epsilon=0.03), noise_model=GeometricInjection(0.9)
+    )
+    gp.fit(X, y).partial_fit([[0.5, 3.0]], [1.0]).forget([0, 1])
+    mean = gp.predict(X)
+    mean, std = gp.predict(X, return_std=True)
+    mean, cov = gp.predict(X, return_cov=True)
+    low, high = gp.predict_interval(X, 0.9)
+    value, gradient = gp.log_marginal_likelihood(gp.theta_, eval_gradient=True)
+    inducing = SparseTimeVaryingGPRegressor(RBF()).fit(X, y).inducing_points_
+    kept = greedy_map(cov, 3)[sample_kdpp(cov, 3, random_state=0)]
+    relevant = gp.relevancy(now=3.0)[kept] + wasserstein_relevancy(
+        X,
+        y,
+        spatial_kernel=RBF(),
+        temporal_kernel=RBF(),
+        signal_variance=1.0,
+        noise_variance=0.1,
+        now=3.0,
+    )
+    numbers = (mean, std, low, high, gradient, inducing, relevant)
+    return sum(float(array.sum()) for array in numbers) + value + gp.log_marginal_likelihood()
+
+
+def experiments() -> list[str]:
+    problem = problems.make("ackley", horizon=60.0, random_state=0)
+    x, best = problem.optimum(3.0)
+    result = evaluation.run(WDBO(), problem, clock=evaluation.StepClock(), random_state=0)
+    table = evaluation.compare(
+        {"W-DBO": WDBO(), "own": lambda domain, seed: GPUCB(domain, random_state=seed)},
+        [problem, evaluation.Fresh("markov-gp")],
+        n_replications=2,
+        seeds=[1, 2],
+    )
+    RegretDisplay.from_comparison(table).plot()
+    score = OnlineRun(WDBO(), horizon=10.0).fit([problem]).score([problem])
+    loop = optimize(lambda x, t: -float(x[0]) * t, [(0, 1)], n_calls=10)
+    size = recommended_dataset_size(RBF(), lambda n: 1e-6 * n**2)
+    told = [event.kind for event in events("run.db")]
+    print(best + result.average_regret + score + size, x, loop.calls, load_ny_ozone(version="2020"))
+    return told + table.algorithms

@@ -1,0 +1,40 @@
+"""Mistakes, each of which the type checker finds, in the line that says so."""
+
+import numpy as np
+from sklearn.gaussian_process import GaussianProcessRegressor
+
+from sktvbo import ABO, WDBO, TimeVaryingGPRegressor, evaluation, problems
+from sktvbo.acquisition import UCB
+from sktvbo.dpp import sample_kdpp
+from sktvbo.kernels import Forgetting
+from sktvbo.optimizers import BayesianOptimizer
+
+WDBO([(0.0, 1.0)], alfa=0.25)  # wrong
+WDBO([(0.0, 1.0)], alpha="much")  # wrong
+WDBO([(0.0, 1.0)], 0.25)  # wrong
+WDBO(3)  # wrong
+WDBO([(0.0, 1.0)], clock="walls")  # wrong
+BayesianOptimizer([(0.0, 1.0)], surrogate=GaussianProcessRegressor())  # wrong
+BayesianOptimizer([(0.0, 1.0)], policy=UCB())  # wrong
+
+opt = WDBO([(0.0, 1.0)])
+opt.tell(None, 1.0)  # wrong
+opt.tell([0.5], "1.0")  # wrong
+opt.ask("now")  # wrong
+opt.ask(0.0, 4)  # wrong
+opt.best()  # wrong
+opt.ask().queries  # noqa: B018  # wrong
+when: float = ABO([(0.0, 1.0)]).ask(return_time=True)  # wrong
+
+X, y = np.zeros((3, 2)), np.zeros(3)
+gp = TimeVaryingGPRegressor(Forgetting(epsilon=[0.03]))  # wrong
+TimeVaryingGPRegressor(temporal_kernel="rbf")  # wrong
+TimeVaryingGPRegressor(noise_variance_bounds=3.0)  # wrong
+gp.fit(X)  # wrong
+gp.fit(X, None)  # wrong
+mean: np.ndarray = gp.predict(X, return_std=True)  # wrong
+gp.predict(X, with_std=True)  # wrong
+sample_kdpp(np.eye(3), 2, method="mc")  # wrong
+problems.make("ackley").optimum()  # wrong
+evaluation.compare({"W-DBO": WDBO()}, "ackley")  # wrong
+evaluation.run(WDBO(), problems.make("ackley"), n_initial="all")  # wrong
