@@ -1,13 +1,16 @@
 """What makes W-DBO decide well: its parts, one changed at a time, on development problems.
 
     python benchmarks/decisions.py FOLDER --seconds 4 --replications 3
+    python benchmarks/decisions.py FOLDER --seconds 4 --replications 3 --later
     python benchmarks/decisions.py FOLDER --seconds 4 --replications 3 --still
 
 Every algorithm gets the same queries at the same times, so that its own speed counts for nothing.
 The problems are in no paper, and have been chosen before anything was tuned on them: draws of
 spatio-temporal Gaussian processes with random kernels, rates and noise in 1 to 8 dimensions,
 classical functions that the papers do not have, sliced along their last coordinate or going round,
-and moving peaks. FOLDER keeps finished runs: the same command goes on where it was stopped.
+and moving peaks. --later adds problems and variants of a second round: functions that jump, ripple,
+or have a narrow funnel that rises. FOLDER keeps finished runs: the same command goes on where it
+was stopped.
 """
 
 import argparse
@@ -15,185 +18,17 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
+from _development import HORIZON, development_problems, later_problems
 from _still import Still
 from _timing import constant
 from joblib import parallel_config
-from scipy.optimize import minimize
 from scipy.stats import lognorm
+from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Matern
 
-from sktvbo import GPUCB, WDBO, evaluation, problems
-from sktvbo.acquisition import UCB, DimensionBeta
-from sktvbo.problems import Problem
-
-HORIZON = 600.0
-
-# The optimum is searched globally at so many times, and from what was found there at all others.
-N_ANCHORS = 31
-
-
-# --- problems -------------------------------------------------------------------------------------
-
-
-class Development(Problem):
-    """A problem over the unit box whose optimum is tracked from places found in advance."""
-
-    def __init__(self, name, n_dims, noise):
-        super().__init__(name, [(0.0, 1.0)] * n_dims, HORIZON)
-        self._set_noise(noise)
-        times = np.linspace(0.0, HORIZON, N_ANCHORS)
-        self.anchors = np.array([super(Development, self)._argmax(t) for t in times])
-
-    def _argmax(self, t):
-        values = self._values(self.anchors, t)
-        found = [
-            minimize(
-                lambda x: -self._values(x[np.newaxis], t)[0],
-                self.anchors[i],
-                method="L-BFGS-B",
-                bounds=[(0.0, 1.0)] * self.domain.n_dims,
-            )
-            for i in np.argsort(-values)[:3]
-        ]
-        return min(found, key=lambda result: result.fun).x
-
-
-class Draw(Development):
-    """A draw of a separable Gaussian process, by random features."""
-
-    DIMENSIONS = (1, 2, 3, 4, 6, 2, 3, 8)
-    N_FEATURES = 400
-
-    def __init__(self, seed):
-        rng = np.random.RandomState(1000 + seed)
-        d = self.DIMENSIONS[seed % len(self.DIMENSIONS)]
-        length_scales = np.exp(rng.uniform(np.log(0.2), np.log(0.7), size=d)) * np.sqrt(d) / 1.5
-        time_scale = np.exp(rng.uniform(np.log(25.0), np.log(250.0)))
-        orders = rng.choice([1.5, 2.5, np.inf]), rng.choice([1.5, 2.5, np.inf])
-        self.in_space = self.frequencies(rng, d, orders[0]) / length_scales
-        self.in_time = self.frequencies(rng, 1, orders[1])[:, 0] / time_scale
-        self.phases = rng.uniform(0.0, 2.0 * np.pi, self.N_FEATURES)
-        scale = np.exp(rng.uniform(-1.0, 3.0)) * np.sqrt(2.0 / self.N_FEATURES)
-        self.weights, self.level = scale * rng.normal(size=self.N_FEATURES), 10.0 * rng.normal()
-        super().__init__(f"draw{seed}-{d}d", d, noise=(0.01, 0.05)[seed % 2])
-
-    def frequencies(self, rng, d, order):
-        """From the spectrum of a Matérn kernel: Student's t with 2ν degrees of freedom."""
-        normal = rng.normal(size=(self.N_FEATURES, d))
-        if order == np.inf:
-            return normal
-        return normal * np.sqrt(2.0 * order / rng.chisquare(2.0 * order, (self.N_FEATURES, 1)))
-
-    def _values(self, X, t):
-        angles = X @ self.in_space.T + np.multiply.outer(np.broadcast_to(t, len(X)), self.in_time)
-        return self.level + np.cos(angles + self.phases) @ self.weights
-
-
-class Sliced(Development):
-    """A function to be minimized, of which time is the last coordinate."""
-
-    def __init__(self, function, low, high, n_dims, noise=0.02):
-        self.function, self.low, self.high = function, np.asarray(low), np.asarray(high)
-        super().__init__(f"{function.__name__}-{n_dims - 1}d", n_dims - 1, noise)
-
-    def _values(self, X, t):
-        U = np.column_stack([X, np.broadcast_to(t, len(X)) / HORIZON])
-        return -self.function(self.low + U * (self.high - self.low))
-
-
-class Circling(Development):
-    """A function to be minimized, whose centre goes round."""
-
-    def __init__(self, function, low, high, n_dims, turns=1.5, noise=0.02):
-        self.function, self.low, self.high = function, low, high
-        self.rate = 2.0 * np.pi * turns / HORIZON
-        self.phases = np.random.RandomState(n_dims).uniform(0.0, 2.0 * np.pi, n_dims)
-        super().__init__(f"circling-{function.__name__}-{n_dims}d", n_dims, noise)
-
-    def _values(self, X, t):
-        angles = self.rate * np.broadcast_to(t, len(X))[:, np.newaxis] + self.phases
-        return -self.function(self.low + (X - 0.2 * np.sin(angles)) * (self.high - self.low))
-
-
-def levy(Z):
-    w = 1.0 + (Z - 1.0) / 4.0
-    inner = (w[:, :-1] - 1.0) ** 2 * (1.0 + 10.0 * np.sin(np.pi * w[:, :-1] + 1.0) ** 2)
-    last = (w[:, -1] - 1.0) ** 2 * (1.0 + np.sin(2.0 * np.pi * w[:, -1]) ** 2)
-    return np.sin(np.pi * w[:, 0]) ** 2 + inner.sum(axis=1) + last
-
-
-def michalewicz(Z):
-    i = np.arange(1, Z.shape[1] + 1)
-    return -np.sum(np.sin(Z) * np.sin(i * Z**2 / np.pi) ** 10, axis=1)
-
-
-def dixon_price(Z):
-    i = np.arange(2, Z.shape[1] + 1)
-    return (Z[:, 0] - 1.0) ** 2 + np.sum(i * (2.0 * Z[:, 1:] ** 2 - Z[:, :-1]) ** 2, axis=1)
-
-
-def branin(Z):
-    x, y = Z.T
-    bowl = (y - 5.1 / (4.0 * np.pi**2) * x**2 + 5.0 / np.pi * x - 6.0) ** 2
-    return bowl + 10.0 * (1.0 - 1.0 / (8.0 * np.pi)) * np.cos(x) + 10.0
-
-
-def zakharov(Z):
-    s = Z @ (0.5 * np.arange(1, Z.shape[1] + 1))
-    return np.sum(Z**2, axis=1) + s**2 + s**4
-
-
-def cosine_mixture(Z):
-    return np.sum(Z**2, axis=1) - 0.1 * np.sum(np.cos(5.0 * np.pi * Z), axis=1)
-
-
-def alpine(Z):
-    return np.sum(np.abs(Z * np.sin(Z) + 0.1 * Z), axis=1)
-
-
-def salomon(Z):
-    r = np.sqrt(np.sum(Z**2, axis=1))
-    return 1.0 - np.cos(0.5 * np.pi * r) + 0.1 * r
-
-
-PEAKS = (
-    {"n_peaks": 5, "n_dims": 2, "shape": "gaussian", "shift_severity": 2.0},
-    {"n_peaks": 4, "n_dims": 3, "shape": "cone", "shift_severity": 1.5},
-    {"n_peaks": 3, "n_dims": 4, "shape": "gaussian", "shift_severity": 3.0},
-)
-
-
-def peaks():
-    """Moving peaks in 2, 3 and 4 dimensions."""
-    for seed, options in enumerate(PEAKS):
-        problem = problems.make(
-            "moving-peaks",
-            **options,
-            height_severity=3.0,
-            smooth=True,
-            horizon=HORIZON,
-            random_state=seed,
-        )
-        problem.name = f"peaks-{options['n_dims']}d"
-        yield problem
-
-
-def development_problems():
-    """All of them, in the order of the tables."""
-    return [
-        *(Draw(seed) for seed in range(8)),
-        Sliced(levy, -10.0, 10.0, 4),
-        Sliced(michalewicz, 0.0, np.pi, 3),
-        Sliced(dixon_price, -3.0, 3.0, 5),
-        Sliced(branin, [-5.0, 0.0], [10.0, 15.0], 2),
-        Sliced(alpine, -8.0, 8.0, 4),
-        Circling(cosine_mixture, -1.0, 1.0, 3),
-        Circling(levy, -5.0, 5.0, 2),
-        Circling(zakharov, -3.0, 3.0, 4, noise=0.01),
-        Circling(salomon, -6.0, 6.0, 5, turns=0.7),
-        *peaks(),
-    ]
-
+from sktvbo import GPUCB, WDBO, evaluation
+from sktvbo.acquisition import UCB, DimensionBeta, ExpectedImprovement
+from sktvbo.staleness import KeepAll
 
 # --- variants -------------------------------------------------------------------------------------
 
@@ -224,6 +59,8 @@ class Variant(WDBO):
         More parameters of the surrogate.
     min_size : int
         Observations that W-DBO keeps in any case.
+    forgets : bool
+        False to keep all observations.
     """
 
     mean: float = 1.0
@@ -237,11 +74,14 @@ class Variant(WDBO):
     noise_prior: float = 0.0
     options: dict = field(default_factory=dict)
     min_size: int = 10
+    forgets: bool = True
 
     def _make_acquisition(self):
         return UCB(DimensionBeta(self.scale))
 
     def _make_policy(self):
+        if not self.forgets:
+            return KeepAll()
         return super()._make_policy().set_params(min_size=self.min_size)
 
     def _make_surrogate(self, times):
@@ -291,6 +131,38 @@ VARIANTS = {
 }
 
 
+class EarlyBeta(BaseEstimator):
+    """β = scale · d log(2 n) after 45 observations, and ``early`` · d log(2 n) before."""
+
+    def __init__(self, early, scale=0.05):
+        self.early = early
+        self.scale = scale
+
+    def __call__(self, state):
+        scale = self.early if state.n_told < 45 else self.scale
+        return scale * state.n_dims * float(np.log(2.0 * state.n))
+
+
+class PowerBeta(BaseEstimator):
+    """β = 0.15 (d / 3)^power log(2 n)."""
+
+    def __init__(self, power):
+        self.power = power
+
+    def __call__(self, state):
+        return 0.15 * (state.n_dims / 3.0) ** self.power * float(np.log(2.0 * state.n))
+
+
+# The second round, on more problems.
+LATER = {
+    **{name: VARIANTS[name] for name in ("chosen", "first version", "mean 0.5", "ν_T 1.5")},
+    "keep all": {"forgets": False},
+    "EI": {"acquisition": ExpectedImprovement()},
+    **{f"β {early:g} at first": {"acquisition": UCB(EarlyBeta(early))} for early in (0.01, 0.2)},
+    **{f"β as d^{power:g}": {"acquisition": UCB(PowerBeta(power))} for power in (0.0, 2.0)},
+}
+
+
 def static(mean, scale):
     """GP-UCB, for functions that do not change."""
     surrogate = GPUCB()._make_surrogate(None).set_params(mean_prior_std=mean)
@@ -308,14 +180,13 @@ STATIC = {
 # --- the study ------------------------------------------------------------------------------------
 
 
-def study(folder, seconds, n_replications, variants, still):
-    """Finished runs of the variants on all problems."""
-    found = development_problems()
+def study(folder, seconds, n_replications, variants, found):
+    """Finished runs of the variants on some problems."""
     clock = evaluation.SimulatedClock(partial(constant, seconds))
     with parallel_config("loky", inner_max_num_threads=1):
         return evaluation.compare(
             variants,
-            [Still(problem) for problem in found] if still else found,
+            found,
             n_replications,
             clock=clock,
             horizon=HORIZON,
@@ -348,15 +219,22 @@ def main():
     parser.add_argument("folder", help="where finished runs are kept")
     parser.add_argument("--seconds", type=float, default=4.0, help="between two queries")
     parser.add_argument("--replications", type=int, default=3)
-    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
-    parser.add_argument("--still", action="store_true", help="GP-UCB's parts, on stopped functions")
+    parser.add_argument("--variants", nargs="+", choices=VARIANTS | LATER, help="all by default")
+    rounds = parser.add_mutually_exclusive_group()
+    rounds.add_argument("--later", action="store_true", help="the second round")
+    rounds.add_argument("--still", action="store_true", help="GP-UCB's parts, on stopped functions")
     arguments = parser.parse_args()
+    found = development_problems()
     if arguments.still:
+        found = [Still(problem) for problem in found]
         variants = {name: static(*parts) for name, parts in STATIC.items()}
     else:
-        variants = {name: Variant(**VARIANTS[name]) for name in arguments.variants}
+        if arguments.later:
+            found += later_problems()
+        names = arguments.variants or (LATER if arguments.later else VARIANTS)
+        variants = {name: Variant(**(VARIANTS | LATER)[name]) for name in names}
     folder, seconds = arguments.folder, arguments.seconds
-    print_table(study(folder, seconds, arguments.replications, variants, arguments.still))
+    print_table(study(folder, seconds, arguments.replications, variants, found))
 
 
 if __name__ == "__main__":
