@@ -157,6 +157,7 @@ class PowerBeta(BaseEstimator):
 LATER = {
     **{name: VARIANTS[name] for name in ("chosen", "first version", "mean 0.5", "ν_T 1.5")},
     "keep all": {"forgets": False},
+    **{f"trust region {length:g}": {"trust_region": length} for length in (0.4, 0.8)},
     "EI": {"acquisition": ExpectedImprovement()},
     **{f"β {early:g} at first": {"acquisition": UCB(EarlyBeta(early))} for early in (0.01, 0.2)},
     **{f"β as d^{power:g}": {"acquisition": UCB(PowerBeta(power))} for power in (0.0, 2.0)},
