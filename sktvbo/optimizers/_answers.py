@@ -104,12 +104,14 @@ class Answers:
         >>> bool((np.abs(mean - [300.0, 301.0]) < 0.5).all() and (std < 1.0).all())
         True
         """
-        run = self._with_belief("predict()")
+        run = self._run_or_new()
         one = isinstance(X, Mapping) or (
             np.ndim(X) < 2 and not any(isinstance(x, Mapping) for x in np.atleast_1d(X))
         )
         rows = rows_of(run.domain, X, context, one)
-        mean, std = _predicted(run, rows, self._times_of(run, t, len(rows)), include_noise)
+        times = self._times_of(run, t, len(rows))
+        _check_belief(run, "predict()")
+        mean, std = _predicted(run, rows, times, include_noise)
         if one:
             mean, std = float(mean[0]), float(std[0])
         return (mean, std) if return_std else mean
@@ -192,10 +194,11 @@ class Answers:
         AskTellError
             There are fewer than ``n_initial_points`` observations.
         """
-        run = self._with_belief("recommend()")
+        run = self._run_or_new()
         one = t is None or np.ndim(t) == 0
         times = self._times_of(run, t, 1 if one else len(t))
         contexts = run.domain.contexts(context, len(times))
+        _check_belief(run, "recommend()")
         found = zip(contexts, times.tolist())
         rows = np.array([in_context(run, row).best_mean(time) for row, time in found])
         rows = rows.reshape(-1, run.domain.n_dims)
@@ -266,15 +269,14 @@ class Answers:
             columns[name] = values
         return pd.DataFrame(columns)
 
-    def _with_belief(self, caller):
-        """State of the run, which has a surrogate."""
-        run = self._run_or_new()
-        if run.surrogate is None:
-            raise too_few(caller, run)
-        return run
-
     def _times_of(self, run, t, n):
         return np.full(n, run.time(None)) if t is None else as_times(t, n, run.algorithm.time_unit)
+
+
+def _check_belief(run, caller):
+    """Raise an AskTellError unless the run has a surrogate."""
+    if run.surrogate is None:
+        raise too_few(caller, run)
 
 
 def _predicted(run, rows, times, include_noise):
