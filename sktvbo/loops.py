@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from joblib import effective_n_jobs
-from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky import ProcessPoolExecutor
 
 from ._checks import check_int, check_real, invalid
 from .evaluation import WallClock
@@ -114,10 +114,10 @@ def optimize(
         `~sktvbo.evaluation.WallClock`, seconds since the beginning.
         `~sktvbo.evaluation.StepClock` counts the calls.
     n_jobs : int, default=None
-        How many calls at once, in joblib's processes; -1: one per core, None: one, here. As soon as
+        How many calls at once, in as many processes; -1: one per core, None: one, here. As soon as
         one is finished it is told, and the next query is asked for.
     executor : concurrent.futures.Executor or distributed.Client, default=None
-        Who calls in place of joblib's processes, ``n_jobs`` at once: threads, or a Dask cluster, on
+        Who calls in place of processes, ``n_jobs`` at once: threads, or a Dask cluster, on
         which ``n_jobs=None`` is the number of its threads.
     callbacks : callable or list of callables
         Each is given every `Call` as it is told, and ends the loop by returning True.
@@ -142,7 +142,8 @@ def optimize(
     Notes
     -----
     `joblib.Parallel` takes as many tasks ahead as it has workers. So that no query is asked for
-    before there is somebody to make it, its executor is used rather than that.
+    before there is somebody to make it, the loop has processes of its own, of the same kind. Calls
+    that they are making when the loop ends are finished, and not told.
 
     Examples
     --------
@@ -178,10 +179,10 @@ def optimize(
         clock=WallClock() if clock is None else copy.deepcopy(clock),
         callbacks=callbacks,
     )
-    workers, at_once = _workers(executor, n_jobs)
-    bar = progress_bar(total=n_calls, unit="call") if progress else contextlib.nullcontext()
-    with bar:
+    with contextlib.ExitStack() as ends:
+        workers, at_once = ends.enter_context(_workers(executor, n_jobs))
         if progress:
+            bar = ends.enter_context(progress_bar(total=n_calls, unit="call"))
             loop.callbacks.append(lambda call: _advance(bar))
         _logger.info("Begin with %r.", optimizer)
         if workers is None:
@@ -211,11 +212,26 @@ def _ready(optimizer, domain, options):
     return optimizer
 
 
+@contextlib.contextmanager
 def _workers(executor, n_jobs):
     """The executor, or None to call here, and how many calls at once."""
-    if executor is None:
-        at_once = effective_n_jobs(1 if n_jobs is None else n_jobs)
-        return (None, 1) if at_once == 1 else (get_reusable_executor(at_once), at_once)
+    if executor is not None:
+        yield _given(executor, n_jobs)
+        return
+    at_once = effective_n_jobs(1 if n_jobs is None else n_jobs)
+    if at_once == 1:
+        yield None, 1
+        return
+    # The processes that joblib keeps are its own: others who take them break its next call.
+    processes = ProcessPoolExecutor(at_once)
+    try:
+        yield processes, at_once
+    finally:
+        processes.shutdown(wait=False)
+
+
+def _given(executor, n_jobs):
+    """An executor that was given, and how many calls at once."""
     if n_jobs is not None:
         at_once = check_int(n_jobs, "n_jobs")
     elif hasattr(executor, "nthreads"):

@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from joblib import Parallel, delayed
 
 import sktvbo
 from sktvbo import ABO, WDBO, RandomSearch, optimize
@@ -148,6 +149,8 @@ def test_in_processes_of_joblib():
     for call in found.calls:
         assert call.y == moving(call.x, call.t)
     assert len({float(call.x[0]) for call in found.calls}) == 14
+    # joblib's own processes are as they were.
+    assert Parallel(n_jobs=2)(delayed(abs)(-i) for i in range(3)) == [0, 1, 2]
 
 
 def test_on_a_cluster_of_dask():

@@ -23,7 +23,7 @@ from ..exceptions import InvalidObservationError, MissingExtraError
 from ..optimizers._names import as_optimizer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from optuna.distributions import BaseDistribution
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 try:
     from optuna.distributions import CategoricalDistribution, FloatDistribution
-    from optuna.samplers import BaseSampler
+    from optuna.samplers import BaseSampler, TPESampler
     from optuna.study import StudyDirection
     from optuna.trial import TrialState
 except ImportError as exc:
@@ -62,8 +62,11 @@ class TimeVaryingSampler(BaseSampler):
     group : bool, default=True
         Model parameters that always occur together, each such group by an optimizer of its own, as
         conditional spaces need it. False: model only what all trials have in common.
-    constraints_func : None, default=None
-        Not available yet.
+    constraints_func : callable, default=None
+        ``constraints_func(trial)``, a list of floats, of the `FrozenTrial` of each trial that is
+        complete or pruned, as for Optuna's own samplers. A trial whose values are all 0 or less is
+        feasible. They are stored with the trial. Optuna deprecates it, with a warning, in favour of
+        ``trial.set_constraint(name, value)`` in the objective, which is heeded as well.
     seed : int, default=None
         Random draws depend on it and on the trial's number, so that processes with the same seed do
         not draw the same.
@@ -71,15 +74,15 @@ class TimeVaryingSampler(BaseSampler):
     Raises
     ------
     ValueError
-        A parameter that makes no sense.
-    NotImplementedError
-        ``constraints_func`` was given.
+        A parameter that makes no sense; values of ``constraints_func`` that are NaN.
 
     Notes
     -----
     - Complete trials are told, and pruned ones with their last intermediate value; failed ones as
       failures, from which is learnt where and when trials fail. A value that is infinite is taken
       for the worst, or the best, of the finite ones.
+    - Trials that are not feasible, however their constraints were set, are told as failures as
+      well: which places are, and when, is learnt. Until one is feasible all are drawn at random.
     - Running trials are pending: others keep away from them, on whatever machine they run.
     - Where the range of a parameter changes, the latest is what is searched, and trials outside of
       it are left out. Parameters that no finished trial has are drawn at random, and so are all
@@ -111,20 +114,21 @@ class TimeVaryingSampler(BaseSampler):
         *,
         time: str | Callable[[FrozenTrial], float] = "start",
         group: bool = True,
-        constraints_func: Callable | None = None,
+        constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         seed: int | None = None,
     ) -> None:
-        if constraints_func is not None:
-            raise NotImplementedError(
-                "constraints_func is not available: the optimizers know no constraints yet. Leave "
-                "it out, or use another sampler."
-            )
+        if not (constraints_func is None or callable(constraints_func)):
+            raise invalid("constraints_func", "a callable or None", constraints_func, self)
         if not (isinstance(time, str) or callable(time)):
             expected = "'start', 'number', the name of a user attribute or a callable"
             raise invalid("time", expected, time, self)
         self._template = as_optimizer(algorithm, owner=self)
         self._time = time
         self._group = bool(group)
+        self._constraints = None
+        if constraints_func is not None:
+            # It evaluates and stores them, as Optuna's samplers do, and is asked for nothing else.
+            self._constraints = TPESampler(constraints_func=constraints_func)
         self._seed = None if seed is None else check_int(seed, "seed", self, low=0)
         self._models = {}
         self._lock = threading.Lock()
@@ -189,6 +193,17 @@ class TimeVaryingSampler(BaseSampler):
         self._check_objectives(study)
         space = _Space({param_name: param_distribution})
         return self._random(space, trial)[param_name]
+
+    def after_trial(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        state: TrialState,
+        values: Sequence[float] | None,
+    ) -> None:
+        """Store the trial's constraints; see `optuna.samplers.BaseSampler`."""
+        if self._constraints is not None:
+            self._constraints.after_trial(study, trial, state, values)
 
     # --- steps ------------------------------------------------------------------------------------
 
@@ -389,16 +404,20 @@ class _Model:
         """Trial, point and value, None of a failure, of the trials of this group, by number."""
         found = {}
         for trial in trials:
-            point, y = self.space.encode(trial.params), _value(trial)
-            if point is not None and (y is not None or trial.state == TrialState.FAIL):
+            point = self.space.encode(trial.params)
+            failed = trial.state == TrialState.FAIL or not _feasible(trial)
+            y = None if failed else _value(trial)
+            if point is not None and (failed or y is not None):
                 found[trial.number] = trial, point, y
         return found
 
 
+def _feasible(trial):
+    return all(value <= 0.0 for value in trial.constraints.values())
+
+
 def _value(trial):
-    """What a trial that has ended came to, or None where nobody knows."""
-    if trial.state == TrialState.FAIL:
-        return None
+    """What a trial that is complete or pruned came to, or None where nobody knows."""
     if trial.state == TrialState.COMPLETE:
         return trial.value
     y = trial.intermediate_values.get(trial.last_step)

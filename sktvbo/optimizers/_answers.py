@@ -216,14 +216,14 @@ class Answers:
         Returns
         -------
         frame : pandas.DataFrame
-            A row for each observation told, in that order, as far as ``history`` goes, and for each
-            pending query, the oldest first. Columns are the parameters by name (x0, x1, ... where
-            they have none) and
+            A row for each observation told, in that order, as far as ``history`` goes, then for
+            each failed measurement in ``failed_X_``, and for each pending query, the oldest first.
+            Columns are the parameters by name (x0, x1, ... where they have none) and
 
-            - ``time`` and ``y``, NaN for what is pending;
+            - ``time``, of a measurement or a query, and ``y``, NaN for what failed or is pending;
             - ``removed_at``: when it was removed from the data set; NaN while it is in it;
-            - ``pending``: bool;
-            - ``query``: id of the query, or <NA> for what was not asked for.
+            - ``failed`` and ``pending``: bool;
+            - ``query``: id of the query, or <NA> for what failed, or was not asked for.
 
             An underscore is put behind the name of one of these when a parameter is called so.
 
@@ -237,11 +237,13 @@ class Answers:
         >>> from sktvbo import RandomSearch
         >>> opt = RandomSearch({"rate": ("log-real", 1e-3, 1.0), "loss": ["l1", "l2"]})
         >>> opt.tell({"rate": 0.1, "loss": "l2"}, 0.5, t=1.0)
-        >>> opt.announce({"rate": 0.01, "loss": "l1"}, t=2.0)
+        >>> opt.tell({"rate": 1.0, "loss": "l2"}, t=2.0, failed=True)
+        >>> opt.announce({"rate": 0.01, "loss": "l1"}, t=3.0)
         >>> print(opt.to_frame().to_string())
-           rate loss  time    y  removed_at  pending query
-        0  0.10   l2   1.0  0.5         NaN    False  <NA>
-        1  0.01   l1   2.0  NaN         NaN     True     0
+           rate loss  time    y  removed_at  failed  pending query
+        0  0.10   l2   1.0  0.5         NaN   False    False  <NA>
+        1  1.00   l2   2.0  NaN         NaN    True    False  <NA>
+        2  0.01   l1   3.0  NaN         NaN   False     True     0
         """
         try:
             import pandas as pd
@@ -250,18 +252,19 @@ class Answers:
                 "to_frame() needs pandas, which is not installed: pip install pandas."
             ) from exc
         run = self._begun()
-        shown, pending = run.shown, run.pending
-        n, p = len(shown), len(pending)
-        rows = np.concatenate([run.rows(shown), self.pending_X_])
+        shown, failed, pending = run.shown, self.failed_X_, run.pending
+        rows = np.concatenate([run.rows(shown), failed, self.pending_X_])
+        kind = np.repeat([0, 1, 2], [len(shown), len(failed), len(pending)])
         columns = run.domain.described(rows[:, :-1])
+        unknown = np.full(len(rows) - len(shown), np.nan)
+        queries = [entry.query for entry in shown] + [None] * len(failed)
         own = {
             "time": rows[:, -1],
-            "y": np.append(self.told_y_, np.full(p, np.nan)),
-            "removed_at": np.append(self.removed_at_, np.full(p, np.nan)),
-            "pending": np.arange(n + p) >= n,
-            "query": pd.array(
-                [*(entry.query for entry in shown), *(query.id for query in pending)], dtype="Int64"
-            ),
+            "y": np.append(self.told_y_, unknown),
+            "removed_at": np.append(self.removed_at_, unknown),
+            "failed": kind == 1,
+            "pending": kind == 2,
+            "query": pd.array([*queries, *(query.id for query in pending)], dtype="Int64"),
         }
         for name, values in own.items():
             while name in columns:

@@ -549,7 +549,11 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
         domain = constrained(as_domain(self.domain), self.constraints, self)
         start = np.empty((0, domain.n_dims))
         if self.start_points is not None:
-            start = domain.places(self.start_points)
+            try:
+                start = domain.places(self.start_points)
+            except (DomainError, InvalidObservationError) as exc:
+                # They are what the message calls X.
+                raise type(exc)(f"start_points{str(exc).removeprefix('X')}") from exc
             allowed = domain.allowed(domain.to_unit(start))
             if not allowed.all():
                 got = str(start[np.argmin(allowed)].tolist())

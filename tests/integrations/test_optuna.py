@@ -294,6 +294,84 @@ def test_trials_that_changed_are_told_anew(watched):
     assert [y for _, y, _ in watched.told] == [1.0] * 4 + [2.0] * 2
 
 
+# --- constraints ----------------------------------------------------------------------------------
+
+# Optuna deprecates the function in favour of trial.set_constraint.
+deprecated = pytest.mark.filterwarnings("ignore:.*constraints_func.*:FutureWarning")
+
+
+def test_trials_that_are_not_feasible_are_told_as_failures(watched):
+    study = new_study(TimeVaryingSampler(watched, time="number", seed=0))
+    values = [
+        {},
+        {"constraints": [-1.0, 0.0]},
+        {"constraints": [0.5, -1.0]},
+        {"constraints:a": 1.0},
+    ]
+    study.add_trials(
+        [finished({"x": float(i)}, 5.0, system_attrs=attrs) for i, attrs in enumerate(values)]
+    )
+    study.add_trial(
+        finished({"x": 4.0}, state=TrialState.PRUNED, system_attrs={"constraints": [2.0]})
+    )
+    study.ask().suggest_float("x", 0.0, 10.0)
+    seen = [(x, y) for x, y, _ in watched.told]
+    assert seen == [(0.0, 5.0), (1.0, 5.0), (2.0, "failed"), (3.0, "failed"), (4.0, "failed")]
+
+
+def test_constraints_are_stored_as_those_of_other_samplers(watched):
+    def of(trial):
+        return [trial.params["x"] - 5.0, -1.0]
+
+    stored = []
+    for new in (
+        lambda: TimeVaryingSampler(watched, time="number", constraints_func=of),
+        lambda: optuna.samplers.TPESampler(constraints_func=of),
+    ):
+        with pytest.warns(FutureWarning, match="constraints_func"):
+            sampler = new()
+        study = new_study(sampler)
+        study.enqueue_trial({"x": 7.0})
+        study.optimize(bump, n_trials=1)
+        stored.append(study.trials[0].constraints)
+        with pytest.raises(ValueError, match="feasible"):
+            _ = study.best_trial
+    assert stored[0] == stored[1] == {"0": 2.0, "1": -1.0}
+
+
+@deprecated
+@pytest.mark.parametrize("by", ["constraints_func", "set_constraint"])
+def test_queries_move_to_where_constraints_hold(by):
+    """The best place is not feasible: that next to it is."""
+
+    def objective(trial):
+        x = trial.suggest_float("x", 0.0, 10.0)
+        if by == "set_constraint":
+            trial.set_constraint("low", x - 4.0)
+        return (x - 6.0) ** 2
+
+    def excess(trial):
+        return [trial.params["x"] - 4.0]
+
+    study = new_study(small(constraints_func=excess if by == "constraints_func" else None))
+    study.optimize(objective, n_trials=50)
+    late = np.array(params(study)[25:])
+    assert np.mean(late > 4.0) < 0.5  # 0.6 at random, and all if nothing were learnt
+    assert 3.0 < study.best_params["x"] <= 4.0
+    assert np.median(np.abs(late - 4.0)) < 1.0
+
+
+@deprecated
+@pytest.mark.parametrize("found", [ZeroDivisionError, float("nan")])
+def test_constraints_that_cannot_be_had_are_errors(found):
+    def excess(trial):
+        return [1.0 / 0.0 if found is ZeroDivisionError else found]
+
+    study = new_study(small(constraints_func=excess))
+    with pytest.raises((ZeroDivisionError, ValueError), match=r"division|NaN"):
+        study.optimize(bump, n_trials=1)
+
+
 # --- time -----------------------------------------------------------------------------------------
 
 
@@ -431,16 +509,12 @@ def test_several_objectives_are_refused():
         ({"time": 3.0}, "'time' parameter of TimeVaryingSampler"),
         ({"seed": -1}, "'seed' parameter of TimeVaryingSampler"),
         ({"seed": "x"}, "'seed' parameter of TimeVaryingSampler"),
+        ({"constraints_func": [0.0]}, "'constraints_func' parameter of TimeVaryingSampler"),
     ],
 )
 def test_bad_parameters(options, message):
     with pytest.raises(ValueError, match=message):
         TimeVaryingSampler(**options)
-
-
-def test_constraints_are_not_there_yet():
-    with pytest.raises(NotImplementedError, match="know no constraints yet"):
-        TimeVaryingSampler(constraints_func=lambda trial: [0.0])
 
 
 def test_a_bad_parameter_of_the_algorithm_is_said_at_the_first_trial_told():

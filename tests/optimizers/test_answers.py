@@ -128,16 +128,21 @@ def test_the_frame_has_all_that_was_asked_and_told(domain):
     pytest.importorskip("pandas")
     opt, _ = BY_NAME["SWGPUCB"].after(domain=domain)
     opt.tell(opt.ask(STEPS), 1.0), opt.untell(t=2.0)
+    opt.tell(opt.ask(STEPS + 0.5), failed=True)
     asked = opt.ask(STEPS + 1.0, return_query=True)
     frame = opt.to_frame()
-    assert len(frame) == STEPS + 1
+    assert len(frame) == STEPS + 2
     names = list(DOMAINS["named"]) if domain == "named" else ["x0", "x1"]
-    assert list(frame) == [*names, "time", "y", "removed_at", "pending", "query"]
-    told = frame[~frame.pending]
+    assert list(frame) == [*names, "time", "y", "removed_at", "failed", "pending", "query"]
+    told = frame[~frame.pending & ~frame.failed]
     assert_array_equal(told[["time", "y", "removed_at"]].T, [
         opt.told_X_[:, -1], opt.told_y_, opt.removed_at_
     ])  # fmt: skip
-    last = frame.iloc[-1]
+    failed, last = frame.iloc[-2], frame.iloc[-1]
+    assert frame.failed.tolist() == [False] * STEPS + [True, False]
+    assert failed.time == STEPS + 0.5
+    assert np.isnan(failed.y)
+    assert not failed.pending
     assert last.pending
     assert np.isnan(last.y)
     assert (last["query"], last.time) == (asked.id, STEPS + 1.0)
@@ -145,7 +150,7 @@ def test_the_frame_has_all_that_was_asked_and_told(domain):
     if domain == "named":
         assert frame["loss"].isin(["l1", "l2", None]).all()
         rows = points(rows.astype(object).where(rows.notna(), None).to_dict("records"), domain)
-    assert_array_equal(rows, np.vstack([opt.told_X_, opt.pending_X_])[:, :-1])
+    assert_array_equal(rows, np.vstack([opt.told_X_, opt.failed_X_, opt.pending_X_])[:, :-1])
 
 
 def test_the_frame_goes_as_far_as_the_history():
@@ -158,7 +163,7 @@ def test_the_frame_goes_as_far_as_the_history():
         opt.tell(opt.ask(t), float(t))
     opt.tell({"y": 0.5, "time": "a"}, 9.0, 5.0)
     frame = opt.to_frame()
-    assert list(frame) == ["y", "time", "time_", "y_", "removed_at", "pending", "query"]
+    assert list(frame) == ["y", "time", "time_", "y_", "removed_at", "failed", "pending", "query"]
     assert frame["y_"].tolist() == [3.0, 9.0]
     assert frame["query"].isna().tolist() == [False, True]
 
