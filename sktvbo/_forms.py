@@ -17,7 +17,7 @@ the present moves by δ, b, Q and V are combined linearly: with η = c δ,
     B ← e^{−η} B T,      Q_i ← e^{−2η} Tᵀ Q_i T,      T_km = C(k, m) η^{k−m}.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import comb
 
 import numpy as np
@@ -25,6 +25,7 @@ import numpy as np
 from ._factors import Factor
 from ._families import FAMILIES
 from ._solvers import product
+from ._values import replaced
 from .relevancy import basis_products, convolutions_in_space, future_basis
 
 # What is kept from step to step is not right any more where it is off by more, relatively.
@@ -93,7 +94,7 @@ class Forms:
         T = np.array([[comb(k, m) * eta ** max(k - m, 0) for m in order] for k in order])
         T *= np.exp(-eta)
         Q, V = np.einsum("km,kln,lo->mon", T, self.Q, T), np.einsum("km,kl,lo->mo", T, self.V, T)
-        return replace(self, now=now, B=self.B @ T, Q=Q, V=V)
+        return replaced(self, now=now, B=self.B @ T, Q=Q, V=V)
 
     def grown(self, s, t, P, u, variance):
         """With a row at a place s (1, d) and time; P is of before, ``u`` and ``variance`` as above.
@@ -109,7 +110,7 @@ class Forms:
         C[n, n] = convolutions_in_space(self.spatial, s)[0, 0]
         b = future_basis(alpha, self.temporal.units[0], np.array([self.now - t]))
         Q = np.concatenate([self.Q, np.zeros((*self.Q.shape[:2], 1))], axis=2)
-        new = replace(self, S=np.vstack([self.S, s]), C=C, B=np.vstack([self.B, b]), Q=Q)
+        new = replaced(self, S=np.vstack([self.S, s]), C=C, B=np.vstack([self.B, b]), Q=Q)
         return new._changed(P, np.append(u, -1.0), variance)
 
     def without(self, i, P):
@@ -119,7 +120,7 @@ class Forms:
         for to, of in ((slice(i), slice(i)), (slice(i, None), slice(i + 1, None))):
             C[to, :i], C[to, i:] = self.C[of, :i], self.C[of, i + 1 :]
         S, B = np.delete(self.S, i, axis=0), np.delete(self.B, i, axis=0)
-        return replace(new, S=S, C=C, B=B, Q=np.delete(new.Q, i, axis=2))
+        return replaced(new, S=S, C=C, B=B, Q=np.delete(new.Q, i, axis=2))
 
     def _changed(self, P, u, s):
         """After P, padded with zeros, has changed by u uᵀ / s."""
@@ -132,7 +133,7 @@ class Forms:
         linear[k, l, :n] = linear[l, k, :n] = both.T
         ratio, forms = u / s, np.einsum("i,ikl->kl", u, W)
         Q = self.Q + linear * ratio + forms[:, :, np.newaxis] * ratio**2
-        return replace(self, Q=Q, V=self.V + forms / s)
+        return replaced(self, Q=Q, V=self.V + forms / s)
 
     @property
     def q(self):

@@ -1,12 +1,13 @@
 """What a dense posterior keeps from step to step besides its factor, and how it is watched."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from .._fast import cholesky as _cholesky
 from .._forms import BOUND, Forms
 from .._solvers import matvec
+from .._values import replaced
 
 # After so many updates what is kept is compared with what the factor says.
 _PERIOD = 16
@@ -34,14 +35,14 @@ class Kept:
         P = np.empty((len(self.P) + 1,) * 2)
         _cholesky.grow_inverse(self.P, u, variance, P)
         forms = None if self.forms is None else self.forms.grown(s, t, self.P, u, variance)
-        return replace(self, P=P, forms=forms, n_updates=self.n_updates + 1)
+        return replaced(self, P=P, forms=forms, n_updates=self.n_updates + 1)
 
     def without(self, i):
         """Without row i."""
         P = np.empty((len(self.P) - 1,) * 2)
         _cholesky.shrink_inverse(self.P, i, P)
         forms = None if self.forms is None else self.forms.without(i, self.P)
-        return replace(self, P=P, forms=forms, n_updates=self.n_updates + 1)
+        return replaced(self, P=P, forms=forms, n_updates=self.n_updates + 1)
 
     def is_right(self, solver, mean):
         """Whether there is little rounding in it, in comparison with the factor; O(n²).

@@ -20,6 +20,7 @@ from .._checks import (
     finite_number,
     invalid,
 )
+from .._values import replaced
 from ..acquisition import UCB, DimensionBeta, as_acquisition
 from ..domain import as_domain
 from ..domain._constrained import constrained
@@ -466,7 +467,7 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
                 x, time, query = left.addressed(place, time)
                 if query is not None:
                     others = tuple(q for q in left.unanswered if q.id != query.id)
-                    left = replace(left, unanswered=others)
+                    left = replaced(left, unanswered=others)
                 found.append((x, float(y[i]), time, float(variances[i]), query))
             found.sort(key=lambda observation: observation[2])
             after, entries = with_many(run, found)

@@ -1,9 +1,10 @@
 """Where a run may query next, when ``max_step`` or ``trust_region`` say how far it may go."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
+from .._values import replaced
 from ..caution import as_step_limit, as_trust_region
 
 # Better by less than this part of the spread of y is no success.
@@ -42,7 +43,7 @@ class Caution:
 
     def moved(self, x, t):
         """After a query at a row x (d,) and time t."""
-        return replace(self, at=np.append(x, t))
+        return replaced(self, at=np.append(x, t))
 
     def back(self, run, cancelled):
         """After the query where the run is was cancelled: at the latest of the others."""
@@ -51,7 +52,7 @@ class Caution:
         others = [np.append(query.x, query.t) for query in run.unanswered if query is not cancelled]
         if len(run.entries):
             others.insert(0, run.entries[-1].row)
-        return replace(self, at=max(others, key=lambda row: row[-1]) if others else None)
+        return replaced(self, at=max(others, key=lambda row: row[-1]) if others else None)
 
     def part_of(self, run, t, surrogate=None):
         """The domain, or the part of it in which a query for time t may be."""
@@ -117,7 +118,7 @@ class Caution:
             row, length = 0, 0.5 * length
             if length < region.shortest:
                 length = float(region.length)
-        return replace(self, row=row, length=length)
+        return replaced(self, row=row, length=length)
 
 
 def _incumbent(surrogate, t):

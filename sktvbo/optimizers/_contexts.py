@@ -4,12 +4,12 @@ A run whose domain has a context holds rows of both. To be asked, it is given th
 the present context, of which a search moves only what is chosen.
 """
 
-from dataclasses import replace
 from time import monotonic
 
 import numpy as np
 
 from .._checks import invalid
+from .._values import replaced
 from ..exceptions import AskTellError
 
 
@@ -19,11 +19,13 @@ def in_context(run, context):
         return run
     start = np.array(run.start)
     start[:, run.domain.n_chosen :] = context
-    return replace(run, domain=run.domain.given(context), start=start)
+    return replaced(run, domain=run.domain.given(context), start=start)
 
 
 def after_asking(run, t, size, context, *, until, **options):
     """As `Run.after_asking`, in a context as users give it: one for all, or one for each query."""
+    if context is None and run.domain.n_chosen == run.domain.n_dims:
+        return run.after_asking(t, size, until=until, **options)
     contexts = run.domain.contexts(context, size)
     same = len(contexts) == 1 or (contexts == contexts[0]).all()
     groups = [(contexts[0], size)] if same else [(row, 1) for row in contexts]
@@ -35,7 +37,7 @@ def after_asking(run, t, size, context, *, until, **options):
         queries += found
         # It is one step, whatever the contexts.
         of_step = after.queries if i else asked.queries
-        after = replace(asked, domain=run.domain, start=run.start, queries=of_step)
+        after = replaced(asked, domain=run.domain, start=run.start, queries=of_step)
     return after, queries
 
 

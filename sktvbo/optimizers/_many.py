@@ -1,9 +1,8 @@
 """Many observations at once, and one that is taken back: what they make of a run."""
 
-from dataclasses import replace
-
 import numpy as np
 
+from .._values import replaced
 from ..staleness import KeepAll
 from ._queries import Query, at_latest
 
@@ -38,7 +37,7 @@ def with_many(run, observations):
             run = observe(run, observation, only_kept=True)
         if len(learnt.X_train_) < len(run.kept):
             learnt = _conditioned(run, learnt, run.kept)
-        run = replace(run, surrogate=learnt, since_search=0, searched=len(run.kept))
+        run = replaced(run, surrogate=learnt, since_search=0, searched=len(run.kept))
         return run, entries
     if run.surrogate is None:
         x, y, t, variance, _ = rest[0]
@@ -46,10 +45,10 @@ def with_many(run, observations):
         first = _conditioned(run, learnt, kept)
         run, rest = observe(run, rest[0], first=first), rest[1:]
     else:
-        run = replace(run, surrogate=_conditioned(run, learnt, run.kept))
+        run = replaced(run, surrogate=_conditioned(run, learnt, run.kept))
     for observation in rest:
         run = observe(run, observation, held=True)
-    return replace(run, since_search=0, searched=len(run.kept)), entries
+    return replaced(run, since_search=0, searched=len(run.kept)), entries
 
 
 def _learnt(run, observations):
@@ -113,7 +112,7 @@ def without(run, position):
             if hasattr(surrogate, "rewound"):
                 # Noise may have grown until a time that is taken back as well.
                 surrogate = surrogate.rewound()
-    after = replace(
+    after = replaced(
         run,
         surrogate=surrogate,
         policy=policy,
@@ -124,10 +123,10 @@ def without(run, position):
     times = [other.row[-1] for other in after.entries] + kept.rows[:, -1:].ravel().tolist()
     if run.caution is not None:
         gone = Query(-1, entry.row[:-1], entry.row[-1])
-        after = replace(after, caution=run.caution.back(after, gone))
+        after = replaced(after, caution=run.caution.back(after, gone))
     if run.failures is not None:
         times += run.failures.rows[:, -1].tolist()
-    return at_latest(replace(after, passed=float(max(times, default=-np.inf))))
+    return at_latest(replaced(after, passed=float(max(times, default=-np.inf))))
 
 
 def position_of(run, x, t, handle):

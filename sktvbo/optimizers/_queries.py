@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from .._checks import invalid
+from .._values import replaced
 from ..exceptions import AskTellError, DomainError, ForgottenQueryWarning
 
 # At most this many queries are remembered until they are told, and as many of those made with a
@@ -88,7 +89,7 @@ def at_latest(run):
     if now == run.now:
         return run
     asked = [query.t for query in run.unanswered if np.isfinite(query.asked)]
-    return replace(run, now=now, next_time=asked[-1] if asked else None)
+    return replaced(run, now=now, next_time=asked[-1] if asked else None)
 
 
 class Asked:
@@ -140,10 +141,10 @@ class Asked:
                 stacklevel=4,
             )
             unanswered = unanswered[-MAX_PENDING:]
-        run = replace(self, unanswered=unanswered, n_queries=self.n_queries + len(new))
+        run = replaced(self, unanswered=unanswered, n_queries=self.n_queries + len(new))
         if self.caution is None or not queries:
             return run
-        return replace(run, caution=self.caution.moved(*queries[-1]))
+        return replaced(run, caution=self.caution.moved(*queries[-1]))
 
     def after_cancelling(self, x):
         """The run without a pending query, or without the oldest one at a row x (d,).
@@ -154,7 +155,7 @@ class Asked:
         if query is None:
             raise not_pending("x", str(x.tolist()))
         others = tuple(other for other in self.unanswered if other.id != query.id)
-        run = replace(self, unanswered=others)
+        run = replaced(self, unanswered=others)
         if self.caution is not None:
-            run = replace(run, caution=self.caution.back(run, query))
+            run = replaced(run, caution=self.caution.back(run, query))
         return at_latest(run)

@@ -6,7 +6,7 @@ fails half-way has therefore not happened.
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from numbers import Real
@@ -18,11 +18,9 @@ from sklearn.base import clone
 from .._checks import check_rows, invalid
 from .._maximizer import TimeWindow, maximize, maximize_joint
 from .._score import Score, ScoreOfPlaces
+from .._values import replaced
 from ..acquisition import AcquisitionState, PosteriorMean
-from ..exceptions import (
-    AskTellError,
-    InvalidObservationError,
-)
+from ..exceptions import AskTellError, InvalidObservationError
 from ..journal._rows import START, Place
 from ..staleness import RunSoFar
 from ._caution import Caution
@@ -233,7 +231,7 @@ class Run(Asked):
         now = left["now"]
         if only_kept:
             row = np.append(x, t)
-            after = replace(self, kept=self.kept.append(self.told.total, row, y, variance))
+            after = replaced(self, kept=self.kept.append(self.told.total, row, y, variance))
         else:
             after = self._with_observation(x, t, y, variance, now, held, first)
         record = _checked_record(after.policy)
@@ -252,13 +250,13 @@ class Run(Asked):
             None if query is None else query.id,
         )
         left |= self._cautious(x, t, query, y)
-        return replace(after, **left, told=self.told.append(entry), policy_before=self.policy)
+        return replaced(after, **left, told=self.told.append(entry), policy_before=self.policy)
 
     def after_failing(self, x, t=None):
         """The run with a query, as in `after_telling`, that could not be measured."""
         x, t, query = self.addressed(x, t)
         left = self._left(t, query) | self._cautious(x, t, query, None)
-        return replace(self, **left, failures=with_failure(self.failures, np.append(x, t), self))
+        return replaced(self, **left, failures=with_failure(self.failures, np.append(x, t), self))
 
     def _cautious(self, x, t, query, y):
         """What changes of the run's caution with an observation, or a failure, at x (d,) and t."""
@@ -341,7 +339,7 @@ class Run(Asked):
         rng, queries, run = copy.deepcopy(self.rng), self.queries, self
         first = [(x, t) for x in self.start[self.n_started :][:size]]
         if first:
-            run = replace(self._with_queries(first, t), n_started=self.n_started + len(first))
+            run = replaced(self._with_queries(first, t), n_started=self.n_started + len(first))
         size -= len(first)
         if self.surrogate is None:
             found = run._random_queries(t, size, rng)
@@ -350,7 +348,7 @@ class Run(Asked):
             # Queries at later times were taken back.
             queries = (*made_until(t, queries), (t, len(self.kept)))[-MAX_PENDING:]
         after, found = run._with_queries(found, t), first + found
-        after = replace(after, rng=rng, now=t, next_time=found[-1][1], queries=queries)
+        after = replaced(after, rng=rng, now=t, next_time=found[-1][1], queries=queries)
         return after, found
 
     def _random_queries(self, t, size, rng):
@@ -360,7 +358,7 @@ class Run(Asked):
         found, run = [], self
         for _ in range(size):
             found.append((sampled(run.caution.draw(run, t), run, t, 1, rng)[0], t))
-            run = replace(run, caution=run.caution.moved(*found[-1]))
+            run = replaced(run, caution=run.caution.moved(*found[-1]))
         return found
 
     def best_mean(self, t):
@@ -386,7 +384,7 @@ class Run(Asked):
                 self._best_query(surrogate, self.acquisition, t, latest, rng, share, domain)
             )
             if run.caution is not None:
-                run = replace(run, caution=run.caution.moved(*queries[-1]))
+                run = replaced(run, caution=run.caution.moved(*queries[-1]))
         return queries
 
     def _hallucinated(self, surrogate, queries):
@@ -521,7 +519,7 @@ class Run(Asked):
         """The run with the surrogate, policy and data set after an observation."""
         kept = self.kept.append(self.told.total, np.append(x, t), y, variance)
         if self.surrogate is None and len(kept) < self.n_initial:
-            return replace(self, kept=kept)
+            return replaced(self, kept=kept)
         row, target = self.to_surrogate(np.append(x, t)[np.newaxis], [y])
         policy = copy.copy(self.policy)
         if hasattr(policy, "watch"):
@@ -539,7 +537,7 @@ class Run(Asked):
         surrogate, kept = self._without_stale(policy, surrogate, kept, now)
         if self.cap is not None:
             surrogate, kept = self._without_stale(self.cap, surrogate, kept, now)
-        return replace(
+        return replaced(
             self,
             surrogate=surrogate,
             policy=policy,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from sklearn.utils.random import sample_without_replacement
 
 from .._arrays import distinct_rows
 from .._checks import check_real, finite_array, invalid
+from .._values import replaced
 from ..acquisition import UCB, InformationGainBeta
 from ..dpp import sample_kdpp
 from ..exceptions import AskTellError, InvalidObservationError
@@ -76,22 +77,22 @@ class SparQRun(Run):
 
     def after_observing(self, *observation, **options):
         """The run with an observation, and without the expert's answers."""
-        return replace(super().after_observing(*observation, **options), answers=None)
+        return replaced(super().after_observing(*observation, **options), answers=None)
 
     def after_untelling(self, position):
         """The run without an observation, and without the expert's answers."""
-        return replace(super().after_untelling(position), answers=None)
+        return replaced(super().after_untelling(position), answers=None)
 
     def after_failing(self, x, t=None):
         """The run after a query that failed: it too was the one that the answers were for."""
-        return replace(super().after_failing(x, t), answers=None)
+        return replaced(super().after_failing(x, t), answers=None)
 
     def after_asking_expert(self, t):
         """The run at time t, and rows (q, d) to ask about."""
         rng, rows = copy.deepcopy(self.rng), np.empty((0, self.domain.n_dims))
         if self.surrogate is not None:
             rows = self._places(rng)
-        return replace(self, rng=rng, now=t, expert_asked=t), rows
+        return replaced(self, rng=rng, now=t, expert_asked=t), rows
 
     def after_consulting(self, X, y, t):
         """The run with answers y (q,) about rows X (q, d), given at time t."""
@@ -115,7 +116,7 @@ class SparQRun(Run):
             search = partial(consult, refit=True)
             consulted, since, searched = self.searched_if_due(consult, search, n + q)
         without = consulted.updated(drop=np.arange(n, n + q), hold_scale=n < self.min_to_learn)
-        return replace(
+        return replaced(
             self,
             surrogate=without,
             # Answers are no observations.
