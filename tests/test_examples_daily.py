@@ -66,3 +66,65 @@ def test_cautious_moves(run_example):
     assert steps[1].sum() < 0.5 * steps[0].sum()
     late = example["gentle"].told_X_[50:]
     assert np.median(np.abs(late[:, 0] - example["best"](late[:, 1]))) < 0.5
+
+
+def test_polled_at_odd_times(run_example):
+    example = run_example("plot_odd_times.py")
+    polls, doubts = example["polls"], example["doubts"]
+    assert np.ptp(np.diff(polls)) > 7.0
+    assert example["gap"] < 10.0
+    night = 60 - (len(polls) - len(doubts))
+    assert doubts[night][-1] == max(map(max, doubts)) > 10.0 * doubts[night][0]
+
+
+def test_a_worker_that_does_not_answer(run_example):
+    example = run_example("plot_lost_worker.py")
+    opt, lost, pending = example["opt"], example["lost"], np.array(example["pending"])
+    expired = pending[:, 0] > lost.t + example["TIMEOUT"]
+    assert set(pending[4:][~expired[4:], 1]) == {4.0}
+    assert set(pending[expired, 1]) == {3.0}
+    assert lost.id not in [query.id for query in opt.pending_]
+    late = opt.told_X_[-20:]
+    assert np.median(np.abs(late[:, 0] - example["best"](late[:, 1]))) < 1.0
+
+
+def test_another_process_goes_on(run_example):
+    example = run_example("plot_other_process.py")
+    assert example["resumed"].n_told_ == 70
+    assert np.array_equal(example["resumed"].told_X_, example["whole"].told_X_)
+    assert np.array_equal(example["resumed"].told_y_, example["whole"].told_y_)
+
+
+def test_a_logbook_and_a_setting(run_example):
+    example = run_example("plot_history.py")
+    informed, lost = example["informed"], [np.mean(each) for each in example["lost"].values()]
+    assert informed.n_told_ == 660
+    assert informed.told_X_[600, 0] == example["now_on"]
+    assert lost[0] < 0.25 * lost[1]
+
+
+# What is counted up to, where it is not the last that is printed.
+RESULTS = {"cautious": "free, gentle =", "online_tuner": "tuned ="}
+PROGRAMS = [
+    "cautious",
+    "constraints",
+    "context",
+    "dask",
+    "failures",
+    "history",
+    "lost_worker",
+    "odd_times",
+    "online_tuner",
+    "optuna",
+    "other_process",
+    "own_optimizer",
+]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_has_at_most_forty_lines(name):
+    lines = (EXAMPLES / f"plot_{name}.py").read_text(encoding="utf-8").splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith(("import ", "from ")))
+    last = max(i for i, line in enumerate(lines) if RESULTS.get(name, "print(") in line)
+    code = [line for line in lines[first : last + 1] if line.split("#")[0].strip()]
+    assert 10 < len(code) <= 40
