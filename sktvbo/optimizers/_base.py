@@ -545,8 +545,7 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
         check_parts(self, algorithm.surrogate, policy)
         cap = None
         if self.max_size not in (None, getattr(policy, "max_size", None)):
-            cap = MaximumSize(self.max_size)
-            cap.check()
+            cap = MaximumSize(check_int(self.max_size, "max_size", self))
         domain = constrained(as_domain(self.domain), self.constraints, self)
         start = np.empty((0, domain.n_dims))
         if self.start_points is not None:

@@ -56,7 +56,7 @@ OWN = {
     "SparQGPUCB": ["n_queries", "noise_cap", "expert_noise_variance"],
     "TVGPUCB": ["epsilon"],
     "UITVBO": ["drift_variance"],
-    "WDBO": ["alpha", "max_size"],
+    "WDBO": ["alpha"],
     "WGPUCB": ["discount"],
 }
 
