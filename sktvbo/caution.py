@@ -34,6 +34,8 @@ class StepLimit(BaseEstimator):
     The one before is the latest query that was asked for, or the latest place that was told or
     announced without having been asked for: that is where the machine is. When it is cancelled, the
     one before that. The first query of all is free, and ``recommend`` is, which moves nothing.
+    Where an observation beyond reach is believed to be better than what may be hoped for within,
+    queries go there step by step.
 
     Parameters
     ----------

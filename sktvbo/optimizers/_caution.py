@@ -98,6 +98,36 @@ class Caution:
 
         return sample
 
+    def heading(self, run, surrogate, t, part, x):
+        """The row x (d,) of a query in a part of the domain; or one on the way to a better place.
+
+        What is best within reach may be a hill from which no step leads on. Where an observation
+        beyond is believed to be better than what may be hoped at x, its mean and one standard
+        deviation, the query is the place within reach that is nearest to it.
+        """
+        domain = run.domain
+        if part is domain or self.at is None:
+            return x
+        places = domain.present(np.vstack([domain.to_unit(x), surrogate.X_train_[:, :-1]]))
+        mean, std = surrogate.posterior_at(t)(places)
+        best = np.argmax(mean)
+        aim = places[best]
+        if mean[best] <= mean[0] + std[0] or part.allowed(aim[np.newaxis])[0]:
+            return x
+        near = domain.to_unit(part.from_unit(np.clip(aim, *part.reach)))
+        near = np.vstack([near, domain.present(part.candidates(_N_DRAWN))])
+        near = near[part.allowed(near)]
+        if not len(near):
+            return x
+        gaps = np.linalg.norm(near - aim, axis=1)
+        next_ = near[[np.argmin(gaps)]]
+        if not gaps.min() < np.linalg.norm(domain.to_unit(self.at[:-1]) - aim):
+            return x
+        risk = run.risk
+        if risk is not None and risk.at(t).log(next_)[0] < np.log(0.5):
+            return x
+        return part.from_unit(next_)[0]
+
     def judged(self, run, x, t, y):
         """After an observation, or None for a failure, at a row x (d,) and time t."""
         region = as_trust_region(run.algorithm.trust_region, run.algorithm)

@@ -380,11 +380,11 @@ class Run(Asked):
             now = monotonic()
             share = now + (until - now) / (size - i)
             domain = run.domain if run.caution is None else run.caution.part_of(run, t, surrogate)
-            queries.append(
-                self._best_query(surrogate, self.acquisition, t, latest, rng, share, domain)
-            )
+            x, time = self._best_query(surrogate, self.acquisition, t, latest, rng, share, domain)
             if run.caution is not None:
-                run = replaced(run, caution=run.caution.moved(*queries[-1]))
+                x = run.caution.heading(run, surrogate, t, domain, x)
+                run = replaced(run, caution=run.caution.moved(x, time))
+            queries.append((x, time))
         return queries
 
     def _hallucinated(self, surrogate, queries):

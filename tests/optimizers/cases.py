@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import joblib
 import numpy as np
+import pytest
 from numpy.testing import assert_array_equal
 
 from sktvbo import optimizers as opts
@@ -173,6 +174,11 @@ CASES = [
     ),
 ]
 BY_NAME = {case.name: case for case in CASES}
+
+# One of each kind of surrogate, acquisition function and policy; the others are --runslow.
+_KINDS = {"RandomSearch", "WDBO", "ABO", "ETGPUCB", "SparQGPUCB-expert", "WGPUCB", "thompson"}
+_SLOW = pytest.mark.slow
+FEW = [case if case.name in _KINDS else pytest.param(case, marks=_SLOW) for case in CASES]
 
 
 def points(X, domain="box"):

@@ -2,13 +2,19 @@
 
 import numpy as np
 import pytest
-from optimizers.cases import CASES, DOMAINS
+from optimizers.cases import CASES, DOMAINS, FEW
 
 from sktvbo.acquisition import UCB
 
 
 @pytest.fixture(params=CASES, ids=lambda case: case.name)
 def case(request):
+    return request.param
+
+
+@pytest.fixture(params=FEW, ids=lambda case: case.name)
+def few(request):
+    """Of each kind one, or with --runslow every case."""
     return request.param
 
 

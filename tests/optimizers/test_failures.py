@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from optimizers.cases import ARMS, BOX, CASES, DOMAINS, SHOWN, same_state
+from optimizers.cases import ARMS, BOX, DOMAINS, SHOWN, same_state
 from scipy.stats import norm
 from sklearn.gaussian_process.kernels import Matern
 
@@ -70,8 +70,8 @@ def test_a_failure_is_no_observation(case):
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
-def test_the_same_place_is_not_asked_at_once_again(case, domain):
-    opt, _ = case.after(8, domain)
+def test_the_same_place_is_not_asked_at_once_again(few, domain):
+    opt, _ = few.after(8, domain)
     space, places = as_domain(DOMAINS[domain]), []
     for t in (8.0, 8.5, 9.0):
         x = opt.ask(t)
@@ -337,10 +337,9 @@ def test_draws_are_expected_as_well(failing):
 # --- whole runs -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_every_algorithm_learns_to_keep_away(case):
-    opt = case.kind(UNIT, random_state=0, **{"n_initial_points": 5} if case.modelled else {})
-    opt.set_params(**copy.deepcopy(case.options))
+def test_every_algorithm_learns_to_keep_away(few):
+    opt = few.kind(UNIT, random_state=0, **{"n_initial_points": 5} if few.modelled else {})
+    opt.set_params(**copy.deepcopy(few.options))
     drive(opt, 24)
     # The best of the box fails, and so do places around it.
     assert opt.n_failed_ <= 10
