@@ -90,6 +90,8 @@ class Forms:
 
     def at(self, now):
         """The same at another time, O(n)."""
+        if now == self.now:
+            return self
         eta, order = self.temporal.units[0] * (now - self.now), range(self.B.shape[1])
         T = np.array([[comb(k, m) * eta ** max(k - m, 0) for m in order] for k in order])
         T *= np.exp(-eta)
@@ -107,7 +109,10 @@ class Forms:
         C = np.empty((n + 1, n + 1))
         C[:n, :n] = self.C
         C[n, :n] = C[:n, n] = convolutions_in_space(self.spatial, s, self.S)[0]
-        C[n, n] = convolutions_in_space(self.spatial, s)[0, 0]
+        if isinstance(self.spatial, Factor):
+            C[n, n] = self.C[0, 0]  # the same everywhere
+        else:
+            C[n, n] = convolutions_in_space(self.spatial, s)[0, 0]
         b = future_basis(alpha, self.temporal.units[0], np.array([self.now - t]))
         Q = np.concatenate([self.Q, np.zeros((*self.Q.shape[:2], 1))], axis=2)
         new = replaced(self, S=np.vstack([self.S, s]), C=C, B=np.vstack([self.B, b]), Q=Q)
