@@ -8,12 +8,16 @@ This is the one place with compile flags. Environment switches, read at build ti
   (slower still; ``make sanitize`` runs the same tests, and random calls, on such a build).
 - ``SKTVBO_NATIVE=1``: compile for this machine's processor only.
 - ``SKTVBO_COVERAGE=1``: let the compiled code be traced, line by line (``make coverage``).
-- ``GITHUB_SERVER_URL``, ``GITHUB_REPOSITORY``: the project's home, which the metadata name. Where
-  releases are built these are set; a build elsewhere names none.
+- ``GITHUB_SERVER_URL``, ``GITHUB_REPOSITORY``: the project's home, which the metadata name, and
+  where a package index finds the README's pictures. Where releases are built these are set; a build
+  elsewhere names none.
 """
 
 import os
+import re
 import sys
+import tomllib
+from pathlib import Path
 
 import numpy
 from Cython.Build import cythonize
@@ -71,6 +75,21 @@ def home():
         "Issues": f"{url}/issues",
         "Changelog": f"{url}/blob/main/CHANGELOG.md",
     }
+
+
+def described(home):
+    """The README: on a package index, what lies beside it has the release's address."""
+    here = Path(__file__).resolve().parent
+    text = (here / "README.md").read_text(encoding="utf-8")
+    if not home:
+        return text
+    project = tomllib.loads((here / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+    def address(match):
+        view = "raw" if match[1] else "blob"  # a picture itself, a page about a file
+        return f"{match[0]}{home['Source']}/{view}/v{project['version']}/"
+
+    return re.sub(r"(!?)\[[^\]]*\]\((?!https?:|#)", address, text)
 
 
 # What Cython gives every module that has arrays, once for all: the modules are half as large. The
@@ -141,4 +160,10 @@ class Compile(build_ext):
         super().build_extension(extension)
 
 
-setup(project_urls=home(), cmdclass={"build_ext": Compile}, ext_modules=extensions)
+setup(
+    project_urls=home(),
+    long_description=described(home()),
+    long_description_content_type="text/markdown",
+    cmdclass={"build_ext": Compile},
+    ext_modules=extensions,
+)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tarfile
 import tomllib
+from email import message_from_string
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,35 @@ def test_the_wheel_holds_what_is_imported_and_no_sources(unpacked, tmp_path):
     modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "sktvbo").rglob("*.py")}
     described = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("sktvbo/datasets/descr/*")}
     assert names == modules | described | {"sktvbo/py.typed"}
+
+
+@pytest.mark.parametrize("repository", ["", "somebody/sktvbo"])
+def test_what_a_package_index_shows(repository, unpacked, tmp_path):
+    run(
+        *(sys.executable, "setup.py", "-q", "egg_info", "--egg-base", tmp_path),
+        cwd=unpacked,
+        GITHUB_SERVER_URL="https://example.org",
+        GITHUB_REPOSITORY=repository,
+    )
+    (info,) = tmp_path.glob("*/PKG-INFO")
+    told = message_from_string(info.read_text(encoding="utf-8"))
+    assert told["Description-Content-Type"] == "text/markdown"
+    shown = told.get_payload()
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    if not repository:
+        assert "Project-URL" not in told
+        assert shown.strip() == readme.strip()
+        return
+    home = "https://example.org/somebody/sktvbo"
+    assert f"Source, {home}" in told.get_all("Project-URL")
+    version = told["Version"]
+    targets = re.findall(r"(!?)\[[^\]]*\]\(([^)]+)\)", shown)
+    assert len(targets) == len(re.findall(r"\]\(", readme)) > 10
+    for picture, target in targets:
+        view = "raw" if picture else "blob"
+        path = target.removeprefix(f"{home}/{view}/v{version}/")
+        assert path != target
+        assert (ROOT / path).is_file(), path
 
 
 def test_what_is_said_twice_is_the_same():
