@@ -131,11 +131,12 @@ class TimeVaryingSampler(BaseSampler):
             self._constraints = TPESampler(constraints_func=constraints_func)
         self._seed = None if seed is None else check_int(seed, "seed", self, low=0)
         self._models = {}
+        self._given = {}  # to running trials, by the study's name and their number
         self._lock = threading.Lock()
 
     def __getstate__(self):
         # What was learnt is in the storage.
-        return vars(self) | {"_models": {}, "_lock": None}
+        return vars(self) | {"_models": {}, "_given": {}, "_lock": None}
 
     def __setstate__(self, state):
         vars(self).update(state, _lock=threading.Lock())
@@ -171,6 +172,13 @@ class TimeVaryingSampler(BaseSampler):
                 for other in trials
                 if other.state == TrialState.RUNNING and other.number != trial.number
             ]
+            # Optuna stores a trial's parameters when they are suggested, which is later.
+            awaited = {(study.study_name, other.number) for other in running}
+            given = {
+                key: values
+                for key, values in self._given.items()
+                if key[0] != study.study_name or key in awaited
+            }
             models, params = {}, {}
             for names in _groups(finished, self._group):
                 axes = {name: search_space[name] for name in names if name in search_space}
@@ -180,6 +188,7 @@ class TimeVaryingSampler(BaseSampler):
                     models[key] = model.learnt(ended, lambda other: self._when(study, other))
                     params |= self._query(study, trial, models[key], running)
             self._models = models
+            self._given = given | {(study.study_name, trial.number): params}
         return params
 
     def sample_independent(
@@ -228,7 +237,8 @@ class TimeVaryingSampler(BaseSampler):
         # A copy goes its own way: what is pending now need not be at the next call.
         optimizer = copy.copy(model.optimizer)
         for other in running:
-            point = model.space.encode(other.params)
+            given = self._given.get((study.study_name, other.number), {})
+            point = model.space.encode(given | other.params)
             if point is not None:
                 optimizer.announce(point, self._when(study, other))
         # Trials that began later elsewhere may have been told already.

@@ -400,8 +400,9 @@ class Run(Asked):
         """
         part = self.domain if part is None else part
         posterior = surrogate.posterior_at(t, self.domain.continuous)
-        # The latest queries are near the optimum when the optimizer has been tracking it.
-        recent = surrogate.X_train_[-3:, :-1]
+        # The latest queries are near the optimum when the optimizer has been tracking it. Those not
+        # told yet are left out: where nothing is in doubt, a search from one would end there again.
+        recent = self.belief.X_train_[-3:, :-1]
         if getattr(acquisition, "joint", False):
             draw = partial(posterior.sample, rng=rng)
             risk = self.risk
