@@ -474,6 +474,22 @@ def test_threads_of_one_study():
     assert len(set(params(study))) >= 15
 
 
+def test_trials_are_known_before_their_parameters_are_stored():
+    second = []
+    for stored in (True, False):
+        study = new_study()
+        study.optimize(bump, n_trials=8)
+        first, following = study.ask(), study.ask()
+        # Optuna draws when a parameter is first suggested, and stores it afterwards.
+        if stored:
+            first.suggest_float("x", 0.0, 10.0)
+        else:
+            assert set(first.relative_params) == {"x"}
+        assert bool(study.trials[8].params) == stored
+        second.append(following.suggest_float("x", 0.0, 10.0))
+    assert second[0] == second[1]
+
+
 def test_the_same_seed_gives_the_same_trials():
     studies = [new_study(small(seed=seed)) for seed in (3, 3, 4)]
     for study in studies:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from optimizers.cases import BY_NAME, DOMAINS, JUMP, STEPS, fingerprint, points
 
+from sktvbo import GPUCB
 from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError
 
 
@@ -57,3 +58,12 @@ def test_without_a_time_the_clock_is_read():
     opt.announce([0.5, 0.5])
     opt.tell([0.5, 0.5], 1.0)
     assert opt.told_X_[-1, -1] == 0.0
+
+
+def test_where_nothing_is_in_doubt_a_search_does_not_end_at_a_pending_query():
+    opt = GPUCB([(0.0, 10.0)], n_initial_points=5, random_state=1)
+    for x in np.linspace(0.0, 10.0, 40):
+        opt.tell([x], -((x - 3.4) ** 2), 0.0)
+    queries = [opt.ask(0.0)[0] for _ in range(4)]
+    np.testing.assert_allclose(queries, 3.4, atol=0.01)
+    assert len(set(queries)) == 4
