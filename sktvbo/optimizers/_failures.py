@@ -7,10 +7,10 @@ squashed by a probit, is below ½. The latest query near a place is what counts 
 
 What an acquisition function promises is weighed by that probability, and by next to nothing where
 it is below even odds: where little more is to be gained elsewhere, a promise that is not kept would
-otherwise be the best there is. Improvement is multiplied by
-it (Gelbart et al. 2014). Of a score that is no improvement, such as a confidence bound or a draw
-from the posterior, the expectation is taken, a failure being worth as much as the worst place of
-all; that does not depend on where the zero of y is.
+otherwise be the best there is. Improvement is multiplied by it (Gelbart et al. 2014). Of a score
+that is no improvement, such as a confidence bound or a draw from the posterior, the expectation is
+taken, a failure being worth as much as the worst place of all; that does not depend on where the
+zero of y is.
 """
 
 from dataclasses import dataclass, replace
@@ -237,10 +237,10 @@ def sampled(draw, run, t, size, rng):
     risk = run.risk
     if risk is None:
         return draw(size, rng)
-    chosen = []
+    chosen, chance = [], risk.at(t)
     for _ in range(size):
         drawn = draw(_N_DRAWN, rng)
-        share = risk.at(t).log_weight(run.domain.to_unit(drawn))
+        share = chance.log_weight(run.domain.to_unit(drawn))
         taken = np.flatnonzero(np.log(rng.uniform(size=len(drawn))) < share)
         chosen.append(drawn[taken[0] if len(taken) else np.argmax(share)])
     return np.array(chosen)
