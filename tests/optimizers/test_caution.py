@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import ABO, GPUCB, WDBO, RandomSearch, TimeVaryingGPRegressor
 from sktvbo.caution import StepLimit, TrustRegion
-from sktvbo.domain import FiniteSet, as_domain
+from sktvbo.domain import Box, FiniteSet, as_domain
+from sktvbo.optimizers._caution import Caution
 
 UNIT = [(0.0, 1.0)] * 2
 SLACK = 1e-9
@@ -319,3 +321,16 @@ def test_constraints_and_steps_together():
         opt.tell(x, float(x[0]))
     assert steps_of(opt)[0].max() <= 0.1 + SLACK
     assert opt.told_X_[-1, 0] > opt.told_X_[0, 0]
+
+
+@pytest.mark.parametrize(("beyond", "expected"), [(0.4, 0.05), (0.6, 0.2)])
+def test_a_better_place_beyond_reach_must_exceed_what_may_be_hoped_for_within(beyond, expected):
+    domain = Box([(0.0, 1.0)])
+
+    def posterior(U):
+        return np.where(U[:, 0] > 0.5, beyond, 0.0), np.full(len(U), 0.5)
+
+    known = SimpleNamespace(X_train_=np.array([[0.9, 0.0]]), posterior_at=lambda t: posterior)
+    run, caution = SimpleNamespace(domain=domain, risk=None), Caution(at=np.array([0.1, 0.0]))
+    part = domain.within([0.0], [0.2])
+    assert caution.heading(run, known, 0.0, part, np.array([0.05])) == expected

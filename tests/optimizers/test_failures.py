@@ -426,3 +426,19 @@ def test_the_journal_tells_of_failures(tmp_path, capsys):
     assert event.body == {"x": x.tolist(), "t": 0.0}
     main(["journal", "show", str(path)])
     assert "fail" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("level", [-1000.0, 1000.0])
+def test_what_a_failure_costs_does_not_depend_on_the_level_of_y(level):
+    queries = []
+    for shift in (0.0, level):
+        opt = GPUCB(UNIT, n_initial_points=8, random_state=0)
+        rng = np.random.RandomState(0)
+        for x in rng.uniform(size=(24, 2)):
+            if fails(x):
+                opt.tell(x, t=0.0, failed=True)
+            else:
+                opt.tell(x, value(x, 0.0) + shift, 0.0)
+        queries.append(opt.ask(0.0))
+    assert_allclose(queries[0], queries[1], atol=1e-3)
+    assert not fails(queries[1])

@@ -236,3 +236,21 @@ def test_queries_taken_back_are_not_there_after_resuming(tmp_path):
     twin.tell(twin.pending_[0], 1.0)
     with pytest.raises(AskTellError, match="told already"):
         twin.tell(again.pending_[0], 1.0)
+
+
+def test_a_query_is_waited_for_as_long_as_was_said():
+    opt = RandomSearch([(0.0, 1.0)], query_timeout=10.0, random_state=0)
+    opt.ask(0.0)
+    opt.ask(10.0)
+    assert [query.t for query in opt.pending_] == [0.0, 10.0]
+    opt.ask(10.5)
+    assert [query.t for query in opt.pending_] == [10.0, 10.5]
+
+
+def test_time_does_not_go_back_beyond_what_was_told():
+    opt = RandomSearch([(0.0, 1.0)], random_state=0)
+    opt.tell([0.5], 1.0, 5.0)
+    opt.cancel(opt.ask(1e12, return_query=True))
+    with pytest.raises(InvalidObservationError, match=r"at least 5\.0"):
+        opt.ask(4.0)
+    opt.ask(5.0)

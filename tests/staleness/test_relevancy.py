@@ -7,7 +7,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from staleness.surrogates import so_far, surrogate
 
 from sktvbo.relevancy import wasserstein_relevancy
-from sktvbo.staleness import RelevancyBudget, RelevancyCap, ResponseTime
+from sktvbo.staleness import MaximumSize, RelevancyBudget, RelevancyCap, ResponseTime
 from sktvbo.theory import recommended_dataset_size
 
 # --- a budget -------------------------------------------------------------------------------------
@@ -150,6 +150,14 @@ def test_the_cap_removes_in_the_order_of_relevancies_computed_afresh(max_size, m
     # The order by the first relevancies alone is another one.
     if left < 20:
         assert found.tolist() != np.argsort(gp.relevancy(31.0))[: 30 - left].tolist()
+
+
+@pytest.mark.parametrize("size", [1, 12, 29])
+def test_the_largest_size_of_any_policy_removes_what_the_cap_does(size):
+    gp, _ = uneven()
+    found = MaximumSize(size).after_add(gp, 31.0)
+    assert_array_equal(found, RelevancyCap(size, min_size=1).after_add(gp, 31.0))
+    assert len(found) == 30 - size
 
 
 @pytest.mark.parametrize(("max_size", "min_size"), [(30, 10), (50, 10), (5, 30), (5, 100)])
