@@ -1,12 +1,13 @@
-"""Distinct rows, beside NumPy's."""
+"""Distinct rows, beside NumPy's; and arrays that grow."""
 
 import signal
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sktvbo._arrays import distinct_rows
+from sktvbo._arrays import distinct_rows, grown
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])
@@ -41,3 +42,18 @@ def test_an_interrupt_is_an_interrupt(rng):
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
     assert interrupted == 200
+
+
+def test_arrays_that_grow_from_the_same_ones_in_threads_share_nothing_that_differs():
+    for _ in range(20):
+        first, room = grown({"a": np.zeros((0, 2))}, {"a": np.zeros((3, 2))})
+
+        def more(value):
+            arrays, its = grown(first, {"a": np.full((4, 2), value)}, room)  # noqa: B023
+            for _ in range(30):
+                arrays, its = grown(arrays, {"a": np.full((1, 2), value)}, its)
+            return arrays["a"]
+
+        with ThreadPoolExecutor(4) as pool:
+            for value, array in enumerate(pool.map(more, range(4))):
+                assert_array_equal(array, [[0.0, 0.0]] * 3 + [[value, value]] * 34)

@@ -378,9 +378,13 @@ class Snapshot(Conditioned):
     def __init__(self, gp, t):
         self._gp, self._t = gp, t
         self.covariance, self.rows, self.mean = gp.covariance, gp.rows, gp.mean
-        self.objective, self.information_gain = gp.objective, gp.information_gain
+        self.objective = gp.objective
 
     of = criterion = append = drop = at = None
+
+    @property
+    def information_gain(self):
+        return self._gp.information_gain
 
     @property
     def basis(self):

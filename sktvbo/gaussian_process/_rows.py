@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
+from .._arrays import Room, grown
 from .._checks import check_int, invalid
 
 
@@ -38,31 +39,6 @@ _MANY = 1000
 _ARRAYS = ("X", "y", "variance", "total")
 
 
-class _Room:
-    """Arrays with room behind the rows, shared by rows that grew from one another.
-
-    What some rows hold is never written again, so appending takes O(1) and no copy, and shorter
-    rows stay valid; the second that grow from the same rows get a room of their own.
-    """
-
-    def __init__(self, arrays, capacity):
-        n = len(arrays["y"])
-        self.arrays = {
-            name: np.empty((capacity, *array.shape[1:]), array.dtype)
-            for name, array in arrays.items()
-        }
-        self.capacity, self.filled = capacity, 0
-        self.append(arrays, n)
-
-    def append(self, arrays, n):
-        """Write n rows behind the others; all there are then, by name."""
-        end = self.filled + n
-        for name, array in arrays.items():
-            self.arrays[name][self.filled : end] = array
-        self.filled = end
-        return {name: array[:end] for name, array in self.arrays.items()}
-
-
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Training rows, as a value: every change makes another one.
@@ -94,7 +70,7 @@ class Rows:
     standardize: bool = False
     location: float = 0.0
     scale: float = 1.0
-    room: _Room | None = field(default=None, repr=False)
+    room: Room | None = field(default=None, repr=False)
 
     def __getstate__(self):
         # A copy or a pickle is the same whether or not the properties below were ever asked for,
@@ -156,15 +132,13 @@ class Rows:
 
         ``standardize`` says whether the scale follows y from now on; None: as before.
         """
-        n, m = self.n, len(y)
-        room = self.room
-        if room is None or room.filled != n or n + m > room.capacity:
-            room = _Room({name: getattr(self, name) for name in _ARRAYS}, n + m + max(16, n // 2))
+        n, old = self.n, {name: getattr(self, name) for name in _ARRAYS}
         added = {"X": X, "y": y, "variance": variance, "total": total}
+        arrays, room = grown(old, added, self.room)
         follow = self.standardize if standardize is None else standardize
         rows = replace(
             self,
-            **room.append(added, m),
+            **arrays,
             room=room,
             standardize=follow,
             now=max(self.now, float(X[:, self.layout.position].max())),

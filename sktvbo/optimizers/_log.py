@@ -1,11 +1,13 @@
-"""All that was told in a run, or the latest of it."""
+"""All that was told in a run, or the latest of it; and what is kept of it."""
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 
 import numpy as np
+
+from .._arrays import Room, grown
 
 # Two values in two threads may grow from the same one.
 _growing = threading.Lock()
@@ -102,3 +104,54 @@ class Told:
     record: dict
     variance: float = 0.0
     query: int | None = None
+
+
+_ARRAYS = ("positions", "rows", "y", "variance")
+
+
+@dataclass(frozen=True, eq=False)
+class DataSet:
+    """The observations that are kept.
+
+    Attributes
+    ----------
+    positions : ndarray of int of shape (n,)
+        Among all that was told.
+    rows : ndarray of shape (n, d + 1)
+        Queries and times.
+    y, variance : ndarray of shape (n,)
+        Observations, and known variances of their noise.
+    room : Room or None
+        In which the arrays grow.
+    """
+
+    positions: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    rows: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+    y: np.ndarray = field(default_factory=lambda: np.empty(0))
+    variance: np.ndarray = field(default_factory=lambda: np.empty(0))
+    room: Room | None = field(default=None, repr=False)
+
+    def __getstate__(self):
+        return vars(self) | {"room": None}
+
+    def __len__(self):
+        return len(self.y)
+
+    def append(self, position, row, y, variance):
+        """The data set with one observation more, row (d + 1,)."""
+        old = {name: getattr(self, name) for name in _ARRAYS}
+        if not len(self):
+            old["rows"] = np.empty((0, len(row)))
+        more = {"positions": [position], "rows": [row], "y": [y], "variance": [variance]}
+        arrays, room = grown(old, more, self.room)
+        return DataSet(**arrays, room=room)
+
+    def drop(self, indices):
+        """The data set without some of its rows."""
+        if not len(indices):
+            return self
+        return self.of(np.delete(np.arange(len(self)), indices))
+
+    def of(self, indices):
+        """Some of its rows, in this order."""
+        return DataSet(*(getattr(self, name)[indices] for name in _ARRAYS))

@@ -27,7 +27,7 @@ from ._caution import Caution
 from ._clock import as_time
 from ._contexts import corrected, measured
 from ._failures import Failures, Risk, sampled, weighed, with_failure
-from ._log import Log, Told
+from ._log import DataSet, Log, Told
 from ._many import without
 from ._queries import MAX_PENDING, Asked, Query, near, not_pending
 from ._surrogates import Times, suited
@@ -49,51 +49,11 @@ _MIN_TO_LEARN = 10
 # A failure is worth as much as the worst place of the data set, and of so many others.
 _N_FLOOR = 64
 
+# What most observations remove.
+_NONE = np.empty(0, dtype=np.intp)
+
 # With refit_every="auto" hyperparameters are searched when that promises more than so many nats.
 _WORTH_A_SEARCH = 0.1
-
-
-@dataclass(frozen=True, eq=False)
-class DataSet:
-    """The observations that are kept.
-
-    Attributes
-    ----------
-    positions : ndarray of int of shape (n,)
-        Among all that was told.
-    rows : ndarray of shape (n, d + 1)
-        Queries and times.
-    y, variance : ndarray of shape (n,)
-        Observations, and known variances of their noise.
-    """
-
-    positions: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
-    rows: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
-    y: np.ndarray = field(default_factory=lambda: np.empty(0))
-    variance: np.ndarray = field(default_factory=lambda: np.empty(0))
-
-    def __len__(self):
-        return len(self.y)
-
-    def append(self, position, row, y, variance):
-        """The data set with one observation more, row (d + 1,)."""
-        return DataSet(
-            np.append(self.positions, position),
-            np.vstack([self.rows, row]) if len(self) else row[np.newaxis],
-            np.append(self.y, y),
-            np.append(self.variance, variance),
-        )
-
-    def drop(self, indices):
-        """The data set without some of its rows."""
-        if not len(indices):
-            return self
-        return self.of(np.delete(np.arange(len(self)), indices))
-
-    def of(self, indices):
-        """Some of its rows, in this order."""
-        arrays = self.positions, self.rows, self.y, self.variance
-        return DataSet(*(array[indices] for array in arrays))
 
 
 @dataclass(frozen=True)
@@ -228,19 +188,18 @@ class Run(Asked):
         of the observation; with ``only_kept`` the data set alone does.
         """
         left = self._left(t, query)
-        now = left["now"]
+        now, row = left["now"], np.append(x, t)
         if only_kept:
-            row = np.append(x, t)
             after = replaced(self, kept=self.kept.append(self.told.total, row, y, variance))
         else:
-            after = self._with_observation(x, t, y, variance, now, held, first)
+            after = self._with_observation(row, y, variance, now, held, first)
         record = _checked_record(after.policy)
-        removed = np.empty(0, dtype=np.intp)
+        removed = _NONE
         if len(after.kept) <= len(self.kept):
             before = np.append(self.kept.positions, self.told.total)
             removed = np.setdiff1d(before, after.kept.positions, assume_unique=True)
         entry = Told(
-            np.append(x, t),
+            row,
             y,
             now,
             len(after.kept),
@@ -516,12 +475,12 @@ class Run(Asked):
         entries = self.entries
         return self.observations(entries[max(len(entries) - n, 0) :])
 
-    def _with_observation(self, x, t, y, variance, now, only_held, first):
-        """The run with the surrogate, policy and data set after an observation."""
-        kept = self.kept.append(self.told.total, np.append(x, t), y, variance)
+    def _with_observation(self, place, y, variance, now, only_held, first):
+        """The run with surrogate, policy and data set after an observation at a place (d + 1,)."""
+        kept = self.kept.append(self.told.total, place, y, variance)
         if self.surrogate is None and len(kept) < self.n_initial:
             return replaced(self, kept=kept)
-        row, target = self.to_surrogate(np.append(x, t)[np.newaxis], [y])
+        row, target = self.to_surrogate(place[np.newaxis], [y])
         policy = copy.copy(self.policy)
         if hasattr(policy, "watch"):
             policy.watch(self._so_far())
@@ -529,9 +488,9 @@ class Run(Asked):
             surrogate, since_search = self.first_surrogate(kept) if first is None else first, 0
             searched = len(kept)
         else:
-            found = policy.before_add(self.surrogate, row[0, :-1], t, target[0])
+            found = policy.before_add(self.surrogate, row[0, :-1], float(place[-1]), target[0])
             drop = check_rows(found, len(self.kept), _rows_of(policy, "before_add"))
-            kept = kept.drop(drop)
+            kept = kept.drop(drop) if len(drop) else kept
             surrogate, since_search, searched = self._next_surrogate(
                 row, target, variance, drop, kept, only_held
             )

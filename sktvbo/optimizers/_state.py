@@ -14,8 +14,8 @@ from ..exceptions import JournalError
 from ..journal._file import FORMAT
 from ..journal._rows import START, Place
 from ._clock import make_clock
-from ._log import Log, Told
-from ._run import MAX_PENDING, DataSet, made_until
+from ._log import DataSet, Log, Told
+from ._run import MAX_PENDING, made_until
 
 # These fields of a run are made of the optimizer's parameters.
 _MADE = (

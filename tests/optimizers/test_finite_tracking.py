@@ -1,5 +1,6 @@
 """Optimizers on finite sets: the filter is taken where it applies, and results do not tell."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -12,6 +13,7 @@ from sktvbo.acquisition import ThompsonSampling
 from sktvbo.domain import FiniteSet
 from sktvbo.gaussian_process._conditioned import Dense
 from sktvbo.gaussian_process._filter import Filter
+from sktvbo.gaussian_process._rows import Layout, Rows
 from sktvbo.kernels import Forgetting
 
 AXIS = np.linspace(0.0, 3.0, 18)
@@ -94,6 +96,37 @@ def test_thompson_sampling_draws_from_it():
         opt.tell(x, float(np.sin(x[0] + 0.1 * t)))
     assert type(opt.surrogate_._gp) is Filter
     assert len(np.unique([opt.ask(70.0) for _ in range(3)], axis=0)) > 1
+
+
+def test_a_step_goes_through_no_more_rows_when_there_are_more(monkeypatch):
+    opt, whole = tracker(), []
+    told(opt, 80)
+    noise, split = Rows.noise, Layout.split
+
+    def noted(self, covariance, rows=slice(None)):
+        found = noise(self, covariance, rows)
+        whole.extend(["noise"] * (len(found) > 20))
+        return found
+
+    def noted_too(self, X):
+        whole.extend(["split"] * (len(X) > 20))
+        return split(self, X)
+
+    monkeypatch.setattr(Rows, "noise", noted)
+    monkeypatch.setattr(Layout, "split", noted_too)
+    opt.tell(opt.ask(80.0), 0.5)
+    opt.ask(81.0)
+    assert not whole
+    assert np.shares_memory(opt._run.kept.rows, told_once_more(opt)._run.kept.rows)
+    assert opt.surrogate_._gp.information_gain > 0.0
+    assert whole == ["noise"]
+
+
+def told_once_more(opt):
+    """The same, one observation later."""
+    later = copy.copy(opt)
+    later.tell([0.0, 0.0], 0.5, 82.0)
+    return later
 
 
 def test_discrete_named_parameters_are_finitely_many_places():

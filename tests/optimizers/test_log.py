@@ -1,11 +1,14 @@
-"""The log of a run: a list that grows as a value."""
+"""The log of a run, and its data set: they grow as values."""
 
 import copy
 import pickle
 
+import joblib
+import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
-from sktvbo.optimizers._log import Log
+from sktvbo.optimizers._log import DataSet, Log
 
 
 def test_a_longer_log_leaves_the_shorter_as_it_was():
@@ -44,3 +47,34 @@ def test_copies_hold_what_the_log_holds_and_no_more(twin_of):
     assert list(twin) == [1, 2]
     assert list(twin.append(4)) == [1, 2, 4]
     assert list(log) == [1, 2]
+
+
+def grown(data, *positions):
+    for i in positions:
+        data = data.append(i, np.array([0.1 * i, 2.0 * i]), float(i), 0.5)
+    return data
+
+
+def holds(data, *positions):
+    expected = np.array(positions, dtype=float)
+    assert_array_equal(data.positions, positions)
+    assert_array_equal(data.rows, np.column_stack([0.1 * expected, 2.0 * expected]))
+    assert_array_equal(data.y, expected)
+    assert_array_equal(data.variance, np.full(len(expected), 0.5))
+
+
+def test_a_data_set_grows_in_place_and_leaves_the_smaller_as_it_was():
+    five = grown(DataSet(), *range(5))
+    nine, other = grown(five, *range(5, 9)), grown(five, 7)
+    fewer = grown(nine.drop([0, 3]), 20)
+    holds(five, *range(5))
+    holds(nine, *range(9))
+    holds(other, *range(5), 7)
+    holds(fewer, 1, 2, 4, 5, 6, 7, 8, 20)
+    assert nine.positions.dtype == np.intp
+    assert np.shares_memory(five.rows, nine.rows)
+    assert not np.shares_memory(five.rows, other.rows)
+    again = pickle.loads(pickle.dumps(five))
+    assert again.room is None
+    holds(grown(again, 8), *range(5), 8)
+    assert joblib.hash(five) == joblib.hash(again)
