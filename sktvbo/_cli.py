@@ -3,9 +3,11 @@
 import argparse
 import inspect
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 from joblib import parallel_config
 
 from . import GPUCB, WDBO, RandomSearch, __version__, evaluation, problems
@@ -37,9 +39,9 @@ REAL = "temperature"
 UNITS = {REAL: "°C"}
 
 PICTURE = "demo.png"
-# The picture of a run is taken after this part of the horizon: late enough to have forgotten
-# something, early enough for a future to predict.
-SNAPSHOT = 0.7
+# The picture is of the run that is neither good nor bad, W-DBO's median, after this part of the
+# horizon: late enough to have met all that happens, early enough for a future to predict.
+SNAPSHOT = 0.85
 
 
 def _parser():
@@ -174,17 +176,45 @@ def _demo(arguments):
 
 
 def _draw(figure, comparison, problem, clock):
-    """A run of W-DBO on the left, the regrets on each problem on the right."""
-    snapshot = evaluation.run(WDBO(), problem, clock=clock, horizon=SNAPSHOT * problem.horizon)
-    figure.get_layout_engine().set(w_pad=0.1)
+    """The objective and what W-DBO believes of it on the left, the regrets on the right."""
+    seed = _middle(comparison.results["W-DBO", problem.name]).seed
+    for step in evaluation.steps(WDBO(), problem, clock=clock, random_state=seed):
+        if step.time >= SNAPSHOT * problem.horizon:
+            break
+    belief = PosteriorDisplay.from_run(step.optimizer, problem)
+    at_all_times = [problem.values(belief.places[:, np.newaxis], t) for t in belief.times]
+    nothing = belief.kept[:0]
+    objective = replace(
+        belief,
+        mean=np.column_stack(at_all_times),
+        kept=nothing,
+        removed=nothing,
+        value_label="objective",
+    )
+
+    figure.set_size_inches(13.0, 7.2)
+    figure.get_layout_engine().set(w_pad=0.1, h_pad=0.1)
+    grid = figure.add_gridspec(2, 2, width_ratios=(1.45, 1.0))
+    upper, lower = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[1, 0])
+    objective.plot(upper)
+    upper.get_legend().remove()
+    asked = np.vstack([belief.kept, belief.removed])
+    upper.plot(
+        asked[:, 1], asked[:, 0], "o", color="white", markeredgecolor="black", markersize=4.5
+    )
+    upper.set_title(f"{problem.name}: where it is best (cyan), where W-DBO asked (dots)")
+    belief.plot(lower)
+    lower.set_title("what W-DBO believes at $t_0$", pad=28)
     n_rows = len(comparison.problems)
-    grid = figure.add_gridspec(n_rows, 2, width_ratios=(1.45, 1.0))
-    left = figure.add_subplot(grid[:, 0])
-    PosteriorDisplay.from_run(snapshot.optimizer, problem).plot(left)
-    left.set_title(f"W-DBO on {problem.name}, seen at $t_0$", pad=28)
+    right = grid[:, 1].subgridspec(n_rows, 1)
     for row, name in enumerate(comparison.problems):
         display = RegretDisplay.from_comparison(comparison, name, regret_unit=UNITS.get(name))
-        display.plot(figure.add_subplot(grid[row, 1]))
+        display.plot(figure.add_subplot(right[row]))
+
+
+def _middle(runs):
+    """The run with the median of the average regrets: the worse one, where there are two."""
+    return sorted(runs, key=lambda run: run.average_regret)[len(runs) // 2]
 
 
 # --- list -----------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import sktvbo
@@ -13,6 +14,7 @@ from sktvbo._bench import ALGORITHMS, PRESETS
 from sktvbo._cli import main
 from sktvbo.evaluation import Comparison
 from sktvbo.exceptions import SktvboError
+from sktvbo.plotting import PosteriorDisplay
 
 
 @pytest.fixture
@@ -46,6 +48,31 @@ def test_demo_with_data(small, data_dir, tmp_path, monkeypatch, capsys):
     assert (folder / "demo.png").read_bytes().startswith(b"\x89PNG")
     assert len(out.rstrip().splitlines()[-2:]) == 2
     assert out.rstrip().splitlines()[-2].startswith("Next: sktvbo list")
+
+
+def test_the_demos_picture_is_of_the_run_in_the_middle(small, without_data, tmp_path, monkeypatch):
+    comparisons, pictured = [], []
+    compare, from_run = _cli.evaluation.compare, PosteriorDisplay.from_run
+
+    def comparing(*args, **options):
+        comparisons.append(compare(*args, **options))
+        return comparisons[0]
+
+    def picturing(optimizer, problem):
+        pictured.append(optimizer)
+        return from_run(optimizer, problem)
+
+    monkeypatch.setattr(_cli.evaluation, "compare", comparing)
+    monkeypatch.setattr(PosteriorDisplay, "from_run", picturing)
+    assert main(["demo", "--replications", "3", "--jobs", "1", "--output", str(tmp_path)]) == 0
+    runs = comparisons[0].results["W-DBO", _cli.SYNTHETIC]
+    (middle,) = (
+        run for run in runs if sum(run.average_regret > other.average_regret for other in runs) == 1
+    )
+    told = pictured[0].told_X_
+    assert told[-1, -1] >= 0.85 * 600.0 > told[-2, -1]
+    asked = told[middle.n_initial :, :-1]
+    np.testing.assert_array_equal(asked, middle.queries[middle.n_initial :][: len(asked)])
 
 
 def test_demo_without_data(small, without_data, tmp_path, capsys):
