@@ -91,8 +91,7 @@ class SeparableCovariance:
     def theta(self):
         parts = [
             [np.log(self.signal_variance)],
-            [] if self.spatial is None else self.spatial.theta,
-            self.temporal.theta,
+            *self._product.thetas,
             [np.log(self.noise_variance)],
             [] if self.noise_model is None else self.noise_model.theta,
         ]
@@ -168,6 +167,8 @@ class SeparableCovariance:
 
     @cached_property
     def _stationary(self):
+        if self.fused and self._product.decays:
+            return self._product.factors
         purpose = "The relevancy of observations"
         spatial, temporal = self._product.kernels
         if spatial is None:
@@ -292,20 +293,36 @@ class _Fused:
     def __init__(self, signal, originals, factors, thetas=None):
         self.signal = signal
         self.originals = originals
-        self._factors = factors
+        self.factors = factors
         self._thetas = thetas
+        self._scaled = None, None, None
 
     def __getstate__(self):
-        # Of the kernels as objects there is no need in a pickle.
-        return {name: value for name, value in vars(self).items() if name != "kernels"}
+        # Of the kernels as objects there is no need in a pickle, nor of the latest points.
+        state = {name: value for name, value in vars(self).items() if name != "kernels"}
+        return state | {"_scaled": (None, None, None)}
 
     @property
     def sizes(self):
         """Lengths of both parts of theta."""
-        return [f.n_theta for f in self._factors]
+        return [f.n_theta for f in self.factors]
+
+    @property
+    def thetas(self):
+        """Both parts of theta, as the kernels would have them."""
+        if self._thetas is None:
+            return _thetas(self.originals)
+        return [np.log(np.exp(theta)) for theta in self._thetas]
+
+    @property
+    def decays(self):
+        """Whether neither kernel is a constant, but for that of no space."""
+        spatial, temporal = self.factors
+        constant = self.originals[0] is not None and spatial.family == Family.CONSTANT
+        return not constant and temporal.family != Family.CONSTANT
 
     def with_theta(self, signal, *thetas):
-        factors = tuple(f.with_theta(theta) for f, theta in zip(self._factors, thetas))
+        factors = tuple(f.with_theta(theta) for f, theta in zip(self.factors, thetas))
         return _Fused(signal, self.originals, factors, thetas)
 
     @cached_property
@@ -315,14 +332,19 @@ class _Fused:
 
     @property
     def families(self):
-        return [f.family for f in self._factors]
+        return [f.family for f in self.factors]
 
     def to_scaled(self, S, t):
-        spatial, temporal = self._factors
-        return spatial.scale(S), temporal.scale(t[:, np.newaxis])[0]
+        # A likelihood, its gradient and a posterior ask for the same points one after another.
+        known_S, known_t, scaled = self._scaled
+        if known_S is not S or known_t is not t:
+            spatial, temporal = self.factors
+            scaled = spatial.scale(S), temporal.scale(t[:, np.newaxis])[0]
+            self._scaled = S, t, scaled
+        return scaled
 
     def units(self, n_dims):
-        return np.concatenate([f.units for f in self._factors])
+        return np.concatenate([f.units for f in self.factors])
 
     def gram(self, S, t, out=None):
         out = np.empty((len(t), len(t))) if out is None else out
@@ -367,7 +389,7 @@ class _Fused:
 
     def _folded(self, slopes):
         """Derivatives by log λ and log lengthscales, (d + 2,), as derivatives by theta."""
-        spatial, temporal = self._factors
+        spatial, temporal = self.factors
         return np.concatenate([slopes[:1], spatial.fold(slopes[1:-1]), temporal.fold(slopes[-1:])])
 
 
@@ -392,6 +414,11 @@ class _General:
     def sizes(self):
         """Lengths of both parts of theta."""
         return [0 if k is None else k.n_dims for k in self.kernels]
+
+    @property
+    def thetas(self):
+        """Both parts of theta."""
+        return _thetas(self.kernels)
 
     def with_theta(self, signal, *thetas):
         return _General(signal, _clones(self.kernels, thetas))
@@ -465,6 +492,11 @@ class _General:
             up, down = (function(self.with_theta(self.signal, *pair)) for pair in thetas)
             slopes.append((up - down) / (2.0 * h))
         return np.array(slopes)
+
+
+def _thetas(kernels):
+    """Theta of kernels, or nothing for None."""
+    return [np.empty(0) if k is None else k.theta for k in kernels]
 
 
 def _clones(kernels, thetas):

@@ -6,7 +6,10 @@ points out of are held, and those that the maximum of the others lies beyond are
 bound, one after another, until none is. Along p a step is halved, about, until it gains 1e-4 of
 what the slope promises; then B follows by BFGS, damped as Powell has it, since the function need
 not be concave. It ends where g' p promises less than a given gain, or after five steps that each
-gain little of what has been climbed.
+gain little of what has been climbed; or, in a race, after three steps, as soon as another climb is
+ahead by a given number of times what g' p promises.
+
+`model_minimum` is for those who minimize by steps of their own.
 
 Coordinates should be comparable: a first step is no longer than 0.5, others no longer than 2, and
 twice as long after each that was. Over a covariance they are distances in units of its lengthscale.
@@ -20,17 +23,20 @@ from libc.math cimport fabs, isfinite, sqrt
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
+from scipy.linalg.cython_lapack cimport dgesv
+
 from .posterior cimport Posterior, Formula, score_of
 
 # Lengths of the first step, and of any.
 cdef double FIRST = 0.5, LONGEST = 2.0
 
 # A climb ends after so many evaluations, when a step has been shortened so many times, or after so
-# many steps that gain less than this part of what has been climbed.
+# many steps that gain less than this part of what has been climbed. No race is lost before so many.
 cdef enum:
     MAX_TURNS = 200
     MAX_SHORTER = 15
     MAX_LITTLE = 5
+    MIN_STEPS = 3
 cdef double LITTLE = 1e-10
 
 # What a step must gain of what its slope promises; gains below so many roundings are none.
@@ -85,6 +91,8 @@ cdef class Ascents:
         A climb ends where no more than this is to be gained.
     lower : ndarray of shape (f,), default=None
         None is 0.
+    lead : float, default=inf
+        A climb ends when another is ahead by more than so many times what its slope promises.
 
     Attributes
     ----------
@@ -99,17 +107,18 @@ cdef class Ascents:
     """
 
     cdef Py_ssize_t b, f, a
-    cdef double gain
+    cdef double gain, lead
     cdef double[::1] _lower, _upper, _values, _slope, _length, _reach, _first
     cdef double[:, ::1] _places, _trials, _gradients, _steps, _work
     cdef double[:, :, ::1] _curvatures
     cdef Py_ssize_t[::1] _active, _turns, _shorter, _updates, _little
 
-    def __init__(self, places, upper, double gain, lower=None):
+    def __init__(self, places, upper, double gain, lower=None, double lead=np.inf):
         self._places = np.array(places, dtype=np.float64, order="C", ndmin=2)
         self._upper = np.array(upper, dtype=np.float64)
         self._lower = np.zeros(len(upper)) if lower is None else np.array(lower, dtype=np.float64)
         self.b, self.f, self.gain = self._places.shape[0], self._places.shape[1], gain
+        self.lead = lead
         if self._upper.shape[0] != self.f or self._lower.shape[0] != self.f:
             raise ValueError("upper, and lower, must hold one number for each coordinate of places")
         self.a = self.b
@@ -156,6 +165,20 @@ cdef class Ascents:
                 if self._advance(self._active[j], values[j], &gradients[j, 0] if self.f else NULL):
                     self._active[self.a] = self._active[j]
                     self.a += 1
+            self._leave_behind()
+
+    cdef void _leave_behind(self) noexcept nogil:
+        """End the climbs that have lost the race."""
+        cdef Py_ssize_t a = self.a, i, j
+        cdef double best = self._values[0]
+        for i in range(1, self.b):
+            best = max(best, self._values[i])
+        self.a = 0
+        for j in range(a):
+            i = self._active[j]
+            if self._updates[i] < MIN_STEPS or not best - self._values[i] > self.lead * self._slope[i]:
+                self._active[self.a] = i
+                self.a += 1
 
     cdef bint _advance(self, Py_ssize_t i, double value, const double* gradient) noexcept nogil:
         """Whether climb i goes on, after its trial had this value and gradient."""
@@ -391,5 +414,86 @@ def climb(
                     if ascents._advance(i, value / unit, &gradient[0]):
                         ascents._active[ascents.a] = i
                         ascents.a += 1
+                ascents._leave_behind()
     finally:
         free(work)
+
+
+def model_minimum(
+    const double[:, ::1] H, const double[:] slope, const double[:] low, const double[:] high,
+):
+    """The step (p,) in a box around 0 at which s' H s / 2 + g' s is least: by an active set.
+
+    The model falls all the way. From where it is, the step goes towards the minimum over the free
+    variables, and one that meets a side of the box is held there; from that minimum, the variable
+    that is held most against its will is set free.
+    """
+    cdef Py_ssize_t p = slope.shape[0], i, j, n, r, first, turn
+    if H.shape[0] != p or H.shape[1] != p or low.shape[0] != p or high.shape[0] != p:
+        raise ValueError("H (p, p), slope, low and high (p,) do not fit each other")
+    found, system, right = np.zeros(p), np.empty((p, p)), np.empty(p)
+    cdef double[::1] step = found, b = right
+    cdef double[:, ::1] A = system
+    cdef int n_, one = 1, info, p_ = <int> p
+    cdef double room, side, pull, most, against, largest = 0.0
+    cdef Py_ssize_t* free_ones = <Py_ssize_t*> malloc((p + 1) * sizeof(Py_ssize_t))
+    cdef int* work = <int*> malloc((2 * p + 1) * sizeof(int))
+    if free_ones == NULL or work == NULL:
+        free(free_ones)
+        free(work)
+        raise MemoryError("no memory for the sides of the box")
+    cdef int* held = work + p
+    for i in range(p):
+        held[i] = 0
+        largest = max(largest, fabs(slope[i]))
+    try:
+        for turn in range(10 * p):
+            n = 0
+            for i in range(p):
+                pull = slope[i] + _dot(&H[i, 0], &step[0], p)
+                if (step[i] <= low[i] and pull > 0.0) or (step[i] >= high[i] and pull < 0.0):
+                    held[i] = 1
+                if not held[i]:
+                    free_ones[n] = i
+                    b[n] = -pull
+                    n += 1
+            if n > 0:
+                for r in range(n):
+                    for j in range(n):
+                        A[r, j] = H[free_ones[r], free_ones[j]]
+                n_ = <int> n
+                rest = right[:n].copy()
+                dgesv(&n_, &one, &A[0, 0], &p_, work, &b[0], &n_, &info)
+                if info != 0:  # rounding has left no inverse: the shortest solution
+                    which = [free_ones[r] for r in range(n)]
+                    right[:n] = np.linalg.lstsq(np.asarray(H)[np.ix_(which, which)], rest)[0]
+                first, room = -1, 1.0
+                for r in range(n):
+                    i = free_ones[r]
+                    if b[r] != 0.0:
+                        side = (high[i] if b[r] > 0.0 else low[i]) - step[i]
+                        # It may never be met.
+                        if side / b[r] < room:
+                            first, room = i, side / b[r]
+                for r in range(n):
+                    i = free_ones[r]
+                    step[i] = min(max(step[i] + room * b[r], low[i]), high[i])
+                    if i == first:
+                        step[i], held[i] = high[i] if b[r] > 0.0 else low[i], 1
+                if first >= 0:
+                    continue
+            most, first = 0.0, -1
+            for i in range(p):
+                if held[i] and low[i] != high[i]:
+                    against = slope[i] + _dot(&H[i, 0], &step[0], p)
+                    if step[i] <= low[i]:
+                        against = -against
+                    if against > most:
+                        most, first = against, i
+            if not most > 1e-12 * largest:
+                break
+            held[first] = 0
+    finally:
+        free(free_ones)
+        free(work)
+    return found

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._fast.ascent import model_minimum
+
 # A step changes no variable by more than this.
 _LONGEST = 2.0
 
@@ -101,52 +103,6 @@ def promise(slope, hessian, x, bounds):
     low, high = np.clip(bounds.T - x, -_LONGEST, _LONGEST)
     step = model_minimum(hessian, slope, low, high)
     return float(-(slope @ step) - 0.5 * (step @ hessian @ step))
-
-
-def model_minimum(H, slope, low, high):
-    """The step (p,) in a box around 0 at which ½ sᵀ H s + gᵀ s is least: by an active set.
-
-    The model falls all the way. From where it is, the step goes towards the minimum over the free
-    variables, and one that meets a side of the box is held there; from that minimum, the variable
-    that is held most against its will is set free.
-    """
-    step = np.zeros(len(slope))
-    held = np.zeros(len(slope), dtype=bool)
-    for _ in range(10 * len(slope)):
-        pull = slope + H @ step
-        wrong = np.where(step <= low, np.maximum(pull, 0.0), 0.0)
-        wrong += np.where(step >= high, np.maximum(-pull, 0.0), 0.0)
-        held |= wrong > 0.0
-        free = ~held
-        move = np.zeros(len(slope))
-        if free.any():
-            move[free] = -_solved(H[np.ix_(free, free)], pull[free])
-            side = np.where(move > 0.0, high, low)
-            with np.errstate(over="ignore"):  # to a side that is as good as never met
-                where = move != 0.0
-                room = np.divide(side - step, move, out=np.full(len(step), np.inf), where=where)
-            first = np.argmin(room)
-            if room[first] < 1.0:
-                step = np.clip(step + room[first] * move, low, high)
-                step[first], held[first] = side[first], True
-                continue
-            step = np.clip(step + move, low, high)
-        pull = slope + H @ step
-        against = np.where(held, np.where(step <= low, -pull, pull), 0.0)
-        against[held & (low == high)] = 0.0
-        worst = np.argmax(against)
-        if not against[worst] > 1e-12 * np.abs(slope).max():
-            break
-        held[worst] = False
-    return step
-
-
-def _solved(H, slope):
-    """H⁻¹ slope, or the shortest solution where rounding has left no inverse."""
-    try:
-        return np.linalg.solve(H, slope)
-    except np.linalg.LinAlgError:
-        return np.linalg.lstsq(H, slope)[0]
 
 
 def updated(H, step, change, fresh):

@@ -12,6 +12,9 @@ from .._fast.posterior import Formula
 # A climb ends where no more than this part of the unit of scores is to be gained.
 _GAIN = 1e-12
 
+# So does one of which another is ahead by so many times what its slope promises.
+_LEAD = 100.0
+
 # Of places whose scores are bounded, so many of the highest bounds are looked at first.
 _LOOKED_AT_FIRST = 8
 
@@ -203,7 +206,7 @@ class Landscape:
         places, units = np.array(places), self._units[columns]
         X = places * self._units
         low, high = (0.0, 1.0) if reach is None else reach[:, columns]
-        ascents = Ascents(X[:, columns], units * high, _GAIN, units * low)
+        ascents = Ascents(X[:, columns], units * high, _GAIN, units * low, _LEAD)
         if self._formula is not None:
             climb(self._posterior, *self._formula, ascents, X, columns, unit, until)
         else:

@@ -30,6 +30,7 @@ from ._failures import Failures, Risk, sampled, weighed, with_failure
 from ._log import DataSet, Log, Told
 from ._many import without
 from ._queries import MAX_PENDING, Asked, Query, near, not_pending
+from ._random import copied
 from ._surrogates import Times, suited
 
 # At least this many of the observations told are remembered, whatever is shown of them: policies
@@ -295,7 +296,7 @@ class Run(Asked):
         Queries are for time t, unless they ``may_wait`` until the algorithm's latest time. To be
         found, they share the time until ``until``, of the monotonic clock.
         """
-        rng, queries, run = copy.deepcopy(self.rng), self.queries, self
+        rng, queries, run = copied(self.rng), self.queries, self
         first = [(x, t) for x in self.start[self.n_started :][:size]]
         if first:
             run = replaced(self._with_queries(first, t), n_started=self.n_started + len(first))
@@ -322,7 +323,7 @@ class Run(Asked):
 
     def best_mean(self, t):
         """Row (d,) where the posterior mean at time t is best."""
-        surrogate, rng = self.belief.advanced(t), copy.deepcopy(self.rng)
+        surrogate, rng = self.belief.advanced(t), copied(self.rng)
         return self._best_query(surrogate, PosteriorMean(), t, t, rng)[0]
 
     def _best_queries(self, t, size, rng, may_wait, until):

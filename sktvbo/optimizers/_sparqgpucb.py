@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
@@ -23,6 +22,7 @@ from ..staleness import NoiseThreshold
 from ._base import Algorithm
 from ._contexts import check_no_context
 from ._parameters import algorithm
+from ._random import copied
 from ._run import Run, too_few
 from ._surrogates import static_surrogate
 
@@ -89,7 +89,7 @@ class SparQRun(Run):
 
     def after_asking_expert(self, t):
         """The run at time t, and rows (q, d) to ask about."""
-        rng, rows = copy.deepcopy(self.rng), np.empty((0, self.domain.n_dims))
+        rng, rows = copied(self.rng), np.empty((0, self.domain.n_dims))
         if self.surrogate is not None:
             rows = self._places(rng)
         return replaced(self, rng=rng, now=t, expert_asked=t), rows

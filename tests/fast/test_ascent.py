@@ -6,7 +6,7 @@ from fast.test_posterior import KINDS, arguments
 from numpy.testing import assert_allclose, assert_array_equal
 from twins import ascent as twin
 
-from sktvbo._fast.ascent import Ascents, climb
+from sktvbo._fast.ascent import Ascents, climb, model_minimum
 from sktvbo._fast.gram import Family
 from sktvbo._fast.posterior import Formula, Posterior, scores
 
@@ -213,3 +213,61 @@ def test_no_time_is_no_turn(rng):
     assert len(ascents.active) == 2
     assert_array_equal(ascents.values, -np.inf)
     assert_array_equal(ascents.places, X)
+
+
+def hill(x, centre, height):
+    """A Gaussian bump with its slope."""
+    value = height * np.exp(-0.5 * np.sum((x - centre) ** 2))
+    return value, -value * (x - centre)
+
+
+def test_a_race_ends_for_who_cannot_win(rng):
+    centres, heights = np.array([[1.0, 1.0], [9.0, 9.0]]), [1.0, 100.0]
+
+    def function(x):
+        values, slopes = zip(*(hill(x, *peak) for peak in zip(centres, heights)))
+        return sum(values), np.sum(slopes, axis=0)
+
+    starts, turns = centres + rng.uniform(-1.0, 1.0, size=(2, 2)), {}
+    for lead in (np.inf, 100.0):
+        ascents, turns[lead] = Ascents(starts, np.full(2, 10.0), 1e-12, lead=lead), np.zeros(2)
+        while len(ascents.active):
+            turns[lead][ascents.active] += 1
+            values, slopes = zip(*map(function, ascents.trials))
+            ascents.advance(values, slopes)
+        assert_allclose(ascents.values[1], 100.0)
+    assert turns[100.0][0] < turns[np.inf][0]
+    assert turns[100.0][0] > 3  # nobody is sure of a race before
+    assert turns[100.0][1] == turns[np.inf][1]
+    # What the slower one might have gained is less than a hundredth of what it is behind.
+    assert 100.0 - ascents.values[0] > 100.0 * (1.0 - ascents.values[0])
+
+
+def test_compiled_climbs_race_as_well(rng):
+    positional, options = arguments(rng)
+    posterior = Posterior(*positional, **options)
+    X = rng.uniform(size=(6, posterior.n_coordinates))
+    columns, found = np.arange(posterior.n_coordinates), []
+    for lead in (np.inf, 1e-300):
+        ascents = Ascents(X, np.full(len(columns), 3.0), 1e-12, lead=lead)
+        climb(posterior, Formula.BOUND, 1.0, ascents, X, columns, 1.0, np.inf)
+        found.append(ascents.values)
+    assert found[1].max() <= found[0].max()
+    assert found[1].sum() < found[0].sum()
+
+
+@pytest.mark.parametrize("p", [1, 2, 6])
+def test_the_models_minimum_is_the_twins(rng, p):
+    for _ in range(50):
+        Q = rng.normal(size=(p, p))
+        H, slope = Q @ Q.T + 0.01 * np.eye(p), 3.0 * rng.normal(size=p)
+        low, high = rng.choice([0.0, 0.1, 1.0, np.inf], size=(2, p))
+        expected = twin.model_minimum(H, slope, -low, high)
+        assert_allclose(model_minimum(H, slope, -low, high), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_a_model_that_does_not_fit_its_box():
+    with pytest.raises(ValueError, match="do not fit"):
+        model_minimum(np.eye(2), np.zeros(2), np.zeros(1), np.zeros(2))
+    with pytest.raises(ValueError, match="do not fit"):
+        model_minimum(np.eye(3), np.zeros(2), np.zeros(2), np.zeros(2))

@@ -67,3 +67,44 @@ def climb(function, x, upper, gain):
         little = 0 if gained > LITTLE * max(1.0, value - first) else little + 1
         if little == MAX_LITTLE or turns == MAX_TURNS or gained <= ROUNDING * abs(value):
             return x, value, turns
+
+
+def model_minimum(H, slope, low, high):
+    """Of the quadratic ½ sᵀ H s + gᵀ s over a box around 0, by an active set."""
+    step = np.zeros(len(slope))
+    held = np.zeros(len(slope), dtype=bool)
+    for _ in range(10 * len(slope)):
+        pull = slope + H @ step
+        wrong = np.where(step <= low, np.maximum(pull, 0.0), 0.0)
+        wrong += np.where(step >= high, np.maximum(-pull, 0.0), 0.0)
+        held |= wrong > 0.0
+        free = ~held
+        move = np.zeros(len(slope))
+        if free.any():
+            move[free] = -np.linalg.lstsq(H[np.ix_(free, free)], pull[free])[0]
+            side = np.where(move > 0.0, high, low)
+            with np.errstate(over="ignore"):  # to a side that is as good as never met
+                where = move != 0.0
+                room = np.divide(side - step, move, out=np.full(len(step), np.inf), where=where)
+            first = np.argmin(room)
+            if room[first] < 1.0:
+                step = np.clip(step + room[first] * move, low, high)
+                step[first], held[first] = side[first], True
+                continue
+            step = np.clip(step + move, low, high)
+        pull = slope + H @ step
+        against = np.where(held, np.where(step <= low, -pull, pull), 0.0)
+        against[held & (low == high)] = 0.0
+        worst = np.argmax(against)
+        if not against[worst] > 1e-12 * np.abs(slope).max():
+            break
+        held[worst] = False
+    return step
+
+
+def _solved(H, slope):
+    """H⁻¹ slope, or the shortest solution where rounding has left no inverse."""
+    try:
+        return np.linalg.solve(H, slope)
+    except np.linalg.LinAlgError:
+        return np.linalg.lstsq(H, slope)[0]
