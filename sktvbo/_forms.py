@@ -24,7 +24,7 @@ import numpy as np
 
 from ._factors import Factor
 from ._families import FAMILIES
-from ._solvers import product
+from ._solvers import Buffer, product
 from ._values import replaced
 from .relevancy import basis_products, convolutions_in_space, future_basis
 
@@ -47,8 +47,8 @@ class Forms:
         One that has a polynomial.
     S : ndarray of shape (n, d)
     now : float
-    C : ndarray of shape (n, n)
-        Convolutions in space.
+    buffer : Buffer
+        Begins with C.
     B : ndarray of shape (n, p + 1)
     Q : ndarray of shape (p + 1, p + 1, n)
     V : ndarray of shape (p + 1, p + 1)
@@ -58,7 +58,7 @@ class Forms:
     temporal: Factor
     S: np.ndarray
     now: float
-    C: np.ndarray
+    buffer: Buffer
     B: np.ndarray
     Q: np.ndarray
     V: np.ndarray
@@ -86,7 +86,12 @@ class Forms:
             half = product(C, b[:, np.newaxis] * P)
             half *= P
             Q[:, l] = product(B.T, half)
-        return cls(spatial, temporal, S, now, C, B, Q, _sums(C, B, P))
+        return cls(spatial, temporal, S, now, Buffer(C), B, Q, _sums(C, B, P))
+
+    @property
+    def C(self):
+        """Convolutions in space (n, n), a view."""
+        return self.buffer.array[: len(self.S), : len(self.S)]
 
     def at(self, now):
         """The same at another time, O(n)."""
@@ -106,26 +111,28 @@ class Forms:
         if t > self.now:
             return self.at(t).grown(s, t, P, u, variance)
         n, alpha = len(self.S), FAMILIES[self.temporal.family].polynomial
-        C = np.empty((n + 1, n + 1))
-        C[:n, :n] = self.C
+        buffer = self.buffer.behind(n)
+        C = buffer.array
         C[n, :n] = C[:n, n] = convolutions_in_space(self.spatial, s, self.S)[0]
         if isinstance(self.spatial, Factor):
             C[n, n] = self.C[0, 0]  # the same everywhere
         else:
             C[n, n] = convolutions_in_space(self.spatial, s)[0, 0]
+        buffer.filled = n + 1
         b = future_basis(alpha, self.temporal.units[0], np.array([self.now - t]))
         Q = np.concatenate([self.Q, np.zeros((*self.Q.shape[:2], 1))], axis=2)
-        new = replaced(self, S=np.vstack([self.S, s]), C=C, B=np.vstack([self.B, b]), Q=Q)
+        new = replaced(self, S=np.vstack([self.S, s]), buffer=buffer, B=np.vstack([self.B, b]), Q=Q)
         return new._changed(P, np.append(u, -1.0), variance)
 
     def without(self, i, P):
         """Without row i; P is of before."""
         new = self._changed(P, P[i], -P[i, i])
-        C = np.empty((len(self.S) - 1,) * 2)
+        n, buffer = len(self.S), self.buffer.without(len(self.S))
+        buffer.filled, C = n - 1, buffer.array[: n - 1, : n - 1]
         for to, of in ((slice(i), slice(i)), (slice(i, None), slice(i + 1, None))):
             C[to, :i], C[to, i:] = self.C[of, :i], self.C[of, i + 1 :]
         S, B = np.delete(self.S, i, axis=0), np.delete(self.B, i, axis=0)
-        return replaced(new, S=S, C=C, B=B, Q=np.delete(new.Q, i, axis=2))
+        return replaced(new, S=S, buffer=buffer, B=B, Q=np.delete(new.Q, i, axis=2))
 
     def _changed(self, P, u, s):
         """After P, padded with zeros, has changed by u uᵀ / s."""

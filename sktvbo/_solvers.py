@@ -87,12 +87,31 @@ _FEW = 8
 _SPARE = 32
 
 
-class _Buffer:
-    """Storage that several factors share as long as one is the others' beginning."""
+class Buffer:
+    """Storage that several square matrices share as long as one is the others' beginning."""
 
-    def __init__(self, L):
-        self.array = L
-        self.filled = len(L)
+    def __init__(self, A):
+        self.array = A
+        self.filled = len(A)
+
+    def __getstate__(self):
+        n = self.filled
+        return {"array": self.array[:n, :n].copy(), "filled": n}
+
+    def behind(self, n):
+        """This, or a copy of its first n rows, where nothing stands behind these yet."""
+        if self.filled == n < len(self.array):
+            return self
+        capacity = max(16, n + n // 2)
+        grown = Buffer(np.empty((capacity, capacity)))
+        grown.array[:n, :n] = self.array[:n, :n]
+        grown.filled = n
+        return grown
+
+    def without(self, n):
+        """An empty one for the first n rows but one: with some room, as a row may come for it."""
+        capacity = min(n + _SPARE, len(self.array))
+        return Buffer(np.empty((capacity, capacity)))
 
 
 class DenseCholesky:
@@ -103,7 +122,7 @@ class DenseCholesky:
     """
 
     def __init__(self, L, jitter=0.0):
-        self._buffer = _Buffer(L)
+        self._buffer = Buffer(L)
         self.n = len(L)
         self.jitter = jitter
 
@@ -150,13 +169,8 @@ class DenseCholesky:
 
     def append(self, k, kappa):
         """The factor of [[Δ, k], [kᵀ, kappa]], or None if that is not positive definite; O(n²)."""
-        buffer, n = self._buffer, self.n
-        if buffer.filled != n or n == len(buffer.array):
-            capacity = max(16, n + n // 2)
-            grown = _Buffer(np.empty((capacity, capacity)))
-            grown.array[:n, :n] = self.L
-            grown.filled = n
-            buffer = grown
+        n = self.n
+        buffer = self._buffer.behind(n)
         pivot = _cholesky.append(buffer.array, n, k, kappa + self.jitter)
         # A pivot lost in the rounding of the subtraction says nothing.
         if not pivot > 1e-14 * kappa:
@@ -165,9 +179,7 @@ class DenseCholesky:
 
     def drop(self, i):
         """The factor without row and column i, O(n²)."""
-        # With some room behind the factor, an append that follows need not copy.
-        capacity = min(self.n + _SPARE, len(self._buffer.array))
-        buffer = _Buffer(np.empty((capacity, capacity)))
+        buffer = self._buffer.without(self.n)
         _cholesky.drop(self._buffer.array, self.n, i, buffer.array)
         return self._in(buffer, self.n - 1)
 
@@ -195,9 +207,11 @@ def rmatvec(K, x):
 
 def product(A, B):
     """A B (m, n) for A (m, k) and B (k, n); see `matvec`."""
-    A, B = np.ascontiguousarray(A), np.ascontiguousarray(B)
+    B, few = np.ascontiguousarray(B), B.shape[1] <= _FEW
+    if not (few and A.strides[1] == A.itemsize):
+        A = np.ascontiguousarray(A)
     out = np.empty((len(A), B.shape[1]))
-    if B.shape[1] <= _FEW:
+    if few:
         _tiles.product_with_few(A, B, out)
     elif max(*A.shape, *B.shape) < WORTH_A_THREAD:
         _tiles.product(A, B, out)

@@ -230,11 +230,16 @@ def product(const double[:, ::1] A, const double[:, ::1] B, double[:, ::1] out):
         multiply(b"N", b"N", m, n, depth, 1.0, &A[0, 0], depth, &B[0, 0], n, 0.0, &out[0, 0], n)
 
 
-def product_with_few(const double[:, ::1] A, const double[:, ::1] B, double[:, ::1] out):
-    """A B, written to ``out`` (m, c), for few columns: A (m, n) is read once for eight of them."""
+def product_with_few(const double[:, :] A, const double[:, ::1] B, double[:, ::1] out):
+    """A B, written to ``out`` (m, c), for few columns: A (m, n) is read once for eight of them.
+
+    A may be the corner of a larger array, its rows contiguous.
+    """
     cdef Py_ssize_t m = A.shape[0], n = A.shape[1], c = B.shape[1], i, j, k, w
     if B.shape[0] != n or out.shape[0] != m or out.shape[1] != c:
         raise ValueError("product_with_few: A (m, n), B (n, c) and out (m, c) do not fit")
+    if n > 1 and A.strides[1] != sizeof(double):
+        raise ValueError("product_with_few: the rows of A must be contiguous")
     if m == 0 or c == 0:
         return
     if n == 0:
@@ -249,7 +254,7 @@ def product_with_few(const double[:, ::1] A, const double[:, ::1] B, double[:, :
             for j in range(n):
                 for i in range(LANES):
                     x[j * LANES + i] = B[j, k + i] if i < w else 0.0
-            multiply_lanes(m, n, n, &A[0, 0], x, y)
+            multiply_lanes(m, n, A.strides[0] // <Py_ssize_t> sizeof(double), &A[0, 0], x, y)
             for j in range(m):
                 for i in range(w):
                     out[j, k + i] = y[j * LANES + i]

@@ -12,6 +12,9 @@ from .._values import replaced
 # After so many updates what is kept is compared with what the factor says.
 _PERIOD = 16
 
+# Matrices take the memory of a multiple of so many rows.
+_GRAIN = 64
+
 
 @dataclass(frozen=True, eq=False)
 class Kept:
@@ -32,14 +35,14 @@ class Kept:
 
     def grown(self, s, t, u, variance):
         """With a row at a place s (1, d) and time; u is P k, ``variance`` that given the others."""
-        P = np.empty((len(self.P) + 1,) * 2)
+        P = _square(len(self.P) + 1)
         _cholesky.grow_inverse(self.P, u, variance, P)
         forms = None if self.forms is None else self.forms.grown(s, t, self.P, u, variance)
         return replaced(self, P=P, forms=forms, n_updates=self.n_updates + 1)
 
     def without(self, i):
         """Without row i."""
-        P = np.empty((len(self.P) - 1,) * 2)
+        P = _square(len(self.P) - 1)
         _cholesky.shrink_inverse(self.P, i, P)
         forms = None if self.forms is None else self.forms.without(i, self.P)
         return replaced(self, P=P, forms=forms, n_updates=self.n_updates + 1)
@@ -57,3 +60,13 @@ class Kept:
         if not np.abs(matvec(self.P, z) - right).max() <= BOUND * np.abs(right).max():
             return False
         return self.forms is None or self.forms.is_right(self.P)
+
+
+def _square(n):
+    """An empty array (n, n), in memory for a multiple of so many rows.
+
+    Sizes that repeat the allocator has at hand. What is larger than all before, it asks the system
+    for, page by page, and that takes longer than to fill it.
+    """
+    capacity = n + -n % _GRAIN
+    return np.empty(capacity * capacity)[: n * n].reshape(n, n)

@@ -13,7 +13,7 @@ from .._fast.posterior import Formula
 _GAIN = 1e-12
 
 # So does one of which another is ahead by so many times what its slope promises.
-_LEAD = 100.0
+_LEAD = 1000.0
 
 # Of places whose scores are bounded, so many of the highest bounds are looked at first.
 _LOOKED_AT_FIRST = 8

@@ -99,6 +99,11 @@ def test_product_with_few(rng, shape, columns):
         alone = np.empty((shape[0], 1))
         fast.product_with_few(A, np.ascontiguousarray(B[:, j : j + 1]), alone)
         assert (alone[:, 0] == out[:, j]).all()
+    # Nor does it matter in what array it stands.
+    room, again = np.full((shape[0] + 2, shape[1] + 3), np.nan), np.empty_like(out)
+    room[: shape[0], : shape[1]] = A
+    fast.product_with_few(room[: shape[0], : shape[1]], B, again)
+    assert (again == out).all()
 
 
 @pytest.mark.parametrize(
@@ -111,6 +116,7 @@ def test_product_with_few(rng, shape, columns):
         (lambda A: fast.solve_lower(np.eye(3), 3, np.ones((1, 2))), "each row of B"),
         (lambda A: fast.product(A, A, np.ones((2, 3))), "do not fit"),
         (lambda A: fast.product_with_few(A, A[:2], np.ones((3, 3))), "do not fit"),
+        (lambda A: fast.product_with_few(A.T, A, np.ones((3, 3))), "contiguous"),
     ],
 )
 def test_shapes_that_do_not_fit(call, message):

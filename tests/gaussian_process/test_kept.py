@@ -1,5 +1,6 @@
 """What is kept from step to step, against what is computed afresh."""
 
+import pickle
 from collections import deque
 
 import numpy as np
@@ -92,6 +93,17 @@ def test_two_thousand_steps(monkeypatch):
             assert_as_afresh(gp, now)
     # After a batch of two, every 41 steps, and when all is made anew, so are they.
     assert len(count) <= 2000 // 41 + 1 + gp._gp.n_remade
+
+
+def test_two_who_go_on_from_the_same_step():
+    # They share what stands before; the second to come must not write over the first one's row.
+    rng = np.random.RandomState(7)
+    gp, now = deque(mixed_steps(regressor(TEMPORAL["5/2"]), 5, rng), 1)[0]
+    first, second = (gp.updated(*observed(rng, now)) for _ in range(2))
+    for each in (first.updated(*observed(rng, now)), second, first.updated(drop=[3]), gp):
+        assert_as_afresh(each, now)
+        again = pickle.loads(pickle.dumps(each)).updated(*observed(rng, now))
+        assert_as_afresh(again, now)
 
 
 def test_steps_are_not_told_from_a_search_and_its_inverse():

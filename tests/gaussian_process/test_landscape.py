@@ -21,6 +21,7 @@ from sktvbo.acquisition import (
     ProbabilityOfImprovement,
 )
 from sktvbo.domain import Box
+from sktvbo.gaussian_process import _views
 from sktvbo.kernels import Forgetting
 
 ACQUISITIONS = [UCB(2.0), PosteriorMean(), ExpectedImprovement(), ProbabilityOfImprovement()]
@@ -131,7 +132,7 @@ def test_few_places_are_looked_at_closely():
 @all_acquisitions
 @pytest.mark.parametrize("name", COMPILED)
 @pytest.mark.parametrize("window", [False, True])
-def test_from_near_a_maximum_both_find_it(fitted, name, acquisition, window):  # noqa: F811
+def test_from_near_a_maximum_both_find_it(fitted, name, acquisition, window, monkeypatch):  # noqa: F811
     gp = fitted[name]
     score, posterior = score_of(gp, acquisition, 61.0)
     if window:
@@ -139,6 +140,7 @@ def test_from_near_a_maximum_both_find_it(fitted, name, acquisition, window):  #
     u = 2 + window
     starts = np.random.RandomState(1).uniform(size=(4, u))
     landscape = posterior.landscape(score)
+    monkeypatch.setattr(_views, "_LEAD", math.inf)
     # Twice: from where the first time has ended both are near a maximum.
     near, _ = landscape.climb(starts, ALL[:u], 1.0, math.inf)
     near = np.clip(near + 1e-3, 0.0, 1.0)
@@ -147,6 +149,22 @@ def test_from_near_a_maximum_both_find_it(fitted, name, acquisition, window):  #
     assert_allclose(found, expected, atol=1e-6)
     assert_allclose(landscape.values(found), values, rtol=1e-9, atol=1e-12)
     assert (landscape.values(found) >= landscape.values(expected) - 1e-10).all()
+    # In a race who is behind may stop, and the best gets as far.
+    monkeypatch.undo()
+    _, raced = landscape.climb(near, ALL[:u], 1.0, math.inf)
+    assert_allclose(raced.max(), values.max(), rtol=1e-9, atol=1e-12)
+    assert (raced <= values + 1e-9).all()
+
+
+def test_who_is_far_behind_is_not_waited_for(fitted, monkeypatch):  # noqa: F811
+    score, posterior = score_of(fitted["matern"], UCB(2.0), 61.0)
+    landscape, starts = posterior.landscape(score), np.random.RandomState(1).uniform(size=(6, 2))
+    found = []
+    for lead in (math.inf, 1e-3):
+        monkeypatch.setattr(_views, "_LEAD", lead)
+        found.append(landscape.climb(starts, ALL[:2], 1.0, math.inf)[1])
+    assert_allclose(found[0].max(), found[1].max(), rtol=1e-9)
+    assert found[1].sum() < found[0].sum()
 
 
 def random_problem(seed):
