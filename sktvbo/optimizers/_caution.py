@@ -98,7 +98,7 @@ class Caution:
 
         return sample
 
-    def heading(self, run, surrogate, t, part, x):
+    def heading(self, run, surrogate, t, part, x, risk):
         """The row x (d,) of a query in a part of the domain; or one on the way to a better place.
 
         What is best within reach may be a hill from which no step leads on. Where an observation
@@ -123,7 +123,6 @@ class Caution:
         next_ = near[[np.argmin(gaps)]]
         if not gaps.min() < np.linalg.norm(domain.to_unit(self.at[:-1]) - aim):
             return x
-        risk = run.risk
         if risk is not None and risk.at(t).log(next_)[0] < np.log(0.5):
             return x
         return part.from_unit(next_)[0]

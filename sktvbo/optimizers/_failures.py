@@ -232,15 +232,14 @@ def _squashed(mean, std):
     return z, -_SLOPE / spread, -z * _SLOPE**2 * std / spread**2
 
 
-def sampled(draw, run, t, size, rng):
+def sampled(draw, domain, risk, t, size, rng):
     """Rows (size, d) for time t, drawn by (n, rng); where queries fail, fewer are taken."""
-    risk = run.risk
     if risk is None:
         return draw(size, rng)
     chosen, chance = [], risk.at(t)
     for _ in range(size):
         drawn = draw(_N_DRAWN, rng)
-        share = chance.log_weight(run.domain.to_unit(drawn))
+        share = chance.log_weight(domain.to_unit(drawn))
         taken = np.flatnonzero(np.log(rng.uniform(size=len(drawn))) < share)
         chosen.append(drawn[taken[0] if len(taken) else np.argmax(share)])
     return np.array(chosen)

@@ -313,18 +313,20 @@ class Run(Asked):
 
     def _random_queries(self, t, size, rng):
         """Queries (x, time) made without a surrogate, each within reach of the one before."""
+        risk, domain = self.risk, self.domain
         if self.caution is None:
-            return [(x, t) for x in sampled(self.domain.sample, self, t, size, rng)]
+            return [(x, t) for x in sampled(domain.sample, domain, risk, t, size, rng)]
         found, run = [], self
         for _ in range(size):
-            found.append((sampled(run.caution.draw(run, t), run, t, 1, rng)[0], t))
+            draw = run.caution.draw(run, t)
+            found.append((sampled(draw, domain, risk, t, 1, rng)[0], t))
             run = replaced(run, caution=run.caution.moved(*found[-1]))
         return found
 
     def best_mean(self, t):
         """Row (d,) where the posterior mean at time t is best."""
         surrogate, rng = self.belief.advanced(t), copied(self.rng)
-        return self._best_query(surrogate, PosteriorMean(), t, t, rng)[0]
+        return self._best_query(surrogate, PosteriorMean(), t, t, rng, self.risk)[0]
 
     def _best_queries(self, t, size, rng, may_wait, until):
         """Queries (x, time), each with the pending ones and those before hallucinated."""
@@ -332,7 +334,7 @@ class Run(Asked):
         pending = self._pending_at(t)[-_MAX_HALLUCINATED:]
         if pending:
             surrogate = self._hallucinated(surrogate, [(query.x, query.t) for query in pending])
-        queries, run = [], self
+        queries, run, risk = [], self, self.risk
         for i in range(size):
             if i:
                 surrogate = self._hallucinated(surrogate, queries[-1:])
@@ -340,9 +342,11 @@ class Run(Asked):
             now = monotonic()
             share = now + (until - now) / (size - i)
             domain = run.domain if run.caution is None else run.caution.part_of(run, t, surrogate)
-            x, time = self._best_query(surrogate, self.acquisition, t, latest, rng, share, domain)
+            x, time = self._best_query(
+                surrogate, self.acquisition, t, latest, rng, risk, share, domain
+            )
             if run.caution is not None:
-                x = run.caution.heading(run, surrogate, t, domain, x)
+                x = run.caution.heading(run, surrogate, t, domain, x, risk)
                 run = replaced(run, caution=run.caution.moved(x, time))
             queries.append((x, time))
         return queries
@@ -352,11 +356,12 @@ class Run(Asked):
         X = np.array([np.append(self.domain.to_unit(x), t) for x, t in queries])
         return surrogate.updated(X, surrogate.predict(X), hold_scale=True)
 
-    def _best_query(self, surrogate, acquisition, t, latest, rng, until=np.inf, part=None):
+    def _best_query(self, surrogate, acquisition, t, latest, rng, risk, until=np.inf, part=None):
         """Where, and when between t and ``latest``, an acquisition function is largest.
 
-        Scores are to be maximized: the surrogate was given -y when minimizing. The search ends at
-        the time ``until`` of the monotonic clock. It is of a ``part`` of the domain; None: of all.
+        Scores are to be maximized: the surrogate was given -y when minimizing. They are weighed by
+        a ``risk`` unless it is None. The search ends at the time ``until`` of the monotonic clock.
+        It is of a ``part`` of the domain; None: of all.
         """
         part = self.domain if part is None else part
         posterior = surrogate.posterior_at(t, self.domain.continuous)
@@ -365,7 +370,6 @@ class Run(Asked):
         recent = self.belief.X_train_[-3:, :-1]
         if getattr(acquisition, "joint", False):
             draw = partial(posterior.sample, rng=rng)
-            risk = self.risk
             if risk is not None:
                 draw = risk.at(t).weigh_draw(draw)
             return maximize_joint(draw, part, rng, anchors=recent), t
@@ -378,11 +382,11 @@ class Run(Asked):
             n_pending=len(surrogate.X_train_) - len(self.belief.X_train_),
         )
         if not latest > t:
-            score = self._score(acquisition, state, TimeWindow(part, t, t))
+            score = self._score(acquisition, state, TimeWindow(part, t, t), risk)
             return maximize(score, posterior, part, rng, anchors=recent, until=until), t
         window = TimeWindow(part, t, latest)
         row = maximize(
-            self._score(acquisition, state, window),
+            self._score(acquisition, state, window, risk),
             surrogate.posterior_between(t, latest, self.domain.continuous),
             window,
             rng,
@@ -391,14 +395,13 @@ class Run(Asked):
         )
         return row[:-1], float(row[-1])
 
-    def _score(self, acquisition, state, window):
+    def _score(self, acquisition, state, window, risk):
         """An acquisition function as a score of places now, or in a window of time."""
         waits = window.low < window.high
         if not getattr(acquisition, "sees_places", False):
             score = Score(acquisition, state)
         else:
             score = ScoreOfPlaces(acquisition, state, window.from_unit if waits else window.at_low)
-        risk = self.risk
         if risk is None:
             return score
         places = np.vstack([self.surrogate.X_train_[:, :-1], self.domain.candidates(_N_FLOOR)])

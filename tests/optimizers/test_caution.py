@@ -331,6 +331,6 @@ def test_a_better_place_beyond_reach_must_exceed_what_may_be_hoped_for_within(be
         return np.where(U[:, 0] > 0.5, beyond, 0.0), np.full(len(U), 0.5)
 
     known = SimpleNamespace(X_train_=np.array([[0.9, 0.0]]), posterior_at=lambda t: posterior)
-    run, caution = SimpleNamespace(domain=domain, risk=None), Caution(at=np.array([0.1, 0.0]))
+    run, caution = SimpleNamespace(domain=domain), Caution(at=np.array([0.1, 0.0]))
     part = domain.within([0.0], [0.2])
-    assert caution.heading(run, known, 0.0, part, np.array([0.05])) == expected
+    assert caution.heading(run, known, 0.0, part, np.array([0.05]), None) == expected

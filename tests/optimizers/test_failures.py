@@ -21,6 +21,7 @@ from sktvbo.acquisition import (
 )
 from sktvbo.domain import Box, as_domain
 from sktvbo.exceptions import AskTellError, InvalidObservationError
+from sktvbo.optimizers import _failures
 from sktvbo.optimizers._failures import MAX_FAILURES, WeighedScore
 
 UNIT = [(0.0, 1.0)] * 2
@@ -382,6 +383,17 @@ def test_what_the_expert_said_was_for_the_query_that_failed():
     assert len(opt.expert_y_)
     opt.tell(opt.ask(6.0), failed=True)
     assert len(opt.expert_y_) == 0
+
+
+@pytest.mark.parametrize("options", [{}, {"max_step": 0.1}], ids=["free", "limited"])
+@pytest.mark.parametrize("n_initial", [4, 20], ids=["modelled", "random"])
+def test_the_chance_of_success_is_worked_out_once_a_call(options, n_initial, monkeypatch):
+    opt = drive(WDBO(UNIT, n_initial_points=n_initial, random_state=0, **options), 8)
+    opt.tell([0.5, 0.5], failed=True, t=8.0)
+    fitted, fits = _failures._fitted, []
+    monkeypatch.setattr(_failures, "_fitted", lambda *of: fits.append(of) or fitted(*of))
+    opt.ask(9.0, n_points=3)
+    assert len(fits) == 1
 
 
 # --- remembered -----------------------------------------------------------------------------------
