@@ -14,8 +14,14 @@ from scipy.stats import qmc
 from sklearn.gaussian_process.kernels import RBF
 
 import sktvbo
-from sktvbo import BayesianOptimizer, SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
+from sktvbo import (
+    WDBO,
+    BayesianOptimizer,
+    SparseTimeVaryingGPRegressor,
+    TimeVaryingGPRegressor,
+)
 from sktvbo.acquisition import UCB
+from sktvbo.domain import WithContext
 from sktvbo.gaussian_process import QuadraticInjection
 from sktvbo.staleness import SlidingWindow
 
@@ -67,7 +73,19 @@ def some_of(count, request):
     return sorted({*range(0, count, max(count // 30, 1)), *last})
 
 
+def in_context():
+    """An optimizer on a domain with a context, that forgets."""
+    opt = WDBO(WithContext(BOX, [(0.0, 1.0)]), alpha=2.0, n_initial_points=4, random_state=0)
+    for t in range(STEPS):
+        x = opt.ask(t, context=0.1 * (t % 3))
+        opt.tell(x, objective(x, t))
+    return opt
+
+
 def started(name):
+    if name == "in context":
+        opt = in_context()
+        return opt, opt.ask(STEPS, context=0.3)
     case = BY_NAME[name]
     opt, _ = case.after()
     case.consult(opt, STEPS)
@@ -80,7 +98,15 @@ OPTIMIZER_CALLS = {
     "batch": lambda opt, x: opt.ask(STEPS + 1.0, n_points=2),
     "cancel": lambda opt, x: opt.cancel(x),
     "untell": lambda opt, x: opt.untell(),
+    "earlier": lambda opt, x: opt.untell(id=opt._run.entries[-3].query),
     "tell_many": lambda opt, x: opt.tell_many([x, [0.5, 0.5]], [0.1, 0.2], STEPS),
+    "fail": lambda opt, x: opt.tell(x, failed=True),
+    "announce": lambda opt, x: opt.announce([0.5, 0.5], STEPS + 1.0),
+    "ask there": lambda opt, x: opt.ask(STEPS + 1.0, n_points=2, context=[[0.2], [0.9]]),
+    "tell there": lambda opt, x: opt.tell(x, 0.7, context=0.6),
+    "tell_many there": lambda opt, x: opt.tell_many(
+        [x, [0.5, 0.5]], [0.1, 0.2], STEPS, context=[[0.6], [0.2]]
+    ),
     "ask_expert": lambda opt, x: opt.ask_expert(STEPS + 1.0),
     "tell_expert": lambda opt, x: opt.tell_expert([x, [1.0, 0.0]], [0.1, 0.2], STEPS + 1.0),
 }
@@ -94,7 +120,14 @@ OPTIMIZER_CALLS = {
         ("WDBO", "batch"),
         ("WDBO", "cancel"),
         ("WDBO", "untell"),
+        ("WDBO", "earlier"),
         ("WDBO", "tell_many"),
+        ("WDBO", "fail"),
+        ("WDBO", "announce"),
+        ("in context", "ask there"),
+        pytest.param("in context", "tell there", marks=pytest.mark.slow),
+        ("in context", "tell_many there"),
+        pytest.param("in context", "earlier", marks=pytest.mark.slow),
         ("BOLT-max-size", "tell"),
         ("SparQGPUCB-expert", "tell"),
         ("SparQGPUCB-expert", "ask_expert"),
@@ -105,7 +138,7 @@ OPTIMIZER_CALLS = {
 )
 def test_stopped_at_any_line_a_step_has_happened_or_not(name, call, request):
     begun, x = started(name)
-    begun.tell([0.3, 0.3], 0.2, STEPS)
+    begun.tell([0.3, 0.3], 0.2, STEPS, **({"context": 0.8} if name == "in context" else {}))
     begun = copy.deepcopy(begun)  # a hash knows a copy from what it was copied from
     step = OPTIMIZER_CALLS[call]
     before, twin = fingerprint(begun), copy.deepcopy(begun)
@@ -348,6 +381,49 @@ def test_interrupts_at_random_moments(count):
         assert np.array_equal(opt.surrogate_.X_train_[:, -1], opt.X_[:, -1])
     assert interrupted > count // 10
     opt.tell([1.0, 0.0], 0.5, t)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers that interrupt")
+@pytest.mark.parametrize(
+    "count", [60, pytest.param(3000, marks=pytest.mark.slow)], ids=["some", "many"]
+)
+def test_interrupts_of_what_is_taken_back_told_at_once_and_measured_beside(count):
+    qmc.Sobol(2).random(1)
+    rng, interrupted, opt, t = np.random.RandomState(1), 0, in_context(), float(STEPS)
+    opt.set_params(refit_every=10)
+    kinds = {"ask": 0, "tell": 1, "untell": -1, "tell_many": 2, "fail": 0}
+    told, seconds = STEPS, {}
+    for i in range(count):
+        t += 0.5
+        places, context = rng.uniform(size=(2, 2)), rng.uniform(size=2)
+        call = {
+            "ask": lambda: opt.ask(t, n_points=2, context=context[:, np.newaxis]),  # noqa: B023
+            "tell": lambda: opt.tell(places[0], 0.3, t, context=context[0]),  # noqa: B023
+            "untell": lambda: opt.untell(t=opt.told_X_[-1 - i % 4, -1]),  # noqa: B023
+            "tell_many": lambda: opt.tell_many(places, [0.1, 0.2], t, context=context[0]),  # noqa: B023
+            "fail": lambda: opt.tell(places[0], t=t, context=context[0], failed=True),  # noqa: B023
+        }
+        kind = sorted(kinds)[rng.randint(len(kinds))]
+        more, before, n_failed = kinds[kind], fingerprint(opt), opt.n_failed_
+        tic = perf_counter()
+        if alarm_in(rng.uniform(0.0, 1.5 * seconds.get(kind, 0.004)), call[kind]):
+            interrupted += 1
+            # All of it or nothing: of two that were told at once there is never one.
+            assert opt.n_told_ in (told, told + more)
+            if opt.n_told_ == told and more:
+                assert fingerprint(opt) == before
+        else:
+            seconds[kind] = perf_counter() - tic
+            assert opt.n_told_ == told + more
+            assert opt.n_failed_ == n_failed + (kind == "fail")
+        told = opt.n_told_
+        assert len(opt.told_y_) == len(opt.told_X_) == told
+        assert np.array_equal(opt.surrogate_.X_train_[:, -1], opt.X_[:, -1])
+        assert np.array_equal(opt.surrogate_.y_train_, opt.y_)
+        assert np.isin(opt.y_, opt.told_y_).all()
+        for query in opt.pending_[:-20]:
+            opt.cancel(query)
+    assert interrupted > count // 10
 
 
 SEARCHING = {
