@@ -31,7 +31,7 @@ BOX = [(0.0, 1.0), (0.0, 1.0)]
 ARMS = FiniteSet(np.random.RandomState(0).uniform(size=(24, 2)))
 COMMON = {"history": 10_000, "random_state": 0}
 NEW = 3  # optimizers that begin at the start of a tenth
-PAIRS = 300  # steps that are timed in turn
+PAIRS = 1000  # steps that are timed in turn
 ALGORITHMS = {
     "bolt": lambda: BOLT(BOX, max_size=40, refit_every=50, **COMMON),
     "wdbo": lambda: WDBO(BOX, max_size=60, refit_every=50, **COMMON),
@@ -94,6 +94,12 @@ def anew(name, first, last, noise):
     return " ".join(f"{regret:.4f}" for regret in sorted(found))
 
 
+def error(regrets):
+    """Standard error of the mean of regrets, which hang together for less than a block."""
+    blocks = [np.mean(block) for block in np.array_split(regrets, max(len(regrets) // 250, 2))]
+    return np.std(blocks, ddof=1) / np.sqrt(len(blocks))
+
+
 def in_turn(early, late, t_early, t_late):
     """Seconds of the processor that a step takes, of two optimizers in turn: medians."""
     spent = [], []
@@ -108,13 +114,14 @@ def in_turn(early, late, t_early, t_late):
 
 def soak(name, steps, seconds):
     noise = 0.01 * np.random.RandomState(0).normal(size=steps)
-    optimizer, regrets, memory = ALGORITHMS[name](), [], []
+    # What the script itself remembers has its room from the beginning.
+    optimizer, regrets, n, memory = ALGORITHMS[name](), np.full(steps, np.nan), 0, []
     early = None
     begun, kinds = time.monotonic(), collections.Counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for t in range(steps):
-            regrets.append(step(optimizer, t, noise[t]))
+            regrets[t], n = step(optimizer, t, noise[t]), t + 1
             if t + 1 == steps // 5:
                 early = pickle.dumps(optimizer)
             if t % 100 == 99:
@@ -124,7 +131,7 @@ def soak(name, steps, seconds):
                 caught.clear()
             if time.monotonic() - begun > seconds:
                 break
-    n, end, tenth = len(regrets), resident(), len(regrets) // 10
+    regrets, end, tenth = regrets[:n], resident(), n // 10
     start = memory[len(memory) // 5] if memory else end
     distance, remade = off(optimizer), optimizer.surrogate_.n_remade_
     kept = f"{len(optimizer.X_)} kept of {optimizer.n_told_}"
@@ -133,13 +140,15 @@ def soak(name, steps, seconds):
         before, after = in_turn(pickle.loads(early), optimizer, steps // 5, n)
         times = f"{1e3 * before:.2f} ms after a fifth, {1e3 * after:.2f} ms at the end "
         times += f"({100.0 * (after / before - 1.0):+.1f} %; medians of {PAIRS} pairs in turn)"
-    means = [np.mean(part) for part in np.array_split(regrets, 10)]
+    tenths = np.array_split(regrets, 10)
+    means, errors = [np.mean(part) for part in tenths], [error(part) for part in tenths]
     print(
         f"{name}: {n} of {steps} steps, {kept}\n"
         f"  memory {start:.1f} MB after a fifth, {end:.1f} MB at the end "
         f"({100.0 * (end / start - 1.0):+.1f} %)\n"
         f"  step {times}\n"
-        f"  regret of the tenths: {' '.join(f'{mean:.4f}' for mean in means)}\n"
+        f"  regret of the tenths: {' '.join(f'{mean:.4f}' for mean in means)}; "
+        f"errors {errors[1]:.4f} of the second, {errors[-1]:.4f} of the last\n"
         f"    of new optimizers: {anew(name, tenth, 2 * tenth, noise)} in the second tenth, "
         f"{anew(name, n - tenth, n, noise)} in the last\n"
         f"  posterior off a fresh one by {distance:.1e}; "

@@ -32,8 +32,8 @@ from ._dates import check_time_unit, numeric_durations
 from ._inputs import validated
 from ._noise import NoiseModel
 from ._rows import Layout, Rows, time_position
-from ._search import Knowledge, search
-from ._starts import or_defaults, within_reach
+from ._search import Knowledge, explains_less_than_noise, search
+from ._starts import anew, or_defaults, within_reach
 
 if TYPE_CHECKING:
     from typing import Self
@@ -427,9 +427,19 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             criterion = kind.criterion(rows, *basis)
             known = knowledge and knowledge.hessian_for(len(covariance.bounds), rows.n)
             options = {"warn": warn, "hessian": known}
-            covariance, hessian = self._search(criterion, covariance, start, **options)
+            initial = covariance
+            covariance, hessian = self._search(criterion, initial, start, **options)
             gp = kind.learnt(criterion, covariance, rows, *basis)
-            return gp, Knowledge(hessian, rows.n)
+            if knowledge is None or not explains_less_than_noise(gp):
+                return gp, Knowledge(hessian, rows.n)
+            # What went on from there has come to nothing, and would again next time.
+            n_lost = knowledge.n_lost + 1
+            if n_lost & (n_lost - 1) == 0:  # 1, 2, 4, ...: where all is noise, at little cost
+                starts = np.array([covariance.theta, *anew(initial, rows, self.hyperpriors)])
+                options = {"n_restarts": 0, "hessian": hessian}
+                covariance, hessian = self._search(criterion, initial, starts, **options)
+                gp = kind.learnt(criterion, covariance, rows, *basis)
+            return gp, Knowledge(hessian, rows.n, n_lost)
         return kind.of(covariance, rows, *basis), Knowledge()
 
     def _searched(self, criterion, covariance, start, **options):

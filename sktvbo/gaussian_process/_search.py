@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from .._checks import invalid
+from ._conditioned import LOG_2PI
 from ._newton import minimize, promise
 
 # A search from nothing ends when its model promises no more nats than the first; one that goes on
@@ -108,10 +109,14 @@ class Knowledge:
         Of minus what was maximized, nearly, where it has ended.
     n : int
         Number of rows.
+    n_lost : int
+        How many searches in a row went on from the one before and found what explains less than
+        noise does.
     """
 
     hessian: np.ndarray | None = None
     n: int = 0
+    n_lost: int = 0
 
     def hessian_for(self, n_theta, n):
         """The Hessian for as many hyperparameters and about as many rows, or None."""
@@ -130,6 +135,16 @@ class Knowledge:
             return np.inf
         slope = gp.gradient + HyperPrior(hyperpriors, covariance.names).gradient(theta)
         return promise(-slope, hessian, theta, bounds)
+
+
+def explains_less_than_noise(gp):
+    """Whether a conditioned GP has less evidence than a constant and white noise at their best."""
+    z = gp.rows.targets
+    with np.errstate(over="ignore"):
+        power = z.var() if gp.mean.is_learnt else np.mean(z * z)
+    if not power > gp.covariance.noise_variance:
+        return False  # there is nothing to explain
+    return gp.objective < -0.5 * len(z) * (LOG_2PI + 1.0 + np.log(power))
 
 
 def _descend(objective, prior, theta, bounds, optimizer, hessian):

@@ -79,6 +79,17 @@ def within_reach(covariance, rows):
     return np.array(starts if names else starts[:1])
 
 
+def anew(covariance, rows, hyperpriors):
+    """A list of starts without what was learnt before, one of them for fast change.
+
+    A few old rows may make the extent in time a hundred times that of the others. Starts without a
+    density are left out.
+    """
+    starts = [*within_reach(covariance, rows), _scaled(covariance, rows, 0.5, 0.025)]
+    prior = HyperPrior(hyperpriors, covariance.names)
+    return [start for start in starts if prior(start) > -np.inf]
+
+
 def learnt_from_part(covariance, rows, searched, hyperpriors, rng):
     """The covariance of an exact fit to some of the rows, from several starts.
 

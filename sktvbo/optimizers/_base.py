@@ -106,8 +106,9 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
     refit_every : int or "auto", default="auto"
         Hyperparameters are searched at every ``refit_every``-th observation, from the present ones;
         at the others the observation is added with the hyperparameters held, O(n²). "auto" searches
-        when the gradient of the likelihood promises that a search gains more than 0.1 nats, and
-        when the data set has grown by a tenth, or fallen to half, since the last one.
+        when the gradient of the likelihood promises that a search gains more than 0.1 nats, when
+        the data set has grown by a tenth, or fallen to half, since the last one, and when ten times
+        as many observations have come since.
     maximize : bool, default=True
         False to minimize.
     clock : "wall", "calendar", "step" or callable, default="wall"

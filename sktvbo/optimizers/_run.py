@@ -56,6 +56,9 @@ _NONE = np.empty(0, dtype=np.intp)
 # With refit_every="auto" hyperparameters are searched when that promises more than so many nats.
 _WORTH_A_SEARCH = 0.1
 
+# And when so many data sets have come since: what forgets by wrong ones may learn no more of them.
+_AT_THE_LATEST = 10
+
 
 @dataclass(frozen=True)
 class Run(Asked):
@@ -598,6 +601,7 @@ class Run(Asked):
             return held(), self.since_search + 1, self.searched
         if every == "auto":
             due = due or not 0.5 * self.searched <= size <= 1.1 * self.searched
+            due = due or self.since_search + 1 >= _AT_THE_LATEST * size
         else:
             due = due or self.since_search + 1 >= every
         if not due:

@@ -1,5 +1,8 @@
 """The search for hyperparameters: fixed ones, bounds, starts, priors."""
 
+import pickle
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from gaussian_process.cases import data, first_start, make, shuffled
@@ -11,7 +14,8 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from sklearn.model_selection import GridSearchCV
 
 from sktvbo import TimeVaryingGPRegressor
-from sktvbo.gaussian_process import QuadraticInjection
+from sktvbo.gaussian_process import QuadraticInjection, _base
+from sktvbo.gaussian_process._search import explains_less_than_noise
 from sktvbo.kernels import Forgetting
 
 
@@ -184,3 +188,78 @@ def test_one_prior_for_all_lengthscales():
 def test_bad_hyperpriors(hyperpriors, message):
     with pytest.raises(ValueError, match=message):
         fit(hyperpriors)
+
+
+# --- a search that goes on from nowhere -----------------------------------------------------------
+
+
+def lost(seed, **parameters):
+    """A regressor that has learnt that all is noise; rows that are not, and one of long ago."""
+    rng, n = np.random.RandomState(seed), 60
+    X = np.column_stack([rng.uniform(size=(n, 2)), np.sort(rng.uniform(0.0, 7e3, n))])
+    kernels = Matern(0.5, (0.01, 2.0), nu=2.5), Matern(3e4, (5.0, 7e4), nu=2.5)
+    bounds = {"signal_variance_bounds": (0.05, 20.0), "noise_variance_bounds": (1e-4, 1.0)}
+    options = bounds | {"normalize_y": True, "mean_prior_std": 1.0, "warn": False} | parameters
+    gp = TimeVaryingGPRegressor(*kernels, **options).fit(X, rng.normal(size=n))
+    t = np.append(-7e3, np.sort(rng.uniform(0.0, 300.0, n - 1)))
+    Z = np.column_stack([rng.uniform(size=(n, 2)), t])
+    centre = 0.5 + 0.3 * np.column_stack([np.cos(0.01 * t), np.sin(0.01 * t)])
+    return gp, Z, -np.sum((Z[:, :2] - centre) ** 2, axis=1) + 0.01 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("seed", [4, 8, 10])
+def test_what_explains_less_than_noise_is_searched_from_the_beginning_as_well(seed, monkeypatch):
+    gp, X, y = lost(seed)
+    everything = np.arange(60)
+    found = gp.updated(X, y, drop=everything, refit=True)
+    fresh = clone(gp).set_params(n_restarts_optimizer=5, random_state=0).fit(X, y)
+    best = fresh.log_marginal_likelihood_value_
+    assert found.log_marginal_likelihood_value_ > best - 8.0 > 0.0
+    monkeypatch.setattr(_base, "explains_less_than_noise", lambda gp: False)
+    left = gp.updated(X, y, drop=everything, refit=True)
+    assert left.log_marginal_likelihood_value_ < -80.0  # from where it was, it does not get away
+    assert found._knowledge.n_lost == 1
+    assert found.updated(refit=True)._knowledge.n_lost == 0
+
+
+def test_where_all_is_noise_searches_begin_anew_ever_more_seldom(monkeypatch):
+    rng = np.random.RandomState(4)
+    gp, X, _ = lost(4)
+    searches, search = [], _base.search
+
+    def noted(criterion, covariance, start, **options):
+        searches.append(len(np.atleast_2d(start)))
+        return search(criterion, covariance, start, **options)
+
+    monkeypatch.setattr(_base, "search", noted)
+    monkeypatch.setattr(_base, "explains_less_than_noise", lambda gp: True)
+    for _ in range(9):
+        gp = gp.updated(X, rng.normal(size=60), drop=np.arange(60), refit=True)
+    # Each goes on from the one before; the first, second, fourth and eighth also begin anew.
+    assert searches == [1, 3, 1, 3, 1, 1, 3, 1, 1, 1, 1, 3, 1]
+    monkeypatch.setattr(_base, "explains_less_than_noise", lambda gp: False)
+    assert gp.updated(refit=True)._knowledge.n_lost == 0
+    again = pickle.loads(pickle.dumps(gp))
+    assert again._knowledge.n_lost == 9
+
+
+def test_starts_without_a_density_are_left_out():
+    gp, X, y = lost(8, hyperpriors={"noise_variance": stats.uniform(0.0, 0.99)})
+    never = {"temporal_kernel__length_scale": stats.uniform(4e3, 6.6e4)}
+    found = gp.set_params(hyperpriors=never).updated(X, y, drop=np.arange(60), refit=True)
+    assert found.temporal_kernel_.length_scale >= 4e3
+
+
+def test_less_than_noise():
+    gp, X, y = lost(8)
+    noise = np.random.RandomState(0).normal(size=60)
+    held = gp.updated(X, y, drop=np.arange(60))
+    assert explains_less_than_noise(held._gp)
+    assert explains_less_than_noise(gp.updated(X, noise, drop=np.arange(60))._gp)
+    assert not explains_less_than_noise(TimeVaryingGPRegressor().fit(X, y)._gp)
+    # Where y is constant there is nothing to explain.
+    assert not explains_less_than_noise(gp.updated(X, np.ones(60), drop=np.arange(60))._gp)
+    z = held._gp.rows.targets
+    evidence = stats.norm(z.mean(), z.std()).logpdf(z).sum()
+    assert not explains_less_than_noise(replace(held._gp, objective=evidence + 1e-9))
+    assert explains_less_than_noise(replace(held._gp, objective=evidence - 1e-9))

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sktvbo import ETGPUCB, GPUCB, WDBO, BayesianOptimizer, SparQGPUCB, TimeVaryingGPRegressor
+from sktvbo import (
+    ETGPUCB,
+    GPUCB,
+    SWGPUCB,
+    WDBO,
+    BayesianOptimizer,
+    SparQGPUCB,
+    TimeVaryingGPRegressor,
+)
 from sktvbo.optimizers import _run
 
 BOX = [(0.0, 1.0)] * 2
@@ -63,6 +71,14 @@ def test_growth_and_resets_make_a_search(searches, monkeypatch):
     assert searches == []
     opt.tell([0.5, 0.5], 1e3, 33.0)
     assert searches == [1]
+
+
+def test_searches_come_at_the_latest_when_so_many_data_sets_have_come(searches, monkeypatch):
+    monkeypatch.setattr(TimeVaryingGPRegressor, "search_gain", lambda self: 0.0)
+    drive(SWGPUCB(BOX, window=10, n_initial_points=10, refit_every="auto"), 115)
+    assert searches == []
+    drive(SWGPUCB(BOX, window=10, n_initial_points=10, refit_every="auto"), 250)
+    assert searches == [11, 11]  # with the one that the window then drops
 
 
 def test_a_surrogate_without_a_promise_is_searched_always(searches, monkeypatch):
