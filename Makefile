@@ -3,6 +3,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 CHECKED := build/checked
 SANITIZED := build/sanitized
+# A process for each core; a module's tests stay together until one has nothing left to do.
+SPREAD ?= --numprocesses auto --dist worksteal
 
 .PHONY: help demo test lint format checked sanitize fuzz coverage minimum bench compare arena docs dist clean
 .DEFAULT_GOAL := help
@@ -21,7 +23,7 @@ demo: $(VENV)/.installed  ## track a moving optimum: a table and a picture, in a
 	$(BIN)/python -m sktvbo demo
 
 test: lint checked  ## lint, the bounds-checked kernels, then the whole suite
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(SPREAD)
 
 lint: $(VENV)/.installed  ## ruff, both as linter and formatter, and the types
 	$(BIN)/ruff check .
@@ -67,7 +69,7 @@ coverage: $(VENV)/.installed  ## which lines the tests reach, those of the compi
 	find build/coverage -name '*.so' -delete
 	cd build/coverage && SKTVBO_COVERAGE=1 $(abspath $(BIN))/python setup.py --quiet build_ext --inplace
 	cd build/coverage && PYTHONPATH=. $(abspath $(BIN))/pytest --quiet -p no:cacheprovider \
-		--cov --cov-report=term --cov-report=html:html $(COVERED)
+		$(SPREAD) --cov --cov-report=term --cov-report=html:html $(COVERED)
 
 MINIMUM := build/minimum
 
@@ -79,7 +81,7 @@ minimum:  ## all tests with the lowest versions that are allowed, in an environm
 		pyproject.toml requirements-minimum.txt setup.py $(MINIMUM)
 	find $(MINIMUM)/sktvbo -name '*.so' -delete
 	cd $(MINIMUM) && env/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
-	cd $(MINIMUM) && env/bin/python -m pytest
+	cd $(MINIMUM) && env/bin/python -m pytest $(SPREAD)
 
 bench: $(VENV)/.installed  ## side by side with the peers (installs torch, botorch, wdbo-algo apart)
 	$(MAKE) -C benchmarks PYTHON=$(abspath $(BIN)/python)

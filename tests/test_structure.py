@@ -6,6 +6,7 @@ and to those beside it in a folder below the top. Private modules are the whole 
 """
 
 import ast
+import re
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -220,3 +221,16 @@ def test_what_is_allowed_is_not_found(source):
 def test_a_planted_circle_is_found():
     assert cycle({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) is not None
     assert cycle({"a": {"b", "c"}, "b": {"c"}}) is None
+
+
+def test_what_belongs_to_a_compiled_module_is_constant():
+    # A Python without a global lock runs the kernels side by side. Only what is declared global
+    # can be written by a function; a static name of a header is a function.
+    sources = [path for kind in ("pyx", "pxd", "h") for path in (ROOT / "_fast").glob(f"*.{kind}")]
+    if not sources:
+        pytest.skip("an installed package has no sources")
+    for path in sources:
+        text = path.read_text(encoding="utf-8")
+        shared = re.findall(r"^\s*global\b.*", text, flags=re.M)
+        shared += re.findall(r"^\s*static\b[^(]*;", text, flags=re.M)
+        assert not shared, path.name

@@ -1,5 +1,6 @@
 """Posteriors at many places against their NumPy twin, and correlations against the general ones."""
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 
 import numpy as np
@@ -206,3 +207,15 @@ def test_shapes_are_checked(rng):
             method(np.zeros((4, 3)))
     with pytest.raises(ValueError, match="one length"):
         fast.scores(Formula.BOUND, 0.0, np.zeros(3), np.zeros(2))
+
+
+def test_threads_that_share_a_posterior_get_what_each_gets_alone(rng):
+    positional, options = arguments(rng, n=300)
+    shared = fast.Posterior(*positional, **options)
+    queries = [rng.uniform(size=(m, 2)) for m in (1, 70, 300, 5) * 4]
+    alone = [np.array(shared.values(X)) for X in queries]
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(shared.values, queries))
+    assert len({one.tobytes() for one in alone}) == len(queries)
+    for one, other in zip(alone, together):
+        assert_array_equal(one, other)
