@@ -1,7 +1,7 @@
 """
-===============================
+================================
 A controller polled at odd times
-===============================
+================================
 
 A furnace is adjusted when somebody comes by: now after minutes, now after hours. Times are real
 times, not steps: what has been known grows old in between, and the optimizer knows by how much.

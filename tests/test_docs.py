@@ -1,5 +1,6 @@
 """The pages: what they name is there, and none is out of the reader's way."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -32,3 +33,13 @@ def test_tests_that_a_page_names_are_there():
     }
     assert len(named) > 3
     assert [name for name in named if f"def {name}(" not in tests] == []
+
+
+def test_titles_of_examples_are_no_longer_than_their_lines():
+    paths = sorted((DOCS.parent / "examples").glob("*.py"))
+    assert len(paths) > 15
+    for path in paths:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        over, title, under = ast.get_docstring(tree).split("\n")[:3]
+        assert set(over + under) == {"="}, path.name
+        assert len(over) == len(under) >= len(title), path.name
