@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._checks import invalid
-from ..domain import FiniteSet, ParameterSpace
+from ..domain import FiniteSet, ParameterSpace, WithContext
 
 # Up to this many whole numbers are drawn one by one.
 _N_SINGLE = 20
@@ -61,11 +61,34 @@ class Axis:
 def axes_of(domain, n_values, names=None, units=None):
     """An `Axis` for each dimension of a domain, or one for the arms of a `FiniteSet`.
 
-    ``names`` are those of a domain that has none; ``units`` are by name.
+    Those of a context come last, where they usually are. ``names`` are those of what is chosen, if
+    it has none; ``units`` are by name.
     """
     units = {} if units is None else dict(units)
+    chosen, context = _parts(domain)
+    axes = _axes_of(chosen, n_values, names, units)
+    if context is not None:
+        given = None
+        if not isinstance(context, ParameterSpace):
+            given = [f"context{i}" for i in range(context.n_dims)]
+        axes += _axes_of(context, n_values, given, units)
+    known = [axis.name for axis in axes]
+    if unknown := units.keys() - set(known):
+        raise invalid("units", f"a dict with some of {', '.join(known)}", got=str(sorted(unknown)))
+    return axes
+
+
+def _parts(domain):
+    """What is chosen, and the context beside it, or None."""
+    if isinstance(domain, WithContext):
+        return domain.chosen, domain.context
+    return domain, None
+
+
+def _axes_of(domain, n_values, names, units):
     if isinstance(domain, FiniteSet):
-        return [Axis("arm", "index of the arm", np.arange(float(domain.size)), single=True)]
+        label = _with_unit("index of the arm", units.get("arm"))
+        return [Axis("arm", label, np.arange(float(domain.size)), single=True)]
     specs = [("real",)] * domain.n_dims
     if isinstance(domain, ParameterSpace):
         if names is not None:
@@ -75,8 +98,6 @@ def axes_of(domain, n_values, names=None, units=None):
         names = [f"x[{i}]" for i in range(domain.n_dims)]
     elif len(names) != domain.n_dims:
         raise invalid("names", f"{domain.n_dims} of them, one per dimension", names)
-    if unknown := units.keys() - set(names):
-        raise invalid("units", f"a dict with some of {', '.join(names)}", got=str(sorted(unknown)))
     return [
         _axis(domain, i, name, spec, units.get(name), n_values)
         for i, (name, spec) in enumerate(zip(names, specs))
@@ -96,19 +117,34 @@ def _axis(domain, i, name, spec, unit, n_values):
     whole = texts is not None or (kind in ("integer", "log-integer") and n_whole <= _N_SINGLE)
     if whole and texts is None:
         values = np.arange(domain.lower[i], domain.upper[i] + 1.0)
-    label = name if unit is None else f"{name} ({unit})"
-    return Axis(name, label, values, kind in ("log-real", "log-integer"), texts, whole)
+    return Axis(
+        name, _with_unit(name, unit), values, kind in ("log-real", "log-integer"), texts, whole
+    )
+
+
+def _with_unit(name, unit):
+    return name if unit is None else f"{name} ({unit})"
 
 
 def rows_along(domain, i, values, row):
-    """Rows (m, d) of the domain that differ from one (d,) in the i-th coordinate."""
-    if isinstance(domain, FiniteSet):
-        return domain.points
-    rows = np.tile(row, (len(values), 1))
-    rows[:, i] = values
+    """Rows (m, d) of the domain that differ from one (d,) along the i-th axis only.
+
+    ``values`` (m,) are along this axis; of a `FiniteSet` they are indices.
+    """
+    rows, (chosen, _) = np.tile(row, (len(values), 1)), _parts(domain)
+    if not isinstance(chosen, FiniteSet):
+        rows[:, i] = values
+    elif i == 0:
+        rows[:, : chosen.n_dims] = chosen.points[np.asarray(values, dtype=np.intp)]
+    else:
+        rows[:, chosen.n_dims + i - 1] = values
     return rows
 
 
 def coordinates(domain, X):
     """Where rows (n, d) are along each axis (n, n_axes)."""
-    return domain.indices(X)[:, np.newaxis] if isinstance(domain, FiniteSet) else X
+    chosen, _ = _parts(domain)
+    if not isinstance(chosen, FiniteSet):
+        return X
+    n = chosen.n_dims
+    return np.column_stack([chosen.indices(X[:, :n]), X[:, n:]])

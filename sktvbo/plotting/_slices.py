@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from numpy.typing import ArrayLike, NDArray
 
+    from .._typing import ContextLike
     from ..optimizers import BayesianOptimizer
 
 # At most this many panels stand side by side.
@@ -145,6 +146,7 @@ class SliceDisplay(_Panels):
         times: ArrayLike | None = None,
         *,
         n_values: int = 101,
+        context: ContextLike = None,
         names: Sequence[str] | None = None,
         units: Mapping[str, str] | None = None,
         time_unit: str = "s",
@@ -160,6 +162,9 @@ class SliceDisplay(_Panels):
             When to look, each time through what is recommended then; None: the present.
         n_values : int, default=101
             Places along a parameter; categories, ordinals and few integers are shown each.
+        context : array-like of shape (c,), or a dict for named variables, default=None
+            Through which the slices go, on a domain with a context: of its variables there are
+            slices too.
         names : list of str, default=None
             Of the dimensions of a box; None: x[0], x[1], ...
         units : dict of str to str, default=None
@@ -175,14 +180,14 @@ class SliceDisplay(_Panels):
         AskTellError
             The optimizer has no surrogate, or not yet.
         ValueError
-            Names, units or times that make no sense.
+            Names, units or times that make no sense; a context that is missing, or has no place.
         """
         domain, surrogate = as_domain(optimizer.domain), fitted_surrogate(optimizer)
         check_int(n_values, "n_values", low=2)
         axes = axes_of(domain, n_values, names, units)
         times = np.atleast_1d(present(optimizer) if times is None else times)
         times = finite_array(times, "times", ("n_times",))
-        points = _recommended(optimizer, domain, times)
+        points = _recommended(optimizer, domain, times, context)
         kept = optimizer.X_[:, :-1]
         places, observed = coordinates(domain, points), coordinates(domain, kept)
         sign = 1.0 if optimizer.maximize else -1.0
@@ -193,7 +198,7 @@ class SliceDisplay(_Panels):
                 for t, x in zip(times, points)
             ]
             mean, std = (np.array(parts) for parts in zip(*found))
-            on_slice = kept if len(axes) == 1 else rows_along(domain, i, kept[:, i], points[-1])
+            on_slice = rows_along(domain, i, observed[:, i], points[-1])
             distance = np.linalg.norm(domain.to_unit(kept) - domain.to_unit(on_slice), axis=1)
             slices.append(Slice(axis, sign * mean, std, places[:, i], observed[:, i], distance))
         return cls(
@@ -271,9 +276,10 @@ def _draw_observations(ax, part, y):
     ax.plot([], [], "o", color="0.25", markersize=4, label="observations (pale: far away)")
 
 
-def _recommended(optimizer, domain, times):
-    """Rows (n_times, d) that an optimizer recommends at some times."""
-    return np.array([domain.validate_point(optimizer.recommend(t)) for t in times])
+def _recommended(optimizer, domain, times, context):
+    """Rows (n_times, d) that an optimizer recommends at some times, in a context."""
+    found = (optimizer.recommend(t, context=context) for t in times)
+    return np.array([domain.place(x, context) for x in found])
 
 
 # --- over time ------------------------------------------------------------------------------------
@@ -362,6 +368,7 @@ class TrackDisplay(_Panels):
         until: float | None = None,
         n_times: int = 60,
         n_values: int = 51,
+        context: ContextLike = None,
         names: Sequence[str] | None = None,
         units: Mapping[str, str] | None = None,
         time_unit: str = "s",
@@ -379,6 +386,8 @@ class TrackDisplay(_Panels):
             Each needs a recommendation, a search for the best posterior mean.
         n_values : int, default=51
             As in `SliceDisplay.from_optimizer`, as are the following.
+        context : array-like of shape (c,), or a dict for named variables, default=None
+            On a domain with a context: in which the means and what is recommended are shown.
         names : list of str, default=None
             Names of the parameters, in place of their own.
         units : dict of str to str, default=None
@@ -395,7 +404,7 @@ class TrackDisplay(_Panels):
         AskTellError
             The optimizer has no surrogate, or not yet.
         ValueError
-            Names, units or times that make no sense.
+            Names, units or times that make no sense; a context that is missing, or has no place.
 
         Notes
         -----
@@ -411,7 +420,7 @@ class TrackDisplay(_Panels):
         if not since < until:
             raise invalid("until", f"later than since={since}", until)
         times = np.linspace(since, until, n_times)
-        points = _recommended(optimizer, domain, times)
+        points = _recommended(optimizer, domain, times, context)
         sign = 1.0 if optimizer.maximize else -1.0
         posteriors = [surrogate.posterior_at(t) for t in times]
         recommended = coordinates(domain, points)

@@ -7,9 +7,15 @@ from optimizers.cases import fingerprint
 from scipy import stats
 
 from sktvbo import WDBO, RandomSearch
-from sktvbo.domain import as_domain
-from sktvbo.exceptions import AskTellError
-from sktvbo.plotting import DatasetSizeDisplay, RelevancyDisplay, SliceDisplay, TrackDisplay
+from sktvbo.domain import Context, FiniteSet, WithContext, as_domain
+from sktvbo.exceptions import AskTellError, DomainError
+from sktvbo.plotting import (
+    DatasetSizeDisplay,
+    PosteriorDisplay,
+    RelevancyDisplay,
+    SliceDisplay,
+    TrackDisplay,
+)
 
 SPACE = {
     "rate": ("log-real", 1e-4, 1.0),
@@ -41,6 +47,17 @@ def named():
 @pytest.fixture(scope="module")
 def box():
     return told([(0.0, 2.0), (-1.0, 1.0), (5.0, 6.0)], maximize=False)
+
+
+def in_context(domain):
+    """An optimizer that was told of queries in contexts."""
+    opt, rng = WDBO(domain, n_initial_points=6, random_state=0), np.random.RandomState(1)
+    space = as_domain(domain)
+    for t, row in enumerate(space.sample(18, rng)):
+        x, context = space.decode(row), space.decode_context(row)
+        u = space.to_unit(row)
+        opt.tell(x, float(np.exp(-np.sum((u - 0.4) ** 2))), t, context=context)
+    return opt
 
 
 # --- numbers --------------------------------------------------------------------------------------
@@ -245,3 +262,79 @@ def test_names_that_are_there_are_not_given_again(named):
 def test_tracks_refuse_what_makes_no_sense(box, options, message):
     with pytest.raises(ValueError, match=message):
         TrackDisplay.from_optimizer(box, **options)
+
+
+# --- beside a context -----------------------------------------------------------------------------
+
+ARMS = FiniteSet(np.random.RandomState(0).uniform(size=(6, 2)))
+IN_CONTEXT = {
+    "box": (
+        WithContext([(0.0, 2.0), (5.0, 6.0)], [(0.0, 1.0)]),
+        [0.3],
+        ["x[0]", "x[1]", "context0"],
+    ),
+    "arms": (WithContext(ARMS, [(0.0, 1.0)]), [0.3], ["arm", "context0"]),
+    "named": (
+        {"power": ("real", 0.0, 1.0), "kind": ["a", "b"], "load": Context(0.0, 100.0)}
+        | {"shift": Context(["day", "night"])},
+        {"load": 30.0, "shift": "night"},
+        ["power", "kind", "load", "shift"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", IN_CONTEXT)
+def test_slices_and_tracks_in_a_context(name, plt):
+    domain, context, names = IN_CONTEXT[name]
+    opt = in_context(domain)
+    before, space, gp = fingerprint(opt), as_domain(domain), opt.surrogate_
+    display = SliceDisplay.from_optimizer(opt, 20.0, context=context, n_values=5)
+    assert [part.axis.name for part in display.slices] == names
+    best = space.place(opt.recommend(20.0, context=context), context)
+    mean, std = gp.posterior_at(20.0)(space.to_unit(best[np.newaxis]))
+    for i, part in enumerate(display.slices):
+        # Every slice goes through what is recommended, in the context.
+        here = best[i] if name != "arms" else [ARMS.indices(best[np.newaxis, :2])[0], 0.3][i]
+        assert part.incumbent == [here]
+        assert part.mean.shape == part.std.shape == (1, len(part.axis.values))
+        if here in part.axis.values:
+            k = list(part.axis.values).index(here)
+            assert_allclose([part.mean[0, k], part.std[0, k]], [mean[0], std[0]], rtol=1e-9)
+        assert len(part.observed) == len(part.distance) == len(opt.X_)
+    last = display.slices[-1]
+    off = (
+        space.to_unit(opt.X_[:, :-1])[:, : space.chosen.n_unit]
+        - space.to_unit(best[np.newaxis])[:, : space.chosen.n_unit]
+    )
+    if name != "named":  # the last axis is all of the context
+        assert_allclose(last.distance, np.linalg.norm(off, axis=1), rtol=1e-9)
+    assert len(display.plot().axes_) == len(names)
+    tracks = TrackDisplay.from_optimizer(opt, context=context, n_times=3, n_values=4)
+    assert [track.axis.name for track in tracks.tracks] == names
+    assert len(tracks.plot().axes_) == len(names)
+    assert fingerprint(opt) == before
+
+
+def test_a_context_must_be_given_where_there_is_one_and_only_there(box):
+    domain, context, _ = IN_CONTEXT["box"]
+    opt = in_context(domain)
+    for kind in (SliceDisplay, TrackDisplay):
+        with pytest.raises(ValueError, match="context must be given"):
+            kind.from_optimizer(opt)
+        with pytest.raises(ValueError, match="context"):
+            kind.from_optimizer(box, context=context)
+    labels = SliceDisplay.from_optimizer(opt, context=context, units={"context0": "kW"}).slices
+    assert labels[-1].axis.label == "context0 (kW)"
+    with pytest.raises(
+        ValueError, match=r"units must be a dict with some of x\[0\], x\[1\], context0"
+    ):
+        SliceDisplay.from_optimizer(opt, context=context, units={"load": "kW"})
+
+
+@pytest.mark.parametrize("name", IN_CONTEXT)
+def test_the_other_displays_beside_a_context(name, plt):
+    opt = in_context(IN_CONTEXT[name][0])
+    assert RelevancyDisplay.from_optimizer(opt).plot().figure_.axes
+    assert DatasetSizeDisplay.from_optimizer(opt).plot().figure_.axes
+    with pytest.raises(DomainError, match="must be of one real dimension, or a FiniteSet"):
+        PosteriorDisplay.from_run(opt)
