@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import warnings
 from functools import cache
@@ -36,6 +37,12 @@ if TYPE_CHECKING:
 def version(package):
     """Version of a package that is installed."""
     return metadata.version(package)
+
+
+def _digest(content):
+    """Checksum of plain data, whatever their layout as text."""
+    text = json.dumps(content, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class Durable:
@@ -132,7 +139,7 @@ class Durable:
         Returns
         -------
         text : str
-            Of plain data, with version and format; for `from_json`.
+            Of plain data, with version, format and a checksum; for `from_json`.
 
         Raises
         ------
@@ -143,7 +150,7 @@ class Durable:
         source = self if run is None else run.algorithm
         state = None if run is None else to_plain(run)
         content = source._header() | {"state": state}
-        return json.dumps(content, allow_nan=False)
+        return json.dumps(content | {"sha256": _digest(content)}, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str, **parameters: Any) -> Self:
@@ -158,15 +165,20 @@ class Durable:
         Raises
         ------
         JournalError
-            The text is another's, or lacks a parameter.
+            The text is another's, has been changed, or lacks a parameter.
         """
         try:
             content = json.loads(text)
             header = {name: content[name] for name in ("format", "optimizer", "parameters")}
-            state = content["state"]
-        except (ValueError, KeyError, TypeError) as exc:
+            state, digest = content["state"], content.pop("sha256")
+        except (ValueError, KeyError, TypeError, RecursionError) as exc:
             found = f"{type(exc).__name__}: {exc}"
             raise JournalError(f"The text must be that of to_json(). Got {found} instead.") from exc
+        if header["format"] == FORMAT and digest != _digest(content):
+            raise JournalError(
+                "The text must be that of to_json(), as it was written. Got one whose checksum is "
+                "another instead: something in it has changed. Restore a copy."
+            )
         new = of_header(cls, header, parameters, "JSON")
         if state is not None:
             run = new._new_run()

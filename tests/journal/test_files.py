@@ -14,6 +14,7 @@ from sktvbo._cli import main
 from sktvbo._plain import NotPlainError, decode, encode
 from sktvbo.exceptions import JournalError
 from sktvbo.journal import _file
+from sktvbo.optimizers._durable import _digest
 
 STEPS = 6
 
@@ -214,7 +215,9 @@ def test_a_journal_that_was_hardly_begun_holds_no_run(reader, tmp_path):
         "[]",
         "{}",
         '{"format": 1}',
-        '{"format": 7, "optimizer": "x", "parameters": {}, "state": null}',
+        "[" * 100_000,
+        '{"format": 7, "optimizer": "x", "parameters": {}, "state": null, "sha256": "0"}',
+        '{"format": 1, "optimizer": "x", "parameters": {}, "state": null, "sha256": "0"}',
         '{"format": 1, "optimizer": "x", "parameters": {}, "state": null}',
     ],
 )
@@ -232,8 +235,20 @@ def test_a_state_whose_arrays_are_garbled():
         for nonsense in ({"#": "array", "dtype": "<f8", "shape": [3], "data": "AAA="}, {"#": 1}):
             garbled = json.loads(json.dumps(content))
             garbled["state"]["parts"][name] = nonsense
+            with pytest.raises(JournalError, match="whose checksum is another"):
+                WDBO.from_json(json.dumps(garbled))
+            del garbled["sha256"]
+            garbled["sha256"] = _digest(garbled)
             with pytest.raises(JournalError, match="The state in JSON cannot be read"):
                 WDBO.from_json(json.dumps(garbled))
+
+
+def test_the_layout_of_the_text_does_not_matter():
+    opt = WDBO([(0.0, 1.0)], n_initial_points=3, random_state=0)
+    opt.tell(opt.ask(0.0), np.pi)
+    content = json.loads(opt.to_json())
+    twin = WDBO.from_json(json.dumps(dict(reversed(content.items())), indent=2))
+    assert twin.ask(1.0) == opt.ask(1.0)
 
 
 # --- plain data -----------------------------------------------------------------------------------
