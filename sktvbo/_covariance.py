@@ -4,7 +4,6 @@
 same methods: `_Fused` is compiled code for kernels that it knows, `_General` asks the kernels.
 """
 
-import copy
 from functools import cached_property
 from itertools import accumulate, pairwise
 
@@ -23,7 +22,8 @@ from .kernels import Empirical, Separable
 _NO_SPACE = Factor(Family.CONSTANT, np.ones(0), 0)
 
 # What a covariance computes when it is first asked for it.
-_CACHED = ("theta", "bounds", "_stationary")
+_SAME = ("bounds", "names")  # for all theta
+_CACHED = ("theta", "_stationary", *_SAME)
 
 
 class SeparableCovariance:
@@ -119,7 +119,9 @@ class SeparableCovariance:
             expected = f"an array of shape ({sum(self._sizes)},)"
             raise invalid("theta", expected, got=f"shape {theta.shape}")
         signal, spatial, temporal, noise, model = [theta[part] for part in self._parts]
-        new = copy.copy(self)
+        new = object.__new__(type(self))
+        vars(new).update(self.__getstate__())
+        vars(new).update({name: vars(self)[name] for name in _SAME if name in vars(self)})
         value = float(np.exp(signal[0])) if signal.size else self.signal_variance
         new._product = self._product.with_theta(value, spatial, temporal)
         if noise.size:
@@ -128,7 +130,7 @@ class SeparableCovariance:
             new.noise_model = self.noise_model.clone_with_theta(model)
         return new
 
-    @property
+    @cached_property
     def names(self):
         """Names of the entries of theta, as in ``set_params``; of ARD lengthscales one each."""
         names = []
@@ -251,6 +253,13 @@ class SeparableCovariance:
     def variance_gradient(self, S, t, w):
         """Σ_i w_i ∂k_ii/∂theta, for the kernel's part of theta."""
         return self._free(self._product.variance_gradient(S, t, w))
+
+    def slope_products(self, S, t, K, a):
+        """∂K/∂theta a (n_theta, n) for the kernel's part of theta; None where that is not compiled.
+
+        K is ``gram(S, t)``.
+        """
+        return self._free(self._product.slope_products(S, t, K, a)) if self.fused else None
 
     def _free(self, slopes):
         """Derivatives by log λ and the kernels' theta, without the first if λ is fixed."""
@@ -376,6 +385,12 @@ class _Fused:
         _gram.contract_gradient(Z, u, *self.families, K, P, a, slopes)
         return self._folded(slopes)
 
+    def slope_products(self, S, t, K, a):
+        Z, u = self.to_scaled(S, t)
+        slopes = np.empty((len(Z) + 2, len(u)))
+        _gram.slope_products(Z, u, *self.families, K, a, slopes)
+        return self._folded(slopes)
+
     def cross_gradient(self, S, t, S2, t2, K, W):
         Z, u = self.to_scaled(S, t)
         slopes = np.empty(len(Z) + 2)
@@ -388,7 +403,7 @@ class _Fused:
         return np.append(dot(w, self.variance(S, t)), np.zeros(sum(self.sizes)))
 
     def _folded(self, slopes):
-        """Derivatives by log λ and log lengthscales, (d + 2,), as derivatives by theta."""
+        """Derivatives by log λ and log lengthscales, (d + 2, ...), as derivatives by theta."""
         spatial, temporal = self.factors
         return np.concatenate([slopes[:1], spatial.fold(slopes[1:-1]), temporal.fold(slopes[-1:])])
 

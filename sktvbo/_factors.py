@@ -75,11 +75,11 @@ class Factor:
         return Z
 
     def fold(self, slopes):
-        """Sums over the derivatives by log lengthscale (d,) as derivatives by theta (n_theta,)."""
+        """Derivatives by log lengthscale (d, ...) as derivatives by theta (n_theta, ...)."""
         if self.n_theta == 0:
             return slopes[:0]
         if self.n_theta == 1:
-            return np.array([slopes.sum() * self.log_slope])
+            return np.array([slopes.sum(axis=0) * self.log_slope])
         return slopes
 
 

@@ -34,6 +34,9 @@ cdef extern from "correlation.h":
         Py_ssize_t n, double x, const double* row, const double* w) noexcept nogil
     void multiply "sktvbo_multiply"(
         Py_ssize_t n, const double* a, const double* b, double* out) noexcept nogil
+    void add "sktvbo_add"(
+        Py_ssize_t n, double factor, const double* a, double* out) noexcept nogil
+    double dot "sktvbo_dot"(Py_ssize_t n, const double* a, const double* b) noexcept nogil
     void distances "sktvbo_distances"(
         Py_ssize_t n, double x, const double* row, double* v) noexcept nogil
 
@@ -166,6 +169,55 @@ def contract_gradient(
                 multiply(i, slope, w, slope)
                 out[d + 1] += weighted_squares(i, u[i], &u[0], slope)
     free(q)
+
+
+def slope_products(
+    const double[:, ::1] Z, const double[::1] u, Family spatial, Family temporal,
+    const double[:, ::1] K, const double[::1] a, double[:, ::1] out,
+):
+    """dK / d theta times a, for theta as in ``contract_gradient``: ``out`` (d + 2, n).
+
+    K (n, n) is what ``gram`` returned; only its lower triangle is read.
+    """
+    cdef Py_ssize_t n = u.shape[0], d = Z.shape[0], i, m
+    if (Z.shape[1] != n or K.shape[0] != n or K.shape[1] != n or a.shape[0] != n
+            or out.shape[0] != d + 2 or out.shape[1] != n):
+        raise ValueError("slope_products: shapes do not fit each other")
+    out[:] = 0.0
+    if n == 0:
+        return
+    cdef const double* pz = &Z[0, 0] if d > 0 else NULL
+    cdef const double* pa = &a[0]
+    cdef double* q = _buffer(3 * n)
+    cdef double* slope = q + n
+    cdef double* w = q + 2 * n
+    with nogil:
+        for i in range(n):
+            out[0, i] += K[i, i] * a[i]
+            _spread(i, a[i], pa, &K[i, 0], &out[0, 0])
+            if spatial != CONSTANT:
+                squared_distances(d, i, pz + i, n, pz, n, q)
+                log_slope(spatial, i, q, slope)
+                multiply(i, slope, &K[i, 0], slope)
+                for m in range(d):
+                    squared_distances(1, i, &Z[m, i], 1, &Z[m, 0], n, w)
+                    multiply(i, slope, w, w)
+                    _spread(i, a[i], pa, w, &out[m + 1, 0])
+            if temporal != CONSTANT:
+                squared_distances(1, i, &u[i], 1, &u[0], n, q)
+                log_slope(temporal, i, q, slope)
+                multiply(i, slope, q, w)
+                multiply(i, w, &K[i, 0], w)
+                _spread(i, a[i], pa, w, &out[d + 1, 0])
+    free(q)
+
+
+cdef void _spread(
+    Py_ssize_t i, double ai, const double* a, const double* row, double* out
+) noexcept nogil:
+    """Add what the first i entries of row i of a symmetric matrix contribute to its product with a."""
+    out[i] += dot(i, row, a)
+    add(i, ai, row, out)
 
 
 def contract_cross_gradient(

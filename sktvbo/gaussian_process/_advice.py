@@ -39,6 +39,7 @@ _REMEDIES = {
         "unit",
     ),
 }
+_LENGTHS = {"spatial_kernel__length_scale", "temporal_kernel__length_scale"}
 _IN_THEIR_UNIT = "Give it, and its bounds, in their unit (of dates: time_unit)"
 _OTHER = ("Lower the bound, or fix it", "Raise the bound, or fix it")
 
@@ -74,13 +75,14 @@ def advise_on_fit(covariance, rows, searched):
 
     The latter are not learnt: not ``searched``, or fixed.
     """
-    extents, learnt = extents_of(covariance, rows), set(covariance.names if searched else ())
-    for name, value in far_lengthscales(covariance, rows).items():
-        if name not in learnt:
-            _warn(
-                f"{name} is {value}, far from the scale of the data: the columns it is for extend "
-                f"over {extents[name]:.4g}. {_IN_THEIR_UNIT}, or let it be learnt."
-            )
+    learnt = set(covariance.names if searched else ())
+    far = {} if learnt >= _LENGTHS else far_lengthscales(covariance, rows)
+    for name in [name for name in far if name not in learnt]:
+        extent = extents_of(covariance, rows)[name]
+        _warn(
+            f"{name} is {far[name]}, far from the scale of the data: the columns it is for extend "
+            f"over {extent:.4g}. {_IN_THEIR_UNIT}, or let it be learnt."
+        )
     if not searched:
         return
     bounds, names = covariance.bounds, covariance.names
@@ -92,6 +94,7 @@ def advise_on_fit(covariance, rows, searched):
     if ("signal_variance", 0) in found:
         # Of a model without a signal the lengthscales mean nothing.
         found = {key: value for key, value in found.items() if "length_scale" not in key[0]}
+    extents = extents_of(covariance, rows) if found else {}
     for (name, side), value in found.items():
         remedies = [text for end, text in _REMEDIES.items() if name.endswith(end)] or [_OTHER]
         remedy = remedies[0][side]

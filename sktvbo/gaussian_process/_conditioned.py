@@ -566,6 +566,27 @@ class _Likelihood:
         self._last = covariance, found
         return found[:2]
 
+    def information(self):
+        """That on theta (n_theta, n_theta) at the last evaluation, O(n²); None if it is not known.
+
+        ½ aᵀ ∂_i Δ P ∂_j Δ a, the mean of the observed and of the expected information in variances
+        (Gilmour, Thompson & Cullis 1995), where P is the precision and a = P y: nearly minus the
+        Hessian of the log likelihood where the model suits y.
+        """
+        covariance, (value, _, solver, mean, a, _) = self._last
+        if covariance.noise_model is not None or value == -np.inf:
+            return None
+        rows, K = self._rows, self._workspace[0]
+        slopes = covariance.slope_products(rows.S, rows.t, K, a)
+        if slopes is None:
+            return None
+        if len(slopes) < len(covariance.bounds):
+            on_noise = np.where(rows.total, 0.0, covariance.noise_variance * a)
+            slopes = np.vstack([slopes, on_noise])
+        rest = slopes @ mean.direction / np.sqrt(mean.precision) if mean.is_learnt else 0.0
+        V = solver.half_solve(slopes)
+        return 0.5 * (V @ V.T - np.multiply.outer(rest, rest))
+
     def at_last(self, covariance):
         """Solver, mean, weights, value and precision, if the last evaluation was of this one."""
         if self._last is None:

@@ -56,8 +56,8 @@ def minimize(function, start, bounds, *, hessian=None, least_gain=1e-6):
     start : ndarray of shape (p,)
         In the box.
     bounds : ndarray of shape (p, 2)
-    hessian : ndarray of shape (p, p), default=None
-        Positive definite; None: nothing is known.
+    hessian : ndarray of shape (p, p), or callable, default=None
+        Positive definite; None: nothing is known. Or what returns it after the first evaluation.
     least_gain : float, default=1e-6
         The search ends when the model promises no more than this.
 
@@ -67,7 +67,7 @@ def minimize(function, start, bounds, *, hessian=None, least_gain=1e-6):
         The last evaluation was there, unless no step was any better.
     """
     x, (value, slope) = start, function(start)
-    n_evaluations, H = 1, hessian
+    n_evaluations, H = 1, hessian() if callable(hessian) else hessian
     if not np.isfinite(value):
         return Minimum(x, value, slope, H, n_evaluations, "there is no value at the start")
     for _ in range(_MAX_STEPS):

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -17,6 +18,10 @@ _LEAST_GAIN, _WORTH_A_STEP = 1e-8, 1e-3
 
 # The priors' derivatives are differences over this step in theta.
 _STEP = 1e-5
+
+# So much of the average information on a hyperparameter is added to that on each: where the search
+# begins a few may be known to little more than nothing.
+_DAMPING = 0.1
 
 # A search that was stopped has converged all the same where no derivative is larger, relatively.
 _FLAT = 1e-3
@@ -84,7 +89,7 @@ def search(
         starts.extend(rng.uniform(*bounds.T, (n_restarts, len(bounds))))
     hessians = [hessian] + [None] * (len(starts) - 1)
     found = [
-        _descend(objective, prior, theta, bounds, optimizer, known)
+        _descend(objective, prior, theta, bounds, optimizer, known, criterion)
         for theta, known in zip(starts, hessians)
     ]
     theta, _, hessian, trouble = min(found, key=lambda result: result[1])
@@ -147,7 +152,7 @@ def explains_less_than_noise(gp):
     return gp.objective < -0.5 * len(z) * (LOG_2PI + 1.0 + np.log(power))
 
 
-def _descend(objective, prior, theta, bounds, optimizer, hessian):
+def _descend(objective, prior, theta, bounds, optimizer, hessian, criterion):
     """One search: theta, its objective, the Hessian, and what stopped the search too early."""
     if prior(theta) == -np.inf:
         raise invalid(
@@ -158,11 +163,22 @@ def _descend(objective, prior, theta, bounds, optimizer, hessian):
         )
     if callable(optimizer):
         return *optimizer(objective, theta, bounds=bounds.copy()), None, ""
-    least_gain = _LEAST_GAIN if hessian is None else _WORTH_A_STEP
+    least_gain = _WORTH_A_STEP
+    if hessian is None:
+        least_gain, hessian = _LEAST_GAIN, partial(_first_hessian, criterion)
     found = minimize(objective, theta, bounds, hessian=hessian, least_gain=least_gain)
     uphill = found.x - np.clip(found.x - found.slope, *bounds.T)
     converged = not found.trouble or np.abs(uphill).max() <= _FLAT * max(1.0, abs(found.value))
     return found.x, found.value, found.hessian, "" if converged else found.trouble
+
+
+def _first_hessian(criterion):
+    """What a criterion that was evaluated knows about the curvature there, or None."""
+    H = criterion.information() if hasattr(criterion, "information") else None
+    if H is None:
+        return None
+    damping = _DAMPING * np.trace(H) / len(H)
+    return H + damping * np.eye(len(H)) if 0.0 < damping < np.inf else None
 
 
 class HyperPrior:

@@ -74,9 +74,10 @@ def far_lengthscales(covariance, rows):
 
 def within_reach(covariance, rows):
     """Starts (n_starts, n_theta): the covariance's, and one at the data's scale if that is far."""
-    names = far_lengthscales(covariance, rows)
-    starts = [covariance.theta, _scaled(covariance, rows, 0.5, 0.25, names)]
-    return np.array(starts if names else starts[:1])
+    starts, names = [covariance.theta], far_lengthscales(covariance, rows)
+    if names:
+        starts.append(_scaled(covariance, rows, 0.5, 0.25, names))
+    return np.array(starts)
 
 
 def anew(covariance, rows, hyperpriors):

@@ -17,6 +17,7 @@ FUNCTIONS = [
     "cross_gram",
     "cross_with_gradient",
     "contract_gradient",
+    "slope_products",
     "contract_cross_gradient",
 ]
 
@@ -119,6 +120,18 @@ def test_contract_gradient(rng, d, spatial, temporal):
 
 @all_families
 @all_dimensions
+def test_slope_products(rng, d, spatial, temporal):
+    for n in SIZES:
+        Z, u = points(rng, d, n)
+        K, a = covariance(Z, u, spatial, temporal), rng.normal(size=n)
+        out = np.full((d + 2, n), np.nan)
+        fast.slope_products(Z, u, spatial, temporal, K, a, out)
+        expected = twin.slope_products(Z, u, spatial, temporal, K, a)
+        assert_allclose(out, expected, rtol=1e-10, atol=1e-12)
+
+
+@all_families
+@all_dimensions
 def test_contract_cross_gradient(rng, d, spatial, temporal):
     for n1, n2 in product(SIZES, SIZES):
         (Z1, u1), (Z2, u2) = points(rng, d, n1), points(rng, d, n2)
@@ -182,6 +195,7 @@ def arguments(name):
             *(np.empty(N), np.empty((D + 1, N))),
         ],
         "contract_gradient": [Z, u, *families, square, square.copy(), u.copy(), np.empty(D + 2)],
+        "slope_products": [Z, u, *families, square, u.copy(), np.empty((D + 2, N))],
         "contract_cross_gradient": [
             *(Z[:, :3].copy(), u[:3], Z, u, *families),
             *(square[:3].copy(), square[1:4].copy(), np.empty(D + 1)),

@@ -10,11 +10,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.optimize import approx_fprime
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import RBF, Matern
+from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 from sklearn.model_selection import GridSearchCV
 
 from sktvbo import TimeVaryingGPRegressor
 from sktvbo.gaussian_process import QuadraticInjection, _base
+from sktvbo.gaussian_process._conditioned import Dense, _Likelihood
 from sktvbo.gaussian_process._search import explains_less_than_noise
 from sktvbo.kernels import Forgetting
 
@@ -263,3 +264,65 @@ def test_less_than_noise():
     evidence = stats.norm(z.mean(), z.std()).logpdf(z).sum()
     assert not explains_less_than_noise(replace(held._gp, objective=evidence + 1e-9))
     assert explains_less_than_noise(replace(held._gp, objective=evidence - 1e-9))
+
+
+@pytest.mark.parametrize("mean_prior_std", [0.0, 0.7, np.inf])
+@pytest.mark.parametrize(
+    ("spatial", "temporal", "bounds"),
+    [
+        (RBF([0.5, 0.7]), Forgetting(0.1), (1e-6, 10.0)),
+        (Matern(0.5, nu=2.5), Matern(2.0, "fixed", nu=1.5), "fixed"),
+    ],
+)
+def test_the_information_where_a_search_begins(spatial, temporal, bounds, mean_prior_std):
+    X, y = data()
+    gp = TimeVaryingGPRegressor(
+        spatial, temporal, noise_variance_bounds=bounds, mean_prior_std=mean_prior_std
+    ).partial_fit(X, y)
+    criterion, c = Dense.criterion(gp._gp.rows), gp._gp.covariance
+    criterion(c, True)
+
+    def full(theta):
+        at = c.with_theta(theta)
+        K = np.tril(at.gram(gp._gp.rows.S, gp._gp.rows.t))
+        return K + np.tril(K, -1).T + at.noise_variance * np.eye(len(y))
+
+    P = np.linalg.inv(full(c.theta))
+    if mean_prior_std > 0.0:
+        u = P.sum(axis=1)
+        P -= np.outer(u, u) / (mean_prior_std**-2.0 + u.sum())
+    steps = 1e-5 * np.eye(len(c.theta))
+    slopes = [(full(c.theta + h) - full(c.theta - h)) @ P @ y / 2e-5 for h in steps]
+    expected = 0.5 * np.array([[q @ P @ r for r in slopes] for q in slopes])
+    assert_allclose(criterion.information(), expected, rtol=1e-6, atol=1e-8 * expected.max())
+
+
+def test_it_saves_evaluations(monkeypatch):
+    X, y = data()
+    n_evaluations, evaluated = [], _Likelihood.__call__
+    monkeypatch.setattr(
+        *(_Likelihood, "__call__"),
+        lambda self, *args: n_evaluations.append(1) or evaluated(self, *args),
+    )
+    counts, likelihoods = [], []
+    for knows in (True, False):
+        if not knows:
+            monkeypatch.delattr(_Likelihood, "information")
+        n_evaluations.clear()
+        gp = TimeVaryingGPRegressor(RBF(0.5), Matern(3.0, nu=1.5)).fit(X, y)
+        counts.append(len(n_evaluations))
+        likelihoods.append(gp.log_marginal_likelihood_value_)
+    assert counts[0] < counts[1]
+    assert_allclose(*likelihoods, rtol=1e-6)
+
+
+def test_noise_that_ages_and_kernels_of_ones_own_are_searched_without_it():
+    X, y = data()
+    for options in (
+        {"noise_model": QuadraticInjection(0.1)},
+        {"spatial_kernel": RationalQuadratic(0.5)},
+    ):
+        gp = TimeVaryingGPRegressor(temporal_kernel=Matern(2.0, nu=1.5), **options).fit(X, y)
+        criterion = Dense.criterion(gp._gp.rows)
+        criterion(gp._gp.covariance, True)
+        assert criterion.information() is None

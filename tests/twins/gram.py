@@ -62,18 +62,22 @@ def cross_with_gradient(z, u, Z, times, spatial, temporal, signal):
     return k, np.vstack([in_space, in_time])
 
 
-def contract_gradient(Z, u, spatial, temporal, K, P, a):
-    lower = np.tril(K)
-    K = lower + np.tril(K, -1).T
-    W = np.outer(a, a) - np.tril(P) - np.tril(P, -1).T
+def _derivatives(Z, u, spatial, temporal, K):
+    """By the logarithms of the signal variance and of all lengthscales, in full."""
+    K = np.tril(K) + np.tril(K, -1).T
     dz, du = _differences(Z, u, Z, u)
     s = np.sqrt(np.sum(dz**2, axis=0))
-    derivatives = [
-        K,
-        *(K * relative_slope(spatial, s) * dz**2),
-        K * relative_slope(temporal, np.abs(du)) * du**2,
-    ]
-    return np.array([np.sum(W * derivative) for derivative in derivatives])
+    in_space = K * relative_slope(spatial, s) * dz**2
+    return [K, *in_space, K * relative_slope(temporal, np.abs(du)) * du**2]
+
+
+def contract_gradient(Z, u, spatial, temporal, K, P, a):
+    W = np.outer(a, a) - np.tril(P) - np.tril(P, -1).T
+    return np.array([np.sum(W * D) for D in _derivatives(Z, u, spatial, temporal, K)])
+
+
+def slope_products(Z, u, spatial, temporal, K, a):
+    return np.array([D @ a for D in _derivatives(Z, u, spatial, temporal, K)])
 
 
 def contract_cross_gradient(Z1, u1, Z2, u2, spatial, temporal, K, W):
