@@ -121,7 +121,7 @@ class SeparableCovariance:
         signal, spatial, temporal, noise, model = [theta[part] for part in self._parts]
         new = object.__new__(type(self))
         vars(new).update(self.__getstate__())
-        vars(new).update({name: vars(self)[name] for name in _SAME if name in vars(self)})
+        vars(new).update({name: getattr(self, name) for name in _SAME})
         value = float(np.exp(signal[0])) if signal.size else self.signal_variance
         new._product = self._product.with_theta(value, spatial, temporal)
         if noise.size:
