@@ -1,11 +1,11 @@
 """Whether step 20,000 is as quick as step 2,000: time of a step, size of the process.
 
-    OMP_NUM_THREADS=1 python benchmarks/bench_long.py [--steps 20000] [--algorithms WDBO TVGPUCB ...]
+    OMP_NUM_THREADS=1 python benchmarks/bench_long.py [--steps 20000] [--algorithms WDBO BOLT ...]
 
-Every algorithm has a bounded data set (``max_size=15``; `TVGPUCB`, which forgets nothing, a finite set
-and so the Kalman filter) and remembers no history. Each runs in a process of its own. Times are of
-the processor: steps of the optimizer as it was after the first tenth, which was pickled then, and of
-the one that has gone on, in turn.
+Every algorithm has a bounded data set (``max_size=15``; `TVGPUCB`, which forgets nothing, a finite
+set and so the Kalman filter) and remembers no history. Each runs in a process of its own. Times are
+of the processor: steps of the optimizer as it was after the first tenth, which was pickled then,
+and of the one that has gone on, in turn.
 """
 
 import argparse
@@ -80,12 +80,16 @@ def run(name, steps):
             start = time.process_time()
             step(pair[side], (early, steps)[side] + i)
             spent[side].append(time.process_time() - start)
-    a, b = map(statistics.median, spent)
+    times = [1e3 * statistics.median(seconds) for seconds in spent]
     print(
-        f"{name:13} step {1e3 * a:7.3f} ms, then {1e3 * b:7.3f} ms ({100.0 * (b / a - 1.0):+5.1f} %)"
-        f"   process {before:6.1f} MB, then {after:6.1f} MB ({100.0 * (after / before - 1.0):+5.1f} %)",
-        flush=True,
+        f"{name:13} {compared('step', times, 'ms')}   {compared('process', (before, after), 'MB')}"
     )
+    sys.stdout.flush()
+
+
+def compared(what, pair, unit):
+    a, b = pair
+    return f"{what} {a:7.3f} {unit}, then {b:7.3f} {unit} ({100.0 * (b / a - 1.0):+5.1f} %)"
 
 
 def main():

@@ -576,7 +576,8 @@ class _Likelihood:
         covariance, (value, _, solver, mean, a, _) = self._last
         if covariance.noise_model is not None or value == -np.inf:
             return None
-        rows, K = self._rows, self._workspace[0]
+        rows, known = self._rows, self._workspace
+        K = covariance.gram(rows.S, rows.t) if known is None else known[0]
         slopes = covariance.slope_products(rows.S, rows.t, K, a)
         if slopes is None:
             return None
