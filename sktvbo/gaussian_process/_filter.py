@@ -115,7 +115,8 @@ class Filter(Conditioned):
         NotPositiveDefiniteError
             What was observed has no covariance, numerically, or solving with it overflows.
         """
-        sites = sites.with_those_of(rows.S)
+        # What the rows keep when asked for S they would keep until the filter is made anew.
+        sites = sites.with_those_of(rows.layout.split(rows.X)[0])
         units = rows.location, rows.scale
         given = _observations(rows, sites, rows.noise(covariance), units)
         process = state_space(covariance.temporal)
