@@ -442,10 +442,6 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             return gp, Knowledge(hessian, rows.n, n_lost)
         return kind.of(covariance, rows, *basis), Knowledge()
 
-    def _searched(self, criterion, covariance, start, **options):
-        """The covariance with hyperparameters searched from theta ``start``, one or several."""
-        return self._search(criterion, covariance, start, **options)[0]
-
     def _search(self, criterion, covariance, start, **options):
         """What `search` returns, with the estimator's parameters."""
         options = {

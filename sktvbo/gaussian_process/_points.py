@@ -16,6 +16,9 @@ _RIDGE = 1e-6
 # at most this many.
 _MAX_ROWS, _MAX_CANDIDATES = 20_000, 2_000
 
+# A proposal of a k-DPP's chain costs O(m²): there are at most as many as make this of m².
+_CHAIN = 6.4e8
+
 # "auto" doubles the first number of points while the bound grows by this much a row, in nats, up to
 # the last. It looks at this many rows.
 _FIRST, LAST, _GAIN, _N_PROBES = 50, 400, 0.05, 4_000
@@ -44,9 +47,9 @@ def _enough(covariance, rows, distinct, rng):
     """The number of points from which on the bound grows little."""
     if len(distinct) <= _FIRST:
         return _FIRST
-    order = _greatest_determinant(
-        covariance, rows.layout, _some(distinct, _N_PROBES, rng), min(LAST, len(distinct)), rng
-    )
+    candidates = _some(distinct, _MAX_CANDIDATES, rng)
+    K = _gram(covariance, rows.layout, candidates)
+    order = candidates[dpp.greedy_map(K, min(LAST, len(candidates)))]
     probes = drawn(rows, _N_PROBES, rng)
     m, value = _FIRST, None
     while True:
@@ -88,9 +91,15 @@ def _greatest_determinant(covariance, layout, X, m, rng):
 def _kdpp_sample(covariance, layout, X, m, rng):
     """A k-DPP sample of m of the points X."""
     X = _some(X, max(_MAX_CANDIDATES, 2 * m), rng)
+    n_steps = max(int(_CHAIN / m**2), 1) if 10_000 * m**2 > _CHAIN else None
+    K = _gram(covariance, layout, X)
+    return X[np.sort(dpp.sample_kdpp(K, m, n_steps=n_steps, random_state=rng))]
+
+
+def _gram(covariance, layout, X):
     K = covariance.cross(*layout.split(X))
     K[np.diag_indices_from(K)] += _RIDGE * np.diagonal(K).mean()
-    return X[np.sort(dpp.sample_kdpp(K, m, random_state=rng))]
+    return K
 
 
 METHODS = {"kdpp": _kdpp_sample, "greedy": _greatest_determinant, "kmeans": _centres}

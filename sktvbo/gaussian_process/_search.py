@@ -129,6 +129,10 @@ class Knowledge:
             return None
         return self.hessian if 0.9 * self.n <= n <= 1.1 * self.n else None
 
+    def scaled_to(self, n):
+        """The Hessian that as many rows have if each tells as much, or None."""
+        return None if self.hessian is None else self.hessian * (n / self.n)
+
     def gain(self, gp, hyperpriors):
         """What a search promises a conditioned GP, in nats; infinite where that is not known."""
         covariance = gp.covariance

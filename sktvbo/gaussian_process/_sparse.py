@@ -131,31 +131,35 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         """
         rng, auto = check_random_state(self.random_state), self.n_inducing == "auto"
         covariance = self._initial_covariance(rows, follow_data=self.optimizer is not None)
-        own_search = self.optimizer == "fmin_l_bfgs_b"
+        own_search, known = self.optimizer == "fmin_l_bfgs_b", None
         if start is not None:
             covariance = covariance.with_theta(np.clip(start, *covariance.bounds.T))
         elif own_search:
-            covariance = learnt_from_part(covariance, rows, self._searched, self.hyperpriors, rng)
+            covariance, known = learnt_from_part(
+                covariance, rows, self._search, self.hyperpriors, rng
+            )
         noise_variance = covariance.noise_variance
         (Z,) = self._choose_basis(covariance, rows)
         if self.optimizer is None:
             gp = Inducing.of(covariance, rows, Z)
         else:
             most = max(_WORK / len(Z) ** 2, _ROWS_A_POINT * len(Z)) if own_search else np.inf
-            gp = self._bounded(
-                covariance, drawn(rows, most, rng), Z, start is None and own_search, warn
-            )
+            gp = self._bounded(covariance, drawn(rows, most, rng), Z, known, warn)
             gp = Inducing.of(gp.covariance, rows, gp.Z)
         if warn:
             advise_on_points(gp, noise_variance, auto)
         return gp, Knowledge()
 
-    def _bounded(self, covariance, rows, Z, is_cold, warn):
-        """With hyperparameters that maximize the bound, and points chosen for these."""
-        start = covariance.theta
-        if is_cold:
+    def _bounded(self, covariance, rows, Z, known, warn):
+        """With hyperparameters that maximize the bound, and points chosen for these.
+
+        What is ``known`` is from a fit without points, where the hyperparameters are.
+        """
+        start, options = covariance.theta, {"warn": warn}
+        if known is not None:
             start = with_more_noise(covariance, Inducing.of(covariance, rows, Z).unresolved)
-        learnt = self._searched(Inducing.criterion(rows, Z), covariance, start, warn=warn)
+            options["hessian"] = known.scaled_to(rows.n)
+        learnt, _ = self._search(Inducing.criterion(rows, Z), covariance, start, **options)
         gp = Inducing.of(learnt, rows, Z)
         if not isinstance(self.inducing, str):
             return gp

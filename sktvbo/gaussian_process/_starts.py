@@ -5,7 +5,7 @@ from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from ._conditioned import Dense
-from ._search import HyperPrior
+from ._search import HyperPrior, Knowledge
 
 # A lengthscale is far from the data's scale if neighbours are more than the first number of it
 # apart, or all rows within less than the second: the likelihood is flat there.
@@ -92,23 +92,28 @@ def anew(covariance, rows, hyperpriors):
 
 
 def learnt_from_part(covariance, rows, searched, hyperpriors, rng):
-    """The covariance of an exact fit to some of the rows, from several starts.
+    """The covariance of an exact fit to some of the rows, from several starts, and what it leaves.
 
     Parameters
     ----------
     covariance : SeparableCovariance
     rows : Rows
     searched : callable
-        ``searched(criterion, covariance, start)`` is the covariance learnt; ``n_restarts=0`` means
-        that it is from this start alone.
+        ``searched(criterion, covariance, start)`` is the covariance learnt, with the Hessian;
+        ``n_restarts=0`` means that it is from this start alone, ``hessian`` that one is known.
     hyperpriors : dict or None
         Starts without a density are left out.
     rng : RandomState
+
+    Returns
+    -------
+    covariance : SeparableCovariance
+    knowledge : Knowledge
     """
     prior = HyperPrior(hyperpriors, covariance.names)
     theta, bounds = covariance.theta, covariance.bounds
     if not len(theta):
-        return covariance
+        return covariance, Knowledge()
     starts = [theta]
     with np.errstate(over="ignore"):
         power = np.mean(rows.targets**2) or 1.0
@@ -118,11 +123,14 @@ def learnt_from_part(covariance, rows, searched, hyperpriors, rng):
         starts.append(_replaced(covariance, start, "noise_variance", noise * power))
     starts = [start for start in np.clip(starts, *bounds.T) if prior(start) > -np.inf] or [theta]
     few = _with_neighbours(rows, _N_FIRST, rng)
-    covariance = searched(Dense.criterion(few), covariance, np.array(starts))
+    covariance, hessian = searched(Dense.criterion(few), covariance, np.array(starts))
+    knowledge = Knowledge(hessian, few.n)
     if few.n == rows.n:
-        return covariance
+        return covariance, knowledge
     part = _with_neighbours(rows, _N_PART, rng)
-    return searched(Dense.criterion(part), covariance, covariance.theta, n_restarts=0)
+    options = {"n_restarts": 0, "hessian": knowledge.scaled_to(part.n)}
+    covariance, hessian = searched(Dense.criterion(part), covariance, covariance.theta, **options)
+    return covariance, Knowledge(hessian, part.n)
 
 
 def with_more_noise(covariance, variance):
