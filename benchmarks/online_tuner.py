@@ -163,6 +163,58 @@ def sgd_on_clouds(seed, n_batches=100, size=60, dim=6):
     )
 
 
+def ridge_on_sites(seed, n_batches=150, n_sites=15):
+    """Sites that share their days' weather, whose surprises have heavy tails; tomorrow's value.
+
+    The rows of a batch err together, so that they tell as much as few.
+    """
+    rng = np.random.RandomState(seed)
+    level, own = 0.0, np.zeros(n_sites)
+    offsets, days = rng.normal(size=n_sites), []
+    for pace in season(n_batches + 3, 0.2, 1.0):
+        level = 0.6 * level + pace * rng.standard_t(4)
+        own = 0.5 * own + 0.5 * rng.standard_t(4, size=n_sites)
+        days.append(offsets + level + own)
+    values = np.array(days)
+    batches = []
+    for day in range(3, len(values)):
+        past = values[day - 3 : day]
+        X = np.column_stack([*past[::-1], np.full(n_sites, past[-1].mean())])
+        batches.append((X, values[day]))
+    learner = Windowed(make_pipeline(StandardScaler(), Ridge(alpha=1.0)), window=200, memory=2000)
+    alpha = "estimator__ridge__alpha"
+    return Stream(
+        batches,
+        learner,
+        {"window": ("log-real", 45, 2000), alpha: ("log-real", 0.1, 1000.0)},
+        {"window": [60, 150, 300, 600, 1200, 2000], alpha: [1.0, 100.0]},
+    )
+
+
+def sgd_on_rushes(seed, n_batches=150, size=150, dim=8):
+    """A linear function, and bursts for some batches in which other weights hold.
+
+    Within a batch all is alike; from one to the next it is not.
+    """
+    rng = np.random.RandomState(seed)
+    w, batches, burst, left = rng.normal(size=dim), [], np.zeros(dim), 0
+    for _ in range(n_batches):
+        if not left and rng.uniform() < 0.08:
+            burst, left = 0.7 * rng.normal(size=dim), rng.randint(1, 6)
+        left = max(left - 1, 0)
+        X = rng.normal(size=(size, dim)) + 0.7 * rng.normal(size=dim)
+        noise = (0.7 + 1.5 * (left > 0)) * rng.normal(size=size)
+        batches.append((X, X @ (w + burst * (left > 0)) + noise))
+        w = (w + 0.02 * rng.normal(size=dim)) / np.sqrt(1.0 + 0.02**2)
+    learner = SGDRegressor(learning_rate="constant", eta0=0.03, alpha=1e-4, random_state=0)
+    return Stream(
+        batches,
+        learner,
+        {"eta0": ("log-real", 1e-4, 0.1), "alpha": ("log-real", 1e-6, 0.1)},
+        {"eta0": [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2], "alpha": [1e-5, 1e-2]},
+    )
+
+
 # --- streams that judge ---------------------------------------------------------------------------
 
 
@@ -264,6 +316,8 @@ CHOSEN_ON = {
         bayes_on_sea,
         neighbours_on_wave,
         sgd_on_clouds,
+        ridge_on_sites,
+        sgd_on_rushes,
     )
 }
 JUDGED = {f.__name__: f for f in (digits, hyperplane, ozone, traffic)}

@@ -4,11 +4,11 @@ import copy
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.special import ndtr
 from sklearn.utils import check_random_state
 
 from ..domain import as_domain
 from ..optimizers._log import Log
+from ._evidence import Evidence
 
 # A loss counts as at most the champion's and this many times what champions usually have: learners
 # that diverge would leave no scale for the differences between the others.
@@ -17,34 +17,8 @@ _WORST = 1.0
 # A challenger that is better with at least this probability, but not yet for sure, goes on.
 _PROMISING = 0.5
 
-
-@dataclass(frozen=True)
-class Lead:
-    """By how much a challenger has been better than the champion: paired differences of losses.
-
-    Attributes
-    ----------
-    total, squares : float
-        Sums of the differences of single rows, and of their squares.
-    """
-
-    total: float = 0.0
-    squares: float = 0.0
-
-    def after(self, differences):
-        """The lead with more rows (n,)."""
-        squares = self.squares + np.sum(differences * differences)
-        return Lead(self.total + np.sum(differences), squares)
-
-    @property
-    def probability(self):
-        """How probable it is that the challenger is better: Φ(Σd / √Σd²), between equals 1/2.
-
-        Where a challenger is no better, and d symmetric, a self-normalized sum exceeds z with a
-        probability of at most exp(−z²/2), however few the rows (Efron 1969); of many rows it is
-        normal.
-        """
-        return float(ndtr(self.total / np.sqrt(self.squares))) if self.squares else 0.5
+# What told who is better counts this much of what it did a round before.
+_FADING = 0.9
 
 
 @dataclass(frozen=True)
@@ -57,13 +31,10 @@ class Member:
         Hyperparameters.
     learner : estimator or None
         None after it has failed.
-    lead : Lead
-        Over the champion.
     """
 
     setting: dict
     learner: object
-    lead: Lead = field(default_factory=Lead)
 
 
 @dataclass(frozen=True)
@@ -130,6 +101,8 @@ class Population:
         Of the settings that are drawn at random.
     classes : ndarray or None
         Of a classifier, as far as they are known.
+    evidence : Evidence
+        Of the rounds on who is better.
     pending : tuple of ndarray of shape (n, m)
         Losses since the last round, by batch.
     n_rows : int
@@ -143,6 +116,7 @@ class Population:
     optimizer: object
     seed: int
     classes: object = None
+    evidence: Evidence = field(default_factory=Evidence)
     pending: tuple = ()
     n_rows: int = 0
     total_loss: float = 0.0
@@ -177,21 +151,18 @@ class Population:
         """
         losses, time = np.concatenate(self.pending), float(len(self.rounds))
         optimizer, gains, variances = self._told(losses, time)
-        members = [
-            replace(member, lead=(member.lead if fresh_rows else Lead()).after(differences))
-            for member, differences in zip(self.members, (losses[:, :1] - losses).T)
-        ]
-        better = np.array([member.lead.probability for member in members])
-        failed = np.isnan(losses).any(axis=0) | [member.learner is None for member in members]
-        better[failed] = 0.0
+        evidence = self.evidence.faded(_FADING)
+        if not fresh_rows:
+            evidence = Evidence().joined(len(self.members) - 1)
+        for batch in self.pending:
+            evidence = evidence.after(batch)
+        working = [member.learner is not None for member in self.members]
+        better = np.where(working, evidence.over(0), 0.0)
         best = int(better.argmax())
         promoted = best if better[best] >= confidence else 0
-        if promoted:
-            # The others' leads are over the old champion, and their weights less good.
-            members = [replace(members[promoted], lead=Lead())]
-        else:
-            goes_on = (better >= _PROMISING) & (np.abs(losses - losses[:, :1]).max(axis=0) > 0.0)
-            members = [members[0], *(m for m, on in zip(members[1:], goes_on[1:]) if on)]
+        promising = np.where(working, evidence.over(promoted), 0.0) >= _PROMISING
+        promising &= np.abs(losses - losses[:, [promoted]]).max(axis=0) > 0.0
+        stay = [promoted, *np.flatnonzero(promising).tolist()]
         entry = Round(
             time,
             self.n_rows,
@@ -204,8 +175,9 @@ class Population:
         )
         return replace(
             self,
-            members=tuple(members),
+            members=tuple(self.members[i] for i in stay),
             optimizer=optimizer,
+            evidence=evidence.of(stay),
             pending=(),
             rounds=self.rounds.append(entry),
         )
@@ -251,7 +223,12 @@ class Population:
         if asked:
             settings += optimizer.ask(time, n_points=asked)
         newcomers = tuple(Member(setting, make_learner(setting)) for setting in settings + drawn)
-        return replace(self, members=self.members + newcomers, optimizer=optimizer)
+        return replace(
+            self,
+            members=self.members + newcomers,
+            optimizer=optimizer,
+            evidence=self.evidence.joined(len(newcomers)),
+        )
 
 
 def _surrogate(optimizer):

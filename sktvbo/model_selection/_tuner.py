@@ -139,9 +139,13 @@ default="auto"
     Notes
     -----
     With d the differences of the losses of a challenger and the champion on the rows that both
-    have predicted, the probability is Φ(Σd / √Σd²). Of many rows and equal learners it is above
-    ``confidence`` in a part 1 − ``confidence`` of all rounds; of few it is cautious. A champion
-    that was promoted by luck is replaced in the same way.
+    have predicted, the probability is Φ(Σd / √(r Σd²)), where what was seen a round earlier counts
+    0.9 of it. Rows of a batch may err together, as all sites do on a day: r, at least 1, is how
+    many of them tell as much as one. It is learnt from how much more the means of d differ between
+    batches than they would if rows were independent. Between equal learners the probability of many
+    rows is above ``confidence`` in a part 1 − ``confidence`` of all rounds; of few it is cautious.
+    A champion that was promoted by luck is replaced in the same way. Each member is compared with
+    each, so that challengers, and a champion that was replaced, are known beside a new champion.
 
     Gains are told on one scale: from the losses of a round is taken away what they have in common
     beyond what the optimizer expects of these settings. So it does not matter that some batches

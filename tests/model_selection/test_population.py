@@ -4,13 +4,13 @@ import copy
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import norm
 
 from sktvbo import RandomSearch
 from sktvbo.domain import ParameterSpace
-from sktvbo.model_selection._population import Lead, Member, Population, paired_gains
+from sktvbo.model_selection._evidence import Evidence
+from sktvbo.model_selection._population import Member, Population, paired_gains
 from sktvbo.model_selection._tuner import default_optimizer
 
 SPACE = ParameterSpace({"a": ("real", 0.0, 1.0)})
@@ -63,43 +63,6 @@ def test_who_failed_has_no_gain_and_does_not_matter_to_the_others(rng):
     assert_allclose(gains[:2], paired_gains(losses[:, :2], expected[:2])[0])
 
 
-# --- leads ----------------------------------------------------------------------------------------
-
-
-def test_a_lead_is_the_self_normalized_sum(rng):
-    d = rng.normal(0.1, 1.0, size=40)
-    lead = Lead().after(d[:15]).after(d[15:])
-    assert_allclose(lead.probability, norm.cdf(d.sum() / np.sqrt((d**2).sum())))
-
-
-def test_equals_are_as_probably_better_as_worse():
-    assert Lead().probability == Lead().after(np.zeros(10)).probability == 0.5
-
-
-def test_a_single_row_proves_nothing():
-    assert Lead().after(np.array([1e9])).probability < 0.9
-
-
-@pytest.mark.parametrize("n", [2, 5, 50])
-@pytest.mark.parametrize("draw", ["normal", "standard_cauchy", "ternary"])
-def test_the_error_rate_is_that_stated(rng, n, draw):
-    def differences(better):
-        if draw == "ternary":  # of losses that are 0 or 1
-            return rng.choice([-1.0, 0.0, 1.0], size=n, p=[0.1, 0.8 - better, 0.1 + better])
-        return getattr(rng, draw)(size=n) + 2.0 * better
-
-    found = np.array([Lead().after(differences(0.0)).probability for _ in range(1500)])
-    for confidence in (0.9, 0.975):
-        z = norm.ppf(confidence)
-        rate = np.mean(found >= confidence)
-        assert rate <= np.exp(-0.5 * z**2)  # Efron's bound, for any number of rows
-        if n == 50:  # about normal; 0.1 has a standard error of 0.008
-            assert rate <= (1.0 - confidence) + 0.02
-    if n == 50:  # and it is not so cautious that it never finds anything
-        better = np.array([Lead().after(differences(0.4)).probability for _ in range(300)])
-        assert np.mean(better >= 0.9) > 0.25
-
-
 # --- rounds ---------------------------------------------------------------------------------------
 
 
@@ -109,16 +72,28 @@ def losses_of(means, n=60, seed=0):
     return rng.exponential(size=(n, 1)) + np.array(means) + 0.01 * rng.normal(size=(n, len(means)))
 
 
-def test_the_better_challenger_becomes_the_champion_and_the_others_go():
+def test_the_better_challenger_becomes_the_champion():
     before = population()
     after = before.scored(losses_of([1.0, 0.9, 0.5])).judged(0.9)
     assert after.champion.learner is before.members[2].learner
-    assert after.champion.lead == Lead()
-    assert len(after.members) == 1
+    assert len(after.members) == 1  # nobody is probably better than that
     entry = after.rounds[0]
     assert entry.promoted == 2
     assert entry.settings == before.settings
     assert entry.probabilities[2] > entry.probabilities[1] > 0.9
+
+
+def test_whoever_is_probably_better_than_the_new_champion_goes_on():
+    before = population(3)
+    losses = losses_of([1.0, 0.9, 0.5, 0.5])
+    # A little better in the mean, and less surely better than the old champion.
+    losses[:, 3] = losses[:, 2] - np.tile([1.1, -1.0], 30)
+    after = before.scored(losses).judged(0.9)
+    assert after.rounds[0].promoted == 2
+    assert [m.learner for m in after.members] == [before.members[i].learner for i in (2, 3)]
+    d = losses[:, 2] - losses[:, 3]
+    assert_allclose(after.evidence.total[0, 1], d.sum())
+    assert_allclose(after.evidence.squares[0, 1], (d * d).sum())
 
 
 def test_nobody_better_changes_nothing_but_the_challengers():
@@ -128,21 +103,29 @@ def test_nobody_better_changes_nothing_but_the_challengers():
     after = before.scored(losses).judged(0.999)
     assert after.rounds[0].promoted == 0
     assert [m.learner for m in after.members] == [before.members[i].learner for i in (0, 2)]
-    assert after.members[1].lead.total > 0.0
+    assert after.evidence.total[0, 1] > 0.0
 
 
-def test_who_goes_on_adds_to_the_lead():
-    p = population(1)
+def test_who_goes_on_adds_to_the_evidence():
+    p, evidence = population(1), Evidence().joined(1)
     for i in range(3):
-        d = 0.1 + np.random.RandomState(i).normal(size=10)
+        d = 0.3 + np.random.RandomState(i).normal(size=10)
         losses = np.column_stack([2.0 + d, np.full(10, 2.0)])
         p = p.scored(losses).judged(0.9999)
-        if len(p.members) == 1:
-            pytest.fail("a promising challenger was dropped")
-    together = Lead()
-    for i in range(3):
-        together = together.after(0.1 + np.random.RandomState(i).normal(size=10))
-    assert_allclose(p.members[1].lead.probability, together.probability)
+        assert len(p.members) == 2
+        evidence = evidence.faded(0.9).after(losses)
+    assert_allclose(p.rounds[2].probabilities, evidence.over(0))
+
+
+def test_the_batches_of_a_round_are_seen_one_by_one():
+    p, rng = population(1), np.random.RandomState(0)
+    for _ in range(6):  # the rows of a batch err together
+        d = rng.normal() + 0.1 * rng.normal(size=10)
+        p = p.scored(np.column_stack([2.0 + d, np.full(10, 2.0)]))
+    judged = p.judged(0.9999)
+    d = np.concatenate([losses[:, 0] - losses[:, 1] for losses in p.pending])
+    z = abs(d.sum() / np.sqrt((d * d).sum()))
+    assert 0.0 < abs(judged.rounds[0].probabilities[1] - 0.5) < norm.cdf(0.3 * z) - 0.5
 
 
 def test_rounds_on_the_same_rows_count_once():
