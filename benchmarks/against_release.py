@@ -60,11 +60,16 @@ def calls():
     }
 
 
-def measure():
-    """Seconds of each call, the first one left out, as JSON."""
+def measure(folder):
+    """Seconds of each call, the first one left out, as JSON, with the package in a folder."""
     start = perf_counter()
     functions = calls()
-    times = {"import": perf_counter() - start}
+    times = {"import, and data": perf_counter() - start}
+    import sktvbo
+
+    found = Path(sktvbo.__file__).parents[1]
+    if not found.samefile(folder):
+        sys.exit(f"the package was to be found in {folder}, and was in {found}")
     for name, function in functions.items():
         function()
         start = perf_counter()
@@ -114,12 +119,7 @@ def main():
     parser.add_argument("--measure", metavar="FOLDER", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
-        import sktvbo
-
-        found = Path(sktvbo.__file__).parents[1]
-        if not found.samefile(options.measure):
-            sys.exit(f"the package was to be found in {options.measure}, and was in {found}")
-        return measure()
+        return measure(options.measure)
     base = options.base or latest_tag()
     if base is None:
         print("There is no release yet to compare with: name a BASE.")

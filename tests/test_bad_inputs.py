@@ -1,5 +1,6 @@
 """The page of bad inputs: it is true, without a raw error or a silent NaN."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -66,4 +67,14 @@ def test_objects_are_as_they_were(found):
 
 def test_the_page_is_true(found):
     """python tests/bad_inputs.py > docs/bad_inputs.rst makes it anew."""
-    assert page(found) == PAGE.read_text(encoding="utf-8")
+    assert in_our_words(page(found)) == in_our_words(PAGE.read_text(encoding="utf-8"))
+
+
+def in_our_words(text):
+    """The page without what others say, who say it otherwise in another version."""
+    theirs = "|".join(map(re.escape, KNOWN))
+    shorter = re.sub(
+        rf"^( {{7}}\w+: )(?:{theirs}).*\n(?: {{7}}.*\n)*", r"\1...\n", text, flags=re.M
+    )
+    assert 0 < shorter.count(": ...\n") < 0.2 * shorter.count("Error: ")
+    return shorter
