@@ -43,7 +43,8 @@ def test_context(run_example, capsys):
 def test_constraints(run_example, capsys):
     opt = run_example("plot_constraints.py")["opt"]
     assert capsys.readouterr().out.startswith("0 of 110 queries break")
-    assert abs(opt.told_X_[-10:, 1] - 0.8).max() < 0.1  # where the disc and the line leave room
+    # Where the disc and the line leave room.
+    assert np.median(abs(opt.told_X_[-10:, 1] - 0.8)) < 0.05
 
 
 @pytest.mark.slow

@@ -47,7 +47,7 @@ from ._parameters import algorithm
 from ._parts import check_parts
 from ._queries import Query
 from ._run import Run, remembered
-from ._surrogates import default_surrogate, smooth_kernel, static_surrogate
+from ._surrogates import smooth_surrogate, static_surrogate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -248,9 +248,9 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
         ----------
         times : Times
             ``kept`` (n,), of the data set that is learnt from; ``recent`` (m,), of the latest
-            observations told; ``pending``, of queries not told yet.
+            observations told; ``pending``, of queries not told yet; and the domain's ``n_unit``.
         """
-        return default_surrogate(smooth_kernel(times))
+        return smooth_surrogate(times)
 
     def _make_acquisition(self):
         """Acquisition function, when the user gives none; called once, when the run begins.

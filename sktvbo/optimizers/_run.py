@@ -614,7 +614,7 @@ class Run(Asked):
         """What bounds may follow, of a data set at these times, the new observation last."""
         recent = [entry.row[-1] for entry in self.entries[-_N_RECENT:]]
         pending = tuple(query.t for query in self.pending)
-        return Times(kept, np.array([*recent, kept[-1]]), pending)
+        return Times(kept, np.array([*recent, kept[-1]]), pending, self.domain.n_unit)
 
 
 def remembered(history):

@@ -24,14 +24,17 @@ class Times:
         Of the latest observations told, removed ones and the new one included.
     pending : tuple of float
         Of queries that were asked for and not told yet.
+    n_unit : int
+        Coordinates of a place in the unit box.
     """
 
     kept: np.ndarray
     recent: np.ndarray
     pending: tuple = ()
+    n_unit: int = 1
 
 
-def default_surrogate(temporal_kernel, kind=TimeVaryingGPRegressor, **options):
+def default_surrogate(temporal_kernel, kind=TimeVaryingGPRegressor, longest=2.0, **options):
     """Matérn 5/2 in space, with bounds for the unit box and standardized observations.
 
     The bounds are close to those of TuRBO (Eriksson et al. 2019), and matter more than they seem
@@ -40,7 +43,7 @@ def default_surrogate(temporal_kernel, kind=TimeVaryingGPRegressor, **options):
     tracks well has seen little but good values, and what is unexplored is worse than these.
     """
     return kind(
-        Matern(length_scale=0.5, length_scale_bounds=(0.01, 2.0), nu=2.5),
+        Matern(length_scale=min(0.5, longest), length_scale_bounds=(0.01, longest), nu=2.5),
         temporal_kernel,
         signal_variance_bounds=(0.05, 20.0),
         noise_variance_bounds=(1e-4, 1.0),
@@ -53,6 +56,18 @@ def default_surrogate(temporal_kernel, kind=TimeVaryingGPRegressor, **options):
 def static_surrogate(**options):
     """The default surrogate of a function that does not change."""
     return default_surrogate(ConstantKernel(1.0, "fixed"), **options)
+
+
+def smooth_surrogate(times):
+    """The default surrogate of a function that changes smoothly.
+
+    Its lengthscale in space is at most half of the box in two dimensions, and as much of what is
+    typically between two places in more. A longer one takes what it does not fit for noise. After a
+    jump that may explain everything: queries then alternate between two corners, and what they
+    observe never says otherwise.
+    """
+    longest = min(0.5 * np.sqrt(max(times.n_unit, 2) / 2.0), 2.0)
+    return default_surrogate(smooth_kernel(times), longest=longest)
 
 
 def smooth_kernel(times, nu=2.5):

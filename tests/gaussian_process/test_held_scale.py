@@ -112,7 +112,7 @@ def test_a_search_holds_the_scale_of_what_it_learns_from():
     assert_array_equal(new.y_train_, np.append(y[20:], more[1]))
     assert scale_of(new) == pytest.approx(learnt_from.std(), rel=1e-12)
     # Far from all data the mean is that of the rows learnt from.
-    far = np.array([[50.0, 50.0, 60.0]])
+    far = np.array([[500.0, 500.0, 600.0]])
     assert new.predict(far)[0] == pytest.approx(learnt_from.mean(), rel=1e-12)
 
 

@@ -140,7 +140,7 @@ def test_conditional_spaces_are_modelled_in_groups():
         return rate + 0.2 * (trial.suggest_float("width", 0.0, 4.0) - 3.0) ** 2 - 1.0
 
     study = new_study()
-    study.optimize(objective, n_trials=30)
+    study.optimize(objective, n_trials=40)
     trial = study.ask()
     assert set(trial.relative_params) == {"rate", "kind", "depth", "width"}
     late = [t.params for t in study.trials[-9:-1] if t.params["kind"] == "net"]

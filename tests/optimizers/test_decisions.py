@@ -49,6 +49,34 @@ def test_a_learnt_mean_and_little_exploration_pay(regret):
     assert default < 0.6 * regret(WDBO(acquisition=UCB(DimensionBeta(0.2))))
 
 
+class LongLengthscales(WDBO):
+    """W-DBO that may believe in a function that is nearly a plane, and the rest noise."""
+
+    def _make_surrogate(self, times):
+        longer = {"spatial_kernel__length_scale_bounds": (0.01, 2.0)}
+        return super()._make_surrogate(times).set_params(**longer)
+
+
+def test_a_jump_is_not_explained_by_noise():
+    problem = problems.make("six-hump-camel-switched")
+    clock = evaluation.SimulatedClock(response_time=lambda n: 5.0)
+
+    def regret(optimizer):
+        runs = [evaluation.run(optimizer, problem, clock, random_state=seed) for seed in (0, 7)]
+        return np.mean([run.average_regret for run in runs])
+
+    assert regret(WDBO()) < 3.0 < 0.5 * regret(LongLengthscales())
+
+
+@pytest.mark.parametrize(("d", "longest"), [(1, 0.5), (2, 0.5), (8, 1.0)])
+def test_lengthscales_grow_with_the_distance_of_places(d, longest):
+    rng = np.random.RandomState(0)
+    opt = WDBO([(0.0, 1.0)] * d, n_initial_points=5)
+    for t in range(5):
+        opt.tell(rng.uniform(size=d), rng.normal(), t)
+    assert opt.surrogate_.spatial_kernel_.length_scale_bounds == (0.01, longest)
+
+
 SMOOTH = ("ABO", "BOLT", "WDBO")
 OTHERS = ("ETGPUCB", "GPUCB", "RGPUCB", "TVGPUCB", "UITVBO")
 BY_INFORMATION = ("BRGPUCB", "IGPUCB", "SWGPUCB", "SparQGPUCB", "WGPUCB")

@@ -249,7 +249,7 @@ def test_nor_does_a_parameter_that_makes_no_sense_reach_it(case):
         ("GPUCB", {"maximize": False}),
         ("GPUCB", {"n_initial_points": 12}),
         ("GPUCB", {"random_state": 1}),
-        ("WDBO", {"alpha": 50.0}),
+        ("WDBO", {"alpha": 1e-3}),
         ("SWGPUCB", {"window": 2}),
         ("UITVBO", {"drift_variance": 4.0}),
         ("SparQGPUCB-expert", {"n_queries": 1}),
