@@ -248,7 +248,8 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
         ----------
         times : Times
             ``kept`` (n,), of the data set that is learnt from; ``recent`` (m,), of the latest
-            observations told; ``pending``, of queries not told yet; and the domain's ``n_unit``.
+            observations told; ``pending``, of queries not told yet; the domain's ``n_unit``, and
+            whether it ``has_context``.
         """
         return smooth_surrogate(times)
 

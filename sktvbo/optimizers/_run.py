@@ -614,7 +614,10 @@ class Run(Asked):
         """What bounds may follow, of a data set at these times, the new observation last."""
         recent = [entry.row[-1] for entry in self.entries[-_N_RECENT:]]
         pending = tuple(query.t for query in self.pending)
-        return Times(kept, np.array([*recent, kept[-1]]), pending, self.domain.n_unit)
+        domain = self.domain
+        has_context = domain.n_chosen < domain.n_dims
+        recent = np.array([*recent, kept[-1]])
+        return Times(kept, recent, pending, domain.n_unit, has_context)
 
 
 def remembered(history):

@@ -25,13 +25,16 @@ class Times:
     pending : tuple of float
         Of queries that were asked for and not told yet.
     n_unit : int
-        Coordinates of a place in the unit box.
+        Coordinates of a place, and of its context, in the unit box.
+    has_context : bool
+        Whether some of them are given and not chosen.
     """
 
     kept: np.ndarray
     recent: np.ndarray
     pending: tuple = ()
     n_unit: int = 1
+    has_context: bool = False
 
 
 def default_surrogate(temporal_kernel, kind=TimeVaryingGPRegressor, longest=2.0, **options):
@@ -64,9 +67,11 @@ def smooth_surrogate(times):
     Its lengthscale in space is at most half of the box in two dimensions, and as much of what is
     typically between two places in more. A longer one takes what it does not fit for noise. After a
     jump that may explain everything: queries then alternate between two corners, and what they
-    observe never says otherwise.
+    observe never says otherwise. Contexts come from elsewhere, and do not stay in corners.
     """
-    longest = min(0.5 * np.sqrt(max(times.n_unit, 2) / 2.0), 2.0)
+    longest = 2.0
+    if not times.has_context:
+        longest = min(0.5 * np.sqrt(max(times.n_unit, 2) / 2.0), longest)
     return default_surrogate(smooth_kernel(times), longest=longest)
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from sktvbo import WDBO, evaluation, optimizers, problems
 from sktvbo.acquisition import UCB, AcquisitionState, DimensionBeta
+from sktvbo.domain import WithContext
 
 
 class ZeroMean(WDBO):
@@ -75,6 +76,14 @@ def test_lengthscales_grow_with_the_distance_of_places(d, longest):
     for t in range(5):
         opt.tell(rng.uniform(size=d), rng.normal(), t)
     assert opt.surrogate_.spatial_kernel_.length_scale_bounds == (0.01, longest)
+
+
+def test_beside_a_context_they_may_be_longer():
+    rng = np.random.RandomState(0)
+    opt = WDBO(WithContext([(0.0, 1.0)], [(0.0, 1.0)]), n_initial_points=5)
+    for t in range(5):
+        opt.tell(rng.uniform(size=1), rng.normal(), t, context=rng.uniform(size=1))
+    assert opt.surrogate_.spatial_kernel_.length_scale_bounds == (0.01, 2.0)
 
 
 SMOOTH = ("ABO", "BOLT", "WDBO")
