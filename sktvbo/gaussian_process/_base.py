@@ -32,7 +32,7 @@ from ._dates import check_time_unit, numeric_durations
 from ._inputs import validated
 from ._noise import NoiseModel
 from ._rows import Layout, Rows, time_position
-from ._search import Knowledge, explains_less_than_noise, search
+from ._search import Knowledge, explains_little, search
 from ._starts import anew, or_defaults, within_reach
 
 if TYPE_CHECKING:
@@ -430,7 +430,7 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             initial = covariance
             covariance, hessian = self._search(criterion, initial, start, **options)
             gp = kind.learnt(criterion, covariance, rows, *basis)
-            if knowledge is None or not explains_less_than_noise(gp):
+            if knowledge is None or not explains_little(gp):
                 return gp, Knowledge(hessian, rows.n)
             # What went on from there has come to nothing, and would again next time.
             n_lost = knowledge.n_lost + 1

@@ -23,6 +23,9 @@ _STEP = 1e-5
 # begins a few may be known to little more than nothing.
 _DAMPING = 0.1
 
+# What gains no more nats a row than this over noise has found little.
+_LITTLE = 0.25
+
 # A search that was stopped has converged all the same where no derivative is larger, relatively.
 _FLAT = 1e-3
 
@@ -146,14 +149,14 @@ class Knowledge:
         return promise(-slope, hessian, theta, bounds)
 
 
-def explains_less_than_noise(gp):
-    """Whether a conditioned GP has less evidence than a constant and white noise at their best."""
+def explains_little(gp):
+    """Whether a conditioned GP has hardly more evidence than a constant and noise at their best."""
     z = gp.rows.targets
     with np.errstate(over="ignore"):
         power = z.var() if gp.mean.is_learnt else np.mean(z * z)
     if not power > gp.covariance.noise_variance:
         return False  # there is nothing to explain
-    return gp.objective < -0.5 * len(z) * (LOG_2PI + 1.0 + np.log(power))
+    return gp.objective < len(z) * (_LITTLE - 0.5 * (LOG_2PI + 1.0 + np.log(power)))
 
 
 def _descend(objective, prior, theta, bounds, optimizer, hessian, criterion):
