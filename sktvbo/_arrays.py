@@ -5,7 +5,7 @@ import threading
 import numpy as np
 
 # Two values in two threads may grow from the same one.
-_growing = threading.Lock()
+GROWING = threading.Lock()
 
 
 def distinct_rows(rows):
@@ -70,7 +70,7 @@ def grown(arrays, more, room=None):
     room : Room
     """
     n, m = len(next(iter(arrays.values()))), len(next(iter(more.values())))
-    with _growing:
+    with GROWING:
         if room is None or room._filled != n or n + m > room._capacity:
             room = Room(arrays, n + m + max(16, n // 2))
             room._append(arrays, n)

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.stats import qmc
 from sklearn.utils import check_random_state
 
 from .._checks import invalid, real_array
 from ..exceptions import DomainError, InvalidObservationError
-from . import _sobol
 from ._base import Domain
 from ._terms import Ordinal, Real, named_term
 
@@ -151,8 +151,9 @@ class _Product(Domain):
     def _sobol(self, n, rng):
         """Sobol points (n, d) of the unit box, scrambled unless rng is None."""
         if rng is None:
-            return _sobol.plain(n, self.n_dims)
-        return _sobol.scrambled(n, self.n_dims, rng.randint(2**32, dtype=np.uint64))
+            return qmc.Sobol(self.n_dims, scramble=False).random(n)
+        seed = rng.randint(2**32, dtype=np.uint64)
+        return qmc.Sobol(self.n_dims, rng=np.random.default_rng(seed)).random(n)
 
     def _to_unit(self, X):
         return np.concatenate(
