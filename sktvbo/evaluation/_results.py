@@ -188,6 +188,11 @@ class RunResult:
                 history=history,
                 **arrays,
             )
+            with np.errstate(over="ignore"):
+                spans = np.diff(result.times[result.n_initial :], append=result.horizon)
+                total = spans.sum()
+            if len(spans) and not (spans.min() >= 0.0 and 0.0 < spans[-1] <= total < np.inf):
+                raise ValueError("its times are not in order, or not before its horizon")
             if content["average_regret"] != result.to_dict()["average_regret"]:
                 raise ValueError("its average regret is not that of its regrets")
             return result
@@ -205,7 +210,7 @@ def _array(values, name, n):
     if n == 0 and name == "queries":
         return np.empty((0, 0))
     array = finite_array(values, name, (n, "d") if name == "queries" else (n,))
-    if name in _COUNTS and (array != np.floor(array)).any():
+    if name in _COUNTS and ((array != np.floor(array)) | (array > 2.0**53)).any():
         raise ValueError(f"{name} are no whole numbers")
     if name in _COUNTS | {"response_times"} and (array < 0.0).any():
         raise ValueError(f"{name} are negative")

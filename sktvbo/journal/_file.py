@@ -92,6 +92,15 @@ def explained(path, doing="written"):
         yield
     except sqlite3.Error as exc:
         raise _explanation(path, str(exc), doing) from exc
+    except UnicodeDecodeError as exc:
+        # The message itself quotes what is damaged.
+        raise _explanation(path, "malformed text", doing) from exc
+
+
+_DAMAGED = (
+    "It is damaged. Restore a copy; sktvbo journal check says what is left, and sktvbo journal "
+    "export saves it."
+)
 
 
 def _explanation(path, what, doing):
@@ -104,8 +113,8 @@ def _explanation(path, what, doing):
         "it to a disk that can be written.",
         "unable to open": "It, or its folder, does not exist or may not be written. Make the "
         "folder, or change the permissions.",
-        "malformed": "It is damaged. Restore a copy; sktvbo journal check says what is left, and "
-        "sktvbo journal export saves it.",
+        "malformed": _DAMAGED,
+        "decode": _DAMAGED,
         "disk I/O": "The disk failed, or a limit of file sizes was met. Make room, and call again: "
         "nothing of this call has happened.",
     }
@@ -313,24 +322,41 @@ class JournalFile:
         row = self._rows(f"SELECT {COLUMNS} FROM events WHERE number = 1")
         return next(checked(row, START, self.path)).body
 
+    def _events(self, which, *arguments):
+        """Some events; an index may lead to others, so the checksum of each is compared."""
+        query = (
+            f"SELECT {COLUMNS}, (SELECT sum FROM events AS e WHERE e.number = events.number - 1) "
+            f"FROM events WHERE {which}"
+        )
+        return [
+            event
+            for *row, before in self._rows(query, arguments)
+            for event in checked([row], Place(row[0] - 1, before or ""), self.path)
+        ]
+
     @property
     def n_told(self):
         """How many observations were told."""
-        last = self._rows("SELECT max(told) FROM events")[0][0]
-        return 0 if last is None else last + 1
+        query = "SELECT told FROM events NOT INDEXED WHERE told IS NOT NULL"
+        last = self._rows(f"{query} ORDER BY number DESC LIMIT 1")
+        return last[0][0] + 1 if last else 0
 
     def told(self, positions, first):
         """(position, body) of observations at some positions, and of those from a first one on."""
-        query = "SELECT told, body FROM events WHERE told"
-        found = self._rows(f"{query} >= ? ORDER BY told", (first,))
+        found = self._events("told >= ? ORDER BY told", first)
         for i in positions:
-            found += self._rows(f"{query} = ?", (int(i),))
-        return [(i, json.loads(body)) for i, body in found]
+            found += self._events("told = ?", int(i))
+        if {event.told for event in found} != {*positions, *range(first, self.n_told)}:
+            raise JournalError(
+                f"The journal {self.path} is damaged: there are observations that are not where "
+                "they belong. Restore a copy."
+            )
+        return [(event.told, event.body) for event in found]
 
     def latest(self, kind, count):
         """Bodies of the latest events of a kind, in their order."""
-        query = "SELECT body FROM events WHERE kind = ? ORDER BY number DESC LIMIT ?"
-        return [json.loads(body) for (body,) in self._rows(query, (kind, count))[::-1]]
+        found = self._events("kind = ? ORDER BY number DESC LIMIT ?", kind, count)
+        return [event.body for event in found[::-1]]
 
     def parts(self):
         """The parts of the state, plain data by name."""

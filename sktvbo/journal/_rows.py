@@ -49,7 +49,8 @@ class Event:
 
 def event_sum(before, number, kind, at, told, body):
     """Checksum of an event, and of all that are before it."""
-    text = json.dumps([before, number, kind, at, told, body])
+    # What is damaged may have become bytes.
+    text = json.dumps([before, number, kind, at, told, body], default=repr)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 

@@ -116,7 +116,9 @@ class Durable:
             header = file.header()
             new = of_header(cls, header, parameters | {"journal": journal}, where.path)
             run = new._new_run()
-            new._restore(run, read(file, run.told.limit), where.path)
+            with explained_state(where.path):
+                stored = read(file, run.told.limit)
+            new._restore(run, stored, where.path)
             new._recorder = Recorder(file, new._run, header, written=True)
         except BaseException:
             file.close()

@@ -1,16 +1,12 @@
 """All that was told in a run, or the latest of it; and what is kept of it."""
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 import numpy as np
 
-from .._arrays import Room, grown
-
-# Two values in two threads may grow from the same one.
-_growing = threading.Lock()
+from .._arrays import GROWING, Room, grown
 
 
 class Log(Sequence):
@@ -61,7 +57,7 @@ class Log(Sequence):
         longer = Log(limit=self.limit, total=self.total + 1)
         full = self.limit is not None and len(self) >= self.limit
         start = self._start + 1 if full else self._start
-        with _growing:
+        with GROWING:
             # Where another log has grown from this one already, the memory goes on with its item;
             # and what is no longer held is let go once it is an eighth of what is.
             shared = len(self._items) == self._stop and start <= (self._stop - start) // 8 + 64

@@ -273,6 +273,8 @@ def explained_state(source):
     """Say of what cannot be read that it is the state."""
     try:
         yield
+    except JournalError:
+        raise
     except (NotPlainError, KeyError, TypeError, ValueError, AttributeError, IndexError) as exc:
         raise JournalError(
             f"The state in {source} cannot be read ({type(exc).__name__}: {exc}). Restore a copy, "

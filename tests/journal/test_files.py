@@ -40,6 +40,7 @@ def path(written, tmp_path):
 def change(path, statement, *arguments):
     connection = sqlite3.connect(path)
     with connection:
+        connection.execute("PRAGMA writable_schema = 1")
         assert connection.execute(statement, arguments).rowcount == 1
     connection.close()
 
@@ -125,11 +126,42 @@ def test_a_truncated_journal(reader, part, written, tmp_path):
         ("UPDATE events SET at = at + 1 WHERE number = 2", 2),
         ("UPDATE events SET sum = '0' WHERE number = 1", 1),
         ("DELETE FROM events WHERE number = 4", 4),
+        ("UPDATE events SET body = CAST(body AS BLOB) WHERE number = 5", 5),
     ],
 )
 def test_an_event_that_was_changed_is_named(reader, statement, event, path):
     change(path, statement)
     refused(reader, path, rf"is damaged at event {event}: its checksum is another\. Restore a copy")
+
+
+@every_reader
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE events SET body = CAST(x'22FF22' AS TEXT) WHERE number = 1",
+        # SQLite's message about this is no text either.
+        "UPDATE sqlite_master SET sql = CAST(x'43FF' AS TEXT), name = CAST(x'FF' AS TEXT) "
+        "WHERE name = 'events'",
+    ],
+    ids=["body", "schema"],
+)
+def test_what_is_no_text_any_more(reader, statement, path):
+    change(path, statement)
+    refused(reader, path, "could not be (read|opened) .*It is damaged. Restore a copy")
+
+
+@pytest.mark.parametrize("reader", ["resume", "check"])
+@pytest.mark.parametrize("where", ["", "WHERE number < 7"], ids=["others", "none"])
+def test_an_index_that_leads_to_other_events(reader, where, path):
+    connection = sqlite3.connect(path)
+    connection.execute(f"CREATE INDEX other ON events (number) {where}")
+    connection.execute("PRAGMA writable_schema = 1")
+    root = "SELECT rootpage FROM sqlite_master WHERE name = 'other'"
+    connection.execute(f"UPDATE sqlite_master SET rootpage = ({root}) WHERE name = 'events_told'")
+    connection.execute("DELETE FROM sqlite_master WHERE name = 'other'")
+    connection.commit()
+    connection.close()
+    refused(reader, path, "(?s)is damaged.*Restore a copy")
 
 
 @pytest.mark.parametrize("reader", ["resume", "check"])

@@ -48,7 +48,7 @@ def results(draw):
         problem=draw(some.texts),
         horizon=draw(st.floats(1.0, 1e6)),
         n_initial=draw(st.integers(0, 3)),
-        times=np.sort(column(st.floats(0.0, 1.0))),
+        times=np.sort(column(st.floats(0.0, 1.0, exclude_max=True))),
         queries=np.array([column(moderate) for _ in range(d)]).T if n else np.empty((0, 0)),
         observations=column(moderate),
         regrets=column(moderate),
