@@ -29,8 +29,14 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 from sktvbo import RandomSearch
-from sktvbo.datasets import load_la_traffic, load_ny_ozone
+from sktvbo.datasets import (
+    load_intel_temperature,
+    load_irish_wind,
+    load_la_traffic,
+    load_ny_ozone,
+)
 from sktvbo.model_selection import OnlineTuner, Windowed
+from sktvbo.model_selection._mixture import Answers, Together, Weights
 
 SEARCH_EVERY, SEARCH_BATCHES = 10, 20
 
@@ -56,6 +62,28 @@ class Stream(NamedTuple):
 def season(n, low, high):
     """Paces (n,) of a change that is slow, fast, and slow again."""
     return low * (high / low) ** (0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(n) / n))
+
+
+def days_ahead(values, n_days=3):
+    """Batches of a day: values (n, m) from those of the last days, and their mean over places."""
+    batches = []
+    for day in range(n_days, len(values)):
+        past = values[day - n_days : day]
+        X = np.column_stack([*past[::-1], np.full(values.shape[1], past[-1].mean())])
+        batches.append((X, values[day]))
+    return batches
+
+
+def steps_ahead(values, ahead, size):
+    """Batches of some steps: values (n, m) from those of some steps ago, and their mean."""
+    batches = []
+    for start in range(2 * ahead, len(values) - size + 1, size):
+        rows = range(start, start + size)
+        lags = [values[[i - ahead - lag for i in rows]] for lag in (0, 2, 5)]
+        lags.append(np.repeat(lags[0].mean(axis=1, keepdims=True), values.shape[1], axis=1))
+        X = np.column_stack([lag.ravel() for lag in lags])
+        batches.append((X, values[start : start + size].ravel()))
+    return batches
 
 
 def walking_weights(seed, n_batches=100, size=40, dim=8):
@@ -175,16 +203,10 @@ def ridge_on_sites(seed, n_batches=150, n_sites=15):
         level = 0.6 * level + pace * rng.standard_t(4)
         own = 0.5 * own + 0.5 * rng.standard_t(4, size=n_sites)
         days.append(offsets + level + own)
-    values = np.array(days)
-    batches = []
-    for day in range(3, len(values)):
-        past = values[day - 3 : day]
-        X = np.column_stack([*past[::-1], np.full(n_sites, past[-1].mean())])
-        batches.append((X, values[day]))
     learner = Windowed(make_pipeline(StandardScaler(), Ridge(alpha=1.0)), window=200, memory=2000)
     alpha = "estimator__ridge__alpha"
     return Stream(
-        batches,
+        days_ahead(np.array(days)),
         learner,
         {"window": ("log-real", 45, 2000), alpha: ("log-real", 0.1, 1000.0)},
         {"window": [60, 150, 300, 600, 1200, 2000], alpha: [1.0, 100.0]},
@@ -212,6 +234,95 @@ def sgd_on_rushes(seed, n_batches=150, size=150, dim=8):
         learner,
         {"eta0": ("log-real", 1e-4, 0.1), "alpha": ("log-real", 1e-6, 0.1)},
         {"eta0": [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2], "alpha": [1e-5, 1e-2]},
+    )
+
+
+def ridge_on_winds(seed, n_batches=300, n_stations=12):
+    """Tomorrow's wind at Irish stations in one of 18 years' stretches, by ridge regression."""
+    values = load_irish_wind().wind
+    start = np.random.RandomState(seed).randint(len(values) - n_batches - 3)
+    values = values[start : start + n_batches + 3, :n_stations] / 5.0
+    learner = Windowed(make_pipeline(StandardScaler(), Ridge(alpha=10.0)), window=240, memory=2400)
+    alpha = "estimator__ridge__alpha"
+    return Stream(
+        days_ahead(values),
+        learner,
+        {"window": ("log-real", 36, 2400), alpha: ("log-real", 0.1, 1000.0)},
+        {"window": [48, 120, 240, 600, 1200, 2400], alpha: [1.0, 100.0]},
+    )
+
+
+def sgd_on_rooms(seed, n_sensors=15, size=9):
+    """Temperatures of an office in an hour, at 15 sensors; batches of an hour and a half."""
+    values = load_intel_temperature().temperature
+    chosen = np.random.RandomState(seed).choice(values.shape[1], n_sensors, replace=False)
+    learner = SGDRegressor(learning_rate="constant", eta0=0.01, alpha=1e-4, random_state=0)
+    return Stream(
+        steps_ahead((values[:, chosen] - 22.0) / 3.0, 6, size),
+        learner,
+        {"eta0": ("log-real", 1e-4, 0.1), "alpha": ("log-real", 1e-6, 0.1)},
+        {"eta0": [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2], "alpha": [1e-5, 1e-2]},
+    )
+
+
+def ridge_on_seasons(seed, n_batches=300, size=10, dim=6):
+    """Weights that go round with the year, rows that follow on each other, heavy tails."""
+    rng = np.random.RandomState(seed)
+    base, swing = rng.normal(size=(2, dim))
+    phase = rng.uniform(0.0, 2.0 * np.pi, size=dim)
+    x, error, batches = rng.normal(size=(size, dim)), np.zeros(size), []
+    for day in range(n_batches):
+        x = 0.8 * x + 0.6 * rng.normal(size=(size, dim))
+        common = 0.5 * rng.standard_t(3)
+        error = 0.5 * error + 0.7 * rng.standard_t(3, size=size)
+        w = base + 0.7 * swing * np.sin(2.0 * np.pi * day / 200.0 + phase)
+        batches.append((x, x @ w + common + error))
+    learner = Windowed(Ridge(alpha=1.0), window=100, memory=2000)
+    return Stream(
+        batches,
+        learner,
+        {"window": ("log-real", 30, 2000), "estimator__alpha": ("log-real", 0.01, 1000.0)},
+        {"window": [40, 100, 200, 400, 1000, 2000], "estimator__alpha": [1.0, 30.0]},
+    )
+
+
+def neighbours_on_regimes(seed, n_batches=120, size=60):
+    """Three classes under four regimes, each of which comes back."""
+    rng = np.random.RandomState(seed)
+    regimes, now, batches = rng.normal(size=(4, 3, 5)), 0, []
+    for _ in range(n_batches):
+        if rng.uniform() < 0.15:
+            now = rng.randint(4)
+        X = rng.normal(size=(size, 5)) + 0.5 * rng.normal(size=5)
+        y = (X @ regimes[now].T + rng.gumbel(size=(size, 3))).argmax(axis=1)
+        batches.append((X, y))
+    learner = Windowed(KNeighborsClassifier(7), window=600, memory=2400)
+    return Stream(
+        batches,
+        learner,
+        {"window": ("log-real", 40, 2400), "estimator__n_neighbors": ("integer", 1, 40)},
+        {"window": [60, 120, 300, 600, 1200, 2400], "estimator__n_neighbors": [7, 25]},
+        [0, 1, 2],
+    )
+
+
+def sgd_on_boundary(seed, n_batches=100, size=80, dim=6):
+    """A boundary that walks, and labels of which some are wrong; rates up to far too high ones."""
+    rng = np.random.RandomState(seed + 50)
+    w, batches = rng.normal(size=dim), []
+    for pace in season(n_batches, 0.003, 0.15):
+        X = 0.4 * rng.normal(size=(size, dim))
+        batches.append((X, ((X @ w > 0.0) ^ (rng.uniform(size=size) < 0.08)).astype(int)))
+        w = (w + pace * rng.normal(size=dim)) / np.sqrt(1.0 + pace**2)
+    learner = SGDClassifier(
+        "log_loss", learning_rate="constant", eta0=0.01, alpha=1e-4, random_state=0
+    )
+    return Stream(
+        batches,
+        learner,
+        {"eta0": ("log-real", 1e-3, 10.0), "alpha": ("log-real", 1e-6, 0.1)},
+        {"eta0": [3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0], "alpha": [1e-5, 1e-3]},
+        [0, 1],
     )
 
 
@@ -267,16 +378,10 @@ def ozone(seed, n_sites=15):
     """Tomorrow's ozone at 15 sites of New York State, from their last three days and all sites'."""
     data = load_ny_ozone()
     chosen = np.random.RandomState(seed).choice(data.ozone.shape[1], n_sites, replace=False)
-    values = data.ozone[:, chosen] / 10.0
-    batches = []
-    for day in range(3, len(values)):
-        past = values[day - 3 : day]
-        X = np.column_stack([*past[::-1], np.full(n_sites, past[-1].mean())])
-        batches.append((X, values[day]))
     learner = Windowed(make_pipeline(StandardScaler(), Ridge(alpha=1.0)), window=300, memory=3000)
     alpha = "estimator__ridge__alpha"
     return Stream(
-        batches,
+        days_ahead(data.ozone[:, chosen] / 10.0),
         learner,
         {"window": ("log-real", 45, 3000), alpha: ("log-real", 0.1, 1000.0)},
         {"window": [60, 150, 300, 750, 1500, 3000], alpha: [1.0, 100.0]},
@@ -290,17 +395,9 @@ def traffic(seed, n_detectors=20, ahead=6, size=18):
     """
     data = load_la_traffic()
     chosen = np.random.RandomState(seed).choice(data.speed.shape[1], n_detectors, replace=False)
-    speed = (data.speed[:, chosen] - 55.0) / 15.0
-    batches = []
-    for start in range(2 * ahead, len(speed) - size + 1, size):
-        rows = range(start, start + size)
-        lags = [speed[[i - ahead - lag for i in rows]] for lag in (0, 2, 5)]
-        lags.append(np.repeat(lags[0].mean(axis=1, keepdims=True), n_detectors, axis=1))
-        X = np.column_stack([lag.ravel() for lag in lags])
-        batches.append((X, speed[start : start + size].ravel()))
     learner = SGDRegressor(learning_rate="constant", eta0=0.01, alpha=1e-4, random_state=0)
     return Stream(
-        batches,
+        steps_ahead((data.speed[:, chosen] - 55.0) / 15.0, ahead, size),
         learner,
         {"eta0": ("log-real", 1e-4, 0.1), "alpha": ("log-real", 1e-6, 0.1)},
         {"eta0": [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2], "alpha": [1e-5, 1e-2]},
@@ -318,6 +415,11 @@ CHOSEN_ON = {
         sgd_on_clouds,
         ridge_on_sites,
         sgd_on_rushes,
+        ridge_on_winds,
+        sgd_on_rooms,
+        ridge_on_seasons,
+        neighbours_on_regimes,
+        sgd_on_boundary,
     )
 }
 JUDGED = {f.__name__: f for f in (digits, hyperplane, ozone, traffic)}
@@ -392,15 +494,45 @@ def halving(stream, seed):
     return prequential(clone(stream.learner), stream, search)
 
 
-def competitors(stream, seed):
-    """What is compared: functions by name, which return a mean loss, or those of the grid."""
+def grid(stream):
+    """Losses by batch of each setting, the mean of all together, and of what hindsight would do."""
+    learners = [clone(stream.learner).set_params(**setting) for setting in stream.settings]
+    X, y = stream.batches[0]
+    weights = Weights.before(y, classifier=stream.classes is not None).joined(len(learners) - 1)
+    each, together = [], []
+    for i, (X, y) in enumerate(stream.batches):
+        if i:
+            told = [Answers(learner, X) for learner in learners]
+            each.append([float(loss(one, X, y, stream.classes)) for one in told])
+            mixture = Together(told, weights)
+            together.append(float(loss(mixture, X, y, stream.classes)))
+            weights = mixture.learnt(X, y).faded()
+        for learner in learners:
+            learn(learner, X, y, stream.classes)
+    each = np.array(each)
     return {
-        "grid": lambda: [
-            prequential(clone(stream.learner).set_params(**setting), stream)
-            for setting in stream.settings
-        ],
+        "fixed": each.mean(axis=0).tolist(),
+        "together": float(np.mean(together)),
+        "switched": switched(each),
+    }
+
+
+def switched(losses, n_switches=5):
+    """Mean loss of the best sequence of settings that changes so often, by losses (n, m)."""
+    total = np.zeros((n_switches + 1, losses.shape[1]))
+    for row in losses:
+        total[1:] = np.minimum(total[1:], total[:-1].min(axis=1, keepdims=True))
+        total = total + row
+    return float(total.min() / len(losses))
+
+
+def competitors(stream, seed):
+    """What is compared: functions by name, which return a mean loss, or what grid() does."""
+    return {
+        "grid": lambda: grid(stream),
         "no tuning": lambda: prequential(clone(stream.learner), stream),
         "OnlineTuner": lambda: tuned(stream, seed),
+        "champion alone": lambda: tuned(stream, seed, serve="champion"),
         "random search": lambda: tuned(stream, seed, optimizer=RandomSearch()),
         "halving search": lambda: halving(stream, seed),
     }
@@ -427,14 +559,16 @@ def run_all(names, n_seeds, store):
 
 def report(name, runs):
     """Lines of a table: mean losses, and differences to the best fixed setting, in percent."""
-    grid = np.array([run["grid"] for run in runs])
-    best = grid.mean(axis=0).argmin()
-    fixed, tuner = grid[:, best], np.array([run["OnlineTuner"] for run in runs])
+    each = np.array([run["grid"]["fixed"] for run in runs])
+    best = each.mean(axis=0).argmin()
+    fixed, tuner = each[:, best], np.array([run["OnlineTuner"] for run in runs])
     setting = ", ".join(
         f"{k.split('__')[-1]}={v:g}" for k, v in STREAMS[name](0).settings[best].items()
     )
     lines = [f"{name} (best fixed: {setting}; {len(runs)} seeds)"]
-    rows = {"best fixed": fixed, "best fixed of each seed": grid.min(axis=1)}
+    rows = {"best fixed": fixed, "best fixed of each seed": each.min(axis=1)}
+    rows["best with 5 switches"] = np.array([run["grid"]["switched"] for run in runs])
+    rows["all 12 together"] = np.array([run["grid"]["together"] for run in runs])
     rows |= {who: np.array([run[who] for run in runs]) for who in COMPETITORS}
     for who, losses in rows.items():
         differences = f"{percent(losses, fixed):>16}   {percent(tuner, losses):>16}"
@@ -470,7 +604,7 @@ def main():
 
 
 STREAMS = CHOSEN_ON | JUDGED
-COMPETITORS = ("no tuning", "OnlineTuner", "random search", "halving search")
+COMPETITORS = ("no tuning", "OnlineTuner", "champion alone", "random search", "halving search")
 
 if __name__ == "__main__":
     main()

@@ -9,6 +9,7 @@ from sklearn.utils import check_random_state
 from ..domain import as_domain
 from ..optimizers._log import Log
 from ._evidence import Evidence
+from ._mixture import Weights
 
 # A loss counts as at most the champion's and this many times what champions usually have: learners
 # that diverge would leave no scale for the differences between the others.
@@ -19,6 +20,9 @@ _PROMISING = 0.5
 
 # What told who is better counts this much of what it did a round before.
 _FADING = 0.9
+
+# A newcomer is the best of so many settings drawn at random, by a draw of what each may gain.
+_N_DRAWN = 64
 
 
 @dataclass(frozen=True)
@@ -31,10 +35,13 @@ class Member:
         Hyperparameters.
     learner : estimator or None
         None after it has failed.
+    standing : bool
+        It stays, be it better or not.
     """
 
     setting: dict
     learner: object
+    standing: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,12 +110,14 @@ class Population:
         Of a classifier, as far as they are known.
     evidence : Evidence
         Of the rounds on who is better.
+    weights : Weights or None
+        Of the members in what is served; None where the champion serves alone.
     pending : tuple of ndarray of shape (n, m)
         Losses since the last round, by batch.
     n_rows : int
         Scored so far.
     total_loss : float
-        Of the champions, over these rows.
+        Of what was served, over these rows.
     rounds : Log of Round
     """
 
@@ -117,6 +126,7 @@ class Population:
     seed: int
     classes: object = None
     evidence: Evidence = field(default_factory=Evidence)
+    weights: Weights | None = None
     pending: tuple = ()
     n_rows: int = 0
     total_loss: float = 0.0
@@ -135,13 +145,18 @@ class Population:
         """How many rows have been scored since the last round."""
         return sum(map(len, self.pending))
 
-    def scored(self, losses):
-        """The population after losses (n, m) on new rows, NaN of learners that failed."""
+    def scored(self, losses, served=None, weights=None):
+        """The population after losses (n, m) on new rows, NaN of learners that failed.
+
+        With the losses (n,) of what was served, None being the champion's, and the weights after.
+        """
+        served = losses[:, 0] if served is None else served
         return replace(
             self,
             pending=(*self.pending, losses),
             n_rows=self.n_rows + len(losses),
-            total_loss=self.total_loss + losses[:, 0].sum(),
+            total_loss=self.total_loss + served.sum(),
+            weights=self.weights if weights is None else weights,
         )
 
     def judged(self, confidence, *, fresh_rows=True):
@@ -160,8 +175,15 @@ class Population:
         better = np.where(working, evidence.over(0), 0.0)
         best = int(better.argmax())
         promoted = best if better[best] >= confidence else 0
-        promising = np.where(working, evidence.over(promoted), 0.0) >= _PROMISING
+        over = np.where(working, evidence.over(promoted), 0.0)
+        promising, weights = over >= _PROMISING, self.weights
+        if weights is not None and self.classes is not None:
+            # Who is sure of what is wrong may have the better Brier score and more errors.
+            weights = replace(weights, barred=over < 1.0 - confidence)
         promising &= np.abs(losses - losses[:, [promoted]]).max(axis=0) > 0.0
+        if fresh_rows:
+            promising |= np.array([m.standing for m in self.members]) & working
+        promising[promoted] = False
         stay = [promoted, *np.flatnonzero(promising).tolist()]
         entry = Round(
             time,
@@ -178,6 +200,7 @@ class Population:
             members=tuple(self.members[i] for i in stay),
             optimizer=optimizer,
             evidence=evidence.of(stay),
+            weights=None if weights is None else weights.of(stay).faded(),
             pending=(),
             rounds=self.rounds.append(entry),
         )
@@ -202,33 +225,45 @@ class Population:
         places = domain.to_unit(domain.validate_points(list(self.settings)))
         return surrogate.predict(np.column_stack([places, np.full(len(places), time)]))
 
-    def joined(self, n_challengers, make_learner):
+    def joined(self, n_challengers, make_learner, n_standing=0):
         """The population with new challengers, so that there are so many.
 
-        When the optimizer has a surrogate, the first one gets what it recommends, half of the
-        others settings drawn at random, since where only good settings are looked at all seem
-        equal, and the rest what the optimizer asks for.
+        When the optimizer has a surrogate, each gets the best of settings drawn at random, by a
+        draw of what they may gain; else what the optimizer asks for. Of the first challengers so
+        many stand.
         """
         missing, time = n_challengers + 1 - len(self.members), float(len(self.rounds))
-        optimizer, settings, drawn = copy.copy(self.optimizer), [], []
-        if missing and _surrogate(optimizer) is not None:
-            recommended = optimizer.recommend(time)
-            if recommended not in self.settings:
-                settings.append(recommended)
-            rng = check_random_state((self.seed + len(self.rounds)) % 2**32)
-            domain = as_domain(optimizer.domain)
-            n_drawn = (missing - len(settings) + 1) // 2
-            drawn = domain.decode_all(domain.sample(n_drawn, rng))
-        asked = missing - len(settings) - len(drawn)
-        if asked:
-            settings += optimizer.ask(time, n_points=asked)
-        newcomers = tuple(Member(setting, make_learner(setting)) for setting in settings + drawn)
+        optimizer = copy.copy(self.optimizer)
+        surrogate = _surrogate(optimizer)
+        if surrogate is not None:
+            settings = self._drawn(missing, surrogate, time)
+        else:
+            settings = optimizer.ask(time, n_points=missing) if missing else []
+        newcomers = tuple(
+            Member(setting, make_learner(setting), i < n_standing)
+            for i, setting in enumerate(settings)
+        )
+        n = len(newcomers)
         return replace(
             self,
             members=self.members + newcomers,
             optimizer=optimizer,
-            evidence=self.evidence.joined(len(newcomers)),
+            evidence=self.evidence.joined(n),
+            weights=None if self.weights is None else self.weights.joined(n),
         )
+
+    def _drawn(self, n, surrogate, time):
+        """So many settings, none of which a member has if there are others."""
+        rng = check_random_state((self.seed + len(self.rounds)) % 2**32)
+        domain = as_domain(self.optimizer.domain)
+        places = domain.sample(_N_DRAWN, rng)
+        rows = np.column_stack([domain.to_unit(places), np.full(_N_DRAWN, time)])
+        mean, std = surrogate.predict(rows, return_std=True)
+        order = np.argsort(-(mean + std * rng.normal(size=_N_DRAWN)))
+        drawn = domain.decode_all(places[order])
+        new = [setting for i, setting in enumerate(drawn) if setting not in drawn[:i]]
+        new.sort(key=lambda setting: setting in self.settings)
+        return (new + drawn)[:n]
 
 
 def _surrogate(optimizer):

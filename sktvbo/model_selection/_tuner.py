@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.exceptions import FitFailedWarning
 from sklearn.gaussian_process.kernels import Matern
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from .._checks import check_int, check_real, invalid
+from .._checks import check_choice, check_int, check_real, invalid
 from ..domain import ParameterSpace
 from ..evaluation._arguments import check_optimizer
 from ..gaussian_process import TimeVaryingGPRegressor
@@ -27,12 +27,15 @@ from ..staleness import SlidingWindow
 from ._batches import as_rows, cut
 from ._delegate import Delegate
 from ._losses import find_loss, losses_of
+from ._mixture import Answers, Together, Weights
 from ._population import Member, Population
 
 if TYPE_CHECKING:
     from typing import Any, Self
 
     from numpy.typing import ArrayLike, NDArray
+
+    from .._typing import Array
 
 
 def default_optimizer(n_members):
@@ -62,17 +65,20 @@ def default_optimizer(n_members):
 class OnlineTuner(Delegate):
     """A learner on a stream whose hyperparameters follow the stream.
 
-    Each batch is predicted, then scored, then learnt ("prequential"). A champion serves: it alone
-    answers ``predict``. A few challengers with other settings learn beside it, so that exploring
-    costs time and never a prediction. At the end of a round
+    Each batch is predicted, then scored, then learnt ("prequential"). A champion and a few
+    challengers with other settings learn side by side, and serve together: what is predicted is an
+    average, whose weights go to those that would have lowered its loss. So a challenger that
+    explores has no weight until it is useful. At the end of a round
 
     1. a challenger that has been better on the same rows becomes the champion, when that is as
        probable as ``confidence``;
     2. the optimizer is told the gain of each member, that is by how much its loss was lower than
        usual for the batch, with the variance of that mean;
-    3. challengers that are less probably better than not make room for copies of the champion with
-       new settings: one that the optimizer recommends, others that it asks for, one drawn at
-       random.
+    3. of the challengers that explore, those that are less probably better than not make room for
+       copies of the champion with new settings, drawn by Thompson sampling.
+
+    Some challengers stand: they keep the settings, drawn at random, with which they began. Where
+    the stream turns, one that was no use for long may be the one that is needed.
 
     Parameters
     ----------
@@ -100,6 +106,11 @@ default="auto"
         rows.
     warm_start : bool, default=True
         New challengers begin as copies of the champion, with its weights, or else as new learners.
+    serve : {"mixture", "champion"}, default="mixture"
+        Who answers: all members together, which asks each of them, or the champion alone. Without
+        fresh rows (``validation``), and where classes have several columns, it is the champion.
+    n_standing : int, default=None
+        Challengers that stand, with ``validation`` none. None is three in four.
     batch_size : int, default=100
         ``fit`` takes its rows, in their order, for a stream of such batches.
     n_jobs : int, default=None
@@ -109,14 +120,16 @@ default="auto"
     Attributes
     ----------
     learner_ : estimator
-        The champion. It answers ``predict``, ``score``, and what else it has.
+        The champion.
     best_params_ : dict
         Its setting.
+    weights_ : ndarray of shape (n_members,)
+        Of the champion and the challengers in what is predicted.
     challengers_ : list of dict
         Settings of those beside it.
     optimizer_ : ask/tell optimizer
     prequential_loss_ : float
-        Mean loss of the champions, each at its time, over all rows that were scored.
+        Mean loss of what was served, over all rows that were scored.
     history_ : dict of str to ndarray of shape (n_rounds,)
         By round: "time", its number; "n_rows" scored until its end; the champion's "loss";
         whether a challenger was "promoted"; ``param_...`` of the champion.
@@ -151,6 +164,17 @@ default="auto"
     beyond what the optimizer expects of these settings. So it does not matter that some batches
     are hard, nor who is the champion.
 
+    What is predicted is Σ wᵢ pᵢ: of classifiers pᵢ are probabilities, or votes of those that know
+    none, and the class is the most probable; ``decision_function`` is the logarithm of the odds.
+    With g = −∇ℓ · (pᵢ − p), the gain of a batch to first order, in Brier's score or the loss of
+    regressors (the difference of losses where that is not squared), wᵢ is proportional to
+    Σg / (Σg² + v) where Σg > 0: polynomially weighted averages (Gaillard et al. 2014), which are as
+    good as the best fixed average in the long run. What was seen a round earlier counts 0.95, and
+    v is a typical g². Of regressors, what is more than three typical errors from the weighted
+    median does not count: a learner may diverge within a batch. Classifiers that err more than the
+    champion, as probably as ``confidence``, have no weight: probabilities near 0 and 1 may have the
+    better score, and be wrong.
+
     A learner whose weights are dear is trained as a population (PB2, Parker-Holder et al. 2020):
     one call of ``partial_fit`` an epoch, with ``validation``. The best weights are copied, and the
     optimizer finds the settings that get on best from there.
@@ -159,6 +183,8 @@ default="auto"
     ----------
     J. Parker-Holder, V. Nguyen, S. Roberts, "Provably efficient online hyperparameter optimization
     with population-based bandits", NeurIPS 2020.
+
+    P. Gaillard, G. Stoltz, T. van Erven, "A second-order bound with excess losses", COLT 2014.
 
     B. Efron, "Student's t-test under symmetry conditions", JASA 1969.
 
@@ -190,6 +216,8 @@ default="auto"
     confidence: float = 0.9
     round_size: int = 50
     warm_start: bool = True
+    serve: str = "mixture"
+    n_standing: int | None = None
     batch_size: int = 100
     n_jobs: int | None = None
     random_state: int | np.random.RandomState | None = None
@@ -270,7 +298,11 @@ default="auto"
             population = self._after_scoring(*scored_on, fresh_rows=validation is None)
         else:
             population = self._first_population(y, classes)
-        new._population = self._after_learning(population, X, y)
+        population = self._after_learning(population, X, y)
+        if not begun and self.serve == "mixture" and may_be_averaged(self.estimator, y):
+            weights = Weights.before(y, classifier=is_classifier(self.estimator))
+            population = replace(population, weights=weights.joined(self.n_challengers))
+        new._population = population
         self.__dict__ = new.__dict__
         return self
 
@@ -289,6 +321,9 @@ default="auto"
         check_int(self.n_challengers, "n_challengers", self)
         check_int(self.round_size, "round_size", self, low=2)
         check_real(self.confidence, "confidence", self, interval="(0.5, 1)")
+        check_choice(self.serve, ("mixture", "champion"), "serve", self)
+        if self.n_standing is not None:
+            check_int(self.n_standing, "n_standing", self, low=0, high=self.n_challengers)
         find_loss(self.loss, self.estimator, self)
 
     def _first_population(self, y, classes):
@@ -316,7 +351,11 @@ default="auto"
         if classes is None and is_classifier(self.estimator):
             classes = np.unique(y)
         population = Population((Member(setting, learner),), optimizer, int(seeds[1]), classes)
-        return population.joined(self.n_challengers, self._new_learner)
+        return population.joined(self.n_challengers, self._new_learner, self._n_standing)
+
+    @property
+    def _n_standing(self):
+        return 3 * self.n_challengers // 4 if self.n_standing is None else self.n_standing
 
     def _new_learner(self, setting):
         return clone(self.estimator).set_params(**setting)
@@ -326,12 +365,22 @@ default="auto"
         population = self._population
         loss = find_loss(self.loss, self.estimator, self)
         X, y = as_rows(X), as_rows(y)
-        found = self._with_each(
-            population, "predict", lambda learner: losses_of(loss, learner, X, y)
-        )
-        nothing = np.full(len(y), np.nan)
-        columns = [nothing if losses is None else losses for losses in found]
-        population = population.scored(np.column_stack(columns))
+
+        def told(learner):
+            answers = Answers(learner, X)
+            return answers, losses_of(loss, answers, X, y)
+
+        found = self._with_each(population, "predict", told)
+        nothing = None, np.full(len(y), np.nan)
+        answers, columns = zip(*(nothing if pair is None else pair for pair in found))
+        losses, served, weights = np.column_stack(columns), None, None
+        if population.weights is not None and fresh_rows:
+            together = Together(answers, population.weights)
+            served, gains = losses_of(loss, together, X, y), None
+            if callable(self.loss) or self.loss == "absolute_error":
+                gains = served[:, np.newaxis] - np.where(np.isnan(losses), losses[:, :1], losses)
+            weights = together.learnt(X, y, gains)
+        population = population.scored(losses, served, weights)
         if population.n_pending < (self.round_size if fresh_rows else 2):
             return population
         population = population.judged(self.confidence, fresh_rows=fresh_rows)
@@ -383,6 +432,12 @@ default="auto"
     def learner_(self) -> BaseEstimator:
         return self._begun().champion.learner
 
+    def _answering(self):
+        population = self._begun()
+        if self.weights_[0] == 1.0:
+            return population.champion.learner
+        return Together([member.learner for member in population.members], population.weights)
+
     @property
     def best_params_(self) -> dict[str, Any]:
         return dict(self._begun().champion.setting)
@@ -390,6 +445,13 @@ default="auto"
     @property
     def challengers_(self) -> list[dict[str, Any]]:
         return [dict(setting) for setting in self._begun().settings[1:]]
+
+    @property
+    def weights_(self) -> Array:
+        population = self._begun()
+        if population.weights is None:
+            return np.eye(len(population.members))[0]
+        return population.weights.shares
 
     @property
     def optimizer_(self) -> BaseEstimator:
@@ -430,6 +492,11 @@ default="auto"
     def _begun(self):
         check_is_fitted(self)
         return self._population
+
+
+def may_be_averaged(estimator, y):
+    """Whether what such learners predict has an average."""
+    return is_regressor(estimator) or (is_classifier(estimator) and np.ndim(y) == 1)
 
 
 def _column(values):

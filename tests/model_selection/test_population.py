@@ -10,16 +10,19 @@ from scipy.stats import norm
 from sktvbo import RandomSearch
 from sktvbo.domain import ParameterSpace
 from sktvbo.model_selection._evidence import Evidence
+from sktvbo.model_selection._mixture import Weights
 from sktvbo.model_selection._population import Member, Population, paired_gains
 from sktvbo.model_selection._tuner import default_optimizer
 
 SPACE = ParameterSpace({"a": ("real", 0.0, 1.0)})
 
 
-def population(n_challengers=2, optimizer=None, seed=0):
+def population(n_challengers=2, optimizer=None, seed=0, n_standing=0):
     optimizer = RandomSearch(SPACE, random_state=0) if optimizer is None else optimizer
     members = (Member({"a": 0.5}, "champion"),)
-    return Population(members, optimizer, seed).joined(n_challengers, lambda s: f"learner {s['a']}")
+    return Population(members, optimizer, seed).joined(
+        n_challengers, lambda s: f"learner {s['a']}", n_standing
+    )
 
 
 # --- gains ----------------------------------------------------------------------------------------
@@ -190,19 +193,58 @@ def test_the_optimizer_finds_the_best_setting_through_hard_and_easy_rounds():
     assert abs(p.champion.setting["a"] - 0.8) < 0.15
 
 
-def test_newcomers_are_recommended_asked_for_and_drawn_at_random():
+def test_newcomers_are_where_the_gain_may_be_largest():
     opt = default_optimizer(5).set_params(domain=SPACE, random_state=0)
     p = population(4, opt)
     assert len(p.members) == 5  # all asked for: nothing is known
-    for i in range(3):
+    for i in range(12):
         p = p.scored(losses_of([s["a"] for s in p.settings], seed=i)).judged(0.9999)
         p = p.joined(4, lambda s: "learner")
     alone = replace(p, members=p.members[:1])
-    recommended = p.optimizer.recommend(3.0)
-    first, second = (replace(alone, seed=s).joined(4, lambda s: "learner") for s in (0, 1))
-    for found in (first, second):
-        assert found.settings[1] == recommended
-    # One is asked for, two are drawn at random.
-    assert first.settings[2] == second.settings[2]
-    assert first.settings[3:] != second.settings[3:]
-    assert len(first.settings) == 5
+    found = [replace(alone, seed=s).joined(4, lambda s: "learner").settings for s in range(8)]
+    assert found[0] != found[1]
+    assert np.mean([s["a"] < 0.25 for settings in found for s in settings[1:]]) > 0.75
+
+
+def test_newcomers_are_new_where_there_is_something_new():
+    space = ParameterSpace({"a": ("categorical", ["p", "q", "r"])})
+    opt = default_optimizer(3).set_params(domain=space, random_state=0)
+    p = Population((Member({"a": "p"}, "champion"),), opt, 0).joined(2, lambda s: "learner")
+    for _ in range(3):
+        p = p.scored(losses_of([1.0] + [1.1] * 2)).judged(0.9).joined(2, lambda s: "learner")
+    assert {s["a"] for s in p.settings} == {"p", "q", "r"}
+
+
+def test_who_stands_stays_unless_it_fails_or_the_rows_are_not_fresh():
+    before = population(3, n_standing=2)
+    assert [m.standing for m in before.members] == [False, True, True, False]
+    losses = losses_of([1.0, 1.2, 1.3, 1.2])
+    after = before.scored(losses).judged(0.9)
+    assert after.members == before.members[:3]
+    assert before.scored(losses).judged(0.9, fresh_rows=False).members == before.members[:1]
+    failed = replace(before.members[1], learner=None)
+    broken = replace(before, members=(before.members[0], failed, *before.members[2:]))
+    assert broken.scored(losses).judged(0.9).members == (before.members[0], before.members[2])
+    assert not any(m.standing for m in after.joined(4, str).members[3:])
+
+
+def test_a_classifier_that_errs_more_has_no_weight_however_sure_it_is():
+    weights = Weights.before(np.array(["a", "b"]), classifier=True).joined(2)
+    weights = weights.after(np.array([[0.0, 3.0, 3.0]]))
+    before = population(2, n_standing=2)
+    assert_allclose(weights.shares, [0.0, 0.5, 0.5])
+    losses = losses_of([1.0, 1.5, 1.0])
+    for classes, share in ((np.array(["a", "b"]), 0.0), (None, 0.5)):
+        p = replace(before, weights=weights, classes=classes).scored(losses).judged(0.9)
+        assert_allclose(
+            p.weights.shares[[m.learner for m in p.members].index(before.members[1].learner)], share
+        )
+
+
+def test_gains_count_less_a_round_later():
+    weights = Weights.before(np.arange(3.0), classifier=False).joined(2)
+    weights = weights.after(np.array([[0.0, 1.0, 2.0]]))
+    before = replace(population(2, n_standing=2), weights=weights)
+    after = before.scored(losses_of([1.0, 1.2, 1.3])).judged(0.9)
+    assert_allclose(after.weights.n_batches, 0.95 * weights.n_batches)
+    assert_allclose(after.weights.total, 0.95 * weights.total)

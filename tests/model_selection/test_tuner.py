@@ -78,14 +78,17 @@ def follow(tuner, n_batches, target, size=30):
 # --- prequential ----------------------------------------------------------------------------------
 
 
-def test_each_batch_is_predicted_by_the_champion_before_it_is_learnt():
-    tuner, losses = OnlineTuner(sgd(), ETA, random_state=0), []
+@pytest.mark.parametrize("serve", ["mixture", "champion"])
+def test_each_batch_is_predicted_before_it_is_learnt(serve):
+    tuner, losses, of_champion = OnlineTuner(sgd(), ETA, serve=serve, random_state=0), [], []
     for t, (X, y) in enumerate(turning(12)):
         if t:
             losses.append(np.mean((tuner.predict(X) - y) ** 2))
+            of_champion.append(np.mean((tuner.learner_.predict(X) - y) ** 2))
         tuner.partial_fit(X, y)
         assert_allclose(tuner.prequential_loss_, np.mean(losses) if t else np.nan)
-    assert_allclose(tuner.history_["loss"], losses)
+    assert_allclose(tuner.history_["loss"], of_champion)
+    assert (serve == "champion") == np.array_equal(losses, of_champion)
     assert_array_equal(tuner.history_["n_rows"], 50 * np.arange(1, 12))
 
 
@@ -123,10 +126,9 @@ def test_it_is_better_than_the_setting_that_it_began_with():
 
 
 def test_challengers_begin_with_the_champions_weights_or_anew():
+    options = {"n_challengers": 2, "n_standing": 0, "round_size": 30, "random_state": 0}
     for warm_start in (True, False):
-        tuner = OnlineTuner(
-            Level(), LEVELS, n_challengers=2, round_size=30, warm_start=warm_start, random_state=0
-        )
+        tuner = OnlineTuner(Level(), LEVELS, warm_start=warm_start, **options)
         follow(tuner, 8, lambda t: 0.5)
         counts = {member.learner.n_learnt_ for member in tuner._population.members}
         assert counts == {240} if warm_start else min(counts) < 240
@@ -189,7 +191,9 @@ def sea(n_batches, size=60, seed=0):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_learners_of_all_kinds(learner, space, methods):
     for loss in ("auto", "log_loss"):
-        tuner = OnlineTuner(learner, space, loss=loss, n_challengers=2, random_state=0)
+        tuner = OnlineTuner(
+            learner, space, loss=loss, n_challengers=2, serve="champion", random_state=0
+        )
         assert is_classifier(tuner)
         batches = list(sea(8))
         taught(tuner, batches)
