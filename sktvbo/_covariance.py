@@ -23,7 +23,8 @@ _NO_SPACE = Factor(Family.CONSTANT, np.ones(0), 0)
 
 # What a covariance computes when it is first asked for it.
 _SAME = ("bounds", "names")  # for all theta
-_CACHED = ("theta", "_stationary", *_SAME)
+_OWN = ("theta", "_stationary")
+_CACHED = (*_OWN, *_SAME)
 
 
 class SeparableCovariance:
@@ -120,8 +121,12 @@ class SeparableCovariance:
             raise invalid("theta", expected, got=f"shape {theta.shape}")
         signal, spatial, temporal, noise, model = [theta[part] for part in self._parts]
         new = object.__new__(type(self))
-        vars(new).update(self.__getstate__())
-        vars(new).update({name: getattr(self, name) for name in _SAME})
+        for name in _SAME:
+            getattr(self, name)
+        state = vars(self).copy()
+        for name in _OWN:
+            state.pop(name, None)
+        new.__dict__ = state
         value = float(np.exp(signal[0])) if signal.size else self.signal_variance
         new._product = self._product.with_theta(value, spatial, temporal)
         if noise.size:
@@ -199,6 +204,36 @@ class SeparableCovariance:
         """The points S (n, d), t (n,) as the pair that `cross_with_gradient` takes."""
         return self._product.to_scaled(S, t)
 
+    def at_one_time(self, S, t, time):
+        """What compiled code takes for places at one time, whatever the temporal kernel is.
+
+        Parameters
+        ----------
+        S, t : ndarray of shape (n, d) and (n,)
+            Points.
+        time : float
+
+        Returns
+        -------
+        factor : Factor
+            In space.
+        Z : ndarray of shape (d, n)
+            Scaled places of the points.
+        in_time : ndarray of shape (n,)
+            λ k_T of their times and that one.
+        variance : float
+            Prior variance at that time.
+
+        None if the spatial kernel is not compiled.
+        """
+        factor = _NO_SPACE if self.spatial is None else recognize(self.spatial, self.n_dims)
+        if factor is None:
+            return None
+        times = np.append(t, time)[:, np.newaxis]
+        in_time = self.signal_variance * self.temporal(times[:-1], times[-1:])[:, 0]
+        variance = self.signal_variance * self.temporal.diag(times[-1:])[0]
+        return factor, factor.scale(S), np.array(in_time, dtype=np.float64), float(variance)
+
     def units(self):
         """d(scaled) / d(plain) of each coordinate, time last, (d + 1,)."""
         return self._product.units(self.n_dims)
@@ -269,8 +304,9 @@ class SeparableCovariance:
 
     def noise(self, age):
         """Noise variance (n,) of observations of these ages."""
-        ratio = np.ones(len(age)) if self.noise_model is None else self.noise_model.ratio(age)
-        return self.noise_variance * ratio
+        if self.noise_model is None:
+            return np.full(len(age), self.noise_variance)
+        return self.noise_variance * self.noise_model.ratio(age)
 
     def noise_gradient(self, w, age):
         """Σ_i w_i ∂noise_i/∂theta, for the noise's part of theta."""
@@ -320,7 +356,10 @@ class _Fused:
     def thetas(self):
         """Both parts of theta, as the kernels would have them."""
         if self._thetas is None:
-            return _thetas(self.originals)
+            return [
+                k.theta if f.forgetting else np.log(f.length_scales[: f.n_theta])
+                for k, f in zip(self.originals, self.factors)
+            ]
         return [np.log(np.exp(theta)) for theta in self._thetas]
 
     @property

@@ -1,6 +1,7 @@
 """One kernel of space or of time in the form that compiled code and closed forms take."""
 
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Matern
@@ -68,7 +69,7 @@ class Factor:
         """X (n, d) as (d, n) in the units of the compiled code, C-ordered."""
         with np.errstate(over="ignore"):
             Z = np.multiply(X.T, self.units[:, np.newaxis], order="C")
-            length = np.sqrt(np.einsum("ij,ij->", Z, Z))
+            length = sqrt(np.einsum("ij,ij->", Z, Z))
         if not length <= 100.0 * LARGEST_X:  # the units and the sum may make it larger
             expected = f"within {LARGEST_X:g} lengthscales of 0"
             raise invalid("X", expected, got=f"a lengthscale of {self.length_scales.min():.3g}")
@@ -78,6 +79,8 @@ class Factor:
         """Derivatives by log lengthscale (d, ...) as derivatives by theta (n_theta, ...)."""
         if self.n_theta == 0:
             return slopes[:0]
+        if len(slopes) == 1:
+            return slopes * self.log_slope
         if self.n_theta == 1:
             return np.array([slopes.sum(axis=0) * self.log_slope])
         return slopes

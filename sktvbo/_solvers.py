@@ -139,7 +139,7 @@ class DenseCholesky:
 
     @property
     def log_determinant(self):
-        return 2.0 * np.sum(np.log(np.diagonal(self.L)))
+        return 2.0 * np.log(self.L.diagonal()).sum()
 
     def half_solve(self, B, transpose=False):
         """Each row b of B (m, n) replaced by L⁻¹ b, or by L⁻ᵀ b; returns B."""

@@ -178,6 +178,9 @@ cdef class Posterior:
         Diagonal of E, of a weighted posterior.
     outer : ndarray of shape (n, n), default=None
         Lower factor of B, with inducing points.
+    in_time : ndarray of shape (n,), default=None
+        The points' covariances with the time, ``signal`` being the variance then: of a temporal
+        kernel that is no family. Time does not move.
 
     Attributes
     ----------
@@ -190,6 +193,7 @@ cdef class Posterior:
         const double[::1] times, double time, bint moves, const double[::1] weights,
         const double[:, :] lower, double mean=0.0, const double[::1] direction=None,
         double precision=np.inf, const double[::1] excess=None, const double[:, :] outer=None,
+        const double[::1] in_time=None,
     ):
         cdef Py_ssize_t n = times.shape[0], j
         if n < 1 or Z.shape[1] != n or weights.shape[0] != n:
@@ -198,6 +202,8 @@ cdef class Posterior:
             raise ValueError("direction must hold n numbers")
         if excess is not None and excess.shape[0] != n:
             raise ValueError("excess must hold n numbers")
+        if in_time is not None and (moves or in_time.shape[0] != n):
+            raise ValueError("in_time must hold n numbers, of one time")
         if not _is_factor(lower, n) or not (outer is None or _is_factor(outer, n)):
             raise ValueError("a factor must be (n, n) with contiguous rows")
         self.n, self.d, self.n_coordinates = n, Z.shape[0], Z.shape[0] + moves
@@ -212,7 +218,9 @@ cdef class Posterior:
         self.in_time = np.empty(n)
         scratch = np.empty((2, n))
         cdef double[:, ::1] work = scratch
-        if not moves:
+        if in_time is not None:
+            self.in_time[:] = in_time
+        elif not moves:
             squared_distances(1, n, &time, 1, &times[0], n, &work[0, 0])
             correlate(temporal, n, &work[0, 0], &self.in_time[0], &work[1, 0])
             for j in range(n):

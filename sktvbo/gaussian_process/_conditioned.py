@@ -63,8 +63,6 @@ class Conditioned(ABC):
 
     made_of = None
     updates = NO_UPDATES
-    # To make n rows anew takes as long as n updates, divided by this.
-    _rows_made_in_an_update = 1
     n_remade = 0
 
     @classmethod
@@ -222,7 +220,11 @@ class Conditioned(ABC):
 
     def _worn(self, n):
         """Whether another update, to n rows, would be one too many."""
-        return len(self.updates) >= max(_MAX_UPDATES, n // self._rows_made_in_an_update)
+        return len(self.updates) >= max(_MAX_UPDATES, self._updates_worth_making(n))
+
+    def _updates_worth_making(self, n):
+        """How many updates take as long as to make n rows anew."""
+        return n
 
     def _remade(self, rows):
         """The same of other rows, from nothing."""
@@ -534,15 +536,20 @@ def _evaluated(covariance, rows, eval_gradient, workspace=None, jitter=0.0):
     K, L, P = np.empty((3, rows.n, rows.n)) if workspace is None else workspace
     K = covariance.gram(rows.S, rows.t, out=K)
     L[:] = K
-    np.fill_diagonal(L, np.diagonal(K) + rows.noise(covariance) + jitter)
+    L.reshape(-1)[:: rows.n + 1] = K.diagonal() + rows.noise(covariance) + jitter
     solver, mean, a, value = DenseCholesky(L, jitter), ZERO, None, -np.inf
     if try_cholesky(L):
         mean, a, value = _weights(solver, rows.targets, covariance.mean_variance)
-    if not eval_gradient:
-        return value, None, solver, mean, a, None
+    found = value, None, solver, mean, a, None
+    return _differentiated(covariance, rows, K, P, found) if eval_gradient else found
+
+
+def _differentiated(covariance, rows, K, P, found):
+    """What `_evaluated` has found, with gradient and precision: two thirds of the time."""
+    value, _, solver, mean, a, _ = found
     if value == -np.inf:
         return value, np.zeros(len(covariance.bounds)), solver, mean, a, None
-    P[:] = L
+    P[:] = solver.L
     P = mean.removed(lower_inverse(P))
     return value, _gradient(covariance, rows, K, P, a), solver, mean, a, P
 
@@ -550,7 +557,7 @@ def _evaluated(covariance, rows, eval_gradient, workspace=None, jitter=0.0):
 def _gradient(covariance, rows, K, P, a):
     """That of the log likelihood, from the covariance and the precision, lower triangles."""
     on_kernels = covariance.gradient(rows.S, rows.t, K, P, a)
-    on_noise = rows.noise_gradient(covariance, a * a - np.diagonal(P))
+    on_noise = rows.noise_gradient(covariance, a * a - P.diagonal())
     return 0.5 * np.concatenate([on_kernels, on_noise])
 
 
@@ -558,13 +565,23 @@ class _Likelihood:
     """The log likelihood of rows; the last evaluation has computed what conditioning takes."""
 
     def __init__(self, rows):
-        self._rows, self._workspace = rows, [np.empty((rows.n, rows.n)) for _ in range(3)]
-        self._last = None
+        self._rows, self._workspace, self._last = rows, None, None
 
     def __call__(self, covariance, eval_gradient):
-        found = _evaluated(covariance, self._rows, eval_gradient, self._workspace)
-        self._last = covariance, found
-        return found[:2]
+        """With ``eval_gradient="later"`` what computes the gradient, before another evaluation."""
+        if self._workspace is None:
+            self._workspace = [np.empty((self._rows.n, self._rows.n)) for _ in range(3)]
+        later = eval_gradient == "later"
+        now = eval_gradient and not later
+        self._last = covariance, _evaluated(covariance, self._rows, now, self._workspace)
+        value, gradient, *_ = self._last[1]
+        return value, self._gradient if later else gradient
+
+    def _gradient(self):
+        covariance, found = self._last
+        K, _, P = self._workspace
+        self._last = covariance, _differentiated(covariance, self._rows, K, P, found)
+        return self._last[1][1]
 
     def information(self):
         """That on theta (n_theta, n_theta) at the last evaluation, O(n²); None if it is not known.

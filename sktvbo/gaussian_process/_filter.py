@@ -32,6 +32,10 @@ from ._tracked import Tracked
 # by no more is put in its place at the price of those after it.
 _TAIL = 32
 
+# A filter goes on from a checkpoint, its state and the rows, when the updates since the last one
+# take as much memory, and at the latest after so many.
+_MOST_UPDATES = 4096
+
 
 class Sites:
     """Distinct places (M, d) whose states are tracked, and how others follow from them.
@@ -76,6 +80,25 @@ def distinct(S):
 
 
 @dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """From what a filter goes on, without the rows before.
+
+    Attributes
+    ----------
+    state : Tracked
+        Before the ``later`` observations.
+    later : tuple of Observations
+        One by one.
+    units : tuple
+        As of `Filter`.
+    """
+
+    state: Tracked
+    later: tuple
+    units: tuple
+
+
+@dataclass(frozen=True, eq=False)
 class Filter(Conditioned):
     """Conditioned by a Kalman filter.
 
@@ -103,18 +126,18 @@ class Filter(Conditioned):
     made_of: tuple | None = None
     updates: Updates = NO_UPDATES
     n_remade: int = 0
-    # All updates are remembered: where every row is kept they would become ever more.
-    _rows_made_in_an_update = 8
 
     @classmethod
-    def of(cls, covariance, rows, sites, or_dense=False):
-        """O(n N²) for N = p M, the size of the state.
+    def of(cls, covariance, rows, sites, or_dense=False, checkpoint=None):
+        """O(n N²) for N = p M, the size of the state; from a `Checkpoint` of the rows O(N²).
 
         Raises
         ------
         NotPositiveDefiniteError
             What was observed has no covariance, numerically, or solving with it overflows.
         """
+        if checkpoint is not None:
+            return cls._gone_on(covariance, rows, sites, or_dense, checkpoint)
         # What the rows keep when asked for S they would keep until the filter is made anew.
         sites = sites.with_those_of(rows.layout.split(rows.X)[0])
         units = rows.location, rows.scale
@@ -190,10 +213,31 @@ class Filter(Conditioned):
                     raise
                 return Dense.of(self.covariance, rows)
             if found is not None and self._worn(rows.n):
-                return self._remade(rows)
+                return replace(found._checked_in(), n_remade=self.n_remade)
             if found is not None:
                 return self._after(found, ("append", (X, y, variance, total, standardize)))
         return self.of(self.covariance, rows, self.sites, self.or_dense)
+
+    def _updates_worth_making(self, n):
+        """An update takes some 500 bytes, a row 40."""
+        return min(self.state.m.shape[1] ** 2 // 64 + n // 8, _MOST_UPDATES)
+
+    def _checked_in(self):
+        """The same, made of a `Checkpoint`: updates are forgotten, and no row is filtered again."""
+        first = self.tail[0][0] if self.tail else self.state
+        later = tuple(given for _, given in self.tail)
+        checkpoint = Checkpoint(first.settled(), later, self.units)
+        return self.of(self.covariance, self.rows, self.sites, self.or_dense, checkpoint)
+
+    @classmethod
+    def _gone_on(cls, covariance, rows, sites, or_dense, checkpoint):
+        """From a checkpoint."""
+        state, tail = checkpoint.state, []
+        for given in checkpoint.later:
+            tail.append((state, given))
+            state = state.after(given)
+        found = cls._solved(covariance, rows, sites, state, checkpoint.units, or_dense, tuple(tail))
+        return replace(found, made_of=(rows, (sites, or_dense, checkpoint)))
 
     @property
     def _chosen(self):

@@ -52,7 +52,8 @@ def minimize(function, start, bounds, *, hessian=None, least_gain=1e-6):
     Parameters
     ----------
     function : callable, (p,) -> (value, gradient (p,))
-        An infinite value, or NaN, makes the search turn back.
+        An infinite value, or NaN, makes the search turn back. In place of the gradient may be a
+        function that returns it: of places that are no better it is not called.
     start : ndarray of shape (p,)
         In the box.
     bounds : ndarray of shape (p, 2)
@@ -66,13 +67,15 @@ def minimize(function, start, bounds, *, hessian=None, least_gain=1e-6):
     Minimum
         The last evaluation was there, unless no step was any better.
     """
+    lowest, highest = bounds.T
     x, (value, slope) = start, function(start)
+    slope = slope() if callable(slope) else slope
     n_evaluations, H = 1, hessian() if callable(hessian) else hessian
     if not np.isfinite(value):
         return Minimum(x, value, slope, H, n_evaluations, "there is no value at the start")
     for _ in range(_MAX_STEPS):
         model = np.eye(len(x)) * max(np.linalg.norm(slope), 1.0) if H is None else H
-        low, high = np.clip(bounds.T - x, -_LONGEST, _LONGEST)
+        low, high = np.maximum(lowest - x, -_LONGEST), np.minimum(highest - x, _LONGEST)
         step = model_minimum(model, slope, low, high)
         fall = -(slope @ step)
         if fall - 0.5 * (step @ model @ step) <= least_gain:
@@ -80,7 +83,7 @@ def minimize(function, start, bounds, *, hessian=None, least_gain=1e-6):
         rate = 1.0
         for _ in range(_MAX_TRIALS):
             # The sum may leave the box by rounding.
-            there = np.clip(x + rate * step, *bounds.T)
+            there = np.minimum(np.maximum(x + rate * step, lowest), highest)
             found, gradient = function(there)
             n_evaluations += 1
             if found <= value - _ENOUGH * rate * fall:
@@ -91,6 +94,7 @@ def minimize(function, start, bounds, *, hessian=None, least_gain=1e-6):
                 return Minimum(x, value, slope, H, n_evaluations, "no step along the slope helps")
             H = None  # it has misled
             continue
+        gradient = gradient() if callable(gradient) else gradient
         if np.array_equal(there, x):  # the step is lost in rounding
             return Minimum(x, value, slope, H, n_evaluations)
         H = updated(model, there - x, gradient - slope, fresh=H is None)
@@ -119,7 +123,7 @@ def updated(H, step, change, fresh):
         share = 0.8 * model / (model - curvature)
         change = share * change + (1.0 - share) * Hs
         curvature = step @ change
-    return H - np.outer(Hs, Hs) / model + np.outer(change, change) / curvature
+    return H - Hs[:, np.newaxis] * Hs / model + change[:, np.newaxis] * change / curvature
 
 
 def _shorter(found, value, fall):

@@ -117,15 +117,25 @@ class Rows:
         """Standardized y (n,)."""
         return (self.y - self.location) / self.scale
 
-    def noise(self, covariance, rows=slice(None)):
+    @cached_property
+    def _is_plain(self):
+        """Whether no variance is known beforehand."""
+        return not (self.total.any() or self.variance.any())
+
+    def noise(self, covariance, rows=None):
         """Noise variance (n,) under a covariance, in units of the standardized y."""
+        if rows is None:
+            if self._is_plain:
+                return covariance.noise(self.ages)
+            rows = slice(None)
         ages = self.now - self.X[rows, self.layout.position]
         model = np.where(self.total[rows], 0.0, covariance.noise(ages))
         return model + self.variance[rows] / self.scale / self.scale
 
     def noise_gradient(self, covariance, w):
         """Σ_i w_i ∂noise_i/∂theta, for the noise's part of theta."""
-        return covariance.noise_gradient(np.where(self.total, 0.0, w), self.ages)
+        w = w if self._is_plain else np.where(self.total, 0.0, w)
+        return covariance.noise_gradient(w, self.ages)
 
     def append(self, X, y, variance, total, standardize=None):
         """These rows with others (m, d + 1) behind them.

@@ -48,6 +48,7 @@ def search(
     ----------
     criterion : callable, (covariance, eval_gradient) -> (value, gradient)
         Such as the log marginal likelihood; the gradient in theta is None when it is not asked for.
+        Asked for it "later", it may return a function that computes it in place of the gradient.
         Minus infinity makes the search turn back.
     covariance : SeparableCovariance
     start : ndarray of shape (n_theta,) or (n_starts, n_theta), default=None
@@ -84,6 +85,8 @@ def search(
     def objective(theta, eval_gradient=True):
         value, gradient = criterion(covariance.with_theta(theta), eval_gradient)
         value += prior(theta)
+        if callable(gradient):
+            return -value, lambda: -gradient() - prior.gradient(theta)
         return (-value, -gradient - prior.gradient(theta)) if eval_gradient else -value
 
     starts = list(np.clip(np.atleast_2d(covariance.theta if start is None else start), *bounds.T))
@@ -118,8 +121,7 @@ class Knowledge:
     n : int
         Number of rows.
     n_lost : int
-        How many searches in a row went on from the one before and found what explains less than
-        noise does.
+        How many searches in a row went on from the one before and found what `explains_little`.
     """
 
     hessian: np.ndarray | None = None
@@ -173,7 +175,8 @@ def _descend(objective, prior, theta, bounds, optimizer, hessian, criterion):
     least_gain = _WORTH_A_STEP
     if hessian is None:
         least_gain, hessian = _LEAST_GAIN, partial(_first_hessian, criterion)
-    found = minimize(objective, theta, bounds, hessian=hessian, least_gain=least_gain)
+    lazily = partial(objective, eval_gradient="later")
+    found = minimize(lazily, theta, bounds, hessian=hessian, least_gain=least_gain)
     uphill = found.x - np.clip(found.x - found.slope, *bounds.T)
     converged = not found.trouble or np.abs(uphill).max() <= _FLAT * max(1.0, abs(found.value))
     return found.x, found.value, found.hessian, "" if converged else found.trouble

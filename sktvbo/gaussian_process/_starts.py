@@ -67,7 +67,9 @@ def far_lengthscales(covariance, rows):
         lengths = np.broadcast_to(kernel.length_scale, columns.shape[1])
         scaled = columns / lengths
         extent = np.ptp(scaled, axis=0).max(initial=0.0)
-        if extent > 0.0 and (extent < _TOO_LONG or _spacing(scaled) > _TOO_SHORT):
+        # No neighbour is farther away than the diagonal.
+        wide = extent * np.sqrt(scaled.shape[1]) > _TOO_SHORT
+        if extent > 0.0 and (extent < _TOO_LONG or (wide and _spacing(scaled) > _TOO_SHORT)):
             found[f"{part}__length_scale"] = kernel.length_scale
     return found
 

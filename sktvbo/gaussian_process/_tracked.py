@@ -35,6 +35,16 @@ class _Steps:
         self.t = np.empty(_ROOM)
         self.filled = 0
 
+    def __getstate__(self):
+        n = self.filled
+        return self.u[:n], self.t[:n]
+
+    def __setstate__(self, state):
+        u, t = state
+        self.__init__(u.shape[1])
+        self.filled = len(t)
+        self.u[: len(t)], self.t[: len(t)] = state
+
     def copy(self, n):
         new = _Steps(self.u.shape[1])
         new.u[:n], new.t[:n], new.filled = self.u[:n], self.t[:n], n
@@ -90,9 +100,12 @@ class Tracked:
         return cls(process, K, t, m, blocks, sums, n, P, t, None, 0)
 
     def __getstate__(self):
-        # Steps that wait are settled, and what was computed on demand is not kept.
-        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return fields | {"settled_P": self.P, "settled_t": self.t, "steps": None, "n_steps": 0}
+        # What was computed on demand is not kept.
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    def settled(self):
+        """The same, without steps that wait."""
+        return replace(self, settled_P=self.P, settled_t=self.t, steps=None, n_steps=0)
 
     @property
     def M(self):
@@ -179,7 +192,7 @@ class Tracked:
         )
         if new.n_steps < _ROOM:
             return new
-        return replace(new, settled_P=new.P, settled_t=new.t, steps=None, n_steps=0)
+        return new.settled()
 
     def _row(self, t, site, A, Q):
         """Covariance (p, M) of the state at the time t with f at a place, then."""

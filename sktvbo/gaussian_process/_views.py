@@ -7,6 +7,7 @@ from scipy.linalg import eigh
 
 from .._fast import posterior as _posterior
 from .._fast.ascent import Ascents, climb
+from .._fast.gram import Family
 from .._fast.posterior import Formula
 
 # A climb ends where no more than this part of the unit of scores is to be gained.
@@ -53,19 +54,29 @@ class Posterior:
         score : sktvbo._score.Score
             With a ``formula`` no Python is called on the way. Of another callable there is none.
         """
-        gp = self._gp
-        if not (hasattr(score, "with_slopes") and gp.covariance.fused and gp.factors):
+        gp, moves, in_time = self._gp, self._width > 0.0, None
+        if not (hasattr(score, "with_slopes") and gp.factors):
             return None
-        units, time, moves = self._units[:-1], self._start * self._units[-1], self._width > 0.0
-        if moves:
-            units = np.append(units, self._width * self._units[-1])
+        if gp.covariance.fused:
+            families, variance = gp.covariance.families, gp.covariance.signal_variance
+            basis, time, units = self._basis, self._start * self._units[-1], self._units[:-1]
+            if moves:
+                units = np.append(units, self._width * self._units[-1])
+        else:
+            halves = None if moves else gp.covariance.at_one_time(*gp.basis, self._start)
+            if halves is None:
+                return None
+            factor, Z, in_time, variance = halves
+            families, units = (factor.family, Family.CONSTANT), factor.units
+            basis, time = (Z, np.zeros(len(in_time))), 0.0
         compiled = _posterior.Posterior(
-            *gp.covariance.families,
-            gp.covariance.signal_variance,
-            *self._basis,
+            *families,
+            variance,
+            *basis,
             time,
             moves,
             gp.weights,
+            in_time=in_time,
             mean=gp.mean.value,
             direction=gp.mean.direction,
             precision=gp.mean.precision,

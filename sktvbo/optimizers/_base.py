@@ -295,6 +295,9 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
             check_int(self.refit_every, "refit_every", self, advice="'auto' will do as well.")
         if self.history is not None:
             check_int(self.history, "history", self, low=0)
+        default = type(self).max_size
+        if not (isinstance(self.max_size, type(default)) and self.max_size == default):
+            check_int(self.max_size, "max_size", self)
         check_choice(self.on_nan, ("error", "failed"), "on_nan", self)
         check_time_unit(self.time_unit, self)
         if self.query_timeout is not None:
@@ -547,7 +550,7 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
         check_parts(self, algorithm.surrogate, policy)
         cap = None
         if self.max_size not in (None, getattr(policy, "max_size", None)):
-            cap = MaximumSize(check_int(self.max_size, "max_size", self))
+            cap = MaximumSize(self.max_size)
         domain = constrained(as_domain(self.domain), self.constraints, self)
         start = np.empty((0, domain.n_dims))
         if self.start_points is not None:

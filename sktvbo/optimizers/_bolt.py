@@ -1,6 +1,5 @@
 """BOLT: keep as many observations as pays."""
 
-from .._checks import check_int
 from ..staleness import RelevancyCap
 from ._base import Algorithm
 from ._parameters import algorithm
@@ -48,11 +47,6 @@ class BOLT(Algorithm):
     max_size: int | str = "recommended"
 
     label = "BOLT"
-
-    def _check_parameters(self):
-        super()._check_parameters()
-        if not (isinstance(self.max_size, str) and self.max_size == "recommended"):
-            check_int(self.max_size, "max_size", self)
 
     def _make_policy(self):
         return RelevancyCap(self.max_size)

@@ -46,7 +46,7 @@ def default_surrogate(temporal_kernel, kind=TimeVaryingGPRegressor, longest=2.0,
     tracks well has seen little but good values, and what is unexplored is worse than these.
     """
     return kind(
-        Matern(length_scale=min(0.5, longest), length_scale_bounds=(0.01, longest), nu=2.5),
+        Matern(length_scale=0.5, length_scale_bounds=(0.01, longest), nu=2.5),
         temporal_kernel,
         signal_variance_bounds=(0.05, 20.0),
         noise_variance_bounds=(1e-4, 1.0),
@@ -64,14 +64,15 @@ def static_surrogate(**options):
 def smooth_surrogate(times):
     """The default surrogate of a function that changes smoothly.
 
-    Its lengthscale in space is at most half of the box in two dimensions, and as much of what is
-    typically between two places in more. A longer one takes what it does not fit for noise. After a
-    jump that may explain everything: queries then alternate between two corners, and what they
-    observe never says otherwise. Contexts come from elsewhere, and do not stay in corners.
+    Its lengthscale in space is at most half of a side of the box in one and two dimensions, and
+    √(d/8) sides in more, as the distances between places grow; never above 2, and 2 beside a
+    context. A longer one takes what it does not fit for noise. After a jump that may explain
+    everything: queries then alternate between two corners, and what they observe never says
+    otherwise. Contexts come from elsewhere, and do not stay in corners.
     """
     longest = 2.0
     if not times.has_context:
-        longest = min(0.5 * np.sqrt(max(times.n_unit, 2) / 2.0), longest)
+        longest = min(np.sqrt(max(times.n_unit, 2) / 8.0), longest)
     return default_surrogate(smooth_kernel(times), longest=longest)
 
 

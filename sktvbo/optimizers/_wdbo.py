@@ -1,6 +1,6 @@
 """W-DBO: forget what no longer matters to the future, within a budget."""
 
-from .._checks import check_int, check_real
+from .._checks import check_real
 from ..staleness import RelevancyBudget
 from ._base import Algorithm
 from ._parameters import algorithm
@@ -57,8 +57,6 @@ class WDBO(Algorithm):
     def _check_parameters(self):
         super()._check_parameters()
         check_real(self.alpha, "alpha", self, interval="[0, inf)")
-        if self.max_size is not None:
-            check_int(self.max_size, "max_size", self)
 
     def _make_policy(self):
         return RelevancyBudget(alpha=self.alpha, max_size=self.max_size)

@@ -71,6 +71,16 @@ def test_families(rng, spatial, temporal, moves):
 
 
 @all_kinds
+def test_covariances_in_time_that_are_given(rng, kind):
+    positional, named = arguments(rng, kind=kind)
+    named |= {"in_time": rng.normal(size=N)}
+    ours, theirs = (made.Posterior(*positional, **named) for made in (fast, twin))
+    X = rng.normal(size=(4, 2))
+    for found, expected in zip(ours.with_gradients(X), theirs.with_gradients(X)):
+        assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+@all_kinds
 @pytest.mark.parametrize("moves", [False, True])
 @pytest.mark.parametrize("n", [1, 2, N])
 def test_kinds(rng, kind, moves, n):
@@ -195,9 +205,12 @@ def test_shapes_are_checked(rng):
         changed[i] = wrong
         with pytest.raises(ValueError, match=r"do not fit|must be"):
             fast.Posterior(*changed, **named)
-    for name, wrong in (("direction", np.zeros(3)), ("excess", np.zeros(3))):
+    for name in ("direction", "excess", "in_time"):
         with pytest.raises(ValueError, match="must hold n"):
-            fast.Posterior(*positional, **named | {name: wrong})
+            fast.Posterior(*positional, **named | {name: np.zeros(3)})
+    positional_moving, _ = arguments(rng, moves=True)
+    with pytest.raises(ValueError, match="of one time"):
+        fast.Posterior(*positional_moving, in_time=np.zeros(N))
     for wrong in (np.zeros((3, 3)), np.zeros((N, 2 * N))[:, ::2]):
         with pytest.raises(ValueError, match="contiguous rows"):
             fast.Posterior(*positional, **named | {"outer": wrong})

@@ -17,6 +17,7 @@ from sktvbo.gaussian_process import (
 )
 from sktvbo.gaussian_process._conditioned import Dense
 from sktvbo.gaussian_process._filter import Filter
+from sktvbo.gaussian_process._timeline import Timeline
 from sktvbo.kernels import Empirical, Forgetting, Wiener
 
 TEMPORAL = {
@@ -410,20 +411,44 @@ def test_sites_are_checked(sites, message):
 
 
 def test_updates_are_not_remembered_for_ever(monkeypatch):
+    """Nor is any row filtered again, at no time, on time or late."""
     monkeypatch.setattr("sktvbo.gaussian_process._conditioned._MAX_UPDATES", 20)
+    monkeypatch.setattr("sktvbo.gaussian_process._filter._MOST_UPDATES", 40)
     X, y = stream(400)
     X = X[np.argsort(X[:, -1], kind="stable")]
+    X[20::9, -1] -= 0.3
     dense, gp = both(X[:10], y[:10])
-    counts = []
+    counts, filtered, call = [], [], Timeline.filter
+    monkeypatch.setattr(
+        Timeline, "filter", lambda line, *a, **o: filtered.append(line) or call(line, *a, **o)
+    )
     for i in range(10, 400):
         gp = gp.updated(X[i : i + 1], y[i : i + 1])
         counts.append(len(gp.updates_))
-        assert counts[-1] <= max(20, (i + 1) // 8)
-    assert max(counts) > 40
-    assert gp.n_remade_ > 5
+    assert max(len(line.given) for line in filtered) <= 32
+    assert 20 < max(counts) <= 40
+    assert sum(np.diff(counts) < 0) > 5
     dense.fit(X, y)
-    for found, expected in zip(gp.predict(questions(), True), dense.predict(questions(), True)):
-        assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
+    assert_equal(dense, gp)
+
+
+def test_a_pickle_goes_on_to_the_bit():
+    sites = np.random.RandomState(2).uniform(size=(150, 2))  # so many that steps wait
+    X, y = stream(300, sites=sites)
+    X = X[np.argsort(X[:, -1], kind="stable")]
+    gp = both(X[:200], y[:200])[1]
+    for i in range(200, 300):
+        gp = gp.updated(X[i : i + 1], y[i : i + 1])
+        if i == 260:
+            text = pickle.dumps(gp)
+            again = pickle.loads(text)
+            # The states before the latest observations share their covariance.
+            assert len(text) < 4 * gp._gp.state.P.nbytes
+        elif i > 260:
+            again = again.updated(X[i : i + 1], y[i : i + 1])
+    places = np.column_stack([sites, np.full(150, 20.5)])
+    for found, expected in zip(again.predict(places, True), gp.predict(places, True)):
+        assert_array_equal(found, expected)
 
 
 @pytest.mark.filterwarnings("ignore::sktvbo.exceptions.JitterWarning")

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import optimize
 
 from sktvbo.gaussian_process._newton import minimize, model_minimum, promise
@@ -32,6 +32,20 @@ def test_a_curved_valley(upper):
     assert_allclose(found.value, expected.fun, atol=1e-8)
     assert_allclose(found.x, expected.x, atol=1e-4)
     assert found.n_evaluations < 120
+
+
+def test_gradients_of_places_that_are_no_better_are_not_computed():
+    asked = []
+
+    def lazily(x):
+        return optimize.rosen(x), lambda: asked.append(x) or optimize.rosen_der(x)
+
+    bounds, start = np.array([[-5.0, 5.0]] * 4), np.array([-1.2, 0.5, -1.0, 0.3])
+    found = minimize(lazily, start, bounds, least_gain=1e-12)
+    expected = minimize(rosenbrock, start, bounds, least_gain=1e-12)
+    assert_array_equal(found.x, expected.x)
+    assert found.n_evaluations == expected.n_evaluations
+    assert len(asked) < found.n_evaluations
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 from sklearn.model_selection import GridSearchCV
 
 from sktvbo import TimeVaryingGPRegressor
-from sktvbo.gaussian_process import QuadraticInjection, _base
+from sktvbo.gaussian_process import QuadraticInjection, _base, _conditioned
 from sktvbo.gaussian_process._conditioned import Dense, _Likelihood
 from sktvbo.gaussian_process._search import explains_little
 from sktvbo.kernels import Forgetting
@@ -314,6 +314,21 @@ def test_it_saves_evaluations(monkeypatch):
         likelihoods.append(gp.log_marginal_likelihood_value_)
     assert counts[0] < counts[1]
     assert_allclose(*likelihoods, rtol=1e-6)
+
+
+def test_no_inverse_is_computed_where_a_step_was_too_long(monkeypatch):
+    X, y = data()
+    calls = []
+    for name in ("try_cholesky", "lower_inverse"):
+        path = f"sktvbo.gaussian_process._conditioned.{name}"
+        call = getattr(_conditioned, name)
+        monkeypatch.setattr(path, lambda A, name=name, call=call: calls.append(name) or call(A))
+    gp = TimeVaryingGPRegressor(RBF(0.02), Matern(50.0, nu=1.5)).fit(X, y)
+    assert 0 < calls.count("lower_inverse") < calls.count("try_cholesky")
+    # That of the hyperparameters found is there.
+    calls.clear()
+    gp._gp.keep()
+    assert not calls
 
 
 def test_noise_that_ages_and_kernels_of_ones_own_are_searched_without_it():

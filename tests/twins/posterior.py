@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sktvbo._fast.gram import Family
 from sktvbo._fast.posterior import Formula
 from sktvbo.acquisition import UCB, ExpectedImprovement, ProbabilityOfImprovement
 from twins import gram
@@ -26,8 +27,10 @@ class Posterior:
         precision=np.inf,
         excess=None,
         outer=None,
+        in_time=None,
     ):
         self.factors = spatial, temporal, signal
+        self.in_time = in_time
         self.Z, self.times, self.time, self.moves = Z, times, time, moves
         self.weights, self.mean = weights, mean
         n = len(times)
@@ -61,7 +64,11 @@ class Posterior:
 
     def _covariances(self, x):
         z, time = (x[:-1], self.time + x[-1]) if self.moves else (x, self.time)
-        return gram.cross_with_gradient(z, time, self.Z, self.times, *self.factors)
+        if self.in_time is None:
+            return gram.cross_with_gradient(z, time, self.Z, self.times, *self.factors)
+        families = self.factors[0], Family.CONSTANT
+        k, dk = gram.cross_with_gradient(z, time, self.Z, self.times, *families, 1.0)
+        return k * self.in_time, dk * self.in_time
 
     def _at(self, x):
         k, dk = self._covariances(x)
