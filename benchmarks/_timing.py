@@ -6,21 +6,21 @@ from time import perf_counter, sleep
 import numpy as np
 
 
-def seconds(function):
+def seconds(function, timer=perf_counter):
     """Duration of one call, and what it returned."""
-    start = perf_counter()
+    start = timer()
     result = function()
-    return perf_counter() - start, result
+    return timer() - start, result
 
 
-def alternate(ours, theirs, repeats, calls=1):
+def alternate(ours, theirs, repeats, calls=1, timer=perf_counter):
     """Median seconds of each, called in turn; ours ``calls`` times a turn, to be measurable."""
     ours(), theirs()
     mine, other = [], []
     for _ in range(repeats):
         sleep(0.1)  # threads of the other one may still be spinning
-        mine.append(seconds(lambda: [ours() for _ in range(calls)])[0] / calls)
-        other.append(seconds(theirs)[0])
+        mine.append(seconds(lambda: [ours() for _ in range(calls)], timer)[0] / calls)
+        other.append(seconds(theirs, timer)[0])
     return report(mine, other)
 
 

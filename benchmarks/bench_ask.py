@@ -133,8 +133,9 @@ def main():
     cases = [(n, d) for n in SIZES for d in DIMENSIONS]
     print(f"{'n':>5}{'d':>3}{'ask, ms':>10}{'other, ms':>11}{'ratio':>7}{'over the limit':>16}")
     for i, (n, d) in enumerate(cases):
-        other = f"{1e3 * medians[1, i]:11.2f}{medians[1, i] / medians[0, i]:7.1f}"
-        other = other if len(versions) > 1 else f"{'':18}"
+        other = f"{'':18}"
+        if len(versions) > 1:
+            other = f"{1e3 * medians[1, i]:11.2f}{medians[1, i] / medians[0, i]:7.1f}"
         over = medians[0, i] / limit(n, turns(n, d))
         print(f"{n:5}{d:3}{1e3 * medians[0, i]:10.2f}{other}{over:16.1f}")
     for version in versions:

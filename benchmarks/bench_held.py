@@ -1,10 +1,12 @@
 """A W-DBO step with the hyperparameters held: how its time grows with n, and what BLAS alone takes.
 
 The bare side makes the triangular solves, the matrix-vector products, and the update and the sum
-over the inverse that the step cannot do without, on matrices of the same size.
+over the inverse that the step cannot do without, on matrices of the same size. CPU time, for one
+thread: ``OMP_NUM_THREADS=1 python bench_held.py``.
 """
 
 import argparse
+from time import process_time
 
 import numpy as np
 from _timing import header, report, seconds
@@ -69,7 +71,7 @@ def main():
             opt.tell(x, objective(x, t, rng), t)
         calls, tell, ask, other = bare(n), [], [], []
         for t in range(n, n + STEPS + 2):
-            elapsed, x = seconds(lambda: opt.ask(t))  # noqa: B023
+            elapsed, x = seconds(lambda: opt.ask(t), process_time)  # noqa: B023
             ask.append(elapsed)
             y = objective(x, t, rng)
 
@@ -77,8 +79,8 @@ def main():
                 opt.tell(x, y)  # noqa: B023
                 opt.surrogate_.relevancy_sweep(float(opt.next_time_)).relevancy()  # noqa: B023
 
-            tell.append(seconds(step)[0])
-            other.append(seconds(calls)[0])
+            tell.append(seconds(step, process_time)[0])
+            other.append(seconds(calls, process_time)[0])
         # The first two steps compute what the others keep.
         tell, ask, other = tell[2:], ask[2:], other[2:]
         medians.append(np.median(tell) + np.median(ask))

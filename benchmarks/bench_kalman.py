@@ -34,7 +34,7 @@ def grid(side):
     return np.array(list(product(axis, axis)))
 
 
-def tracker(points, epsilon=0.03, beta=4.0, seed=0, solver="kalman"):
+def tracker(points, epsilon=0.03, beta=4.0, seed=0, solver="kalman", **options):
     surrogate = TimeVaryingGPRegressor(
         RBF(0.1), Forgetting(epsilon), noise_variance=0.01, optimizer=None, solver=solver
     )
@@ -45,6 +45,7 @@ def tracker(points, epsilon=0.03, beta=4.0, seed=0, solver="kalman"):
         n_initial_points=1,
         clock="step",
         random_state=seed,
+        **options,
     )
 
 
@@ -61,7 +62,7 @@ def cpu(function):
 
 def steps(side=50, n=3000):
     points = grid(side)
-    opt, rng = tracker(points), np.random.RandomState(0)
+    opt, rng = tracker(points, history=0), np.random.RandomState(0)
     print(f"TV-GP-UCB on {len(points)} points; ms of CPU a step [median, mean, largest]; MB")
     window, every = [], max(n // 10, 1)
     for t in range(n):

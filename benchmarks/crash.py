@@ -122,7 +122,10 @@ def live(path, number, seed, steps, lifetime):
 
 
 def told_in(path):
-    """Observations (x, t, y) of a journal that was just left behind, and which are taken back."""
+    """Observations of a journal that was just left behind, and which are taken back.
+
+    An observation is (query, x, t, y): two queries of a batch may be of one place.
+    """
     if not Path(path).is_file():
         return [], set()
     try:
@@ -135,7 +138,8 @@ def told_in(path):
     assert [event.told for event in told] == list(range(len(told)))
     untold = [event.body["told"] for event in found if event.kind == "untell"]
     assert len(set(untold)) == len(untold), "an observation was taken back twice"
-    return [(*e.body["x"], e.body["t"], e.body["y"]) for e in told], set(untold)
+    rows = [(e.body["query"], *e.body["x"], e.body["t"], e.body["y"]) for e in told]
+    return rows, set(untold)
 
 
 def crash(kills, steps, seed, longest=0.15, say=print):
@@ -166,7 +170,7 @@ def crash(kills, steps, seed, longest=0.15, say=print):
             rows = np.column_stack([expected.told_X_, expected.told_y_])
             told, untold = told_in(path)
             assert untold or steps < 8
-            left = [row for i, row in enumerate(told) if i not in untold]
+            left = [row for i, (_, *row) in enumerate(told) if i not in untold]
             assert np.array_equal(np.array(left), rows), "another run"
             journal.check(path)
             finished += 1

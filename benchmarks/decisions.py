@@ -47,8 +47,8 @@ class Variant(WDBO):
         Smoothness of the Matérn kernels.
     isotropic : bool
         One spatial lengthscale for all dimensions.
-    longest : float
-        Upper bound of the spatial lengthscales.
+    longest : float or None
+        Upper bound of the spatial lengthscales, in sides of the unit box; None for the package's.
     prior : float
         Standard deviation of log l_S in a prior with median ½ √d; 0 for none.
     time_prior : float
@@ -68,7 +68,7 @@ class Variant(WDBO):
     spatial_nu: float = 2.5
     temporal_nu: float = 2.5
     isotropic: bool = True
-    longest: float = 2.0
+    longest: float | None = None
     prior: float = 0.0
     time_prior: float = 0.0
     noise_prior: float = 0.0
@@ -96,7 +96,8 @@ class Variant(WDBO):
                 priors[name] = lognorm(s=sd, scale=median)
         if not self.isotropic and d > 1:
             length_scale = np.full(d, length_scale)
-        bounds = (0.01, self.longest)
+        lower, upper = surrogate.spatial_kernel.length_scale_bounds
+        bounds = (lower, self.longest or upper)
         return surrogate.set_params(
             spatial_kernel=Matern(length_scale, bounds, nu=self.spatial_nu),
             temporal_kernel__nu=self.temporal_nu,
@@ -108,7 +109,13 @@ class Variant(WDBO):
 
 # One part changed at a time, but for the first, which is how the package began.
 VARIANTS = {
-    "first version": {"mean": 0.0, "scale": 0.2, "temporal_nu": 1.5, "refit_every": 1},
+    "first version": {
+        "mean": 0.0,
+        "scale": 0.2,
+        "temporal_nu": 1.5,
+        "longest": 2.0,
+        "refit_every": 1,
+    },
     "chosen": {},
     **{f"mean {width:g}": {"mean": width} for width in (0.0, 0.5, 2.0, 4.0, np.inf)},
     **{f"β {scale:g}": {"scale": scale} for scale in (0.01, 0.02, 0.1, 0.2, 0.4)},
@@ -220,6 +227,9 @@ def main():
     parser.add_argument("folder", help="where finished runs are kept")
     parser.add_argument("--seconds", type=float, default=4.0, help="between two queries")
     parser.add_argument("--replications", type=int, default=3)
+    parser.add_argument(
+        "--longest", type=float, help="upper bound of l_S where a variant has none of its own"
+    )
     parser.add_argument("--variants", nargs="+", choices=VARIANTS | LATER, help="all by default")
     rounds = parser.add_mutually_exclusive_group()
     rounds.add_argument("--later", action="store_true", help="the second round")
@@ -233,7 +243,8 @@ def main():
         if arguments.later:
             found += later_problems()
         names = arguments.variants or (LATER if arguments.later else VARIANTS)
-        variants = {name: Variant(**(VARIANTS | LATER)[name]) for name in names}
+        longest = {"longest": arguments.longest}
+        variants = {name: Variant(**longest | (VARIANTS | LATER)[name]) for name in names}
     folder, seconds = arguments.folder, arguments.seconds
     print_table(study(folder, seconds, arguments.replications, variants, found))
 

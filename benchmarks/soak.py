@@ -1,6 +1,7 @@
 """Long runs on a function that drifts: memory, time, regret, posterior and warnings over the steps.
 
     python benchmarks/soak.py [--steps 50000] [--algorithms bolt wdbo sw tv et] [--seconds 600]
+        [--seed 0]
 
 Of each algorithm: by how much memory grows from the first fifth to the end, and the time of a step,
 of the optimizer as it was after the first fifth and as it is at the end, in turn; the regret of all
@@ -29,7 +30,7 @@ from sktvbo.domain import FiniteSet
 
 BOX = [(0.0, 1.0), (0.0, 1.0)]
 ARMS = FiniteSet(np.random.RandomState(0).uniform(size=(24, 2)))
-COMMON = {"history": 10_000, "random_state": 0}
+COMMON = {"history": 10_000}
 NEW = 3  # optimizers that begin at the start of a tenth
 PAIRS = 1000  # steps that are timed in turn
 ALGORITHMS = {
@@ -112,11 +113,11 @@ def in_turn(early, late, t_early, t_late):
     return [statistics.median(seconds) for seconds in spent]
 
 
-def soak(name, steps, seconds):
-    noise = 0.01 * np.random.RandomState(0).normal(size=steps)
+def soak(name, steps, seconds, seed):
+    noise = 0.01 * np.random.RandomState(seed).normal(size=steps)
     # What the script itself remembers has its room from the beginning.
-    optimizer, regrets, n, memory = ALGORITHMS[name](), np.full(steps, np.nan), 0, []
-    early = None
+    optimizer = ALGORITHMS[name]().set_params(random_state=seed)
+    regrets, n, memory, early = np.full(steps, np.nan), 0, [], None
     begun, kinds = time.monotonic(), collections.Counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -163,9 +164,10 @@ def main():
     parser.add_argument("--steps", type=int, default=50_000)
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--algorithms", nargs="+", choices=ALGORITHMS, default=list(ALGORITHMS))
+    parser.add_argument("--seed", type=int, default=0, help="of the optimizer and of the noise")
     arguments = parser.parse_args()
     for name in arguments.algorithms:
-        soak(name, arguments.steps, arguments.seconds)
+        soak(name, arguments.steps, arguments.seconds, arguments.seed)
 
 
 if __name__ == "__main__":
