@@ -1,7 +1,9 @@
 """How much the demo's first problem depends on the rate of queries, the seeds and the bound of l_S.
 
-python benchmarks/sensitivity.py
-python benchmarks/sensitivity.py --seconds 2 3 4 5 6 --replications 20 --longest 2
+    python benchmarks/sensitivity.py
+    python benchmarks/sensitivity.py --seconds 2 3 4 5 6 --replications 20 --longest 2
+
+--longest compares with W-DBO that believes in lengthscales up to it, and not with GP-UCB.
 """
 
 import argparse

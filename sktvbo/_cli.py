@@ -20,6 +20,7 @@ from ._console import (
     make_folder,
     new_figure,
     print_paragraph,
+    printing,
     save_figure,
     whole_number,
     writing,
@@ -220,6 +221,7 @@ def _middle(runs):
 # --- list -----------------------------------------------------------------------------------------
 
 
+@printing()
 def _list(arguments):
     _print_list(
         "Algorithms (sktvbo bench --algorithms; classes of sktvbo.optimizers)",

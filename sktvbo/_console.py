@@ -2,6 +2,8 @@
 
 import argparse
 import contextlib
+import os
+import sys
 import textwrap
 
 from ._checks import check_int, check_real, invalid
@@ -56,6 +58,18 @@ def print_paragraph(text):
     """Print a paragraph at once: the work that follows takes a while."""
     paragraph = textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
     print(paragraph + "\n" * text.endswith("\n"), flush=True)
+
+
+@contextlib.contextmanager
+def printing():
+    """Context that ends quietly when who reads the standard output has left, as ``| head`` does."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What is still buffered is flushed at exit, and has to go somewhere.
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def make_folder(folder, parser):

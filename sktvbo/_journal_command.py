@@ -7,7 +7,7 @@ from collections import deque
 from pathlib import Path
 
 from . import journal
-from ._console import whole_number
+from ._console import printing, whole_number
 from .exceptions import JournalError
 
 
@@ -34,6 +34,7 @@ def add_journal(commands):
         action.add_argument("path", help="the file")
 
 
+@printing()
 def _show(arguments):
     counts, latest, first = {}, deque(maxlen=arguments.n), None
     for event in journal.events(arguments.path):
@@ -70,7 +71,8 @@ def _date(seconds):
 
 def _export(arguments):
     if arguments.output is None:
-        _write(arguments.path, sys.stdout)
+        with printing():
+            _write(arguments.path, sys.stdout)
         return
     try:
         with open(arguments.output, "w", encoding="utf-8") as file:

@@ -1,6 +1,7 @@
 """The command line: what it prints, what it writes, and how it fails."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -192,6 +193,19 @@ def test_the_module_is_the_command():
         [sys.executable, "-m", "sktvbo", "--version"], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == f"sktvbo {sktvbo.__version__}"
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["journal", "show"], ["journal", "export"]])
+def test_who_reads_may_leave(arguments, tmp_path):
+    if "journal" in arguments:
+        arguments = [*arguments, str(tmp_path / "run.db")]
+        RandomSearch([(0.0, 1.0)], journal=arguments[-1]).ask(0.0)
+    reads, writes = os.pipe()
+    os.close(reads)
+    command = [sys.executable, "-m", "sktvbo", *arguments]
+    done = subprocess.run(command, stdout=writes, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writes)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 # --- bench ----------------------------------------------------------------------------------------
