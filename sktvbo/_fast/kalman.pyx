@@ -159,6 +159,42 @@ cdef void _condition(const Py_ssize_t* site, const double* R, Py_ssize_t b, Py_s
             P[a * N + site[i]] = c
 
 
+cdef Py_ssize_t _check(
+    const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:, :, ::1] Q,
+    const double[:, ::1] K, const Py_ssize_t[::1] start, const Py_ssize_t[::1] site,
+    const double[:, ::1] Y, const double[::1] R,
+) except -1:
+    """The most observations at one time, at least 1, of arrays that fit together."""
+    cdef Py_ssize_t T = move.shape[0], M = K.shape[0], p = A.shape[1], i, widest = 1
+    if (p > 3 or A.shape[2] != p or Q.shape[1] != p or Q.shape[2] != p
+            or Q.shape[0] != A.shape[0] or K.shape[1] != M):
+        raise ValueError("A, Q (u, p, p), p at most 3, and K (M, M) do not fit together")
+    if p == 0 or M == 0 or Y.shape[1] == 0:
+        raise ValueError("there must be a state, a place and a column of targets")
+    if Y.shape[0] != site.shape[0] or R.shape[0] != site.shape[0]:
+        raise ValueError("site (n,), Y (n, k) and R (n,) do not fit together")
+    if start.shape[0] != T + 1 or start[0] < 0 or start[T] > site.shape[0]:
+        raise ValueError("starts (T + 1,) must lie in [0, n]")
+    for i in range(site.shape[0]):
+        if not 0 <= site[i] < M:
+            raise ValueError("sites must be in [0, M)")
+    for i in range(T):
+        if not 0 <= move[i] < A.shape[0]:
+            raise ValueError("moves must be in [0, u)")
+        if start[i + 1] < start[i]:
+            raise ValueError("starts must not go down")
+        widest = max(widest, start[i + 1] - start[i])
+    return widest
+
+
+cdef int _check_kept(
+    const double[:, :, ::1] m, const double[:, :, ::1] P, Py_ssize_t T, Py_ssize_t k, Py_ssize_t N,
+) except -1:
+    if (m is None or m.shape[0] != T or m.shape[1] != k or m.shape[2] != N
+            or P.shape[0] != T or P.shape[1] != N or P.shape[2] != N):
+        raise ValueError("what is kept must be (T, k, N) and (T, N, N)")
+
+
 def filter(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:, :, ::1] Q,
            const double[:, ::1] K, const Py_ssize_t[::1] start, const Py_ssize_t[::1] site,
            const double[:, ::1] Y, const double[::1] R, double[:, ::1] m, double[:, ::1] P,
@@ -171,29 +207,17 @@ def filter(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
     ``kept_P`` (T, N, N) are given, the mean and covariance after each time are written there.
     """
     cdef Py_ssize_t T = move.shape[0], M = K.shape[0], p = A.shape[1], k = Y.shape[1], N = p * M
-    cdef Py_ssize_t i, j, l, q, b, first, widest = 1
+    cdef Py_ssize_t i, j, l, q, b, first, widest
     cdef bint keep = kept_P is not None
     cdef double[:, :, ::1] m_out
     cdef double[:, :, ::1] P_out
-    if (p > 3 or A.shape[2] != p or Q.shape[1] != p or Q.shape[2] != p or Q.shape[0] != A.shape[0]
-            or K.shape[1] != M or P.shape[0] != N or P.shape[1] != N or m.shape[0] != k
-            or m.shape[1] != N or sums.shape[0] != k or sums.shape[1] != k + 1
-            or Y.shape[0] != site.shape[0] or R.shape[0] != site.shape[0]
-            or start.shape[0] != T + 1 or (T and start[T] > site.shape[0])):
-        raise ValueError("arrays of filter() do not fit together")
+    widest = _check(move, A, Q, K, start, site, Y, R)
+    if (P.shape[0] != N or P.shape[1] != N or m.shape[0] != k or m.shape[1] != N
+            or sums.shape[0] != k or sums.shape[1] != k + 1):
+        raise ValueError("m (k, N), P (N, N) and sums (k, k + 1) do not fit the other arrays")
     if keep:
         m_out, P_out = kept_m, kept_P
-    if M == 0 or k == 0:
-        raise ValueError("filter() needs a place and a column of targets")
-    for i in range(site.shape[0]):
-        if not 0 <= site[i] < M:
-            raise ValueError("sites must be in [0, M)")
-    for i in range(T):
-        if not 0 <= move[i] < A.shape[0]:
-            raise ValueError("moves must be in [0, u)")
-        if start[i] < 0 or start[i + 1] < start[i]:
-            raise ValueError("starts must not go down")
-        widest = max(widest, start[i + 1] - start[i])
+        _check_kept(m_out, P_out, T, k, N)
     cdef double[::1] C = np.empty(widest * N), L = np.empty(widest * widest)
     cdef double[::1] E = np.empty(widest * k)
     with nogil:
@@ -238,7 +262,7 @@ def smooth(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
       ``out``. A place below M is one of the M; place M + i is Σ_j W_ij z_1j.
     """
     cdef Py_ssize_t T = move.shape[0], M = K.shape[0], p = A.shape[1], k = Y.shape[1], N = p * M
-    cdef Py_ssize_t i, j, l, a, c, e, u, b, first, widest = 1
+    cdef Py_ssize_t i, j, l, a, c, e, u, b, first, widest
     cdef int n_ = <int> N, b_
     cdef double total, one = 1.0, zero = 0.0
     cdef char no = b"N", yes = b"T"
@@ -247,19 +271,30 @@ def smooth(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
     cdef double[:, ::1] on_K, W, out
     cdef double[::1] on_R
     cdef const Py_ssize_t[::1] query, place
-    if (kept_m.shape[0] != T or kept_P.shape[0] != T or kept_P.shape[1] != N
-            or kept_P.shape[2] != N or kept_m.shape[1] != k or kept_m.shape[2] != N
-            or r.shape[0] != k or r.shape[1] != N or Lambda.shape[0] != N or Lambda.shape[1] != N
-            or first_P.shape[0] != N or first_P.shape[1] != N or first_m.shape[0] != k
-            or first_m.shape[1] != N or start.shape[0] != T + 1
-            or Y.shape[0] != site.shape[0] or R.shape[0] != site.shape[0]):
-        raise ValueError("arrays of smooth() do not fit together")
+    widest = _check(move, A, Q, K, start, site, Y, R)
+    _check_kept(kept_m, kept_P, T, k, N)
+    if (first_m.shape[0] != k or first_m.shape[1] != N or first_P.shape[0] != N
+            or first_P.shape[1] != N or r.shape[0] != k or r.shape[1] != N
+            or Lambda.shape[0] != N or Lambda.shape[1] != N):
+        raise ValueError("means (k, N) and matrices (N, N) do not fit the other arrays")
     if learning:
         on_A, on_Q, on_K, on_R = slopes
+        for i in range(3):
+            if on_A.shape[i] != A.shape[i] or on_Q.shape[i] != Q.shape[i]:
+                raise ValueError("slopes in A and Q must have their shapes")
+        if on_K.shape[0] != M or on_K.shape[1] != M or on_R.shape[0] != R.shape[0]:
+            raise ValueError("slopes in K and R must have their shapes")
     if asked:
         query, place, W, out = queries
-    for i in range(T):
-        widest = max(widest, start[i + 1] - start[i])
+        if (query.shape[0] != T + 1 or W.shape[1] != M or out.shape[0] != place.shape[0]
+                or out.shape[1] != k + 1 or query[0] < 0 or query[T] > place.shape[0]):
+            raise ValueError("arrays of the queries do not fit together")
+        for i in range(T):
+            if query[i + 1] < query[i]:
+                raise ValueError("queries must not go back in time")
+        for i in range(place.shape[0]):
+            if not 0 <= place[i] < M + W.shape[0]:
+                raise ValueError("places of queries must be in [0, M + w)")
     cdef double[::1] C = np.empty(widest * N), L = np.empty(widest * widest)
     cdef double[::1] E = np.empty(widest * k), X = np.empty(widest * N)
     cdef double[::1] G = np.empty(widest * widest), v = np.empty(N), w = np.empty(N)

@@ -131,18 +131,63 @@ def test_no_covariance_is_reported_by_its_time():
     assert fast.filter(*rest, m, P, np.zeros((2, 3))) == 2
 
 
-@pytest.mark.parametrize(
-    ("where", "value", "message"),
-    [
-        (0, np.array([9, 0, 0], dtype=np.intp), "moves must be"),
-        (4, np.array([0, 2, 1, 3], dtype=np.intp), "starts must not"),
-        (5, np.array([0, 3, 1], dtype=np.intp), "sites must be"),
-        (6, np.zeros((2, 2)), "do not fit"),
-        (3, np.eye(2), "do not fit"),
-    ],
-)
+OUTSIDE = [
+    (0, np.array([9, 0, 0], dtype=np.intp), "moves must be"),
+    (1, np.ones((3, 1, 2)), "do not fit"),
+    (3, np.ones((3, 2)), "do not fit"),
+    (4, np.array([0, 2, 1, 3], dtype=np.intp), "starts must not"),
+    (4, np.array([0, 1, 2, 4], dtype=np.intp), "starts .* must lie"),
+    (5, np.array([0, 3, 1], dtype=np.intp), "sites must be"),
+    (6, np.zeros((2, 2)), "do not fit"),
+    (8, np.zeros((1, 3)), "do not fit"),
+    (9, np.eye(4), "do not fit"),
+]
+
+
+@pytest.mark.parametrize(("where", "value", "message"), OUTSIDE)
 def test_arguments_that_would_be_read_outside(where, value, message):
     arguments = case(state_space(Matern(2.0, nu=0.5)), counts=[1, 1, 1])
+    kept_m, kept_P = filtered(arguments, keep=True)[3:]
     arguments[where] = value
     with pytest.raises(ValueError, match=message):
         fast.filter(*arguments, np.zeros((2, 3)))
+    with pytest.raises(ValueError, match=message):
+        fast.smooth(*arguments, kept_m, kept_P, np.zeros((2, 3)), np.zeros((3, 3)))
+
+
+@pytest.mark.parametrize("kept", [(2, 2, 3, 3), (3, 1, 3, 3), (3, 2, 3, 2), None])
+def test_what_is_kept_would_not_fit(kept):
+    arguments = case(state_space(Matern(2.0, nu=0.5)), counts=[1, 1, 1])
+    means = None if kept is None else np.empty(kept[:3])
+    covariances = np.empty((3, 3, 3) if kept is None else (kept[0], kept[3], kept[3]))
+    with pytest.raises(ValueError, match="what is kept"):
+        fast.filter(*arguments, np.zeros((2, 3)), means, covariances)
+    if means is not None:
+        with pytest.raises(ValueError, match="what is kept"):
+            fast.smooth(*arguments, means, covariances, np.zeros((2, 3)), np.zeros((3, 3)))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"slopes": [(2, 1, 1), (3, 1, 1), (3, 3), 3]}, "slopes in A and Q"),
+        ({"slopes": [(3, 1, 1), (3, 1, 1), (3, 2), 3]}, "slopes in K and R"),
+        ({"slopes": [(3, 1, 1), (3, 1, 1), (3, 3), 2]}, "slopes in K and R"),
+        ({"queries": ([0, 0, 1], [0], (0, 3), (1, 3))}, "do not fit together"),
+        ({"queries": ([0, 0, 1, 1], [0], (0, 3), (1, 2))}, "do not fit together"),
+        ({"queries": ([0, 0, 1, 2], [0], (0, 3), (1, 3))}, "do not fit together"),
+        ({"queries": ([0, 1, 0, 1], [0], (0, 3), (1, 3))}, "must not go back"),
+        ({"queries": ([0, 0, 1, 1], [5], (2, 3), (1, 3))}, "places of queries"),
+    ],
+)
+def test_answers_that_would_be_written_outside(options, message):
+    arguments = case(state_space(Matern(2.0, nu=0.5)), counts=[1, 1, 1])
+    kept_m, kept_P = filtered(arguments, keep=True)[3:]
+    if "slopes" in options:
+        options = {"slopes": tuple(map(np.zeros, options["slopes"]))}
+    else:
+        first, place, *shapes = options["queries"]
+        indices = np.array(first, dtype=np.intp), np.array(place, dtype=np.intp)
+        options = {"queries": (*indices, *map(np.zeros, shapes))}
+    with pytest.raises(ValueError, match=message):
+        fast.smooth(*arguments, kept_m, kept_P, np.zeros((2, 3)), np.zeros((3, 3)), **options)
