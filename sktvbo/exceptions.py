@@ -7,6 +7,7 @@ clauses catch it.
 from sklearn.exceptions import NotFittedError
 
 __all__ = [
+    "AbsorbedError",
     "AskTellError",
     "DomainError",
     "ForgottenQueryWarning",
@@ -42,6 +43,10 @@ class UnsupportedKernelError(SktvboError, ValueError):
 
 class NotPositiveDefiniteError(SktvboError, ValueError):
     """A covariance matrix that could not be factored."""
+
+
+class AbsorbedError(SktvboError, RuntimeError):
+    """Observations are needed that a regressor has absorbed, and holds no longer."""
 
 
 class AskTellError(SktvboError, RuntimeError):

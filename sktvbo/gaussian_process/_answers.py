@@ -59,6 +59,10 @@ class Answers:
         return self._fitted.rows.now
 
     @property
+    def n_absorbed_(self) -> int:
+        return self._fitted.rows.before.n
+
+    @property
     def n_remade_(self) -> int:
         return self._fitted.n_remade
 

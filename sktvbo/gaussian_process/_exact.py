@@ -194,6 +194,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     def _suited(self, gp, n_new):
         if self.solver != "auto":
             return gp
+        if gp.rows.before.n:
+            return gp
         sites = gp.sites if isinstance(gp, Filter) else None
         least = (_MIN_ROWS, _ROWS_A_STATE)
         if self.sites is not None:

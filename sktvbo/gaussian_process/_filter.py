@@ -7,6 +7,9 @@ all that a learnt mean (`_mean`) and a scale that follows y need:
 
     1ᵀ G 1, 1ᵀ G y, yᵀ G y  come from the innovations,   1 − kᵀ G 1  is 1 less the filtered 1.
 
+The state knows all that the rows tell about the present and the future. Rows of the past may be
+absorbed in it, and are held no longer: the filter begins with a state of that time, its `Start`.
+
 Other places are explained by those that were observed: f(x, t) = Σ_j w_j f(x_j, t) and an
 independent rest, w from the Gram matrix in space.
 """
@@ -21,7 +24,7 @@ from .._arrays import distinct_rows
 from .._covariance import SeparableCovariance
 from .._mean import ZERO, Mean, posterior
 from .._plain import NO_UPDATES, Updates
-from ..exceptions import NotPositiveDefiniteError
+from ..exceptions import AbsorbedError, NotPositiveDefiniteError
 from ._conditioned import LOG_2PI, Conditioned, Dense, squares
 from ._markov import state_space
 from ._rows import Rows
@@ -80,6 +83,26 @@ def distinct(S):
 
 
 @dataclass(frozen=True, eq=False)
+class Start:
+    """With what a filter begins in place of rows that were absorbed.
+
+    Attributes
+    ----------
+    state : Tracked
+        After these rows; none of the others is before its time.
+    units : tuple
+        As of `Filter`.
+    log_noise, precision : float
+        Sums of the logarithms of their noise variances, and of the inverses.
+    """
+
+    state: Tracked
+    units: tuple
+    log_noise: float
+    precision: float
+
+
+@dataclass(frozen=True, eq=False)
 class Checkpoint:
     """From what a filter goes on, without the rows before.
 
@@ -89,13 +112,34 @@ class Checkpoint:
         Before the ``later`` observations.
     later : tuple of Observations
         One by one.
-    units : tuple
+    units, start, mark
         As of `Filter`.
     """
 
     state: Tracked
     later: tuple
     units: tuple
+    start: Start | None = None
+    mark: tuple | None = None
+
+    def to_plain(self):
+        """The covariance of the places, which all states have, is there once."""
+        plain, start, mark = vars(self).copy(), self.start, self.mark
+        if start is not None:
+            plain["start"] = replace(start, state=replace(start.state, K=None))
+        if mark is not None:
+            plain["mark"] = replace(mark[0], K=None), mark[1]
+        return plain
+
+    @classmethod
+    def from_plain(cls, plain):
+        """Made again of `to_plain`."""
+        K, start, mark = plain["state"].K, plain["start"], plain["mark"]
+        if start is not None:
+            start = replace(start, state=replace(start.state, K=K))
+        if mark is not None:
+            mark = replace(mark[0], K=K), mark[1]
+        return cls(**plain | {"start": start, "mark": mark})
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +154,11 @@ class Filter(Conditioned):
         never change, and of 1.
     tail : tuple of (Tracked, Observations)
         The states before the latest observations, with these.
+    start : Start or None
+        What is known of absorbed rows; None: there are none.
+    mark : (Tracked, int) or None
+        The state after so many of the rows, none of the others being before its time: these may be
+        absorbed.
     or_dense : bool
         Whether it becomes a `Dense`, which knows jitter, where the filter breaks down.
     """
@@ -123,13 +172,17 @@ class Filter(Conditioned):
     units: tuple
     or_dense: bool
     tail: tuple = ()
+    start: Start | None = None
+    mark: tuple | None = None
     made_of: tuple | None = None
     updates: Updates = NO_UPDATES
     n_remade: int = 0
 
     @classmethod
-    def of(cls, covariance, rows, sites, or_dense=False, checkpoint=None):
+    def of(cls, covariance, rows, sites, or_dense=False, checkpoint=None, start=None):
         """O(n N²) for N = p M, the size of the state; from a `Checkpoint` of the rows O(N²).
+
+        ``start`` is what is known of rows that were absorbed.
 
         Raises
         ------
@@ -140,20 +193,24 @@ class Filter(Conditioned):
             return cls._gone_on(covariance, rows, sites, or_dense, checkpoint)
         # What the rows keep when asked for S they would keep until the filter is made anew.
         sites = sites.with_those_of(rows.layout.split(rows.X)[0])
-        units = rows.location, rows.scale
+        units = (rows.location, rows.scale) if start is None else start.units
         given = _observations(rows, sites, rows.noise(covariance), units)
-        process = state_space(covariance.temporal)
-        K = _spatial(covariance, process, sites.S)
         try:
-            state = Tracked.of(process, K, given)
-            return cls._solved(covariance, rows, sites, state, units, or_dense)
+            if start is None:
+                process = state_space(covariance.temporal)
+                state = Tracked.of(process, _spatial(covariance, process, sites.S), given)
+            else:
+                state = start.state.after(given)
+            return cls._solved(covariance, rows, sites, state, units, or_dense, start=start)
         except NotPositiveDefiniteError:
-            if not or_dense:
+            if not or_dense or start is not None:
                 raise
         return Dense.of(covariance, rows)
 
     @classmethod
-    def _solved(cls, covariance, rows, sites, state, units, or_dense, tail=()):
+    def _solved(
+        cls, covariance, rows, sites, state, units, or_dense, tail=(), start=None, mark=None
+    ):
         mean, value = _solve(state, rows, units, covariance.mean_variance)
         if not np.isfinite(value):
             raise NotPositiveDefiniteError(
@@ -161,10 +218,10 @@ class Filter(Conditioned):
                 "(normalize_y=True), or raise noise_variance."
             )
         value = float(value)
-        return cls(covariance, rows, sites, state, mean, value, units, or_dense, tail)
+        return cls(covariance, rows, sites, state, mean, value, units, or_dense, tail, start, mark)
 
     @staticmethod
-    def criterion(rows, sites, or_dense=False):
+    def criterion(rows, sites, *_):
         sites = sites.with_those_of(rows.S)
         return lambda covariance, eval_gradient: log_likelihood(
             covariance, rows, sites, eval_gradient
@@ -195,28 +252,75 @@ class Filter(Conditioned):
 
     @property
     def information_gain(self):
-        noise = self.rows.noise(self.covariance)
-        gain = self.state.sums[0, -1] - np.sum(np.log(noise))
-        lost = self.mean.lost(self.covariance.mean_variance, np.sum(1.0 / noise))
-        return 0.5 * float(gain + lost)
+        log_noise, precision = self._noise_sums(self.rows.noise(self.covariance))
+        gain = self.state.sums[0, -1] - log_noise
+        return 0.5 * float(gain + self.mean.lost(self.covariance.mean_variance, precision))
+
+    def _noise_sums(self, noise):
+        """Sums of log and inverse noise variances (n,), those of absorbed rows included."""
+        log_noise, precision = np.sum(np.log(noise)), np.sum(1.0 / noise)
+        if self.start is not None:
+            log_noise, precision = log_noise + self.start.log_noise, precision + self.start.precision
+        return float(log_noise), float(precision)
 
     # --- other rows -------------------------------------------------------------------------------
 
     def append(self, X, y, variance, total, standardize=None):
         """O(N²) a row that is not before the others, or late by at most 32; else O(n N²)."""
         rows = self.rows.append(X, y, variance, total, standardize)
+        S, t = rows.layout.split(rows.X[self.rows.n :])
+        self._check_times(t, "of observations")
+        before = self._with_places(S)
         if self._same_noise(rows):
             try:
-                found = self._appended(rows)
+                found = before._appended(rows)
             except NotPositiveDefiniteError:
-                if not self.or_dense:
+                if not self.or_dense or self.start is not None:
                     raise
                 return Dense.of(self.covariance, rows)
             if found is not None and self._worn(rows.n):
                 return replace(found._checked_in(), n_remade=self.n_remade)
             if found is not None:
                 return self._after(found, ("append", (X, y, variance, total, standardize)))
-        return self.of(self.covariance, rows, self.sites, self.or_dense)
+        return before._of_rows(rows)
+
+    def _of_rows(self, rows):
+        """The same of other rows, from nothing or from the start."""
+        return self.of(self.covariance, rows, *self._chosen)
+
+    def _check_times(self, t, whose):
+        """Raise an AbsorbedError for times (m,) that are before what is held."""
+        if self.start is not None and len(t) and t.min() < self.start.state.t:
+            origin = self.rows.layout.origin
+            raise AbsorbedError(
+                f"The times {whose} must be at least {self.start.state.t + origin}, until which "
+                f"observations are absorbed. Got {t.min() + origin} instead. An optimizer holds "
+                "more of them with a larger history, and all with history=None."
+            )
+
+    def absorb(self, keep):
+        """The same of fewer rows, but for the latest ``keep`` (and 32) or more, to the bit.
+
+        At most twice as many are held when this is called after each row: the present state is
+        marked, and what is before the mark absorbed when so many rows are behind it.
+        """
+        keep, rows = max(keep, _TAIL), self.rows
+        if self.mark is None:
+            found = replace(self, mark=(self.state, rows.n))
+        else:
+            state, k = self.mark
+            given = rows.variance[:k].any() or rows.total[:k].any()
+            # Known variances are in units that change with the scale.
+            if rows.n - k < keep or (given and rows.standardize):
+                return self
+            noise = self._noise_sums(rows.noise(self.covariance, slice(0, k)))
+            found = replace(
+                self,
+                rows=rows.absorbed(k),
+                start=Start(state, self.units, *noise),
+                mark=(self.state, rows.n - k),
+            )
+        return self._after(found, ("absorb", (keep,)))
 
     def _updates_worth_making(self, n):
         """An update takes some 500 bytes, a row 40."""
@@ -226,7 +330,7 @@ class Filter(Conditioned):
         """The same, made of a `Checkpoint`: updates are forgotten, and no row is filtered again."""
         first = self.tail[0][0] if self.tail else self.state
         later = tuple(given for _, given in self.tail)
-        checkpoint = Checkpoint(first.settled(), later, self.units)
+        checkpoint = Checkpoint(first.settled(), later, self.units, self.start, self.mark)
         return self.of(self.covariance, self.rows, self.sites, self.or_dense, checkpoint)
 
     @classmethod
@@ -236,22 +340,46 @@ class Filter(Conditioned):
         for given in checkpoint.later:
             tail.append((state, given))
             state = state.after(given)
-        found = cls._solved(covariance, rows, sites, state, checkpoint.units, or_dense, tuple(tail))
+        found = cls._solved(
+            covariance,
+            rows,
+            sites,
+            state,
+            checkpoint.units,
+            or_dense,
+            tuple(tail),
+            checkpoint.start,
+            checkpoint.mark,
+        )
         return replace(found, made_of=(rows, (sites, or_dense, checkpoint)))
 
     @property
     def _chosen(self):
-        return self.sites, self.or_dense
+        chosen = self.sites, self.or_dense
+        return chosen if self.start is None else (*chosen, None, self.start)
+
+    def _with_places(self, S):
+        """The same, tracking also the places (m, d)."""
+        sites = self.sites.with_those_of(S)
+        if sites is self.sites:
+            return self
+        start, mark = self.start, self.mark
+        W, _ = self._interpolate(sites.S[len(self.sites) :])
+        K = _spatial(self.covariance, self.state.process, sites.S)
+        if start is not None:
+            start = replace(start, state=start.state.extended(K, W))
+        if mark is not None:
+            mark = mark[0].extended(K, W), mark[1]
+        state = self.state.extended(K, W)
+        return replace(self, sites=sites, state=state, tail=(), start=start, mark=mark)
 
     def _appended(self, rows):
         """With the rows behind the present ones, or None if one is too late to be put in place."""
-        new = slice(self.rows.n, None)
-        S, _ = rows.layout.split(rows.X[new])
-        sites, state, tail = self.sites.with_those_of(S), self.state, self.tail
-        if sites is not self.sites:
-            state, tail = self._extended(sites), ()
+        new, state, tail, mark = slice(self.rows.n, None), self.state, self.tail, self.mark
         noise = rows.noise(self.covariance, new)
-        given = _observations(rows, sites, noise, self.units, new)
+        given = _observations(rows, self.sites, noise, self.units, new)
+        if mark is not None and given.t[0] < mark[0].t:
+            mark = None
         while given.t[0] < state.t:
             # What came after the late one is taken back, and told again in the order of time.
             if not tail:
@@ -266,20 +394,20 @@ class Filter(Conditioned):
                 tail = (*tail, (state, one))[-_TAIL:]
                 state = state.after(one)
         return self._solved(
-            self.covariance, rows, sites, state, self.units, self.or_dense, tuple(tail)
+            self.covariance,
+            rows,
+            self.sites,
+            state,
+            self.units,
+            self.or_dense,
+            tuple(tail),
+            self.start,
+            mark,
         )
-
-    def _extended(self, sites):
-        """The state with further sites."""
-        new = sites.S[len(self.sites) :]
-        W, _ = self._interpolate(new)
-        K = _spatial(self.covariance, self.state.process, sites.S)
-        return self.state.extended(K, W)
 
     def drop(self, indices, standardize=None):
         """O(n N²)."""
-        rows = self.rows.drop(indices, standardize)
-        return self.of(self.covariance, rows, self.sites, self.or_dense)
+        return self._of_rows(self.rows.drop(indices, standardize))
 
     def at(self, now):
         return self._after(replace(self, rows=self.rows.at(now)), ("at", (now,)))
@@ -366,9 +494,9 @@ class Filter(Conditioned):
         past = np.flatnonzero(~later)
         if len(past):
             past = past[np.argsort(t[past], kind="stable")]
-            line = self._timeline(t[past])
+            line, start = self._timeline(t[past])
             at = np.searchsorted(line.t, t[past]).astype(np.intp)
-            answers = line.smooth(self.state.K, queries=(at, site[past], W))[1]
+            answers = line.smooth(self.state.K, queries=(at, site[past], W), state=start)[1]
             found[past], left[past] = answers[:, :2], answers[:, 2]
         if len(outside):
             left[outside] += own[outside] * self._prior(t[outside])
@@ -388,20 +516,26 @@ class Filter(Conditioned):
             found, left = H @ m.T, H @ P @ H.T
         else:
             order = np.argsort(t, kind="stable")
-            line = self._timeline(t)
+            line, start = self._timeline(t)
             at = np.searchsorted(line.t, t[order])
             found, left = np.empty((len(t), 2)), np.empty((len(t), len(t)))
-            found[order], left[np.ix_(order, order)] = line.joint(self.state.K, at, H[order])
+            found[order], left[np.ix_(order, order)] = line.joint(
+                self.state.K, at, H[order], start
+            )
         if len(outside):
             temporal = self.covariance.temporal(t[outside, np.newaxis])
             left[np.ix_(outside, outside)] += self._own(S[outside], half, full=True) * temporal
         return found, left
 
     def _timeline(self, stops):
-        """All rows, and times to halt at."""
+        """All rows, and times to halt at; and means and covariance of the start, if there is one."""
+        self._check_times(stops, "of the posterior")
         noise = self.rows.noise(self.covariance)
         given = _observations(self.rows, self.sites, noise, self.units)
-        return Timeline.of(self.state.process, given, stops)
+        if self.start is None:
+            return Timeline.of(self.state.process, given, stops), None
+        state = self.start.state
+        return Timeline.of(self.state.process, given, stops, state.t), (state.m, state.P)
 
     def _prior(self, t):
         """Prior variance (m,) in time, relative to that in space."""
@@ -481,9 +615,10 @@ class Snapshot(Conditioned):
 def log_likelihood(covariance, rows, sites, eval_gradient):
     """log p(y) by innovations, and its gradient in theta, or None where it is not asked for.
 
-    O(n N²), by a smoother whose derivatives of the state are contracted as they come. Minus
+    Of all rows, none of them absorbed. O(n N²), by a smoother whose derivatives of the state are contracted as they come. Minus
     infinity where the filter breaks down, so that a search turns back.
     """
+    rows.check_held("The likelihood of other hyperparameters, or its gradient,")
     process, noise = state_space(covariance.temporal), rows.noise(covariance)
     units = rows.location, rows.scale
     given = _observations(rows, sites, noise, units)

@@ -7,6 +7,7 @@ import numpy as np
 
 from .._arrays import Room, grown
 from .._checks import check_int, invalid
+from ..exceptions import AbsorbedError
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,35 @@ _MANY = 1000
 _ARRAYS = ("X", "y", "variance", "total")
 
 
+@dataclass(frozen=True)
+class Moments:
+    """Of some numbers.
+
+    Attributes
+    ----------
+    n : int
+    mean, std : float
+    """
+
+    n: int = 0
+    mean: float = 0.0
+    std: float = 0.0
+
+    @classmethod
+    def of(cls, y):
+        # They are divided by the largest first: squares of large numbers overflow.
+        peak = np.abs(y).max() or 1.0
+        return cls(len(y), float(peak * (y / peak).mean()), float(peak * (y / peak).std()))
+
+    def plus(self, other):
+        """Of both (Chan, Golub & LeVeque 1983)."""
+        n, gap = self.n + other.n, other.mean - self.mean
+        part = other.n / n
+        within = np.hypot(np.sqrt(1.0 - part) * self.std, np.sqrt(part) * other.std)
+        std = np.hypot(within, np.sqrt(part * (1.0 - part)) * gap)
+        return Moments(n, float(self.mean + part * gap), float(std))
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Training rows, as a value: every change makes another one.
@@ -59,6 +89,8 @@ class Rows:
         Whether location and scale follow y at every change, or stay as they are.
     location, scale : float
         y is standardized as (y − location) / scale.
+    before : Moments
+        Of the y of rows before these, which were absorbed: these count in location and scale.
     """
 
     X: np.ndarray
@@ -70,6 +102,7 @@ class Rows:
     standardize: bool = False
     location: float = 0.0
     scale: float = 1.0
+    before: Moments = Moments()
     room: Room | None = field(default=None, repr=False)
 
     def __getstate__(self):
@@ -87,6 +120,11 @@ class Rows:
     @property
     def n(self):
         return len(self.y)
+
+    @property
+    def n_all(self):
+        """How many rows there are, absorbed ones included."""
+        return self.before.n + self.n
 
     @cached_property
     def _space_time(self):
@@ -142,7 +180,7 @@ class Rows:
 
         ``standardize`` says whether the scale follows y from now on; None: as before.
         """
-        n, old = self.n, {name: getattr(self, name) for name in _ARRAYS}
+        old = {name: getattr(self, name) for name in _ARRAYS}
         added = {"X": X, "y": y, "variance": variance, "total": total}
         arrays, room = grown(old, added, self.room)
         follow = self.standardize if standardize is None else standardize
@@ -153,7 +191,8 @@ class Rows:
             standardize=follow,
             now=max(self.now, float(X[:, self.layout.position].max())),
         )
-        if follow and self.standardize and n >= _MANY and self.scale != 1.0:
+        many = self.n >= _MANY or self.before.n
+        if follow and self.standardize and many and self.scale != 1.0:
             return rows._rescaled(np.asarray(y))
         return rows._restandardized()
 
@@ -162,6 +201,21 @@ class Rows:
         kept = {name: np.delete(getattr(self, name), indices, axis=0) for name in _ARRAYS}
         follow = self.standardize if standardize is None else standardize
         return replace(self, **kept, room=None, standardize=follow)._restandardized()
+
+    def absorbed(self, k):
+        """These rows without the first k, which count in the scale of y for ever."""
+        held = {name: getattr(self, name)[k:].copy() for name in _ARRAYS}
+        before = self.before.plus(Moments.of(self.y[:k]))
+        return replace(self, **held, before=before, room=None)
+
+    def check_held(self, what):
+        """Raise an AbsorbedError where rows are no longer held that something needs."""
+        if self.before.n:
+            raise AbsorbedError(
+                f"{what} needs all observations, and the first {self.before.n} are absorbed. "
+                "absorbed() is for regressors that go on without them; an optimizer holds all "
+                "with history=None."
+            )
 
     def at(self, now):
         """The same rows at another present time."""
@@ -172,7 +226,7 @@ class Rows:
 
         O(m): sums of squares about means are put together (Chan, Golub & LeVeque 1983).
         """
-        n, m = self.n, len(y)
+        n, m = self.n_all, len(y)
         z = (y - self.location) / self.scale
         if not np.abs(z).max() < 1e100:
             return self._restandardized()
@@ -185,11 +239,11 @@ class Rows:
         """The same rows, with location and scale of their y where these are to follow it."""
         if not self.standardize:
             return self
-        y = self.y
-        # y is divided by its largest value first: squares of large numbers overflow.
-        peak = np.abs(y).max() or 1.0
-        mean, scale = peak * (y / peak).mean(), peak * (y / peak).std()
-        if not scale > 10.0 * np.finfo(float).eps * max(abs(mean), np.abs(y).max()):
+        found = Moments.of(self.y)
+        if self.before.n:
+            found = self.before.plus(found)
+        mean, scale = found.mean, found.std
+        if not scale > 10.0 * np.finfo(float).eps * max(abs(mean), np.abs(self.y).max()):
             scale = 1.0  # all equal
         return replace(self, location=mean, scale=scale)
 

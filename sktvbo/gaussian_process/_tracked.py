@@ -37,13 +37,13 @@ class _Steps:
 
     def __getstate__(self):
         n = self.filled
-        return self.u[:n], self.t[:n]
+        return {"u": self.u[:n], "t": self.t[:n]}
 
     def __setstate__(self, state):
-        u, t = state
+        u, t = state["u"], state["t"]
         self.__init__(u.shape[1])
         self.filled = len(t)
-        self.u[: len(t)], self.t[: len(t)] = state
+        self.u[: len(t)], self.t[: len(t)] = u, t
 
     def copy(self, n):
         new = _Steps(self.u.shape[1])

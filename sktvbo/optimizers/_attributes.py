@@ -82,7 +82,11 @@ class Attributes:
     @property
     def n_removed_(self) -> int:
         run = self._begun()
-        return run.n_told - len(run.kept)
+        return run.n_told - run.size
+
+    @property
+    def n_absorbed_(self) -> int:
+        return self._begun().n_absorbed
 
     @property
     def n_failed_(self) -> int:

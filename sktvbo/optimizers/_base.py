@@ -218,7 +218,7 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
     acquisition: Acquisition | str | None = None
     policy: StaleDataPolicy | str | None = None
     n_initial_points: int = 15
-    refit_every: int | str = "auto"
+    refit_every: int | str | None = "auto"
     maximize: bool = True
     clock: TimeSource = "wall"
     constraints: Constraint | Sequence[Constraint] | None = None
@@ -291,7 +291,7 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
                 error=DomainError,
             )
         check_int(self.n_initial_points, "n_initial_points", self)
-        if self.refit_every != "auto":
+        if self.refit_every is not None and self.refit_every != "auto":
             check_int(self.refit_every, "refit_every", self, advice="'auto' will do as well.")
         if self.history is not None:
             check_int(self.history, "history", self, low=0)
@@ -515,8 +515,9 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
                 got = ", ".join(f"{k}={v!r}" for k, v in wanted.items() if v is not None)
                 raise invalid(
                     "What is taken back",
-                    f"one of the {len(run.entries)} observations that are remembered",
+                    f"one of the {len(run.returnable)} observations that are remembered",
                     got=got or "none at all",
+                    advice="With history=None all are." if run.n_absorbed else "",
                     error=AskTellError,
                 )
             self._take(run, run.after_untelling(position), "untell")

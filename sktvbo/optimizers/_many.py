@@ -1,4 +1,4 @@
-"""Many observations at once, and one that is taken back: what they make of a run."""
+"""Many observations at once, one taken back, and those of long ago: what they make of a run."""
 
 import numpy as np
 
@@ -32,13 +32,16 @@ def with_many(run, observations):
     if not rest:
         return run, entries
     learnt = _learnt(run, rest)
-    if type(run.policy) is KeepAll and run.cap is None:
+    searched = {"since_search": 0}
+    if run.surrogate is not None and run.holds:
+        searched = {"since_search": run.since_search + len(rest)}
+    if _keeps_all(run):
         for observation in rest:
             run = observe(run, observation, only_kept=True)
         if len(learnt.X_train_) < len(run.kept):
             learnt = _conditioned(run, learnt, run.kept)
-        run = replaced(run, surrogate=learnt, since_search=0, searched=len(run.kept))
-        return run, entries
+        run = replaced(run, surrogate=learnt, searched=run.size, **searched)
+        return absorbed(run), entries
     if run.surrogate is None:
         x, y, t, variance, _ = rest[0]
         kept = run.kept.append(run.told.total, np.append(x, t), y, variance)
@@ -48,13 +51,34 @@ def with_many(run, observations):
         run = replaced(run, surrogate=_conditioned(run, learnt, run.kept))
     for observation in rest:
         run = observe(run, observation, held=True)
-    return replaced(run, since_search=0, searched=len(run.kept)), entries
+    return replaced(run, searched=run.size, **searched), entries
+
+
+def _keeps_all(run):
+    """Whether nothing is ever dropped."""
+    return type(run.policy) is KeepAll and run.cap is None
+
+
+def absorbed(run):
+    """The run without the oldest rows of its data set, where its surrogate goes on without them.
+
+    So it may if nothing is ever dropped or searched, and not all of the history is to be shown.
+    """
+    history = run.algorithm.history
+    if history is None or run.surrogate is None or not (_keeps_all(run) and run.holds):
+        return run
+    if not hasattr(run.surrogate, "absorbed"):
+        return run
+    surrogate = run.surrogate.absorbed(history)
+    n = surrogate.n_absorbed_
+    kept = run.kept.drop(np.arange(n - run.n_absorbed))
+    return replaced(run, surrogate=surrogate, kept=kept, n_absorbed=n)
 
 
 def _learnt(run, observations):
     """A surrogate whose hyperparameters know of observations, conditioned on the data set as well.
 
-    Of very many the latest are learnt from, and conditioned on.
+    Of very many the latest are learnt from, and conditioned on, unless nothing is learnt.
     """
     rows = np.array([np.append(x, t) for x, _, t, *_ in observations])
     y, variances = (np.array([each[i] for each in observations]) for i in (1, 3))
@@ -63,9 +87,12 @@ def _learnt(run, observations):
         for i, (row, value, variance) in enumerate(zip(rows, y, variances)):
             kept = kept.append(total + i, row, value, variance)
         return run.first_surrogate(kept.drop(np.arange(max(len(kept) - _MAX_LEARNT, 0))))
-    rows, y, variances = rows[-_MAX_LEARNT:], y[-_MAX_LEARNT:], variances[-_MAX_LEARNT:]
+    if not (run.holds and _keeps_all(run)):
+        rows, y, variances = rows[-_MAX_LEARNT:], y[-_MAX_LEARNT:], variances[-_MAX_LEARNT:]
     X, targets = run.to_surrogate(rows, y)
     known, temporal_kernel = run.some_variances(variances), None
+    if run.holds:
+        return run.surrogate.updated(X, targets, *known)
     if run.algorithm.surrogate is None:
         times = run.times_of(np.append(run.surrogate.X_train_[:, -1], X[:, -1]))
         temporal_kernel = run.make_surrogate(times).temporal_kernel
@@ -108,7 +135,10 @@ def without(run, position):
         if not len(kept) or told.total - len(untold) < run.n_initial:
             surrogate, policy = None, run.make_policy()
         elif len(kept) != len(run.kept) or (kept.positions != run.kept.positions).any():
-            surrogate = _conditioned(run, surrogate, kept)
+            if run.n_absorbed:
+                surrogate = surrogate.updated(drop=np.flatnonzero(run.kept.positions == position))
+            else:
+                surrogate = _conditioned(run, surrogate, kept)
             if hasattr(surrogate, "rewound"):
                 # Noise may have grown until a time that is taken back as well.
                 surrogate = surrogate.rewound()
@@ -134,7 +164,8 @@ def position_of(run, x, t, handle):
 
     ``handle`` is the id of the query that it answered, None: any; x and t may be None as well.
     """
-    for position, entry in zip(reversed(run.positions), reversed(run.entries)):
+    for position in reversed(run.returnable):
+        entry = run.told.at([position])[0]
         place, time = entry.row[:-1], entry.row[-1]
         here = x is None or (np.abs(place - x) <= 2.0**-23 * np.abs(place))[~np.isnan(x)].all()
         if here and t in (None, time) and handle in (None, entry.query):

@@ -28,7 +28,7 @@ from ._clock import as_time
 from ._contexts import corrected, measured
 from ._failures import Failures, Risk, sampled, weighed, with_failure
 from ._log import DataSet, Log, Told
-from ._many import without
+from ._many import absorbed, without
 from ._queries import MAX_PENDING, Asked, Query, near, not_pending
 from ._random import copied
 from ._surrogates import Times, suited
@@ -114,6 +114,8 @@ class Run(Asked):
     kept : DataSet
     place : Place
         Where in its journal, if it has one.
+    n_absorbed : int
+        Observations before the ``kept`` ones that the surrogate has absorbed.
     failures : Failures or None
         None as long as no query has failed.
     caution : Caution or None
@@ -149,6 +151,7 @@ class Run(Asked):
     untold: tuple = ()
     kept: DataSet = field(default_factory=DataSet)
     place: Place = START
+    n_absorbed: int = 0
     failures: Failures | None = None
     caution: Caution | None = None
 
@@ -206,14 +209,15 @@ class Run(Asked):
             row,
             y,
             now,
-            len(after.kept),
+            after.size,
             removed,
             record,
             variance,
             None if query is None else query.id,
         )
         left |= self._cautious(x, t, query, y)
-        return replaced(after, **left, told=self.told.append(entry), policy_before=self.policy)
+        after = replaced(after, **left, told=self.told.append(entry), policy_before=self.policy)
+        return after if only_kept else absorbed(after)
 
     def after_failing(self, x, t=None):
         """The run with a query, as in `after_telling`, that could not be measured."""
@@ -309,7 +313,7 @@ class Run(Asked):
         else:
             found = run._best_queries(t, size, rng, may_wait, until) if size else []
             # Queries at later times were taken back.
-            queries = (*made_until(t, queries), (t, len(self.kept)))[-MAX_PENDING:]
+            queries = (*made_until(t, queries), (t, self.size))[-MAX_PENDING:]
         after, found = run._with_queries(found, t), first + found
         after = replaced(after, rng=rng, now=t, next_time=found[-1][1], queries=queries)
         return after, found
@@ -377,7 +381,7 @@ class Run(Asked):
                 draw = risk.at(t).weigh_draw(draw)
             return maximize_joint(draw, part, rng, anchors=recent), t
         state = AcquisitionState(
-            len(self.kept),
+            self.size,
             self.n_told,
             self.domain.n_dims,
             surrogate,
@@ -428,6 +432,16 @@ class Run(Asked):
         return min(self.algorithm.n_initial_points, _MIN_TO_LEARN)
 
     @property
+    def size(self):
+        """How many observations the surrogate is conditioned on."""
+        return self.n_absorbed + len(self.kept)
+
+    @property
+    def holds(self):
+        """Whether the hyperparameters are never searched again, once there is a surrogate."""
+        return self.algorithm.refit_every is None or not _is_searched(self.surrogate)
+
+    @property
     def n_told(self):
         """How many observations were told, remembered or not."""
         return self.told.total - len(self.untold)
@@ -440,6 +454,14 @@ class Run(Asked):
             return remembered
         gone = set(self.untold)
         return [position for position in remembered if position not in gone]
+
+    @property
+    def returnable(self):
+        """Those of these positions that may still be taken back: not what was absorbed."""
+        if not self.n_absorbed:
+            return self.positions
+        held = self.kept.positions
+        return held[held >= self.told.first].tolist() if len(held) > 1 else []
 
     @property
     def entries(self):
@@ -542,14 +564,17 @@ class Run(Asked):
 
     def _next_surrogate(self, row, target, variance, drop, kept, only_held):
         """The surrogate without some rows and with the new one; see `searched_if_due`."""
-        few = len(kept) < self.min_to_learn
+        size = self.n_absorbed + len(kept)
+        few = size < self.min_to_learn
         known = self.some_variances(np.array([variance]))
         held = partial(self.surrogate.updated, row, target, *known, drop=drop, hold_scale=few)
         if only_held or (few and self.holds_when_few):
             return held(), self.since_search + 1, self.searched
         searched = partial(self._searched_surrogate, row, target, variance, drop, kept)
-        early = self.searches_for_the_past and row[0, -1] < self.surrogate.X_train_[:, -1].min()
-        return self.searched_if_due(held, searched, len(kept), early)
+        # Before absorbed rows there is no earlier time: the surrogate refuses it.
+        early = self.searches_for_the_past and not self.n_absorbed
+        early = early and row[0, -1] < self.surrogate.X_train_[:, -1].min()
+        return self.searched_if_due(held, searched, size, early)
 
     def _searched_surrogate(self, row, target, variance, drop, kept):
         """The surrogate without some rows and with the new one, after a search."""
@@ -597,12 +622,12 @@ class Run(Asked):
         What ``held()`` returns, with the hyperparameters held, or what ``searched()`` does.
         """
         every = self.algorithm.refit_every
-        if getattr(self.surrogate, "optimizer", True) is None:
+        if not _is_searched(self.surrogate):
             return held(), self.since_search + 1, self.searched
         if every == "auto":
             due = due or not 0.5 * self.searched <= size <= 1.1 * self.searched
             due = due or self.since_search + 1 >= _AT_THE_LATEST * size
-        else:
+        elif every is not None:
             due = due or self.since_search + 1 >= every
         if not due:
             surrogate = held()
@@ -654,6 +679,11 @@ def _checked_record(policy):
 def _rows_of(policy, method):
     """How messages call what a policy's method returns."""
     return f"The rows that {type(policy).__name__}.{method} returns"
+
+
+def _is_searched(surrogate):
+    """Whether there is something to search."""
+    return getattr(surrogate, "optimizer", True) is not None
 
 
 def _search_gain(surrogate):
