@@ -260,7 +260,10 @@ class Filter(Conditioned):
         """Sums of log and inverse noise variances (n,), those of absorbed rows included."""
         log_noise, precision = np.sum(np.log(noise)), np.sum(1.0 / noise)
         if self.start is not None:
-            log_noise, precision = log_noise + self.start.log_noise, precision + self.start.precision
+            log_noise, precision = (
+                log_noise + self.start.log_noise,
+                precision + self.start.precision,
+            )
         return float(log_noise), float(precision)
 
     # --- other rows -------------------------------------------------------------------------------
@@ -519,9 +522,7 @@ class Filter(Conditioned):
             line, start = self._timeline(t)
             at = np.searchsorted(line.t, t[order])
             found, left = np.empty((len(t), 2)), np.empty((len(t), len(t)))
-            found[order], left[np.ix_(order, order)] = line.joint(
-                self.state.K, at, H[order], start
-            )
+            found[order], left[np.ix_(order, order)] = line.joint(self.state.K, at, H[order], start)
         if len(outside):
             temporal = self.covariance.temporal(t[outside, np.newaxis])
             left[np.ix_(outside, outside)] += self._own(S[outside], half, full=True) * temporal

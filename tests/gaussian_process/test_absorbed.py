@@ -53,7 +53,9 @@ def followed(gp, X, y, keep=0, first=10, **options):
 def assert_equal(full, short, X, rtol=1e-9):
     close = {"rtol": rtol, "atol": rtol}
     for option in ("return_std", "return_cov"):
-        for one, other in zip(full.predict(X, **{option: True}), short.predict(X, **{option: True})):
+        for one, other in zip(
+            full.predict(X, **{option: True}), short.predict(X, **{option: True})
+        ):
             assert_allclose(other, one, **close)
     for name in ("log_marginal_likelihood_value_", "mean_", "now_", "noise_std_"):
         assert_allclose(getattr(short, name), getattr(full, name), **close)
@@ -258,5 +260,7 @@ def test_moments_are_put_together(scale):
     for part in np.split(y, [1, 2, 40, 41, 700]):
         found = found.plus(Moments.of(part))
     assert found.n == 1000
-    assert_allclose([found.mean, found.std], [scale * (y / scale).mean(), scale * (y / scale).std()])
+    assert_allclose(
+        [found.mean, found.std], [scale * (y / scale).mean(), scale * (y / scale).std()]
+    )
     assert Moments().plus(Moments.of(np.array([7.0]))) == Moments(1, 7.0, 0.0)

@@ -15,14 +15,16 @@ from sklearn.gaussian_process.kernels import RBF
 
 import sktvbo
 from sktvbo import (
+    TVGPUCB,
     WDBO,
     BayesianOptimizer,
     SparseTimeVaryingGPRegressor,
     TimeVaryingGPRegressor,
 )
 from sktvbo.acquisition import UCB
-from sktvbo.domain import WithContext
+from sktvbo.domain import FiniteSet, WithContext
 from sktvbo.gaussian_process import QuadraticInjection
+from sktvbo.kernels import Forgetting
 from sktvbo.staleness import SlidingWindow
 
 ROOT = str(Path(sktvbo.__file__).parent)
@@ -82,7 +84,24 @@ def in_context():
     return opt
 
 
+def for_ever():
+    """An optimizer whose surrogate absorbs observations at the second one from now."""
+    points = [*np.random.RandomState(0).uniform(size=(4, 2)), [0.3, 0.3], [0.5, 0.5]]
+    surrogate = TimeVaryingGPRegressor(
+        temporal_kernel=Forgetting(0.1), optimizer=None, solver="kalman", normalize_y=True
+    )
+    opt = TVGPUCB(
+        FiniteSet(points), surrogate=surrogate, n_initial_points=5, history=0, random_state=0
+    )
+    for t in np.linspace(0.0, STEPS - 1.0, 35):
+        opt.tell(opt.ask(t), np.sin(t))
+    return opt
+
+
 def started(name):
+    if name == "for ever":
+        opt = for_ever()
+        return opt, opt.ask(STEPS)
     if name == "in context":
         opt = in_context()
         return opt, opt.ask(STEPS, context=0.3)
@@ -134,6 +153,8 @@ OPTIMIZER_CALLS = {
         ("SparQGPUCB-expert", "tell_expert"),
         ("ETGPUCB", "tell"),
         ("UITVBO", "tell"),
+        ("for ever", "tell"),
+        ("for ever", "tell_many"),
     ],
 )
 def test_stopped_at_any_line_a_step_has_happened_or_not(name, call, request):
@@ -156,6 +177,7 @@ def test_stopped_at_any_line_a_step_has_happened_or_not(name, call, request):
             step(opt, x)  # and nothing is left behind
             assert fingerprint(opt) == after
     assert before in found
+    assert (twin.n_absorbed_ > 0) == (name == "for ever")
 
 
 def test_a_run_that_is_stopped_in_its_first_call_has_begun_or_not():
