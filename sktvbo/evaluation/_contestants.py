@@ -34,10 +34,10 @@ class AskTell(Protocol):
 
     Notes
     -----
-    A run looks at more where there is more: the size of the data set is ``len(X_)``, and otherwise
-    the number of observations; ``n_removed_`` observations were removed; ``ask(t,
-    return_time=True)`` may choose a later time. A `SimulatedClock` is told a size of 0 for an
-    algorithm that has no model: one whose ``surrogate_`` is None, as that of
+    A run looks at more where there is more: the size of the data set is ``len(X_)``, plus
+    ``n_absorbed_``, and otherwise the number of observations; ``n_removed_`` observations were
+    removed; ``ask(t, return_time=True)`` may choose a later time. A `SimulatedClock` is told a size
+    of 0 for an algorithm that has no model: one whose ``surrogate_`` is None, as that of
     `~sktvbo.optimizers.RandomSearch`, and one with neither ``surrogate_`` nor ``X_``. An algorithm
     of another package that does think shows its data as ``X_``, or is run on a `WallClock`.
 

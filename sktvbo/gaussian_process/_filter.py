@@ -258,13 +258,10 @@ class Filter(Conditioned):
 
     def _noise_sums(self, noise):
         """Sums of log and inverse noise variances (n,), those of absorbed rows included."""
-        log_noise, precision = np.sum(np.log(noise)), np.sum(1.0 / noise)
+        found = np.array([np.sum(np.log(noise)), np.sum(1.0 / noise)])
         if self.start is not None:
-            log_noise, precision = (
-                log_noise + self.start.log_noise,
-                precision + self.start.precision,
-            )
-        return float(log_noise), float(precision)
+            found += self.start.log_noise, self.start.precision
+        return tuple(found.tolist())
 
     # --- other rows -------------------------------------------------------------------------------
 
@@ -302,7 +299,7 @@ class Filter(Conditioned):
             )
 
     def absorb(self, keep):
-        """The same of fewer rows, but for the latest ``keep`` (and 32) or more, to the bit.
+        """The same, holding the latest ``keep`` rows (and 32) and some more.
 
         At most twice as many are held when this is called after each row: the present state is
         marked, and what is before the mark absorbed when so many rows are behind it.
@@ -333,7 +330,7 @@ class Filter(Conditioned):
         """The same, made of a `Checkpoint`: updates are forgotten, and no row is filtered again."""
         first = self.tail[0][0] if self.tail else self.state
         later = tuple(given for _, given in self.tail)
-        checkpoint = Checkpoint(first.settled(), later, self.units, self.start, self.mark)
+        checkpoint = Checkpoint(first, later, self.units, self.start, self.mark)
         return self.of(self.covariance, self.rows, self.sites, self.or_dense, checkpoint)
 
     @classmethod
@@ -529,7 +526,7 @@ class Filter(Conditioned):
         return found, left
 
     def _timeline(self, stops):
-        """All rows, and times to halt at; and means and covariance of the start, if there is one."""
+        """All rows, and times to halt at; and the start's means and covariance, if there is one."""
         self._check_times(stops, "of the posterior")
         noise = self.rows.noise(self.covariance)
         given = _observations(self.rows, self.sites, noise, self.units)
@@ -616,8 +613,8 @@ class Snapshot(Conditioned):
 def log_likelihood(covariance, rows, sites, eval_gradient):
     """log p(y) by innovations, and its gradient in theta, or None where it is not asked for.
 
-    Of all rows, none of them absorbed. O(n N²), by a smoother whose derivatives of the state are contracted as they come. Minus
-    infinity where the filter breaks down, so that a search turns back.
+    O(n N²), by a smoother whose derivatives of the state are contracted as they come; of all rows,
+    none of them absorbed. Minus infinity where the filter breaks down, so that a search turns back.
     """
     rows.check_held("The likelihood of other hyperparameters, or its gradient,")
     process, noise = state_space(covariance.temporal), rows.noise(covariance)

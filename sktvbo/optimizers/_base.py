@@ -103,12 +103,12 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
         Queries drawn uniformly before the surrogate is fitted. When a policy has left fewer
         observations, or fewer than 10, hyperparameters and the scale of y are found with the latest
         of the forgotten ones besides: what kind of function it is survives.
-    refit_every : int or "auto", default="auto"
+    refit_every : int, "auto" or None, default="auto"
         Hyperparameters are searched at every ``refit_every``-th observation, from the present ones;
         at the others the observation is added with the hyperparameters held, O(n²). "auto" searches
         when the gradient of the likelihood promises that a search gains more than 0.1 nats, when
         the data set has grown by a tenth, or fallen to half, since the last one, and when ten times
-        as many observations have come since.
+        as many observations have come since. None holds those that the first surrogate has learnt.
     maximize : bool, default=True
         False to minimize.
     clock : "wall", "calendar", "step" or callable, default="wall"
@@ -125,7 +125,13 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
         they are in the data set or not. None is all, and memory grows then with the run; 0 is none.
         What the optimizer does is the same, but that a policy which asks for more of the latest
         observations than that (and than 256), and the expert's places of `SparQGPUCB`, have no more
-        to choose from.
+        to choose from. Where the surrogate is a Kalman filter, nothing is forgotten, and the
+        hyperparameters are held (``refit_every=None``, or a surrogate without ``optimizer``), the
+        data set is capped as well, at the latest ``history`` observations (at least 32) to twice as
+        many: the surrogate absorbs those before, and memory does not grow at all. The posterior is
+        still that of all, from the time of the first of those left on. These alone can be taken
+        back, and failures weigh as the worst place of these; what is told, or predicted, of an
+        earlier time is an `~sktvbo.exceptions.AbsorbedError`.
     journal : path-like or `~sktvbo.journal.Journal`, default=None
         File in which every step is written before the call returns; see `resume`.
     on_nan : {"error", "failed"}, default="error"
@@ -156,7 +162,7 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
     ----------
     X_ : ndarray of shape (n, d + 1)
         Data set: queries and times, in the user's units; a context stands between them, and counts
-        among the d.
+        among the d. Without the ``n_absorbed_`` oldest.
     y_ : ndarray of shape (n,)
         Data set: observations, as told.
     surrogate_ : estimator or None
@@ -166,6 +172,9 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
     policy_ : stale-data policy
     n_told_, n_removed_ : int
         Observations told; observations removed from the data set. Of the whole run, always.
+    n_absorbed_ : int
+        Observations that the surrogate is conditioned on, and that are held no longer: see
+        ``history``.
     told_X_ : ndarray of shape (m, d + 1)
         All queries and times told, or the latest m = ``history`` of them.
     told_y_ : ndarray of shape (m,)
@@ -360,6 +369,8 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
         ValueError
             x outside of the domain, y or t not finite, a negative variance, wrong shapes. The
             optimizer is as before.
+        AbsorbedError
+            A time before that of observations that are held no longer: see ``history``.
         AskTellError
             No t was given and x was not asked for; a `Query` that is not pending.
         """

@@ -25,8 +25,9 @@ class TVGPUCB(Algorithm):
     Nothing is forgotten for good, so over a box a step becomes slower and slower. On a
     `~sktvbo.domain.FiniteSet` of M points, and while the hyperparameters are held, the posterior is
     an exact Kalman filter's: a step takes O(M²) however long the run. They are held between
-    searches (``refit_every``), each O(n M²) or less, and always if the ``surrogate`` has no
-    ``optimizer``.
+    searches (``refit_every``), each O(n M²) or less; with ``refit_every=None`` from the first one
+    on, and always if the ``surrogate`` has no ``optimizer``. Then memory, too, is constant with a
+    ``history``.
 
     When to use it: the function changes all the time, like a Markov process. When not: it changes
     smoothly (`WDBO` models that), or the run over a box is long.

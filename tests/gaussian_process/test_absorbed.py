@@ -5,9 +5,9 @@ import pickle
 
 import numpy as np
 import pytest
+from gaussian_process.test_filter import SITES, every_kernel, every_mean
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import RBF, Matern
-from gaussian_process.test_filter import SITES, every_kernel, every_mean
 
 from sktvbo import TimeVaryingGPRegressor
 from sktvbo._plain import decode, encode
