@@ -37,7 +37,7 @@ ALGORITHMS = {
     "bolt": lambda: BOLT(BOX, max_size=40, refit_every=50, **COMMON),
     "wdbo": lambda: WDBO(BOX, max_size=60, refit_every=50, **COMMON),
     "sw": lambda: SWGPUCB(BOX, window=40, refit_every=50, **COMMON),
-    "tv": lambda: TVGPUCB(ARMS, refit_every=10**9, **COMMON),
+    "tv": lambda: TVGPUCB(ARMS, refit_every=None, **COMMON),
     "et": lambda: ETGPUCB(BOX, refit_every=50, **COMMON),
 }
 
@@ -59,29 +59,38 @@ def resident():
     return pages * 4096 / 1e6
 
 
-def off(optimizer):
-    """Distance of the posterior from one conditioned afresh, in standard deviations of y."""
+def off(optimizer, told):
+    """Distance of the posterior from one conditioned afresh, in standard deviations of y.
+
+    Where the surrogate has absorbed rows, that is of all that was ``told``, rows (n, d + 2).
+    """
     surrogate = optimizer.surrogate_
+    X, y = surrogate.X_train_, surrogate.y_train_
+    if surrogate.n_absorbed_:
+        X, y = np.column_stack([ARMS.to_unit(told[:, :-2]), told[:, -2]]), told[:, -1]
     learnt = {
         name: getattr(surrogate, f"{name}_")
         for name in ("spatial_kernel", "temporal_kernel", "signal_variance", "noise_variance")
     }
     # A matrix of many rows has no room in memory: those are filtered afresh.
-    solver = "dense" if len(surrogate.X_train_) <= 5000 else "kalman"
+    solver = "dense" if len(X) <= 5000 else "kalman"
     fresh = clone(surrogate).set_params(optimizer=None, solver=solver, **learnt)
-    fresh.fit(surrogate.X_train_, surrogate.y_train_)
+    fresh.fit(X, y)
     grid = np.random.RandomState(1).uniform(size=(50, 2))
-    rows = np.column_stack([grid, np.full(50, surrogate.X_train_[:, -1].max() + 1.0)])
+    rows = np.column_stack([grid, np.full(50, X[:, -1].max() + 1.0)])
     mean, std = surrogate.predict(rows, return_std=True)
     mean_fresh, std_fresh = fresh.predict(rows, return_std=True)
-    scale = np.std(surrogate.y_train_) or 1.0
+    scale = np.std(y) or 1.0
     return max(np.abs(mean - mean_fresh).max(), np.abs(std - std_fresh).max()) / scale
 
 
-def step(optimizer, t, noise):
-    """A query and its answer; the regret."""
+def step(optimizer, t, noise, told=None):
+    """A query and its answer, to be noted in ``told`` (d + 2,); the regret."""
     x = optimizer.ask(t)
-    optimizer.tell(x, value(x, t) + noise)
+    y = value(x, t) + noise
+    optimizer.tell(x, y)
+    if told is not None:
+        told[:] = *x, t, y
     return best(optimizer, t) - value(x, t)
 
 
@@ -117,12 +126,13 @@ def soak(name, steps, seconds, seed):
     noise = 0.01 * np.random.RandomState(seed).normal(size=steps)
     # What the script itself remembers has its room from the beginning.
     optimizer = ALGORITHMS[name]().set_params(random_state=seed)
-    regrets, n, memory, early = np.full(steps, np.nan), 0, [], None
+    regrets, told = np.full(steps, np.nan), np.full((steps, len(BOX) + 2), np.nan)
+    n, memory, early = 0, [], None
     begun, kinds = time.monotonic(), collections.Counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for t in range(steps):
-            regrets[t], n = step(optimizer, t, noise[t]), t + 1
+            regrets[t], n = step(optimizer, t, noise[t], told[t]), t + 1
             if t + 1 == steps // 5:
                 early = pickle.dumps(optimizer)
             if t % 100 == 99:
@@ -134,8 +144,8 @@ def soak(name, steps, seconds, seed):
                 break
     regrets, end, tenth = regrets[:n], resident(), n // 10
     start = memory[len(memory) // 5] if memory else end
-    distance, remade = off(optimizer), optimizer.surrogate_.n_remade_
-    kept = f"{len(optimizer.X_)} kept of {optimizer.n_told_}"
+    distance, remade = off(optimizer, told[:n]), optimizer.surrogate_.n_remade_
+    kept = f"{len(optimizer.X_)} held, {optimizer.n_absorbed_} absorbed of {optimizer.n_told_}"
     times = "of which the first fifth was not reached"
     if early is not None:
         before, after = in_turn(pickle.loads(early), optimizer, steps // 5, n)
