@@ -310,8 +310,8 @@ class Filter(Conditioned):
         else:
             state, k = self.mark
             given = rows.variance[:k].any() or rows.total[:k].any()
-            # Known variances are in units that change with the scale.
-            if rows.n - k < keep or (given and rows.standardize):
+            # The state takes known variances in units of the scale, which may change.
+            if rows.n - k < keep or (given and (rows.standardize or rows.scale != 1.0)):
                 return self
             noise = self._noise_sums(rows.noise(self.covariance, slice(0, k)))
             found = replace(

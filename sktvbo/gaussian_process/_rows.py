@@ -191,8 +191,7 @@ class Rows:
             standardize=follow,
             now=max(self.now, float(X[:, self.layout.position].max())),
         )
-        many = self.n >= _MANY or self.before.n
-        if follow and self.standardize and many and self.scale != 1.0:
+        if follow and self.standardize and self.n_all >= _MANY and self.scale != 1.0:
             return rows._rescaled(np.asarray(y))
         return rows._restandardized()
 

@@ -110,6 +110,21 @@ def test_rows_that_are_held_may_be_forgotten_and_others_come_late():
     assert_equal(full, short, questions(short))
 
 
+def test_a_row_that_is_late_by_little_takes_the_mark_back():
+    full, short, _ = followed(made(), *stream(100))
+    last, n_late = short.X_train_[-1, -1], 0
+    for i in range(1, 160):
+        late = n_late < 3 and short._gp.mark[1] == len(short.X_train_) - 1
+        n_late += late
+        row = np.array([[*SITES[i % 5], last + i - 3.5 * late]])
+        full, short = full.updated(row, [0.1 * i]), short.updated(row, [0.1 * i])
+        assert (short._gp.mark is None) == late
+        short = short.absorbed(0)
+    assert n_late == 3
+    assert short.n_absorbed_ > 150
+    assert_equal(full, short, questions(short))
+
+
 def test_places_that_were_never_seen_join():
     full, short, _ = followed(made(mean_prior_std=1.0), *stream(150))
     last = short.X_train_[-1, -1]
@@ -118,6 +133,14 @@ def test_places_that_were_never_seen_join():
         ones = np.ones(len(part))
         full, short = full.updated(part, ones), short.updated(part, ones).absorbed(0)
     assert len(short._gp.sites) == 7
+    assert_equal(full, short, questions(short))
+    for i in range(90):
+        # They join in the middle of rows that are absorbed together.
+        place = [0.01 * i, 0.5] if 40 <= i < 44 else SITES[i % 5]
+        row = np.array([[*place, last + 2.0 + i]])
+        full, short = full.updated(row, [0.1 * i]), short.updated(row, [0.1 * i]).absorbed(0)
+    assert len(short._gp.sites) == 11
+    assert short.n_absorbed_ > 180
     assert_equal(full, short, questions(short))
 
 
@@ -146,6 +169,11 @@ def test_known_variances_are_absorbed_where_the_scale_of_y_does_not_follow():
         short = short.updated(X[i : i + 1], y[i : i + 1], **known).absorbed(0)
     assert short.n_absorbed_ == n
     assert_equal(full, short, questions(short))
+    # Nor while the scale is held: it may follow again.
+    held = {"hold_scale": True}
+    full, short, _ = followed(made(normalize_y=True), X, y, **known, **held)
+    assert short.n_absorbed_ < 50
+    assert_equal(full.updated(X[-1:], [30.0]), short.updated(X[-1:], [30.0]), questions(short))
 
 
 WITHOUT_ROWS = {

@@ -248,6 +248,10 @@ def test_what_was_learnt_first_is_held_and_rows_are_absorbed(kind):
         assert opt._run.since_search >= 160
     full, opt = opts
     assert opt.n_absorbed_ > 90
+    # Before all that are held, and not before those absorbed.
+    early = opt.surrogate_._gp.start.state.t + opt.surrogate_._gp.rows.layout.origin
+    for each in opts:
+        each.tell(POINTS[3], 1.0, early)
     assert_allclose(opt.predict(POINTS, 200.0), full.predict(POINTS, 200.0), rtol=1e-7, atol=1e-7)
 
 
