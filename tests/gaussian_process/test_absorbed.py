@@ -136,7 +136,7 @@ def test_places_that_were_never_seen_join():
     assert_equal(full, short, questions(short))
     for i in range(90):
         # They join in the middle of rows that are absorbed together.
-        place = [0.01 * i, 0.5] if 40 <= i < 44 else SITES[i % 5]
+        place = [0.3 * (i - 40), 1.2] if 40 <= i < 44 else SITES[i % 5]
         row = np.array([[*place, last + 2.0 + i]])
         full, short = full.updated(row, [0.1 * i]), short.updated(row, [0.1 * i]).absorbed(0)
     assert len(short._gp.sites) == 11
