@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from scipy.special import ndtr
 from sklearn.base import is_classifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import accuracy_score, r2_score
@@ -12,8 +13,8 @@ from sklearn.metrics import accuracy_score, r2_score
 # What is further from the median than so many typical errors does not count.
 _FARTHEST = 3.0
 
-# Of the weights in this median so much is the champion's, whatever else it has.
-_FOR_CHAMPION = 0.1
+# Of the weights in this median so much is the champion's, whatever else it has, and all others'.
+_FOR_CHAMPION, _FOR_ALL = 0.1, 0.1
 
 # Gains count this much of what they did a round before.
 _FADING = 0.95
@@ -38,7 +39,10 @@ class Weights:
     low, high : ndarray of shape (k,)
         Range of the targets so far.
     barred : ndarray of bool of shape (m,)
-        Who has no weight.
+        Who probably errs more than the champion.
+    saved, saved_squares : float
+        Sums over rows of what losses would have been higher without the barred than with them, and
+        of the squares.
     """
 
     total: np.ndarray
@@ -49,6 +53,8 @@ class Weights:
     low: np.ndarray
     high: np.ndarray
     barred: np.ndarray
+    saved: float = 0.0
+    saved_squares: float = 0.0
 
     @classmethod
     def before(cls, y, *, classifier):
@@ -68,11 +74,20 @@ class Weights:
 
     @property
     def shares(self):
-        """Weights (m,) of sum 1, as Σg / (Σg² + v) where Σg is positive; else the champion's is 1.
+        """Weights (m,) of sum 1: with the barred, as probably as they are of use, and without."""
+        if not self.barred.any():
+            return self._shares(self.barred)
+        spread = np.sqrt(self.saved_squares)
+        trust = ndtr(self.saved / spread) if spread else 0.5
+        with_all = self._shares(np.zeros_like(self.barred))
+        return trust * with_all + (1.0 - trust) * self._shares(self.barred)
+
+    def _shares(self, barred):
+        """Weights of the others as Σg / (Σg² + v) where Σg is positive; else the champion's is 1.
 
         v, a typical square, keeps weights from those of whom little is known.
         """
-        positive = (self.total > 0.0) & ~self.barred
+        positive = (self.total > 0.0) & ~barred
         if not positive.any():
             return np.eye(len(self.total))[0]
         rates = self.squares + self.squares.mean() / self.n_batches
@@ -87,6 +102,18 @@ class Weights:
             total=self.total + found,
             squares=self.squares + found**2,
             n_batches=self.n_batches + 1.0,
+        )
+
+    def trusting(self, barred):
+        """Weights without doubt, in which the barred count as others do, or do not at all."""
+        return replace(self, saved=np.inf if barred else -np.inf, saved_squares=1.0)
+
+    def compared(self, saved):
+        """With what the losses (n,) of one more batch would have been higher without the barred."""
+        return replace(
+            self,
+            saved=self.saved + saved.sum(),
+            saved_squares=self.saved_squares + np.square(saved).sum(),
         )
 
     def seen(self, y, errors):
@@ -119,23 +146,27 @@ class Weights:
 
     def faded(self):
         """A round later."""
-        sums = ("total", "squares", "n_batches", "error", "n_rows")
+        sums = ["total", "squares", "n_batches", "error", "n_rows", "saved", "saved_squares"]
         return replace(self, **{name: _FADING * getattr(self, name) for name in sums})
 
     def bounded(self, outputs):
         """Outputs (m, n, k) of regressors, none of which is far from their weighted median.
 
-        What has just diverged may have a weight still: it says what the median says.
+        What has just diverged may have a weight still: it says what the median says, and has no
+        vote in it where it is far out of the targets' range and others are not.
         """
         outputs = np.nan_to_num(outputs, nan=np.inf, posinf=np.inf, neginf=-np.inf)
-        votes = (1.0 - _FOR_CHAMPION) * self.shares
+        votes = (1.0 - _FOR_CHAMPION - _FOR_ALL) * self.shares + _FOR_ALL / len(outputs)
         votes[0] += _FOR_CHAMPION
-        order = outputs.argsort(axis=0)
-        half = (votes[order].cumsum(axis=0) >= 0.5).argmax(axis=0)
-        place = np.take_along_axis(order, half[np.newaxis], axis=0)
         span = self.high - self.low
-        median = np.take_along_axis(outputs, place, axis=0)
-        median = np.clip(median, self.low - span, self.high + span)
+        low, high = self.low - span, self.high + span
+        sane = (outputs >= low) & (outputs <= high)
+        votes = votes[:, np.newaxis, np.newaxis] * (sane | ~sane.any(axis=0))
+        order = outputs.argsort(axis=0)
+        cumulated = np.take_along_axis(votes, order, axis=0).cumsum(axis=0)
+        half = (cumulated >= 0.5 * cumulated[-1]).argmax(axis=0)
+        place = np.take_along_axis(order, half[np.newaxis], axis=0)
+        median = np.clip(np.take_along_axis(outputs, place, axis=0), low, high)
         reach = _FARTHEST * np.sqrt(self.error / self.n_rows)
         return np.where(np.abs(outputs - median) <= reach, outputs, median)
 
@@ -173,8 +204,33 @@ class Answers:
         return found
 
 
+class Lately(Answers):
+    """The mean of what a classifier answers, and what it would have a while ago."""
+
+    def __init__(self, answers):
+        self.answers = answers
+
+    @cached_property
+    def predicted(self):
+        return self.classes_[self.probabilities.argmax(axis=1)]
+
+    @cached_property
+    def probabilities(self):
+        return self.shares_of(self.classes_)
+
+    @property
+    def classes_(self):
+        return np.unique(np.concatenate([one.classes_ for one in self.answers]))
+
+    def shares_of(self, classes):
+        return np.mean([one.shares_of(classes) for one in self.answers], axis=0)
+
+
 class Together:
-    """Learners as one; None, and those that fail, leave their part to the first."""
+    """Learners as one; None, and those that fail, leave their part to the first.
+
+    A tuple is a classifier in several states, whose mean counts.
+    """
 
     def __init__(self, learners, weights):
         self.learners, self.weights = learners, weights
@@ -183,8 +239,8 @@ class Together:
 
     @cached_property
     def classes_(self):
-        known = [np.asarray(x.classes_) for x in self.learners if x is not None]
-        return np.unique(np.concatenate(known))
+        known = [x if isinstance(x, tuple) else (x,) for x in self.learners if x is not None]
+        return np.unique(np.concatenate([np.asarray(x.classes_) for each in known for x in each]))
 
     def outputs(self, X):
         """What each says (m, n, k): probabilities, or values none of which is far off."""
@@ -206,7 +262,11 @@ class Together:
         return found if self.classifies else self.weights.bounded(found)
 
     def _said(self, learner, X):
-        answers = learner if isinstance(learner, Answers) else Answers(learner, X)
+        answers = learner
+        if isinstance(learner, tuple):
+            answers = Lately([Answers(one, X) for one in learner])
+        elif not isinstance(learner, Answers):
+            answers = Answers(learner, X)
         if self.classifies:
             return answers.shares_of(self.classes_)
         return as_columns(answers.predicted)

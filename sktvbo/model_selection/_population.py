@@ -15,11 +15,19 @@ from ._mixture import Weights
 # that diverge would leave no scale for the differences between the others.
 _WORST = 1.0
 
+# Who is better is judged by losses of rows that count as at most so many usual ones: a single row
+# of a learner that diverges would be all that is known.
+_OUTLYING = 9.0
+
 # A challenger that is better with at least this probability, but not yet for sure, goes on.
 _PROMISING = 0.5
 
 # What told who is better counts this much of what it did a round before.
 _FADING = 0.9
+
+# A classifier also votes by the mean of so many states: the present one, and those at the ends of
+# the latest rounds.
+_N_STATES = 4
 
 # A newcomer is the best of so many settings drawn at random, by a draw of what each may gain.
 _N_DRAWN = 64
@@ -37,11 +45,18 @@ class Member:
         None after it has failed.
     standing : bool
         It stays, be it better or not.
+    earlier : tuple of estimator
+        What a classifier was at the ends of the latest rounds, the latest first.
     """
 
     setting: dict
     learner: object
     standing: bool = False
+    earlier: tuple = ()
+
+    def remembered(self):
+        """The member a round later."""
+        return replace(self, earlier=(self.learner, *self.earlier)[: _N_STATES - 1])
 
 
 @dataclass(frozen=True)
@@ -111,7 +126,7 @@ class Population:
     evidence : Evidence
         Of the rounds on who is better.
     weights : Weights or None
-        Of the members in what is served; None where the champion serves alone.
+        Of the voices in what is served, member by member; None where the champion serves alone.
     pending : tuple of ndarray of shape (n, m)
         Losses since the last round, by batch.
     n_rows : int
@@ -139,6 +154,11 @@ class Population:
     @property
     def settings(self):
         return tuple(member.setting for member in self.members)
+
+    @property
+    def n_voices(self):
+        """How often a member has a weight: of classifiers as it is, and as it was lately."""
+        return 1 if self.classes is None else 2
 
     @property
     def n_pending(self):
@@ -169,8 +189,9 @@ class Population:
         evidence = self.evidence.faded(_FADING)
         if not fresh_rows:
             evidence = Evidence().joined(len(self.members) - 1)
+        largest = _OUTLYING * self.total_loss / self.n_rows or np.inf
         for batch in self.pending:
-            evidence = evidence.after(batch)
+            evidence = evidence.after(np.minimum(batch, largest))
         working = [member.learner is not None for member in self.members]
         better = np.where(working, evidence.over(0), 0.0)
         best = int(better.argmax())
@@ -179,12 +200,18 @@ class Population:
         promising, weights = over >= _PROMISING, self.weights
         if weights is not None and self.classes is not None:
             # Who is sure of what is wrong may have the better Brier score and more errors.
-            weights = replace(weights, barred=over < 1.0 - confidence)
+            weights = replace(weights, barred=np.repeat(over < 1.0 - confidence, self.n_voices))
         promising &= np.abs(losses - losses[:, [promoted]]).max(axis=0) > 0.0
         if fresh_rows:
             promising |= np.array([m.standing for m in self.members]) & working
         promising[promoted] = False
         stay = [promoted, *np.flatnonzero(promising).tolist()]
+        members = tuple(self.members[i] for i in stay)
+        if weights is not None:
+            voices = np.arange(len(weights.total)).reshape(-1, self.n_voices)
+            weights = weights.of(voices[stay].ravel()).faded()
+            if self.n_voices > 1:
+                members = tuple(member.remembered() for member in members)
         entry = Round(
             time,
             self.n_rows,
@@ -197,10 +224,10 @@ class Population:
         )
         return replace(
             self,
-            members=tuple(self.members[i] for i in stay),
+            members=members,
             optimizer=optimizer,
             evidence=evidence.of(stay),
-            weights=None if weights is None else weights.of(stay).faded(),
+            weights=weights,
             pending=(),
             rounds=self.rounds.append(entry),
         )
@@ -240,7 +267,7 @@ class Population:
         else:
             settings = optimizer.ask(time, n_points=missing) if missing else []
         newcomers = tuple(
-            Member(setting, make_learner(setting), i < n_standing)
+            Member(setting, make_learner(setting), i < n_standing, self.champion.earlier)
             for i, setting in enumerate(settings)
         )
         n = len(newcomers)
@@ -249,7 +276,7 @@ class Population:
             members=self.members + newcomers,
             optimizer=optimizer,
             evidence=self.evidence.joined(n),
-            weights=None if self.weights is None else self.weights.joined(n),
+            weights=None if self.weights is None else self.weights.joined(n * self.n_voices),
         )
 
     def _drawn(self, n, surrogate, time):

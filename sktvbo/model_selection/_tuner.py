@@ -27,7 +27,7 @@ from ..staleness import SlidingWindow
 from ._batches import as_rows, cut
 from ._delegate import Delegate
 from ._losses import find_loss, losses_of
-from ._mixture import Answers, Together, Weights
+from ._mixture import Answers, Lately, Together, Weights
 from ._population import Member, Population
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ class OnlineTuner(Delegate):
     Each batch is predicted, then scored, then learnt ("prequential"). A champion and a few
     challengers with other settings learn side by side, and serve together: what is predicted is an
     average, whose weights go to those that would have lowered its loss. So a challenger that
-    explores has no weight until it is useful. At the end of a round
+    explores has no weight until it is useful. Classifiers have two votes each: as they are, and as
+    they were, on average, after the latest four rounds. At the end of a round
 
     1. a challenger that has been better on the same rows becomes the champion, when that is as
        probable as ``confidence``;
@@ -153,12 +154,13 @@ default="auto"
     -----
     With d the differences of the losses of a challenger and the champion on the rows that both
     have predicted, the probability is Φ(Σd / √(r Σd²)), where what was seen a round earlier counts
-    0.9 of it. Rows of a batch may err together, as all sites do on a day: r, at least 1, is how
-    many of them tell as much as one. It is learnt from how much more the means of d differ between
-    batches than they would if rows were independent. Between equal learners the probability of many
-    rows is above ``confidence`` in a part 1 − ``confidence`` of all rounds; of few it is cautious.
-    A champion that was promoted by luck is replaced in the same way. Each member is compared with
-    each, so that challengers, and a champion that was replaced, are known beside a new champion.
+    0.9 of it, and no loss more than nine usual ones. Rows of a batch may err together, as all sites
+    do on a day: r, at least 1, is how many of them tell as much as one. It is learnt from how much
+    more the means of d differ between batches than they would if rows were independent. Between
+    equal learners the probability of many rows is above ``confidence`` in a part 1 − ``confidence``
+    of all rounds; of few it is cautious. A champion that was promoted by luck is replaced in the
+    same way. Each member is compared with each, so that challengers, and a champion that was
+    replaced, are known beside a new champion.
 
     Gains are told on one scale: from the losses of a round is taken away what they have in common
     beyond what the optimizer expects of these settings. So it does not matter that some batches
@@ -172,8 +174,12 @@ default="auto"
     good as the best fixed average in the long run. What was seen a round earlier counts 0.95, and
     v is a typical g². Of regressors, what is more than three typical errors from the weighted
     median does not count: a learner may diverge within a batch. Classifiers that err more than the
-    champion, as probably as ``confidence``, have no weight: probabilities near 0 and 1 may have the
-    better score, and be wrong.
+    champion, as probably as ``confidence``, are barred: probabilities near 0 and 1 may have the
+    better score, and be wrong. But an average may need who is worse alone. So the weights are those
+    with the barred, times the probability that these weights have lost less than those without.
+
+    A classifier costs four predictions, of its states after the latest rounds. Their mean errs less
+    than each of them; where the stream has turned it has no weight.
 
     A learner whose weights are dear is trained as a population (PB2, Parker-Holder et al. 2020):
     one call of ``partial_fit`` an epoch, with ``validation``. The best weights are copied, and the
@@ -301,7 +307,8 @@ default="auto"
         population = self._after_learning(population, X, y)
         if not begun and self.serve == "mixture" and may_be_averaged(self.estimator, y):
             weights = Weights.before(y, classifier=is_classifier(self.estimator))
-            population = replace(population, weights=weights.joined(self.n_challengers))
+            n_voices = population.n_voices * len(population.members)
+            population = replace(population, weights=weights.joined(n_voices - 1))
         new._population = population
         self.__dict__ = new.__dict__
         return self
@@ -366,20 +373,30 @@ default="auto"
         loss = find_loss(self.loss, self.estimator, self)
         X, y = as_rows(X), as_rows(y)
 
-        def told(learner):
-            answers = Answers(learner, X)
-            return answers, losses_of(loss, answers, X, y)
+        def told(member):
+            answers = [Answers(learner, X) for learner in (member.learner, *member.earlier)]
+            voices = [answers[0], Lately(answers)][: population.n_voices]
+            return voices, losses_of(loss, answers[0], X, y)
 
         found = self._with_each(population, "predict", told)
-        nothing = None, np.full(len(y), np.nan)
-        answers, columns = zip(*(nothing if pair is None else pair for pair in found))
+        nothing = [None] * population.n_voices, np.full(len(y), np.nan)
+        each, columns = zip(*(nothing if pair is None else pair for pair in found))
+        voices = [voice for of_member in each for voice in of_member]
         losses, served, weights = np.column_stack(columns), None, None
         if population.weights is not None and fresh_rows:
-            together = Together(answers, population.weights)
+            together = Together(voices, population.weights)
             served, gains = losses_of(loss, together, X, y), None
             if callable(self.loss) or self.loss == "absolute_error":
-                gains = served[:, np.newaxis] - np.where(np.isnan(losses), losses[:, :1], losses)
+                working = [voices[0] if voice is None else voice for voice in voices]
+                alone = [losses_of(loss, voice, X, y) for voice in working]
+                gains = served[:, np.newaxis] - np.column_stack(alone)
             weights = together.learnt(X, y, gains)
+            if weights.barred.any():
+                without, including = (
+                    losses_of(loss, Together(voices, population.weights.trusting(barred)), X, y)
+                    for barred in (False, True)
+                )
+                weights = weights.compared(without - including)
         population = population.scored(losses, served, weights)
         if population.n_pending < (self.round_size if fresh_rows else 2):
             return population
@@ -397,8 +414,8 @@ default="auto"
         if population.classes is not None and "classes" in takes:
             options["classes"] = population.classes
 
-        def learnt(learner):
-            return copy.deepcopy(learner).partial_fit(X, y, **options)
+        def learnt(member):
+            return copy.deepcopy(member.learner).partial_fit(X, y, **options)
 
         found = self._with_each(population, "learn", learnt)
         members = (
@@ -407,9 +424,9 @@ default="auto"
         return replace(population, members=tuple(members))
 
     def _with_each(self, population, verb, action):
-        """What an action makes of each member's learner; None of challengers that fail."""
+        """What an action makes of each member; None of challengers that fail."""
         found = Parallel(self.n_jobs, prefer="threads")(
-            delayed(_attempt)(action, member.learner) for member in population.members
+            delayed(_attempt)(action, member) for member in population.members
         )
         if found[0][1] is not None:
             raise found[0][1]
@@ -434,9 +451,14 @@ default="auto"
 
     def _answering(self):
         population = self._begun()
-        if self.weights_[0] == 1.0:
+        if population.weights is None or population.weights.shares[0] == 1.0:
             return population.champion.learner
-        return Together([member.learner for member in population.members], population.weights)
+        voices, shares = [], population.weights.shares.reshape(len(population.members), -1)
+        for member, share in zip(population.members, shares[:, -1]):
+            serves = share and member.learner is not None
+            lately = (member.learner, *member.earlier) if serves else None
+            voices += [member.learner, lately][: population.n_voices]
+        return Together(voices, population.weights)
 
     @property
     def best_params_(self) -> dict[str, Any]:
@@ -451,7 +473,7 @@ default="auto"
         population = self._begun()
         if population.weights is None:
             return np.eye(len(population.members))[0]
-        return population.weights.shares
+        return population.weights.shares.reshape(len(population.members), -1).sum(axis=1)
 
     @property
     def optimizer_(self) -> BaseEstimator:
@@ -508,11 +530,11 @@ def _column(values):
     return column
 
 
-def _attempt(action, learner):
-    """What an action makes of a learner, or else the error; of no learner nothing."""
-    if learner is None:
+def _attempt(action, member):
+    """What an action makes of a member, or else the error; without a learner nothing."""
+    if member.learner is None:
         return None, None
     try:
-        return action(learner), None
+        return action(member), None
     except Exception as error:
         return None, error

@@ -1,5 +1,7 @@
 """Learners that predict together, and the weights of the average."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -10,7 +12,7 @@ from sklearn.metrics import r2_score
 from sklearn.naive_bayes import GaussianNB
 
 from sktvbo.model_selection import OnlineTuner, Windowed
-from sktvbo.model_selection._mixture import Answers, Together, Weights
+from sktvbo.model_selection._mixture import Answers, Lately, Together, Weights
 
 ETA = {"eta0": ("log-real", 1e-4, 0.3)}
 
@@ -107,6 +109,41 @@ def test_what_has_diverged_does_not_count(rng):
         assert_allclose(Together([Says(0.0), Says(wild)], weights).predict(np.zeros((2, 1))), 0.0)
     champion = Together([Says(1e9), Says(0.4), Says(0.6)], weights_of(targets[0], 3))
     assert np.abs(champion.predict(np.zeros((2, 1)))).max() < 3.0  # near what targets have been
+
+
+def test_who_is_far_out_has_no_vote_where_others_are_not(rng):
+    targets = 0.5 + 0.1 * rng.normal(size=(9, 20))
+    weights = taught([Says(0.0), Says(0.5), Says(0.5)], targets, weights_of(targets[0], 3))
+    assert weights.shares[1:].sum() > 0.9
+    members = [Says(1e9), Says(-1e9), Says(1e9), Says(0.6)]
+    assert_allclose(Together(members, weights.joined(1)).predict(np.zeros((2, 1))), 0.6)
+    weights = replace(weights, total=weights.total * [0.0, 1.0, 0.0])
+    members = [Says(1e9), Says(-1e9), Says(0.6)]  # nor is a weight needed
+    assert_allclose(Together(members, weights).predict(np.zeros((2, 1))), 0.6)
+
+
+def test_who_is_barred_has_weight_when_that_saves_errors():
+    weights = weights_of(["a"], 2, classifier=True).after(np.array([[0.0, 1.0]]))
+    assert_array_equal(weights.shares, [0.0, 1.0])
+    barred = replace(weights, barred=np.array([False, True]))
+    assert_array_equal(barred.shares, [0.5, 0.5])  # nothing is known
+    assert_array_equal(barred.trusting(True).shares, [0.0, 1.0])
+    assert_array_equal(barred.trusting(False).shares, [1.0, 0.0])
+    assert (
+        barred.compared(np.ones(9)).shares[1] > 0.99 > 0.01 > barred.compared(-np.ones(9)).shares[1]
+    )
+    assert_allclose(barred.compared(np.ones(4)).faded().saved, 0.95 * 4.0)
+
+
+def test_a_classifier_in_several_states_says_their_mean():
+    states = Votes(["a", "b"], [0.9, 0.1]), Votes(["b", "c"], [0.4, 0.6])
+    X, weights = np.zeros((2, 1)), weights_of(["a"], 2, classifier=True)
+    together = Together([states[0], states], weights.after(np.array([[0.0, 1.0]])))
+    assert_array_equal(together.classes_, ["a", "b", "c"])
+    assert_allclose(together.predict_proba(X), [[0.45, 0.25, 0.3]] * 2)
+    lately = Lately([Answers(state, X) for state in states])
+    assert_allclose(lately.predict_proba(X), [[0.45, 0.25, 0.3]] * 2)
+    assert_array_equal(lately.predict(X), ["a", "a"])
 
 
 def test_who_fails_leaves_its_part_to_the_champion(rng):
@@ -221,6 +258,34 @@ def test_weights_go_by_a_loss_of_ones_own():
     for tuner in found:
         assert tuner.prequential_loss_ > 0.0
         assert_allclose(tuner.weights_.sum(), 1.0)
+
+
+def test_the_mean_over_rounds_errs_less_where_nothing_turns():
+    learner = SGDClassifier("log_loss", learning_rate="constant", eta0=3.0, random_state=0)
+    tuner = OnlineTuner(learner, {"eta0": ("log-real", 2.9, 3.1)}, random_state=0)
+    rng, errors = np.random.RandomState(0), {"lately": 0, "now": 0}
+    for i in range(40):
+        X = rng.normal(size=(50, 5))
+        y = np.where(X.sum(axis=1) + 2.0 * rng.normal(size=50) > 0.0, "up", "down")
+        if i:
+            errors["lately"] += np.sum(tuner.predict(X) != y)
+            errors["now"] += np.sum(tuner.learner_.predict(X) != y)
+        tuner.partial_fit(X, y, ["down", "up"])
+    assert errors["lately"] < 0.9 * errors["now"]
+    assert {len(member.earlier) for member in tuner._population.members} == {3}
+
+
+def test_who_is_barred_is_compared_in_a_tuner():
+    tuner = OnlineTuner(
+        SGDClassifier("log_loss", learning_rate="constant", eta0=0.01, random_state=0),
+        {"eta0": ("log-real", 1e-3, 100.0)},
+        random_state=0,
+    )
+    squares = []
+    for X, y in turning(30, pace=0.02):
+        tuner.partial_fit(X, np.where(y > 0.0, "up", "down"), ["down", "up"])
+        squares.append(tuner._population.weights.saved_squares)
+    assert max(squares) > 0.0
 
 
 def test_epochs_are_served_by_the_champion():

@@ -4,6 +4,7 @@ import copy
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import norm
 
@@ -228,17 +229,44 @@ def test_who_stands_stays_unless_it_fails_or_the_rows_are_not_fresh():
     assert not any(m.standing for m in after.joined(4, str).members[3:])
 
 
-def test_a_classifier_that_errs_more_has_no_weight_however_sure_it_is():
-    weights = Weights.before(np.array(["a", "b"]), classifier=True).joined(2)
+@pytest.mark.parametrize(("saved", "share"), [(-np.inf, 0.0), (0.0, 0.25), (np.inf, 0.5)])
+def test_a_classifier_that_errs_more_has_weight_as_probably_as_that_saves_errors(saved, share):
+    weights = Weights.before(np.array(["a", "b"]), classifier=True).joined(5)
+    weights = weights.after(np.array([[0.0, 0.0, 3.0, 3.0, 3.0, 3.0]]))
+    weights = replace(weights, saved=saved, saved_squares=1.0)
+    before = replace(population(2, n_standing=2), weights=weights, classes=np.array(["a", "b"]))
+    p = before.scored(losses_of([1.0, 1.5, 1.0])).judged(0.9)
+    place = [m.learner for m in p.members].index(before.members[1].learner)
+    assert_allclose(p.weights.shares.reshape(-1, 2)[place].sum(), share)
+
+
+def test_of_regressors_none_is_barred():
+    weights = Weights.before(np.arange(3.0), classifier=False).joined(2)
     weights = weights.after(np.array([[0.0, 3.0, 3.0]]))
-    before = population(2, n_standing=2)
-    assert_allclose(weights.shares, [0.0, 0.5, 0.5])
-    losses = losses_of([1.0, 1.5, 1.0])
-    for classes, share in ((np.array(["a", "b"]), 0.0), (None, 0.5)):
-        p = replace(before, weights=weights, classes=classes).scored(losses).judged(0.9)
-        assert_allclose(
-            p.weights.shares[[m.learner for m in p.members].index(before.members[1].learner)], share
-        )
+    p = replace(population(2, n_standing=2), weights=weights)
+    p = p.scored(losses_of([1.0, 1.5, 1.0])).judged(0.9)
+    assert_allclose(np.sort(p.weights.shares), [0.0, 0.5, 0.5])
+
+
+def test_classifiers_remember_what_they_were_after_the_latest_rounds():
+    classes = np.array(["a", "b"])
+    weights = Weights.before(classes, classifier=True).joined(3)
+    p = replace(population(1, n_standing=1), weights=weights, classes=classes)
+    for i in range(5):
+        p = p.scored(losses_of([1.0, 1.1], seed=i)).judged(0.9)
+        learnt = (replace(m, learner=f"{j} {i}") for j, m in enumerate(p.members))
+        p = replace(p, members=tuple(learnt))
+    assert p.members[1].earlier == ("1 3", "1 2", "1 1")
+    assert p.joined(2, str).members[2].earlier == p.champion.earlier  # whose copy it is
+    assert len(p.joined(2, str).weights.total) == 6
+
+
+def test_a_champion_that_diverges_is_replaced_at_once():
+    losses = losses_of([1.0, 1.0])
+    losses[:, 0] = np.logspace(2, 61, 60)  # the largest would be all that is known
+    before = population(1)
+    after = before.scored(losses, served=np.full(60, 2.0)).judged(0.9)
+    assert after.champion.learner is before.members[1].learner
 
 
 def test_gains_count_less_a_round_later():
