@@ -326,7 +326,7 @@ def call(**changes):
         "u": np.array([0.1, 0.9]),
         "tol": TOL,
         "period": 10,
-        "trace": np.empty((2, 2), dtype=np.intp),
+        "trace": np.zeros((2, 2), dtype=np.intp),
     } | changes
     return fast.swap_chain(*arguments.values())
 
@@ -346,8 +346,8 @@ def call(**changes):
         ({"leave": integers(0, -1)}, "positions"),
         ({"enter": integers(0, 2)}, "positions"),
         ({"enter": integers(0, -1)}, "positions"),
-        ({"trace": np.empty((2, 3), dtype=np.intp)}, "trace must have k columns"),
-        ({"trace": np.empty((3, 2), dtype=np.intp)}, "divide n"),
+        ({"trace": np.zeros((2, 3), dtype=np.intp)}, "trace must have k columns"),
+        ({"trace": np.zeros((3, 2), dtype=np.intp)}, "divide n"),
     ],
     ids=str,
 )
