@@ -14,6 +14,11 @@ With a constant mean that is learnt, the posteriors are those of what varies, f,
 change of the mean alone would matter for ever, and everywhere, and its integral is infinite. P is
 then the inverse covariance of the observations with the mean's prior variance added, under which
 the block inverse, and so the formulas, hold as they stand.
+
+An observation tells as much about a constant mean however old it is. What would stay for that alone
+are the most extreme ones that there ever were, which move the mean most, and in a long run mean and
+scale would be judged by them. So one whose correlation in time with the newest is below 1e-8 is
+irrelevant, as it is where the mean is known.
 """
 
 from __future__ import annotations
@@ -40,7 +45,7 @@ from .kernels import Empirical, split_time
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from ._typing import Array, Indices
+    from ._typing import Array, Indices, Mask
 
 # Beyond e to this power, and below its reciprocal, floats lose digits.
 _MAX_LOG = 700.0
@@ -87,7 +92,8 @@ def wasserstein_relevancy(
     time_column : int, default=-1
     mean_prior_std : float, default=0.0
         Standard deviation τ of the Gaussian prior of a constant mean of the observations, in units
-        of y; 0: the mean is 0, ``np.inf``: a flat prior.
+        of y; 0: the mean is 0, ``np.inf``: a flat prior. With a mean that is learnt, observations
+        whose correlation in time with the newest is below 1e-8 have the relevancy 0.
 
     Returns
     -------
@@ -142,7 +148,8 @@ def wasserstein_relevancy(
     C = convolutions(*factors, S, _ages(t, now))
     solver = DenseCholesky(*cholesky(covariance.gram(S, t - t[0]), noise, covariance))
     mean_variance = prior_variance(mean_prior_std)
-    return sweep(solver, y, mean_variance, signal_variance, C).relevancy()
+    past = long_past(factors[1], t) if mean_variance > 0.0 else None
+    return sweep(solver, y, mean_variance, signal_variance, C, past).relevancy()
 
 
 def spatial_convolution(kernel: Kernel, X: ArrayLike, Y: ArrayLike | None = None) -> Array:
@@ -345,7 +352,15 @@ def convolutions_in_space(spatial, X, Y=None):
     return _spatial_convolution(spatial, X, Y)
 
 
-def sweep(solver, y, mean_variance, signal_variance, C):
+def long_past(temporal, t):
+    """Which of observations at times t (n,) have next to no correlation with the newest."""
+    z = temporal.units[0] * (t.max() - t)
+    if temporal.family == Family.RBF:
+        return np.exp(-z * z) < RESOLUTION
+    return future_basis(FAMILIES[temporal.family].polynomial, 1.0, z)[:, 0] < RESOLUTION
+
+
+def sweep(solver, y, mean_variance, signal_variance, C, past):
     """The `RelevancySweep` of observations y (n,) with a factored covariance and convolutions C.
 
     Where an observation is known from the others to within 1e-8 of the signal variance, all of them
@@ -361,7 +376,7 @@ def sweep(solver, y, mean_variance, signal_variance, C):
     if mean_variance > 0.0:
         mean, _ = given(mean_variance, solver.solve(np.ones(len(y))), y)
         P, a = mean.removed(P), a - mean.value * mean.direction
-    return RelevancySweep(P, a, C)
+    return RelevancySweep(P, a, C, past=past)
 
 
 class RelevancySweep:
@@ -382,6 +397,8 @@ class RelevancySweep:
         P_iᵀ C P_i where it is known, which saves a product of matrices.
     sums : (float, float), default=None
         aᵀ C a and Σ_jk P_jk C_jk where they are known; with a callable C they have to be, and q.
+    past : ndarray of bool of shape (n,), default=None
+        Which observations are irrelevant because they tell of nothing but the mean; None: none.
 
     Attributes
     ----------
@@ -407,12 +424,13 @@ class RelevancySweep:
         C: Array,
         q: Array | None = None,
         sums: tuple[float, float] | None = None,
+        past: Mask | None = None,
     ) -> None:
         # In units of its largest entry P has no squares that overflow or underflow; of a, in units
         # of the standard deviation that goes with it, only those of a large y would. The units are
         # powers of two, so that they change no digits.
         self._half = half = max((np.frexp(P.diagonal().max())[1] + 1) // 2, -500)
-        self._P, self._C, self._owned = P, C, False
+        self._P, self._C, self._owned, self._past = P, C, False, past
         a = np.ldexp(a, -half)
         excess = max(np.frexp(np.abs(a).max())[1], 0)
         self._a = a = np.ldexp(a, -excess)
@@ -458,7 +476,10 @@ class RelevancySweep:
         p = self._p[:n]
         total = self._mean_part + self._unit * self._variance_part
         squared = self._q[:n] / p * (self._a[:n] ** 2 / p + self._unit)
-        return np.sqrt(np.maximum(squared, 0.0) / total)
+        found = np.sqrt(np.maximum(squared, 0.0) / total)
+        if self._past is not None:
+            found[self._past[self._index[:n]]] = 0.0
+        return found
 
     def remove(self, position: int) -> None:
         """Take out the observation at a position; another one moves there.

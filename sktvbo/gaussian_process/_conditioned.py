@@ -453,16 +453,18 @@ class Dense(Conditioned):
             now = latest
         factors, now = self.covariance.stationary_factors(), now - rows.layout.origin
         signal = self.covariance.variance(rows.S, rows.t).mean()
+        past = _relevancy.long_past(factors[1], rows.t) if self.mean.is_learnt else None
         if self.kept.P.diagonal().max() * RESOLUTION * signal > 1.0:
             C = _relevancy.convolutions(*factors, rows.S, now - rows.t)
             mean_variance = self.covariance.mean_variance
-            return _relevancy.sweep(self.solver, rows.targets, mean_variance, signal, C)
+            return _relevancy.sweep(self.solver, rows.targets, mean_variance, signal, C, past)
         forms = self._forms_at(factors, now)
         if forms is None:
             C = _relevancy.convolutions(*factors, rows.S, now - rows.t)
-            return _relevancy.RelevancySweep(self.kept.P, self.weights, C)
+            return _relevancy.RelevancySweep(self.kept.P, self.weights, C, past=past)
+        known = forms.q, forms.sums(self.weights), past
         return _relevancy.RelevancySweep(
-            self.kept.P, self.weights, lambda: forms.convolutions, forms.q, forms.sums(self.weights)
+            self.kept.P, self.weights, lambda: forms.convolutions, *known
         )
 
     def _forms_at(self, factors, now):

@@ -5,13 +5,13 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import approx_fprime
+from scipy.optimize import approx_fprime, brentq
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
 
 from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from sktvbo.gaussian_process import GeometricInjection, QuadraticInjection, WeightedGPRegressor
-from sktvbo.kernels import Separable
+from sktvbo.kernels import Forgetting, Separable
 from sktvbo.relevancy import (
     spatial_convolution,
     temporal_convolution,
@@ -297,6 +297,26 @@ def test_a_sweep_foretells_the_relevancies_after_its_removals(prior):
     left = sweep.index
     fresh = make(prior).fit(X[left], y[left])
     assert_allclose(sweep.relevancy(), fresh.relevancy(20.0), rtol=1e-8)
+
+
+@every_prior
+@pytest.mark.parametrize("temporal", [TEMPORAL, Matern(5.0, nu=2.5), RBF(5.0), Forgetting(0.3)])
+def test_the_long_past_is_irrelevant_however_much_it_tells_about_the_mean(prior, temporal):
+    X, y = data(15)
+    newest = X[:, 2].max()
+    # Just before and just after the correlation in time with the newest is 1e-8.
+    limit = brentq(lambda age: np.log(temporal([[age]], [[0.0]])[0, 0]) - np.log(1e-8), 1.0, 150.0)
+    old = [[0.5, 0.5, newest - share * limit] for share in (50.0, 1.001, 0.999)]
+    X, y = np.vstack([old, X]), np.append([-9.0, 9.0, 9.0], y)
+    gp = make(prior, temporal_kernel=temporal).fit(X, y)
+    options = {"spatial_kernel": SPATIAL, "temporal_kernel": temporal, "signal_variance": SIGNAL}
+    options |= {"noise_variance": NOISE, "now": newest + 100.0, "mean_prior_std": prior}
+    sweep = gp.relevancy_sweep(newest + 100.0)
+    for found in (sweep.relevancy(), wasserstein_relevancy(X, y, **options)):
+        assert_array_equal(found == 0.0, np.arange(18) < 2)
+    for position in (0, 9):
+        sweep.remove(position)
+    assert_array_equal(sweep.relevancy() == 0.0, sweep.index == 1)
 
 
 # --- the sparse model -----------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Matern
 from staleness.surrogates import so_far, surrogate
 
@@ -150,6 +151,16 @@ def test_the_cap_removes_in_the_order_of_relevancies_computed_afresh(max_size, m
     # The order by the first relevancies alone is another one.
     if left < 20:
         assert found.tolist() != np.argsort(gp.relevancy(31.0))[: 30 - left].tolist()
+
+
+@pytest.mark.parametrize("policy", [RelevancyCap(30, 5), RelevancyBudget(max_size=30)])
+def test_what_tells_of_nothing_but_the_mean_goes_first(policy):
+    """However extreme it is: those that stay would make mean and scale ever more so."""
+    X, y = surrogate(30).X_train_, surrogate(30).y_train_
+    X, y = np.vstack([[0.5, -1e3], X]), np.append(-50.0, y)
+    gp = clone(surrogate()).set_params(mean_prior_std=1.0).fit(X, y)
+    assert_array_equal(policy.after_add(gp, 30.0), [0])
+    assert policy.removals_ == [(0, 0.0)]
 
 
 @pytest.mark.parametrize("size", [1, 12, 29])
