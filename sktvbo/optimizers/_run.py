@@ -217,7 +217,7 @@ class Run(Asked):
         )
         left |= self._cautious(x, t, query, y)
         after = replaced(after, **left, told=self.told.append(entry), policy_before=self.policy)
-        return after if only_kept else absorbed(after)
+        return after if only_kept or self.algorithm.history is None else absorbed(after)
 
     def after_failing(self, x, t=None):
         """The run with a query, as in `after_telling`, that could not be measured."""
