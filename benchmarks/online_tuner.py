@@ -1,4 +1,4 @@
-"""OnlineTuner on drifting streams, against fixed settings, random search and repeated searches.
+"""OnlineTuner on drifting streams, against fixed settings and repeated searches.
 
     python benchmarks/online_tuner.py [--streams judged|chosen-on|NAME ...] [--seeds 10]
 
@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import loguniform, randint
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import FitFailedWarning
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.linear_model import Ridge, SGDClassifier, SGDRegressor
-from sklearn.model_selection import HalvingGridSearchCV, TimeSeriesSplit
+from sklearn.model_selection import HalvingGridSearchCV, RandomizedSearchCV, TimeSeriesSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -38,7 +39,7 @@ from sktvbo.datasets import (
 from sktvbo.model_selection import OnlineTuner, Windowed
 from sktvbo.model_selection._mixture import Answers, Together, Weights
 
-SEARCH_EVERY, SEARCH_BATCHES = 10, 20
+SEARCH_EVERY, SEARCH_BATCHES, N_FOLDS = 10, 20, 6
 
 
 class Stream(NamedTuple):
@@ -466,32 +467,57 @@ class InOrder(MetaEstimatorMixin, BaseEstimator):
     def fit(self, X, y):
         order = np.argsort(X[:, -1])
         self.estimator_ = clone(self.estimator).fit(X[order, :-1], y[order])
+        if hasattr(self.estimator_, "classes_"):
+            self.classes_ = self.estimator_.classes_
         return self
 
     def predict(self, X):
         return self.estimator_.predict(X[:, :-1])
 
 
-def halving(stream, seed):
-    """A search over the grid at every tenth batch: 18 candidates, two folds, 36 fits and one."""
+def searched_again(stream, search):
+    """A learner whose setting a search finds anew at every tenth batch, on the latest twenty."""
 
-    def search(i, learner):
+    def after(i, learner):
         if (i + 1) % SEARCH_EVERY:
             return
         recent = stream.batches[max(i + 1 - SEARCH_BATCHES, 0) : i + 1]
         X, y = (np.concatenate(parts) for parts in zip(*recent))
-        found = HalvingGridSearchCV(
-            InOrder(stream.learner),
-            {f"estimator__{name}": values for name, values in stream.grid.items()},
-            cv=TimeSeriesSplit(2),
-            scoring="neg_mean_squared_error" if stream.classes is None else "accuracy",
-            random_state=seed,
-            refit=False,
-        ).fit(np.column_stack([X, np.arange(len(X))]), y)
-        best = found.best_params_
+        search.fit(np.column_stack([X, np.arange(len(X))]), y)
+        if not np.isfinite(search.cv_results_["mean_test_score"]).any():
+            raise RuntimeError(f"no setting could be scored by {search!r}")
+        best = search.best_params_
         learner.set_params(**{name.removeprefix("estimator__"): v for name, v in best.items()})
 
-    return prequential(clone(stream.learner), stream, search)
+    return prequential(clone(stream.learner), stream, after)
+
+
+def of_search(stream, seed):
+    """Options of a search: with six folds each has 108 fits, and eleven challengers 110."""
+    return {
+        "cv": TimeSeriesSplit(N_FOLDS),
+        "scoring": "neg_mean_squared_error" if stream.classes is None else "accuracy",
+        "random_state": seed,
+        "refit": False,
+    }
+
+
+def halving(stream, seed):
+    """Of the grid's 12 settings, 4 go on to three times the rows, and one or two to nine."""
+    values = {f"estimator__{name}": values for name, values in stream.grid.items()}
+    search = HalvingGridSearchCV(InOrder(stream.learner), values, **of_search(stream, seed))
+    return searched_again(stream, search)
+
+
+def randomized(stream, seed):
+    """18 settings, drawn at random as the tuner draws its own."""
+    drawn = {}
+    for name, (kind, low, high) in stream.space.items():
+        distribution = loguniform(low, high) if kind == "log-real" else randint(low, high + 1)
+        drawn[f"estimator__{name}"] = distribution
+    learner = InOrder(stream.learner)
+    search = RandomizedSearchCV(learner, drawn, n_iter=18, **of_search(stream, seed))
+    return searched_again(stream, search)
 
 
 def grid(stream):
@@ -532,8 +558,10 @@ def competitors(stream, seed):
         "grid": lambda: grid(stream),
         "no tuning": lambda: prequential(clone(stream.learner), stream),
         "OnlineTuner": lambda: tuned(stream, seed),
+        "four challengers": lambda: tuned(stream, seed, n_challengers=4),
         "champion alone": lambda: tuned(stream, seed, serve="champion"),
-        "random search": lambda: tuned(stream, seed, optimizer=RandomSearch()),
+        "random challengers": lambda: tuned(stream, seed, optimizer=RandomSearch()),
+        "randomized search": lambda: randomized(stream, seed),
         "halving search": lambda: halving(stream, seed),
     }
 
@@ -594,7 +622,7 @@ def main():
     groups = {"judged": list(JUDGED), "chosen-on": list(CHOSEN_ON)}
     names = [name for given in arguments.streams for name in groups.get(given, [given])]
     with threadpool_limits(1), warnings.catch_warnings():
-        # Challengers that diverge say so, and a fold of a halving search may lack a class.
+        # Challengers that diverge say so, and a small fold may lack classes or neighbours.
         warnings.simplefilter("ignore", FitFailedWarning)
         warnings.simplefilter("ignore", UserWarning)
         found = run_all(names, arguments.seeds, arguments.store)
@@ -604,7 +632,15 @@ def main():
 
 
 STREAMS = CHOSEN_ON | JUDGED
-COMPETITORS = ("no tuning", "OnlineTuner", "champion alone", "random search", "halving search")
+COMPETITORS = (
+    "no tuning",
+    "OnlineTuner",
+    "four challengers",
+    "champion alone",
+    "random challengers",
+    "randomized search",
+    "halving search",
+)
 
 if __name__ == "__main__":
     main()

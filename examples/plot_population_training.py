@@ -58,7 +58,7 @@ space = {
 
 # Small when a test runs this file.
 n_epochs = 40 if __name__ == "__main__" else 4
-tuner = OnlineTuner(network, space, loss="log_loss", random_state=0)
+tuner = OnlineTuner(network, space, n_challengers=4, loss="log_loss", random_state=0)
 
 
 def log_loss(model):

@@ -241,7 +241,7 @@ def test_any_optimizer_will_do(optimizer):
     assert abs(tuner.best_params_["level"] - 0.8) < 0.25
     assert isinstance(tuner.optimizer_, type(optimizer))
     assert not hasattr(optimizer, "told_y_")
-    assert tuner.optimizer_.n_told_ == 14 * 5
+    assert tuner.optimizer_.n_told_ == 14 * 12
 
 
 def test_losses_of_ones_own():
