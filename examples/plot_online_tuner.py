@@ -6,7 +6,7 @@ A learner on a stream that tunes itself
 How much of the past should be learnt from? All of it while the world stands still, and little when
 it moves fast. Here the pace has seasons, so no fixed window is right.
 :class:`~sktvbo.model_selection.OnlineTuner` moves the window while the stream goes on: a champion
-and a few challengers with other windows learn side by side and predict together, by an average
+and eleven challengers with other windows learn side by side and predict together, by an average
 whose weights are learnt, and a challenger that has been better on the same rows leads.
 """
 

@@ -65,7 +65,7 @@ def default_optimizer(n_members):
 class OnlineTuner(Delegate):
     """A learner on a stream whose hyperparameters follow the stream.
 
-    Each batch is predicted, then scored, then learnt ("prequential"). A champion and a few
+    Each batch is predicted, then scored, then learnt ("prequential"). A champion and some
     challengers with other settings learn side by side, and serve together: what is predicted is an
     average, whose weights go to those that would have lowered its loss. So a challenger that
     explores has no weight until it is useful. Classifiers have two votes each: as they are, and as

@@ -150,18 +150,28 @@ def test_what_is_no_text_any_more(reader, statement, path):
     refused(reader, path, "could not be (read|opened) .*It is damaged. Restore a copy")
 
 
-@pytest.mark.parametrize("reader", ["resume", "check"])
-@pytest.mark.parametrize("where", ["", "WHERE number < 7"], ids=["others", "none"])
-def test_an_index_that_leads_to_other_events(reader, where, path):
+def lead_elsewhere(path, index):
+    """Let the index of the observations be another one, on these events."""
     connection = sqlite3.connect(path)
-    connection.execute(f"CREATE INDEX other ON events (number) {where}")
+    connection.execute(f"CREATE INDEX other ON events {index}")
     connection.execute("PRAGMA writable_schema = 1")
     root = "SELECT rootpage FROM sqlite_master WHERE name = 'other'"
     connection.execute(f"UPDATE sqlite_master SET rootpage = ({root}) WHERE name = 'events_told'")
     connection.execute("DELETE FROM sqlite_master WHERE name = 'other'")
     connection.commit()
     connection.close()
+
+
+@pytest.mark.parametrize("reader", ["resume", "check"])
+@pytest.mark.parametrize("where", ["", "WHERE number < 7"], ids=["others", "none"])
+def test_an_index_that_leads_to_other_events(reader, where, path):
+    lead_elsewhere(path, f"(number) {where}")
     refused(reader, path, "(?s)is damaged.*Restore a copy")
+
+
+def test_an_index_that_lacks_an_observation(path):
+    lead_elsewhere(path, "(told) WHERE told <> 3")
+    refused("resume", path, "observations that are not where they belong. Restore a copy")
 
 
 @pytest.mark.parametrize("reader", ["resume", "check"])
