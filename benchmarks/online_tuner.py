@@ -492,8 +492,8 @@ def searched_again(stream, search):
     return prequential(clone(stream.learner), stream, after)
 
 
-def of_search(stream, seed):
-    """Options of a search: with six folds each has 108 fits, and eleven challengers 110."""
+def search_options(stream, seed):
+    """For either search: with six folds each has 108 fits, and eleven challengers 110."""
     return {
         "cv": TimeSeriesSplit(N_FOLDS),
         "scoring": "neg_mean_squared_error" if stream.classes is None else "accuracy",
@@ -505,7 +505,7 @@ def of_search(stream, seed):
 def halving(stream, seed):
     """Of the grid's 12 settings, 4 go on to three times the rows, and one or two to nine."""
     values = {f"estimator__{name}": values for name, values in stream.grid.items()}
-    search = HalvingGridSearchCV(InOrder(stream.learner), values, **of_search(stream, seed))
+    search = HalvingGridSearchCV(InOrder(stream.learner), values, **search_options(stream, seed))
     return searched_again(stream, search)
 
 
@@ -516,7 +516,7 @@ def randomized(stream, seed):
         distribution = loguniform(low, high) if kind == "log-real" else randint(low, high + 1)
         drawn[f"estimator__{name}"] = distribution
     learner = InOrder(stream.learner)
-    search = RandomizedSearchCV(learner, drawn, n_iter=18, **of_search(stream, seed))
+    search = RandomizedSearchCV(learner, drawn, n_iter=18, **search_options(stream, seed))
     return searched_again(stream, search)
 
 
