@@ -3,7 +3,6 @@
 import numpy as np
 
 from .._values import replaced
-from ..staleness import KeepAll
 from ._queries import Query, at_latest
 
 # Hyperparameters are learnt from at most this many of the observations, the latest.
@@ -35,13 +34,13 @@ def with_many(run, observations):
     searched = {"since_search": 0}
     if run.surrogate is not None and run.holds:
         searched = {"since_search": run.since_search + len(rest)}
-    if _keeps_all(run):
+    if run.keeps_all:
         for observation in rest:
             run = observe(run, observation, only_kept=True)
         if len(learnt.X_train_) < len(run.kept):
             learnt = _conditioned(run, learnt, run.kept)
         run = replaced(run, surrogate=learnt, searched=run.size, **searched)
-        return absorbed(run), entries
+        return absorbed(run) if run.absorbs else run, entries
     if run.surrogate is None:
         x, y, t, variance, _ = rest[0]
         kept = run.kept.append(run.told.total, np.append(x, t), y, variance)
@@ -54,22 +53,9 @@ def with_many(run, observations):
     return replaced(run, searched=run.size, **searched), entries
 
 
-def _keeps_all(run):
-    """Whether nothing is ever dropped."""
-    return type(run.policy) is KeepAll and run.cap is None
-
-
 def absorbed(run):
-    """The run without the oldest rows of its data set, where its surrogate goes on without them.
-
-    So it may if nothing is ever dropped or searched, and not all of the history is to be shown.
-    """
-    history = run.algorithm.history
-    if history is None or run.surrogate is None or not (_keeps_all(run) and run.holds):
-        return run
-    if not hasattr(run.surrogate, "absorbed"):
-        return run
-    surrogate = run.surrogate.absorbed(history)
+    """A run that ``absorbs``, without the oldest rows of its data set."""
+    surrogate = run.surrogate.absorbed(run.algorithm.history)
     n = surrogate.n_absorbed_
     kept = run.kept.drop(np.arange(n - run.n_absorbed))
     return replaced(run, surrogate=surrogate, kept=kept, n_absorbed=n)
@@ -87,7 +73,7 @@ def _learnt(run, observations):
         for i, (row, value, variance) in enumerate(zip(rows, y, variances)):
             kept = kept.append(total + i, row, value, variance)
         return run.first_surrogate(kept.drop(np.arange(max(len(kept) - _MAX_LEARNT, 0))))
-    if not (run.holds and _keeps_all(run)):
+    if not (run.holds and run.keeps_all):
         rows, y, variances = rows[-_MAX_LEARNT:], y[-_MAX_LEARNT:], variances[-_MAX_LEARNT:]
     X, targets = run.to_surrogate(rows, y)
     known, temporal_kernel = run.some_variances(variances), None

@@ -131,7 +131,7 @@ class Asked:
         new = [Query(self.n_queries + i, x, t, asked) for i, (x, t) in enumerate(queries)]
         unanswered = (*self.unanswered, *new)
         if len(unanswered) > MAX_PENDING:
-            unanswered = (*self._pending_at(max(asked, self.now)), *new)
+            unanswered = (*self.pending_at(max(asked, self.now)), *new)
         if len(unanswered) > MAX_PENDING:
             warnings.warn(
                 f"{len(unanswered)} queries were asked for and not told; the latest {MAX_PENDING} "

@@ -10,23 +10,21 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from numbers import Real
-from time import monotonic
 
 import numpy as np
 from sklearn.base import clone
 
 from .._checks import check_rows, invalid
-from .._maximizer import TimeWindow, maximize, maximize_joint
-from .._score import Score, ScoreOfPlaces
 from .._values import replaced
-from ..acquisition import AcquisitionState, PosteriorMean
+from ..acquisition import PosteriorMean
 from ..exceptions import AskTellError, InvalidObservationError
 from ..journal._rows import START, Place
-from ..staleness import RunSoFar
+from ..staleness import KeepAll, RunSoFar
 from ._caution import Caution
+from ._choosing import best_queries, best_query, random_queries
 from ._clock import as_time
 from ._contexts import corrected, measured
-from ._failures import Failures, Risk, sampled, weighed, with_failure
+from ._failures import Failures, Risk, with_failure
 from ._log import DataSet, Log, Told
 from ._many import absorbed, without
 from ._queries import MAX_PENDING, Asked, Query, near, not_pending
@@ -37,18 +35,12 @@ from ._surrogates import Times, suited
 # may ask for the latest, and hyperparameters be learnt from some that were removed.
 _MIN_REMEMBERED = 256
 
-# A new query keeps away from at most this many pending ones, the latest.
-_MAX_HALLUCINATED = 32
-
 # The sampling interval is taken from this many observations, the latest.
 _N_RECENT = 50
 
 # Below this many observations (or n_initial_points) the hyperparameters are not searched, nor is
 # the scale of y taken from them.
 _MIN_TO_LEARN = 10
-
-# A failure is worth as much as the worst place of the data set, and of so many others.
-_N_FLOOR = 64
 
 # What most observations remove.
 _NONE = np.empty(0, dtype=np.intp)
@@ -217,7 +209,7 @@ class Run(Asked):
         )
         left |= self._cautious(x, t, query, y)
         after = replaced(after, **left, told=self.told.append(entry), policy_before=self.policy)
-        return after if only_kept or self.algorithm.history is None else absorbed(after)
+        return absorbed(after) if after.absorbs and not only_kept else after
 
     def after_failing(self, x, t=None):
         """The run with a query, as in `after_telling`, that could not be measured."""
@@ -253,9 +245,9 @@ class Run(Asked):
     @property
     def pending(self):
         """Queries (tuple) whose answers are still to come, oldest first."""
-        return self._pending_at(self.now)
+        return self.pending_at(self.now)
 
-    def _pending_at(self, now):
+    def pending_at(self, now):
         """Those of the unanswered queries that are still waited for at a time."""
         if self.timeout == np.inf:
             return self.unanswered
@@ -309,110 +301,19 @@ class Run(Asked):
             run = replaced(self._with_queries(first, t), n_started=self.n_started + len(first))
         size -= len(first)
         if self.surrogate is None:
-            found = run._random_queries(t, size, rng)
+            found = random_queries(run, t, size, rng)
         else:
-            found = run._best_queries(t, size, rng, may_wait, until) if size else []
+            found = best_queries(run, t, size, rng, may_wait, until) if size else []
             # Queries at later times were taken back.
             queries = (*made_until(t, queries), (t, self.size))[-MAX_PENDING:]
         after, found = run._with_queries(found, t), first + found
         after = replaced(after, rng=rng, now=t, next_time=found[-1][1], queries=queries)
         return after, found
 
-    def _random_queries(self, t, size, rng):
-        """Queries (x, time) made without a surrogate, each within reach of the one before."""
-        risk, domain = self.risk, self.domain
-        if self.caution is None:
-            return [(x, t) for x in sampled(domain.sample, domain, risk, t, size, rng)]
-        found, run = [], self
-        for _ in range(size):
-            draw = run.caution.draw(run, t)
-            found.append((sampled(draw, domain, risk, t, 1, rng)[0], t))
-            run = replaced(run, caution=run.caution.moved(*found[-1]))
-        return found
-
     def best_mean(self, t):
         """Row (d,) where the posterior mean at time t is best."""
         surrogate, rng = self.belief.advanced(t), copied(self.rng)
-        return self._best_query(surrogate, PosteriorMean(), t, t, rng, self.risk)[0]
-
-    def _best_queries(self, t, size, rng, may_wait, until):
-        """Queries (x, time), each with the pending ones and those before hallucinated."""
-        surrogate = self.belief.advanced(t)
-        pending = self._pending_at(t)[-_MAX_HALLUCINATED:]
-        if pending:
-            surrogate = self._hallucinated(surrogate, [(query.x, query.t) for query in pending])
-        queries, run, risk = [], self, self.risk
-        for i in range(size):
-            if i:
-                surrogate = self._hallucinated(surrogate, queries[-1:])
-            latest = self.latest_query_time(t, surrogate, self.policy) if may_wait else t
-            now = monotonic()
-            share = now + (until - now) / (size - i)
-            domain = run.domain if run.caution is None else run.caution.part_of(run, t, surrogate)
-            x, time = self._best_query(
-                surrogate, self.acquisition, t, latest, rng, risk, share, domain
-            )
-            if run.caution is not None:
-                x = run.caution.heading(run, surrogate, t, domain, x, risk)
-                run = replaced(run, caution=run.caution.moved(x, time))
-            queries.append((x, time))
-        return queries
-
-    def _hallucinated(self, surrogate, queries):
-        """The surrogate with its own posterior mean observed at some queries."""
-        X = np.array([np.append(self.domain.to_unit(x), t) for x, t in queries])
-        return surrogate.updated(X, surrogate.predict(X), hold_scale=True)
-
-    def _best_query(self, surrogate, acquisition, t, latest, rng, risk, until=np.inf, part=None):
-        """Where, and when between t and ``latest``, an acquisition function is largest.
-
-        Scores are to be maximized: the surrogate was given -y when minimizing. They are weighed by
-        a ``risk`` unless it is None. The search ends at the time ``until`` of the monotonic clock.
-        It is of a ``part`` of the domain; None: of all.
-        """
-        part = self.domain if part is None else part
-        posterior = surrogate.posterior_at(t, self.domain.continuous)
-        # The latest queries are near the optimum when the optimizer has been tracking it. Those not
-        # told yet are left out: where nothing is in doubt, a search from one would end there again.
-        recent = self.belief.X_train_[-3:, :-1]
-        if getattr(acquisition, "joint", False):
-            draw = partial(posterior.sample, rng=rng)
-            if risk is not None:
-                draw = risk.at(t).weigh_draw(draw)
-            return maximize_joint(draw, part, rng, anchors=recent), t
-        state = AcquisitionState(
-            self.size,
-            self.n_told,
-            self.domain.n_dims,
-            surrogate,
-            posterior,
-            n_pending=len(surrogate.X_train_) - len(self.belief.X_train_),
-        )
-        if not latest > t:
-            score = self._score(acquisition, state, TimeWindow(part, t, t), risk)
-            return maximize(score, posterior, part, rng, anchors=recent, until=until), t
-        window = TimeWindow(part, t, latest)
-        row = maximize(
-            self._score(acquisition, state, window, risk),
-            surrogate.posterior_between(t, latest, self.domain.continuous),
-            window,
-            rng,
-            anchors=np.column_stack([recent, np.zeros(len(recent))]),
-            until=until,
-        )
-        return row[:-1], float(row[-1])
-
-    def _score(self, acquisition, state, window, risk):
-        """An acquisition function as a score of places now, or in a window of time."""
-        waits = window.low < window.high
-        if not getattr(acquisition, "sees_places", False):
-            score = Score(acquisition, state)
-        else:
-            score = ScoreOfPlaces(acquisition, state, window.from_unit if waits else window.at_low)
-        if risk is None:
-            return score
-        places = np.vstack([self.surrogate.X_train_[:, :-1], self.domain.candidates(_N_FLOOR)])
-        return weighed(score, risk, state.posterior, window, places)
+        return best_query(self, surrogate, PosteriorMean(), t, t, rng, self.risk)[0]
 
     @property
     def risk(self):
@@ -440,6 +341,21 @@ class Run(Asked):
     def holds(self):
         """Whether the hyperparameters are never searched again, once there is a surrogate."""
         return self.algorithm.refit_every is None or not _is_searched(self.surrogate)
+
+    @property
+    def keeps_all(self):
+        """Whether nothing is ever dropped."""
+        return type(self.policy) is KeepAll and self.cap is None
+
+    @property
+    def absorbs(self):
+        """Whether the surrogate goes on without its oldest rows.
+
+        So it may if nothing is ever dropped or searched, and not all of the history is to be shown.
+        """
+        if self.algorithm.history is None or self.surrogate is None:
+            return False
+        return self.keeps_all and self.holds and hasattr(self.surrogate, "absorbed")
 
     @property
     def n_told(self):

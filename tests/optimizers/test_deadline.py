@@ -61,8 +61,8 @@ def test_a_batch_shares_the_time(monkeypatch):
         ends.append(until)
         return original(*args, until=until, **options)
 
-    monkeypatch.setattr("sktvbo.optimizers._run.maximize", spy)
-    monkeypatch.setattr("sktvbo.optimizers._run.monotonic", lambda: 100.0)
+    monkeypatch.setattr("sktvbo.optimizers._choosing.maximize", spy)
+    monkeypatch.setattr("sktvbo.optimizers._choosing.monotonic", lambda: 100.0)
     monkeypatch.setattr("sktvbo.optimizers._clock.monotonic", lambda: 100.0)
     opt = GPUCB([(0.0, 1.0)], n_initial_points=3, random_state=0)
     for t in range(3):
