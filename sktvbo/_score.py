@@ -1,6 +1,7 @@
 """An acquisition function as the maximizer asks for it: in one state, checked, or as a formula."""
 
 import numpy as np
+from scipy.special import erf
 
 from ._checks import check_real, invalid, real_array
 from ._fast.posterior import Formula
@@ -69,6 +70,69 @@ class Score:
         found = self.acquisition(mean, std, self.state)
         _check(found, mean, std, self.acquisition, slopes=True)
         return [np.broadcast_to(part, mean.shape) for part in found]
+
+
+class Inside:
+    """How much of what is around places lies in the unit box, by which variances are multiplied.
+
+    Parameters
+    ----------
+    rates : ndarray of shape (u,)
+        1 / r of the coordinates that have faces, r being the margin; 0 for the others.
+    """
+
+    def __init__(self, rates):
+        self.rates = rates
+        self._faced = np.flatnonzero(rates)
+        self._a = rates[self._faced]
+
+    def root(self, U):
+        """Square roots of the shares (m,) at places U (m, u)."""
+        return np.sqrt(self._shares(U).prod(axis=1))
+
+    def root_with_slopes(self, U):
+        """The same, and its derivatives (m, u)."""
+        shares, slopes, a = self._shares(U), np.zeros(U.shape), self._a
+        root = np.sqrt(shares.prod(axis=1))
+        near = U[:, self._faced]
+        rise = np.exp(-((a * near) ** 2)) - np.exp(-((a * (1.0 - near)) ** 2))
+        rise *= a / (np.sqrt(np.pi) * erf(0.5 * a))
+        slopes[:, self._faced] = 0.5 * root[:, np.newaxis] * rise / shares
+        return root, slopes
+
+    def _shares(self, U):
+        """By coordinate with faces, 1 in the middle; written again in `sktvbo._fast.ascent`."""
+        near, a = U[:, self._faced], self._a
+        return (erf(a * near) + erf(a * (1.0 - near))) / (2.0 * erf(0.5 * a))
+
+
+class ScoreInside(Score):
+    """An acquisition function with a ``margin``, in one state.
+
+    Parameters
+    ----------
+    acquisition : callable
+    state : AcquisitionState
+    inside : Inside
+    """
+
+    sees_places = True
+
+    def __init__(self, acquisition, state, inside):
+        super().__init__(acquisition, state)
+        self.inside = inside
+
+    def __call__(self, mean, std, U):
+        """Score (m,), and its derivatives in mean and standard deviation."""
+        root = self.inside.root(U)
+        value, on_mean, on_std = super().__call__(mean, root * std)
+        return value, on_mean, root * on_std
+
+    def with_slopes(self, mean, std, U):
+        """The same, and the derivatives (m, u) in the place."""
+        root, slopes = self.inside.root_with_slopes(U)
+        value, on_mean, on_std = super().with_slopes(mean, root * std)
+        return value, on_mean, root * on_std, (on_std * std)[:, np.newaxis] * slopes
 
 
 class ScoreOfPlaces:

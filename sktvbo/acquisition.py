@@ -8,7 +8,8 @@ stands for a draw from the joint posterior, as `ThompsonSampling`.
 One with ``sees_places = True`` is called with the places as well, ``(mean, std, state, X)``: arrays
 (m,), and rows X (m, d + 1) in the user's units with the time of the query at their end, as in
 ``X_``. It returns the same three, each an array or a number; the derivatives in the place are found
-by differences.
+by differences. One with a positive ``margin`` is called with standard deviations that are smaller
+near the faces of the box, see `UCB`.
 
 Where queries have failed, a score is weighed by the probability of success. One that measures an
 improvement, which a failure does not bring, says so by ``logarithm(score)``: the logarithm of that
@@ -353,6 +354,18 @@ class UCB(BaseEstimator):
         - a non-negative float: constant, which is competitive;
         - a callable of an `AcquisitionState`, such as `SmoothnessBeta`,
           `BOLTBeta` and `InformationGainBeta`.
+    margin : float, default=0.0
+        Width of the border of the box in which σ counts for less, in units of its sides; 0.2 is a
+        good one. See the notes.
+
+    Notes
+    -----
+    A bound is often largest on the faces of the box and in its corners, far from all observations,
+    where half of what an observation tells, or less, is about places in the box. With a margin r,
+    σ² is therefore multiplied by the share of exp(−(v/r)²), v being the distance from the place,
+    that lies in the box, coordinate by coordinate, and relative to that of the centre: ½ on a face,
+    ¼ on an edge. It is the real coordinates of a domain that have faces, but for those of a
+    context.
 
     Examples
     --------
@@ -362,11 +375,13 @@ class UCB(BaseEstimator):
     2.0
     """
 
-    def __init__(self, beta: float | str | Schedule = "dimension") -> None:
+    def __init__(self, beta: float | str | Schedule = "dimension", margin: float = 0.0) -> None:
         self.beta = beta
+        self.margin = margin
 
     def check(self) -> None:
         """Raise a ValueError for a parameter that makes no sense."""
+        check_real(self.margin, "margin", self, interval="[0, inf)")
         beta = self._schedule()
         if not callable(beta):
             self._number(beta)

@@ -35,10 +35,11 @@ def _task(name, algorithms, *, noise, call_duration=0.0, options=None, own=None)
     )
 
 
-def _wdbo_wlan():
-    """W-DBO appendix G.2: a Matérn 1/2 in time for the algorithms that learn a kernel of time."""
+def _wlan(algorithms, **setting):
+    """W-DBO appendix G.2, BOLT appendix F: a Matérn 1/2 in time for who learns a kernel of time."""
     rough = {"surrogate": default_surrogate(Matern(100.0, (5.0, 6000.0), nu=0.5))}
-    return _task("wlan", WDBO_ALGORITHMS, noise=0.05, own={"ABO": rough, "W-DBO": rough})
+    own = {name: rough for name in ("ABO", "W-DBO", "BOLT") if name in algorithms}
+    return _task("wlan", algorithms, own=own, **setting)
 
 
 PRESETS = {
@@ -48,7 +49,7 @@ PRESETS = {
             name: partial(_task, name, WDBO_ALGORITHMS, noise=0.05)
             for name in dict.fromkeys(problem for _, problem in WDBO_TABLE_2)
         }
-        | {"wlan": _wdbo_wlan},
+        | {"wlan": partial(_wlan, WDBO_ALGORITHMS, noise=0.05)},
         WDBO_ALGORITHMS,
         10,
         WDBO_TABLE_2,
@@ -57,15 +58,17 @@ PRESETS = {
     "bolt-table3": Preset(
         "BOLT (Bardou & Thiran) table 3",
         {
-            name: partial(
-                _task,
-                name,
+            name: partial(_task, name, BOLT_ALGORITHMS, noise=0.01, call_duration=seconds)
+            for name, seconds in BOLT_TABLE_2.items()
+        }
+        | {
+            "wlan": partial(
+                _wlan,
                 BOLT_ALGORITHMS,
                 noise=0.01,
-                call_duration=seconds,
-                options=_BOLT_WLAN if name == "wlan" else None,
+                call_duration=BOLT_TABLE_2["wlan"],
+                options=_BOLT_WLAN,
             )
-            for name, seconds in BOLT_TABLE_2.items()
         },
         BOLT_ALGORITHMS,
         10,

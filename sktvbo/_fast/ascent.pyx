@@ -19,7 +19,7 @@ from time import monotonic
 
 import numpy as np
 
-from libc.math cimport fabs, isfinite, sqrt
+from libc.math cimport M_PI, erf, exp, fabs, isfinite, sqrt
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
@@ -353,9 +353,29 @@ cdef class Ascents:
         self._updates[i] += 1
 
 
+cdef double _inside(
+    const double* x, const double* units, const double* rates, Py_ssize_t u, double* rise
+) noexcept nogil:
+    """Square root of the share of `sktvbo._score.Inside` at a place, and its logarithm's slopes."""
+    cdef Py_ssize_t i
+    cdef double a, low, high, share, product = 1.0
+    for i in range(u):
+        rise[i] = 0.0
+        a = rates[i]
+        if a == 0.0:
+            continue
+        low = a * x[i] / units[i]
+        high = a - low
+        share = erf(low) + erf(high)
+        rise[i] = a * (exp(-low * low) - exp(-high * high)) / (sqrt(M_PI) * share * units[i])
+        product *= share / (2.0 * erf(0.5 * a))
+    return sqrt(product)
+
+
 def climb(
     Posterior posterior, Formula formula, double parameter, Ascents ascents, const double[:, ::1] X,
-    const Py_ssize_t[::1] free_columns, double unit, double until,
+    const Py_ssize_t[::1] free_columns, double unit, double until, const double[::1] units,
+    const double[::1] rates,
 ):
     """Let `Ascents` reach their maxima, those of a score in some coordinates of places.
 
@@ -373,22 +393,28 @@ def climb(
     unit : float
     until : float
         When, on the monotonic clock, it is time to stop.
+    units : ndarray of shape (n_coordinates,)
+        Of the coordinates, over those of the unit box.
+    rates : ndarray of shape (n_coordinates,)
+        See `sktvbo._score.Inside`, by which variances are multiplied.
     """
-    cdef Py_ssize_t b = X.shape[0], u = X.shape[1], f = free_columns.shape[0], i, j, m, a
+    cdef Py_ssize_t b = X.shape[0], u = X.shape[1], f = free_columns.shape[0], i, j, k, m, a
     if u != posterior.n_coordinates or ascents.b != b or ascents.f != f:
         raise ValueError("climb: X (b, n_coordinates) and the ascents (b, f) do not fit")
+    if units.shape[0] != u or rates.shape[0] != u:
+        raise ValueError("climb: units and rates must have a number for each coordinate")
     for m in range(f):
         if not 0 <= free_columns[m] < u:
             raise ValueError("free_columns must be coordinates")
     if b == 0 or f == 0:
         return
     found, slopes = np.empty((2, b)), np.empty((2, b, u))
-    trials = np.empty((b, u))
+    trials, rises = np.empty((b, u)), np.empty(u)
     gradient_of = np.empty(f)
     cdef double[:, ::1] moments = found, T = trials
     cdef double[:, :, ::1] S = slopes
-    cdef double[::1] gradient = gradient_of
-    cdef double value, on_mean, on_std
+    cdef double[::1] gradient = gradient_of, rise = rises
+    cdef double value, on_mean, on_std, root
     cdef double* work = <double*> malloc(posterior.workspace(b) * sizeof(double))
     if work == NULL:
         raise MemoryError("no memory for the covariances of the places")
@@ -406,11 +432,13 @@ def climb(
                 ascents.a = 0
                 for j in range(a):
                     i = ascents._active[j]
-                    score_of(formula, parameter, moments[0, j], moments[1, j], &value, &on_mean,
-                             &on_std)
+                    root = _inside(&T[j, 0], &units[0], &rates[0], u, &rise[0])
+                    score_of(formula, parameter, moments[0, j], root * moments[1, j], &value,
+                             &on_mean, &on_std)
                     for m in range(f):
-                        gradient[m] = (on_mean * S[0, j, free_columns[m]]
-                                       + on_std * S[1, j, free_columns[m]]) / unit
+                        k = free_columns[m]
+                        gradient[m] = (on_mean * S[0, j, k] + on_std * root
+                                       * (S[1, j, k] + rise[k] * moments[1, j])) / unit
                     if ascents._advance(i, value / unit, &gradient[0]):
                         ascents._active[ascents.a] = i
                         ascents.a += 1

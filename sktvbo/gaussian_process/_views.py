@@ -171,6 +171,7 @@ class Landscape:
         self._location = location
         self._scale = scale
         self._formula = getattr(score, "formula", None)
+        self._inside = getattr(score, "inside", None)
         if self._formula is not None and self._formula[0] != Formula.BOUND:
             formula, exceeded = self._formula
             self._formula = formula, (exceeded - location) / scale
@@ -185,9 +186,15 @@ class Landscape:
         """Scores (m,) at places U (m, u), of y standardized where there is a formula."""
         mean, std = self._posterior.values(U * self._units)
         if self._formula is not None:
-            return _posterior.scores(*self._formula, mean, std)[0]
+            return self._scores(U, mean, std)
         mean, std = self._location + self._scale * mean, self._scale * std
         return self._score(mean, std, *self._seen(U))[0]
+
+    def _scores(self, U, mean, std):
+        """What the formula makes of means and standard deviations (m,) at places U (m, u)."""
+        if self._inside is not None:
+            std = self._inside.root(U) * std
+        return _posterior.scores(*self._formula, mean, std)[0]
 
     def _seen(self, U):
         """What the score is given of places U (m, u) besides mean and standard deviation."""
@@ -202,7 +209,7 @@ class Landscape:
         first = max(n, _LOOKED_AT_FIRST)
         if self._formula is None or not self._rises or len(U) <= 2 * first:
             return self.values(U)
-        found = _posterior.scores(*self._formula, *self._posterior.above(U * self._units))[0]
+        found = self._scores(U, *self._posterior.above(U * self._units))
         first = np.argpartition(-found, first)[:first]
         found[first] = self.values(U[first])
         rest = found >= np.sort(found[first])[-n]
@@ -219,7 +226,18 @@ class Landscape:
         low, high = (0.0, 1.0) if reach is None else reach[:, columns]
         ascents = Ascents(X[:, columns], units * high, _GAIN, units * low, _LEAD)
         if self._formula is not None:
-            climb(self._posterior, *self._formula, ascents, X, columns, unit, until)
+            rates = np.zeros(len(self._units)) if self._inside is None else self._inside.rates
+            climb(
+                self._posterior,
+                *self._formula,
+                ascents,
+                X,
+                columns,
+                unit,
+                until,
+                self._units,
+                rates,
+            )
         else:
             self._climb(ascents, X, columns, unit, until)
         places[:, columns] = np.clip(ascents.places / units, low, high)

@@ -19,6 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from .._checks import check_choice, check_int, check_real, invalid
+from ..acquisition import UCB, DimensionBeta
 from ..domain import ParameterSpace
 from ..evaluation._arguments import check_optimizer
 from ..gaussian_process import TimeVaryingGPRegressor
@@ -43,7 +44,8 @@ def default_optimizer(n_members):
 
     It takes it for granted that the best setting moves: it knows the gains of the latest twenty
     rounds, and believes in nothing that stays for more than thirty. Without these bounds a
-    population that has gathered at one place is sure of it for ever.
+    population that has gathered at one place is sure of it for ever. A setting may well be best at
+    an end of its range, from which a margin would keep it.
     """
     surrogate = TimeVaryingGPRegressor(
         Matern(0.5, (0.1, 2.0), nu=2.5),
@@ -55,6 +57,7 @@ def default_optimizer(n_members):
     )
     return BayesianOptimizer(
         surrogate=surrogate,
+        acquisition=UCB(DimensionBeta(0.05)),
         policy=SlidingWindow(20 * n_members),
         n_initial_points=2 * n_members,
         refit_every=n_members,

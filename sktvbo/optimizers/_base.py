@@ -95,7 +95,7 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
         observations. A regressor of one's own will do: see `~sktvbo.staleness.Surrogate`.
     acquisition : callable or str, default=None
         As in `sktvbo.acquisition`, or by name: "ucb", "ei", "pi", "ts", "mean". None is
-        ``UCB(DimensionBeta(0.05))``.
+        ``UCB(DimensionBeta(0.05), margin=0.2)``.
     policy : stale-data policy or str, default=None
         As in `sktvbo.staleness`, or by name, such as "sliding-window": see
         `~sktvbo.staleness.as_policy`. None is ``KeepAll()``.
@@ -267,7 +267,7 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
 
         The default explores little: what changes smoothly becomes uncertain by itself.
         """
-        return UCB(DimensionBeta(0.05))
+        return UCB(DimensionBeta(0.05), margin=0.2)
 
     def _make_policy(self):
         """Stale-data policy without a history; called once, when the run begins."""

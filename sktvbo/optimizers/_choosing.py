@@ -6,7 +6,7 @@ from time import monotonic
 import numpy as np
 
 from .._maximizer import TimeWindow, maximize, maximize_joint
-from .._score import Score, ScoreOfPlaces
+from .._score import Inside, Score, ScoreInside, ScoreOfPlaces
 from .._values import replaced
 from ..acquisition import AcquisitionState
 from ._failures import sampled, weighed
@@ -102,10 +102,14 @@ def _hallucinated(run, surrogate, queries):
 def _score(run, acquisition, state, window, risk):
     """An acquisition function as a score of places now, or in a window of time."""
     waits = window.low < window.high
-    if not getattr(acquisition, "sees_places", False):
-        score = Score(acquisition, state)
-    else:
+    faced, margin = run.domain.continuous, getattr(acquisition, "margin", 0.0)
+    if getattr(acquisition, "sees_places", False):
         score = ScoreOfPlaces(acquisition, state, window.from_unit if waits else window.at_low)
+    elif margin > 0.0 and faced.any():
+        rates = np.where(np.append(faced, False) if waits else faced, 1.0 / margin, 0.0)
+        score = ScoreInside(acquisition, state, Inside(rates))
+    else:
+        score = Score(acquisition, state)
     if risk is None:
         return score
     places = np.vstack([run.surrogate.X_train_[:, :-1], run.domain.candidates(_N_FLOOR)])

@@ -44,10 +44,15 @@ def regret():
     return measured
 
 
-def test_a_learnt_mean_and_little_exploration_pay(regret):
-    default = regret(WDBO())
-    assert default < 0.6 * regret(ZeroMean())
-    assert default < 0.6 * regret(WDBO(acquisition=UCB(DimensionBeta(0.2))))
+# The default one, but for its margin.
+NARROW = UCB(DimensionBeta(0.05))
+
+
+def test_a_learnt_mean_little_exploration_and_a_margin_pay(regret):
+    no_margin = regret(WDBO(acquisition=NARROW))
+    assert no_margin < 0.6 * regret(ZeroMean(acquisition=NARROW))
+    assert no_margin < 0.6 * regret(WDBO(acquisition=UCB(DimensionBeta(0.2))))
+    assert regret(WDBO()) < 0.6 * no_margin
 
 
 class LongLengthscales(WDBO):
@@ -66,7 +71,9 @@ def test_a_jump_is_not_explained_by_noise():
         runs = [evaluation.run(optimizer, problem, clock, random_state=seed) for seed in (6, 10)]
         return np.mean([run.average_regret for run in runs])
 
-    assert regret(WDBO()) < 3.0 < 0.5 * regret(LongLengthscales())
+    # With a margin neither is lost.
+    long = regret(LongLengthscales(acquisition=NARROW))
+    assert regret(WDBO(acquisition=NARROW)) < 3.0 < 0.5 * long
 
 
 @pytest.mark.parametrize(("d", "longest"), [(1, 0.5), (2, 0.5), (8, 1.0)])
@@ -102,14 +109,17 @@ def test_all_learn_a_mean(name):
 
 
 @pytest.mark.parametrize(
-    ("names", "scale"), [(SMOOTH, 0.05), (OTHERS, 0.2)], ids=["smooth", "others"]
+    ("names", "scale", "margin"),
+    [(SMOOTH, 0.05, 0.2), (OTHERS, 0.2, 0.0)],
+    ids=["smooth", "others"],
 )
-def test_what_follows_smooth_changes_explores_less(names, scale):
+def test_what_follows_smooth_changes_explores_less(names, scale, margin):
     state = AcquisitionState(n=7, n_told=9, n_dims=3)
     expected = UCB(DimensionBeta(scale)).beta_value(state)
     for name in names:
         acquisition = getattr(optimizers, name)()._make_acquisition()
         assert acquisition.beta_value(state) == expected
+        assert acquisition.margin == margin
 
 
 def test_time_is_smooth():

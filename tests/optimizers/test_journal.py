@@ -107,6 +107,7 @@ HELD = {
             n_inducing=8, normalize_y=True, random_state=0, optimizer=None
         ),
         policy=SlidingWindow(14),
+        acquisition="ucb",
         **o,
     ),
     "ageing": lambda **o: BayesianOptimizer(

@@ -4,6 +4,7 @@ import copy
 
 import numpy as np
 import pytest
+from optimizers.dense import inside
 
 from sktvbo import WDBO
 from sktvbo._factors import temporal_length_scale
@@ -127,7 +128,8 @@ def test_query_is_where_the_bound_is_largest():
         if gp is not None:
             rows = np.column_stack([np.append(x, grid), np.full(502, float(t))])
             mean, std = gp.predict(rows, return_std=True)
-            score = mean + np.sqrt(0.05 * np.log(2.0 * len(opt.X_))) * std
+            width = np.sqrt(0.05 * np.log(2.0 * len(opt.X_))) * inside(rows[:, :1])
+            score = mean + width * std
             assert score[0] >= score[1:].max() - 1e-6 * np.ptp(score)
         opt.tell(x, np.sin(6.0 * x[0] + 0.2 * t))
     assert opt.n_removed_ > 0
