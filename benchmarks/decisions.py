@@ -43,6 +43,8 @@ class Variant(WDBO):
         Width of the mean's prior.
     scale : float
         Of β = scale · d log(2 n).
+    margin : float
+        Within which the standard deviation counts for less.
     spatial_nu, temporal_nu : float
         Smoothness of the Matérn kernels.
     isotropic : bool
@@ -65,6 +67,7 @@ class Variant(WDBO):
 
     mean: float = 1.0
     scale: float = 0.05
+    margin: float = 0.2
     spatial_nu: float = 2.5
     temporal_nu: float = 2.5
     isotropic: bool = True
@@ -77,7 +80,7 @@ class Variant(WDBO):
     forgets: bool = True
 
     def _make_acquisition(self):
-        return UCB(DimensionBeta(self.scale))
+        return UCB(DimensionBeta(self.scale), margin=self.margin)
 
     def _make_policy(self):
         if not self.forgets:
@@ -112,6 +115,7 @@ VARIANTS = {
     "first version": {
         "mean": 0.0,
         "scale": 0.2,
+        "margin": 0.0,
         "temporal_nu": 1.5,
         "longest": 2.0,
         "refit_every": 1,
@@ -169,6 +173,14 @@ LATER = {
     **{f"β {early:g} at first": {"acquisition": UCB(EarlyBeta(early))} for early in (0.01, 0.2)},
     **{f"β as d^{power:g}": {"acquisition": UCB(PowerBeta(power))} for power in (0.0, 2.0)},
 }
+
+# The fifth.
+MARGINS = {
+    "no margin": {"margin": 0.0},
+    **{f"margin {margin:g}": {"margin": margin} for margin in (0.1, 0.2, 0.4)},
+    "margin 0.2, β 0.1": {"margin": 0.2, "scale": 0.1},
+}
+ALL = VARIANTS | LATER | MARGINS
 
 
 def static(mean, scale):
@@ -230,7 +242,8 @@ def main():
     parser.add_argument(
         "--longest", type=float, help="upper bound of l_S where a variant has none of its own"
     )
-    parser.add_argument("--variants", nargs="+", choices=VARIANTS | LATER, help="all by default")
+    parser.add_argument("--margin", type=float, help="where a variant has none of its own")
+    parser.add_argument("--variants", nargs="+", choices=ALL, help="all of a round by default")
     rounds = parser.add_mutually_exclusive_group()
     rounds.add_argument("--later", action="store_true", help="the second round")
     rounds.add_argument("--still", action="store_true", help="GP-UCB's parts, on stopped functions")
@@ -243,8 +256,10 @@ def main():
         if arguments.later:
             found += later_problems()
         names = arguments.variants or (LATER if arguments.later else VARIANTS)
-        longest = {"longest": arguments.longest}
-        variants = {name: Variant(**longest | (VARIANTS | LATER)[name]) for name in names}
+        common = {"longest": arguments.longest}
+        if arguments.margin is not None:
+            common["margin"] = arguments.margin
+        variants = {name: Variant(**common | ALL[name]) for name in names}
     folder, seconds = arguments.folder, arguments.seconds
     print_table(study(folder, seconds, arguments.replications, variants, found))
 

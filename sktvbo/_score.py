@@ -85,25 +85,21 @@ class Inside:
         self.rates = rates
         self._faced = np.flatnonzero(rates)
         self._a = rates[self._faced]
+        # Of a share, not yet relative to that of the centre.
+        self._centre = 2.0 * erf(0.5 * self._a)
 
     def root(self, U):
         """Square roots of the shares (m,) at places U (m, u)."""
-        return np.sqrt(self._shares(U).prod(axis=1))
+        low = self._a * U[:, self._faced]
+        return np.sqrt(((erf(low) + erf(self._a - low)) / self._centre).prod(axis=1))
 
     def root_with_slopes(self, U):
-        """The same, and its derivatives (m, u)."""
-        shares, slopes, a = self._shares(U), np.zeros(U.shape), self._a
-        root = np.sqrt(shares.prod(axis=1))
-        near = U[:, self._faced]
-        rise = np.exp(-((a * near) ** 2)) - np.exp(-((a * (1.0 - near)) ** 2))
-        rise *= a / (np.sqrt(np.pi) * erf(0.5 * a))
-        slopes[:, self._faced] = 0.5 * root[:, np.newaxis] * rise / shares
+        """The same, and its derivatives (m, u); written again in `sktvbo._fast.ascent`."""
+        low, slopes = self._a * U[:, self._faced], np.zeros(U.shape)
+        high, root = self._a - low, self.root(U)
+        rise = self._a * (np.exp(-(low**2)) - np.exp(-(high**2))) / np.sqrt(np.pi)
+        slopes[:, self._faced] = root[:, np.newaxis] * rise / (erf(low) + erf(high))
         return root, slopes
-
-    def _shares(self, U):
-        """By coordinate with faces, 1 in the middle; written again in `sktvbo._fast.ascent`."""
-        near, a = U[:, self._faced], self._a
-        return (erf(a * near) + erf(a * (1.0 - near))) / (2.0 * erf(0.5 * a))
 
 
 class ScoreInside(Score):

@@ -344,7 +344,7 @@ _NAMED = {"dimension": DimensionBeta(), "log": LogBeta()}
 
 
 class UCB(BaseEstimator):
-    """Upper confidence bound, μ + √β σ.
+    """Upper confidence bound, μ + √β σ, σ being less near the faces of a box with a ``margin``.
 
     Parameters
     ----------
@@ -355,8 +355,8 @@ class UCB(BaseEstimator):
         - a callable of an `AcquisitionState`, such as `SmoothnessBeta`,
           `BOLTBeta` and `InformationGainBeta`.
     margin : float, default=0.0
-        Width of the border of the box in which σ counts for less, in units of its sides; 0.2 is a
-        good one. See the notes.
+        Width of the border of a box in which σ counts for less, in units of its sides; 0.2 is what
+        BayesianOptimizer, WDBO, BOLT and ABO have by default. See the notes.
 
     Notes
     -----
@@ -381,7 +381,6 @@ class UCB(BaseEstimator):
 
     def check(self) -> None:
         """Raise a ValueError for a parameter that makes no sense."""
-        check_real(self.margin, "margin", self, interval="[0, inf)")
         beta = self._schedule()
         if not callable(beta):
             self._number(beta)
@@ -622,6 +621,7 @@ def as_acquisition(acquisition: Acquisition | str, owner: object = None) -> Acqu
         names = ", ".join(map(repr, _ACQUISITIONS))
         expected = f"{names}, None, or a callable (mean, std, state)"
         raise invalid("acquisition", expected, acquisition, owner)
+    check_real(getattr(acquisition, "margin", 0.0), "margin", acquisition, interval="[0, inf)")
     if hasattr(acquisition, "check"):
         acquisition.check()
     return acquisition

@@ -184,17 +184,20 @@ class Landscape:
 
     def values(self, U):
         """Scores (m,) at places U (m, u), of y standardized where there is a formula."""
-        mean, std = self._posterior.values(U * self._units)
         if self._formula is not None:
-            return self._scores(U, mean, std)
+            return self._exact(U, self._root(U))
+        mean, std = self._posterior.values(U * self._units)
         mean, std = self._location + self._scale * mean, self._scale * std
         return self._score(mean, std, *self._seen(U))[0]
 
-    def _scores(self, U, mean, std):
-        """What the formula makes of means and standard deviations (m,) at places U (m, u)."""
-        if self._inside is not None:
-            std = self._inside.root(U) * std
-        return _posterior.scores(*self._formula, mean, std)[0]
+    def _root(self, U):
+        """By what standard deviations at places U (m, u) are multiplied (m,)."""
+        return np.ones(len(U)) if self._inside is None else self._inside.root(U)
+
+    def _exact(self, U, root):
+        """The formula's scores (m,) at places U (m, u)."""
+        mean, std = self._posterior.values(U * self._units)
+        return _posterior.scores(*self._formula, mean, root * std)[0]
 
     def _seen(self, U):
         """What the score is given of places U (m, u) besides mean and standard deviation."""
@@ -209,13 +212,14 @@ class Landscape:
         first = max(n, _LOOKED_AT_FIRST)
         if self._formula is None or not self._rises or len(U) <= 2 * first:
             return self.values(U)
-        found = self._scores(U, *self._posterior.above(U * self._units))
+        root, (mean, std) = self._root(U), self._posterior.above(U * self._units)
+        found = _posterior.scores(*self._formula, mean, root * std)[0]
         first = np.argpartition(-found, first)[:first]
-        found[first] = self.values(U[first])
+        found[first] = self._exact(U[first], root[first])
         rest = found >= np.sort(found[first])[-n]
         rest[first] = False
         if rest.any():
-            found[rest] = self.values(U[rest])
+            found[rest] = self._exact(U[rest], root[rest])
         return found
 
     def climb(self, places, free, unit, until, reach=None):

@@ -20,7 +20,8 @@ class ABO(Algorithm):
     """ABO (Nyikosa et al. 2018): where, and when, to query next.
 
     1. Query where and when μ + √β σ is largest, over the domain and the times from now to now +
-       lookahead · l_T.
+       lookahead · l_T; near the faces of a box σ counts for less, see the ``margin`` of
+       `~sktvbo.acquisition.UCB`.
     2. Wait until then; observe; add the observation to the data set.
     3. Refit λ, l_S, l_T and σ² by marginal likelihood.
 

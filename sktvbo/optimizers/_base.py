@@ -265,7 +265,8 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
     def _make_acquisition(self):
         """Acquisition function, when the user gives none; called once, when the run begins.
 
-        The default explores little: what changes smoothly becomes uncertain by itself.
+        The default explores little: what changes smoothly becomes uncertain by itself. And it keeps
+        from the faces of a box, where less is to be learnt.
         """
         return UCB(DimensionBeta(0.05), margin=0.2)
 

@@ -9,7 +9,8 @@ from ._parameters import algorithm
 class BOLT(Algorithm):
     """BOLT (Bardou & Thiran, algorithm 1): keep as many observations as pays.
 
-    1. Query where μ + √β σ is largest now.
+    1. Query where μ + √β σ is largest now; near the faces of a box σ counts for less, see the
+       ``margin`` of `~sktvbo.acquisition.UCB`.
     2. Observe; add the observation; refit λ, l_S, l_T and σ² by marginal likelihood.
     3. Fit the response time R(n) to the times between the queries so far.
     4. n* = argmax_n Σ_{i≤n} k_T(i R(n))² (eq. 9): more would tell more, but makes each step slower.

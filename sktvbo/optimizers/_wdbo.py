@@ -10,7 +10,8 @@ from ._parameters import algorithm
 class WDBO(Algorithm):
     """W-DBO (Bardou et al. 2024, algorithm 1): remove irrelevant observations on the fly.
 
-    1. Query where μ + √β σ is largest now.
+    1. Query where μ + √β σ is largest now; near the faces of a box σ counts for less, see the
+       ``margin`` of `~sktvbo.acquisition.UCB`.
     2. Observe; add the observation; refit λ, l_S, l_T and σ² by marginal likelihood.
     3. Let the budget b grow by (1 + α)^{Δt / l_T} (eq. 80).
     4. While b > 1 + R̂ of the least relevant observation (eq. 12): remove it, b ← b / (1 + R̂).

@@ -238,13 +238,16 @@ def test_the_faces_are_those_of_the_box_wherever_queries_may_go():
     assert_allclose(opt.recommend(25), [0.5, 0.5], atol=0.1)
 
 
-def test_an_acquisition_function_of_ones_own_may_have_one():
-    class Improvement(ExpectedImprovement):
-        margin = 0.2
+class Improvement(ExpectedImprovement):
+    def __init__(self, margin):
+        super().__init__()
+        self.margin = margin
 
+
+def test_an_acquisition_function_of_ones_own_may_have_one():
     opts = [
         drive(WDBO([(0.0, 1.0)] * 3, acquisition=a, n_initial_points=8, random_state=0), 30, 3)
-        for a in (ExpectedImprovement(), Improvement())
+        for a in (ExpectedImprovement(), Improvement(0.2))
     ]
     assert (opts[0].told_X_ != opts[1].told_X_).any()
 
@@ -255,6 +258,8 @@ def test_a_bad_margin(margin):
     with pytest.raises(ValueError, match=r"'margin' parameter of UCB must be a float in the range"):
         opt.ask(0.0)
     assert not hasattr(opt, "told_X_")
+    with pytest.raises(ValueError, match="'margin' parameter of Improvement must be a float"):
+        WDBO([(0.0, 1.0)], acquisition=Improvement(margin)).ask(0.0)
 
 
 def test_the_formula_of_a_margin_is_that_of_the_bound(fitted):  # noqa: F811
