@@ -14,6 +14,9 @@ from ._failures import sampled, weighed
 # A new query keeps away from at most this many pending ones, the latest.
 _MAX_HALLUCINATED = 32
 
+# A narrower margin is taken for this one, in sides of the box.
+_MIN_MARGIN = 1e-9
+
 # A failure is worth as much as the worst place of the data set, and of so many others.
 _N_FLOOR = 64
 
@@ -106,7 +109,8 @@ def _score(run, acquisition, state, window, risk):
     if getattr(acquisition, "sees_places", False):
         score = ScoreOfPlaces(acquisition, state, window.from_unit if waits else window.at_low)
     elif margin > 0.0 and faced.any():
-        rates = np.where(np.append(faced, False) if waits else faced, 1.0 / margin, 0.0)
+        rate = 1.0 / max(margin, _MIN_MARGIN)
+        rates = np.where(np.append(faced, False) if waits else faced, rate, 0.0)
         score = ScoreInside(acquisition, state, Inside(rates))
     else:
         score = Score(acquisition, state)

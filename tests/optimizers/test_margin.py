@@ -238,6 +238,16 @@ def test_the_faces_are_those_of_the_box_wherever_queries_may_go():
     assert_allclose(opt.recommend(25), [0.5, 0.5], atol=0.1)
 
 
+@pytest.mark.parametrize("margin", [5e-324, 1e-12, 1e3, 1.7e308])
+def test_margins_of_any_width(margin):
+    """The narrowest and the widest make no difference but at the very face."""
+    plain, other = (
+        drive(WDBO([(0.0, 1.0)] * 2, acquisition=a, n_initial_points=5, random_state=0), 15)
+        for a in (UCB(0.01), UCB(0.01, margin=margin))
+    )
+    assert_allclose(other.told_X_[:8], plain.told_X_[:8], atol=1e-4)
+
+
 class Improvement(ExpectedImprovement):
     def __init__(self, margin):
         super().__init__()
