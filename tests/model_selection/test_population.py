@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import norm
 
-from sktvbo import RandomSearch
+from sktvbo import WDBO, RandomSearch
 from sktvbo.domain import ParameterSpace
 from sktvbo.model_selection._evidence import Evidence
 from sktvbo.model_selection._mixture import Weights
@@ -205,6 +205,12 @@ def test_newcomers_are_where_the_gain_may_be_largest():
     found = [replace(alone, seed=s).joined(4, lambda s: "learner").settings for s in range(8)]
     assert found[0] != found[1]
     assert np.mean([s["a"] < 0.25 for settings in found for s in settings[1:]]) > 0.75
+
+
+def test_the_ends_of_a_range_are_looked_at_like_the_rest():
+    """Unlike what an optimizer does by default: the best setting is often there."""
+    assert WDBO()._make_acquisition().margin > 0.0
+    assert default_optimizer(5).acquisition.margin == 0.0
 
 
 def test_newcomers_are_new_where_there_is_something_new():
