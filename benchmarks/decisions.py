@@ -242,7 +242,9 @@ def main():
     parser.add_argument(
         "--longest", type=float, help="upper bound of l_S where a variant has none of its own"
     )
-    parser.add_argument("--margin", type=float, help="where a variant has none of its own")
+    parser.add_argument(
+        "--margin", type=float, default=0.2, help="where a variant has none of its own"
+    )
     parser.add_argument("--variants", nargs="+", choices=ALL, help="all of a round by default")
     rounds = parser.add_mutually_exclusive_group()
     rounds.add_argument("--later", action="store_true", help="the second round")
@@ -256,9 +258,7 @@ def main():
         if arguments.later:
             found += later_problems()
         names = arguments.variants or (LATER if arguments.later else VARIANTS)
-        common = {"longest": arguments.longest}
-        if arguments.margin is not None:
-            common["margin"] = arguments.margin
+        common = {"longest": arguments.longest, "margin": arguments.margin}
         variants = {name: Variant(**common | ALL[name]) for name in names}
     folder, seconds = arguments.folder, arguments.seconds
     print_table(study(folder, seconds, arguments.replications, variants, found))

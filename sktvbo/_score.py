@@ -1,7 +1,6 @@
 """An acquisition function as the maximizer asks for it: in one state, checked, or as a formula."""
 
 import numpy as np
-from scipy.special import erf
 
 from ._checks import check_real, invalid, real_array
 from ._fast.posterior import Formula
@@ -72,36 +71,6 @@ class Score:
         return [np.broadcast_to(part, mean.shape) for part in found]
 
 
-class Inside:
-    """How much of what is around places lies in the unit box, by which variances are multiplied.
-
-    Parameters
-    ----------
-    rates : ndarray of shape (u,)
-        1 / r of the coordinates that have faces, r being the margin; 0 for the others.
-    """
-
-    def __init__(self, rates):
-        self.rates = rates
-        self._faced = np.flatnonzero(rates)
-        self._a = rates[self._faced]
-        # Of a share, not yet relative to that of the centre.
-        self._centre = 2.0 * erf(0.5 * self._a)
-
-    def root(self, U):
-        """Square roots of the shares (m,) at places U (m, u)."""
-        low = self._a * U[:, self._faced]
-        return np.sqrt(((erf(low) + erf(self._a - low)) / self._centre).prod(axis=1))
-
-    def root_with_slopes(self, U):
-        """The same, and its derivatives (m, u); written again in `sktvbo._fast.ascent`."""
-        low, slopes = self._a * U[:, self._faced], np.zeros(U.shape)
-        high, root = self._a - low, self.root(U)
-        rise = self._a * (np.exp(-(low**2)) - np.exp(-(high**2))) / np.sqrt(np.pi)
-        slopes[:, self._faced] = root[:, np.newaxis] * rise / (erf(low) + erf(high))
-        return root, slopes
-
-
 class ScoreInside(Score):
     """An acquisition function with a ``margin``, in one state.
 
@@ -109,7 +78,7 @@ class ScoreInside(Score):
     ----------
     acquisition : callable
     state : AcquisitionState
-    inside : Inside
+    inside : sktvbo._inside.Inside
     """
 
     sees_places = True

@@ -38,7 +38,7 @@ def _task(name, algorithms, *, noise, call_duration=0.0, options=None, own=None)
 def _wlan(algorithms, **setting):
     """W-DBO appendix G.2, BOLT appendix F: a Matérn 1/2 in time for who learns a kernel of time."""
     rough = {"surrogate": default_surrogate(Matern(100.0, (5.0, 6000.0), nu=0.5))}
-    own = {name: rough for name in ("ABO", "W-DBO", "BOLT") if name in algorithms}
+    own = dict.fromkeys(("ABO", "W-DBO", "BOLT"), rough)
     return _task("wlan", algorithms, own=own, **setting)
 
 

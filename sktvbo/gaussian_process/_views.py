@@ -9,6 +9,7 @@ from .._fast import posterior as _posterior
 from .._fast.ascent import Ascents, climb
 from .._fast.gram import Family
 from .._fast.posterior import Formula
+from .._inside import Inside
 
 # A climb ends where no more than this part of the unit of scores is to be gained.
 _GAIN = 1e-12
@@ -171,7 +172,7 @@ class Landscape:
         self._location = location
         self._scale = scale
         self._formula = getattr(score, "formula", None)
-        self._inside = getattr(score, "inside", None)
+        self._inside = getattr(score, "inside", None) or Inside(np.zeros(len(units)))
         if self._formula is not None and self._formula[0] != Formula.BOUND:
             formula, exceeded = self._formula
             self._formula = formula, (exceeded - location) / scale
@@ -185,14 +186,10 @@ class Landscape:
     def values(self, U):
         """Scores (m,) at places U (m, u), of y standardized where there is a formula."""
         if self._formula is not None:
-            return self._exact(U, self._root(U))
+            return self._exact(U, self._inside.root(U))
         mean, std = self._posterior.values(U * self._units)
         mean, std = self._location + self._scale * mean, self._scale * std
         return self._score(mean, std, *self._seen(U))[0]
-
-    def _root(self, U):
-        """By what standard deviations at places U (m, u) are multiplied (m,)."""
-        return np.ones(len(U)) if self._inside is None else self._inside.root(U)
 
     def _exact(self, U, root):
         """The formula's scores (m,) at places U (m, u)."""
@@ -212,7 +209,7 @@ class Landscape:
         first = max(n, _LOOKED_AT_FIRST)
         if self._formula is None or not self._rises or len(U) <= 2 * first:
             return self.values(U)
-        root, (mean, std) = self._root(U), self._posterior.above(U * self._units)
+        root, (mean, std) = self._inside.root(U), self._posterior.above(U * self._units)
         found = _posterior.scores(*self._formula, mean, root * std)[0]
         first = np.argpartition(-found, first)[:first]
         found[first] = self._exact(U[first], root[first])
@@ -230,18 +227,8 @@ class Landscape:
         low, high = (0.0, 1.0) if reach is None else reach[:, columns]
         ascents = Ascents(X[:, columns], units * high, _GAIN, units * low, _LEAD)
         if self._formula is not None:
-            rates = np.zeros(len(self._units)) if self._inside is None else self._inside.rates
-            climb(
-                self._posterior,
-                *self._formula,
-                ascents,
-                X,
-                columns,
-                unit,
-                until,
-                self._units,
-                rates,
-            )
+            inside = self._units, self._inside.rates
+            climb(self._posterior, *self._formula, ascents, X, columns, unit, until, *inside)
         else:
             self._climb(ascents, X, columns, unit, until)
         places[:, columns] = np.clip(ascents.places / units, low, high)

@@ -5,8 +5,9 @@ from time import monotonic
 
 import numpy as np
 
+from .._inside import Inside
 from .._maximizer import TimeWindow, maximize, maximize_joint
-from .._score import Inside, Score, ScoreInside, ScoreOfPlaces
+from .._score import Score, ScoreInside, ScoreOfPlaces
 from .._values import replaced
 from ..acquisition import AcquisitionState
 from ._failures import sampled, weighed

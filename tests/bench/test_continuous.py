@@ -82,10 +82,11 @@ def test_noise_and_call_durations_are_the_papers(data):
     assert wlan.problem.options["n_users"] == 27
 
 
-def test_wlan_has_a_rough_kernel_in_time_as_wdbo_says():
-    made = PRESETS["wdbo-table2"].tasks["wlan"]()
+@pytest.mark.parametrize("preset", ["wdbo-table2", "bolt-table3"])
+def test_wlan_has_a_rough_kernel_in_time_as_the_papers_say(preset):
+    made = PRESETS[preset].tasks["wlan"]()
     for name, optimizer in made.optimizers.items():
-        if name in ("ABO", "W-DBO"):
+        if name in ("ABO", "W-DBO", "BOLT"):
             assert optimizer.surrogate.temporal_kernel.nu == 0.5
         else:
             assert optimizer.surrogate is None

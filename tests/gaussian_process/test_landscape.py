@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from gaussian_process.test_views import MODELS, fitted  # noqa: F401
+from gaussian_process.models import MODELS, WithoutLandscape
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
@@ -55,7 +55,7 @@ def plain(posterior, score):
 
 @all_acquisitions
 @pytest.mark.parametrize("name", AT_A_TIME)
-def test_scores_are_those_of_the_posterior(fitted, name, acquisition):  # noqa: F811
+def test_scores_are_those_of_the_posterior(fitted, name, acquisition):
     gp, U = fitted[name], np.random.RandomState(0).uniform(size=(300, 3))
     score, at_t = score_of(gp, acquisition, 61.0)
     window = gp.posterior_between(61.0, 64.0)
@@ -70,14 +70,14 @@ def test_scores_are_those_of_the_posterior(fitted, name, acquisition):  # noqa: 
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if name not in COMPILED])
-def test_other_kernels_have_none_where_time_moves(fitted, name):  # noqa: F811
+def test_other_kernels_have_none_where_time_moves(fitted, name):
     gp = fitted[name]
     score, posterior = score_of(gp, UCB(2.0), 61.0)
     assert (posterior.landscape(score) is None) == (name not in AT_A_TIME)
     assert gp.posterior_between(61.0, 62.0).landscape(score) is None
 
 
-def test_a_score_that_is_only_a_function_has_none(fitted):  # noqa: F811
+def test_a_score_that_is_only_a_function_has_none(fitted):
     posterior = fitted["matern"].posterior_at(61.0)
     assert posterior.landscape(lambda mean, std: (mean, 1.0, 0.0)) is None
 
@@ -100,7 +100,7 @@ def polished(posterior, score, start):
 @pytest.mark.parametrize("acquisition", [*ACQUISITIONS, Own(2.0)], ids=str)
 @pytest.mark.parametrize("name", COMPILED)
 @pytest.mark.parametrize("n", [1, 6, 20])
-def test_the_leading_scores_are_exact(fitted, name, acquisition, n):  # noqa: F811
+def test_the_leading_scores_are_exact(fitted, name, acquisition, n):
     """And the others are bounds, which are below all of them."""
     gp, U = fitted[name], np.random.RandomState(0).uniform(size=(300, 3))
     score, at_t = score_of(gp, acquisition, 61.0)
@@ -135,7 +135,7 @@ def test_few_places_are_looked_at_closely():
 @all_acquisitions
 @pytest.mark.parametrize("name", COMPILED)
 @pytest.mark.parametrize("window", [False, True])
-def test_from_near_a_maximum_both_find_it(fitted, name, acquisition, window, monkeypatch):  # noqa: F811
+def test_from_near_a_maximum_both_find_it(fitted, name, acquisition, window, monkeypatch):
     gp = fitted[name]
     score, posterior = score_of(gp, acquisition, 61.0)
     if window:
@@ -159,7 +159,7 @@ def test_from_near_a_maximum_both_find_it(fitted, name, acquisition, window, mon
     assert (raced <= values + 1e-9).all()
 
 
-def test_who_is_far_behind_is_not_waited_for(fitted, monkeypatch):  # noqa: F811
+def test_who_is_far_behind_is_not_waited_for(fitted, monkeypatch):
     score, posterior = score_of(fitted["matern"], UCB(2.0), 61.0)
     landscape, starts = posterior.landscape(score), np.random.RandomState(1).uniform(size=(6, 2))
     found = []
@@ -194,15 +194,6 @@ def random_problem(seed):
     return score, posterior, box, rng
 
 
-class WithoutLandscape:
-    def __init__(self, posterior):
-        self.posterior = posterior
-        self.with_gradient = posterior.with_gradient
-
-    def __call__(self, U):
-        return self.posterior(U)
-
-
 def test_what_is_found_is_never_worse_than_the_twins():
     """Beyond what the tolerance of either leaves, on 150 problems."""
     for seed in range(150):
@@ -220,7 +211,7 @@ def test_what_is_found_is_never_worse_than_the_twins():
 
 
 @pytest.mark.parametrize("acquisition", ACQUISITIONS[:2], ids=str)
-def test_a_function_of_ones_own_is_climbed_in_lockstep(fitted, acquisition):  # noqa: F811
+def test_a_function_of_ones_own_is_climbed_in_lockstep(fitted, acquisition):
     """To the same places as the formula that it computes."""
     gp = fitted["matern"]
     known, posterior = score_of(gp, UCB(2.0), 61.0)
@@ -235,7 +226,7 @@ def test_a_function_of_ones_own_is_climbed_in_lockstep(fitted, acquisition):  # 
     assert_allclose(values, own(*posterior(again))[0], rtol=1e-9)
 
 
-def test_what_is_held_stays_to_the_bit(fitted):  # noqa: F811
+def test_what_is_held_stays_to_the_bit(fitted):
     score, posterior = score_of(fitted["ard-rbf"], UCB(2.0), 61.0)
     starts = np.random.RandomState(3).uniform(size=(5, 2))
     moved, _ = posterior.landscape(score).climb(starts, np.array([False, True]), 1.0, math.inf)
@@ -243,7 +234,7 @@ def test_what_is_held_stays_to_the_bit(fitted):  # noqa: F811
     assert (moved[:, 1] != starts[:, 1]).any()
 
 
-def test_bounds_are_met_exactly(fitted):  # noqa: F811
+def test_bounds_are_met_exactly(fitted):
     """A maximum at the border of the unit box has a coordinate of 0 or 1, not nearly so."""
     score, posterior = score_of(fitted["ard-rbf"], UCB(1e6), 61.0)
     starts = np.array([[0.01, 0.02], [0.98, 0.99], [0.02, 0.97], [0.99, 0.01]])
@@ -253,7 +244,7 @@ def test_bounds_are_met_exactly(fitted):  # noqa: F811
 
 
 @pytest.mark.parametrize("acquisition", [UCB(2.0), Own(2.0)], ids=["formula", "own"])
-def test_no_time_is_no_climb(fitted, acquisition):  # noqa: F811
+def test_no_time_is_no_climb(fitted, acquisition):
     score, posterior = score_of(fitted["matern"], acquisition, 61.0)
     starts = np.random.RandomState(4).uniform(size=(3, 2))
     for landscape in (posterior.landscape(score), plain(posterior, score)):

@@ -1,75 +1,17 @@
 """The posterior as optimizers see it: at one time, in a window, drawn jointly."""
 
 import copy
-from functools import partial
 
 import numpy as np
 import pytest
-from gaussian_process.cases import LATEST, START, both, every_model, lifted, make, with_time_at
+from gaussian_process.cases import LATEST, START, both, every_model, lifted, with_time_at
+from gaussian_process.models import MODELS, make, rows
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import (
     RBF,
-    ConstantKernel,
-    DotProduct,
-    Matern,
-    RationalQuadratic,
 )
 
-from sktvbo.gaussian_process import (
-    GeometricInjection,
-    QuadraticInjection,
-    SparseTimeVaryingGPRegressor,
-    WeightedGPRegressor,
-)
-from sktvbo.kernels import Forgetting, Wiener
-
-make = partial(make, noise_variance=0.05)
-
-# The first four run through compiled code, the others through the kernels' own.
-MODELS = {
-    "matern": make(Matern(0.4, nu=2.5), Matern(3.0, nu=1.5)),
-    "ard-rbf": make(RBF([0.4, 0.9]), RBF(4.0), normalize_y=True),
-    "forgetting-injection": make(
-        Matern(0.4, nu=1.5), Forgetting(0.1), noise_model=QuadraticInjection(0.3)
-    ),
-    "static": make(RBF(0.5), ConstantKernel(1.0, "fixed"), normalize_y=True),
-    "wiener": make(RBF(0.4), Wiener(0.2, start=START), normalize_y=True),
-    "rational-space": make(RationalQuadratic(0.4), Matern(3.0, nu=2.5)),
-    "rational-time": make(Matern(0.4, nu=2.5), RationalQuadratic(3.0), normalize_y=True),
-    "not-stationary-space": make(DotProduct(0.5), Wiener(0.1, start=START - 3.0)),
-    "time-first": make(RBF([0.4, 0.9]), RBF(4.0), time_column=0),
-    "weighted": make(
-        RBF(0.4),
-        Wiener(0.2, start=START),
-        WeightedGPRegressor,
-        noise_model=GeometricInjection(0.9),
-        normalize_y=True,
-    ),
-    "sparse": make(
-        Matern(0.4, nu=2.5),
-        Matern(3.0, nu=1.5),
-        SparseTimeVaryingGPRegressor,
-        n_inducing=12,
-        random_state=0,
-    ),
-    "sparse-wiener": make(
-        RBF(0.4), Wiener(0.2, start=START), SparseTimeVaryingGPRegressor, n_inducing=12,
-        random_state=0,
-    ),
-}  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def fitted():
-    """Every model, fitted once."""
-    X, y, v = lifted()
-    return {name: gp.fit(rows(gp, X[:, :-1], X[:, -1]), y, v) for name, gp in MODELS.items()}
-
-
-def rows(gp, S, t):
-    """Places (m, d) and times (m,) as the model's X."""
-    t = np.broadcast_to(t, len(S))
-    return np.column_stack([t, S] if gp.time_column == 0 else [S, t])
+from sktvbo.kernels import Wiener
 
 
 @pytest.fixture(params=MODELS)

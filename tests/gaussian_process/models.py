@@ -1,0 +1,73 @@
+"""Models of every kind, whose posteriors optimizers look at."""
+
+from functools import partial
+
+import numpy as np
+from gaussian_process.cases import START, make
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    DotProduct,
+    Matern,
+    RationalQuadratic,
+)
+
+from sktvbo.gaussian_process import (
+    GeometricInjection,
+    QuadraticInjection,
+    SparseTimeVaryingGPRegressor,
+    WeightedGPRegressor,
+)
+from sktvbo.kernels import Forgetting, Wiener
+
+make = partial(make, noise_variance=0.05)
+
+# The first four run through compiled code, the others through the kernels' own.
+MODELS = {
+    "matern": make(Matern(0.4, nu=2.5), Matern(3.0, nu=1.5)),
+    "ard-rbf": make(RBF([0.4, 0.9]), RBF(4.0), normalize_y=True),
+    "forgetting-injection": make(
+        Matern(0.4, nu=1.5), Forgetting(0.1), noise_model=QuadraticInjection(0.3)
+    ),
+    "static": make(RBF(0.5), ConstantKernel(1.0, "fixed"), normalize_y=True),
+    "wiener": make(RBF(0.4), Wiener(0.2, start=START), normalize_y=True),
+    "rational-space": make(RationalQuadratic(0.4), Matern(3.0, nu=2.5)),
+    "rational-time": make(Matern(0.4, nu=2.5), RationalQuadratic(3.0), normalize_y=True),
+    "not-stationary-space": make(DotProduct(0.5), Wiener(0.1, start=START - 3.0)),
+    "time-first": make(RBF([0.4, 0.9]), RBF(4.0), time_column=0),
+    "weighted": make(
+        RBF(0.4),
+        Wiener(0.2, start=START),
+        WeightedGPRegressor,
+        noise_model=GeometricInjection(0.9),
+        normalize_y=True,
+    ),
+    "sparse": make(
+        Matern(0.4, nu=2.5),
+        Matern(3.0, nu=1.5),
+        SparseTimeVaryingGPRegressor,
+        n_inducing=12,
+        random_state=0,
+    ),
+    "sparse-wiener": make(
+        RBF(0.4), Wiener(0.2, start=START), SparseTimeVaryingGPRegressor, n_inducing=12,
+        random_state=0,
+    ),
+}  # fmt: skip
+
+
+def rows(gp, S, t):
+    """Places (m, d) and times (m,) as the model's X."""
+    t = np.broadcast_to(t, len(S))
+    return np.column_stack([t, S] if gp.time_column == 0 else [S, t])
+
+
+class WithoutLandscape:
+    """A posterior that compiled code does not know."""
+
+    def __init__(self, posterior):
+        self.posterior = posterior
+        self.with_gradient = posterior.with_gradient
+
+    def __call__(self, U):
+        return self.posterior(U)
