@@ -16,6 +16,7 @@ was stopped.
 import argparse
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import repeat
 
 import numpy as np
 from _development import HORIZON, development_problems, later_problems
@@ -215,15 +216,21 @@ def study(folder, seconds, n_replications, variants, found):
         )
 
 
-def print_table(comparison):
-    """Regrets in units of the first variant's, run by run: geometric means over the problems."""
+def print_table(comparison, units=None):
+    """Regrets in units of another's, run by run: geometric means over the problems.
+
+    ``units`` are pairs of algorithms, one in units of the other; by default all in units of the
+    first.
+    """
     regrets = {}
     for row in comparison.rows():
         runs = regrets.setdefault(row["algorithm"], {})
         runs.setdefault(row["problem"], []).append(row["average_regret"])
-    first = next(iter(regrets.values()))
+    if units is None:
+        units = zip(regrets, repeat(next(iter(regrets))))
     print(f"{'':28}{'regret':>8}{'error':>8}   worst and best problem")
-    for name, runs in regrets.items():
+    for name, unit in units:
+        runs, first = regrets[name], regrets[unit]
         logs = {p: np.mean(np.log(runs[p]) - np.log(first[p])) for p in first}
         values = np.array(list(logs.values()))
         error = np.std(values, ddof=1) / np.sqrt(len(values))

@@ -356,7 +356,7 @@ class UCB(BaseEstimator):
           `BOLTBeta` and `InformationGainBeta`.
     margin : float, default=0.0
         Width of the border of a box in which σ counts for less, in units of its sides; 0.2 is what
-        BayesianOptimizer, WDBO, BOLT and ABO have by default. See the notes.
+        all optimizers have by default. See the notes.
 
     Notes
     -----

@@ -265,10 +265,16 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
     def _make_acquisition(self):
         """Acquisition function, when the user gives none; called once, when the run begins.
 
-        The default explores little: what changes smoothly becomes uncertain by itself. And it keeps
-        from the faces of a box, where less is to be learnt.
+        The default is a bound that keeps from the faces of a box, where less is to be learnt.
         """
-        return UCB(DimensionBeta(0.05), margin=0.2)
+        return UCB(self._make_beta(), margin=0.2)
+
+    def _make_beta(self):
+        """β of the default acquisition function, as `UCB` has it.
+
+        It explores little: what changes smoothly becomes uncertain by itself.
+        """
+        return DimensionBeta(0.05)
 
     def _make_policy(self):
         """Stale-data policy without a history; called once, when the run begins."""
@@ -664,5 +670,5 @@ class StaticAlgorithm(Algorithm):
     def _make_surrogate(self, times):
         return static_surrogate()
 
-    def _make_acquisition(self):
-        return UCB()
+    def _make_beta(self):
+        return "dimension"

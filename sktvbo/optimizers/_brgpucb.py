@@ -10,7 +10,8 @@ class BRGPUCB(VariationBudgeted):
     """BR-GP-UCB (Zhou & Shroff 2021, there R-GP-UCB): IGP-UCB within blocks.
 
     1. Query where μ + √β σ is largest, √β = B + R √(2 (γ + 1 + log(1/δ))), γ being the information
-       gain of the block so far.
+       gain of the block so far; near the faces of a box σ counts for less, see the ``margin`` of
+       `~sktvbo.acquisition.UCB`.
     2. Observe. When the block holds H = ⌈γ_T^{1/4} √(T / B_T)⌉ observations, forget them all.
     3. Add the observation; refit a Gaussian process of space alone.
 

@@ -1,7 +1,7 @@
 """What BR- and SW-GP-UCB share: a length that a variation budget gives."""
 
 from .._checks import check_int, check_real
-from ..acquisition import UCB, InformationGainBeta
+from ..acquisition import InformationGainBeta
 from ..staleness import VariationBudget
 from ._base import StaticAlgorithm
 from ._parameters import algorithm
@@ -20,8 +20,8 @@ class VariationBudgeted(StaticAlgorithm):
     # The parameter of this name gives the length outright.
     _length = None
 
-    def _make_acquisition(self):
-        return UCB(InformationGainBeta())
+    def _make_beta(self):
+        return InformationGainBeta()
 
     def _length_or_budget(self):
         """The length, or what computes it of a surrogate."""

@@ -10,7 +10,8 @@ from ._parameters import algorithm
 class ETGPUCB(StaticAlgorithm):
     """ET-GP-UCB (Brunzema et al., ET algorithm 1): GP-UCB that starts afresh when contradicted.
 
-    1. Query where μ + √β σ is largest.
+    1. Query where μ + √β σ is largest; near the faces of a box σ counts for less, see the
+       ``margin`` of `~sktvbo.acquisition.UCB`.
     2. Observe y. If ``|y − μ| > √ρ σ + w̄``, which a static function hardly ever does (lemma 3),
        forget everything.
     3. Add the observation; refit a Gaussian process of space alone.

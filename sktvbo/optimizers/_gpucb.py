@@ -8,7 +8,8 @@ from ._parameters import algorithm
 class GPUCB(StaticAlgorithm):
     """GP-UCB (Srinivas et al. 2012): the baseline that does not know of time.
 
-    1. Query where μ + √β σ is largest.
+    1. Query where μ + √β σ is largest; near the faces of a box σ counts for less, see the
+       ``margin`` of `~sktvbo.acquisition.UCB`.
     2. Observe; add the observation to the data set.
     3. Refit a Gaussian process of space alone.
 

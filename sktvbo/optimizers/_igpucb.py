@@ -1,7 +1,7 @@
 """IGP-UCB: GP-UCB for functions of a bounded norm."""
 
 from .._checks import check_real
-from ..acquisition import UCB, InformationGainBeta
+from ..acquisition import InformationGainBeta
 from ._base import StaticAlgorithm
 from ._parameters import algorithm
 
@@ -11,7 +11,8 @@ class IGPUCB(StaticAlgorithm):
     """IGP-UCB (Chowdhury & Gopalan 2017): GP-UCB whose width follows the information gained.
 
     1. Query where μ + √β σ is largest, √β = B + R √(2 (γ + 1 + log(1/δ))), γ being the information
-       gain of the data set.
+       gain of the data set; near the faces of a box σ counts for less, see the ``margin`` of
+       `~sktvbo.acquisition.UCB`.
     2. Observe; add the observation to the data set.
     3. Refit a Gaussian process of space alone.
 
@@ -53,5 +54,5 @@ class IGPUCB(StaticAlgorithm):
         check_real(self.norm_bound, "norm_bound", self, interval="[0, inf)")
         check_real(self.delta, "delta", self, interval="(0, 1)")
 
-    def _make_acquisition(self):
-        return UCB(InformationGainBeta(norm_bound=self.norm_bound, delta=self.delta))
+    def _make_beta(self):
+        return InformationGainBeta(norm_bound=self.norm_bound, delta=self.delta)

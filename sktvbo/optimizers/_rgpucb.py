@@ -19,7 +19,8 @@ _N_LEARN = 200
 class RGPUCB(StaticAlgorithm):
     """R-GP-UCB (Bogunovic et al. 2016, TVGP algorithm 1): GP-UCB within blocks.
 
-    1. Query where μ + √β σ is largest.
+    1. Query where μ + √β σ is largest; near the faces of a box σ counts for less, see the
+       ``margin`` of `~sktvbo.acquisition.UCB`.
     2. Observe. When the block holds N observations, forget them all.
     3. Add the observation; refit a Gaussian process of space alone.
 

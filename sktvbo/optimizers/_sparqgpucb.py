@@ -14,7 +14,7 @@ from sklearn.utils.random import sample_without_replacement
 from .._arrays import distinct_rows
 from .._checks import check_real, finite_array, invalid
 from .._values import replaced
-from ..acquisition import UCB, InformationGainBeta
+from ..acquisition import InformationGainBeta
 from ..dpp import sample_kdpp
 from ..exceptions import AskTellError, InvalidObservationError
 from ..gaussian_process import QuadraticInjection
@@ -152,7 +152,8 @@ class SparQGPUCB(Algorithm):
     3. Draw Q = 6 log t of all places ever queried by a k-DPP, and ask an expert for the present
        values there.
     4. Condition a Gaussian process of space alone on what is left and on the expert's answers.
-    5. Query where μ + β σ is largest, β = B + √(2 (γ + log(2/δ))); then drop the expert's answers.
+    5. Query where μ + β σ is largest, β = B + √(2 (γ + log(2/δ))); near the faces of a box σ counts
+       for less, see the ``margin`` of `~sktvbo.acquisition.UCB`. Then drop the expert's answers.
 
     Without an expert, that is without ``ask_expert`` and ``tell_expert``, only the last few
     observations remain.
@@ -218,8 +219,8 @@ class SparQGPUCB(Algorithm):
     def _make_surrogate(self, times):
         return static_surrogate(noise_model=QuadraticInjection())
 
-    def _make_acquisition(self):
-        return UCB(InformationGainBeta(delta=_DELTA, constant=np.log(2.0)))
+    def _make_beta(self):
+        return InformationGainBeta(delta=_DELTA, constant=np.log(2.0))
 
     def _make_policy(self):
         return NoiseThreshold(self.noise_cap)

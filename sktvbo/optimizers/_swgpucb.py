@@ -10,7 +10,8 @@ class SWGPUCB(VariationBudgeted):
     """SW-GP-UCB (Zhou & Shroff 2021): IGP-UCB on the latest observations.
 
     1. Query where μ + √β σ is largest, √β = B + R √(2 (γ + 1 + log(1/δ))), γ being the information
-       gain of the window.
+       gain of the window; near the faces of a box σ counts for less, see the ``margin`` of
+       `~sktvbo.acquisition.UCB`.
     2. Observe; add the observation.
     3. Keep the latest w = ⌈γ_T^{1/4} √(T / B_T)⌉ observations; refit a Gaussian process of space
        alone.

@@ -6,7 +6,6 @@ from numbers import Real
 
 from .._checks import invalid
 from .._factors import forgetting_rate
-from ..acquisition import UCB
 from ..kernels import Forgetting
 from ._base import Algorithm
 from ._parameters import algorithm
@@ -18,7 +17,8 @@ class TVGPUCB(Algorithm):
     """TV-GP-UCB (Bogunovic et al. 2016, TVGP algorithm 2): correlation that decays with time.
 
     1. Query where μ + √β σ is largest now, under the covariance k_S(x, x') (1 − ε)^(``|t − t'|`` /
-       2) (eq. 7-8).
+       2) (eq. 7-8); near the faces of a box σ counts for less, see the ``margin`` of
+       `~sktvbo.acquisition.UCB`.
     2. Observe; add the observation to the data set.
     3. Refit, ε included unless it is given (appendix B).
 
@@ -73,8 +73,8 @@ class TVGPUCB(Algorithm):
             expected = "'learn' or a float in the range (0, 1)"
             raise invalid("epsilon", expected, self.epsilon, self)
 
-    def _make_acquisition(self):
-        return UCB()
+    def _make_beta(self):
+        return "dimension"
 
     def _make_surrogate(self, times):
         if not self._learns:

@@ -3,7 +3,6 @@
 import numpy as np
 
 from .._checks import check_real
-from ..acquisition import UCB
 from ..kernels import Wiener
 from ._base import Algorithm
 from ._parameters import algorithm
@@ -14,8 +13,9 @@ from ._surrogates import default_surrogate
 class UITVBO(Algorithm):
     """UI-TVBO (Brunzema et al. 2022): a mean that stays, a variance that grows.
 
-    1. Query where μ + √β σ is largest now, under the covariance
-       k_S(x, x') (1 + σ_w² (min(t, t') − t_start)).
+    1. Query where μ + √β σ is largest now, under the covariance k_S(x, x') (1 + σ_w² (min(t, t') −
+       t_start)); near the faces of a box σ counts for less, see the ``margin`` of
+       `~sktvbo.acquisition.UCB`.
     2. Observe; add the observation to the data set.
     3. Refit the spatial hyperparameters.
 
@@ -56,8 +56,8 @@ class UITVBO(Algorithm):
         super()._check_parameters()
         check_real(self.drift_variance, "drift_variance", self, interval="(0, inf)")
 
-    def _make_acquisition(self):
-        return UCB()
+    def _make_beta(self):
+        return "dimension"
 
     def _make_surrogate(self, times):
         # Pending queries may be older than all data, and the kernel knows of no time before start.

@@ -1,7 +1,7 @@
 """W-GP-UCB: weights that fade."""
 
 from .._checks import check_real
-from ..acquisition import UCB, InformationGainBeta
+from ..acquisition import InformationGainBeta
 from ..gaussian_process import GeometricInjection, WeightedGPRegressor
 from ._base import Algorithm
 from ._parameters import algorithm
@@ -13,7 +13,8 @@ class WGPUCB(Algorithm):
     """W-GP-UCB (Deng et al. 2022): weighted regression, with weights that fade.
 
     1. Query where μ + √β s is largest: μ from the observations weighted by discount^age, s from its
-       two matrices (`~sktvbo.gaussian_process.WeightedGPRegressor`).
+       two matrices (`~sktvbo.gaussian_process.WeightedGPRegressor`); near the faces of a box s
+       counts for less, see the ``margin`` of `~sktvbo.acquisition.UCB`.
     2. Observe; add the observation to the data set.
     3. Refit a Gaussian process of space alone, of which the noise variance is σ² discount^(−age).
 
@@ -56,8 +57,8 @@ class WGPUCB(Algorithm):
         super()._check_parameters()
         check_real(self.discount, "discount", self, interval="(0, 1]")
 
-    def _make_acquisition(self):
-        return UCB(InformationGainBeta(anytime=True))
+    def _make_beta(self):
+        return InformationGainBeta(anytime=True)
 
     def _make_surrogate(self, times):
         return static_surrogate(

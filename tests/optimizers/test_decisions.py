@@ -55,6 +55,16 @@ def test_a_learnt_mean_little_exploration_and_a_margin_pay(regret):
     assert regret(WDBO()) < 0.6 * no_margin
 
 
+@pytest.mark.parametrize("name", ["GPUCB", "SWGPUCB", "SparQGPUCB", "TVGPUCB", "UITVBO", "WGPUCB"])
+def test_a_margin_pays_whatever_is_forgotten(regret, name):
+    algorithm = getattr(optimizers, name)
+    acquisition = algorithm()._make_acquisition()
+    assert acquisition.margin == 0.2
+    assert regret(algorithm()) < 0.8 * regret(
+        algorithm(acquisition=acquisition.set_params(margin=0.0))
+    )
+
+
 class LongLengthscales(WDBO):
     """W-DBO that may believe in a function that is nearly a plane, and the rest noise."""
 
@@ -109,17 +119,14 @@ def test_all_learn_a_mean(name):
 
 
 @pytest.mark.parametrize(
-    ("names", "scale", "margin"),
-    [(SMOOTH, 0.05, 0.2), (OTHERS, 0.2, 0.0)],
-    ids=["smooth", "others"],
+    ("names", "scale"), [(SMOOTH, 0.05), (OTHERS, 0.2)], ids=["smooth", "others"]
 )
-def test_what_follows_smooth_changes_explores_less(names, scale, margin):
+def test_what_follows_smooth_changes_explores_less(names, scale):
     state = AcquisitionState(n=7, n_told=9, n_dims=3)
     expected = UCB(DimensionBeta(scale)).beta_value(state)
     for name in names:
         acquisition = getattr(optimizers, name)()._make_acquisition()
         assert acquisition.beta_value(state) == expected
-        assert acquisition.margin == margin
 
 
 def test_time_is_smooth():

@@ -91,14 +91,14 @@ def test_a_reset_by_an_outlier_is_taken_back():
     opt.tell(outlier, 1e6)
     assert len(opt.X_) == 1
     late = opt.ask(13.0, return_query=True)
-    opt.tell(late, 0.01)
+    opt.tell(late, 0.01 * late.x[0])
     assert opt.X_[-1, -1] == 13.0
     opt.untell(late)  # what was told since goes first, and may be told again
     assert opt.X_[:, -1].tolist() == [12.0]
     opt.untell(outlier)
     assert_array_equal(opt.X_, before)
     assert np.isnan(opt.removed_at_).all()
-    opt.tell(late.x, 0.01, late.t)
+    opt.tell(late.x, 0.01 * late.x[0], late.t)
     assert len(opt.X_) == 13
 
 
