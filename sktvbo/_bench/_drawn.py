@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from .. import evaluation, optimizers, problems
-from ..acquisition import UCB, LogBeta
+from ..acquisition import UCB, InformationGainBeta, LogBeta
 from ..gaussian_process import GeometricInjection, TimeVaryingGPRegressor, WeightedGPRegressor
 from ..kernels import Forgetting
 from ..theory import maximum_information_gain, reset_period
@@ -40,12 +40,6 @@ def _known(spatial, noise, temporal=None, kind=TimeVaryingGPRegressor, **options
     """The surrogate that knows the function's hyperparameters; by default it does not change."""
     temporal = ConstantKernel(1.0, "fixed") if temporal is None else temporal
     return kind(spatial, temporal, noise_variance=noise, optimizer=None, **options)
-
-
-def _plain(algorithm, **options):
-    """An algorithm with its own bound, as its paper has it: without a margin."""
-    acquisition = algorithm()._make_acquisition().set_params(margin=0.0)
-    return algorithm(acquisition=acquisition, **options)
 
 
 def _task(name, problem, chosen, n_initial=0):
@@ -124,16 +118,22 @@ def _changing(name):
 
 
 def _moving_bump():
-    """Task of SparQ figure 1: T = 500; hyperparameters by marginal likelihood."""
+    """Task of SparQ figure 1: T = 500; hyperparameters by marginal likelihood.
+
+    The algorithms have their own bounds, but no margin.
+    """
     common = {"n_initial_points": 10}
+    sparq = InformationGainBeta(delta=0.05, constant=np.log(2.0))
     chosen = {
         "random": optimizers.RandomSearch(),
         "GP-UCB": optimizers.GPUCB(acquisition=UCB("log"), **common),
         "R-GP-UCB": optimizers.RGPUCB(acquisition=UCB("log"), **common),
-        "SW-GP-UCB": _plain(optimizers.SWGPUCB, horizon=500, **common),
+        "SW-GP-UCB": optimizers.SWGPUCB(
+            horizon=500, acquisition=UCB(InformationGainBeta()), **common
+        ),
         "TV-GP-UCB": optimizers.TVGPUCB(acquisition=UCB("log"), **common),
-        "W-GP-UCB": _plain(optimizers.WGPUCB, **common),
-        "SparQ-GP-UCB": _plain(optimizers.SparQGPUCB, **common),
+        "W-GP-UCB": optimizers.WGPUCB(acquisition=UCB(InformationGainBeta(anytime=True)), **common),
+        "SparQ-GP-UCB": optimizers.SparQGPUCB(acquisition=UCB(sparq), **common),
     }
     return _task("moving bump", Drawn("moving-bump", horizon=500), chosen, n_initial=10)
 
