@@ -195,7 +195,7 @@ def _draw(figure, comparison, problem, clock):
 
     figure.set_size_inches(13.0, 7.2)
     figure.get_layout_engine().set(w_pad=0.1, h_pad=0.1)
-    grid = figure.add_gridspec(2, 2, width_ratios=(1.45, 1.0))
+    grid = figure.add_gridspec(2, 2, width_ratios=(1.2, 1.0))
     upper, lower = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[1, 0])
     objective.plot(upper)
     upper.get_legend().remove()
