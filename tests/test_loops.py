@@ -167,19 +167,23 @@ def test_on_a_cluster_of_dask():
 
 
 class Held(ThreadPoolExecutor):
-    """Threads, of which the test says when a call may end; notes how many run at once."""
+    """Threads that note how many calls run at once; none ends before so many have."""
 
-    def __init__(self):
+    def __init__(self, together):
         super().__init__(8)
         self.running, self.most, self.lock = 0, 0, threading.Lock()
+        self.together, self.reached = together, threading.Event()
 
     def submit(self, function, *args):
         def call():
             with self.lock:
                 self.running += 1
                 self.most = max(self.most, self.running)
+                if self.running == self.together:
+                    self.reached.set()
             try:
-                time.sleep(0.002)
+                assert self.reached.wait(60.0)
+                time.sleep(0.002)  # one too many would begin in the meantime
                 return function(*args)
             finally:
                 with self.lock:
@@ -189,7 +193,7 @@ class Held(ThreadPoolExecutor):
 
 
 def test_so_many_at_once_and_each_told_before_the_next_is_asked():
-    with Held() as executor:
+    with Held(3) as executor:
         found = stepwise(n_calls=20, executor=executor, n_jobs=3)
     assert executor.most == 3
     assert len(found.calls) == 20
