@@ -73,6 +73,15 @@ def test_the_bump_is_met_with_the_algorithms_own_defaults():
         assert name == "random" or (optimizer.n_initial_points, optimizer.surrogate) == (10, None)
 
 
+def test_sparqs_bounds_are_the_algorithms_own_without_a_margin():
+    made = PRESETS["sparq-fig1"].tasks["moving bump"]()
+    for name in ("SW-GP-UCB", "W-GP-UCB", "SparQ-GP-UCB"):
+        optimizer = made.optimizers[name]
+        own = type(optimizer)()._make_acquisition().set_params(margin=0.0)
+        assert repr(optimizer.acquisition) == repr(own)
+    assert {o.acquisition.margin for n, o in made.optimizers.items() if n != "random"} == {0.0}
+
+
 def test_functions_and_noise_come_from_the_seed_itself(tmp_path):
     made = PRESETS["et-table1"].task("gp-abrupt", ["ET-GP-UCB"], 8.0)
     (first, _) = run([made], tmp_path).results["ET-GP-UCB", "gp-abrupt"]

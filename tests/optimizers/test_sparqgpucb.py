@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from optimizers.dense import check_query, information_gain
+from optimizers.dense import GRID, check_query, information_gain
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
@@ -10,8 +10,6 @@ from sktvbo import SparQGPUCB, TimeVaryingGPRegressor
 from sktvbo.domain import Box, FiniteSet
 from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError
 from sktvbo.gaussian_process import QuadraticInjection
-
-GRID = np.linspace(0.0, 1.0, 401)[:, np.newaxis]
 
 
 def value(X, t):
