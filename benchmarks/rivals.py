@@ -78,7 +78,9 @@ class WdboAlgo(Rival):
     def _learn(self, u, y, t):
         self._theirs.tell(u, t / self.horizon, y)
         self._theirs.clean(t / self.horizon)
-        self.n_removed_ = len(self.y_) - self._theirs.dataset_size()
+        size = self._theirs.dataset_size()
+        # How many there are is what a simulated clock asks for; they need not be the same ones.
+        self.X_, self.n_removed_ = self.X_[-size:], len(self.y_) - size
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
