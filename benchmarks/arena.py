@@ -11,7 +11,6 @@ goes on where it was stopped. The rivals' packages are those of requirements-pee
 """
 
 import argparse
-import csv
 from functools import partial
 
 from _still import Still
@@ -79,11 +78,7 @@ def main():
         )
     print(comparison)
     if arguments.csv:
-        rows = list(comparison.rows())
-        with open(arguments.csv, "w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, rows[0])
-            writer.writeheader()
-            writer.writerows(rows)
+        comparison.to_csv(arguments.csv)
 
 
 if __name__ == "__main__":

@@ -8,13 +8,12 @@ keeps finished runs. wdbo_algo is one of requirements-peers.txt.
 """
 
 import argparse
-import csv
 
 from joblib import parallel_config
 from rivals import WdboAlgo
 
-from sktvbo import evaluation
 from sktvbo._bench._continuous import PRESETS
+from sktvbo._bench._tasks import run
 
 
 def main():
@@ -26,26 +25,18 @@ def main():
     parser.add_argument("--jobs", type=int, default=-1)
     parser.add_argument("--csv", help="also write a row per run there")
     arguments = parser.parse_args()
-    preset, rows = PRESETS[arguments.preset], []
-    for name in arguments.problems:
-        task = preset.tasks[name]()
-        contestants = {"W-DBO": task.optimizers["W-DBO"], "wdbo_algo": WdboAlgo()}
-        with parallel_config("loky", inner_max_num_threads=1):
-            comparison = evaluation.compare(
-                contestants,
-                {name: task.problem},
-                arguments.replications,
-                clock=task.clock,
-                n_jobs=arguments.jobs,
-                store=arguments.folder,
-            )
-        print(comparison, f"published: {preset.published['W-DBO', name]}", sep="\n")
-        rows.extend(comparison.rows())
+    preset = PRESETS[arguments.preset]
+    tasks = [preset.tasks[name]() for name in arguments.problems]
+    for task in tasks:
+        task.optimizers = {"W-DBO": task.optimizers["W-DBO"], "wdbo_algo": WdboAlgo()}
+    seeds = preset.seeds(0, arguments.replications)
+    with parallel_config("loky", inner_max_num_threads=1):
+        comparison = run(tasks, seeds, n_jobs=arguments.jobs, store=arguments.folder)
+    print(comparison)
+    for task in tasks:
+        print(f"published for W-DBO on {task.name}: {preset.published['W-DBO', task.name]}")
     if arguments.csv:
-        with open(arguments.csv, "w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, rows[0])
-            writer.writeheader()
-            writer.writerows(rows)
+        comparison.to_csv(arguments.csv)
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ class WdboAlgo(Rival):
         self._theirs.clean(t / self.horizon)
         size = self._theirs.dataset_size()
         # How many there are is what a simulated clock asks for; they need not be the same ones.
-        self.X_, self.n_removed_ = self.X_[-size:], len(self.y_) - size
+        self.X_, self.n_removed_ = self.X_[len(self.X_) - size :], len(self.y_) - size
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
