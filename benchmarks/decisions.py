@@ -28,7 +28,7 @@ from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import GPUCB, WDBO, evaluation
-from sktvbo.acquisition import UCB, DimensionBeta, ExpectedImprovement
+from sktvbo.acquisition import UCB, DimensionBeta, ExpectedImprovement, GrowingBeta
 from sktvbo.staleness import KeepAll
 
 # --- variants -------------------------------------------------------------------------------------
@@ -42,8 +42,9 @@ class Variant(WDBO):
     ----------
     mean : float
         Width of the mean's prior.
-    scale : float
-        Of β = scale · d log(2 n).
+    scale, many : float
+        Of β = scale · d log(2 n), up to 100 observations and with many, as `GrowingBeta` has it; a
+        smaller ``many`` than ``scale`` is none.
     margin : float
         Within which the standard deviation counts for less.
     spatial_nu, temporal_nu : float
@@ -68,6 +69,7 @@ class Variant(WDBO):
 
     mean: float = 1.0
     scale: float = 0.05
+    many: float = 0.2
     margin: float = 0.2
     spatial_nu: float = 2.5
     temporal_nu: float = 2.5
@@ -81,7 +83,8 @@ class Variant(WDBO):
     forgets: bool = True
 
     def _make_acquisition(self):
-        return UCB(DimensionBeta(self.scale), margin=self.margin)
+        beta = GrowingBeta(self.scale, max(self.scale, self.many))
+        return UCB(beta, margin=self.margin)
 
     def _make_policy(self):
         if not self.forgets:
@@ -116,6 +119,7 @@ VARIANTS = {
     "first version": {
         "mean": 0.0,
         "scale": 0.2,
+        "many": 0.0,
         "margin": 0.0,
         "temporal_nu": 1.5,
         "longest": 2.0,
@@ -123,7 +127,7 @@ VARIANTS = {
     },
     "chosen": {},
     **{f"mean {width:g}": {"mean": width} for width in (0.0, 0.5, 2.0, 4.0, np.inf)},
-    **{f"β {scale:g}": {"scale": scale} for scale in (0.01, 0.02, 0.1, 0.2, 0.4)},
+    **{f"β {scale:g}": {"scale": scale, "many": 0.0} for scale in (0.01, 0.02, 0.1, 0.2, 0.4)},
     **{f"ν_T {nu:g}": {"temporal_nu": nu} for nu in (0.5, 1.5, np.inf)},
     **{f"ν_S {nu:g}": {"spatial_nu": nu} for nu in (1.5, np.inf)},
     "l_S up to 5": {"longest": 5.0},
@@ -179,9 +183,11 @@ LATER = {
 MARGINS = {
     "no margin": {"margin": 0.0},
     **{f"margin {margin:g}": {"margin": margin} for margin in (0.1, 0.2, 0.4)},
-    "margin 0.2, β 0.1": {"margin": 0.2, "scale": 0.1},
+    "margin 0.2, β 0.1": {"margin": 0.2, "scale": 0.1, "many": 0.0},
 }
-ALL = VARIANTS | LATER | MARGINS
+# The eighth, at 0.25 s; β 0.2 is among the first.
+GROWTH = {"β 0.05": {"many": 0.0}}
+ALL = VARIANTS | LATER | MARGINS | GROWTH
 
 
 def static(mean, scale):
@@ -252,6 +258,9 @@ def main():
     parser.add_argument(
         "--margin", type=float, default=0.2, help="where a variant has none of its own"
     )
+    parser.add_argument(
+        "--many", type=float, default=0.2, help="scale of β with many observations, likewise"
+    )
     parser.add_argument("--variants", nargs="+", choices=ALL, help="all of a round by default")
     rounds = parser.add_mutually_exclusive_group()
     rounds.add_argument("--later", action="store_true", help="the second round")
@@ -265,7 +274,7 @@ def main():
         if arguments.later:
             found += later_problems()
         names = arguments.variants or (LATER if arguments.later else VARIANTS)
-        common = {"longest": arguments.longest, "margin": arguments.margin}
+        common = {name: getattr(arguments, name) for name in ("longest", "margin", "many")}
         variants = {name: Variant(**common | ALL[name]) for name in names}
     folder, seconds = arguments.folder, arguments.seconds
     print_table(study(folder, seconds, arguments.replications, variants, found))

@@ -28,7 +28,7 @@ from scipy.special import erfcx, log_ndtr
 from sklearn.base import BaseEstimator
 
 from ._arrays import distinct_rows
-from ._checks import check_choice, check_real, invalid
+from ._checks import check_choice, check_int, check_real, invalid
 from ._maximizer import maximize
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ __all__ = [
     "BOLTBeta",
     "DimensionBeta",
     "ExpectedImprovement",
+    "GrowingBeta",
     "InformationGainBeta",
     "LogBeta",
     "PosteriorMean",
@@ -177,6 +178,48 @@ class DimensionBeta(BaseEstimator):
 
     def __call__(self, state: AcquisitionState) -> float:
         return self.scale * (1 + state.n_pending) * state.n_dims * float(np.log(2.0 * state.n))
+
+
+class GrowingBeta(BaseEstimator):
+    """`DimensionBeta` with a scale that grows with the data set, from ``few`` to ``many``.
+
+    In proportion to n, beyond ``n_few``. What an optimizer keeps that forgets what is stale says
+    how often it queries while the function hardly changes. Where a few queries have to do, what
+    changes becomes uncertain by itself, and is looked at again; where there are hundreds, to
+    explore costs little of them.
+
+    Parameters
+    ----------
+    few, many : float, default=0.05, 0.2
+        Smallest and largest scale.
+    n_few : int, default=100
+        Observations up to which the scale is the smallest.
+
+    Examples
+    --------
+    >>> from sktvbo.acquisition import AcquisitionState, DimensionBeta, GrowingBeta
+    >>> for n in (20, 200, 2000):
+    ...     state = AcquisitionState(n=n, n_told=n, n_dims=2)
+    ...     print(round(GrowingBeta()(state) / DimensionBeta()(state), 3))
+    0.25
+    0.5
+    1.0
+    """
+
+    def __init__(self, few: float = 0.05, many: float = 0.2, n_few: int = 100) -> None:
+        self.few = few
+        self.many = many
+        self.n_few = n_few
+
+    def check(self) -> None:
+        """Raise a ValueError for a parameter that makes no sense."""
+        few = check_real(self.few, "few", self, interval="[0, inf)")
+        check_real(self.many, "many", self, interval=f"[{few}, inf)")
+        check_int(self.n_few, "n_few", self)
+
+    def __call__(self, state: AcquisitionState) -> float:
+        scale = min(self.few * max(state.n / self.n_few, 1.0), self.many)
+        return DimensionBeta(scale)(state)
 
 
 # SmoothnessBeta has this constant c, by the theorem that it comes from.
@@ -340,7 +383,7 @@ class InformationGainBeta(BaseEstimator):
 
 
 # UCB knows these schedules by name.
-_NAMED = {"dimension": DimensionBeta(), "log": LogBeta()}
+_NAMED = {"dimension": DimensionBeta(), "log": LogBeta(), "growing": GrowingBeta()}
 
 
 class UCB(BaseEstimator):
@@ -348,9 +391,10 @@ class UCB(BaseEstimator):
 
     Parameters
     ----------
-    beta : "dimension", "log", float or callable, default="dimension"
+    beta : "dimension", "log", "growing", float or callable, default="dimension"
         - "dimension": `DimensionBeta`, 0.2 d log(2 n);
         - "log": `LogBeta`, 0.8 log(4 t);
+        - "growing": `GrowingBeta`, from 0.05 d log(2 n) to 0.2 d log(2 n);
         - a non-negative float: constant, which is competitive;
         - a callable of an `AcquisitionState`, such as `SmoothnessBeta`,
           `BOLTBeta` and `InformationGainBeta`.
@@ -406,7 +450,7 @@ class UCB(BaseEstimator):
 
     def _number(self, beta):
         if not isinstance(beta, Real) or not 0.0 <= beta < np.inf:
-            expected = "'dimension', 'log', a float in the range [0, inf), or a callable giving one"
+            expected = "'dimension', 'log', 'growing', a float in the range [0, inf), or a callable"
             raise invalid("beta", expected, beta, self)
         return float(beta)
 

@@ -23,6 +23,7 @@ from sktvbo.acquisition import (
     BOLTBeta,
     DimensionBeta,
     ExpectedImprovement,
+    GrowingBeta,
     InformationGainBeta,
     LogBeta,
     PosteriorMean,
@@ -156,6 +157,19 @@ def test_dimension_beta_grows_with_the_data_set_alone():
     betas = [DimensionBeta()(at(50, 2, n=n)) for n in range(1, 100)]
     assert np.all(np.diff(betas) > 0.0)
     assert len({DimensionBeta()(at(t, 2, n=9)) for t in (9, 99)}) == 1
+
+
+@pytest.mark.parametrize(
+    ("n", "scale"), [(1, 0.05), (99, 0.05), (130, 0.065), (400, 0.2), (401, 0.2), (9000, 0.2)]
+)
+def test_growing_beta_explores_more_with_more_data(n, scale):
+    waiting = AcquisitionState(n=n, n_told=10 * n, n_dims=3, n_pending=2)
+    for state in (at(10 * n, 3, n=n), waiting):
+        assert GrowingBeta()(state) == pytest.approx(DimensionBeta(scale)(state), rel=1e-12)
+        twice = GrowingBeta(0.1, 0.4)(state)
+        assert twice == pytest.approx(DimensionBeta(2.0 * scale)(state), rel=1e-12)
+        assert UCB("growing").beta_value(state) == GrowingBeta()(state)
+    assert GrowingBeta(n_few=n)(waiting) == DimensionBeta(0.05)(waiting)
 
 
 @pytest.mark.parametrize("theorem", ["bolt", None, 1])

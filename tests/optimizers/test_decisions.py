@@ -103,7 +103,7 @@ def test_beside_a_context_they_may_be_longer():
     assert opt.surrogate_.spatial_kernel_.length_scale_bounds == (0.01, 2.0)
 
 
-SMOOTH = ("ABO", "BOLT", "WDBO")
+SMOOTH = ("ABO", "BOLT", "BayesianOptimizer", "WDBO")
 OTHERS = ("ETGPUCB", "GPUCB", "RGPUCB", "TVGPUCB", "UITVBO")
 BY_INFORMATION = ("BRGPUCB", "IGPUCB", "SWGPUCB", "SparQGPUCB", "WGPUCB")
 
@@ -119,11 +119,13 @@ def test_all_learn_a_mean(name):
 
 
 @pytest.mark.parametrize(
-    ("names", "scale"), [(SMOOTH, 0.05), (OTHERS, 0.2)], ids=["smooth", "others"]
+    ("names", "n", "scale"),
+    [(SMOOTH, 7, 0.05), (SMOOTH, 300, 0.15), (OTHERS, 7, 0.2), (OTHERS, 300, 0.2)],
+    ids=["smooth", "smooth, many", "others", "others, many"],
 )
-def test_what_follows_smooth_changes_explores_less(names, scale):
-    state = AcquisitionState(n=7, n_told=9, n_dims=3)
-    expected = UCB(DimensionBeta(scale)).beta_value(state)
+def test_what_follows_smooth_changes_explores_less(names, n, scale):
+    state = AcquisitionState(n=n, n_told=n + 2, n_dims=3)
+    expected = pytest.approx(UCB(DimensionBeta(scale)).beta_value(state), rel=1e-12)
     for name in names:
         acquisition = getattr(optimizers, name)()._make_acquisition()
         assert acquisition.beta_value(state) == expected
