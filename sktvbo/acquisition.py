@@ -159,8 +159,8 @@ class DimensionBeta(BaseEstimator):
     Parameters
     ----------
     scale : float, default=0.2
-        The authors'. BayesianOptimizer, WDBO, BOLT and ABO have 0.05 by default: see the page on
-        decisions.
+        The authors'. BayesianOptimizer, WDBO, BOLT and ABO have a smaller one with few
+        observations, see `GrowingBeta`.
 
     Examples
     --------
