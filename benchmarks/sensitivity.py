@@ -3,8 +3,8 @@
     python benchmarks/sensitivity.py
     python benchmarks/sensitivity.py --seconds 2 3 4 5 6 --replications 20 --longest 2
 
---longest compares with W-DBO that believes in lengthscales up to it, both without a margin, and not
-with GP-UCB.
+--longest compares with W-DBO that believes in lengthscales up to it, both without a margin and with
+the β of then, and not with GP-UCB.
 """
 
 import argparse
@@ -28,8 +28,10 @@ def main():
     algorithms = {"W-DBO": WDBO(), "GP-UCB": GPUCB()}
     if arguments.longest:
         algorithms = {
-            "W-DBO": Variant(margin=0.0),
-            f"l_S to {arguments.longest:g}": Variant(longest=arguments.longest, margin=0.0),
+            "W-DBO": Variant(margin=0.0, many=0.0),
+            f"l_S to {arguments.longest:g}": Variant(
+                longest=arguments.longest, margin=0.0, many=0.0
+            ),
         }
     n = arguments.replications
     print(

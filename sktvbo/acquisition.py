@@ -181,12 +181,12 @@ class DimensionBeta(BaseEstimator):
 
 
 class GrowingBeta(BaseEstimator):
-    """`DimensionBeta` with a scale that grows with the data set, from ``few`` to ``many``.
+    """β = min(few · max(n / n_few, 1), many) · (1 + p) d log(2 n), a `DimensionBeta` that widens.
 
-    In proportion to n, beyond ``n_few``. What an optimizer keeps that forgets what is stale says
-    how often it queries while the function hardly changes. Where a few queries have to do, what
-    changes becomes uncertain by itself, and is looked at again; where there are hundreds, to
-    explore costs little of them.
+    Of a data set from which what is stale is removed, the size n says how often an optimizer
+    queries while the function hardly changes. Where a few queries have to do, what changes becomes
+    uncertain by itself, and is looked at again; where there are hundreds, to explore costs little
+    of them. Of no paper: see the page on decisions, the eighth round.
 
     Parameters
     ----------

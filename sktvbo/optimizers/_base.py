@@ -21,7 +21,7 @@ from .._checks import (
     invalid,
 )
 from .._values import replaced
-from ..acquisition import UCB, GrowingBeta, as_acquisition
+from ..acquisition import UCB, as_acquisition
 from ..domain import as_domain
 from ..domain._constrained import constrained
 from ..exceptions import (
@@ -95,7 +95,7 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
         observations. A regressor of one's own will do: see `~sktvbo.staleness.Surrogate`.
     acquisition : callable or str, default=None
         As in `sktvbo.acquisition`, or by name: "ucb", "ei", "pi", "ts", "mean". None is
-        ``UCB(GrowingBeta(), margin=0.2)``.
+        ``UCB("growing", margin=0.2)``.
     policy : stale-data policy or str, default=None
         As in `sktvbo.staleness`, or by name, such as "sliding-window": see
         `~sktvbo.staleness.as_policy`. None is ``KeepAll()``.
@@ -275,7 +275,7 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
         It explores little while there are few observations: what changes smoothly becomes
         uncertain by itself.
         """
-        return GrowingBeta()
+        return "growing"
 
     def _make_policy(self):
         """Stale-data policy without a history; called once, when the run begins."""
