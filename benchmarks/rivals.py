@@ -50,13 +50,14 @@ class Rival(BaseEstimator):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class WdboAlgo(Rival):
-    """W-DBO by its authors, wdbo_algo 1.0.7, with Matérn 5/2 in space and 3/2 in time.
+    """W-DBO by its authors, wdbo_algo 1.0.7, with Matérn 5/2 in space and, by default, 3/2 in time.
 
     Its model starts from lengthscales that are meant for a time that runs over [0, 1].
     """
 
     horizon: float = 600.0
     n_initial: int = 15
+    temporal_nu: float = 1.5
 
     def _start(self, d, seed):
         import gpytorch
@@ -70,7 +71,9 @@ class WdboAlgo(Rival):
         torch.manual_seed(seed)
         kernel = gpytorch.kernels.MaternKernel
         box = np.array([[0.0, 1.0]] * d)
-        self._theirs = WDBOOptimizer(box, kernel, kernel, [2.5], [1.5], self.n_initial)
+        self._theirs = WDBOOptimizer(
+            box, kernel, kernel, [2.5], [self.temporal_nu], self.n_initial
+        )
 
     def _suggest(self, t):
         return self._theirs.next_query(t / self.horizon)
