@@ -71,9 +71,7 @@ class WdboAlgo(Rival):
         torch.manual_seed(seed)
         kernel = gpytorch.kernels.MaternKernel
         box = np.array([[0.0, 1.0]] * d)
-        self._theirs = WDBOOptimizer(
-            box, kernel, kernel, [2.5], [self.temporal_nu], self.n_initial
-        )
+        self._theirs = WDBOOptimizer(box, kernel, kernel, [2.5], [self.temporal_nu], self.n_initial)
 
     def _suggest(self, t):
         return self._theirs.next_query(t / self.horizon)
