@@ -29,7 +29,7 @@ def main():
     tasks = [preset.tasks[name]() for name in arguments.problems]
     for task in tasks:
         # On WLAN the papers have a Matérn 1/2 in time, as the preset has.
-        theirs = WdboAlgo(temporal_nu=0.5 if task.name == "wlan" else 1.5)
+        theirs = WdboAlgo(temporal_nu=0.5) if task.name == "wlan" else WdboAlgo()
         task.optimizers = {"W-DBO": task.optimizers["W-DBO"], "wdbo_algo": theirs}
     seeds = preset.seeds(0, arguments.replications)
     with parallel_config("loky", inner_max_num_threads=1):
