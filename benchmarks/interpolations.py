@@ -1,6 +1,10 @@
 """The temperature field of BOLT's table 3, interpolated in other ways: the paper does not say how.
 
-    python benchmarks/interpolations.py --replications 6
+    python benchmarks/interpolations.py
+    python benchmarks/interpolations.py --day 0
+
+Day 5 is the first Saturday of the data. The paper's day, the first one of its log, is a Saturday,
+too; these data begin with the Monday after it.
 
 Between the sensors: triangles, as in the package; the nearest sensor; thin plates; weights that
 fall with the square of the distance. In time it is always linear. Average regrets, and what the
@@ -70,11 +74,13 @@ class Interpolated(TemperatureField):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--replications", type=int, default=6)
+    parser.add_argument("--replications", type=int, default=10)
+    parser.add_argument("--day", type=int, default=5, help="of the eight, the first is 0")
     arguments = parser.parse_args()
-    found = [TemperatureField(noise=0.01)]
+    options = {"noise": 0.01, "day": arguments.day}
+    found = [TemperatureField(**options)]
     for interpolate in (nearest, thin_plates, inverse_squares):
-        found.append(Interpolated(interpolate, noise=0.01))
+        found.append(Interpolated(interpolate, **options))
     algorithms = {"GP-UCB": GPUCB(), "R-GP-UCB": RGPUCB(), "W-DBO": WDBO(), "BOLT": BOLT()}
     with parallel_config("loky", inner_max_num_threads=1):
         comparison = evaluation.compare(

@@ -78,7 +78,8 @@ class TemperatureField(Laboratory):
 
     Notes
     -----
-    W-DBO appendix G.2 interpolates the first day in space and time without saying how.
+    W-DBO appendix G.2 interpolates the first day of the log in space and time without saying how.
+    That is a Saturday; these data begin with the Monday after it, and day 5 is their Saturday.
     """
 
     def _place(self, xy):

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from .._arrays import distinct_rows
-from .._checks import check_int, check_real
+from .._checks import check_choice, check_int, check_real
 from ._base import Problem, seed_of_function
 from ._registry import register
 
@@ -59,6 +59,9 @@ class WLAN(Problem):
     n_users : int, default=18
     bandwidth : float, default=1.0
         W, in MHz.
+    association : {"nearest", "fixed"}, default="nearest"
+        Who the users N_i of a node are: those it is the nearest node of, so that f jumps when one
+        crosses between two cells; or, for good, those it was the nearest node of at time 0.
     horizon, noise, random_state
         See `sktvbo.problems.make`; ``random_state`` is that of the users' walks and, by a stream
         of its own, of the noise. A longer horizon continues the walks, and more users leave the
@@ -67,14 +70,13 @@ class WLAN(Problem):
     Notes
     -----
     Source: W-DBO appendix G.2 (4 nodes, 18 users) and BOLT appendix F (6 nodes, 27 users): the
-    objective and the range of the powers. They don't say how the users move nor how the signal
-    fades. Here
+    objective and the range of the powers. They don't say where the nodes are, how the users move
+    nor how the signal fades; the N_i of their formula do not depend on time. Here
 
     - the nodes stand in the middle of the square cells, 25 m wide, of a rectangle as square as
       their number allows;
     - the users move by random waypoints: straight to a place drawn uniformly from the
       rectangle, at a speed drawn uniformly from 0.5 to 1.5 m/s, without pauses;
-    - a user belongs to the nearest node, so f jumps when one crosses between two cells;
     - the gain g is 40.05 dB of loss at one metre (free space at 2.4 GHz) and 30 dB more per
       decade of distance, which is at least one metre;
     - the noise η has -174 dBm/Hz and a noise figure of 7 dB.
@@ -100,6 +102,7 @@ class WLAN(Problem):
         n_nodes=4,
         n_users=18,
         bandwidth=1.0,
+        association="nearest",
         horizon=600.0,
         noise=0.05,
         random_state=None,
@@ -107,6 +110,7 @@ class WLAN(Problem):
         n_nodes = check_int(n_nodes, "n_nodes", self, high=_MAX_NODES)
         n_users = check_int(n_users, "n_users", self)
         self._bandwidth = check_real(bandwidth, "bandwidth", self, interval="(0, inf)")
+        self._association = check_choice(association, ("nearest", "fixed"), "association", self)
         seed = seed_of_function(random_state)
         super().__init__("wlan", [_POWERS] * n_nodes, horizon, random_state=random_state)
         n_columns = math.ceil(math.sqrt(n_nodes))
@@ -128,13 +132,19 @@ class WLAN(Problem):
             axis=1,
         )
 
-    def _links(self, t):
-        """Gains and who serves whom, both (m, n_nodes, n_users), at the times (m,)."""
+    def _distances(self, t):
+        """Distances (m, n_nodes, n_users) from the nodes to the users at the times (m,)."""
         offsets = self._users(t)[:, np.newaxis] - self._nodes[:, np.newaxis]
-        distances = np.linalg.norm(offsets, axis=3)
-        nearest = np.argmin(distances, axis=1)[:, np.newaxis]
+        return np.linalg.norm(offsets, axis=3)
+
+    def _links(self, t):
+        """Gains (m, n_nodes, n_users) at the times (m,), and who serves whom, likewise."""
+        distances = self._distances(t)
+        fixed = self._association == "fixed"
+        nearest = np.argmin(self._distances(np.zeros(1)) if fixed else distances, axis=1)
+        serving = nearest[:, np.newaxis] == np.arange(len(self._nodes))[:, np.newaxis]
         loss = _LOSS_AT_1_M + 10.0 * _LOSS_EXPONENT * np.log10(np.maximum(distances, 1.0))
-        return 10.0 ** (-loss / 10.0), nearest == np.arange(len(self._nodes))[:, np.newaxis]
+        return 10.0 ** (-loss / 10.0), np.broadcast_to(serving, loss.shape)
 
     def _capacity(self, powers, links):
         own, others = (received.sum(axis=1) for received in _received(powers, *links))

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
+from sktvbo import problems
 from sktvbo._bench import PRESETS
 from sktvbo._bench._report import means
 from sktvbo.evaluation._statistics import normalized
@@ -80,6 +82,20 @@ def test_noise_and_call_durations_are_the_papers(data):
     assert wlan.problem(0).domain.n_dims == 6
     assert wlan.clock.call_duration == 0.1
     assert wlan.problem.options["n_users"] == 27
+
+
+@pytest.mark.parametrize("preset", ["wdbo-table2", "bolt-table3"])
+def test_the_users_stay_with_their_node_and_the_first_day_is_a_saturday(preset, data):
+    tasks = PRESETS[preset].tasks
+    network = tasks["wlan"]().problem(0)
+    _, serving = network._links(np.linspace(0.0, 600.0, 50))
+    assert np.all(serving == serving[:1])
+    # Nobody is there: it is the first of the two days on which the temperatures change least.
+    tables = [problems.make("temperature-field", day=day)._table for day in range(8)]
+    changes = [np.abs(np.diff(table, axis=0)).mean() for table in tables]
+    day = min(np.argsort(changes)[:2])
+    field = tasks["temperature-field"]().problem(0)
+    assert_array_equal(field._table, tables[day])
 
 
 @pytest.mark.parametrize("preset", ["wdbo-table2", "bolt-table3"])

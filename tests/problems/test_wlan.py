@@ -28,13 +28,15 @@ def by_links(problem, x, t):
     bandwidth = problem._bandwidth * 1e6
     noise = 10 ** ((-174 + 7 + 10 * math.log10(bandwidth)) / 10) / 1000
     total = 0.0
-    for place in users(problem, t)[0]:
+    for first, place in zip(users(problem, 0.0)[0], users(problem, t)[0]):
+        home = first if problem._association == "fixed" else place
+        node = min(range(len(problem._nodes)), key=lambda i: math.dist(home, problem._nodes[i]))
         distances = [math.dist(place, node) for node in problem._nodes]
         received = [
             p / 1000 / 10 ** ((40.05 + 30 * math.log10(max(r, 1.0))) / 10)
             for p, r in zip(x, distances)
         ]
-        signal = received[distances.index(min(distances))]
+        signal = received[node]
         total += bandwidth * math.log2(1 + signal / (noise + sum(received) - signal)) / 1e6
     return total
 
@@ -66,7 +68,9 @@ def corners(d):
 # --- the throughput -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [{}, {"n_nodes": 6, "n_users": 27, "bandwidth": 20.0}])
+@pytest.mark.parametrize(
+    "options", [{}, {"n_nodes": 6, "n_users": 27, "bandwidth": 20.0}, {"association": "fixed"}]
+)
 def test_values_are_the_capacities_link_by_link(options):
     problem = wlan(**options)
     X = problem.domain.sample(6, 0)
@@ -95,6 +99,18 @@ def test_a_lone_node_has_no_interference():
     received = 25.0 - 40.05 - 30.0 * math.log10(max(distance, 1.0))  # dBm
     noise = -174.0 + 7.0 + 10.0 * math.log10(20e6)
     assert f_star == pytest.approx(20.0 * math.log2(1.0 + 10.0 ** ((received - noise) / 10.0)))
+
+
+@pytest.mark.parametrize(("association", "jumps"), [("nearest", True), ("fixed", False)])
+def test_only_a_user_that_changes_node_makes_f_jump(association, jumps):
+    problem = wlan(association=association)
+    step = 600.0 / 2**17
+    t = np.arange(0.0, 600.0, step)
+    f = problem.values(np.broadcast_to([LOW, HIGH, LOW, HIGH], (len(t), 4)), t)
+    assert (np.abs(np.diff(f)).max() > 0.1) == jumps
+    at_start = wlan().value([100.0] * 4, 0.0)
+    assert problem.value([100.0] * 4, 0.0) == at_start
+    assert (problem.value([100.0] * 4, 300.0) == wlan().value([100.0] * 4, 300.0)) == jumps
 
 
 # --- the users and the nodes ----------------------------------------------------------------------
@@ -169,10 +185,11 @@ def test_slopes_are_those_of_finite_differences():
         assert error < 1e-5 * (1.0 + np.abs(slopes).max())
 
 
+@pytest.mark.parametrize("association", ["nearest", "fixed"])
 @pytest.mark.parametrize(("n_nodes", "n_users", "n"), [(2, 9, 12), (3, 13, 8), (4, 18, 5)])
-def test_optimum_is_the_best_of_a_dense_search(n_nodes, n_users, n):
+def test_optimum_is_the_best_of_a_dense_search(n_nodes, n_users, n, association):
     for seed in range(2):
-        problem = wlan(n_nodes, n_users, random_state=seed)
+        problem = wlan(n_nodes, n_users, seed, association=association)
         scale = np.ptp(problem.values(problem.domain.sample(2000, 0), 300.0))
         for t in np.linspace(0.0, 600.0, n):
             x_star, f_star = problem.optimum(t)
@@ -231,6 +248,7 @@ def test_noise_is_a_fraction_of_the_throughputs_variance():
         ({"n_users": 0}, r"'n_users' .* int in the range \[1, inf\)\. Got 0"),
         ({"n_users": True}, r"'n_users' .* int in the range \[1, inf\)\. Got True"),
         ({"bandwidth": 0.0}, r"'bandwidth' .* float in the range \(0, inf\)\. Got 0.0"),
+        ({"association": "none"}, r"'association' .* 'nearest' or 'fixed'\. Got 'none'"),
         ({"horizon": -1.0}, r"'horizon' .* float in the range \(0, inf\)\. Got -1.0"),
         ({"noise": -1.0}, r"'noise' .* float in the range \[0, inf\)\. Got -1.0"),
     ],
