@@ -27,9 +27,9 @@ _OPTIONS = {
     "wlan": {"association": "fixed"},
 }
 
-_SATURDAY = (
+_READINGS = (
     "Temperature is the first Saturday of the data: the papers' first day is one, which these "
-    "data do not have."
+    "data do not have. On WLAN users stay with the node that was nearest at first."
 )
 
 _ONE_CLOCK = (
@@ -68,7 +68,7 @@ PRESETS = {
         WDBO_ALGORITHMS,
         10,
         WDBO_TABLE_2,
-        (_ONE_CLOCK, _SATURDAY),
+        (_ONE_CLOCK, _READINGS),
     ),
     "bolt-table3": Preset(
         "BOLT (Bardou & Thiran) table 3",
@@ -90,7 +90,7 @@ PRESETS = {
         BOLT_TABLE_3,
         (
             _ONE_CLOCK,
-            _SATURDAY,
+            _READINGS,
             "The noise is 1 % of the signal variance, as section 5.1 says; table 2 has that for "
             "WLAN, twice that for Temperature, and something else for the others.",
             "Griewank's published regrets are far below what [-600, 600] (appendix F) allows.",

@@ -30,13 +30,13 @@ def by_links(problem, x, t):
     total = 0.0
     for first, place in zip(users(problem, 0.0)[0], users(problem, t)[0]):
         home = first if problem._association == "fixed" else place
-        node = min(range(len(problem._nodes)), key=lambda i: math.dist(home, problem._nodes[i]))
+        own = min(range(len(problem._nodes)), key=lambda i: math.dist(home, problem._nodes[i]))
         distances = [math.dist(place, node) for node in problem._nodes]
         received = [
             p / 1000 / 10 ** ((40.05 + 30 * math.log10(max(r, 1.0))) / 10)
             for p, r in zip(x, distances)
         ]
-        signal = received[node]
+        signal = received[own]
         total += bandwidth * math.log2(1 + signal / (noise + sum(received) - signal)) / 1e6
     return total
 
