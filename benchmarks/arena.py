@@ -6,8 +6,10 @@
 Equal queries (--every): each gets one query every so many seconds of 600, at the same times, so
 that only what it decides counts. Equal time (--query): a query takes so long, and thinking as long
 as each one takes, in processor seconds of one thread. The initial design and the noise are the same
-for all. --still stops the functions in the middle. FOLDER keeps finished runs: the same command
-goes on where it was stopped. The rivals' packages are those of requirements-peers.txt.
+for all. --still stops the functions in the middle. --quick trains the model of wdbo_algo in NumPy,
+by the same steps to rounding and in a fraction of the time (training.py compares the two). FOLDER
+keeps finished runs: the same command goes on where it was stopped. The rivals' packages are those
+of requirements-peers.txt.
 """
 
 import argparse
@@ -43,10 +45,10 @@ def make(name, still):
     return Still(problem) if still else problem
 
 
-def everybody():
-    """Optimizers by name."""
+def everybody(quick=False):
+    """Optimizers by name; ``quick``: wdbo_algo trains in NumPy."""
     ours = {"W-DBO": WDBO(), "BOLT": BOLT(), "GP-UCB": GPUCB(), "random": RandomSearch()}
-    return ours | rivals(HORIZON)
+    return ours | rivals(HORIZON, quick)
 
 
 def main():
@@ -56,13 +58,16 @@ def main():
     clock.add_argument("--every", type=float, metavar="SECONDS", help="between two queries")
     clock.add_argument("--query", type=float, metavar="SECONDS", help="that a query takes")
     parser.add_argument("--still", action="store_true", help="stop the functions")
+    parser.add_argument("--quick", action="store_true", help="train wdbo_algo's model in NumPy")
     parser.add_argument("--replications", type=int, default=3)
     parser.add_argument("--optimizers", nargs="+", choices=everybody(), default=list(everybody()))
     parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
     parser.add_argument("--jobs", type=int, default=-1)
     parser.add_argument("--csv", help="also write a row per run there")
     arguments = parser.parse_args()
-    optimizers = everybody()
+    if arguments.quick and arguments.query is not None:
+        parser.error("--quick with --query: the time of wdbo_algo would not be its own.")
+    optimizers = everybody(arguments.quick)
     if arguments.query is None:
         clock = evaluation.SimulatedClock(partial(constant, arguments.every))
     else:

@@ -4,7 +4,7 @@
 
 Where our regret is above the published one, this tells whether theirs is, too: the same problem,
 noise and clock, on which an answer takes what a step of theirs took, whatever it takes here. FOLDER
-keeps finished runs. wdbo_algo is one of requirements-peers.txt.
+keeps finished runs; --quick is arena.py's. wdbo_algo is one of requirements-peers.txt.
 """
 
 import argparse
@@ -22,6 +22,7 @@ def main():
     parser.add_argument("folder", help="where finished runs are kept")
     parser.add_argument("--problems", nargs="+", required=True)
     parser.add_argument("--replications", type=int, default=1)
+    parser.add_argument("--quick", action="store_true", help="train its model in NumPy")
     parser.add_argument("--jobs", type=int, default=-1)
     parser.add_argument("--csv", help="also write a row per run there")
     arguments = parser.parse_args()
@@ -29,7 +30,7 @@ def main():
     tasks = [preset.tasks[name]() for name in arguments.problems]
     for task in tasks:
         # On WLAN the papers have a Matérn 1/2 in time, as the preset has.
-        theirs = WdboAlgo(temporal_nu=0.5) if task.name == "wlan" else WdboAlgo()
+        theirs = WdboAlgo(temporal_nu=0.5 if task.name == "wlan" else 1.5, quick=arguments.quick)
         task.optimizers = {"W-DBO": task.optimizers["W-DBO"], "wdbo_algo": theirs}
     seeds = preset.seeds(0, arguments.replications)
     with parallel_config("loky", inner_max_num_threads=1):

@@ -5,10 +5,12 @@ observation and never its time. All maximize.
 """
 
 import warnings
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from training import quick_training
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -52,12 +54,14 @@ class Rival(BaseEstimator):
 class WdboAlgo(Rival):
     """W-DBO by its authors, wdbo_algo 1.0.7, with Matérn 5/2 in space and, by default, 3/2 in time.
 
-    Its model starts from lengthscales that are meant for a time that runs over [0, 1].
+    Its model starts from lengthscales that are meant for a time that runs over [0, 1]. ``quick``
+    trains it in NumPy, by the same steps (see `training.py`).
     """
 
     horizon: float = 600.0
     n_initial: int = 15
     temporal_nu: float = 1.5
+    quick: bool = False
 
     def _start(self, d, seed):
         import gpytorch
@@ -77,8 +81,9 @@ class WdboAlgo(Rival):
         return self._theirs.next_query(t / self.horizon)
 
     def _learn(self, u, y, t):
-        self._theirs.tell(u, t / self.horizon, y)
-        self._theirs.clean(t / self.horizon)
+        with quick_training() if self.quick else nullcontext():
+            self._theirs.tell(u, t / self.horizon, y)
+            self._theirs.clean(t / self.horizon)
         size = self._theirs.dataset_size()
         # How many there are is what a simulated clock asks for; they need not be the same ones.
         self.X_, self.n_removed_ = self.X_[len(self.X_) - size :], len(self.y_) - size
@@ -234,10 +239,10 @@ class CMAES(Rival):
             self._generation = []
 
 
-def rivals(horizon):
-    """All of them by name."""
+def rivals(horizon, quick=False):
+    """All of them by name; ``quick``: wdbo_algo is."""
     return {
-        "wdbo_algo": WdboAlgo(horizon=horizon),
+        "wdbo_algo": WdboAlgo(horizon=horizon, quick=quick),
         "Optuna TPE": Optuna(),
         "Optuna CMA-ES": Optuna(sampler="CmaEsSampler"),
         "Optuna GP": Optuna(sampler="GPSampler"),
