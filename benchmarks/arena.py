@@ -6,8 +6,8 @@
 Equal queries (--every): each gets one query every so many seconds of 600, at the same times, so
 that only what it decides counts. Equal time (--query): a query takes so long, and thinking as long
 as each one takes, in processor seconds of one thread. The initial design and the noise are the same
-for all. --still stops the functions in the middle. --quick trains the model of wdbo_algo in NumPy,
-by the same steps to rounding and in a fraction of the time (training.py compares the two). FOLDER
+for all. --still stops the functions in the middle. --quick replaces the slow parts of wdbo_algo by
+others that compute the same to rounding, in a tenth of the time (quick.py compares them). FOLDER
 keeps finished runs: the same command goes on where it was stopped. The rivals' packages are those
 of requirements-peers.txt.
 """
@@ -46,7 +46,7 @@ def make(name, still):
 
 
 def everybody(quick=False):
-    """Optimizers by name; ``quick``: wdbo_algo trains in NumPy."""
+    """Optimizers by name; ``quick``: what wdbo_algo computes is computed quickly."""
     ours = {"W-DBO": WDBO(), "BOLT": BOLT(), "GP-UCB": GPUCB(), "random": RandomSearch()}
     return ours | rivals(HORIZON, quick)
 
@@ -58,7 +58,7 @@ def main():
     clock.add_argument("--every", type=float, metavar="SECONDS", help="between two queries")
     clock.add_argument("--query", type=float, metavar="SECONDS", help="that a query takes")
     parser.add_argument("--still", action="store_true", help="stop the functions")
-    parser.add_argument("--quick", action="store_true", help="train wdbo_algo's model in NumPy")
+    parser.add_argument("--quick", action="store_true", help="a quick wdbo_algo")
     parser.add_argument("--replications", type=int, default=3)
     parser.add_argument("--optimizers", nargs="+", choices=everybody(), default=list(everybody()))
     parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))

@@ -22,7 +22,7 @@ def main():
     parser.add_argument("folder", help="where finished runs are kept")
     parser.add_argument("--problems", nargs="+", required=True)
     parser.add_argument("--replications", type=int, default=1)
-    parser.add_argument("--quick", action="store_true", help="train its model in NumPy")
+    parser.add_argument("--quick", action="store_true", help="a quick wdbo_algo")
     parser.add_argument("--jobs", type=int, default=-1)
     parser.add_argument("--csv", help="also write a row per run there")
     arguments = parser.parse_args()

@@ -9,8 +9,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
+from quick import quickly
 from sklearn.base import BaseEstimator
-from training import quick_training
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -55,7 +55,7 @@ class WdboAlgo(Rival):
     """W-DBO by its authors, wdbo_algo 1.0.7, with Matérn 5/2 in space and, by default, 3/2 in time.
 
     Its model starts from lengthscales that are meant for a time that runs over [0, 1]. ``quick``
-    trains it in NumPy, by the same steps (see `training.py`).
+    replaces its slow parts by others with the same results (see `quick.py`).
     """
 
     horizon: float = 600.0
@@ -78,15 +78,19 @@ class WdboAlgo(Rival):
         self._theirs = WDBOOptimizer(box, kernel, kernel, [2.5], [self.temporal_nu], self.n_initial)
 
     def _suggest(self, t):
-        return self._theirs.next_query(t / self.horizon)
+        with self._context():
+            return self._theirs.next_query(t / self.horizon)
 
     def _learn(self, u, y, t):
-        with quick_training() if self.quick else nullcontext():
+        with self._context():
             self._theirs.tell(u, t / self.horizon, y)
             self._theirs.clean(t / self.horizon)
         size = self._theirs.dataset_size()
         # How many there are is what a simulated clock asks for; they need not be the same ones.
         self.X_, self.n_removed_ = self.X_[len(self.X_) - size :], len(self.y_) - size
+
+    def _context(self):
+        return quickly() if self.quick else nullcontext()
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
