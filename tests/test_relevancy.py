@@ -282,8 +282,9 @@ def test_relevancy_is_plain_linear_algebra(kernel, noise):
 #   wasserstein_criterion(X, y, t, n, d, signal, noise, MaternKernel(l_S, nu_S),
 #                         MaternKernel(l_T, nu_T), now, 0, 1)
 # with X, t, y = observations(n, d). It is exact to some 1e-8 for nu > 1/2 and l_S < 0.65 only: it
-# takes distances below 1e-5 for 1e-5, and cuts the spatial convolution off at 1, after which it is no
-# covariance. The integrals above tell who is right. Its RBF has the paper's wrong temporal convolution.
+# takes distances below 1e-5 for 1e-5, and cuts the spatial convolution off at 1, after which that
+# is no covariance. The integrals above tell who is right. Its RBF has the paper's wrong temporal
+# convolution.
 # (n, d, signal, noise, nu_S, l_S, nu_T, l_T, now): relevancies
 PEER = {
     (6, 1, 1.0, 0.01, 2.5, 0.3, 1.5, 1.2, 2.5): [
