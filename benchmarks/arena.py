@@ -15,6 +15,7 @@ of requirements-peers.txt.
 import argparse
 from functools import partial
 
+from _development import development_problems, later_problems
 from _still import Still
 from _timing import constant
 from joblib import parallel_config
@@ -39,10 +40,13 @@ PROBLEMS = (
 )
 
 
-def make(name, still):
-    """The problem of that name, with 5 % noise."""
-    problem = problems.make(name, noise=0.05, horizon=HORIZON)
-    return Still(problem) if still else problem
+def chosen(arguments):
+    """The problems that were asked for; the papers' with 5 % noise."""
+    if arguments.development:
+        moving = [*development_problems(), *later_problems()]
+    else:
+        moving = [problems.make(p, noise=0.05, horizon=HORIZON) for p in arguments.problems]
+    return [Still(problem) for problem in moving] if arguments.still else moving
 
 
 def everybody(quick=False):
@@ -62,6 +66,7 @@ def main():
     parser.add_argument("--replications", type=int, default=3)
     parser.add_argument("--optimizers", nargs="+", choices=everybody(), default=list(everybody()))
     parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
+    parser.add_argument("--development", action="store_true", help="those of decisions.py instead")
     parser.add_argument("--jobs", type=int, default=-1)
     parser.add_argument("--csv", help="also write a row per run there")
     arguments = parser.parse_args()
@@ -75,7 +80,7 @@ def main():
     with parallel_config("loky", inner_max_num_threads=1):
         comparison = evaluation.compare(
             {name: optimizers[name] for name in arguments.optimizers},
-            [make(name, arguments.still) for name in arguments.problems],
+            chosen(arguments),
             arguments.replications,
             clock=clock,
             n_jobs=arguments.jobs,
