@@ -1,8 +1,8 @@
-"""The slow parts of wdbo_algo, with the same results: its Adam in NumPy, its criterion from here.
+"""The slow parts of wdbo_algo with the same results: its training, its bound and its criterion.
 
     python quick.py
 
-compares both with theirs: the largest difference, and the times. `arena.py --quick` uses them.
+compares them with theirs: the largest difference, and the times. `arena.py --quick` uses them.
 """
 
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ def _matern(s, nu):
 
 
 class Loss:
-    """Minus the log likelihood over n, of places (n, d) and, as the last column of X, times.
+    """What they train on: minus the log likelihood over n, X (n, d + 1) being places and times.
 
     Its parameters are those of the model in its order: noise, mean, amplitude, l_S, l_T; all but
     the mean before softplus.
@@ -48,8 +48,8 @@ class Loss:
         self._below, self._diagonal = row * n + column, np.arange(n) * (n + 1)
         self._covariance = np.empty((n, n), order="F")
 
-    def value_and_gradient(self, raw):
-        """At raw (5,); the gradient (5,)."""
+    def gradient(self, raw):
+        """At raw (5,): (5,)."""
         noise, _, amplitude, l_S, l_T = np.logaddexp(0.0, raw)
         s, t = self._distances[0] / l_S, self._distances[1] / l_T
         k_S, dk_S = _matern(s, self.nus[0])
@@ -62,18 +62,13 @@ class Loss:
         factor, failed = lapack.dpotrf(self._covariance, lower=1, clean=0)
         if failed:
             raise np.linalg.LinAlgError("The covariance is not positive definite.")
-        log_det = 2.0 * np.log(np.diagonal(factor)).sum()
         inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
-        rest = self.y - raw[1]
-        alpha = blas.dsymv(1.0, inverse, rest, lower=1)
+        alpha = blas.dsymv(1.0, inverse, self.y - raw[1], lower=1)
         # d(2 n loss)/dK = inverse - alpha alpha', each pair once and counted twice.
         entries = inverse.ravel(order="K")
         diagonal = entries[self._diagonal].sum() - alpha @ alpha
-        pairs = 2.0 * (entries[self._below] - np.outer(alpha, alpha).ravel()[self._below])
-
-        n = len(self.y)
-        value = (rest @ alpha + log_det + n * np.log(2.0 * np.pi)) / (2.0 * n)
-        pairs *= decay
+        pairs = entries[self._below] - np.outer(alpha, alpha).ravel()[self._below]
+        pairs *= 2.0 * decay
         gradient = np.array(
             [
                 diagonal,
@@ -85,7 +80,7 @@ class Loss:
         )
         slopes = 1.0 / (1.0 + np.exp(-raw))
         slopes[1] = 1.0
-        return value, slopes * gradient / (2.0 * n)
+        return slopes * gradient / (2.0 * len(self.y))
 
 
 def train(X, y, nus, rate=0.1, steps=150):
@@ -93,7 +88,7 @@ def train(X, y, nus, rate=0.1, steps=150):
     loss = Loss(X, y, nus)
     raw, first, second = np.zeros((3, 5))
     for i in range(1, steps + 1):
-        gradient = loss.value_and_gradient(raw)[1]
+        gradient = loss.gradient(raw)
         first += 0.1 * (gradient - first)
         second += 0.001 * (gradient**2 - second)
         raw -= rate / (1.0 - 0.9**i) * first / (np.sqrt(second / (1.0 - 0.999**i)) + 1e-8)
