@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import scipy.linalg  # noqa: F401  (its BLAS must be loaded before its threads can be limited)
+import scipy.linalg  # noqa: F401  (what has threads must be loaded before they can be limited)
+import sklearn.cluster  # noqa: F401
 from threadpoolctl import threadpool_limits
 
 
@@ -23,9 +24,11 @@ def pytest_collection_modifyitems(config, items):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _one_blas_thread():
+def _one_thread():
     # The matrices are small: on a busy machine threads cost up to 25 times what they save.
-    with threadpool_limits(1, user_api="blas"):
+    with threadpool_limits(1), pytest.MonkeyPatch.context() as patch:
+        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # of processes that tests start
+            patch.setenv(name, "1")
         yield
 
 

@@ -102,7 +102,9 @@ def test_the_rate_is_recovered(space, epsilon):
 
 
 @pytest.mark.parametrize("space", SPACES)
-@pytest.mark.parametrize("epsilon", [0.03, 0.1, 0.3])
+@pytest.mark.parametrize(
+    "epsilon", [0.1, *(pytest.param(e, marks=pytest.mark.slow) for e in (0.03, 0.3))]
+)
 def test_a_wrong_exponent_is_found_out(space, epsilon):
     found, errors = estimates(space, epsilon, TwiceAsFast)
     on_mean, on_spread = p_values(found, errors, epsilon)

@@ -55,7 +55,13 @@ def test_a_learnt_mean_little_exploration_and_a_margin_pay(regret):
     assert regret(WDBO()) < 0.6 * no_margin
 
 
-@pytest.mark.parametrize("name", ["GPUCB", "SWGPUCB", "SparQGPUCB", "TVGPUCB", "UITVBO", "WGPUCB"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("GPUCB", "TVGPUCB", "WGPUCB"),
+        *(pytest.param(n, marks=pytest.mark.slow) for n in ("SWGPUCB", "SparQGPUCB", "UITVBO")),
+    ],
+)
 def test_a_margin_pays_whatever_is_forgotten(regret, name):
     algorithm = getattr(optimizers, name)
     acquisition = algorithm()._make_acquisition()

@@ -58,12 +58,12 @@ def windowed(history, steps, window=8):
 
 
 def test_a_capped_run_pickles_and_remembers_no_more_than_its_cap():
-    early, late = windowed(100, 400), windowed(100, 900)
-    assert late.n_told_ == 900
-    assert late.n_removed_ == 892
+    early, late = windowed(100, 300), windowed(100, 600)
+    assert late.n_told_ == 600
+    assert late.n_removed_ == 592
     assert len(late.told_y_) == 100
     assert abs(len(pickle.dumps(late)) - len(pickle.dumps(early))) < 2000
-    uncapped = len(pickle.dumps(windowed(None, 900)))
+    uncapped = len(pickle.dumps(windowed(None, 600)))
     assert uncapped > 2 * len(pickle.dumps(late))
 
 
@@ -152,8 +152,9 @@ def test_random_search_recommends_the_best_of_all_that_was_told():
 
 def test_an_expert_is_asked_about_what_is_remembered():
     opt = BY_NAME["SparQGPUCB"].make(history=10, n_queries=4)
-    for t, x in enumerate(np.random.RandomState(1).uniform(size=(300, 2))):
-        opt.tell(x, 0.1, 0.01 * t)
+    opt.tell_many(
+        np.random.RandomState(1).uniform(size=(300, 2)), [0.1] * 300, 0.01 * np.arange(300)
+    )
     places = opt.ask_expert(10.0)
     assert places.shape == (4, 2)
     remembered = {tuple(entry.row[:2]) for entry in opt._run.told}
