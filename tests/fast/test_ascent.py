@@ -221,7 +221,9 @@ def test_the_compiled_loop_is_the_loop(rng, kind, formula, rates):
         place, value, _ = twin.climb(of_free, X[i, columns], upper, 1e-12)
         assert of_free(ascents.places[i])[0] == pytest.approx(ascents.values[i], rel=1e-12)
         if any(ascends(of_free(z)[1], z, upper) for z in (place, ascents.places[i])):
-            n_stuck += 1  # whose steps had become as small as rounding, which decides where
+            # Its steps had become as small as rounding, which decides where it ends. W-DBO has met
+            # that 24 times in 17,640 climbs (on development problems), never in the best of six.
+            n_stuck += 1
             continue
         assert ascents.values[i] == pytest.approx(value, rel=1e-9)
         assert_allclose(ascents.places[i], place, atol=1e-4)
