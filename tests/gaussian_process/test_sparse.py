@@ -66,13 +66,14 @@ def sparse(model, **options):
     [
         SparseTimeVaryingGPRegressor(random_state=0),
         SparseTimeVaryingGPRegressor(n_inducing=60, inducing="greedy"),
-        SparseTimeVaryingGPRegressor(inducing="kmeans", n_inducing=60, random_state=0),
+        SparseTimeVaryingGPRegressor(
+            inducing="kmeans", n_inducing=60, normalize_y=True, time_column=0, random_state=0
+        ),
         SparseTimeVaryingGPRegressor(optimizer=None, n_inducing=300),
-        SparseTimeVaryingGPRegressor(normalize_y=True, time_column=0, random_state=0),
         SparseTimeVaryingGPRegressor(
             RBF(), Forgetting(), noise_model=QuadraticInjection(0.1), n_inducing=300
         ),
-        SparseTimeVaryingGPRegressor(RationalQuadratic(), n_inducing=300),
+        SparseTimeVaryingGPRegressor(RationalQuadratic(alpha_bounds="fixed"), n_inducing=300),
     ]
 )
 def test_scikit_learn_compatible(estimator, check):

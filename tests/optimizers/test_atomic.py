@@ -154,7 +154,7 @@ OPTIMIZER_CALLS = {
         ("ETGPUCB", "tell"),
         ("UITVBO", "tell"),
         ("for ever", "tell"),
-        ("for ever", "tell_many"),
+        pytest.param("for ever", "tell_many", marks=pytest.mark.slow),
     ],
 )
 def test_stopped_at_any_line_a_step_has_happened_or_not(name, call, request):

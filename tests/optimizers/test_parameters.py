@@ -224,14 +224,14 @@ OTHERS = {
 
 def test_a_run_keeps_the_parameters_it_began_with(case):
     begun, steps = 3, 5
-    twin, _ = case.after(begun + steps)
-    for name in case.make().get_params(deep=False):
-        opt, _ = case.after(begun)
-        opt.set_params(**{name: OTHERS[name]})
-        assert getattr(opt, name) is OTHERS[name]
-        case.drive(opt, steps, begun)
-        same_state(opt, twin)
-        assert repr(getattr(clone(opt), name)) == repr(OTHERS[name])
+    opt, _ = case.after(begun)
+    others = {name: OTHERS[name] for name in opt.get_params(deep=False)}
+    opt.set_params(**others)
+    case.drive(opt, steps, begun)
+    same_state(opt, case.after(begun + steps)[0])
+    for name, value in others.items():
+        assert getattr(opt, name) is value
+        assert repr(getattr(clone(opt), name)) == repr(value)
 
 
 def test_nor_does_a_parameter_that_makes_no_sense_reach_it(case):

@@ -27,6 +27,6 @@ def queries(case, factor, domain):
 @pytest.mark.parametrize("domain", ["box", "named"])
 def test_queries_do_not_depend_on_the_unit_of_the_observations(modelled, domain):
     expected = queries(modelled, 1.0, domain)
-    # The last is 1e200, about.
-    for power in (-300, 1, 664) if domain == "box" else (300,):
+    # The second is 1e200, about.
+    for power in (-300, 664) if domain == "box" else (300,):
         np.testing.assert_array_equal(queries(modelled, 2.0**power, domain), expected)

@@ -186,7 +186,7 @@ def test_slopes_are_those_of_finite_differences():
 
 
 @pytest.mark.parametrize("association", ["nearest", "fixed"])
-@pytest.mark.parametrize(("n_nodes", "n_users", "n"), [(2, 9, 12), (3, 13, 8), (4, 18, 5)])
+@pytest.mark.parametrize(("n_nodes", "n_users", "n"), [(2, 9, 6), (3, 13, 4), (4, 18, 3)])
 def test_optimum_is_the_best_of_a_dense_search(n_nodes, n_users, n, association):
     for seed in range(2):
         problem = wlan(n_nodes, n_users, seed, association=association)
