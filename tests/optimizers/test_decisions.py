@@ -59,10 +59,10 @@ def test_a_learnt_mean_little_exploration_and_a_margin_pay(regret):
     "name",
     [
         *("GPUCB", "WGPUCB"),
-        *(
-            pytest.param(name, marks=pytest.mark.slow)
-            for name in ("SWGPUCB", "SparQGPUCB", "TVGPUCB", "UITVBO")
-        ),
+        pytest.param("SWGPUCB", marks=pytest.mark.slow),
+        pytest.param("SparQGPUCB", marks=pytest.mark.slow),
+        pytest.param("TVGPUCB", marks=pytest.mark.slow),
+        pytest.param("UITVBO", marks=pytest.mark.slow),
     ],
 )
 def test_a_margin_pays_whatever_is_forgotten(regret, name):
