@@ -65,7 +65,6 @@ def sparse(model, **options):
 @parametrize_with_checks(
     [
         SparseTimeVaryingGPRegressor(random_state=0),
-        SparseTimeVaryingGPRegressor(n_inducing=60, inducing="greedy"),
         SparseTimeVaryingGPRegressor(
             inducing="kmeans", n_inducing=60, normalize_y=True, time_column=0, random_state=0
         ),
@@ -73,10 +72,20 @@ def sparse(model, **options):
         SparseTimeVaryingGPRegressor(
             RBF(), Forgetting(), noise_model=QuadraticInjection(0.1), n_inducing=300
         ),
-        SparseTimeVaryingGPRegressor(RationalQuadratic(alpha_bounds="fixed"), n_inducing=300),
     ]
 )
 def test_scikit_learn_compatible(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [
+        SparseTimeVaryingGPRegressor(n_inducing=60, inducing="greedy"),
+        SparseTimeVaryingGPRegressor(RationalQuadratic(alpha_bounds="fixed"), n_inducing=300),
+    ]
+)
+def test_others_are_scikit_learn_compatible(estimator, check):
     check(estimator)
 
 

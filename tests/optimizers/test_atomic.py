@@ -68,11 +68,11 @@ def _run(call, stop):
 
 
 def some_of(count, request):
-    """Places to stop at: all of them, or some 40 when there is no time for more."""
+    """Places to stop at: all of them, or some 25 when there is no time for more."""
     if request.config.getoption("--runslow"):
         return range(count)
     last = range(max(count - 12, 0), count)  # where the new state is taken over
-    return sorted({*range(0, count, max(count // 30, 1)), *last})
+    return sorted({*range(0, count, max(count // 15, 1)), *last})
 
 
 def in_context():

@@ -44,8 +44,8 @@ def unit_distances(X):
 
 
 @pytest.mark.parametrize("steps", [0, STEPS], ids=["initial", "later"])
-def test_shapes(case, domain, steps):
-    opt, _ = case.after(steps, domain)
+def test_shapes(few, domain, steps):
+    opt, _ = few.after(steps, domain)
     batch, times = opt.ask(20.0, n_points=2, return_time=True)
     assert isinstance(batch, list if is_dict(domain) else np.ndarray)
     assert len(batch) == 2
@@ -55,9 +55,9 @@ def test_shapes(case, domain, steps):
     assert opt.next_time_ == times[-1]
 
 
-def test_a_batch_of_one_is_the_query(case, domain):
-    one, _ = case.after(domain=domain)
-    many, _ = case.after(domain=domain)
+def test_a_batch_of_one_is_the_query(few, domain):
+    one, _ = few.after(domain=domain)
+    many, _ = few.after(domain=domain)
     x, t = one.ask(20.0, return_time=True)
     X, times = many.ask(20.0, n_points=np.int64(1), return_time=True)
     assert len(X) == 1
@@ -130,8 +130,8 @@ def test_a_query_that_was_told_is_not_pending_any_more():
     assert_array_equal(opt.ask(STEPS), twin.ask(STEPS))
 
 
-def test_a_batch_is_told_in_any_order(case, domain):
-    opt, _ = case.after(domain=domain)
+def test_a_batch_is_told_in_any_order(few, domain):
+    opt, _ = few.after(domain=domain)
     batch, times = opt.ask(20.0, n_points=3, return_time=True)
     order = [2, 0, 1]
     for i in order:

@@ -210,8 +210,8 @@ BAD_CALLS = {
 
 
 @pytest.mark.parametrize("steps", [2, STEPS], ids=["early", "late"])
-def test_a_bad_call_says_why_and_changes_nothing(case, steps):
-    opt, _ = case.after(steps)
+def test_a_bad_call_says_why_and_changes_nothing(few, steps):
+    opt, _ = few.after(steps)
     before = fingerprint(opt)
     for name, (bad, error, message) in BAD_CALLS.items():
         with pytest.raises(error, match=message):
@@ -344,8 +344,8 @@ def test_late_observations_are_welcome_while_hyperparameters_are_held(modelled):
     assert np.isfinite(opt.surrogate_.predict(opt.surrogate_.X_train_, return_std=True)).all()
 
 
-def test_observations_may_all_be_uninvited(case, domain):
-    opt = case.make(domain)
+def test_observations_may_all_be_uninvited(few, domain):
+    opt = few.make(domain)
     X = space(domain).sample(8, np.random.RandomState(1))
     for t, x in enumerate(X):
         opt.tell(x, objective(x, t, domain), t)

@@ -74,19 +74,19 @@ def test_a_batch_shares_the_time(monkeypatch):
     assert ends == [np.inf, np.inf]
 
 
-def test_every_algorithm_answers_in_no_time(case, domain):
-    opt = case.make(domain)
-    case.drive(opt, N_INITIAL + 1, domain=domain)
+def test_every_algorithm_answers_in_no_time(few, domain):
+    opt = few.make(domain)
+    few.drive(opt, N_INITIAL + 1, domain=domain)
     t = float(N_INITIAL + 1)
-    case.consult(opt, t, domain)
+    few.consult(opt, t, domain)
     x = opt.ask(t, deadline=0.0)
     assert space(domain).contains(points([x], domain)[0])
     assert len(opt.ask(t, n_points=3, deadline=0.0)) == 3
     assert opt.tell(x, 0.5) is None
 
 
-def test_time_enough_is_no_limit(case, domain):
-    limited, unlimited = (case.after(N_INITIAL + 2, domain)[0] for _ in range(2))
+def test_time_enough_is_no_limit(few, domain):
+    limited, unlimited = (few.after(N_INITIAL + 2, domain)[0] for _ in range(2))
     t = float(N_INITIAL + 2)
     queries = limited.ask(t, deadline=1e9), unlimited.ask(t)
     np.testing.assert_array_equal(*(points([x], domain) for x in queries))

@@ -34,9 +34,9 @@ def test_a_run_of_each(case, problem):
     assert not hasattr(opt, "n_told_")
 
 
-def test_a_simulated_clock(case, problem):
+def test_a_simulated_clock(few, problem):
     clock = SimulatedClock(response_time=lambda n: 0.2 + 0.05 * n, call_duration=0.3)
-    result = run(case.make(), problem, clock=clock, horizon=HORIZON, n_initial=5)
+    result = run(few.make(), problem, clock=clock, horizon=HORIZON, n_initial=5)
     assert np.all(np.diff(result.times[5:]) > 0.0)
     assert result.times[-1] < HORIZON
 
@@ -81,14 +81,14 @@ def test_a_callable_expert_is_asked_before_each_query(problem):
     assert asked == [(3, t) for t in result.times[5:]]
 
 
-def test_an_expert_is_not_noticed_by_the_others(case, problem):
-    if case.kind.__name__ == "SparQGPUCB":
+def test_an_expert_is_not_noticed_by_the_others(few, problem):
+    if few.kind.__name__ == "SparQGPUCB":
         return
 
     def expert(X, t):
         raise AssertionError("asked")
 
-    opt = case.make()
+    opt = few.make()
     with_expert = run(opt, problem, horizon=7.0, n_initial=5, expert=expert)
     assert_array_equal(with_expert.queries, run(opt, problem, horizon=7.0, n_initial=5).queries)
 

@@ -17,10 +17,10 @@ TOLD = ("told_X_", "told_y_", "removed_at_")
 
 
 @pytest.mark.parametrize("history", [0, 5, 10_000])
-def test_history_caps_what_is_shown_and_changes_no_query(case, history):
-    full, queries = case.after()
-    opt = case.make(history=history)
-    assert_array_equal(case.drive(opt, STEPS), queries)
+def test_history_caps_what_is_shown_and_changes_no_query(few, history):
+    full, queries = few.after()
+    opt = few.make(history=history)
+    assert_array_equal(few.drive(opt, STEPS), queries)
     m = min(history, STEPS)
     for name in TOLD:
         assert_array_equal(getattr(opt, name), getattr(full, name)[STEPS - m :], err_msg=name)

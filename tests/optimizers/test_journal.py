@@ -63,8 +63,8 @@ def compare(case, path, at, domain="box"):
     same_state(opt, expected)
 
 
-def test_a_resumed_run_goes_on_as_if_nothing_had_happened(case, path):
-    compare(case, path, (3, 10))
+def test_a_resumed_run_goes_on_as_if_nothing_had_happened(few, path):
+    compare(few, path, (3, 10))
 
 
 @pytest.mark.parametrize("domain", ["finite", "named"])

@@ -23,19 +23,19 @@ def twin_of(request):
     ("domain", "at"),
     [("box", 0), ("box", N_INITIAL - 1), ("box", 11), ("finite", 11), ("named", 11)],
 )
-def test_a_copy_in_mid_run_goes_on_alike(case, domain, at, twin_of):
-    opt, _ = case.after(at, domain)
-    expected, queries = case.after(at + 2, domain)
+def test_a_copy_in_mid_run_goes_on_alike(few, domain, at, twin_of):
+    opt, _ = few.after(at, domain)
+    expected, queries = few.after(at + 2, domain)
     twin = twin_of(opt)
-    again = case.drive(twin, 2, at, domain)
+    again = few.drive(twin, 2, at, domain)
     assert_array_equal(points(again, domain), points(queries[at:], domain))
     same_state(twin, expected)
     assert getattr(opt, "n_told_", 0) == at
 
 
-def test_a_copy_between_ask_and_tell_with_several_pending(case, twin_of):
-    opt, _ = case.after(8)
-    case.consult(opt, 8)
+def test_a_copy_between_ask_and_tell_with_several_pending(few, twin_of):
+    opt, _ = few.after(8)
+    few.consult(opt, 8)
     batch = opt.ask(8.0, n_points=2)
     single = opt.ask(8.5)
     twin = twin_of(opt)
