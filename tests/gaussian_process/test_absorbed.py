@@ -75,10 +75,10 @@ def questions(gp, seed=1):
 @pytest.mark.parametrize("normalize_y", [False, True], ids=["", "normalized"])
 def test_the_posterior_is_that_of_all_rows(temporal, tau, normalize_y):
     gp = made(temporal_kernel=temporal, mean_prior_std=tau, normalize_y=normalize_y)
-    X, y = stream(230)
+    X, y = stream(150)
     full, short, held = followed(gp, X, y)
     assert_equal(full, short, questions(short))
-    assert 32 <= len(short.X_train_) == 230 - short.n_absorbed_ < 64
+    assert 32 <= len(short.X_train_) == 150 - short.n_absorbed_ < 64
     assert_array_equal(short.X_train_, X[-len(short.X_train_) :])
     assert_array_equal(short.y_train_, y[-len(short.X_train_) :])
     assert max(held) <= 64 + 10

@@ -22,13 +22,21 @@ from sktvbo.kernels import Forgetting, Separable
         TimeVaryingGPRegressor(),
         TimeVaryingGPRegressor(optimizer=None),
         TimeVaryingGPRegressor(RBF(), Forgetting()),
-        TimeVaryingGPRegressor(normalize_y=True),
-        TimeVaryingGPRegressor(RationalQuadratic()),
-        TimeVaryingGPRegressor(time_column=0),
-        TimeVaryingGPRegressor(n_restarts_optimizer=1, random_state=0),
+        TimeVaryingGPRegressor(normalize_y=True, time_column=0),
     ]
 )
 def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [
+        TimeVaryingGPRegressor(RationalQuadratic()),
+        TimeVaryingGPRegressor(n_restarts_optimizer=1, random_state=0),
+    ]
+)
+def test_scikit_learns_checks_where_each_is_slow(estimator, check):
     check(estimator)
 
 

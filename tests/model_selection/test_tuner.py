@@ -340,7 +340,7 @@ def test_trials_and_history_are_columns():
     [
         OnlineTuner(sgd(), ETA, random_state=0),
         OnlineTuner(Windowed(Ridge()), {"estimator__alpha": ("log-real", 0.1, 10.0)}),
-        OnlineTuner(GaussianNB(), {"var_smoothing": ("log-real", 1e-9, 1e-3)}, batch_size=20),
+        OnlineTuner(GaussianNB(), {"var_smoothing": ("log-real", 1e-9, 1e-3)}, batch_size=50),
     ]
 )
 def test_scikit_learns_checks(estimator, check):

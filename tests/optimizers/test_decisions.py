@@ -58,11 +58,11 @@ def test_a_learnt_mean_little_exploration_and_a_margin_pay(regret):
 @pytest.mark.parametrize(
     "name",
     [
-        *("GPUCB", "WGPUCB"),
-        pytest.param("SWGPUCB", marks=pytest.mark.slow),
-        pytest.param("SparQGPUCB", marks=pytest.mark.slow),
-        pytest.param("TVGPUCB", marks=pytest.mark.slow),
-        pytest.param("UITVBO", marks=pytest.mark.slow),
+        "GPUCB",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("SWGPUCB", "SparQGPUCB", "TVGPUCB", "UITVBO", "WGPUCB")
+        ),
     ],
 )
 def test_a_margin_pays_whatever_is_forgotten(regret, name):
