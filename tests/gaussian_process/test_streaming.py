@@ -12,7 +12,7 @@ from sktvbo.exceptions import JitterWarning
 from sktvbo.kernels import Forgetting
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(i, marks=pytest.mark.slow) for i in (1, 2))])
 @pytest.mark.parametrize("normalize_y", [False, True], ids=["plain", "normalized"])
 @pytest.mark.parametrize("variances", [False, True], ids=["same noise", "known variances"])
 def test_a_stream_is_a_fresh_fit(seed, normalize_y, variances):

@@ -179,6 +179,7 @@ BY_NAME = {case.name: case for case in CASES}
 _KINDS = {"RandomSearch", "WDBO", "ABO", "ETGPUCB", "SparQGPUCB-expert", "WGPUCB", "thompson"}
 _SLOW = pytest.mark.slow
 FEW = [case if case.name in _KINDS else pytest.param(case, marks=_SLOW) for case in CASES]
+FEW_MODELLED = FEW[1:]  # all but the first, RandomSearch
 
 
 def points(X, domain="box"):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from optimizers.cases import CASES, DOMAINS, FEW
+from optimizers.cases import CASES, DOMAINS, FEW, FEW_MODELLED
 
 from sktvbo.acquisition import UCB
 
@@ -15,6 +15,11 @@ def case(request):
 @pytest.fixture(params=FEW, ids=lambda case: case.name)
 def few(request):
     """Of each kind one, or with --runslow every case."""
+    return request.param
+
+
+@pytest.fixture(params=FEW_MODELLED, ids=lambda case: case.name)
+def few_modelled(request):
     return request.param
 
 

@@ -147,8 +147,8 @@ def test_minimizing_mirrors_maximizing(case):
     assert_array_equal(*best)
 
 
-def test_recommendation_lies_in_the_domain_and_changes_nothing(case, domain):
-    opt, _ = case.after(domain=domain)
+def test_recommendation_lies_in_the_domain_and_changes_nothing(few, domain):
+    opt, _ = few.after(domain=domain)
     before = fingerprint(opt)
     now, again, past = (opt.recommend(t) for t in (STEPS, STEPS, 2.0))
     assert fingerprint(opt) == before
@@ -247,11 +247,11 @@ def test_an_optimizer_that_was_called_wrongly_goes_on_like_one_that_was_not(case
         ("after_add", "later"),
     ],
 )
-def test_failure_while_telling_changes_nothing(modelled, place, when, monkeypatch):
-    first = modelled.options.get("n_initial_points", N_INITIAL) - 1
+def test_failure_while_telling_changes_nothing(few_modelled, place, when, monkeypatch):
+    first = few_modelled.options.get("n_initial_points", N_INITIAL) - 1
     steps = first if when == "first" else STEPS
-    opt, _ = modelled.after(steps)
-    modelled.consult(opt, steps)
+    opt, _ = few_modelled.after(steps)
+    few_modelled.consult(opt, steps)
     x = opt.ask(steps)
     assert (opt.surrogate_ is None) == (when == "first")
     twin, before = copy.deepcopy(opt), fingerprint(opt)
@@ -301,8 +301,8 @@ def test_the_second_of_a_batch_may_fail_without_a_trace(modelled, monkeypatch):
 # --- the order of calls ---------------------------------------------------------------------------
 
 
-def test_asking_again_and_telling_in_any_order(case, domain):
-    opt, _ = case.after(7, domain)
+def test_asking_again_and_telling_in_any_order(few, domain):
+    opt, _ = few.after(7, domain)
     a, b = opt.ask(7.0), opt.ask(8.0)
     opt.tell(b, 0.2)
     opt.tell(a, 0.1)
@@ -354,15 +354,15 @@ def test_observations_may_all_be_uninvited(few, domain):
     assert space(domain).contains(opt.ask(8))
 
 
-def test_the_same_point_any_number_of_times(case, domain):
-    opt = case.make(domain)
+def test_the_same_point_any_number_of_times(few, domain):
+    opt = few.make(domain)
     x = space(domain).sample(1, np.random.RandomState(1))[0]
     for t in range(16):
         opt.tell(x, 0.3, t // 2)  # also twice at one time
     query, t = opt.ask(8.0, return_time=True)
     assert space(domain).contains(query)
     assert t == opt.next_time_
-    assert t == 8.0 or case.name == "ABO"
+    assert t == 8.0 or few.name == "ABO"
 
 
 def test_of_a_point_asked_for_twice_the_query_at_the_told_time_is_answered():
@@ -383,9 +383,9 @@ def test_constant_observations(modelled):
 
 
 @pytest.mark.parametrize("n_initial_points", [1, 2])
-def test_hardly_any_data(modelled, n_initial_points):
-    opt = modelled.make(n_initial_points=n_initial_points)
-    queries = modelled.drive(opt, 4)
+def test_hardly_any_data(few_modelled, n_initial_points):
+    opt = few_modelled.make(n_initial_points=n_initial_points)
+    queries = few_modelled.drive(opt, 4)
     assert all(Box(BOX).contains(x) for x in queries)
     assert Box(BOX).contains(opt.recommend(4.0))
 

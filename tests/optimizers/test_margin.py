@@ -19,7 +19,14 @@ def drive(opt, steps=40, d=2):
     return opt
 
 
-@pytest.mark.parametrize("algorithm", [WDBO, BOLT, ABO, BayesianOptimizer, GPUCB])
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        WDBO,
+        GPUCB,
+        *(pytest.param(each, marks=pytest.mark.slow) for each in (BOLT, ABO, BayesianOptimizer)),
+    ],
+)
 def test_queries_keep_from_the_faces(algorithm):
     """The optimum is in the middle: what is near the faces is looked at less often."""
     box, far = [(0.0, 1.0)] * 4, []

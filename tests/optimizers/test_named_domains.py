@@ -70,8 +70,8 @@ BAD_VALUES = [
 ]
 
 
-def test_a_bad_value_is_named_and_changes_nothing(case):
-    opt, _ = case.after(domain="named")
+def test_a_bad_value_is_named_and_changes_nothing(few):
+    opt, _ = few.after(domain="named")
     before = fingerprint(opt)
     for change, error, message in BAD_VALUES:
         with pytest.raises(error, match=message):
