@@ -84,7 +84,7 @@ def test_steps_are_the_same_whatever_is_remembered(last, monkeypatch):
     assert none._run.queries[-1] == full._run.queries[-1]
 
 
-@pytest.mark.parametrize("history", [0, 50])
+@pytest.mark.parametrize("history", [0, pytest.param(50, marks=pytest.mark.slow)])
 def test_what_is_held_and_written_does_not_grow(history, monkeypatch):
     # What updates take is let go every so many of them.
     monkeypatch.setattr("sktvbo.gaussian_process._conditioned._MAX_UPDATES", 25)
