@@ -72,7 +72,9 @@ def questions(gp, seed=1):
 
 @every_kernel
 @every_mean
-@pytest.mark.parametrize("normalize_y", [False, True], ids=["", "normalized"])
+@pytest.mark.parametrize(
+    "normalize_y", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["", "normalized"]
+)
 def test_the_posterior_is_that_of_all_rows(temporal, tau, normalize_y):
     gp = made(temporal_kernel=temporal, mean_prior_std=tau, normalize_y=normalize_y)
     X, y = stream(150)
