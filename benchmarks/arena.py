@@ -22,6 +22,7 @@ from joblib import parallel_config
 from rivals import rivals
 
 from sktvbo import BOLT, GPUCB, WDBO, RandomSearch, evaluation, problems
+from sktvbo.gaussian_process import Bowl
 
 HORIZON = 600.0
 
@@ -49,9 +50,17 @@ def chosen(arguments):
     return [Still(problem) for problem in moving] if arguments.still else moving
 
 
+class WithBowl(WDBO):
+    """W-DBO that expects the best places inside of the box."""
+
+    def _make_surrogate(self, times):
+        return super()._make_surrogate(times).set_params(prior_mean=Bowl())
+
+
 def everybody(quick=False):
     """Optimizers by name; ``quick``: what wdbo_algo computes is computed quickly."""
     ours = {"W-DBO": WDBO(), "BOLT": BOLT(), "GP-UCB": GPUCB(), "random": RandomSearch()}
+    ours["W-DBO, bowl"] = WithBowl()
     return ours | rivals(HORIZON, quick)
 
 

@@ -29,6 +29,7 @@ from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import GPUCB, WDBO, evaluation
 from sktvbo.acquisition import UCB, DimensionBeta, ExpectedImprovement, GrowingBeta
+from sktvbo.gaussian_process import Bowl
 from sktvbo.staleness import KeepAll
 
 # --- variants -------------------------------------------------------------------------------------
@@ -47,6 +48,8 @@ class Variant(WDBO):
         smaller ``many`` than ``scale`` is none.
     margin : float
         Within which the standard deviation counts for less.
+    bowl : triple of float or None
+        Depth of the bowl that is the prior mean, and how far depth and slopes may be from that.
     spatial_nu, temporal_nu : float
         Smoothness of the Matérn kernels.
     isotropic : bool
@@ -71,6 +74,7 @@ class Variant(WDBO):
     scale: float = 0.05
     many: float = 0.2
     margin: float = 0.2
+    bowl: tuple | None = None
     spatial_nu: float = 2.5
     temporal_nu: float = 2.5
     isotropic: bool = True
@@ -109,6 +113,7 @@ class Variant(WDBO):
             spatial_kernel=Matern(length_scale, bounds, nu=self.spatial_nu),
             temporal_kernel__nu=self.temporal_nu,
             mean_prior_std=self.mean,
+            prior_mean=Bowl(*self.bowl) if self.bowl else None,
             hyperpriors=priors or None,
             **self.options,
         )
@@ -121,6 +126,7 @@ VARIANTS = {
         "scale": 0.2,
         "many": 0.0,
         "margin": 0.0,
+        "bowl": None,
         "temporal_nu": 1.5,
         "longest": 2.0,
         "refit_every": 1,
@@ -187,7 +193,14 @@ MARGINS = {
 }
 # The eighth, at 0.25 s; β 0.2 is among the first.
 GROWTH = {"β 0.05": {"many": 0.0}}
-ALL = VARIANTS | LATER | MARGINS | GROWTH
+# The tenth.
+DEPTHS = [(depth, 0.0) for depth in (0.25, 0.5, 0.75, 1.0)]
+DEPTHS += [(0.15, 0.15), (0.25, 0.25), (0.5, 0.25), (0.5, 0.5)]
+BOWLS = {
+    "no bowl": {"bowl": None},
+    **{f"bowl {depth:g} ± {std:g}": {"bowl": (depth, std, std)} for depth, std in DEPTHS},
+}
+ALL = VARIANTS | LATER | MARGINS | GROWTH | BOWLS
 
 
 def static(mean, scale):

@@ -38,8 +38,9 @@ from ._fast import convolution as _convolution
 from ._fast import relevancy as _fast
 from ._fast.gram import Family
 from ._limits import LARGEST_X, LARGEST_Y, RESOLUTION
-from ._mean import given, prior_variance
+from ._mean import ZERO, given, prior_variance
 from ._solvers import DenseCholesky, cholesky, dot, matvec, product
+from ._trend import trend_given
 from .kernels import Empirical, split_time
 
 if TYPE_CHECKING:
@@ -360,7 +361,7 @@ def long_past(temporal, t):
     return future_basis(FAMILIES[temporal.family].polynomial, 1.0, z)[:, 0] < RESOLUTION
 
 
-def sweep(solver, y, mean_variance, signal_variance, C, past):
+def sweep(solver, y, mean_variance, signal_variance, C, past, features=None, S=None):
     """The `RelevancySweep` of observations y (n,) with a factored covariance and convolutions C.
 
     Where an observation is known from the others to within 1e-8 of the signal variance, all of them
@@ -372,10 +373,13 @@ def sweep(solver, y, mean_variance, signal_variance, C, past):
     if P.diagonal().max() * least > 1.0:
         solver = solver.plus(least)
         P = solver.inverse()
-    a = solver.solve(y)
+    a, mean = solver.solve(y), ZERO
     if mean_variance > 0.0:
         mean, _ = given(mean_variance, solver.solve(np.ones(len(y))), y)
-        P, a = mean.removed(P), a - mean.value * mean.direction
+        a = a - mean.value * mean.direction
+    if features is not None:
+        mean, a, _ = trend_given(features, S, solver, mean, a)
+    P = mean.removed(P)
     return RelevancySweep(P, a, C, past=past)
 
 

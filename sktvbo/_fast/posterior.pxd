@@ -13,16 +13,18 @@ cdef void score_of(
 
 cdef class Posterior:
     cdef readonly Py_ssize_t n_coordinates
-    cdef Py_ssize_t n, d
+    cdef Py_ssize_t n, d, q
     cdef int spatial, temporal, ld, outer_ld
-    cdef bint moves, is_learnt, is_weighted, is_sparse
+    cdef bint moves, is_learnt, is_weighted, is_sparse, has_trend
     cdef double signal, time, mean, precision
-    cdef const double[:, ::1] Z
-    cdef const double[::1] times, weights, direction, excess
+    cdef const double[:, ::1] Z, on_linear, on_square, directions
+    cdef const double[::1] times, weights, direction, excess, linear, square, constants
     cdef const double[:, :] lower, outer
     cdef double[::1] in_time
 
     cdef Py_ssize_t workspace(self, Py_ssize_t b) noexcept nogil
+    cdef double level(self, const double* x) noexcept nogil
+    cdef double rest(self, Py_ssize_t j, const double* x, const double* k) noexcept nogil
     cdef void covariances(
         self, const double* x, double* k, double* h, double* g, double* work
     ) noexcept nogil

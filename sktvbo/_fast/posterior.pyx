@@ -7,6 +7,8 @@ are one exponential (two where time moves) for each place and point, and sums ov
 What else a posterior may have comes on top, as in `sktvbo.gaussian_process`:
 
     a learnt mean      r^2 / A more variance, r = 1 - k' u;                  P k + (r / A) u for P k
+    a prior mean       a polynomial, added to m
+    learnt features    |r|^2 more variance, r = phi - D k;                        P k + D' r for P k
     weighted           c' E c less, c the above, E diagonal;       c + (P - u u' / A) E c for c
     inducing points    P = L^-T (I - B^-1) L^-1, B with a factor of its own
 
@@ -181,6 +183,13 @@ cdef class Posterior:
     in_time : ndarray of shape (n,), default=None
         The points' covariances with the time, ``signal`` being the variance then: of a temporal
         kernel that is no family. Time does not move.
+    linear, square : ndarray of shape (d,), default=None
+        Of a mean that is m + sum_j (linear_j + square_j x_j) x_j, x being a scaled place.
+    features : (ndarray of shape (q,), ndarray of shape (q, d), ndarray of shape (q, d)), default=None
+        What is learnt of the mean beside a constant: q such polynomials, phi; not of a weighted
+        posterior, nor of one with inducing points.
+    directions : ndarray of shape (q, n), default=None
+        D, with features.
 
     Attributes
     ----------
@@ -193,7 +202,8 @@ cdef class Posterior:
         const double[::1] times, double time, bint moves, const double[::1] weights,
         const double[:, :] lower, double mean=0.0, const double[::1] direction=None,
         double precision=np.inf, const double[::1] excess=None, const double[:, :] outer=None,
-        const double[::1] in_time=None,
+        const double[::1] in_time=None, const double[::1] linear=None,
+        const double[::1] square=None, features=None, const double[:, ::1] directions=None,
     ):
         cdef Py_ssize_t n = times.shape[0], j
         if n < 1 or Z.shape[1] != n or weights.shape[0] != n:
@@ -204,6 +214,10 @@ cdef class Posterior:
             raise ValueError("excess must hold n numbers")
         if in_time is not None and (moves or in_time.shape[0] != n):
             raise ValueError("in_time must hold n numbers, of one time")
+        if (linear is None) != (square is None) or linear is not None and not (
+            linear.shape[0] == square.shape[0] == Z.shape[0]
+        ):
+            raise ValueError("linear and square must both hold d numbers")
         if not _is_factor(lower, n) or not (outer is None or _is_factor(outer, n)):
             raise ValueError("a factor must be (n, n) with contiguous rows")
         self.n, self.d, self.n_coordinates = n, Z.shape[0], Z.shape[0] + moves
@@ -214,7 +228,18 @@ cdef class Posterior:
         self.ld = <int> (lower.strides[0] // sizeof(double))
         self.outer_ld = 0 if outer is None else <int> (outer.strides[0] // sizeof(double))
         self.is_learnt, self.is_weighted = direction is not None, excess is not None
-        self.is_sparse = outer is not None
+        self.is_sparse, self.has_trend = outer is not None, linear is not None
+        self.linear, self.square = linear, square
+        self.q = 0
+        if features is not None:
+            self.constants, self.on_linear, self.on_square = features
+            self.directions, self.q = directions, self.constants.shape[0]
+            if self.is_weighted or self.is_sparse or not (
+                directions.shape[0] == self.on_linear.shape[0] == self.on_square.shape[0] == self.q
+                and directions.shape[1] == n
+                and self.on_linear.shape[1] == self.on_square.shape[1] == Z.shape[0]
+            ):
+                raise ValueError("features (q,), (q, d), (q, d) and directions (q, n) do not fit")
         self.in_time = np.empty(n)
         scratch = np.empty((2, n))
         cdef double[:, ::1] work = scratch
@@ -229,6 +254,23 @@ cdef class Posterior:
     cdef Py_ssize_t workspace(self, Py_ssize_t b) noexcept nogil:
         """How many doubles an evaluation of b places needs."""
         return (5 * b + 3) * self.n + _work(self.n)
+
+    cdef double level(self, const double* x) noexcept nogil:
+        """The mean without data at a place x."""
+        cdef double level = self.mean
+        cdef Py_ssize_t j
+        if self.has_trend:
+            for j in range(self.d):
+                level += (self.linear[j] + self.square[j] * x[j]) * x[j]
+        return level
+
+    cdef double rest(self, Py_ssize_t j, const double* x, const double* k) noexcept nogil:
+        """What the observations leave of feature j at a place x with covariances k (n,)."""
+        cdef double rest = self.constants[j]
+        cdef Py_ssize_t m
+        for m in range(self.d):
+            rest += (self.on_linear[j, m] + self.on_square[j, m] * x[m]) * x[m]
+        return rest - dot(self.n, &self.directions[j, 0], k)
 
     cdef void covariances(
         self, const double* x, double* k, double* h, double* g, double* work
@@ -261,7 +303,7 @@ cdef class Posterior:
     ) noexcept nogil:
         """Mean and standard deviation (b,) at places X (b, n_coordinates), with ``slopes`` also
         their gradients (b, n_coordinates)."""
-        cdef Py_ssize_t n = self.n, d = self.d, u = self.n_coordinates, i, m
+        cdef Py_ssize_t n = self.n, d = self.d, u = self.n_coordinates, i, j, m
         cdef double* K = work
         cdef double* V = K + b * n
         cdef double* E = V + b * n
@@ -277,7 +319,7 @@ cdef class Posterior:
 
         for i in range(b):
             self.covariances(X + i * u, K + i * n, H + i * n, G + i * n, rest_of_work)
-            mean[i] = self.mean + dot(n, K + i * n, w)
+            mean[i] = self.level(X + i * u) + dot(n, K + i * n, w)
 
         memcpy(V, K, b * n * sizeof(double))
         _solve(L, self.ld, n, V, b, False, spare)
@@ -298,6 +340,20 @@ cdef class Posterior:
                 rest = 1.0 - dot(n, K + i * n, &self.direction[0])
                 std[i] += rest * rest / self.precision
                 add(n, rest / self.precision, &self.direction[0], V + i * n)
+        if self.q > 0:
+            for i in range(b):
+                x = X + i * u
+                if slopes:
+                    for m in range(d):
+                        on_std[i * u + m] = 0.0
+                for j in range(self.q):
+                    rest = self.rest(j, x, K + i * n)
+                    std[i] += rest * rest
+                    if slopes:
+                        add(n, rest, &self.directions[j, 0], V + i * n)
+                        for m in range(d):
+                            on_std[i * u + m] += rest * (
+                                self.on_linear[j, m] + 2.0 * self.on_square[j, m] * x[m])
         if self.is_weighted:
             for i in range(b):
                 multiply(n, &self.excess[0], V + i * n, E + i * n)
@@ -321,7 +377,9 @@ cdef class Posterior:
             for m in range(d):
                 differences(n, x[m], &self.Z[m, 0], H + i * n, w, V + i * n, sums)
                 on_mean[i * u + m] = -sums[0]
-                on_std[i * u + m] = sums[1] / std[i]
+                if self.has_trend:
+                    on_mean[i * u + m] += self.linear[m] + 2.0 * self.square[m] * x[m]
+                on_std[i * u + m] = (sums[1] + on_std[i * u + m] if self.q > 0 else sums[1]) / std[i]
             if self.moves:
                 differences(n, self.time + x[d], &self.times[0], G + i * n, w, V + i * n, sums)
                 on_mean[i * u + d] = -sums[0]
@@ -356,7 +414,7 @@ cdef class Posterior:
         to nothing: their covariances with a place are among those that the mean takes.
         """
         self._check(X)
-        cdef Py_ssize_t m = X.shape[0], n = self.n, u = X.shape[1], i = 0, j, b, s
+        cdef Py_ssize_t m = X.shape[0], n = self.n, u = X.shape[1], i = 0, j, l, b, s
         factor = self._factor_of_the_latest()
         cdef const double[:, ::1] latest = factor
         s = latest.shape[0]
@@ -376,9 +434,13 @@ cdef class Posterior:
                 b = min(m - i, BLOCK)
                 for j in range(b):
                     self.covariances(&X[i + j, 0] if u > 0 else NULL, k, h, g, spare)
-                    out[0, i + j] = self.mean + dot(n, k, &self.weights[0])
+                    out[0, i + j] = self.level(&X[i + j, 0] if u > 0 else NULL)
+                    out[0, i + j] += dot(n, k, &self.weights[0])
                     rest = 1.0 - dot(n, k, &self.direction[0]) if self.is_learnt else 0.0
                     out[1, i + j] = rest * rest / self.precision
+                    for l in range(self.q):
+                        rest = self.rest(l, &X[i + j, 0], k)
+                        out[1, i + j] += rest * rest
                     memcpy(V + j * s, k + n - s, s * sizeof(double))
                 if s > 0:
                     tiles.solve(&latest[0, 0], <int> s, s, V, b, False, spare)

@@ -27,6 +27,7 @@ from .._limits import LARGEST_X, LARGEST_Y
 from .._mean import prior_variance
 from ._advice import advise_on_fit, advise_on_rows, advise_on_size
 from ._answers import Answers
+from ._bowl import Bowl
 from ._conditioned import Conditioned
 from ._dates import check_time_unit, numeric_durations
 from ._inputs import validated
@@ -77,6 +78,9 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     # makes "solver" a parameter, and chooses where it is "auto".
     _kind: ClassVar[type[Conditioned]]
     solver: ClassVar[str] = "only"
+
+    # One that has a prior mean makes it a parameter.
+    prior_mean: ClassVar[Bowl | None] = None
 
     # What the latest search of the hyperparameters has learnt, for the next one.
     _knowledge: ClassVar[Knowledge] = Knowledge()
@@ -395,10 +399,14 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         # A kernel that is not stationary, such as `Wiener`, is meant for the times as given.
         stationary = self.temporal_kernel is None or self.temporal_kernel.is_stationary()
         layout = Layout(position, X[0, position] if stationary else 0.0)
+        options = {"standardize": self.normalize_y, "prior_mean": None}
+        if self.prior_mean is not None:
+            self.prior_mean.check(X.shape[1] - 1)
+            options["prior_mean"] = clone(self.prior_mean)
         if like is None:
-            return Rows.of(X, y, variance, total, layout, standardize=self.normalize_y)
-        scale = {"location": like.location, "scale": like.scale}
-        rows = Rows.of(X, y, variance, total, layout, standardize=standardize, **scale)
+            return Rows.of(X, y, variance, total, layout, **options)
+        options |= {"standardize": standardize, "location": like.location, "scale": like.scale}
+        rows = Rows.of(X, y, variance, total, layout, **options)
         return rows.at(max(rows.now, like.now))
 
     def check(self) -> None:

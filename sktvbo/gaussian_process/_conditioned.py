@@ -19,6 +19,7 @@ from .._limits import RESOLUTION
 from .._mean import ZERO, Mean, given
 from .._plain import NO_UPDATES, Updates
 from .._solvers import DenseCholesky, cholesky, lower_inverse, matvec, try_cholesky
+from .._trend import trend_given
 from ..exceptions import NotPositiveDefiniteError
 from ._kept import Kept
 from ._rows import Rows
@@ -48,7 +49,7 @@ class Conditioned(ABC):
     mean : Mean
         The constant mean of the standardized y.
     weights : ndarray
-        Of k in the posterior mean of the standardized y, less ``mean.value``.
+        Of k in the posterior mean of the standardized y, less ``mean.value`` and the prior mean.
     objective : float
         What the search for hyperparameters maximizes, without priors.
     information_gain : float
@@ -121,14 +122,20 @@ class Conditioned(ABC):
         """What makes `explained`, as ``_fast.posterior`` takes it: a dict; None if it cannot."""
         return None
 
-    def explained_with_slope(self, k):
-        """Prior minus posterior variance at one place, and half its gradient (b,) in k (b,)."""
+    def explained_with_slope(self, s, k):
+        """Prior minus posterior variance at a place (d,), and half its gradient (b,) in k (b,)."""
         slope = self.projected(k)
-        if not self.mean.is_learnt:
-            return k @ slope, slope
-        rest = 1.0 - k @ self.mean.direction
-        slope = slope + (rest / self.mean.precision) * self.mean.direction
-        return k @ slope - rest / self.mean.precision, slope
+        explained = k @ slope
+        slope, variance = self.mean.widened(s, k, slope)
+        return explained - variance, slope
+
+    @property
+    def level(self):
+        """The mean without covariances, a polynomial in space; None where it is a constant."""
+        trend = self.mean.trend
+        if self.rows.prior_mean is None:
+            return None
+        return self.rows.expected if trend is None else self.rows.expected.plus(trend.level)
 
     def posterior(self, S, t, return_std=False, return_cov=False):
         """Mean, and standard deviation or covariance, at places (m, d) and times (m,)."""
@@ -137,7 +144,7 @@ class Conditioned(ABC):
             mean, cov = self.joint(S, t)
             return mean, scale * (scale * cov)
         if not return_std:
-            return self._mean_at(self.covariance.cross(S, t, *self.basis))
+            return self._mean_at(S, self.covariance.cross(S, t, *self.basis))
         mean, left = self._posterior(S, t, full=False)
         return mean, scale * np.sqrt(np.maximum(left, 0.0))
 
@@ -149,18 +156,20 @@ class Conditioned(ABC):
         """Mean (m,), and variances (m,) or covariance in units of the standardized y."""
         covariance = self.covariance
         K = covariance.cross(S, t, *self.basis)
-        mean = self._mean_at(K)
-        rest = self.mean.rest(K) if self.mean.is_learnt else None
+        mean = self._mean_at(S, K)
+        rests = self.mean.rests(S, K)
         prior = covariance.cross(S, t) if full else covariance.variance(S, t)
         left = prior - self.explained(K, full)
-        if rest is not None:
-            left += squares(rest[:, np.newaxis] / np.sqrt(self.mean.precision), full)
+        if rests is not None:
+            left += squares(rests, full)
         return mean, left
 
-    def _mean_at(self, K):
-        """Posterior mean (m,) at places with covariances K (m, b)."""
-        rows = self.rows
-        return rows.location + rows.scale * (self.mean.value + matvec(K, self.weights))
+    def _mean_at(self, S, K):
+        """Posterior mean (m,) at places (m, d) with covariances K (m, b)."""
+        rows, found = self.rows, self.mean.value + matvec(K, self.weights)
+        if rows.prior_mean is not None:
+            found += self.level(S)[:, 0]
+        return rows.location + rows.scale * found
 
     # --- from nothing, and by updates -------------------------------------------------------------
 
@@ -280,7 +289,7 @@ class Dense(Conditioned):
     @classmethod
     def _solved(cls, covariance, rows, solver):
         """O(n²), for a known factor."""
-        mean, weights, value = _weights(solver, rows.targets, covariance.mean_variance)
+        mean, weights, value = _weights(solver, rows, covariance.mean_variance)
         if value == -np.inf:
             raise NotPositiveDefiniteError(
                 f"Solving with the covariance matrix of {covariance} overflowed. "
@@ -344,9 +353,22 @@ class Dense(Conditioned):
         """½ log det(I + Σ⁻¹ K) (SparQ eq. 26), less what goes into learning the mean."""
         noise = self.rows.noise(self.covariance)
         gain = self.solver.log_determinant - np.sum(np.log(noise))
-        return 0.5 * float(
-            gain + self.mean.lost(self.covariance.mean_variance, np.sum(1.0 / noise))
-        )
+        lost = self.mean.lost(self.covariance.mean_variance, np.sum(1.0 / noise))
+        if self.mean.trend is not None:
+            lost -= self._lost_in_trend(1.0 / noise)
+        return 0.5 * float(gain + lost)
+
+    def _lost_in_trend(self, precision):
+        """Twice what would be learnt about the trend if there were no f, less what is, in nats."""
+        features, S = self.rows.features, self.rows.S
+        phi = features.polynomials(S)
+        A, sums = (phi.T * precision) @ phi, phi.T @ precision
+        if self.mean.is_learnt:
+            mean_precision = 1.0 / self.covariance.mean_variance + precision.sum()
+            A -= np.outer(sums, sums) / mean_precision
+        A[np.diag_indices_from(A)] += features.stds**-2.0
+        known = np.linalg.slogdet(A)[1] + 2.0 * np.log(features.stds).sum()
+        return known - self.mean.trend.log_ratio
 
     def append(self, X, y, variance, total, standardize=None):
         """O(n²) a row; O(n³) for many, or where the noise of the present rows moves."""
@@ -371,11 +393,8 @@ class Dense(Conditioned):
         """What is kept, with the last of some rows, from its covariances k (n,) and the factor."""
         l, pivot = np.split(solver.L[-1], [len(k)])
         u, variance = self.solver.half_solve(l[np.newaxis].copy(), transpose=True)[0], pivot[0] ** 2
-        if self.mean.is_learnt:
-            rest = 1.0 - k @ self.mean.direction
-            u += (rest / self.mean.precision) * self.mean.direction
-            variance += rest * rest / self.mean.precision
-        return self.kept.grown(rows.S[-1:], rows.t[-1], u, variance)
+        u, more = self.mean.widened(rows.S[-1], k, u)
+        return self.kept.grown(rows.S[-1:], rows.t[-1], u, variance + more)
 
     def drop(self, indices, standardize=None):
         """O(n²) a row; O(n³) for many, or where the noise of the other rows moves."""
@@ -453,11 +472,12 @@ class Dense(Conditioned):
             now = latest
         factors, now = self.covariance.stationary_factors(), now - rows.layout.origin
         signal = self.covariance.variance(rows.S, rows.t).mean()
-        past = _relevancy.long_past(factors[1], rows.t) if self.mean.is_learnt else None
+        past = _relevancy.long_past(factors[1], rows.t) if self.mean.knows_for_ever else None
         if self.kept.P.diagonal().max() * RESOLUTION * signal > 1.0:
             C = _relevancy.convolutions(*factors, rows.S, now - rows.t)
             mean_variance = self.covariance.mean_variance
-            return _relevancy.sweep(self.solver, rows.targets, mean_variance, signal, C, past)
+            known = mean_variance, signal, C, past, rows.features, rows.S
+            return _relevancy.sweep(self.solver, rows.targets, *known)
         forms = self._forms_at(factors, now)
         if forms is None:
             C = _relevancy.convolutions(*factors, rows.S, now - rows.t)
@@ -510,8 +530,8 @@ class Weighted(Dense):
         C = self.solver.half_solve(K, transpose=True) + shares
         return explained + squares(C * np.sqrt(self._excess), full)
 
-    def explained_with_slope(self, k):
-        explained, c = super().explained_with_slope(k)
+    def explained_with_slope(self, s, k):
+        explained, c = super().explained_with_slope(s, k)
         excess = self._excess * c
         return explained + c @ excess, c + self.mean.removed_from(self.solver.solve(excess), excess)
 
@@ -547,7 +567,7 @@ def _evaluated(covariance, rows, eval_gradient, workspace=None, jitter=0.0):
     L.reshape(-1)[:: rows.n + 1] = K.diagonal() + rows.noise(covariance) + jitter
     solver, mean, a, value = DenseCholesky(L, jitter), ZERO, None, -np.inf
     if try_cholesky(L):
-        mean, a, value = _weights(solver, rows.targets, covariance.mean_variance)
+        mean, a, value = _weights(solver, rows, covariance.mean_variance)
     found = value, None, solver, mean, a, None
     return _differentiated(covariance, rows, K, P, found) if eval_gradient else found
 
@@ -610,8 +630,12 @@ class _Likelihood:
             on_noise = np.where(rows.total, 0.0, covariance.noise_variance * a)
             slopes = np.vstack([slopes, on_noise])
         rest = slopes @ mean.direction / np.sqrt(mean.precision) if mean.is_learnt else 0.0
+        in_trend = 0.0 if mean.trend is None else slopes @ mean.trend.directions.T
         V = solver.half_solve(slopes)
-        return 0.5 * (V @ V.T - np.multiply.outer(rest, rest))
+        found = V @ V.T - np.multiply.outer(rest, rest)
+        if mean.trend is not None:
+            found -= in_trend @ in_trend.T
+        return 0.5 * found
 
     def at_last(self, covariance):
         """Solver, mean, weights, value and precision, if the last evaluation was of this one."""
@@ -629,13 +653,17 @@ def squares(V, full):
     return V @ V.T if full else np.einsum("ij,ij->i", V, V)
 
 
-def _weights(solver, y, mean_variance):
+def _weights(solver, rows, mean_variance):
     """The mean, Δ⁻¹ (y − mean) (n,), and log p(y), minus infinity if something overflows."""
-    a, mean = solver.solve(y), ZERO
+    y, mean = rows.targets, ZERO
+    a = solver.solve(y)
     with np.errstate(over="ignore", invalid="ignore"):
         value = -0.5 * (y @ a + solver.log_determinant + len(y) * LOG_2PI)
         if mean_variance > 0.0:
             mean, gain = given(mean_variance, solver.solve(np.ones(len(y))), y)
             a -= mean.value * mean.direction
+            value += gain
+        if rows.features is not None:
+            mean, a, gain = trend_given(rows.features, rows.S, solver, mean, a)
             value += gain
     return mean, a, value if np.isfinite(a).all() and np.isfinite(value) else -np.inf

@@ -7,6 +7,7 @@ import numpy as np
 from .._checks import check_choice, finite_array, invalid
 from ..exceptions import UnsupportedKernelError
 from ._base import TimeVaryingGP, estimator
+from ._bowl import Bowl
 from ._conditioned import Dense
 from ._filter import Filter, Sites, distinct
 from ._markov import state_space
@@ -86,9 +87,12 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         for any kernel. "kalman" is a Kalman filter over the places that were observed, for Markov
         kernels in time: `~sktvbo.kernels.Forgetting`, Matérn 1/2, 3/2, 5/2 (M places have a state
         of N = M, 2 M, 3 M numbers), `~sktvbo.kernels.Wiener` and a fixed constant, without
-        ``noise_model``. "auto" takes the filter where it is possible and faster: from 256 rows on
-        if there are 6 N of them; with ``sites``, and the hyperparameters held, from 64 on if there
-        are N / 16.
+        ``noise_model`` or ``prior_mean``. "auto" takes the filter where it is possible and faster:
+        from 256 rows on if there are 6 N of them; with ``sites``, and the hyperparameters held,
+        from 64 on if there are N / 16.
+    prior_mean : Bowl, default=None
+        Prior mean of f over the unit box, to which the constant comes, with what is learnt of it;
+        None: the same everywhere.
     sites : array-like of shape (M, d), default=None
         Distinct places at which the posterior will be wanted, observed or not: the filter keeps it
         there. None: those of the data.
@@ -171,6 +175,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
 
     _: KW_ONLY
     solver: str = "auto"
+    prior_mean: Bowl | None = None
     sites: np.ndarray | None = None
 
     _kind = Dense
@@ -178,6 +183,13 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     def _check_parameters(self):
         super()._check_parameters()
         check_choice(self.solver, _SOLVERS, "solver", self)
+        if self.prior_mean is not None:
+            if not isinstance(self.prior_mean, Bowl):
+                raise invalid("prior_mean", "a Bowl, or None", self.prior_mean, self)
+            self.prior_mean.check()
+            if self.prior_mean.is_learnt and self._kind is not Dense:
+                expected = "a Bowl with depth_std=0 and slope_std=0, or None"
+                raise invalid("prior_mean", expected, self.prior_mean, self)
         if self.sites is not None:
             sites = finite_array(self.sites, "sites", ("m", "d"))
             if len(distinct(sites)) < len(sites):
@@ -213,7 +225,9 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         self, covariance, rows, sites=None, min_rows=_MIN_ROWS, rows_a_state=_ROWS_A_STATE
     ):
         """Whether the filter is possible, and faster than the Cholesky factor."""
-        if rows.n < min_rows or self._kind is not Dense or self.noise_model is not None:
+        if rows.n < min_rows or self._kind is not Dense:
+            return False
+        if self.noise_model is not None or self.prior_mean is not None:
             return False
         process = state_space(covariance.temporal)
         if process is None:
@@ -229,6 +243,9 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         if self.noise_model is not None:
             expected = "None with solver='kalman', as noise that grows with age has no filter"
             raise invalid("noise_model", expected, self.noise_model, self)
+        if self.prior_mean is not None:
+            expected = "None with solver='kalman', whose filter knows places by their names only"
+            raise invalid("prior_mean", expected, self.prior_mean, self)
         if state_space(covariance.temporal) is None:
             raise UnsupportedKernelError(
                 f"The temporal kernel {covariance.temporal} has no Kalman filter. Supported are "

@@ -597,7 +597,7 @@ class Snapshot(Conditioned):
         slope[chosen] = inner @ k[chosen]
         return slope
 
-    def explained_with_slope(self, k):
+    def explained_with_slope(self, s, k):
         slope = self.projected(k)
         explained = k @ slope
         if not self.mean.is_learnt:

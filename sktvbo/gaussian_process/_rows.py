@@ -8,6 +8,7 @@ import numpy as np
 from .._arrays import Room, grown
 from .._checks import check_int, invalid
 from ..exceptions import AbsorbedError
+from ._bowl import Bowl
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,8 @@ class Rows:
         y is standardized as (y − location) / scale.
     before : Moments
         Of the y of rows before these, which were absorbed: these count in location and scale.
+    prior_mean : Bowl or None
+        Of the standardized y, beside a constant.
     """
 
     X: np.ndarray
@@ -103,6 +106,7 @@ class Rows:
     location: float = 0.0
     scale: float = 1.0
     before: Moments = Moments()
+    prior_mean: Bowl | None = None
     room: Room | None = field(default=None, repr=False)
 
     def __getstate__(self):
@@ -111,11 +115,10 @@ class Rows:
         return {f.name: getattr(self, f.name) for f in fields(self)} | {"room": None}
 
     @classmethod
-    def of(cls, X, y, variance, total, layout, *, standardize, location=0.0, scale=1.0):
-        """Rows whose present time is their latest."""
+    def of(cls, X, y, variance, total, layout, **options):
+        """Rows whose present time is their latest; options are other attributes."""
         now = float(X[:, layout.position].max())
-        rows = cls(X, y, variance, total, now, layout, standardize, location, scale)
-        return rows._restandardized()
+        return cls(X, y, variance, total, now, layout, **options)._restandardized()
 
     @property
     def n(self):
@@ -152,8 +155,22 @@ class Rows:
 
     @cached_property
     def targets(self):
-        """Standardized y (n,)."""
-        return (self.y - self.location) / self.scale
+        """Standardized y (n,), less their prior mean."""
+        z = (self.y - self.location) / self.scale
+        return z if self.prior_mean is None else z - self.expected(self.S)[:, 0]
+
+    @property
+    def expected(self):
+        """What is expected of f without observations, a polynomial in space."""
+        return self.prior_mean.expected(self.S.shape[1])
+
+    @cached_property
+    def features(self):
+        """What is learnt around it; None if nothing is."""
+        if self.prior_mean is None or not self.prior_mean.is_learnt:
+            return None
+        found = self.prior_mean.features(self.S.shape[1])
+        return found if len(found.stds) else None
 
     @cached_property
     def _is_plain(self):

@@ -38,7 +38,6 @@ class Posterior:
         self._gp = gp = gp.during(self._start, self._start + width)
         self._moving = moving
         self._scale = gp.rows.scale
-        self._level = gp.rows.location + gp.rows.scale * gp.mean.value
         self._basis = gp.covariance.to_scaled(*gp.basis)
         self._units = gp.covariance.units()  # d (scaled) / d (plain) of each coordinate, time last
 
@@ -70,6 +69,13 @@ class Posterior:
             factor, Z, in_time, variance = halves
             families, units = (factor.family, Family.CONSTANT), factor.units
             basis, time = (Z, np.zeros(len(in_time))), 0.0
+        d, level, trend = len(basis[0]), gp.mean.value, {}
+        if gp.level is not None:
+            constant, linear, square = gp.level.scaled(units[:d])
+            level, trend = level + constant[0], {"linear": linear[0], "square": square[0]}
+        if gp.mean.trend is not None:
+            trend["features"] = gp.mean.trend.white.scaled(units[:d])
+            trend["directions"] = gp.mean.trend.directions
         compiled = _posterior.Posterior(
             *families,
             variance,
@@ -78,7 +84,8 @@ class Posterior:
             moves,
             gp.weights,
             in_time=in_time,
-            mean=gp.mean.value,
+            mean=level,
+            **trend,
             direction=gp.mean.direction,
             precision=gp.mean.precision,
             **gp.factors,
@@ -91,13 +98,20 @@ class Posterior:
         k, dk = gp.covariance.cross_with_gradient(
             s * units[:-1], t * units[-1], *self._basis, self._moving
         )
-        explained, w = gp.explained_with_slope(k)
+        explained, w = gp.explained_with_slope(s, k)
         prior, prior_slope = gp.covariance.variance_with_gradient(s, t, self._moving)
         std = np.sqrt(max(prior - explained, 1e-300))
         dk = dk * units[:, np.newaxis]
-        mean = self._level + scale * (k @ gp.weights)
-        std_slope = (0.5 * prior_slope - dk @ w) / std
-        return mean, scale * std, scale * (dk @ gp.weights), scale * std_slope
+        mean, mean_slope = gp.mean.value + k @ gp.weights, dk @ gp.weights
+        std_slope = 0.5 * prior_slope - dk @ w
+        if gp.level is not None:
+            mean += gp.level(s[np.newaxis])[0, 0]
+            mean_slope[:-1] += gp.level.slopes(s)[0]
+        if gp.mean.trend is not None:
+            rest = gp.mean.trend.rest(s[np.newaxis], k[np.newaxis])[0]
+            std_slope[:-1] += rest @ gp.mean.trend.white.slopes(s)
+        std_slope /= std
+        return gp.rows.location + scale * mean, scale * std, scale * mean_slope, scale * std_slope
 
 
 class TimeSlice(Posterior):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 from ..gaussian_process import TimeVaryingGPRegressor
@@ -95,12 +96,17 @@ def suited(surrogate, domain, policy):
 
     Where there are finitely many places and nothing is forgotten, a regressor whose ``solver`` is
     "auto" may take the Kalman filter; queries that never repeat have no use for it, and it cannot
-    forget single rows.
+    forget single rows. A bowl is one of the coordinates whose faces a user has chosen.
     """
     parameters = surrogate.get_params(deep=False)
     # A fit warns its user, and would of each fit of the optimizer's.
     ours = {"time_column": -1, "warn": False}
     surrogate.set_params(**{name: ours[name] for name in ours.keys() & parameters.keys()})
+    bowl = parameters.get("prior_mean")
+    if bowl is not None and bowl.columns is None:
+        faced = np.flatnonzero(domain.continuous).tolist()
+        bowl = clone(bowl).set_params(columns=faced) if faced else None
+        surrogate.set_params(prior_mean=bowl)
     if "solver" in parameters and "sites" in parameters and surrogate.solver != "dense":
         places = domain.members(_MAX_PLACES)
         forgets = type(policy) is not KeepAll

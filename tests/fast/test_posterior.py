@@ -16,6 +16,7 @@ N = 17
 
 # What comes on top of a plain posterior.
 KINDS = ("plain", "mean", "weighted", "weighted-mean", "sparse", "sparse-mean")
+KINDS += ("trend", "learnt-trend", "learnt-trend-mean")
 
 all_kinds = pytest.mark.parametrize("kind", KINDS)
 all_families = pytest.mark.parametrize(("spatial", "temporal"), list(product(Family, Family)))
@@ -45,6 +46,12 @@ def arguments(rng, d=2, moves=False, kind="plain", n=N, families=(Family.MATERN5
         options |= {"direction": 0.1 * rng.normal(size=n), "precision": 3.0}
     if kind.startswith("weighted"):
         options |= {"excess": 0.1 * rng.uniform(size=n)}
+    if "trend" in kind:
+        options |= {"linear": rng.normal(size=d), "square": rng.normal(size=d)}
+    if kind.startswith("learnt"):
+        q = d + 1
+        features = rng.normal(size=q), rng.normal(size=(q, d)), rng.normal(size=(q, d))
+        options |= {"features": features, "directions": 0.1 * rng.normal(size=(q, n))}
     if kind.startswith("sparse"):
         options |= {"outer": lower(rng, n, capacity=n + 1)}
     return positional, options

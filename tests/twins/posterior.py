@@ -28,6 +28,10 @@ class Posterior:
         excess=None,
         outer=None,
         in_time=None,
+        linear=None,
+        square=None,
+        features=None,
+        directions=None,
     ):
         self.factors = spatial, temporal, signal
         self.in_time = in_time
@@ -46,6 +50,12 @@ class Posterior:
         self.of_the_latest[n - m :, n - m :] = np.linalg.inv(corner)
         self.direction = np.zeros(n) if direction is None else direction
         self.precision = precision
+        self.linear = np.zeros(len(Z)) if linear is None else linear
+        self.square = np.zeros(len(Z)) if square is None else square
+        d = len(Z)
+        none = np.zeros(0), np.zeros((0, d)), np.zeros((0, d))
+        self.features = none if features is None else features
+        self.D = np.zeros((0, n)) if directions is None else directions
         self.E = np.diag(np.zeros(n) if excess is None else excess)
 
     def with_gradients(self, X):
@@ -58,9 +68,21 @@ class Posterior:
         K = np.array([self._covariances(x)[0] for x in X])
         explained = np.einsum("ij,jk,ik->i", K, self.of_the_latest, K)
         rest = 1.0 - K @ self.direction
-        return self.mean + K @ self.weights, np.sqrt(
-            self.factors[2] - explained + rest**2 / self.precision
+        return [self._level(x) for x in X] + K @ self.weights, np.sqrt(
+            self.factors[2]
+            - explained
+            + rest**2 / self.precision
+            + np.array([np.sum(self._rest(x, k)[0] ** 2) for x, k in zip(X, K)])
         )
+
+    def _level(self, x):
+        z = x[: len(self.Z)]
+        return self.mean + self.linear @ z + self.square @ z**2
+
+    def _rest(self, x, k):
+        constant, linear, square = self.features
+        z = x[: len(self.Z)]
+        return constant + linear @ z + square @ z**2 - self.D @ k, linear + 2.0 * square * z
 
     def _covariances(self, x):
         z, time = (x[:-1], self.time + x[-1]) if self.moves else (x, self.time)
@@ -77,10 +99,15 @@ class Posterior:
         # The weights of the observations in the mean, and their derivatives.
         c = self.P @ k + rest / self.precision * self.direction
         dc = dk @ self.P - np.outer(dk @ self.direction, self.direction) / self.precision
+        left, slopes = self._rest(x, k)
         variance = self.factors[2] - k @ self.P @ k + rest**2 / self.precision - c @ self.E @ c
-        slope = -2.0 * (dk @ c + dc @ self.E @ c)
+        variance += left @ left
+        slope = -2.0 * (dk @ (c + left @ self.D) + dc @ self.E @ c)
+        slope[: len(self.Z)] += 2.0 * left @ slopes
         std = np.sqrt(variance)
-        return self.mean + k @ self.weights, std, dk @ self.weights, slope / (2.0 * std)
+        on_mean = dk @ self.weights
+        on_mean[: len(self.Z)] += self.linear + 2.0 * self.square * x[: len(self.Z)]
+        return self._level(x) + k @ self.weights, std, on_mean, slope / (2.0 * std)
 
 
 class State:

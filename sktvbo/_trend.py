@@ -1,0 +1,137 @@
+"""A mean that depends on the place, with weights that are learnt in closed form.
+
+y = m + φ(x)ᵀ w + f + noise with w ~ N(0, diag(s²)), on top of the constant m of `_mean`. With P₁
+the inverse covariance of the observations without w, and Φ (n, q) the features at their places,
+
+    precision of w given y:  A = diag(1/s²) + Φᵀ P₁ Φ = R Rᵀ,      its mean:  ŵ = A⁻¹ Φᵀ P₁ y,
+    inverse covariance:      P = P₁ − Dᵀ D,  D = R⁻¹ Φᵀ P₁,        its log-determinant:
+                             log|P₁| − log|A| − Σ log s².
+
+At a place whose covariances are k, and in whose mean the observations have the weights c without w,
+
+    r = R⁻¹ (φ(x) − Φᵀ c) = R⁻¹ (φ(x) − e) − D k,      e = Φᵀ u / A_m (see `_mean`),
+
+is what w leaves: the weights become c + Dᵀ r, and the variance grows by |r|².
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from ._solvers import try_cholesky
+
+
+@dataclass(frozen=True, eq=False)
+class Polynomials:
+    """q polynomials of a place x, a + Σ_j (b_j + c_j x_j) x_j.
+
+    Attributes
+    ----------
+    constant : ndarray of shape (q,)
+    linear, square : ndarray of shape (q, d)
+    """
+
+    constant: np.ndarray
+    linear: np.ndarray
+    square: np.ndarray
+
+    def __call__(self, S):
+        """Their values (m, q) at places S (m, d)."""
+        return self.constant + S @ self.linear.T + (S * S) @ self.square.T
+
+    def slopes(self, s):
+        """Their gradients (q, d) at a place (d,)."""
+        return self.linear + 2.0 * self.square * s
+
+    def combined(self, T):
+        """The polynomials T p (p, …) of these, T (p, q)."""
+        return Polynomials(T @ self.constant, T @ self.linear, T @ self.square)
+
+    def plus(self, other):
+        """The sums of these and others."""
+        return Polynomials(*(a + b for a, b in zip(self.parts, other.parts)))
+
+    def minus(self, e):
+        """The same less the numbers e (q,)."""
+        return replace(self, constant=self.constant - e)
+
+    def scaled(self, units):
+        """The same as functions of x · units (d,): constant, linear and square."""
+        return self.constant, self.linear / units, self.square / units**2
+
+    @property
+    def parts(self):
+        return self.constant, self.linear, self.square
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Polynomials whose weights are learnt, and the prior standard deviations of these (q,)."""
+
+    polynomials: Polynomials
+    stds: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Trend:
+    """The weights given the observations, in units of the standardized y.
+
+    Attributes
+    ----------
+    level : Polynomials
+        φᵀ ŵ, one.
+    white : Polynomials
+        R⁻¹ (φ − e), q of them.
+    directions : ndarray of shape (q, n)
+        D.
+    log_ratio : float
+        log|A| + Σ log s²: twice what the observations tell about w, in nats, and m known.
+    """
+
+    level: Polynomials
+    white: Polynomials
+    directions: np.ndarray
+    log_ratio: float
+
+    def rest(self, S, K):
+        """r (m, q) of places S (m, d) with covariances K (m, n)."""
+        return self.white(S) - K @ self.directions.T
+
+
+def trend_given(features, S, solver, mean, a):
+    """The mean with a trend on top, P y (n,), and what the trend adds to the log likelihood.
+
+    Parameters
+    ----------
+    features : Features
+    S : ndarray of shape (n, d)
+        Where the observations were made.
+    solver : DenseCholesky
+        Of the covariance of f + noise.
+    mean : Mean
+        The constant, given the observations, if there were no trend.
+    a : ndarray of shape (n,)
+        P₁ y.
+    """
+    phi = features.polynomials(S)
+    U = solver.half_solve(np.ascontiguousarray(phi.T))
+    A, e = U @ U.T, np.zeros(len(U))
+    U = solver.half_solve(U, transpose=True)
+    if mean.is_learnt:
+        sums = phi.T @ mean.direction
+        e = sums / mean.precision
+        A -= np.outer(e, sums)
+        U -= np.outer(e, mean.direction)
+    A[np.diag_indices_from(A)] += features.stds**-2.0
+    if not (np.isfinite(A).all() and try_cholesky(A)):
+        return mean, np.full_like(a, np.nan), -np.inf
+    R = A
+    D = np.ascontiguousarray(solve_triangular(R, U, lower=True))
+    half = solve_triangular(R, phi.T @ a, lower=True)
+    weights = solve_triangular(R, half, lower=True, trans=1)
+    log_ratio = 2.0 * float(np.log(R.diagonal() * features.stds).sum())
+    white = features.polynomials.minus(e).combined(solve_triangular(R, np.eye(len(R)), lower=True))
+    trend = Trend(features.polynomials.combined(weights[np.newaxis]), white, D, log_ratio)
+    mean = replace(mean, value=mean.value - float(e @ weights), trend=trend)
+    return mean, a - half @ D, 0.5 * (float(half @ half) - log_ratio)

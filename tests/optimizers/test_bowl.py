@@ -1,0 +1,138 @@
+"""Optimizers whose surrogate has a bowl for a prior mean."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import Matern
+
+from sktvbo import WDBO, BayesianOptimizer, TimeVaryingGPRegressor, evaluation, problems
+from sktvbo.domain import Context, FiniteSet
+from sktvbo.gaussian_process import Bowl
+from sktvbo.staleness import RelevancyBudget
+
+
+class WithBowl(WDBO):
+    """W-DBO that expects the best places inside of the box."""
+
+    def _make_surrogate(self, times):
+        return super()._make_surrogate(times).set_params(prior_mean=Bowl())
+
+
+def surrogate(**options):
+    parameters = {"normalize_y": True, "mean_prior_std": 1.0, "prior_mean": Bowl()} | options
+    return TimeVaryingGPRegressor(Matern(0.4, nu=2.5), Matern(20.0, nu=2.5), **parameters)
+
+
+def dixon_price(z):
+    weights = np.arange(2, len(z) + 1)
+    return (z[0] - 1.0) ** 2 + np.sum(weights * (2.0 * z[1:] ** 2 - z[:-1]) ** 2)
+
+
+def test_it_pays_where_the_best_places_are_inside():
+    """Dixon's and Price's valley, whose place in the box goes round."""
+
+    def centre(t):
+        return 0.5 + 0.15 * np.sin(t / 16.0 + np.arange(4))
+
+    def value(x, t):
+        return -dixon_price(1.0 + 8.0 * (np.asarray(x) - centre(t)))
+
+    def optimum(t):
+        z = 2.0 ** (2.0 ** -np.arange(4) - 1.0)
+        return (z - 1.0) / 8.0 + centre(t), 0.0
+
+    problem = problems.from_callable(
+        value, [(0.0, 1.0)] * 4, horizon=100.0, optimum=optimum, noise_variance=4.0
+    )
+
+    def regret(optimizer):
+        runs = [evaluation.run(optimizer, problem, random_state=seed) for seed in range(3)]
+        return np.mean([run.average_regret for run in runs])
+
+    assert regret(WithBowl()) < 0.75 * regret(WDBO())
+
+
+def told(domain, point, n=8, **options):
+    rng = np.random.RandomState(0)
+    opt = BayesianOptimizer(domain, surrogate=surrogate(), n_initial_points=5, random_state=0)
+    for t in range(n):
+        opt.tell(point(rng), rng.normal(), t, **{k: make(rng) for k, make in options.items()})
+    return opt
+
+
+def test_it_is_one_of_the_reals():
+    domain = {
+        "kind": ("categorical", ["a", "b", "c"]),
+        "size": ("integer", 1, 9),
+        "rate": ("log-real", 1e-3, 1.0),
+        "share": ("real", 0.0, 1.0),
+    }
+    point = {"kind": "b", "size": 3, "rate": 0.1, "share": 0.5}
+    opt = told(domain, lambda rng: point | {"share": rng.uniform()})
+    d = opt.surrogate_.X_train_.shape[1] - 1
+    assert opt.surrogate_.prior_mean.columns == [d - 2, d - 1]
+    assert opt.ask(9.0)["kind"] in "abc"
+
+
+def test_a_context_is_not_chosen():
+    domain = {"x": ("real", 0.0, 1.0), "load": Context("real", 0.0, 1.0)}
+    opt = told(
+        domain, lambda rng: {"x": rng.uniform()}, context=lambda rng: {"load": rng.uniform()}
+    )
+    assert opt.surrogate_.prior_mean.columns == [0]
+
+
+def test_columns_that_were_given_stay():
+    rng = np.random.RandomState(0)
+    given = surrogate(prior_mean=Bowl(columns=[1]))
+    opt = BayesianOptimizer([(0.0, 1.0)] * 2, surrogate=given, n_initial_points=5)
+    for t in range(6):
+        opt.tell(rng.uniform(size=2), rng.normal(), t)
+    assert opt.surrogate_.prior_mean.columns == [1]
+    assert given.prior_mean.columns == [1]
+
+
+def test_a_finite_set_has_no_faces():
+    points = np.random.RandomState(0).uniform(size=(20, 2))
+    opt = told(FiniteSet(points), lambda rng: points[rng.randint(20)])
+    assert opt.surrogate_.prior_mean is None
+
+
+@pytest.mark.parametrize("maximize", [True, False])
+def test_it_is_highest_inside_whatever_the_sign(maximize):
+    """The optimizer maximizes what the surrogate sees: with nothing known of it, the middle."""
+    known = surrogate(optimizer=None, prior_mean=Bowl(depth_std=0.0, slope_std=0.0))
+    opt = BayesianOptimizer(
+        [(0.0, 1.0)] * 2, surrogate=known, maximize=maximize, n_initial_points=5
+    )
+    rng = np.random.RandomState(0)
+    for t in range(6):
+        opt.tell(rng.uniform(size=2), rng.normal(), t)
+    assert_allclose(opt.recommend(1e6), 0.5, atol=1e-4)
+
+
+def test_copies_go_on_alike():
+    def value(x, t):
+        return -np.sum((np.asarray(x) - 0.4 - 0.2 * np.sin(t / 3.0)) ** 2)
+
+    opt = BayesianOptimizer(
+        [(0.0, 1.0)] * 2,
+        surrogate=surrogate(),
+        policy=RelevancyBudget(),
+        n_initial_points=6,
+        random_state=0,
+    )
+    for t in range(80):
+        x = opt.ask(t)
+        opt.tell(x, value(x, t))
+    expected = opt.n_removed_, opt.X_
+    assert expected[0] > 5
+    copies = [pickle.loads(pickle.dumps(opt)), clone(opt).from_json(opt.to_json())]
+    for copy in copies:
+        assert_array_equal(copy.X_, expected[1])
+    queries = [copy.ask(80.0) for copy in (opt, *copies)]
+    for query in queries[1:]:
+        assert_array_equal(query, queries[0])
