@@ -17,7 +17,7 @@ is what w leaves: the weights become c + Dᵀ r, and the variance grows by |r|²
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import lapack
 
 from ._solvers import try_cholesky
 
@@ -67,10 +67,26 @@ class Polynomials:
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Polynomials whose weights are learnt, and the prior standard deviations of these (q,)."""
+    """What a mean is made of before anything is observed.
 
+    Attributes
+    ----------
+    expected : Polynomials
+        One.
+    polynomials : Polynomials
+        φ, q of them.
+    stds : ndarray of shape (q,)
+        Prior standard deviations of their weights, positive.
+    """
+
+    expected: Polynomials
     polynomials: Polynomials
     stds: np.ndarray
+
+    @property
+    def are_learnt(self):
+        """Whether there are weights."""
+        return len(self.stds) > 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +96,7 @@ class Trend:
     Attributes
     ----------
     level : Polynomials
-        φᵀ ŵ, one.
+        What was expected, and φᵀ ŵ; one.
     white : Polynomials
         R⁻¹ (φ − e), q of them.
     directions : ndarray of shape (q, n)
@@ -112,12 +128,15 @@ def trend_given(features, S, solver, mean, a):
     mean : Mean
         The constant, given the observations, if there were no trend.
     a : ndarray of shape (n,)
-        P₁ y.
+        P₁ y, of what is left of y without what was expected.
     """
     phi = features.polynomials(S)
-    U = solver.half_solve(np.ascontiguousarray(phi.T))
+    U = np.array(phi.T, order="C")
+    for row in U[:, np.newaxis]:  # they are few: one by one is faster
+        solver.half_solve(row)
     A, e = U @ U.T, np.zeros(len(U))
-    U = solver.half_solve(U, transpose=True)
+    for row in U[:, np.newaxis]:
+        solver.half_solve(row, transpose=True)
     if mean.is_learnt:
         sums = phi.T @ mean.direction
         e = sums / mean.precision
@@ -126,12 +145,11 @@ def trend_given(features, S, solver, mean, a):
     A[np.diag_indices_from(A)] += features.stds**-2.0
     if not (np.isfinite(A).all() and try_cholesky(A)):
         return mean, np.full_like(a, np.nan), -np.inf
-    R = A
-    D = np.ascontiguousarray(solve_triangular(R, U, lower=True))
-    half = solve_triangular(R, phi.T @ a, lower=True)
-    weights = solve_triangular(R, half, lower=True, trans=1)
-    log_ratio = 2.0 * float(np.log(R.diagonal() * features.stds).sum())
-    white = features.polynomials.minus(e).combined(solve_triangular(R, np.eye(len(R)), lower=True))
-    trend = Trend(features.polynomials.combined(weights[np.newaxis]), white, D, log_ratio)
+    log_ratio = 2.0 * float(np.log(A.diagonal() * features.stds).sum())
+    inverse = np.tril(lapack.dtrtri(A, lower=1)[0])  # of R
+    D, half = inverse @ U, inverse @ (phi.T @ a)
+    weights = half @ inverse
+    level = features.polynomials.combined(weights[np.newaxis]).plus(features.expected)
+    trend = Trend(level, features.polynomials.minus(e).combined(inverse), D, log_ratio)
     mean = replace(mean, value=mean.value - float(e @ weights), trend=trend)
     return mean, a - half @ D, 0.5 * (float(half @ half) - log_ratio)

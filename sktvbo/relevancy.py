@@ -377,7 +377,7 @@ def sweep(solver, y, mean_variance, signal_variance, C, past, features=None, S=N
     if mean_variance > 0.0:
         mean, _ = given(mean_variance, solver.solve(np.ones(len(y))), y)
         a = a - mean.value * mean.direction
-    if features is not None:
+    if features is not None and features.are_learnt:
         mean, a, _ = trend_given(features, S, solver, mean, a)
     P = mean.removed(P)
     return RelevancySweep(P, a, C, past=past)

@@ -399,10 +399,10 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         # A kernel that is not stationary, such as `Wiener`, is meant for the times as given.
         stationary = self.temporal_kernel is None or self.temporal_kernel.is_stationary()
         layout = Layout(position, X[0, position] if stationary else 0.0)
-        options = {"standardize": self.normalize_y, "prior_mean": None}
+        options = {"standardize": self.normalize_y}
         if self.prior_mean is not None:
             self.prior_mean.check(X.shape[1] - 1)
-            options["prior_mean"] = clone(self.prior_mean)
+            options["features"] = self.prior_mean.features(X.shape[1] - 1)
         if like is None:
             return Rows.of(X, y, variance, total, layout, **options)
         options |= {"standardize": standardize, "location": like.location, "scale": like.scale}

@@ -102,23 +102,8 @@ class Bowl(BaseEstimator):
         linear[0], constant[0] = -square[0], square[0].sum() / 6.0
         return Polynomials(constant, linear, square), d
 
-    def expected(self, n_dims: int) -> Polynomials:
-        """What is expected before anything is observed, one polynomial.
-
-        Parameters
-        ----------
-        n_dims : int
-            Of the places.
-
-        Returns
-        -------
-        Polynomials
-        """
-        terms, d = self._terms(n_dims)
-        return terms.combined(self.depth * np.eye(1, d + 1))
-
     def features(self, n_dims: int) -> Features:
-        """What is learnt around it: polynomials, and the standard deviations of their weights.
+        """What is expected, and what is learnt around it.
 
         Parameters
         ----------
@@ -133,4 +118,5 @@ class Bowl(BaseEstimator):
         stds = np.full(d + 1, self.slope_std / np.sqrt(max(d, 1)))
         stds[0] = self.depth_std if d else 0.0
         learnt = np.flatnonzero(stds > 0.0)
-        return Features(terms.combined(np.eye(d + 1)[learnt]), stds[learnt])
+        expected = terms.combined(self.depth * np.eye(1, d + 1))
+        return Features(expected, terms.combined(np.eye(d + 1)[learnt]), stds[learnt])

@@ -131,11 +131,10 @@ class Conditioned(ABC):
 
     @property
     def level(self):
-        """The mean without covariances, a polynomial in space; None where it is a constant."""
-        trend = self.mean.trend
-        if self.rows.prior_mean is None:
-            return None
-        return self.rows.expected if trend is None else self.rows.expected.plus(trend.level)
+        """What the mean has beside covariances and a constant, a polynomial; None if nothing."""
+        if self.mean.trend is not None:
+            return self.mean.trend.level
+        return None if self.rows.features is None else self.rows.features.expected
 
     def posterior(self, S, t, return_std=False, return_cov=False):
         """Mean, and standard deviation or covariance, at places (m, d) and times (m,)."""
@@ -167,7 +166,7 @@ class Conditioned(ABC):
     def _mean_at(self, S, K):
         """Posterior mean (m,) at places (m, d) with covariances K (m, b)."""
         rows, found = self.rows, self.mean.value + matvec(K, self.weights)
-        if rows.prior_mean is not None:
+        if self.level is not None:
             found += self.level(S)[:, 0]
         return rows.location + rows.scale * found
 
@@ -663,7 +662,7 @@ def _weights(solver, rows, mean_variance):
             mean, gain = given(mean_variance, solver.solve(np.ones(len(y))), y)
             a -= mean.value * mean.direction
             value += gain
-        if rows.features is not None:
+        if rows.features is not None and rows.features.are_learnt:
             mean, a, gain = trend_given(rows.features, rows.S, solver, mean, a)
             value += gain
     return mean, a, value if np.isfinite(a).all() and np.isfinite(value) else -np.inf

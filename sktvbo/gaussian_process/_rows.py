@@ -7,8 +7,8 @@ import numpy as np
 
 from .._arrays import Room, grown
 from .._checks import check_int, invalid
+from .._trend import Features
 from ..exceptions import AbsorbedError
-from ._bowl import Bowl
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class Rows:
         y is standardized as (y − location) / scale.
     before : Moments
         Of the y of rows before these, which were absorbed: these count in location and scale.
-    prior_mean : Bowl or None
-        Of the standardized y, beside a constant.
+    features : Features or None
+        What the mean of the standardized y is made of, beside a constant.
     """
 
     X: np.ndarray
@@ -106,7 +106,7 @@ class Rows:
     location: float = 0.0
     scale: float = 1.0
     before: Moments = Moments()
-    prior_mean: Bowl | None = None
+    features: Features | None = None
     room: Room | None = field(default=None, repr=False)
 
     def __getstate__(self):
@@ -155,22 +155,9 @@ class Rows:
 
     @cached_property
     def targets(self):
-        """Standardized y (n,), less their prior mean."""
+        """Standardized y (n,), less what was expected of them."""
         z = (self.y - self.location) / self.scale
-        return z if self.prior_mean is None else z - self.expected(self.S)[:, 0]
-
-    @property
-    def expected(self):
-        """What is expected of f without observations, a polynomial in space."""
-        return self.prior_mean.expected(self.S.shape[1])
-
-    @cached_property
-    def features(self):
-        """What is learnt around it; None if nothing is."""
-        if self.prior_mean is None or not self.prior_mean.is_learnt:
-            return None
-        found = self.prior_mean.features(self.S.shape[1])
-        return found if len(found.stds) else None
+        return z if self.features is None else z - self.features.expected(self.S)[:, 0]
 
     @cached_property
     def _is_plain(self):

@@ -63,7 +63,8 @@ def expected_features(U):
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_it_is_what_it_says(d):
     U = qmc.Sobol(d, seed=0).random(2**14)
-    expected, features = LEARNT.expected(d), LEARNT.features(d)
+    features = LEARNT.features(d)
+    expected = features.expected
     m, phi = expected(U)[:, 0], features.polynomials(U)
     assert_allclose(m, expected_bowl(U), rtol=1e-11, atol=1e-13)
     assert_allclose([m.mean(), m.std()], [0.0, LEARNT.depth], atol=2e-3)
@@ -87,8 +88,9 @@ def test_what_is_known_is_not_learnt(depth_std, slope_std, q):
 def test_of_some_columns_it_is_the_bowl_of_these():
     U = np.random.RandomState(0).uniform(size=(20, 4))
     bowl, some = Bowl(0.8, columns=[0, 3]), U[:, [0, 3]]
-    assert_allclose(bowl.expected(4)(U)[:, 0], expected_bowl(some), rtol=1e-12)
-    assert_allclose(bowl.features(4).polynomials(U), expected_features(some), rtol=1e-12)
+    features = bowl.features(4)
+    assert_allclose(features.expected(U)[:, 0], expected_bowl(some), rtol=1e-12)
+    assert_allclose(features.polynomials(U), expected_features(some), rtol=1e-12)
 
 
 # --- in a regressor -------------------------------------------------------------------------------
