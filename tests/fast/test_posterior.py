@@ -16,7 +16,7 @@ N = 17
 
 # What comes on top of a plain posterior.
 KINDS = ("plain", "mean", "weighted", "weighted-mean", "sparse", "sparse-mean")
-KINDS += ("trend", "learnt-trend", "learnt-trend-mean")
+KINDS += ("trend", "weighted-trend", "sparse-trend", "learnt-trend", "learnt-trend-mean")
 
 all_kinds = pytest.mark.parametrize("kind", KINDS)
 all_families = pytest.mark.parametrize(("spatial", "temporal"), list(product(Family, Family)))
