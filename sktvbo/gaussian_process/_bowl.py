@@ -21,12 +21,12 @@ class Bowl(BaseEstimator):
     Gaussian process does not know that: where it has seen nothing it expects the average. This one
     expects, over places x of the unit box,
 
-        m(x) = −a (|x − ½|² − d/12) / √(d/180) + Σ_j b_j √12 (x_j − ½),
+        m(x) = −a Σ_j ((x_j − ½)² − 1/12) / √(d/180) + Σ_j b_j √12 (x_j − ½),
 
     a bowl whose depth a ~ N(``depth``, ``depth_std``²) and slopes b_j ~ N(0, ``slope_std``² / d)
     are learnt with everything else, in closed form, as a constant mean is. The slopes say where its
-    middle is. Over places that are uniform in the box, the first part has the mean 0 and the
-    standard deviation |a|, the second in expectation ``slope_std``.
+    middle is. Over places that are uniform in the box, the first part has the mean 0 and a
+    standard deviation of the size of a, the second in expectation one of ``slope_std``.
 
     Parameters
     ----------
