@@ -444,3 +444,34 @@ def test_bad_bowls(bowl, message):
     with pytest.raises(ValueError, match=message):
         gp.set_params(prior_mean=bowl).fit(X, y)
     assert_array_equal(gp.predict(PLACES), before)
+
+
+# --- relevancies ----------------------------------------------------------------------------------
+
+
+@with_a_mean
+def test_what_is_kept_for_relevancies_is_right(tau):
+    """Otherwise all would be made anew every few updates."""
+    X, y = data(100)
+    gp = make(prior_mean=LEARNT, mean_prior_std=tau).fit(X[:40], y[:40])
+    for i in range(40, 100):
+        gp.partial_fit(X[i : i + 1], y[i : i + 1]).forget([0])
+        gp.relevancy()
+    assert gp.n_remade_ < 4  # because of 40 updates, as many as there are rows
+
+
+def test_relevancies_with_next_to_no_noise():
+    """They are those with a noise of 1e-8 of the signal more, as far as rounding lets them."""
+    X, y = data()
+    X, y = np.vstack([X, X[-1:] + 1e-9]), np.append(y, y[-1])
+    options = {"prior_mean": LEARNT, "mean_prior_std": 1.0}
+    gp = make(noise_variance=1e-10, **options).fit(X, y)
+    other = make(noise_variance=1e-10 + 0.7e-8, **options).fit(X, y)
+    assert_allclose(gp.relevancy(40.0), other.relevancy(40.0), rtol=1e-3, atol=5e-6)
+
+
+def test_the_long_past_is_irrelevant_however_much_it_tells_about_the_bowl():
+    X, y = data(15)
+    old = [[0.5, 0.5, -500.0], [0.1, 0.9, -400.0]]
+    gp = make(prior_mean=LEARNT).fit(np.vstack([old, X]), np.append([-9.0, 9.0], y))
+    assert_array_equal(gp.relevancy() == 0.0, np.arange(17) < 2)
