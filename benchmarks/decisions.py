@@ -126,7 +126,6 @@ VARIANTS = {
         "scale": 0.2,
         "many": 0.0,
         "margin": 0.0,
-        "bowl": None,
         "temporal_nu": 1.5,
         "longest": 2.0,
         "refit_every": 1,

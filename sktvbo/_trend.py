@@ -50,7 +50,9 @@ class Polynomials:
 
     def plus(self, other):
         """The sums of these and others."""
-        return Polynomials(*(a + b for a, b in zip(self.parts, other.parts)))
+        return Polynomials(
+            self.constant + other.constant, self.linear + other.linear, self.square + other.square
+        )
 
     def minus(self, e):
         """The same less the numbers e (q,)."""
@@ -59,10 +61,6 @@ class Polynomials:
     def scaled(self, units):
         """The same as functions of x · units (d,): constant, linear and square."""
         return self.constant, self.linear / units, self.square / units**2
-
-    @property
-    def parts(self):
-        return self.constant, self.linear, self.square
 
 
 @dataclass(frozen=True, eq=False)

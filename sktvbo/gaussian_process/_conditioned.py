@@ -629,10 +629,10 @@ class _Likelihood:
             on_noise = np.where(rows.total, 0.0, covariance.noise_variance * a)
             slopes = np.vstack([slopes, on_noise])
         rest = slopes @ mean.direction / np.sqrt(mean.precision) if mean.is_learnt else 0.0
-        in_trend = 0.0 if mean.trend is None else slopes @ mean.trend.directions.T
-        V = solver.half_solve(slopes)
+        in_trend = None if mean.trend is None else slopes @ mean.trend.directions.T
+        V = solver.half_solve(slopes)  # written over the slopes
         found = V @ V.T - np.multiply.outer(rest, rest)
-        if mean.trend is not None:
+        if in_trend is not None:
             found -= in_trend @ in_trend.T
         return 0.5 * found
 
