@@ -92,6 +92,27 @@ class Circling(Development):
         return -self.function(self.low + (X - 0.2 * np.sin(angles)) * (self.high - self.low))
 
 
+class Faced(Development):
+    """A function to be minimized, whose optimum stays within 0.16 of some faces of the box.
+
+    Its minimum is in the middle of a box of ``half`` a side around 0; ``n_near`` coordinates of the
+    optimum go round within 0.06 of 0.1 or 0.9, the others of 0.5.
+    """
+
+    def __init__(self, function, half, n_dims, n_near, noise=0.02):
+        rng = np.random.RandomState(10 * n_dims + n_near)
+        self.function, self.half, self.shift = function, half, np.zeros(n_dims)
+        near = rng.permutation(n_dims)[:n_near]
+        self.shift[near] = np.where(rng.uniform(size=n_near) < 0.5, -0.4, 0.4)
+        self.rate = 3.0 * np.pi / HORIZON
+        self.phases = rng.uniform(0.0, 2.0 * np.pi, n_dims)
+        super().__init__(f"faced-{function.__name__}-{n_dims}d", n_dims, noise)
+
+    def _values(self, X, t):
+        angles = self.rate * np.broadcast_to(t, len(X))[:, np.newaxis] + self.phases
+        return -self.function(self.half * (2.0 * (X - self.shift - 0.06 * np.sin(angles)) - 1.0))
+
+
 class Jumping(Development):
     """Another function from a third of the time on, and from two thirds.
 
@@ -300,4 +321,18 @@ def later_problems():
         Circling(funnel, -1.0, 1.0, 3, noise=0.05),
         Sliced(well, -1.0, 1.0, 4, noise=0.05),
         Sliced(well, -1.0, 1.0, 5, noise=0.05),
+    ]
+
+
+def faced_problems():
+    """Whose optimum stays near faces of the box, in all coordinates or in some."""
+    return [
+        Faced(cosine_mixture, 1.0, 3, 3),
+        Faced(zakharov, 3.0, 4, 4),
+        Faced(salomon, 6.0, 5, 3),
+        Faced(levy, 5.0, 2, 2),
+        Faced(bohachevsky, 2.0, 4, 2),
+        Faced(alpine, 8.0, 3, 2),
+        Faced(griewank, 6.0, 3, 3),
+        Faced(sum_powers, 1.0, 6, 6),
     ]

@@ -2,6 +2,7 @@
 
     python benchmarks/decisions.py FOLDER --seconds 4 --replications 3
     python benchmarks/decisions.py FOLDER --seconds 4 --replications 3 --later
+    python benchmarks/decisions.py FOLDER --seconds 4 --replications 3 --faced
     python benchmarks/decisions.py FOLDER --seconds 4 --replications 3 --still
 
 Every algorithm gets the same queries at the same times, so that its own speed counts for nothing.
@@ -9,8 +10,8 @@ The problems are in no paper, and have been chosen before anything was tuned on 
 spatio-temporal Gaussian processes with random kernels, rates and noise in 1 to 8 dimensions,
 classical functions that the papers do not have, sliced along their last coordinate or going round,
 and moving peaks. --later adds problems and variants of a second round: functions that jump, ripple,
-or have a narrow funnel that rises. FOLDER keeps finished runs: the same command goes on where it
-was stopped.
+or have a narrow funnel that rises. --faced has others, whose optimum is near faces of the box.
+FOLDER keeps finished runs: the same command goes on where it was stopped.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from functools import partial
 from itertools import repeat
 
 import numpy as np
-from _development import HORIZON, development_problems, later_problems
+from _development import HORIZON, development_problems, faced_problems, later_problems
 from _still import Still
 from _timing import constant
 from joblib import parallel_config
@@ -198,6 +199,10 @@ DEPTHS += [(0.15, 0.15), (0.25, 0.25), (0.5, 0.25), (0.5, 0.5)]
 BOWLS = {
     "no bowl": {"bowl": None},
     **{f"bowl {depth:g} ± {std:g}": {"bowl": (depth, std, std)} for depth, std in DEPTHS},
+    **{
+        f"bowl 0.25 ± 0.25, margin {margin:g}": {"bowl": (0.25,) * 3, "margin": margin}
+        for margin in (0.0, 0.1, 0.4)
+    },
 }
 ALL = VARIANTS | LATER | MARGINS | GROWTH | BOWLS
 
@@ -276,6 +281,7 @@ def main():
     parser.add_argument("--variants", nargs="+", choices=ALL, help="all of a round by default")
     rounds = parser.add_mutually_exclusive_group()
     rounds.add_argument("--later", action="store_true", help="the second round")
+    rounds.add_argument("--faced", action="store_true", help="an optimum near faces of the box")
     rounds.add_argument("--still", action="store_true", help="GP-UCB's parts, on stopped functions")
     arguments = parser.parse_args()
     found = development_problems()
@@ -285,6 +291,8 @@ def main():
     else:
         if arguments.later:
             found += later_problems()
+        elif arguments.faced:
+            found = faced_problems()
         names = arguments.variants or (LATER if arguments.later else VARIANTS)
         common = {name: getattr(arguments, name) for name in ("longest", "margin", "many")}
         variants = {name: Variant(**common | ALL[name]) for name in names}

@@ -14,10 +14,11 @@ At a place whose covariances are k, and in whose mean the observations have the 
 is what w leaves: the weights become c + Dᵀ r, and the variance grows by |r|².
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 from ._solvers import try_cholesky
 
@@ -93,34 +94,56 @@ class Trend:
 
     Attributes
     ----------
-    level : Polynomials
-        What was expected, and φᵀ ŵ; one.
-    white : Polynomials
-        R⁻¹ (φ − e), q of them.
+    features : Features
+    weights : ndarray of shape (q,)
+        ŵ.
+    e : ndarray of shape (q,)
+    R : ndarray of shape (q, q)
+        Its lower triangle.
     directions : ndarray of shape (q, n)
         D.
     log_ratio : float
         log|A| + Σ log s²: twice what the observations tell about w, in nats, and m known.
     """
 
-    level: Polynomials
-    white: Polynomials
+    features: Features
+    weights: np.ndarray
+    e: np.ndarray
+    R: np.ndarray
     directions: np.ndarray
     log_ratio: float
+
+    def __getstate__(self):
+        # A copy or a pickle is the same whether or not the properties below were ever asked for.
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    # Of what a search of the hyperparameters evaluates nobody asks for these.
+
+    @cached_property
+    def level(self):
+        """What was expected, and φᵀ ŵ: one polynomial."""
+        features = self.features
+        return features.polynomials.combined(self.weights[np.newaxis]).plus(features.expected)
+
+    @cached_property
+    def white(self):
+        """R⁻¹ (φ − e): q polynomials."""
+        inverse = np.tril(lapack.dtrtri(self.R, lower=1)[0])
+        return self.features.polynomials.minus(self.e).combined(inverse)
 
     def rest(self, S, K):
         """r (m, q) of places S (m, d) with covariances K (m, n)."""
         return self.white(S) - K @ self.directions.T
 
 
-def trend_given(features, S, solver, mean, a):
+def trend_given(features, phi, solver, mean, a):
     """The mean with a trend on top, P y (n,), and what the trend adds to the log likelihood.
 
     Parameters
     ----------
     features : Features
-    S : ndarray of shape (n, d)
-        Where the observations were made.
+    phi : ndarray of shape (n, q)
+        Φ.
     solver : DenseCholesky
         Of the covariance of f + noise.
     mean : Mean
@@ -128,26 +151,23 @@ def trend_given(features, S, solver, mean, a):
     a : ndarray of shape (n,)
         P₁ y, of what is left of y without what was expected.
     """
-    phi = features.polynomials(S)
-    U = np.array(phi.T, order="C")
-    for row in U[:, np.newaxis]:  # they are few: one by one is faster
-        solver.half_solve(row)
+    U = solver.half_solve_few(np.array(phi.T, order="C"))
     A, e = U @ U.T, np.zeros(len(U))
-    for row in U[:, np.newaxis]:
-        solver.half_solve(row, transpose=True)
+    solver.half_solve_few(U, transpose=True)
     if mean.is_learnt:
-        sums = phi.T @ mean.direction
+        sums = mean.direction @ phi
         e = sums / mean.precision
-        A -= np.outer(e, sums)
-        U -= np.outer(e, mean.direction)
-    A[np.diag_indices_from(A)] += features.stds**-2.0
+        A -= e[:, np.newaxis] * sums
+        U -= e[:, np.newaxis] * mean.direction
+    A.reshape(-1)[:: len(A) + 1] += features.stds**-2.0
     if not (np.isfinite(A).all() and try_cholesky(A)):
         return mean, np.full_like(a, np.nan), -np.inf
-    log_ratio = 2.0 * float(np.log(A.diagonal() * features.stds).sum())
-    inverse = np.tril(lapack.dtrtri(A, lower=1)[0])  # of R
-    D, half = inverse @ U, inverse @ (phi.T @ a)
-    weights = half @ inverse
-    level = features.polynomials.combined(weights[np.newaxis]).plus(features.expected)
-    trend = Trend(level, features.polynomials.minus(e).combined(inverse), D, log_ratio)
+    # By rows A is R, by columns its transpose.
+    R, whole = A, np.column_stack((U, a @ phi))
+    whole = blas.dtrsm(1.0, R.T, whole, lower=0, trans_a=1)
+    D, half = np.ascontiguousarray(whole[:, :-1]), whole[:, -1]
+    weights = blas.dtrsv(R.T, half, lower=0)
+    log_ratio = 2.0 * float(np.log(R.diagonal() * features.stds).sum())
+    trend = Trend(features, weights, e, R, D, log_ratio)
     mean = replace(mean, value=mean.value - float(e @ weights), trend=trend)
     return mean, a - half @ D, 0.5 * (float(half @ half) - log_ratio)

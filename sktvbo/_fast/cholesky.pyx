@@ -108,17 +108,18 @@ def symmetrize(double[:, ::1] A):
                 A[j, i] = A[i, j]
 
 
-def add_outer(double[:, ::1] A, const double[::1] u, double scale):
-    """A (n, n) + scale u u', in place."""
-    cdef Py_ssize_t n = u.shape[0], i, j
+def add_outer(double[:, ::1] A, const double[:, ::1] U, double scale):
+    """A (n, n) + scale U' U, in place, for a few rows of U (q, n): A is read once."""
+    cdef Py_ssize_t q = U.shape[0], n = U.shape[1], i, j, k
     cdef double step
     if A.shape[0] != n or A.shape[1] != n:
-        raise ValueError("add_outer: A (n, n) and u (n,) do not fit each other")
+        raise ValueError("add_outer: A (n, n) and U (q, n) do not fit each other")
     with nogil:
         for i in range(n):
-            step = scale * u[i]
-            for j in range(n):
-                A[i, j] += step * u[j]
+            for k in range(q):
+                step = scale * U[k, i]
+                for j in range(n):
+                    A[i, j] += step * U[k, j]
 
 
 def grow_inverse(const double[:, ::1] P, const double[::1] u, double s, double[:, ::1] out):

@@ -24,7 +24,10 @@ cdef class Posterior:
 
     cdef Py_ssize_t workspace(self, Py_ssize_t b) noexcept nogil
     cdef double level(self, const double* x) noexcept nogil
-    cdef double rest(self, Py_ssize_t j, const double* x, const double* k) noexcept nogil
+    cdef double feature(self, Py_ssize_t j, const double* x) noexcept nogil
+    cdef void add_learnt(
+        self, const double* X, Py_ssize_t b, const double* K, double* variance, double* work
+    ) noexcept nogil
     cdef void covariances(
         self, const double* x, double* k, double* h, double* g, double* work
     ) noexcept nogil

@@ -46,10 +46,9 @@ cdef extern from "correlation.h":
 
 cdef extern from "triangle.h":
     enum: LANES "SKTVBO_LANES"
-    void solve_lanes "sktvbo_solve_lanes"(
-        Py_ssize_t n, Py_ssize_t ld, const double* L, double* x) noexcept nogil
-    void solve_lanes_transposed "sktvbo_solve_lanes_transposed"(
-        Py_ssize_t n, Py_ssize_t ld, const double* L, double* x) noexcept nogil
+    void multiply_lanes "sktvbo_multiply_lanes"(
+        Py_ssize_t m, Py_ssize_t n, Py_ssize_t ld, const double* A, const double* x, double* out
+        ) noexcept nogil
 
 # So many places are evaluated at a time: their covariances should stay in the cache.
 cdef Py_ssize_t BLOCK = 128
@@ -108,25 +107,6 @@ cdef void score_of(
     on_std[0] = 1.0 / h / std
 
 
-cdef void _solve_few(
-    const double* L, int ld, Py_ssize_t n, double* V, Py_ssize_t b, bint transpose, double* work
-) noexcept nogil:
-    """`_solve` for at most LANES rows, whose numbers lie side by side in ``work`` meanwhile."""
-    cdef Py_ssize_t i, j
-    for j in range(n):
-        for i in range(b):
-            work[j * LANES + i] = V[i * n + j]
-        for i in range(b, LANES):
-            work[j * LANES + i] = 0.0
-    if transpose:
-        solve_lanes_transposed(n, ld, L, work)
-    else:
-        solve_lanes(n, ld, L, work)
-    for i in range(b):
-        for j in range(n):
-            V[i * n + j] = work[j * LANES + i]
-
-
 cdef void _solve(
     const double* L, int ld, Py_ssize_t n, double* V, Py_ssize_t b, bint transpose, double* work
 ) noexcept nogil:
@@ -138,7 +118,7 @@ cdef void _solve(
     if b == 1:
         dtrsv(&uplo, &trans, &diag, &n_, <double*> L, &ld, V, &one)
     elif b <= LANES:
-        _solve_few(L, ld, n, V, b, transpose, work)
+        tiles.solve_few(L, ld, n, V, b, transpose, work)
     elif n < WORTH_A_THREAD:
         tiles.solve(L, ld, n, V, b, transpose, work)
     else:
@@ -264,13 +244,31 @@ cdef class Posterior:
                 level += (self.linear[j] + self.square[j] * x[j]) * x[j]
         return level
 
-    cdef double rest(self, Py_ssize_t j, const double* x, const double* k) noexcept nogil:
-        """What the observations leave of feature j at a place x with covariances k (n,)."""
-        cdef double rest = self.constants[j]
+    cdef double feature(self, Py_ssize_t j, const double* x) noexcept nogil:
+        """Feature j at a place x."""
+        cdef double feature = self.constants[j]
         cdef Py_ssize_t m
         for m in range(self.d):
-            rest += (self.on_linear[j, m] + self.on_square[j, m] * x[m]) * x[m]
-        return rest - dot(self.n, &self.directions[j, 0], k)
+            feature += (self.on_linear[j, m] + self.on_square[j, m] * x[m]) * x[m]
+        return feature
+
+    cdef void add_learnt(
+        self, const double* X, Py_ssize_t b, const double* K, double* variance, double* work
+    ) noexcept nogil:
+        """Add what the observations leave of the features at places X (b, n_coordinates), with
+        covariances K (b, n), to b variances; work for LANES (n + b)."""
+        cdef Py_ssize_t n = self.n, i, j, k = 0, w
+        cdef double* y = work + LANES * n
+        cdef double rest
+        while k < self.q:
+            w = min(self.q - k, LANES)
+            tiles.lanes_of(&self.directions[k, 0], n, w, work)
+            multiply_lanes(b, n, n, K, work, y)
+            for i in range(b):
+                for j in range(w):
+                    rest = self.feature(k + j, X + i * self.n_coordinates) - y[i * LANES + j]
+                    variance[i] += rest * rest
+            k += LANES
 
     cdef void covariances(
         self, const double* x, double* k, double* h, double* g, double* work
@@ -347,7 +345,7 @@ cdef class Posterior:
                     for m in range(d):
                         on_std[i * u + m] = 0.0
                 for j in range(self.q):
-                    rest = self.rest(j, x, K + i * n)
+                    rest = self.feature(j, x) - dot(n, &self.directions[j, 0], K + i * n)
                     std[i] += rest * rest
                     if slopes:
                         add(n, rest, &self.directions[j, 0], V + i * n)
@@ -414,34 +412,36 @@ cdef class Posterior:
         to nothing: their covariances with a place are among those that the mean takes.
         """
         self._check(X)
-        cdef Py_ssize_t m = X.shape[0], n = self.n, u = X.shape[1], i = 0, j, l, b, s
+        cdef Py_ssize_t m = X.shape[0], n = self.n, u = X.shape[1], i = 0, j, b, s
         factor = self._factor_of_the_latest()
         cdef const double[:, ::1] latest = factor
         s = latest.shape[0]
         found = np.empty((2, m))
         cdef double[:, ::1] out = found
         cdef double rest, variance
+        cdef Py_ssize_t most = min(m, BLOCK)
         cdef double* V = <double*> malloc(
-            (6 * n + min(m, BLOCK) * s + 2 * TILE * TILE) * sizeof(double))
+            (most * (s + n + LANES) + (LANES + 5) * n + 2 * TILE * TILE) * sizeof(double))
         if V == NULL:
             raise MemoryError("no memory for the covariances of a block of places")
-        cdef double* k = V + min(m, BLOCK) * s
-        cdef double* h = k + n
+        cdef double* K = V + most * s
+        cdef double* h = K + most * n
         cdef double* g = h + n
         cdef double* spare = g + n
+        cdef double* k
         with nogil:
             while i < m:
                 b = min(m - i, BLOCK)
                 for j in range(b):
+                    k = K + j * n
                     self.covariances(&X[i + j, 0] if u > 0 else NULL, k, h, g, spare)
                     out[0, i + j] = self.level(&X[i + j, 0] if u > 0 else NULL)
                     out[0, i + j] += dot(n, k, &self.weights[0])
                     rest = 1.0 - dot(n, k, &self.direction[0]) if self.is_learnt else 0.0
                     out[1, i + j] = rest * rest / self.precision
-                    for l in range(self.q):
-                        rest = self.rest(l, &X[i + j, 0], k)
-                        out[1, i + j] += rest * rest
                     memcpy(V + j * s, k + n - s, s * sizeof(double))
+                if self.q > 0:
+                    self.add_learnt(&X[i, 0] if u > 0 else NULL, b, K, &out[1, i], spare)
                 if s > 0:
                     tiles.solve(&latest[0, 0], <int> s, s, V, b, False, spare)
                 for j in range(b):

@@ -13,3 +13,12 @@ cdef void solve(
     const double* a, Py_ssize_t ld, Py_ssize_t n, double* B, Py_ssize_t m, bint transpose,
     double* work,
 ) noexcept nogil
+
+
+cdef void lanes_of(const double* B, Py_ssize_t n, Py_ssize_t m, double* x) noexcept nogil
+
+
+cdef void solve_few(
+    const double* L, Py_ssize_t ld, Py_ssize_t n, double* B, Py_ssize_t m, bint transpose,
+    double* work,
+) noexcept nogil

@@ -24,6 +24,10 @@ cdef extern from "triangle.h":
     void multiply_lanes "sktvbo_multiply_lanes"(
         Py_ssize_t m, Py_ssize_t n, Py_ssize_t ld, const double* A, const double* x, double* out
         ) noexcept nogil
+    void solve_lanes "sktvbo_solve_lanes"(
+        Py_ssize_t n, Py_ssize_t ld, const double* L, double* x) noexcept nogil
+    void solve_lanes_transposed "sktvbo_solve_lanes_transposed"(
+        Py_ssize_t n, Py_ssize_t ld, const double* L, double* x) noexcept nogil
 
 cdef extern from "product.h":
     int OWN "SKTVBO_OWN_PRODUCT"
@@ -213,6 +217,50 @@ def solve_lower(const double[:, ::1] L, Py_ssize_t n, double[:, ::1] B, bint tra
     cdef double* work = _buffer(2 * TILE * TILE)
     with nogil:
         solve(&L[0, 0], ld, n, &B[0, 0], m, transpose, work)
+    free(work)
+
+
+cdef void lanes_of(const double* B, Py_ssize_t n, Py_ssize_t m, double* x) noexcept nogil:
+    """m <= LANES rows of n numbers, B, side by side in x (n, LANES), with zeros beside them."""
+    cdef Py_ssize_t i, j
+    for j in range(n):
+        for i in range(m):
+            x[j * LANES + i] = B[i * n + j]
+        for i in range(m, LANES):
+            x[j * LANES + i] = 0.0
+
+
+cdef void solve_few(
+    const double* L, Py_ssize_t ld, Py_ssize_t n, double* B, Py_ssize_t m, bint transpose,
+    double* work,
+) noexcept nogil:
+    """`solve` for m <= LANES rows, side by side meanwhile in ``work`` (LANES n): L is read once."""
+    cdef Py_ssize_t i, j
+    lanes_of(B, n, m, work)
+    if transpose:
+        solve_lanes_transposed(n, ld, L, work)
+    else:
+        solve_lanes(n, ld, L, work)
+    for i in range(m):
+        for j in range(n):
+            B[i * n + j] = work[j * LANES + i]
+
+
+def solve_lower_few(
+    const double[:, ::1] L, Py_ssize_t n, double[:, ::1] B, bint transpose=False
+):
+    """`solve_lower` with L read once for eight rows of B: faster where there are few."""
+    cdef Py_ssize_t m = B.shape[0], ld = L.shape[1], i = 0
+    _check(L, n)
+    if B.shape[1] != n:
+        raise ValueError("each row of B must hold n numbers")
+    if n == 0 or m == 0:
+        return
+    cdef double* work = _buffer(LANES * n)
+    with nogil:
+        while i < m:
+            solve_few(&L[0, 0], ld, n, &B[i, 0], min(m - i, LANES), transpose, work)
+            i += LANES
     free(work)
 
 

@@ -16,10 +16,9 @@ from .._covariance import SeparableCovariance
 from .._fast import cholesky as _cholesky
 from .._forms import Forms
 from .._limits import RESOLUTION
-from .._mean import ZERO, Mean, given
+from .._mean import ZERO, Mean, learnt
 from .._plain import NO_UPDATES, Updates
 from .._solvers import DenseCholesky, cholesky, lower_inverse, matvec, try_cholesky
-from .._trend import trend_given
 from ..exceptions import NotPositiveDefiniteError
 from ._kept import Kept
 from ._rows import Rows
@@ -359,8 +358,7 @@ class Dense(Conditioned):
 
     def _lost_in_trend(self, precision):
         """Twice what would be learnt about the trend if there were no f, less what is, in nats."""
-        features, S = self.rows.features, self.rows.S
-        phi = features.polynomials(S)
+        features, phi = self.rows.features, self.rows.phi
         A, sums = (phi.T * precision) @ phi, phi.T @ precision
         if self.mean.is_learnt:
             mean_precision = 1.0 / self.covariance.mean_variance + precision.sum()
@@ -654,15 +652,11 @@ def squares(V, full):
 
 def _weights(solver, rows, mean_variance):
     """The mean, Δ⁻¹ (y − mean) (n,), and log p(y), minus infinity if something overflows."""
-    y, mean = rows.targets, ZERO
+    y, features = rows.targets, rows.features
+    phi = None if features is None else rows.phi
     a = solver.solve(y)
     with np.errstate(over="ignore", invalid="ignore"):
         value = -0.5 * (y @ a + solver.log_determinant + len(y) * LOG_2PI)
-        if mean_variance > 0.0:
-            mean, gain = given(mean_variance, solver.solve(np.ones(len(y))), y)
-            a -= mean.value * mean.direction
-            value += gain
-        if rows.features is not None and rows.features.are_learnt:
-            mean, a, gain = trend_given(rows.features, rows.S, solver, mean, a)
-            value += gain
+        mean, a, gain = learnt(mean_variance, features, phi, solver, y, a)
+        value += gain
     return mean, a, value if np.isfinite(a).all() and np.isfinite(value) else -np.inf

@@ -160,6 +160,11 @@ class Rows:
         return z if self.features is None else z - self.features.expected(self.S)[:, 0]
 
     @cached_property
+    def phi(self):
+        """The features (n, q) that are learnt, where there are any."""
+        return self.features.polynomials(self.S)
+
+    @cached_property
     def _is_plain(self):
         """Whether no variance is known beforehand."""
         return not (self.total.any() or self.variance.any())

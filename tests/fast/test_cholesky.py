@@ -250,11 +250,12 @@ def test_shrink_inverse(rng, n, i):
     assert_allclose(out, twin.shrink_inverse(P, i), rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.parametrize("q", [0, 1, 4])
 @pytest.mark.parametrize("n", SIZES)
-def test_add_outer(rng, n):
-    A, u = rng.normal(size=(n, n)), rng.normal(size=n)
-    expected = twin.add_outer(A, u, -0.7)
-    fast.add_outer(A, u, -0.7)
+def test_add_outer(rng, n, q):
+    A, U = rng.normal(size=(n, n)), rng.normal(size=(q, n))
+    expected = twin.add_outer(A, U, -0.7)
+    fast.add_outer(A, U, -0.7)
     assert_allclose(A, expected, rtol=1e-12, atol=1e-12)
 
 
@@ -265,7 +266,7 @@ def test_add_outer(rng, n):
         lambda: fast.grow_inverse(np.eye(3), np.ones(3), 1.0, np.eye(3)),
         lambda: fast.shrink_inverse(np.eye(3), 3, np.eye(2)),
         lambda: fast.shrink_inverse(np.eye(3), 0, np.eye(3)),
-        lambda: fast.add_outer(np.eye(3), np.ones(2), 1.0),
+        lambda: fast.add_outer(np.eye(3), np.ones((1, 2)), 1.0),
     ],
 )
 def test_inverses_that_do_not_fit(call):

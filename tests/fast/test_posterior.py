@@ -127,10 +127,11 @@ def test_a_few_places_are_as_single_ones(rng, n):
 
 @all_kinds
 @pytest.mark.parametrize("moves", [False, True])
+@pytest.mark.parametrize("d", [2, 9])  # with 9, more features than are summed at a time
 @pytest.mark.parametrize("n", [1, 2, N, 150])
-def test_above(rng, kind, moves, n):
-    ours, theirs = both(rng, 2, moves, kind, n=n)
-    X = rng.normal(size=(130, 2 + moves))
+def test_above(rng, kind, moves, d, n):
+    ours, theirs = both(rng, d, moves, kind, n=n)
+    X = rng.normal(size=(130, d + moves))
     for found, expected in zip(ours.above(X), theirs.above(X)):
         assert_allclose(found, expected, rtol=1e-9)
     mean, std = ours.values(X)

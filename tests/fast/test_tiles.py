@@ -27,7 +27,8 @@ def lower(rng, n, capacity=None):
 
 
 @pytest.mark.parametrize(
-    "name", ["factor", "inverse", "solve_lower", "product", "product_with_few"]
+    "name",
+    ["factor", "inverse", "solve_lower", "solve_lower_few", "product", "product_with_few"],
 )
 def test_twins_are_two(name):
     assert getattr(fast, name) is not getattr(twin, name)
@@ -57,13 +58,14 @@ def test_inverse(rng, n):
     assert_allclose(np.tril(L), expected, rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.parametrize("name", ["solve_lower", "solve_lower_few"])
 @pytest.mark.parametrize("transpose", [False, True])
-@pytest.mark.parametrize("n_sides", [0, 1, 5, 70])
+@pytest.mark.parametrize("n_sides", [0, 1, 5, 8, 9, 70])
 @pytest.mark.parametrize("n", SIZES)
-def test_solve_lower(rng, n, n_sides, transpose):
+def test_solve_lower(rng, n, n_sides, transpose, name):
     L, B = lower(rng, n, capacity=n + 3), rng.normal(size=(n_sides, n))
-    expected = twin.solve_lower(L, n, B, transpose)
-    fast.solve_lower(L, n, B, transpose)
+    expected = getattr(twin, name)(L, n, B, transpose)
+    getattr(fast, name)(L, n, B, transpose)
     assert_allclose(B, expected, rtol=1e-11, atol=1e-11)
 
 
@@ -114,6 +116,8 @@ def test_product_with_few(rng, shape, columns):
         (lambda A: fast.solve_lower(A, 2, np.ones((1, 2))), "square"),
         (lambda A: fast.solve_lower(np.eye(3), 4, np.ones((1, 4))), "square"),
         (lambda A: fast.solve_lower(np.eye(3), 3, np.ones((1, 2))), "each row of B"),
+        (lambda A: fast.solve_lower_few(A, 2, np.ones((1, 2))), "square"),
+        (lambda A: fast.solve_lower_few(np.eye(3), 3, np.ones((1, 2))), "each row of B"),
         (lambda A: fast.product(A, A, np.ones((2, 3))), "do not fit"),
         (lambda A: fast.product_with_few(A, A[:2], np.ones((3, 3))), "do not fit"),
         (lambda A: fast.product_with_few(A.T, A, np.ones((3, 3))), "contiguous"),

@@ -32,9 +32,9 @@ def symmetrize(A):
     return np.tril(A) + np.tril(A, -1).T
 
 
-def add_outer(A, u, scale):
-    """A + scale u uᵀ."""
-    return A + scale * np.outer(u, u)
+def add_outer(A, U, scale):
+    """A + scale Uᵀ U."""
+    return A + scale * U.T @ U
 
 
 def grow_inverse(P, u, s):
