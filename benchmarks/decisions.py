@@ -203,6 +203,11 @@ BOWLS = {
         f"bowl 0.25 ± 0.25, margin {margin:g}": {"bowl": (0.25,) * 3, "margin": margin}
         for margin in (0.0, 0.1, 0.4)
     },
+    **{
+        f"bowl {depth:g} ± 0.25, slopes {slope:g}": {"bowl": (depth, 0.25, slope)}
+        for depth in (0.25, 0.5)
+        for slope in (0.35, 0.5, 1.0)
+    },
 }
 ALL = VARIANTS | LATER | MARGINS | GROWTH | BOWLS
 
