@@ -26,9 +26,8 @@ class Bowl(BaseEstimator):
     a bowl whose depth a ~ N(``depth``, ``depth_std``²) and slopes b_j ~ N(0, ``slope_std``² / d)
     are learnt with everything else, in closed form, as a constant mean is. The slopes say where its
     middle is. Over places that are uniform in the box, the first part has the mean 0 and a
-    standard deviation of the size of a, the second in expectation one of ``slope_std``. Who does not
-    know that the best places are inside of the box takes a larger one, such as depth and slopes of
-    0.5: it costs nothing where they are near faces, and gains nearly as much where they are not.
+    standard deviation of the size of a, the second in expectation one of ``slope_std``. Larger
+    slopes, such as 0.5 beside a depth of 0.5, suit optima that may as well be near faces.
 
     Parameters
     ----------
