@@ -17,7 +17,7 @@ import numpy as np
 
 from ._fast import cholesky as _cholesky
 from ._solvers import matvec
-from ._trend import Trend, trend_given
+from ._trend import Trend
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,27 +142,3 @@ def posterior(variance, ones, cross, direction):
     log_prior = np.log(variance) if variance < np.inf else -np.log(2.0 * np.pi)
     gain = 0.5 * (cross * value - np.log(precision) - log_prior)
     return Mean(value, precision, direction), gain
-
-
-def learnt(variance, features, phi, solver, y, a):
-    """The mean given y (n,), the weights less its part, and what it adds to the log likelihood.
-
-    Parameters
-    ----------
-    variance : float
-        τ² of the constant; 0 where that is known to be 0.
-    features, phi : Features and ndarray of shape (n, q), or None
-        Of what depends on the place.
-    solver : DenseCholesky
-        Of the covariance of f + noise, Δ.
-    y, a : ndarray of shape (n,)
-        a = Δ⁻¹ y.
-    """
-    mean, gain = ZERO, 0.0
-    if variance > 0.0:
-        mean, gain = given(variance, solver.solve(np.ones(len(y))), y)
-        a = a - mean.value * mean.direction
-    if features is not None and features.are_learnt:
-        mean, a, more = trend_given(features, phi, solver, mean, a)
-        gain += more
-    return mean, a, gain

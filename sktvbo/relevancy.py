@@ -38,8 +38,9 @@ from ._fast import convolution as _convolution
 from ._fast import relevancy as _fast
 from ._fast.gram import Family
 from ._limits import LARGEST_X, LARGEST_Y, RESOLUTION
-from ._mean import learnt, prior_variance
+from ._mean import ZERO, given, prior_variance
 from ._solvers import DenseCholesky, cholesky, dot, matvec, product
+from ._trend import trend_given
 from .kernels import Empirical, split_time
 
 if TYPE_CHECKING:
@@ -372,8 +373,12 @@ def sweep(solver, y, mean_variance, signal_variance, C, past, features=None, S=N
     if P.diagonal().max() * least > 1.0:
         solver = solver.plus(least)
         P = solver.inverse()
-    phi = None if features is None else features.polynomials(S)
-    mean, a, _ = learnt(mean_variance, features, phi, solver, y, solver.solve(y))
+    a, mean = solver.solve(y), ZERO
+    if mean_variance > 0.0:
+        mean, _ = given(mean_variance, solver.solve(np.ones(len(y))), y)
+        a = a - mean.value * mean.direction
+    if features is not None and features.are_learnt:
+        mean, a, _ = trend_given(features, features.polynomials(S), solver, mean, a)
     P = mean.removed(P)
     return RelevancySweep(P, a, C, past=past)
 

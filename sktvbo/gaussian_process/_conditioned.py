@@ -16,9 +16,10 @@ from .._covariance import SeparableCovariance
 from .._fast import cholesky as _cholesky
 from .._forms import Forms
 from .._limits import RESOLUTION
-from .._mean import ZERO, Mean, learnt
+from .._mean import ZERO, Mean, given
 from .._plain import NO_UPDATES, Updates
 from .._solvers import DenseCholesky, cholesky, lower_inverse, matvec, try_cholesky
+from .._trend import trend_given
 from ..exceptions import NotPositiveDefiniteError
 from ._kept import Kept
 from ._rows import Rows
@@ -652,11 +653,15 @@ def squares(V, full):
 
 def _weights(solver, rows, mean_variance):
     """The mean, Δ⁻¹ (y − mean) (n,), and log p(y), minus infinity if something overflows."""
-    y, features = rows.targets, rows.features
-    phi = None if features is None else rows.phi
+    y, mean = rows.targets, ZERO
     a = solver.solve(y)
     with np.errstate(over="ignore", invalid="ignore"):
         value = -0.5 * (y @ a + solver.log_determinant + len(y) * LOG_2PI)
-        mean, a, gain = learnt(mean_variance, features, phi, solver, y, a)
-        value += gain
+        if mean_variance > 0.0:
+            mean, gain = given(mean_variance, solver.solve(np.ones(len(y))), y)
+            a -= mean.value * mean.direction
+            value += gain
+        if rows.features is not None and rows.features.are_learnt:
+            mean, a, gain = trend_given(rows.features, rows.phi, solver, mean, a)
+            value += gain
     return mean, a, value if np.isfinite(a).all() and np.isfinite(value) else -np.inf
