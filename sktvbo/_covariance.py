@@ -1,7 +1,8 @@
 """The covariance λ k_S ∘ k_T of observations with noise, and its hyperparameters.
 
-`SeparableCovariance` holds the hyperparameters. The matrices come from one of two classes of the
-same methods: `_Fused` is compiled code for kernels that it knows, `_General` asks the kernels.
+`SeparableCovariance` holds the hyperparameters. The matrices come from one of three classes of the
+same methods: `_Fused` is compiled code for kernels that it knows, `_General` asks the kernels, and
+`_sums.Sum` adds to one of these what persists, and what all places share.
 """
 
 from functools import cached_property
@@ -16,10 +17,14 @@ from ._fast import cholesky as _cholesky
 from ._fast import gram as _gram
 from ._fast.gram import Family
 from ._solvers import dot
+from ._sums import ALWAYS, Sum, clones, thetas_of
 from .kernels import Empirical, Separable
 
 # This is the spatial factor when time is the only column.
 _NO_SPACE = Factor(Family.CONSTANT, np.ones(0), 0)
+
+# As a regressor's parameters are called.
+_KERNELS = ("spatial_kernel", "temporal_kernel", "persistent_kernel", "drift_kernel")
 
 # What a covariance computes when it is first asked for it.
 _SAME = ("bounds", "names")  # for all theta
@@ -30,9 +35,9 @@ _CACHED = (*_OWN, *_SAME)
 class SeparableCovariance:
     """λ k_S(x, x') k_T(t, t') with noise variance σ², all hyperparameters in one theta.
 
-    theta is the logarithm of (λ, spatial, temporal, σ², noise model), fixed ones left out. Matrices
-    that are symmetric hold their lower triangle only. Objects are values: `with_theta` makes
-    another one.
+    theta is the logarithm of (λ, spatial, temporal, persistent, drift, σ², noise model), without
+    those that are fixed or not there. Matrices that are symmetric hold their lower triangle only.
+    Objects are values: `with_theta` makes another one.
 
     Parameters
     ----------
@@ -47,6 +52,8 @@ class SeparableCovariance:
         How noise grows with age; None: it does not.
     mean_variance : float, default=0.0
         Prior variance τ² of a constant mean; it is no part of the matrices.
+    persistent, drift : Kernel, default=None
+        Of space alone, and of time alone: added to the product, with variances of their own.
     """
 
     def __init__(
@@ -58,18 +65,18 @@ class SeparableCovariance:
         n_dims,
         noise_model=None,
         mean_variance=0.0,
+        persistent=None,
+        drift=None,
     ):
         signal, self._signal_bounds = signal_variance
         self.noise_variance, self._noise_bounds = noise_variance
         self.n_dims = n_dims
         self.noise_model = noise_model
         self.mean_variance = mean_variance
-        in_space = _NO_SPACE if spatial is None else recognize(spatial, n_dims)
-        factors = (in_space, recognize(temporal, 1))
-        known = all(factor is not None for factor in factors)
-        kernels = (spatial, temporal)
-        self._product = _Fused(signal, kernels, factors) if known else _General(signal, kernels)
-        # theta has five parts of these lengths, any of which may be 0.
+        self._product = _product(signal, (spatial, temporal), n_dims)
+        if not (persistent is None and drift is None):
+            self._product = Sum(self._product, persistent, drift, n_dims, _product)
+        # theta has parts of these lengths, any of which may be 0.
         self._sizes = [
             int(not isinstance(self._signal_bounds, str)),
             *self._product.sizes,
@@ -101,12 +108,10 @@ class SeparableCovariance:
     @cached_property
     def bounds(self):
         """Bounds of theta, (n_theta, 2)."""
-        spatial, temporal = self._product.originals
         signal, *_, noise, _ = self._sizes
         parts = [
             np.log([self._signal_bounds]) if signal else None,
-            None if spatial is None else spatial.bounds,
-            temporal.bounds,
+            *[None if kernel is None else kernel.bounds for kernel in self._product.originals],
             np.log([self._noise_bounds]) if noise else None,
             None if self.noise_model is None else self.noise_model.bounds,
         ]
@@ -119,7 +124,7 @@ class SeparableCovariance:
         if theta.shape != (sum(self._sizes),):
             expected = f"an array of shape ({sum(self._sizes)},)"
             raise invalid("theta", expected, got=f"shape {theta.shape}")
-        signal, spatial, temporal, noise, model = [theta[part] for part in self._parts]
+        signal, *kernels, noise, model = [theta[part] for part in self._parts]
         new = object.__new__(type(self))
         for name in _SAME:
             getattr(self, name)
@@ -128,7 +133,7 @@ class SeparableCovariance:
             state.pop(name, None)
         new.__dict__ = state
         value = float(np.exp(signal[0])) if signal.size else self.signal_variance
-        new._product = self._product.with_theta(value, spatial, temporal)
+        new._product = self._product.with_theta(value, *kernels)
         if noise.size:
             new.noise_variance = float(np.exp(noise[0]))
         if model.size:
@@ -139,7 +144,7 @@ class SeparableCovariance:
     def names(self):
         """Names of the entries of theta, as in ``set_params``; of ARD lengthscales one each."""
         names = []
-        for part, kernel in zip(("spatial_kernel", "temporal_kernel"), self._product.originals):
+        for part, kernel in zip(_KERNELS, self._product.originals):
             for h in () if kernel is None else kernel.hyperparameters:
                 names.extend([f"{part}__{h.name}"] * (0 if h.fixed else h.n_elements))
         signal, *_, noise, _ = self._sizes
@@ -163,13 +168,28 @@ class SeparableCovariance:
 
     @property
     def kernel(self):
-        """λ k_S ∘ k_T as one scikit-learn kernel, of space and time, time last."""
-        spatial, temporal = self._product.kernels
+        """The whole as one scikit-learn kernel, of space and time, time last."""
+        spatial, temporal, *_ = self._product.kernels
         factor = temporal if spatial is None else Separable(spatial, temporal)
-        return ConstantKernel(self.signal_variance, "fixed") * factor
+        kernel = ConstantKernel(self.signal_variance, "fixed") * factor
+        if self.persistent is not None:
+            kernel += Separable(self.persistent, ALWAYS)
+        if self.drift is not None:
+            kernel += self.drift if spatial is None else Separable(ALWAYS, self.drift)
+        return kernel
+
+    @property
+    def persistent(self):
+        """The kernel of what does not change, with these hyperparameters; None if all may."""
+        return self._product.persistent
+
+    @property
+    def drift(self):
+        """The kernel of what all places share, with these hyperparameters; None if nothing."""
+        return self._product.drift
 
     def stationary_factors(self):
-        """Both kernels in the form that the relevancies need, or an UnsupportedKernelError."""
+        """k_S and k_T in the form that the relevancies need, or an UnsupportedKernelError."""
         return self._stationary
 
     @cached_property
@@ -177,7 +197,7 @@ class SeparableCovariance:
         if self.fused and self._product.decays:
             return self._product.factors
         purpose = "The relevancy of observations"
-        spatial, temporal = self._product.kernels
+        spatial, temporal, *_ = self._product.kernels
         if spatial is None:
             spatial = _NO_SPACE
         elif not isinstance(spatial, Empirical):
@@ -186,7 +206,8 @@ class SeparableCovariance:
 
     def __str__(self):
         factors = [f"{self.signal_variance:.3g}", self.spatial, self.temporal]
-        return " * ".join(str(f) for f in factors if f is not None)
+        terms = [" * ".join(str(f) for f in factors if f is not None), self.persistent, self.drift]
+        return " + ".join(str(term) for term in terms if term is not None)
 
     # --- matrices ---------------------------------------------------------------------------------
 
@@ -224,8 +245,10 @@ class SeparableCovariance:
         variance : float
             Prior variance at that time.
 
-        None if the spatial kernel is not compiled.
+        None if the spatial kernel is not compiled, or something is added.
         """
+        if isinstance(self._product, Sum):
+            return None
         factor = _NO_SPACE if self.spatial is None else recognize(self.spatial, self.n_dims)
         if factor is None:
             return None
@@ -318,6 +341,15 @@ class SeparableCovariance:
         return np.append(on_variance, self.noise_variance * np.array(on_model))
 
 
+def _product(signal, kernels, n_dims):
+    """λ k_S ∘ k_T, compiled if both kernels are known."""
+    spatial, temporal = kernels
+    in_space = _NO_SPACE if spatial is None else recognize(spatial, n_dims)
+    factors = (in_space, recognize(temporal, 1))
+    known = all(factor is not None for factor in factors)
+    return _Fused(signal, kernels, factors) if known else _General(signal, kernels)
+
+
 class _Fused:
     """λ k_S ∘ k_T of two kernels that compiled code knows.
 
@@ -334,6 +366,8 @@ class _Fused:
     thetas : (ndarray, ndarray), default=None
         The kernels' theta; None for that of the originals.
     """
+
+    persistent = drift = None
 
     def __init__(self, signal, originals, factors, thetas=None):
         self.signal = signal
@@ -376,7 +410,7 @@ class _Fused:
     @cached_property
     def kernels(self):
         """Both kernels as objects, made when asked for: a search clones none."""
-        return self.originals if self._thetas is None else _clones(self.originals, self._thetas)
+        return self.originals if self._thetas is None else clones(self.originals, self._thetas)
 
     @property
     def families(self):
@@ -460,6 +494,8 @@ class _General:
     kernels : (Kernel or None, Kernel)
     """
 
+    persistent = drift = None
+
     def __init__(self, signal, kernels):
         self.signal = signal
         self.kernels = self.originals = kernels
@@ -472,10 +508,10 @@ class _General:
     @property
     def thetas(self):
         """Both parts of theta."""
-        return _thetas(self.kernels)
+        return thetas_of(self.kernels)
 
     def with_theta(self, signal, *thetas):
-        return _General(signal, _clones(self.kernels, thetas))
+        return _General(signal, clones(self.kernels, thetas))
 
     def to_scaled(self, S, t):
         return S, t
@@ -546,19 +582,6 @@ class _General:
             up, down = (function(self.with_theta(self.signal, *pair)) for pair in thetas)
             slopes.append((up - down) / (2.0 * h))
         return np.array(slopes)
-
-
-def _thetas(kernels):
-    """Theta of kernels, or nothing for None."""
-    return [np.empty(0) if k is None else k.theta for k in kernels]
-
-
-def _clones(kernels, thetas):
-    """Kernels with other hyperparameters; those without any stay the same objects."""
-    return tuple(
-        k if k is None or not theta.size else k.clone_with_theta(theta)
-        for k, theta in zip(kernels, thetas)
-    )
 
 
 def _stencil(point, time, moving=None):

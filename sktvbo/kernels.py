@@ -371,6 +371,127 @@ def _one_column(X, name):
     return X[:, 0]
 
 
+class Additive(Kernel):
+    """Average of a kernel of one column over all columns.
+
+    k(x, x') = (1/d) Σ_j k₁(x_j, x'_j): the covariance of a sum of functions of one coordinate each
+    (Duvenaud et al. 2011, of first order). Such a function is known everywhere once each of its
+    parts is, which takes a number of observations that grows with d and not exponentially so.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        k₁, any scikit-learn kernel; it sees one column at a time.
+
+    Notes
+    -----
+    Hyperparameters are those of ``kernel``, and are reached by ``kernel__...``.
+
+    References
+    ----------
+    D. Duvenaud, H. Nickisch, C. Rasmussen, "Additive Gaussian Processes", NeurIPS 2011.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from sktvbo.kernels import Additive
+    >>> Additive(RBF(0.5))([[0.0, 0.0]], [[0.0, 5.0], [5.0, 5.0]]).round(2)
+    array([[0.5, 0. ]])
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters, and those of the kernel.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether those of the kernel are among them, as ``kernel__...``.
+
+        Returns
+        -------
+        dict
+        """
+        params = {"kernel": self.kernel}
+        if deep:
+            params |= {f"kernel__{k}": v for k, v in self.kernel.get_params().items()}
+        return params
+
+    @property
+    def hyperparameters(self) -> list[Hyperparameter]:
+        """Names and bounds of the kernel's hyperparameters."""
+        return [
+            Hyperparameter(f"kernel__{h.name}", h.value_type, h.bounds, h.n_elements)
+            for h in self.kernel.hyperparameters
+        ]
+
+    @property
+    def theta(self) -> Array:
+        """Logarithms of the hyperparameters."""
+        return self.kernel.theta
+
+    @theta.setter
+    def theta(self, theta: ArrayLike) -> None:
+        self.kernel.theta = theta
+
+    @property
+    def bounds(self) -> Array:
+        """Logarithms of their lower and upper bounds."""
+        return self.kernel.bounds
+
+    def __eq__(self, other):
+        return type(self) is type(other) and self.kernel == other.kernel
+
+    __hash__ = None
+
+    def is_stationary(self) -> bool:
+        """Whether the kernel is.
+
+        Returns
+        -------
+        bool
+        """
+        return self.kernel.is_stationary()
+
+    @property
+    def requires_vector_input(self) -> bool:
+        """True: rows are vectors."""
+        return True
+
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> Array | tuple[Array, Array]:
+        _check_gradient(Y, eval_gradient)
+        X = np.atleast_2d(X)
+        columns = np.split(X, X.shape[1], axis=1)
+        if eval_gradient:
+            found, slopes = zip(*(self.kernel(x, eval_gradient=True) for x in columns))
+            return np.mean(found, axis=0), np.mean(slopes, axis=0)
+        if Y is None:
+            return np.mean([self.kernel(x) for x in columns], axis=0)
+        others = np.split(np.atleast_2d(Y), X.shape[1], axis=1)
+        return np.mean([self.kernel(x, y) for x, y in zip(columns, others)], axis=0)
+
+    def diag(self, X: ArrayLike) -> Array:
+        """Variances at rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        X = np.atleast_2d(X)
+        return np.mean([self.kernel.diag(x) for x in np.split(X, X.shape[1], axis=1)], axis=0)
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.kernel})"
+
+
 class Separable(Kernel):
     """Product of a kernel of the spatial columns and a kernel of the time column.
 

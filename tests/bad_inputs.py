@@ -61,6 +61,8 @@ CALLS = {
             "TimeVaryingGPRegressor(prior_mean={}).fit(X, y)",
             ["'bowl'", "Bowl(nan)", "Bowl(slope_std=-1.0)", "Bowl(columns=[2])"],
         ),
+        ("TimeVaryingGPRegressor(persistent_kernel={}).fit(X, y)", ["'all'", "RBF"]),
+        ("TimeVaryingGPRegressor(drift_kernel={}).fit(X, y)", ["1.0"]),
         ("TimeVaryingGPRegressor(hyperpriors={}).fit(X, y)", ["{'noise': 3}", "{'lengths': 1.0}"]),
         ("Sparse(n_inducing={}).fit(X, y)", COUNTS),
         ("Sparse(inducing={}).fit(X, y)", ["'random'", "X[:, :1]", "nan * X", "[]"]),

@@ -116,6 +116,14 @@ class Answers:
         return self._fitted.covariance.temporal
 
     @property
+    def persistent_kernel_(self) -> Kernel | None:
+        return self._fitted.covariance.persistent
+
+    @property
+    def drift_kernel_(self) -> Kernel | None:
+        return self._fitted.covariance.drift
+
+    @property
     def theta_(self) -> Array:
         return self._fitted.covariance.theta.copy()
 

@@ -79,8 +79,10 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     _kind: ClassVar[type[Conditioned]]
     solver: ClassVar[str] = "only"
 
-    # One that has a prior mean makes it a parameter.
+    # One that has a prior mean, or covariances beside the product, makes them parameters.
     prior_mean: ClassVar[Bowl | None] = None
+    persistent_kernel: ClassVar[Kernel | None] = None
+    drift_kernel: ClassVar[Kernel | None] = None
 
     # What the latest search of the hyperparameters has learnt, for the next one.
     _knowledge: ClassVar[Knowledge] = Knowledge()
@@ -92,8 +94,14 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     def __repr__(self, N_CHAR_MAX=700):
         # scikit-learn's kernels print numbers only.
         new = copy.copy(self)
-        new.temporal_kernel = numeric_durations(self.temporal_kernel, self.time_unit)
+        new.temporal_kernel = self._numeric("temporal_kernel")
+        if self.drift_kernel is not None:
+            new.drift_kernel = self._numeric("drift_kernel")
         return BaseEstimator.__repr__(new, N_CHAR_MAX)
+
+    def _numeric(self, name):
+        """A kernel of time, with numbers in place of durations."""
+        return numeric_durations(getattr(self, name), self.time_unit)
 
     # --- fitting ----------------------------------------------------------------------------------
 
@@ -438,7 +446,7 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _initial_covariance(self, rows, follow_data):
         """The covariance that a search starts from; default kernels may follow the data."""
-        temporal = numeric_durations(self.temporal_kernel, self.time_unit)
+        temporal = self._numeric("temporal_kernel")
         spatial, temporal = or_defaults(self.spatial_kernel, temporal, rows, follow_data)
         # The kernels are cloned because what is learnt must never reach those that were given.
         return SeparableCovariance(
@@ -449,6 +457,8 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             rows.S.shape[1],
             None if self.noise_model is None else clone(self.noise_model),
             prior_variance(float(self.mean_prior_std)),
+            None if self.persistent_kernel is None else clone(self.persistent_kernel),
+            None if self.drift_kernel is None else clone(self._numeric("drift_kernel")),
         )
 
     def _learn(self, rows, start=None, knowledge=None, warn=False):

@@ -3,6 +3,7 @@
 from dataclasses import KW_ONLY
 
 import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
 
 from .._checks import check_choice, finite_array, invalid
 from ..exceptions import UnsupportedKernelError
@@ -11,6 +12,9 @@ from ._bowl import Bowl
 from ._conditioned import Dense
 from ._filter import Filter, Sites, distinct
 from ._markov import state_space
+
+# The kernels of what is added to the product.
+_TERMS = ("persistent_kernel", "drift_kernel")
 
 # The solvers; "auto" is one of the others.
 _SOLVERS = ("auto", "dense", "kalman")
@@ -87,12 +91,20 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         for any kernel. "kalman" is a Kalman filter over the places that were observed, for Markov
         kernels in time: `~sktvbo.kernels.Forgetting`, Matérn 1/2, 3/2, 5/2 (M places have a state
         of N = M, 2 M, 3 M numbers), `~sktvbo.kernels.Wiener` and a fixed constant, without
-        ``noise_model`` or ``prior_mean``. "auto" takes the filter where it is possible and faster:
-        from 256 rows on if there are 6 N of them; with ``sites``, and the hyperparameters held,
-        from 64 on if there are N / 16.
+        ``noise_model``, ``prior_mean``, ``persistent_kernel`` or ``drift_kernel``. "auto" takes the
+        filter where it is possible and faster: from 256 rows on if there are 6 N of them; with
+        ``sites``, and the hyperparameters held, from 64 on if there are N / 16.
     prior_mean : Bowl, default=None
         Prior mean of f over the unit box, to which the constant comes, with what is learnt of it;
         None: the same everywhere.
+    persistent_kernel : Kernel, default=None
+        scikit-learn kernel of the spatial columns, with a variance of its own, of a part of f that
+        does not change with time; such as ``ConstantKernel(0.3) * Additive(Matern(0.3, nu=2.5))``
+        with `~sktvbo.kernels.Additive`. f is the sum of this part and the others. None: all of f
+        may change.
+    drift_kernel : Kernel, default=None
+        Likewise of time, of a part that all places share, such as a baseline that drifts. None:
+        there is none.
     sites : array-like of shape (M, d), default=None
         Distinct places at which the posterior will be wanted, observed or not: the filter keeps it
         there. None: those of the data.
@@ -105,6 +117,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         Training targets, in the units given.
     spatial_kernel_, temporal_kernel_ : Kernel
         Kernels with the learnt hyperparameters; ``spatial_kernel_`` is None when time is alone.
+    persistent_kernel_, drift_kernel_ : Kernel or None
+        Likewise.
     signal_variance_, noise_variance_ : float
         Learnt λ and σ².
     mean_ : float
@@ -176,6 +190,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     _: KW_ONLY
     solver: str = "auto"
     prior_mean: Bowl | None = None
+    persistent_kernel: Kernel | None = None
+    drift_kernel: Kernel | None = None
     sites: np.ndarray | None = None
 
     _kind = Dense
@@ -190,6 +206,10 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
             if self.prior_mean.is_learnt and self._kind is not Dense:
                 expected = "a Bowl with depth_std=0 and slope_std=0, or None"
                 raise invalid("prior_mean", expected, self.prior_mean, self)
+        for name in _TERMS:
+            kernel = getattr(self, name)
+            if not (kernel is None or isinstance(kernel, Kernel)):
+                raise invalid(name, "a scikit-learn kernel or None", kernel, self)
         if self.sites is not None:
             sites = finite_array(self.sites, "sites", ("m", "d"))
             if len(distinct(sites)) < len(sites):
@@ -227,7 +247,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         """Whether the filter is possible, and faster than the Cholesky factor."""
         if rows.n < min_rows or self._kind is not Dense:
             return False
-        if self.noise_model is not None or self.prior_mean is not None:
+        if any(getattr(self, name) is not None for name in ("noise_model", "prior_mean", *_TERMS)):
             return False
         process = state_space(covariance.temporal)
         if process is None:
@@ -246,6 +266,10 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         if self.prior_mean is not None:
             expected = "None with solver='kalman', whose filter knows places by their names only"
             raise invalid("prior_mean", expected, self.prior_mean, self)
+        for name in _TERMS:
+            if getattr(self, name) is not None:
+                expected = "None with solver='kalman', whose filter is of one product of kernels"
+                raise invalid(name, expected, getattr(self, name), self)
         if state_space(covariance.temporal) is None:
             raise UnsupportedKernelError(
                 f"The temporal kernel {covariance.temporal} has no Kalman filter. Supported are "

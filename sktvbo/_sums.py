@@ -1,0 +1,193 @@
+"""A covariance that is a product, and kernels of space alone and of time alone added to it.
+
+    k((x, t), (x', t')) = λ k_S(x, x') k_T(t, t') + k_P(x, x') + k_D(t, t')
+
+is that of f = what moves + what persists + what all places share. `Sum` has the methods of the
+products of `_covariance`.
+"""
+
+import numpy as np
+from sklearn.gaussian_process.kernels import ConstantKernel, Product
+
+from .kernels import Additive
+
+ALWAYS = ConstantKernel(1.0, "fixed")
+
+
+class Sum:
+    """A product of space and time, and what is added to it.
+
+    Everything is a sum of blocks, products of some columns and time: a term has one of them, or as
+    many as there are columns for an `Additive` kernel. Coordinates stay plain, each block has units
+    of its own.
+
+    Parameters
+    ----------
+    moving : product
+        λ k_S ∘ k_T.
+    persistent, drift : Kernel or None
+        k_P and k_D.
+    n_dims : int
+    make : callable, (variance, (spatial, temporal), n_dims) -> product
+    """
+
+    def __init__(self, moving, persistent, drift, n_dims, make):
+        self._moving, self._n_dims, self._make = moving, n_dims, make
+        self.persistent, self.drift = persistent, drift
+        self._terms = []
+        if persistent is not None:
+            self._terms.append(_Term.of_space(persistent, n_dims, make))
+        if drift is not None:
+            self._terms.append(_Term.of_time(drift, make))
+        self._blocks = [(slice(None), moving)]
+        self._blocks += [block for term in self._terms for block in term.blocks]
+
+    @property
+    def signal(self):
+        return self._moving.signal
+
+    @property
+    def originals(self):
+        return (*self._moving.originals, self.persistent, self.drift)
+
+    @property
+    def kernels(self):
+        return (*self._moving.kernels, self.persistent, self.drift)
+
+    @property
+    def sizes(self):
+        """Lengths of the four parts of theta."""
+        return [*self._moving.sizes, *map(len, thetas_of((self.persistent, self.drift)))]
+
+    @property
+    def thetas(self):
+        """The four parts of theta."""
+        return [*self._moving.thetas, *thetas_of((self.persistent, self.drift))]
+
+    def with_theta(self, signal, spatial, temporal, *others):
+        moving = self._moving.with_theta(signal, spatial, temporal)
+        terms = clones((self.persistent, self.drift), others)
+        return Sum(moving, *terms, self._n_dims, self._make)
+
+    def to_scaled(self, S, t):
+        """The points as each block has them: places, and times."""
+        return tuple(zip(*(block.to_scaled(S[:, c], t) for c, block in self._blocks)))
+
+    def units(self, n_dims):
+        return np.ones(n_dims + 1)
+
+    def gram(self, S, t, out=None):
+        # Above the diagonal, where nothing is written, what is added up must be numbers.
+        n = len(t)
+        found = (block.gram(S[:, c], t, np.zeros((n, n))) for c, block in self._blocks)
+        return _added(found, out)
+
+    def cross(self, S, t, S2=None, t2=None, out=None):
+        if S2 is None:
+            S2, t2 = S, t
+        found = (block.cross(S[:, c], t, S2[:, c], t2) for c, block in self._blocks)
+        return _added(found, out)
+
+    def variance(self, S, t):
+        return sum(block.variance(S[:, c], t) for c, block in self._blocks)
+
+    def variance_with_gradient(self, s, t, moving):
+        def of_block(i, c, block):
+            return block.variance_with_gradient(s[c], t, _some(moving, c))
+
+        return self._with_gradient(of_block)
+
+    def cross_with_gradient(self, s, t, Z, times, moving):
+        def of_block(i, c, block):
+            units = block.units(len(s[c]))
+            point = s[c] * units[:-1], t * units[-1]
+            k, dk = block.cross_with_gradient(*point, Z[i], times[i], _some(moving, c))
+            return k, dk * units[:, np.newaxis]
+
+        return self._with_gradient(of_block)
+
+    def _with_gradient(self, of_block):
+        """Value and gradient, time last, of all blocks together."""
+        (total, slopes), *others = (of_block(i, *block) for i, block in enumerate(self._blocks))
+        for (c, _), (value, slope) in zip(self._blocks[1:], others):
+            total = total + value
+            slopes[:-1][c] += slope[:-1]
+            slopes[-1] += slope[-1]
+        return total, slopes
+
+    def gradient(self, S, t, K, P, a):
+        slopes = [self._moving.gradient(S, t, self._moving.gram(S, t), P, a)]
+        return np.concatenate([*slopes, *(term.gradient(S, t, P, a) for term in self._terms)])
+
+
+class _Term:
+    """A kernel of space alone, or of time alone, as blocks.
+
+    Parameters
+    ----------
+    blocks : list of (slice, product)
+        Columns of space, and the product of them and time.
+    has_variance : bool
+        Whether the variance that multiplies the blocks is the first entry of theta.
+    """
+
+    def __init__(self, blocks, has_variance):
+        self.blocks, self._has_variance = blocks, has_variance
+
+    @classmethod
+    def of_space(cls, kernel, n_dims, make):
+        variance, factor, has_variance = _amplitude(kernel)
+        if type(factor) is not Additive:
+            product = make(variance, (factor, ALWAYS), n_dims)
+            return cls([(slice(None), product)], has_variance)
+        product = make(variance / n_dims, (factor.kernel, ALWAYS), 1)
+        return cls([(slice(j, j + 1), product) for j in range(n_dims)], has_variance)
+
+    @classmethod
+    def of_time(cls, kernel, make):
+        variance, factor, has_variance = _amplitude(kernel)
+        return cls([(slice(0, 0), make(variance, (None, factor), 0))], has_variance)
+
+    def gradient(self, S, t, P, a):
+        """Σ_ij W_ij ∂K_ij/∂theta, as `SeparableCovariance.gradient` has it."""
+        slopes = sum(
+            block.gradient(S[:, c], t, block.gram(S[:, c], t), P, a) for c, block in self.blocks
+        )
+        return slopes if self._has_variance else slopes[1:]
+
+
+def _amplitude(kernel):
+    """A kernel as a variance times another, and whether the variance is the first of its theta."""
+    if type(kernel) is not Product or type(kernel.k1) is not ConstantKernel:
+        return 1.0, kernel, False
+    constant = kernel.k1
+    return constant.constant_value, kernel.k2, not constant.hyperparameter_constant_value.fixed
+
+
+def _added(matrices, out):
+    """The sum of matrices, which the first of them becomes; written to ``out`` if given."""
+    total = next(matrices)
+    for matrix in matrices:
+        total += matrix
+    if out is None:
+        return total
+    out[:] = total
+    return out
+
+
+def _some(moving, columns):
+    """Which of some columns move; None for all."""
+    return None if moving is None else np.asarray(moving)[columns]
+
+
+def thetas_of(kernels):
+    """Theta of kernels, or nothing for None."""
+    return [np.empty(0) if k is None else k.theta for k in kernels]
+
+
+def clones(kernels, thetas):
+    """Kernels with other hyperparameters; those without any stay the same objects."""
+    return tuple(
+        k if k is None or not theta.size else k.clone_with_theta(theta)
+        for k, theta in zip(kernels, thetas)
+    )
