@@ -31,6 +31,7 @@ from sklearn.gaussian_process.kernels import Matern
 from sktvbo import GPUCB, WDBO, evaluation
 from sktvbo.acquisition import UCB, DimensionBeta, ExpectedImprovement, GrowingBeta
 from sktvbo.gaussian_process import Bowl
+from sktvbo.optimizers._surrogates import smooth_alternatives
 from sktvbo.staleness import KeepAll
 
 # --- variants -------------------------------------------------------------------------------------
@@ -51,6 +52,8 @@ class Variant(WDBO):
         Within which the standard deviation counts for less.
     bowl : triple of float or None
         Depth of the bowl that is the prior mean, and how far depth and slopes may be from that.
+    alternatives : str
+        Of "bowl", "terms" and "both", those that the surrogate is compared with.
     spatial_nu, temporal_nu : float
         Smoothness of the Matérn kernels.
     isotropic : bool
@@ -76,6 +79,7 @@ class Variant(WDBO):
     many: float = 0.2
     margin: float = 0.2
     bowl: tuple | None = None
+    alternatives: str = ""
     spatial_nu: float = 2.5
     temporal_nu: float = 2.5
     isotropic: bool = True
@@ -116,8 +120,13 @@ class Variant(WDBO):
             mean_prior_std=self.mean,
             prior_mean=Bowl(*self.bowl) if self.bowl else None,
             hyperpriors=priors or None,
+            alternatives=self._alternatives(times),
             **self.options,
         )
+
+    def _alternatives(self, times):
+        found = dict(zip(("bowl", "terms", "both"), smooth_alternatives(times)))
+        return tuple(found[name] for name in self.alternatives.split())
 
 
 # One part changed at a time, but for the first, which is how the package began.
@@ -209,7 +218,14 @@ BOWLS = {
         for slope in (0.35, 0.5, 1.0)
     },
 }
-ALL = VARIANTS | LATER | MARGINS | GROWTH | BOWLS
+# The twelfth.
+ALTERNATIVES = {
+    "or a bowl": {"alternatives": "bowl"},
+    "or terms": {"alternatives": "terms"},
+    "or a bowl, terms, or both": {"alternatives": "bowl terms both"},
+    "a bowl, or terms": {"bowl": (0.5, 0.0, 0.0), "alternatives": "both"},
+}
+ALL = VARIANTS | LATER | MARGINS | GROWTH | BOWLS | ALTERNATIVES
 
 
 def static(mean, scale):

@@ -73,9 +73,9 @@ class SeparableCovariance:
         self.n_dims = n_dims
         self.noise_model = noise_model
         self.mean_variance = mean_variance
-        self._product = _product(signal, (spatial, temporal), n_dims)
+        self._product = _Product.of(signal, (spatial, temporal), n_dims)
         if not (persistent is None and drift is None):
-            self._product = Sum(self._product, persistent, drift, n_dims, _product)
+            self._product = Sum(self._product, persistent, drift, n_dims)
         # theta has parts of these lengths, any of which may be 0.
         self._sizes = [
             int(not isinstance(self._signal_bounds, str)),
@@ -341,16 +341,22 @@ class SeparableCovariance:
         return np.append(on_variance, self.noise_variance * np.array(on_model))
 
 
-def _product(signal, kernels, n_dims):
-    """λ k_S ∘ k_T, compiled if both kernels are known."""
-    spatial, temporal = kernels
-    in_space = _NO_SPACE if spatial is None else recognize(spatial, n_dims)
-    factors = (in_space, recognize(temporal, 1))
-    known = all(factor is not None for factor in factors)
-    return _Fused(signal, kernels, factors) if known else _General(signal, kernels)
+class _Product:
+    """λ k_S ∘ k_T, with nothing added."""
+
+    persistent = drift = None
+
+    @staticmethod
+    def of(signal, kernels, n_dims):
+        """Compiled if both kernels are known."""
+        spatial, temporal = kernels
+        in_space = _NO_SPACE if spatial is None else recognize(spatial, n_dims)
+        factors = (in_space, recognize(temporal, 1))
+        known = all(factor is not None for factor in factors)
+        return _Fused(signal, kernels, factors) if known else _General(signal, kernels)
 
 
-class _Fused:
+class _Fused(_Product):
     """λ k_S ∘ k_T of two kernels that compiled code knows.
 
     It works in coordinates of its own: space (d, n) and time (n,), each over its lengthscale.
@@ -366,8 +372,6 @@ class _Fused:
     thetas : (ndarray, ndarray), default=None
         The kernels' theta; None for that of the originals.
     """
-
-    persistent = drift = None
 
     def __init__(self, signal, originals, factors, thetas=None):
         self.signal = signal
@@ -481,7 +485,7 @@ class _Fused:
         return np.concatenate([slopes[:1], spatial.fold(slopes[1:-1]), temporal.fold(slopes[-1:])])
 
 
-class _General:
+class _General(_Product):
     """λ k_S ∘ k_T of any two kernels, by their own calls and by differences.
 
     Coordinates stay plain: space (n, d) and time (n,). The kernels may return any layout and
@@ -493,8 +497,6 @@ class _General:
         λ.
     kernels : (Kernel or None, Kernel)
     """
-
-    persistent = drift = None
 
     def __init__(self, signal, kernels):
         self.signal = signal

@@ -6,6 +6,8 @@ is that of f = what moves + what persists + what all places share. `Sum` has the
 products of `_covariance`.
 """
 
+from functools import cached_property
+
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Product
 
@@ -28,19 +30,28 @@ class Sum:
     persistent, drift : Kernel or None
         k_P and k_D.
     n_dims : int
-    make : callable, (variance, (spatial, temporal), n_dims) -> product
     """
 
-    def __init__(self, moving, persistent, drift, n_dims, make):
-        self._moving, self._n_dims, self._make = moving, n_dims, make
+    def __init__(self, moving, persistent, drift, n_dims):
+        self._moving, self._n_dims = moving, n_dims
         self.persistent, self.drift = persistent, drift
-        self._terms = []
-        if persistent is not None:
-            self._terms.append(_Term.of_space(persistent, n_dims, make))
-        if drift is not None:
-            self._terms.append(_Term.of_time(drift, make))
-        self._blocks = [(slice(None), moving)]
-        self._blocks += [block for term in self._terms for block in term.blocks]
+
+    def __getstate__(self):
+        # What is made of the rest is not kept.
+        return {name: vars(self)[name] for name in ("_moving", "_n_dims", "persistent", "drift")}
+
+    @cached_property
+    def _terms(self):
+        make, terms = self._moving.of, []
+        if self.persistent is not None:
+            terms.append(_Term.of_space(self.persistent, self._n_dims, make))
+        if self.drift is not None:
+            terms.append(_Term.of_time(self.drift, make))
+        return terms
+
+    @cached_property
+    def _blocks(self):
+        return [(slice(None), self._moving), *(b for term in self._terms for b in term.blocks)]
 
     @property
     def signal(self):
@@ -67,7 +78,7 @@ class Sum:
     def with_theta(self, signal, spatial, temporal, *others):
         moving = self._moving.with_theta(signal, spatial, temporal)
         terms = clones((self.persistent, self.drift), others)
-        return Sum(moving, *terms, self._n_dims, self._make)
+        return Sum(moving, *terms, self._n_dims)
 
     def to_scaled(self, S, t):
         """The points as each block has them: places, and times."""

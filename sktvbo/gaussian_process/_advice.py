@@ -66,7 +66,7 @@ def advise_on_size(rows, kind, owner):
         _warn(
             f"{owner} takes O(n³) time and O(n²) memory for its n = {rows.n} rows. "
             "SparseTimeVaryingGPRegressor takes O(n).",
-            depth=5,
+            depth=6,
         )
 
 
@@ -124,7 +124,7 @@ def advise_on_points(gp, noise_variance, auto):
             f"The {len(gp.Z)} inducing points do not suffice: they leave {left:.0%} of the "
             f"variance of y to noise, beside noise proper. Set n_inducing to more than "
             f"{len(gp.Z)}{' yourself' * auto}, or fit the latest rows alone.",
-            depth=5,
+            depth=6,
         )
     step = max(gp.rows.n // 2000, 1)
     S, t, y = gp.rows.S[::step], gp.rows.t[::step], gp.rows.y[::step]
@@ -136,7 +136,7 @@ def advise_on_points(gp, noise_variance, auto):
             f"The model explains {max(explained, 0.0):.1%} of the variance of y: y is noise, or "
             "changes faster than the rows tell. If it does not, start the kernels at lengthscales "
             "near to those of f, or raise n_restarts_optimizer.",
-            depth=5,
+            depth=6,
         )
 
 

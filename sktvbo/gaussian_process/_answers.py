@@ -301,7 +301,10 @@ class Answers:
         O(n²) in the exact model, but for the first time after a search.
         """
         gp = self._fitted
-        return 0.0 if self.optimizer is None else self._knowledge.gain(gp, self.hyperpriors)
+        if self.optimizer is None:
+            return 0.0
+        held = self._alternative(self._knowledge.alternative)
+        return self._knowledge.gain(gp, held.hyperpriors)
 
     def relevancy(self, now: float | None = None) -> Array:
         """Relevancy of each training row to predictions from ``now`` on (W-DBO eq. 12).

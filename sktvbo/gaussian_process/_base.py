@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -33,7 +33,7 @@ from ._dates import check_time_unit, numeric_durations
 from ._inputs import validated
 from ._noise import NoiseModel
 from ._rows import Layout, Rows, time_position
-from ._search import Knowledge, explains_little, search
+from ._search import Knowledge, explains_little, search, worth
 from ._starts import anew, or_defaults, within_reach
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     prior_mean: ClassVar[Bowl | None] = None
     persistent_kernel: ClassVar[Kernel | None] = None
     drift_kernel: ClassVar[Kernel | None] = None
+    alternatives: ClassVar[tuple[dict, ...]] = ()
 
     # What the latest search of the hyperparameters has learnt, for the next one.
     _knowledge: ClassVar[Knowledge] = Knowledge()
@@ -290,6 +291,7 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         learn_with: tuple[Array, ...] | None = None,
         total_variance: bool = False,
         temporal_kernel: Kernel | None = None,
+        alternatives: Sequence[dict] | None = None,
     ) -> Self:
         """A new estimator with rows dropped and rows appended; this one stays as it is.
 
@@ -316,7 +318,8 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             ``y_variance`` is all the noise that the new rows have, not on top of
             ``noise_variance``.
         temporal_kernel : Kernel, default=None
-            Replaces the parameter of that name. Needs ``refit``.
+        alternatives : sequence of dict, default=None
+            Replace the parameters of these names. Need ``refit``.
 
         Returns
         -------
@@ -330,7 +333,9 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """
         n, d = self._fitted.rows.X.shape
         drop = check_rows(drop, n, "indices")
-        for name, value in (("learn_with", learn_with), ("temporal_kernel", temporal_kernel)):
+        replaced = {"temporal_kernel": temporal_kernel, "alternatives": alternatives}
+        replaced = {name: value for name, value in replaced.items() if value is not None}
+        for name, value in ({"learn_with": learn_with} | replaced).items():
             if value is not None and not refit:
                 raise invalid(name, "None without refit=True", value)
         if total_variance and y_variance is None:
@@ -348,8 +353,8 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             raise invalid("The rows to drop", f"fewer than all {n}", got="all of them")
         new, follow = copy.copy(self), self.normalize_y and not hold_scale
         if refit and self.optimizer is not None:
-            if temporal_kernel is not None:
-                new.temporal_kernel = temporal_kernel
+            if replaced:
+                vars(new).update(replaced)
                 new._check_parameters()
             new._gp, new._knowledge = new._relearnt(drop, appended, learn_with)
             if learn_with is not None and len(learn_with[1]):
@@ -407,15 +412,20 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         # A kernel that is not stationary, such as `Wiener`, is meant for the times as given.
         stationary = self.temporal_kernel is None or self.temporal_kernel.is_stationary()
         layout = Layout(position, X[0, position] if stationary else 0.0)
-        options = {"standardize": self.normalize_y}
-        if self.prior_mean is not None:
-            self.prior_mean.check(X.shape[1] - 1)
-            options["features"] = self.prior_mean.features(X.shape[1] - 1)
+        features = self._features(X.shape[1] - 1) if like is None else like.features
+        options = {"standardize": self.normalize_y, "features": features}
         if like is None:
             return Rows.of(X, y, variance, total, layout, **options)
         options |= {"standardize": standardize, "location": like.location, "scale": like.scale}
         rows = Rows.of(X, y, variance, total, layout, **options)
         return rows.at(max(rows.now, like.now))
+
+    def _features(self, n_dims):
+        """Of the prior mean; None without one."""
+        if self.prior_mean is None:
+            return None
+        self.prior_mean.check(n_dims)
+        return self.prior_mean.features(n_dims)
 
     def check(self) -> None:
         """Raise a ValueError for a parameter that makes no sense, as `fit` does."""
@@ -465,7 +475,28 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """Conditioned on rows, with hyperparameters searched from theta ``start`` if given.
 
         Beside it is what the search leaves to the next one, as ``knowledge`` is of an earlier one.
+        Of several alternatives it is the likeliest one; those that were not held begin anew.
         """
+        if not self.alternatives:
+            return self._learn_one(rows, start, knowledge, warn)
+        before, found = knowledge or Knowledge(), []
+        for i in before.due(len(self.alternatives)):
+            one = self._alternative(i)
+            its_rows = replace(rows, features=one._features(rows.S.shape[1]))
+            known = (start, knowledge) if i == before.alternative else (None, None)
+            gp, learnt = one._learn_one(its_rows, *known, warn)
+            learnt = replace(learnt, alternative=i, n_searches=before.n_searches + 1)
+            found.append((worth(gp, one.hyperpriors), gp, learnt))
+        return max(found, key=lambda each: each[0])[1:]
+
+    def _alternative(self, i):
+        """This estimator with the parameters of an alternative, counted from 1."""
+        new = copy.copy(self)
+        vars(new).update(self.alternatives[i - 1] if i else {}, alternatives=())
+        return new
+
+    def _learn_one(self, rows, start=None, knowledge=None, warn=False):
+        """As `_learn`, without alternatives."""
         covariance = self._initial_covariance(rows, follow_data=self.optimizer is not None)
         kind, *basis = self._choose_kind(covariance, rows)
         if warn:

@@ -1,9 +1,13 @@
 """Exact Gaussian process regression on space and time."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import KW_ONLY
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_choice, finite_array, invalid
 from ..exceptions import UnsupportedKernelError
@@ -13,8 +17,9 @@ from ._conditioned import Dense
 from ._filter import Filter, Sites, distinct
 from ._markov import state_space
 
-# The kernels of what is added to the product.
+# The kernels of what is added to the product, and what may have alternatives.
 _TERMS = ("persistent_kernel", "drift_kernel")
+_ALTERNATIVES = ("spatial_kernel", "temporal_kernel", *_TERMS, "prior_mean", "hyperpriors")
 
 # The solvers; "auto" is one of the others.
 _SOLVERS = ("auto", "dense", "kalman")
@@ -105,6 +110,12 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     drift_kernel : Kernel, default=None
         Likewise of time, of a part that all places share, such as a baseline that drifts. None:
         there is none.
+    alternatives : sequence of dict, default=()
+        Other values of some of these parameters, such as ``{"prior_mean": Bowl()}`` or
+        ``{"persistent_kernel": …, "drift_kernel": …}``: the likeliest is taken, none among them, by
+        Akaike's information criterion (the log likelihood, with ``hyperpriors``, less 1 for each
+        hyperparameter). ``alternative_`` says which. Where the search of the hyperparameters goes
+        on (`updated`), they are compared after 1, 2, 4 and 8 searches, and every 8 from there on.
     sites : array-like of shape (M, d), default=None
         Distinct places at which the posterior will be wanted, observed or not: the filter keeps it
         there. None: those of the data.
@@ -119,6 +130,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         Kernels with the learnt hyperparameters; ``spatial_kernel_`` is None when time is alone.
     persistent_kernel_, drift_kernel_ : Kernel or None
         Likewise.
+    alternative_ : int
+        Which of the ``alternatives`` was taken, counted from 1; 0 for none.
     signal_variance_, noise_variance_ : float
         Learnt λ and σ².
     mean_ : float
@@ -192,6 +205,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     prior_mean: Bowl | None = None
     persistent_kernel: Kernel | None = None
     drift_kernel: Kernel | None = None
+    alternatives: Sequence[dict] = ()
     sites: np.ndarray | None = None
 
     _kind = Dense
@@ -210,10 +224,25 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
             kernel = getattr(self, name)
             if not (kernel is None or isinstance(kernel, Kernel)):
                 raise invalid(name, "a scikit-learn kernel or None", kernel, self)
+        self._check_alternatives()
         if self.sites is not None:
             sites = finite_array(self.sites, "sites", ("m", "d"))
             if len(distinct(sites)) < len(sites):
                 raise invalid("sites", "distinct places", self.sites, self)
+
+    def _check_alternatives(self):
+        given, some = self.alternatives, f"some of {', '.join(_ALTERNATIVES)}"
+        if not isinstance(given, list | tuple):
+            raise invalid("alternatives", f"a sequence of dicts of {some}", given, self)
+        for i, one in enumerate(given):
+            if not isinstance(one, dict) or not one or not one.keys() <= set(_ALTERNATIVES):
+                raise invalid(f"alternatives[{i}]", f"a dict of {some}", one)
+            self._alternative(i + 1)._check_parameters()
+
+    @property
+    def alternative_(self) -> int:
+        check_is_fitted(self, "_gp")
+        return self._knowledge.alternative
 
     def _choose_basis(self, covariance, rows):
         return ()
@@ -247,7 +276,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         """Whether the filter is possible, and faster than the Cholesky factor."""
         if rows.n < min_rows or self._kind is not Dense:
             return False
-        if any(getattr(self, name) is not None for name in ("noise_model", "prior_mean", *_TERMS)):
+        others = covariance.noise_model, covariance.persistent, covariance.drift, rows.features
+        if any(other is not None for other in others):
             return False
         process = state_space(covariance.temporal)
         if process is None:

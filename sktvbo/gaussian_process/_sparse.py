@@ -121,7 +121,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         rng = check_random_state(self.random_state)
         return (choose(self.inducing, covariance, rows, m or self.n_inducing, rng),)
 
-    def _learn(self, rows, start=None, knowledge=None, warn=False):
+    def _learn_one(self, rows, start=None, knowledge=None, warn=False):
         """From an exact fit of a part of the rows to the points, and to the bound.
 
         The trace term of the bound drives a search that starts at little noise, with points that

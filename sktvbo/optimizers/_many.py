@@ -76,13 +76,11 @@ def _learnt(run, observations):
     if not (run.holds and run.keeps_all):
         rows, y, variances = rows[-_MAX_LEARNT:], y[-_MAX_LEARNT:], variances[-_MAX_LEARNT:]
     X, targets = run.to_surrogate(rows, y)
-    known, temporal_kernel = run.some_variances(variances), None
+    known = run.some_variances(variances)
     if run.holds:
         return run.surrogate.updated(X, targets, *known)
-    if run.algorithm.surrogate is None:
-        times = run.times_of(np.append(run.surrogate.X_train_[:, -1], X[:, -1]))
-        temporal_kernel = run.make_surrogate(times).temporal_kernel
-    return run.surrogate.updated(X, targets, *known, refit=True, temporal_kernel=temporal_kernel)
+    following = run.following(np.append(run.surrogate.X_train_[:, -1], X[:, -1]))
+    return run.surrogate.updated(X, targets, *known, refit=True, **following)
 
 
 def _conditioned(run, learnt, kept):

@@ -29,7 +29,7 @@ from ._log import DataSet, Log, Told
 from ._many import absorbed, without
 from ._queries import MAX_PENDING, Asked, Query, near, not_pending
 from ._random import copied
-from ._surrogates import Times, suited
+from ._surrogates import Times, suited, suited_alternatives
 
 # At least this many of the observations told are remembered, whatever is shown of them: policies
 # may ask for the latest, and hyperparameters be learnt from some that were removed.
@@ -503,10 +503,7 @@ class Run(Asked):
             variances = np.array([entry.variance for entry in forgotten])
             borrowed = *self.observations(forgotten), *self.some_variances(variances)
             times = np.append(times, borrowed[0][:, -1])
-        temporal_kernel = None
-        if self.algorithm.surrogate is None:
-            fresh = self.make_surrogate(self.times_of(np.append(times, row[:, -1])))
-            temporal_kernel = fresh.temporal_kernel
+        following = self.following(np.append(times, row[:, -1]))
         return surrogate.updated(
             row,
             target,
@@ -515,8 +512,18 @@ class Run(Asked):
             refit=True,
             hold_scale=few,
             learn_with=borrowed,
-            temporal_kernel=temporal_kernel,
+            **following,
         )
+
+    def following(self, times):
+        """The surrogate's parameters that follow the times of what is learnt from, if any do."""
+        if self.algorithm.surrogate is not None:
+            return {}
+        fresh = self.make_surrogate(self.times_of(times))
+        found = {"temporal_kernel": fresh.temporal_kernel}
+        if getattr(fresh, "alternatives", ()):
+            found["alternatives"] = suited_alternatives(fresh.alternatives, self.domain)
+        return found
 
     @staticmethod
     def some_variances(variances):

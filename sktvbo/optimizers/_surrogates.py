@@ -6,7 +6,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
-from ..gaussian_process import TimeVaryingGPRegressor
+from ..gaussian_process import Bowl, TimeVaryingGPRegressor
+from ..kernels import Additive
 from ..staleness import KeepAll
 
 # Of a domain with at most this many members, a power of two, the posterior is kept at each.
@@ -77,6 +78,21 @@ def smooth_surrogate(times):
     return default_surrogate(smooth_kernel(times), longest=longest)
 
 
+def smooth_alternatives(times):
+    """What the surrogate of a function that changes smoothly is compared with.
+
+    The best places may be expected inside of the box; and below a level that all places share
+    something may persist, which is a sum of functions of one coordinate each; or both.
+    """
+    variance = ConstantKernel(0.3, (0.01, 20.0))
+    bowl = {"prior_mean": Bowl(0.5, depth_std=0.0, slope_std=0.0)}
+    terms = {
+        "persistent_kernel": variance * Additive(Matern(0.3, (0.02, 1.0), nu=2.5)),
+        "drift_kernel": variance * smooth_kernel(times),
+    }
+    return bowl, terms, bowl | terms
+
+
 def smooth_kernel(times, nu=2.5):
     """Matérn in time, of at least five sampling intervals and at most ten times the span.
 
@@ -102,11 +118,10 @@ def suited(surrogate, domain, policy):
     # A fit warns its user, and would of each fit of the optimizer's.
     ours = {"time_column": -1, "warn": False}
     surrogate.set_params(**{name: ours[name] for name in ours.keys() & parameters.keys()})
-    bowl = parameters.get("prior_mean")
-    if bowl is not None and bowl.columns is None:
-        faced = np.flatnonzero(domain.continuous).tolist()
-        bowl = clone(bowl).set_params(columns=faced) if faced else None
-        surrogate.set_params(prior_mean=bowl)
+    if parameters.get("prior_mean") is not None:
+        surrogate.set_params(prior_mean=_within_faces(surrogate.prior_mean, domain))
+    if parameters.get("alternatives"):
+        surrogate.set_params(alternatives=suited_alternatives(surrogate.alternatives, domain))
     if "solver" in parameters and "sites" in parameters and surrogate.solver != "dense":
         places = domain.members(_MAX_PLACES)
         forgets = type(policy) is not KeepAll
@@ -115,3 +130,22 @@ def suited(surrogate, domain, policy):
         elif surrogate.sites is None and places is not None:
             surrogate.set_params(sites=places)
     return surrogate
+
+
+def suited_alternatives(alternatives, domain):
+    """Alternatives with bowls of the coordinates that have faces, but for those that are empty."""
+    found = []
+    for one in alternatives:
+        if one.get("prior_mean") is not None:
+            one = one | {"prior_mean": _within_faces(one["prior_mean"], domain)}
+        if any(value is not None for value in one.values()):
+            found.append(one)
+    return tuple(found)
+
+
+def _within_faces(bowl, domain):
+    """A bowl of the coordinates whose faces a user has chosen; None if there are none."""
+    if bowl.columns is not None:
+        return bowl
+    faced = np.flatnonzero(domain.continuous).tolist()
+    return clone(bowl).set_params(columns=faced) if faced else None

@@ -1,0 +1,248 @@
+"""Several models of one regressor, of which the likeliest is taken."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import uniform
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+
+from sktvbo import WDBO, TimeVaryingGPRegressor
+from sktvbo.domain import as_domain
+from sktvbo.gaussian_process import Bowl
+from sktvbo.kernels import Additive
+from sktvbo.optimizers._surrogates import (
+    Times,
+    smooth_alternatives,
+    smooth_surrogate,
+    suited_alternatives,
+)
+
+N = 60
+TERMS = {
+    "persistent_kernel": ConstantKernel(0.3) * Additive(Matern(0.3, nu=2.5)),
+    "drift_kernel": ConstantKernel(0.3) * Matern(10.0, nu=2.5),
+}
+BOWL = {"prior_mean": Bowl(1.0, depth_std=0.0, slope_std=0.0)}
+
+
+def data(kind, seed=0):
+    """A sum of functions of one coordinate and a level, a bowl, or waves that move."""
+    rng = np.random.RandomState(seed)
+    X = np.column_stack([rng.uniform(size=(N, 3)), np.arange(float(N))])
+    S, t = X[:, :3], X[:, 3]
+    y = {
+        "terms": np.sin(8.0 * S).sum(axis=1) + 3.0 * np.sin(0.2 * t),
+        "bowl": -4.0 * ((S - 0.5) ** 2).sum(axis=1),
+        "waves": np.sin(5.0 * S[:, 0] + 0.1 * t) * np.cos(4.0 * S[:, 1] * S[:, 2] - 0.07 * t),
+    }[kind]
+    return X, y + 0.05 * rng.normal(size=N)
+
+
+def make(**options):
+    parameters = {
+        "spatial_kernel": Matern(0.5, (0.01, 1.0), nu=2.5),
+        "temporal_kernel": Matern(20.0, (5.0, 1e3), nu=2.5),
+        "normalize_y": True,
+        "mean_prior_std": 1.0,
+        "warn": False,
+    }
+    return TimeVaryingGPRegressor(**parameters | options)
+
+
+def criterion(gp):
+    """Akaike's information criterion, as a log likelihood."""
+    return gp.log_marginal_likelihood_value_ - len(gp.theta_)
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("terms", 1), ("bowl", 2), ("waves", 0)])
+def test_the_likeliest_is_taken(kind, expected):
+    X, y = data(kind)
+    gp = make(alternatives=(TERMS, BOWL)).fit(X, y)
+    each = [make(**one).fit(X, y) for one in ({}, TERMS, BOWL)]
+    values = [criterion(one) for one in each]
+    assert gp.alternative_ == np.argmax(values) == expected
+    assert_array_equal(gp.predict(X, return_std=True), each[expected].predict(X, return_std=True))
+    assert_array_equal(gp.theta_, each[expected].theta_)
+    assert (gp.persistent_kernel_ is None) is (expected != 1)
+    assert gp.persistent_kernel is None  # parameters are as they were given
+
+
+def test_priors_count():
+    X, y = data("terms")
+    narrow, wide = (
+        TERMS | {"hyperpriors": {"persistent_kernel__k1__constant_value": uniform(0.0, width)}}
+        for width in (50.0, 100.0)
+    )
+    assert make(alternatives=[narrow, wide]).fit(X, y).alternative_ == 1
+    assert make(alternatives=[wide, narrow]).fit(X, y).alternative_ == 2
+
+
+def test_what_is_held_goes_on_and_the_others_are_compared_now_and_then(monkeypatch):
+    X, y = data("waves")
+    gp, tried = make(alternatives=(TERMS, BOWL)).fit(X[:20], y[:20]), []
+    learn = TimeVaryingGPRegressor._learn_one
+
+    def noted(self, rows, start=None, *rest):
+        tried[-1].append((self.persistent_kernel is not None, start is not None))
+        return learn(self, rows, start, *rest)
+
+    monkeypatch.setattr(TimeVaryingGPRegressor, "_learn_one", noted)
+    for i in range(20, 40):
+        tried.append([])
+        before = gp.alternative_
+        gp = gp.updated(X[i : i + 1], y[i : i + 1], refit=True)
+    counts = [len(each) for each in tried]
+    assert [1 + i for i, count in enumerate(counts) if count == 3] == [1, 2, 4, 8, 16]
+    assert set(counts) == {1, 3}
+    assert all(sum(on for _, on in each) == 1 for each in tried)
+    assert before == gp.alternative_ == 0
+
+
+def test_it_changes_its_mind():
+    X, y = data("waves")
+    gp = make(alternatives=[TERMS]).fit(X, y)
+    assert gp.alternative_ == 0
+    Z, z = data("terms", seed=1)
+    Z[:, 3] += 500.0
+    for i in range(0, N, 4):
+        gp = gp.updated(Z[i : i + 4], z[i : i + 4], refit=True, drop=np.arange(4))
+    assert gp.alternative_ == 1
+    fresh = make(**TERMS).fit(Z, z)
+    assert gp.log_marginal_likelihood_value_ == pytest.approx(
+        fresh.log_marginal_likelihood_value_, abs=0.1
+    )
+
+
+def test_updates_with_the_hyperparameters_held():
+    X, y = data("bowl")
+    gp = make(alternatives=[BOWL]).fit(X[:40], y[:40])
+    assert gp.alternative_ == 1
+    gp = gp.partial_fit(X[40:], y[40:]).forget([0, 7])
+    covariance = gp._gp.covariance
+    fresh = make(
+        spatial_kernel=covariance.spatial,
+        temporal_kernel=covariance.temporal,
+        signal_variance=covariance.signal_variance,
+        noise_variance=covariance.noise_variance,
+        optimizer=None,
+        **BOWL,
+    ).fit(np.delete(X, [0, 7], axis=0), np.delete(y, [0, 7]))
+    assert_allclose(gp.predict(X), fresh.predict(X), rtol=1e-9)
+    # All rows may be replaced.
+    gp = gp.updated(X[:3], y[:3], drop=np.arange(len(gp.X_train_)))
+    assert gp._gp.rows.features is not None
+    assert len(gp.X_train_) == 3
+
+
+def test_copies():
+    X, y = data("terms")
+    gp = make(alternatives=(TERMS, BOWL)).fit(X, y)
+    back = pickle.loads(pickle.dumps(gp))
+    assert back.alternative_ == 1
+    assert_array_equal(back.predict(X), gp.predict(X))
+    with pytest.raises(NotFittedError):
+        _ = clone(gp).alternative_
+    assert clone(gp).fit(X, y).alternative_ == 1
+
+
+def test_a_search_that_stops_is_the_callers():
+    X, y = data("waves")
+    gp = make(alternatives=[BOWL], spatial_kernel=RBF(0.5, (0.49, 0.51)), warn=True)
+    with pytest.warns(ConvergenceWarning, match="length_scale ended at its") as found:
+        gp.fit(X, y)
+    assert {warning.filename for warning in found} == {__file__}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (3, "must be a sequence of dicts of some of spatial_kernel"),
+        ({"prior_mean": Bowl()}, "must be a sequence of dicts"),
+        ([{}], r"alternatives\[0\] must be a dict of some of"),
+        ([BOWL, {"noise": 1.0}], r"alternatives\[1\] must be a dict of some of"),
+        ([{"drift_kernel": 1.0}], "'drift_kernel' .* must be a scikit-learn kernel"),
+        ([{"prior_mean": "bowl"}], "'prior_mean' .* must be a Bowl, or None"),
+    ],
+)
+def test_bad_alternatives(given, message):
+    X, y = data("waves")
+    gp = make().fit(X, y)
+    before = gp.predict(X)
+    with pytest.raises(ValueError, match=message):
+        gp.set_params(alternatives=given).fit(X, y)
+    assert_array_equal(gp.predict(X), before)
+
+
+# --- in optimizers --------------------------------------------------------------------------------
+
+
+class Flexible(WDBO):
+    """W-DBO whose surrogate has alternatives."""
+
+    def _make_surrogate(self, times):
+        return smooth_surrogate(times).set_params(alternatives=smooth_alternatives(times))
+
+
+def test_a_bowl_is_of_the_coordinates_that_have_faces():
+    times = Times(np.arange(9.0), np.arange(9.0))
+    kind = ("categorical", ["a", "b"])
+    domain = {"kind": kind, "rate": ("log-real", 1e-3, 1.0), "share": ("real", 0.0, 1.0)}
+    opt = Flexible(domain, n_initial_points=3, random_state=0)
+    for t in range(9):
+        opt.tell(opt.ask(float(t)), float(t % 3), float(t))
+    found = opt.surrogate_.alternatives
+    d = opt.surrogate_.X_train_.shape[1] - 1
+    assert [one["prior_mean"].columns for one in (found[0], found[2])] == [[d - 2, d - 1]] * 2
+    assert "prior_mean" not in found[1]
+    kept = suited_alternatives(smooth_alternatives(times), as_domain({"kind": kind}))
+    assert [one.get("prior_mean") for one in kept] == [None, None]
+    assert all("persistent_kernel" in one for one in kept)
+
+
+def test_the_drift_follows_the_times():
+    opt = Flexible([(0.0, 1.0)], n_initial_points=3, random_state=0, refit_every=1)
+    for i, t in enumerate([*range(12), *range(20, 400, 20)]):
+        opt.tell(opt.ask(float(t)), np.sin(i), float(t))
+    lower = opt.surrogate_.alternatives[1]["drift_kernel"].k2.length_scale_bounds[0]
+    assert lower == opt.surrogate_.temporal_kernel.length_scale_bounds[0] == 100.0
+
+
+def test_what_persists_is_found_below_a_level_that_drifts():
+    """Ripples of three coordinates, below a level that drifts by ten times as much."""
+    best = np.array([0.2, 0.5, 0.7])
+
+    def regret(optimizer):
+        found = []
+        for seed in range(3):
+            opt = optimizer([(0.0, 1.0)] * 3, n_initial_points=10, random_state=seed)
+            for t in range(80):
+                x = opt.ask(float(t))
+                away = x - best
+                loss = np.sum(away**2 + 0.05 * (1.0 - np.cos(20.0 * away)))
+                opt.tell(x, 5.0 * np.sin(0.15 * t) - loss, float(t))
+                found.append(loss)
+        return np.mean(found)
+
+    assert regret(Flexible) < 0.7 * regret(WDBO)
+
+
+def test_a_run_that_was_written_down_goes_on(tmp_path):
+    X, y = data("terms")
+    opt = Flexible([(0.0, 1.0)] * 3, random_state=0, journal=tmp_path / "run")
+    for x, value in zip(X[:30], y):
+        opt.tell(x[:3], value, x[3])
+    assert opt.surrogate_.alternative_ > 0
+    text = opt.to_json()
+    opt.close()
+    runs = Flexible.from_json(text), Flexible.resume(tmp_path / "run")
+    for value in y[30:33]:
+        one, other = (run.ask(40.0) for run in runs)
+        assert_array_equal(one, other)
+        for run in runs:
+            run.tell(one, value)
+            assert run.surrogate_.alternative_ == opt.surrogate_.alternative_
+    runs[1].close()
