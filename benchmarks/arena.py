@@ -23,6 +23,7 @@ from rivals import rivals
 
 from sktvbo import BOLT, GPUCB, WDBO, RandomSearch, evaluation, problems
 from sktvbo.gaussian_process import Bowl
+from sktvbo.optimizers._surrogates import smooth_alternatives
 
 HORIZON = 600.0
 
@@ -57,10 +58,18 @@ class WithBowl(WDBO):
         return super()._make_surrogate(times).set_params(prior_mean=Bowl())
 
 
+class WithAlternatives(WDBO):
+    """W-DBO whose surrogate may have a bowl, and what persists below a level that drifts."""
+
+    def _make_surrogate(self, times):
+        surrogate = super()._make_surrogate(times)
+        return surrogate.set_params(alternatives=smooth_alternatives(times))
+
+
 def everybody(quick=False):
     """Optimizers by name; ``quick``: what wdbo_algo computes is computed quickly."""
     ours = {"W-DBO": WDBO(), "BOLT": BOLT(), "GP-UCB": GPUCB(), "random": RandomSearch()}
-    ours["W-DBO, bowl"] = WithBowl()
+    ours |= {"W-DBO, bowl": WithBowl(), "W-DBO, alternatives": WithAlternatives()}
     return ours | rivals(HORIZON, quick)
 
 

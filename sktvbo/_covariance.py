@@ -243,19 +243,23 @@ class SeparableCovariance:
         in_time : ndarray of shape (n,)
             λ k_T of their times and that one.
         variance : float
-            Prior variance at that time.
+            Prior variance at that time, without what is added.
+        added : dict
+            What is added, as `Sum.at_one_time` has it.
 
-        None if the spatial kernel is not compiled, or something is added.
+        None if a kernel of space is not compiled.
         """
-        if isinstance(self._product, Sum):
-            return None
         factor = _NO_SPACE if self.spatial is None else recognize(self.spatial, self.n_dims)
         if factor is None:
             return None
         times = np.append(t, time)[:, np.newaxis]
         in_time = self.signal_variance * self.temporal(times[:-1], times[-1:])[:, 0]
         variance = self.signal_variance * self.temporal.diag(times[-1:])[0]
-        return factor, factor.scale(S), np.array(in_time, dtype=np.float64), float(variance)
+        in_time = np.array(in_time, dtype=np.float64)
+        added = self._product.at_one_time(S, t, time, factor.units)
+        if added is None:
+            return None
+        return factor, factor.scale(S), in_time, float(variance), added
 
     def units(self):
         """d(scaled) / d(plain) of each coordinate, time last, (d + 1,)."""
@@ -345,6 +349,11 @@ class _Product:
     """λ k_S ∘ k_T, with nothing added."""
 
     persistent = drift = None
+    in_space = None  # the factor in space, where it is known
+
+    def at_one_time(self, S, t, time, units):
+        """As of `Sum`: nothing."""
+        return {}
 
     @staticmethod
     def of(signal, kernels, n_dims):
@@ -419,6 +428,10 @@ class _Fused(_Product):
     @property
     def families(self):
         return [f.family for f in self.factors]
+
+    @property
+    def in_space(self):
+        return self.factors[0]
 
     def to_scaled(self, S, t):
         # A likelihood, its gradient and a posterior ask for the same points one after another.

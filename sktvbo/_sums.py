@@ -126,6 +126,37 @@ class Sum:
             slopes[-1] += slope[-1]
         return total, slopes
 
+    def at_one_time(self, S, t, time, units):
+        """What is added to the product at one time, as ``_fast.posterior`` takes it.
+
+        Parameters
+        ----------
+        S, t : ndarray of shape (n, d) and (n,)
+        time : float
+        units : ndarray of shape (d,)
+            Of scaled coordinates.
+
+        Returns
+        -------
+        dict; None if the kernel of space is not compiled
+        """
+        found, more = {}, 0.0
+        places, times = np.empty((1, S.shape[1])), np.array([time])
+        for term in self._terms:
+            columns, block = term.blocks[0]
+            more += sum(b.variance(places[:, c], times)[0] for c, b in term.blocks)
+            if not places[:, columns].size:
+                nowhere = np.empty((len(t), 0)), np.empty((1, 0))
+                found["offset"] = block.cross(nowhere[0], t, nowhere[1], times)[:, 0]
+                continue
+            if block.in_space is None:
+                return None
+            own = np.concatenate([b.in_space.units for _, b in term.blocks])
+            family, one_each = block.in_space.family, len(term.blocks) > 1
+            Z = np.ascontiguousarray(S.T * own[:, np.newaxis])
+            found["persistent"] = family, block.signal, Z, own / units, one_each
+        return found | {"more": more}
+
     def gradient(self, S, t, K, P, a):
         slopes = [self._moving.gradient(S, t, self._moving.gram(S, t), P, a)]
         return np.concatenate([*slopes, *(term.gradient(S, t, P, a) for term in self._terms)])

@@ -13,12 +13,13 @@ cdef void score_of(
 
 cdef class Posterior:
     cdef readonly Py_ssize_t n_coordinates
-    cdef Py_ssize_t n, d, q
-    cdef int spatial, temporal, ld, outer_ld
-    cdef bint moves, is_learnt, is_weighted, is_sparse, has_trend
-    cdef double signal, time, mean, precision
-    cdef const double[:, ::1] Z, on_linear, on_square, directions
+    cdef Py_ssize_t n, d, q, n_terms
+    cdef int spatial, temporal, family, ld, outer_ld
+    cdef bint moves, is_learnt, is_weighted, is_sparse, has_trend, has_offset
+    cdef double signal, prior, factor, time, mean, precision
+    cdef const double[:, ::1] Z, on_linear, on_square, directions, persistent
     cdef const double[::1] times, weights, direction, excess, linear, square, constants
+    cdef const double[::1] offset, ratios
     cdef const double[:, :] lower, outer
     cdef double[::1] in_time
 
@@ -29,7 +30,10 @@ cdef class Posterior:
         self, const double* X, Py_ssize_t b, const double* K, double* variance, double* work
     ) noexcept nogil
     cdef void covariances(
-        self, const double* x, double* k, double* h, double* g, double* work
+        self, const double* x, double* k, double* h, double* g, double* p, double* work
+    ) noexcept nogil
+    cdef void add_terms(
+        self, const double* x, double* k, double* p, double* work
     ) noexcept nogil
     cdef void evaluate(
         self, const double* X, Py_ssize_t b, bint slopes, double* mean, double* std,

@@ -54,7 +54,7 @@ class Posterior:
         score : sktvbo._score.Score
             With a ``formula`` no Python is called on the way. Of another callable there is none.
         """
-        gp, moves, in_time = self._gp, self._width > 0.0, None
+        gp, moves, in_time, added = self._gp, self._width > 0.0, None, {}
         if not (hasattr(score, "with_slopes") and gp.factors):
             return None
         if gp.covariance.fused:
@@ -66,7 +66,7 @@ class Posterior:
             halves = None if moves else gp.covariance.at_one_time(*gp.basis, self._start)
             if halves is None:
                 return None
-            factor, Z, in_time, variance = halves
+            factor, Z, in_time, variance, added = halves
             families, units = (factor.family, Family.CONSTANT), factor.units
             basis, time = (Z, np.zeros(len(in_time))), 0.0
         d, level, trend = len(basis[0]), gp.mean.value, {}
@@ -86,6 +86,7 @@ class Posterior:
             in_time=in_time,
             mean=level,
             **trend,
+            **added,
             direction=gp.mean.direction,
             precision=gp.mean.precision,
             **gp.factors,
