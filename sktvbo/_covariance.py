@@ -321,7 +321,8 @@ class SeparableCovariance:
 
         K is ``gram(S, t)``.
         """
-        return self._free(self._product.slope_products(S, t, K, a)) if self.fused else None
+        slopes = self._product.slope_products(S, t, K, a)
+        return None if slopes is None else self._free(slopes)
 
     def _free(self, slopes):
         """Derivatives by log λ and the kernels' theta, without the first if λ is fixed."""
@@ -354,6 +355,9 @@ class _Product:
     def at_one_time(self, S, t, time, units):
         """As of `Sum`: nothing."""
         return {}
+
+    def slope_products(self, S, t, K, a):
+        return None
 
     @staticmethod
     def of(signal, kernels, n_dims):

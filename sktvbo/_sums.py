@@ -161,6 +161,11 @@ class Sum:
         slopes = [self._moving.gradient(S, t, self._moving.gram(S, t), P, a)]
         return np.concatenate([*slopes, *(term.gradient(S, t, P, a) for term in self._terms)])
 
+    def slope_products(self, S, t, K, a):
+        found = [self._moving.slope_products(S, t, self._moving.gram(S, t), a)]
+        found += [term.slope_products(S, t, a) for term in self._terms]
+        return None if any(slopes is None for slopes in found) else np.concatenate(found)
+
 
 class _Term:
     """A kernel of space alone, or of time alone, as blocks.
@@ -195,6 +200,17 @@ class _Term:
         slopes = sum(
             block.gradient(S[:, c], t, block.gram(S[:, c], t), P, a) for c, block in self.blocks
         )
+        return self._free(slopes)
+
+    def slope_products(self, S, t, a):
+        """∂K/∂theta a (n_theta, n); None where that is not compiled."""
+        found = [
+            block.slope_products(S[:, c], t, block.gram(S[:, c], t), a) for c, block in self.blocks
+        ]
+        return None if found[0] is None else self._free(sum(found))
+
+    def _free(self, slopes):
+        """Derivatives by the variance and the rest of theta, without the first if it is fixed."""
         return slopes if self._has_variance else slopes[1:]
 
 

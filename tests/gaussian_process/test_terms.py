@@ -35,6 +35,7 @@ TERMS = {
     "additive-general": (FIXED * Additive(RationalQuadratic(0.4)), Wiener(0.1)),
     "variance-last": (Additive(RBF(0.3)) * ConstantKernel(0.5), Matern(8.0) * FIXED),
 }
+GENERAL = ("general", "additive-general", "variance-last")
 every_term = pytest.mark.parametrize(("persistent", "drift"), TERMS.values(), ids=list(TERMS))
 both_kinds = pytest.mark.parametrize("kind", [TimeVaryingGPRegressor, WeightedGPRegressor])
 
@@ -112,6 +113,24 @@ def test_its_derivatives_in_theta(persistent, drift, rng):
         for e in step * np.eye(len(theta))
     ]
     assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+
+
+@every_term
+def test_the_products_of_its_derivatives(persistent, drift, rng):
+    c, (X, _) = covariance(persistent, drift), data(9)
+    S, t, a = X[:, :2], X[:, 2], rng.normal(size=9)
+    found = c.slope_products(S, t, c.gram(S, t), a)
+    if (persistent, drift) in [TERMS[name] for name in GENERAL]:
+        assert found is None
+        return
+    theta, step = c.theta, 1e-5
+    expected = [
+        (c.with_theta(theta + e).cross(S, t) - c.with_theta(theta - e).cross(S, t))
+        @ a
+        / (2.0 * step)
+        for e in step * np.eye(len(theta))[:-1]
+    ]
+    assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
 
 
 @every_term
