@@ -63,6 +63,10 @@ CALLS = {
         ),
         ("TimeVaryingGPRegressor(persistent_kernel={}).fit(X, y)", ["'all'", "RBF"]),
         ("TimeVaryingGPRegressor(drift_kernel={}).fit(X, y)", ["1.0"]),
+        (
+            "TimeVaryingGPRegressor(alternatives={}).fit(X, y)",
+            ["'all'", "[{}]", "[{'noise_variance': 1.0}]", "[{'drift_kernel': 3}]"],
+        ),
         ("TimeVaryingGPRegressor(hyperpriors={}).fit(X, y)", ["{'noise': 3}", "{'lengths': 1.0}"]),
         ("Sparse(n_inducing={}).fit(X, y)", COUNTS),
         ("Sparse(inducing={}).fit(X, y)", ["'random'", "X[:, :1]", "nan * X", "[]"]),
