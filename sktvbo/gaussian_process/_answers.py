@@ -303,8 +303,10 @@ class Answers:
         gp = self._fitted
         if self.optimizer is None:
             return 0.0
-        held = self._alternative(self._knowledge.alternative)
-        return self._knowledge.gain(gp, held.hyperpriors)
+        held, priors = self._knowledge.alternative, self.hyperpriors
+        for one in self.alternatives[held - 1 : held] if held else ():
+            priors = one.get("hyperpriors", priors)
+        return self._knowledge.gain(gp, priors)
 
     def relevancy(self, now: float | None = None) -> Array:
         """Relevancy of each training row to predictions from ``now`` on (W-DBO eq. 12).

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
     from .._typing import Array
 
+_OF_TIME = ("temporal_kernel", "drift_kernel")
+
 # The constructor is made from the fields, so that a parameter and its default stand once.
 estimator = dataclass(eq=False, repr=False)
 
@@ -410,7 +412,9 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         names = getattr(self, "feature_names_in_", ())
         position = time_position(self.time_column, X.shape[1], list(names), self)
         # A kernel that is not stationary, such as `Wiener`, is meant for the times as given.
-        stationary = self.temporal_kernel is None or self.temporal_kernel.is_stationary()
+        kernels = [getattr(self, name) for name in _OF_TIME]
+        kernels += [one.get(name) for one in self.alternatives for name in _OF_TIME]
+        stationary = all(kernel is None or kernel.is_stationary() for kernel in kernels)
         layout = Layout(position, X[0, position] if stationary else 0.0)
         features = self._features(X.shape[1] - 1) if like is None else like.features
         options = {"standardize": self.normalize_y, "features": features}
@@ -477,6 +481,8 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Beside it is what the search leaves to the next one, as ``knowledge`` is of an earlier one.
         Of several alternatives it is the likeliest one; those that were not held begin anew.
         """
+        if knowledge is not None and knowledge.alternative > len(self.alternatives):
+            start = knowledge = None  # there were others
         if not self.alternatives:
             return self._learn_one(rows, start, knowledge, warn)
         before, found = knowledge or Knowledge(), []

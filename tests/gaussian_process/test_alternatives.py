@@ -81,6 +81,16 @@ def test_priors_count():
     assert make(alternatives=[wide, narrow]).fit(X, y).alternative_ == 2
 
 
+def test_the_gain_of_a_search_is_that_of_what_is_held():
+    X, y = data("terms")
+    prior = {"persistent_kernel__k1__constant_value": uniform(0.0, 50.0)}
+    alternative = TERMS | {"hyperpriors": prior}
+    gp = make(alternatives=[alternative]).fit(X, y).partial_fit(X[:1] + 0.1, y[:1])
+    alone = make(**alternative).fit(X, y).partial_fit(X[:1] + 0.1, y[:1])
+    assert gp.alternative_ == 1
+    assert 0.0 < gp.search_gain() == alone.search_gain() < np.inf
+
+
 def test_what_is_held_goes_on_and_the_others_are_compared_now_and_then(monkeypatch):
     X, y = data("waves")
     gp, tried = make(alternatives=(TERMS, BOWL)).fit(X[:20], y[:20]), []
@@ -136,6 +146,19 @@ def test_updates_with_the_hyperparameters_held():
     gp = gp.updated(X[:3], y[:3], drop=np.arange(len(gp.X_train_)))
     assert gp._gp.rows.features is not None
     assert len(gp.X_train_) == 3
+
+
+def test_other_alternatives_begin_anew():
+    X, y = data("terms")
+    gp = make(alternatives=(BOWL, TERMS)).fit(X[:40], y[:40])
+    assert gp.alternative_ == 2
+    for given, expected in (([BOWL], (0, 1)), ([], (0,))):
+        other = clone(gp).fit(X[:40], y[:40]).set_params(alternatives=given)
+        other = other.updated(X[40:], y[40:], refit=True)
+        assert other.alternative_ in expected
+        fresh = make(alternatives=given).fit(X, y)
+        assert_array_equal(other.theta_, fresh.theta_)
+    assert gp.set_params(alternatives=()).search_gain() >= 0.0
 
 
 def test_copies():

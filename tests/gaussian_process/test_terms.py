@@ -325,6 +325,16 @@ def test_copies_are_independent_and_the_same():
     assert_array_equal(back.predict(PLACES), make(mean_prior_std=1.0).fit(X, y).predict(PLACES))
 
 
+def test_a_walk_counts_from_the_times_as_given():
+    X, y = data()
+    X[:, 2] += 1000.0
+    later = PLACES + np.array([0.0, 0.0, 1000.0])
+    gp = make(persistent_kernel=None, drift_kernel=Wiener(0.1, start=990.0)).fit(X, y)
+    K = summed(None, Wiener(0.1, start=990.0), 0.7)(X) + 0.02 * np.eye(len(X))
+    k = summed(None, Wiener(0.1, start=990.0), 0.7)(later, X)
+    assert_allclose(gp.predict(later), k @ np.linalg.solve(K, y), rtol=1e-9)
+
+
 def test_durations_may_be_given():
     import datetime
 
