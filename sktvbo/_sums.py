@@ -42,16 +42,18 @@ class Sum:
 
     @cached_property
     def _terms(self):
-        make, terms = self._moving.of, []
+        """By their names."""
+        make, terms = self._moving.of, {}
         if self.persistent is not None:
-            terms.append(_Term.of_space(self.persistent, self._n_dims, make))
+            terms["persistent"] = _Term.of_space(self.persistent, self._n_dims, make)
         if self.drift is not None:
-            terms.append(_Term.of_time(self.drift, make))
+            terms["drift"] = _Term.of_time(self.drift, make)
         return terms
 
     @cached_property
     def _blocks(self):
-        return [(slice(None), self._moving), *(b for term in self._terms for b in term.blocks)]
+        added = (block for term in self._terms.values() for block in term.blocks)
+        return [(slice(None), self._moving), *added]
 
     @property
     def signal(self):
@@ -140,30 +142,32 @@ class Sum:
         -------
         dict; None if the kernel of space is not compiled
         """
-        found, more = {}, 0.0
-        places, times = np.empty((1, S.shape[1])), np.array([time])
-        for term in self._terms:
-            columns, block = term.blocks[0]
-            more += sum(b.variance(places[:, c], times)[0] for c, b in term.blocks)
-            if not places[:, columns].size:
-                nowhere = np.empty((len(t), 0)), np.empty((1, 0))
-                found["offset"] = block.cross(nowhere[0], t, nowhere[1], times)[:, 0]
-                continue
-            if block.in_space is None:
+        here = np.empty((1, S.shape[1])), np.array([time])
+        added = (b.variance(here[0][:, c], here[1])[0] for c, b in self._blocks[1:])
+        found = {"more": float(sum(added))}
+        if self.drift is not None:
+            columns, block = self._terms["drift"].blocks[0]
+            found["offset"] = block.cross(S[:, columns], t, here[0][:, columns], here[1])[:, 0]
+        if self.persistent is not None:
+            factors = [block.in_space for _, block in self._terms["persistent"].blocks]
+            if factors[0] is None:
                 return None
-            own = np.concatenate([b.in_space.units for _, b in term.blocks])
-            family, one_each = block.in_space.family, len(term.blocks) > 1
+            own = np.concatenate([factor.units for factor in factors])
             Z = np.ascontiguousarray(S.T * own[:, np.newaxis])
-            found["persistent"] = family, block.signal, Z, own / units, one_each
-        return found | {"more": more}
+            variance = self._terms["persistent"].blocks[0][1].signal
+            one_each = len(factors) > 1
+            found["persistent"] = factors[0].family, variance, Z, own / units, one_each
+        return found
 
     def gradient(self, S, t, K, P, a):
         slopes = [self._moving.gradient(S, t, self._moving.gram(S, t), P, a)]
-        return np.concatenate([*slopes, *(term.gradient(S, t, P, a) for term in self._terms)])
+        return np.concatenate(
+            [*slopes, *(term.gradient(S, t, P, a) for term in self._terms.values())]
+        )
 
     def slope_products(self, S, t, K, a):
         found = [self._moving.slope_products(S, t, self._moving.gram(S, t), a)]
-        found += [term.slope_products(S, t, a) for term in self._terms]
+        found += [term.slope_products(S, t, a) for term in self._terms.values()]
         return None if any(slopes is None for slopes in found) else np.concatenate(found)
 
 

@@ -7,7 +7,7 @@ All are ``sklearn.gaussian_process.kernels.Kernel`` objects: they work in scikit
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -371,7 +371,85 @@ def _one_column(X, name):
     return X[:, 0]
 
 
-class Additive(Kernel):
+class _OfKernels(Kernel):
+    """A kernel that is made of others, which are the parameters named ``_kernels``."""
+
+    _kernels: ClassVar[tuple[str, ...]]
+
+    def _made_of(self):
+        return [(name, getattr(self, name)) for name in self._kernels]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters, and those of the kernels.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether those of the kernels are among them, after their name and two underscores.
+
+        Returns
+        -------
+        dict
+        """
+        params = super().get_params(deep=False)
+        for name, kernel in self._made_of() if deep else ():
+            params |= {f"{name}__{k}": v for k, v in kernel.get_params().items()}
+        return params
+
+    @property
+    def hyperparameters(self) -> list[Hyperparameter]:
+        """Names and bounds of the hyperparameters of all kernels."""
+        return [
+            Hyperparameter(f"{name}__{h.name}", h.value_type, h.bounds, h.n_elements)
+            for name, kernel in self._made_of()
+            for h in kernel.hyperparameters
+        ]
+
+    @property
+    def theta(self) -> Array:
+        """Logarithms of the hyperparameters, one kernel after the other."""
+        return np.concatenate([kernel.theta for _, kernel in self._made_of()])
+
+    @theta.setter
+    def theta(self, theta: ArrayLike) -> None:
+        start = 0
+        for _, kernel in self._made_of():
+            end = start + kernel.n_dims
+            kernel.theta = theta[start:end]
+            start = end
+
+    @property
+    def bounds(self) -> Array:
+        """Logarithms of their lower and upper bounds."""
+        bounds = [kernel.bounds for _, kernel in self._made_of() if kernel.bounds.size]
+        return np.vstack(bounds) if bounds else np.empty((0, 2))
+
+    def __eq__(self, other):
+        if type(self) is not type(other):
+            return False
+        return self.get_params(deep=False) == other.get_params(deep=False)
+
+    __hash__ = None
+
+    def is_stationary(self) -> bool:
+        """Whether all kernels are.
+
+        Returns
+        -------
+        bool
+        """
+        return all(kernel.is_stationary() for _, kernel in self._made_of())
+
+    @property
+    def requires_vector_input(self) -> bool:
+        """True: rows are vectors."""
+        return True
+
+    def __repr__(self):
+        return f"{type(self).__name__}({', '.join(str(kernel) for _, kernel in self._made_of())})"
+
+
+class Additive(_OfKernels):
     """Average of a kernel of one column over all columns.
 
     k(x, x') = (1/d) Σ_j k₁(x_j, x'_j): the covariance of a sum of functions of one coordinate each
@@ -399,66 +477,10 @@ class Additive(Kernel):
     array([[0.5, 0. ]])
     """
 
+    _kernels = ("kernel",)
+
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters, and those of the kernel.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Whether those of the kernel are among them, as ``kernel__...``.
-
-        Returns
-        -------
-        dict
-        """
-        params = {"kernel": self.kernel}
-        if deep:
-            params |= {f"kernel__{k}": v for k, v in self.kernel.get_params().items()}
-        return params
-
-    @property
-    def hyperparameters(self) -> list[Hyperparameter]:
-        """Names and bounds of the kernel's hyperparameters."""
-        return [
-            Hyperparameter(f"kernel__{h.name}", h.value_type, h.bounds, h.n_elements)
-            for h in self.kernel.hyperparameters
-        ]
-
-    @property
-    def theta(self) -> Array:
-        """Logarithms of the hyperparameters."""
-        return self.kernel.theta
-
-    @theta.setter
-    def theta(self, theta: ArrayLike) -> None:
-        self.kernel.theta = theta
-
-    @property
-    def bounds(self) -> Array:
-        """Logarithms of their lower and upper bounds."""
-        return self.kernel.bounds
-
-    def __eq__(self, other):
-        return type(self) is type(other) and self.kernel == other.kernel
-
-    __hash__ = None
-
-    def is_stationary(self) -> bool:
-        """Whether the kernel is.
-
-        Returns
-        -------
-        bool
-        """
-        return self.kernel.is_stationary()
-
-    @property
-    def requires_vector_input(self) -> bool:
-        """True: rows are vectors."""
-        return True
 
     def __call__(
         self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
@@ -488,11 +510,8 @@ class Additive(Kernel):
         X = np.atleast_2d(X)
         return np.mean([self.kernel.diag(x) for x in np.split(X, X.shape[1], axis=1)], axis=0)
 
-    def __repr__(self):
-        return f"{type(self).__name__}({self.kernel})"
 
-
-class Separable(Kernel):
+class Separable(_OfKernels):
     """Product of a kernel of the spatial columns and a kernel of the time column.
 
     k((x, t), (x', t')) = k_S(x, x') k_T(t, t'); with time as the only column, k_T alone.
@@ -522,85 +541,12 @@ class Separable(Kernel):
     array([0.916])
     """
 
+    _kernels = ("spatial", "temporal")
+
     def __init__(self, spatial: Kernel, temporal: Kernel, time_column: int | str = -1) -> None:
         self.spatial = spatial
         self.temporal = temporal
         self.time_column = time_column
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters, and those of both kernels.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Whether those of the kernels are among them, as ``spatial__...``, ``temporal__...``.
-
-        Returns
-        -------
-        dict
-        """
-        params = {
-            "spatial": self.spatial,
-            "temporal": self.temporal,
-            "time_column": self.time_column,
-        }
-        if deep:
-            for name, kernel in self._factors():
-                params |= {f"{name}__{k}": v for k, v in kernel.get_params().items()}
-        return params
-
-    def _factors(self):
-        return (("spatial", self.spatial), ("temporal", self.temporal))
-
-    @property
-    def hyperparameters(self) -> list[Hyperparameter]:
-        """Names and bounds of the hyperparameters of both kernels."""
-        return [
-            Hyperparameter(f"{name}__{h.name}", h.value_type, h.bounds, h.n_elements)
-            for name, kernel in self._factors()
-            for h in kernel.hyperparameters
-        ]
-
-    @property
-    def theta(self) -> Array:
-        """Logarithms of the hyperparameters, those of space first."""
-        return np.concatenate([self.spatial.theta, self.temporal.theta])
-
-    @theta.setter
-    def theta(self, theta: ArrayLike) -> Array:
-        split = self.spatial.n_dims
-        self.spatial.theta = theta[:split]
-        self.temporal.theta = theta[split:]
-
-    @property
-    def bounds(self) -> Array:
-        """Logarithms of their lower and upper bounds."""
-        bounds = [k.bounds for _, k in self._factors() if k.bounds.size]
-        return np.vstack(bounds) if bounds else np.empty((0, 2))
-
-    def __eq__(self, other):
-        return (
-            type(self) is type(other)
-            and self.time_column == other.time_column
-            and self.spatial == other.spatial
-            and self.temporal == other.temporal
-        )
-
-    __hash__ = None
-
-    def is_stationary(self) -> bool:
-        """Whether both kernels are.
-
-        Returns
-        -------
-        bool
-        """
-        return self.spatial.is_stationary() and self.temporal.is_stationary()
-
-    @property
-    def requires_vector_input(self) -> bool:
-        """True: rows are vectors."""
-        return True
 
     def __call__(
         self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
@@ -635,9 +581,6 @@ class Separable(Kernel):
         if X.shape[1] == 0:
             return self.temporal.diag(t)
         return self.spatial.diag(X) * self.temporal.diag(t)
-
-    def __repr__(self):
-        return f"{type(self).__name__}({self.spatial}, {self.temporal})"
 
 
 def split_time(X: ArrayLike, time_column: int | str = -1):

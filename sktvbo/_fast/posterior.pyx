@@ -11,7 +11,7 @@ What else a posterior may have comes on top, as in `sktvbo.gaussian_process`:
     learnt features    |r|^2 more variance, r = phi - D k;                        P k + D' r for P k
     weighted           c' E c less, c the above, E diagonal;       c + (P - u u' / A) E c for c
     inducing points    P = L^-T (I - B^-1) L^-1, B with a factor of its own
-    added kernels      sum_b of those of space, and one number a point, added to k
+    added kernels      those of space, and a number for each point, added to k; more variance
 
 Places are rows of coordinates over lengthscale times the constant of the family, as in `gram`;
 where time moves it is the last coordinate, counted from ``time``. Targets are standardized.

@@ -320,8 +320,9 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             ``y_variance`` is all the noise that the new rows have, not on top of
             ``noise_variance``.
         temporal_kernel : Kernel, default=None
+            Replaces the parameter of that name. Needs ``refit``.
         alternatives : sequence of dict, default=None
-            Replace the parameters of these names. Need ``refit``.
+            Likewise, of a regressor that has this parameter.
 
         Returns
         -------
@@ -340,6 +341,9 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         for name, value in ({"learn_with": learn_with} | replaced).items():
             if value is not None and not refit:
                 raise invalid(name, "None without refit=True", value)
+        if alternatives is not None and "alternatives" not in self.get_params(deep=False):
+            expected = f"None, as {type(self).__name__} has no such parameter"
+            raise invalid("alternatives", expected, alternatives)
         if total_variance and y_variance is None:
             raise invalid("y_variance", "given with total_variance=True", y_variance)
         if X is None and not (y is None and y_variance is None):
@@ -462,6 +466,7 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """The covariance that a search starts from; default kernels may follow the data."""
         temporal = self._numeric("temporal_kernel")
         spatial, temporal = or_defaults(self.spatial_kernel, temporal, rows, follow_data)
+        persistent = None if spatial is None else self.persistent_kernel
         # The kernels are cloned because what is learnt must never reach those that were given.
         return SeparableCovariance(
             None if spatial is None else clone(spatial),
@@ -471,7 +476,7 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             rows.S.shape[1],
             None if self.noise_model is None else clone(self.noise_model),
             prior_variance(float(self.mean_prior_std)),
-            None if self.persistent_kernel is None else clone(self.persistent_kernel),
+            None if persistent is None else clone(persistent),
             None if self.drift_kernel is None else clone(self._numeric("drift_kernel")),
         )
 
@@ -492,7 +497,8 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             known = (start, knowledge) if i == before.alternative else (None, None)
             gp, learnt = one._learn_one(its_rows, *known, warn)
             learnt = replace(learnt, alternative=i, n_searches=before.n_searches + 1)
-            found.append((worth(gp, one.hyperpriors), gp, learnt))
+            value = gp.objective if self.optimizer is None else worth(gp, one.hyperpriors)
+            found.append((value, gp, learnt))
         return max(found, key=lambda each: each[0])[1:]
 
     def _alternative(self, i):

@@ -7,7 +7,6 @@ from dataclasses import KW_ONLY
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_choice, finite_array, invalid
 from ..exceptions import UnsupportedKernelError
@@ -105,17 +104,18 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     persistent_kernel : Kernel, default=None
         scikit-learn kernel of the spatial columns, with a variance of its own, of a part of f that
         does not change with time; such as ``ConstantKernel(0.3) * Additive(Matern(0.3, nu=2.5))``
-        with `~sktvbo.kernels.Additive`. f is the sum of this part and the others. None: all of f
-        may change.
+        with `~sktvbo.kernels.Additive`. f is the sum of this part and the others. None, and where
+        time is the only column: all of f may change.
     drift_kernel : Kernel, default=None
         Likewise of time, of a part that all places share, such as a baseline that drifts. None:
         there is none.
     alternatives : sequence of dict, default=()
         Other values of some of these parameters, such as ``{"prior_mean": Bowl()}`` or
         ``{"persistent_kernel": …, "drift_kernel": …}``: the likeliest is taken, none among them, by
-        Akaike's information criterion (the log likelihood, with ``hyperpriors``, less 1 for each
-        hyperparameter). ``alternative_`` says which. Where the search of the hyperparameters goes
-        on (`updated`), they are compared after 1, 2, 4 and 8 searches, and every 8 from there on.
+        Akaike's information criterion (1974: the log likelihood, with ``hyperpriors``, less 1 for
+        each hyperparameter that is learnt). ``alternative_`` says which. Where the search of the
+        hyperparameters goes on (`updated`), they are compared after 1, 2, 4 and 8 searches, and
+        every 8 from there on.
     sites : array-like of shape (M, d), default=None
         Distinct places at which the posterior will be wanted, observed or not: the filter keeps it
         there. None: those of the data.
@@ -241,7 +241,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
 
     @property
     def alternative_(self) -> int:
-        check_is_fitted(self, "_gp")
+        _ = self._fitted
         return self._knowledge.alternative
 
     def _choose_basis(self, covariance, rows):

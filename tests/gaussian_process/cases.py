@@ -24,6 +24,17 @@ def data(n=40, d=2, seed=0):
     return X, y
 
 
+def moving_waves(n=30, seed=0):
+    """As many unit times as places in two dimensions, and noisy values of waves around 3."""
+    rng = np.random.RandomState(seed)
+    X = np.column_stack([rng.uniform(size=(n, 2)), np.sort(rng.uniform(0.0, n, n))])
+    return X, 3.0 + np.sin(5.0 * X[:, 0] + 0.2 * X[:, 2]) + 0.1 * rng.normal(size=n)
+
+
+# Where and when 30 of them may be predicted.
+PLACES = np.column_stack([np.random.RandomState(1).uniform(size=(7, 2)), np.linspace(25, 34, 7)])
+
+
 def shuffled(n=40, seed=0):
     """Places, whole times in no order, values of a function that rests, and known variances."""
     rng = np.random.RandomState(seed)

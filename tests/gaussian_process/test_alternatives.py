@@ -5,12 +5,12 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import uniform
+from scipy.stats import lognorm, uniform
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
-from sktvbo import WDBO, TimeVaryingGPRegressor
+from sktvbo import WDBO, BayesianOptimizer, SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from sktvbo.domain import as_domain
 from sktvbo.gaussian_process import Bowl
 from sktvbo.kernels import Additive
@@ -71,6 +71,17 @@ def test_the_likeliest_is_taken(kind, expected):
     assert gp.persistent_kernel is None  # parameters are as they were given
 
 
+def test_each_hyperparameter_costs_1():
+    X, y = data("bowl")
+    one, three = (
+        {"spatial_kernel": Matern(length_scale, (0.01, 20.0), nu=2.5)}
+        for length_scale in (0.5, [0.5, 0.5, 0.5])
+    )
+    values = [make(**each).fit(X, y).log_marginal_likelihood_value_ for each in (one, three)]
+    assert 1e-3 < values[1] - values[0] < 2.0
+    assert make(**one, alternatives=[three]).fit(X, y).alternative_ == 0
+
+
 def test_priors_count():
     X, y = data("terms")
     narrow, wide = (
@@ -81,9 +92,29 @@ def test_priors_count():
     assert make(alternatives=[wide, narrow]).fit(X, y).alternative_ == 2
 
 
+def test_what_is_not_learnt_costs_nothing():
+    X, y = data("terms")
+    level = {"drift_kernel": ConstantKernel(3e-3) * Matern(10.0, nu=2.5)}
+    without, gp = (
+        make(optimizer=None, **options).fit(X, y) for options in ({}, {"alternatives": [level]})
+    )
+    gain = gp.log_marginal_likelihood_value_ - without.log_marginal_likelihood_value_
+    assert 0.0 < gain < 2.0  # less than two hyperparameters would cost
+    assert gp.alternative_ == 1
+
+
+def test_a_sparse_regressor_has_none():
+    X, y = data("waves")
+    gp = SparseTimeVaryingGPRegressor(n_inducing=10, warn=False).fit(X, y)
+    with pytest.raises(ValueError, match="None, as SparseTimeVaryingGPRegressor has no such"):
+        gp.updated(X[:1], y[:1], refit=True, alternatives=[BOWL])
+    with pytest.raises(ValueError, match="None without refit=True"):
+        make().fit(X, y).updated(X[:1], y[:1], alternatives=[BOWL])
+
+
 def test_the_gain_of_a_search_is_that_of_what_is_held():
     X, y = data("terms")
-    prior = {"persistent_kernel__k1__constant_value": uniform(0.0, 50.0)}
+    prior = {"persistent_kernel__k1__constant_value": lognorm(s=0.3, scale=1.0)}
     alternative = TERMS | {"hyperpriors": prior}
     gp = make(alternatives=[alternative]).fit(X, y).partial_fit(X[:1] + 0.1, y[:1])
     alone = make(**alternative).fit(X, y).partial_fit(X[:1] + 0.1, y[:1])
@@ -101,12 +132,12 @@ def test_what_is_held_goes_on_and_the_others_are_compared_now_and_then(monkeypat
         return learn(self, rows, start, *rest)
 
     monkeypatch.setattr(TimeVaryingGPRegressor, "_learn_one", noted)
-    for i in range(20, 40):
+    for i in range(20, N):
         tried.append([])
         before = gp.alternative_
         gp = gp.updated(X[i : i + 1], y[i : i + 1], refit=True)
     counts = [len(each) for each in tried]
-    assert [1 + i for i, count in enumerate(counts) if count == 3] == [1, 2, 4, 8, 16]
+    assert [1 + i for i, count in enumerate(counts) if count == 3] == [1, 2, 4, 8, 16, 24, 32, 40]
     assert set(counts) == {1, 3}
     assert all(sum(on for _, on in each) == 1 for each in tried)
     assert before == gp.alternative_ == 0
@@ -221,6 +252,12 @@ def test_a_bowl_is_of_the_coordinates_that_have_faces():
     d = opt.surrogate_.X_train_.shape[1] - 1
     assert [one["prior_mean"].columns for one in (found[0], found[2])] == [[d - 2, d - 1]] * 2
     assert "prior_mean" not in found[1]
+    gp = TimeVaryingGPRegressor(alternatives=[BOWL])
+    given = BayesianOptimizer(domain, surrogate=gp, n_initial_points=3, random_state=0)
+    for t in range(4):
+        given.tell(given.ask(float(t)), float(t), float(t))
+    assert given.surrogate_.alternatives[0]["prior_mean"].columns == [d - 2, d - 1]
+    assert BOWL["prior_mean"].columns is None
     kept = suited_alternatives(smooth_alternatives(times), as_domain({"kind": kind}))
     assert [one.get("prior_mean") for one in kept] == [None, None]
     assert all("persistent_kernel" in one for one in kept)

@@ -4,6 +4,8 @@ import pickle
 
 import numpy as np
 import pytest
+from gaussian_process.cases import PLACES
+from gaussian_process.cases import moving_waves as data
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
 from scipy.stats import qmc
@@ -24,15 +26,6 @@ KINDS = [TimeVaryingGPRegressor, WeightedGPRegressor]
 
 both_kinds = pytest.mark.parametrize("kind", KINDS)
 with_a_mean = pytest.mark.parametrize("tau", [0.0, 1.0, np.inf])
-
-
-def data(n=30, seed=0):
-    rng = np.random.RandomState(seed)
-    X = np.column_stack([rng.uniform(size=(n, 2)), np.sort(rng.uniform(0.0, n, n))])
-    return X, 3.0 + np.sin(5.0 * X[:, 0] + 0.2 * X[:, 2]) + 0.1 * rng.normal(size=n)
-
-
-PLACES = np.column_stack([np.random.RandomState(1).uniform(size=(7, 2)), np.linspace(25, 34, 7)])
 
 
 def make(kind=TimeVaryingGPRegressor, **options):

@@ -1,22 +1,23 @@
 """What persists and what all places share, beside what moves: against sums of kernels."""
 
+import datetime
 import pickle
 
 import numpy as np
 import pytest
+from gaussian_process.cases import PLACES, moving_waves
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
 from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
 
-from sktvbo import BayesianOptimizer, TimeVaryingGPRegressor
+from sktvbo import TimeVaryingGPRegressor
 from sktvbo._covariance import SeparableCovariance
 from sktvbo.exceptions import UnsupportedKernelError
 from sktvbo.gaussian_process import Bowl, QuadraticInjection, WeightedGPRegressor
 from sktvbo.kernels import Additive, Forgetting, Separable, Wiener
 from sktvbo.relevancy import RelevancySweep, spatial_convolution, temporal_convolution
-from sktvbo.staleness import RelevancyBudget
 
 BOUNDS = (1e-2, 20.0)
 SPATIAL, TEMPORAL = Matern([0.4, 0.7], nu=2.5), Matern(5.0, nu=1.5)
@@ -54,14 +55,9 @@ def summed(persistent, drift, signal=1.7):
 
 
 def data(n=30, seed=0):
-    rng = np.random.RandomState(seed)
-    X = np.column_stack([rng.uniform(size=(n, 2)), np.sort(rng.uniform(0.0, n, n))])
-    level = np.sin(0.3 * X[:, 2])
-    moving = np.sin(5.0 * X[:, 0] + 0.2 * X[:, 2])
-    return X, 3.0 + moving + np.cos(6.0 * X[:, 1]) + level + 0.1 * rng.normal(size=n)
-
-
-PLACES = np.column_stack([np.random.RandomState(1).uniform(size=(7, 2)), np.linspace(25, 34, 7)])
+    """Waves that move, waves that do not, and a level that drifts."""
+    X, y = moving_waves(n, seed)
+    return X, y + np.cos(6.0 * X[:, 1]) + np.sin(0.3 * X[:, 2])
 
 
 def make(kind=TimeVaryingGPRegressor, **options):
@@ -93,6 +89,13 @@ def test_it_is_the_sum_of_its_terms(persistent, drift, moving, rng):
     out = np.full((9, 9), np.nan)
     assert c.cross(S, t, out=out) is out
     assert_allclose(out, c.kernel(X), rtol=1e-12)
+
+
+def test_above_its_diagonal_there_are_numbers():
+    c, (X, _) = covariance(ADDITIVE, DRIFT), data(9)
+    used = [np.full((9, 9), np.nan) for _ in range(50)]
+    del used  # what is written to next was used before
+    assert_array_equal(np.triu(c.gram(X[:, :2], X[:, 2]), 1), 0.0)
 
 
 @every_term
@@ -246,11 +249,8 @@ def test_the_likelihood_is_maximized():
 
 def test_many_updates_are_a_fresh_fit():
     X, y = data(160)
-    gp, rng, kept = (
-        make(mean_prior_std=1.0).fit(X[:20], y[:20]),
-        np.random.RandomState(0),
-        [*range(20)],
-    )
+    gp, kept = make(mean_prior_std=1.0).fit(X[:20], y[:20]), [*range(20)]
+    rng = np.random.RandomState(0)
     for i in range(20, 160):
         gp.partial_fit(X[i : i + 1], y[i : i + 1])
         kept.append(i)
@@ -325,6 +325,14 @@ def test_copies_are_independent_and_the_same():
     assert_array_equal(back.predict(PLACES), make(mean_prior_std=1.0).fit(X, y).predict(PLACES))
 
 
+@pytest.mark.parametrize("persistent", [ADDITIVE, RBF(0.5)])
+def test_where_time_is_alone_nothing_persists(persistent):
+    t, y = np.arange(6.0)[:, np.newaxis], np.sin(np.arange(6.0))
+    gp, without = (make(persistent_kernel=p).fit(t, y) for p in (persistent, None))
+    assert gp.persistent_kernel_ is None
+    assert_array_equal(gp.predict(t + 0.5), without.predict(t + 0.5))
+
+
 def test_a_walk_counts_from_the_times_as_given():
     X, y = data()
     X[:, 2] += 1000.0
@@ -336,8 +344,6 @@ def test_a_walk_counts_from_the_times_as_given():
 
 
 def test_durations_may_be_given():
-    import datetime
-
     hour = datetime.timedelta(hours=1)
     X, y = data()
     found = make(drift_kernel=0.4 * Matern(8 * hour, (hour, 24 * hour)), time_unit="h").fit(X, y)
@@ -369,45 +375,3 @@ def test_what_moves_must_have_a_closed_form_all_the_same():
     gp = make(temporal_kernel=RationalQuadratic(3.0)).fit(X, y)
     with pytest.raises(UnsupportedKernelError, match="RationalQuadratic"):
         gp.relevancy()
-
-
-# --- in an optimizer ------------------------------------------------------------------------------
-
-
-def test_an_optimizer_finds_what_persists_below_a_level_that_drifts():
-    """A level that drifts by far more than the places differ."""
-
-    def regrets(**terms):
-        surrogate = TimeVaryingGPRegressor(
-            Matern(0.5, (0.01, 0.7), nu=2.5),
-            Matern(50.0, (5.0, 1e3), nu=2.5),
-            signal_variance_bounds=(0.05, 20.0),
-            noise_variance_bounds=(1e-4, 1.0),
-            normalize_y=True,
-            mean_prior_std=1.0,
-            **terms,
-        )
-        found = []
-        for seed in range(3):
-            opt = BayesianOptimizer(
-                [(0.0, 1.0)] * 3,
-                surrogate=surrogate,
-                policy=RelevancyBudget(),
-                n_initial_points=10,
-                random_state=seed,
-            )
-            for t in range(60):
-                x = opt.ask(float(t))
-                loss = np.sum(
-                    (x - [0.2, 0.5, 0.7]) ** 2 + 0.05 * (1.0 - np.cos(20.0 * (x - [0.2, 0.5, 0.7])))
-                )
-                opt.tell(x, 5.0 * np.sin(0.15 * t) - loss, float(t))
-                found.append(loss if t >= 20 else 0.0)
-        return np.mean(found)
-
-    terms = {
-        "persistent_kernel": ConstantKernel(0.3, BOUNDS)
-        * Additive(Matern(0.3, (0.02, 1.0), nu=2.5)),
-        "drift_kernel": ConstantKernel(0.3, BOUNDS) * Matern(30.0, (5.0, 1e3), nu=2.5),
-    }
-    assert regrets(**terms) < 0.5 * regrets()
