@@ -484,7 +484,8 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """Conditioned on rows, with hyperparameters searched from theta ``start`` if given.
 
         Beside it is what the search leaves to the next one, as ``knowledge`` is of an earlier one.
-        Of several alternatives it is the likeliest one; those that were not held begin anew.
+        Of several alternatives it is the likeliest one. Of those that were not held, what has the
+        kernels of the held one begins where that has ended, and everything else anew.
         """
         if knowledge is not None and knowledge.alternative > len(self.alternatives):
             start = knowledge = None  # there were others
@@ -494,12 +495,22 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         for i in before.due(len(self.alternatives)):
             one = self._alternative(i)
             its_rows = replace(rows, features=one._features(rows.S.shape[1]))
-            known = (start, knowledge) if i == before.alternative else (None, None)
+            if i == before.alternative:
+                known = start, knowledge
+            elif knowledge and self._have_one_kernel(i, before.alternative):
+                known = found[0][1].covariance.theta, found[0][2]
+            else:
+                known = None, None
             gp, learnt = one._learn_one(its_rows, *known, warn)
             learnt = replace(learnt, alternative=i, n_searches=before.n_searches + 1)
             value = gp.objective if self.optimizer is None else worth(gp, one.hyperpriors)
             found.append((value, gp, learnt))
         return max(found, key=lambda each: each[0])[1:]
+
+    def _have_one_kernel(self, *which):
+        """Whether alternatives differ in nothing but the prior mean."""
+        changed = {name for i in which if i for name in self.alternatives[i - 1]}
+        return changed <= {"prior_mean"}
 
     def _alternative(self, i):
         """This estimator with the parameters of an alternative, counted from 1."""

@@ -128,7 +128,8 @@ def test_what_is_held_goes_on_and_the_others_are_compared_now_and_then(monkeypat
     learn = TimeVaryingGPRegressor._learn_one
 
     def noted(self, rows, start=None, *rest):
-        tried[-1].append((self.persistent_kernel is not None, start is not None))
+        parts = self.persistent_kernel, self.prior_mean
+        tried[-1].append((*(part is not None for part in parts), start is not None))
         return learn(self, rows, start, *rest)
 
     monkeypatch.setattr(TimeVaryingGPRegressor, "_learn_one", noted)
@@ -136,11 +137,29 @@ def test_what_is_held_goes_on_and_the_others_are_compared_now_and_then(monkeypat
         tried.append([])
         before = gp.alternative_
         gp = gp.updated(X[i : i + 1], y[i : i + 1], refit=True)
+        # With and without a bowl the kernels are the same.
+        on = {(before == 1, before == 2), *([(False, True), (False, False)] if before != 1 else [])}
+        assert all(goes_on == (tuple(parts) in on) for *parts, goes_on in tried[-1])
     counts = [len(each) for each in tried]
     assert [1 + i for i, count in enumerate(counts) if count == 3] == [1, 2, 4, 8, 16, 24, 32, 40]
     assert set(counts) == {1, 3}
-    assert all(sum(on for _, on in each) == 1 for each in tried)
     assert before == gp.alternative_ == 0
+
+
+def test_what_goes_on_from_what_is_held_ends_where_a_fresh_search_does():
+    gp = make(alternatives=[BOWL]).fit(*data("waves"))
+    assert gp.alternative_ == 0
+    Z, z = data("bowl", seed=1)
+    Z[:, 3] += 500.0
+    for i in range(N):
+        gp = gp.updated(Z[i : i + 1], z[i : i + 1], refit=True, drop=[0])
+        if gp.alternative_ == 1:
+            break
+    fresh = make(**BOWL).fit(gp.X_train_, gp.y_train_)
+    assert gp.alternative_ == 1
+    assert gp.log_marginal_likelihood_value_ == pytest.approx(
+        fresh.log_marginal_likelihood_value_, abs=0.05
+    )
 
 
 def test_it_changes_its_mind():
