@@ -484,23 +484,26 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """Conditioned on rows, with hyperparameters searched from theta ``start`` if given.
 
         Beside it is what the search leaves to the next one, as ``knowledge`` is of an earlier one.
-        Of several alternatives it is the likeliest one. Of those that were not held, what has the
-        kernels of the held one begins where that has ended, and everything else anew.
+        Of several alternatives it is the likeliest one. Those with the kernels of the one that was
+        held are tried each time, and go on from there; the others now and then, and begin anew.
         """
-        if knowledge is not None and knowledge.alternative > len(self.alternatives):
+        n = len(self.alternatives)
+        if knowledge is not None and knowledge.alternative > n:
             start = knowledge = None  # there were others
-        if not self.alternatives:
+        if not n:
             return self._learn_one(rows, start, knowledge, warn)
-        before, found = knowledge or Knowledge(), []
-        for i in before.due(len(self.alternatives)):
+        before = knowledge or Knowledge()
+        held, found = before.alternative, []
+        for i in (held, *(i for i in range(1 + n) if i != held)):
+            known = start, knowledge
+            if i != held:
+                akin = self._have_one_kernel(i, held)
+                if not (akin or before.compares):
+                    continue
+                _, gp, learnt = found[0]
+                known = (gp.covariance.theta, learnt) if akin and knowledge else (None, None)
             one = self._alternative(i)
             its_rows = replace(rows, features=one._features(rows.S.shape[1]))
-            if i == before.alternative:
-                known = start, knowledge
-            elif knowledge and self._have_one_kernel(i, before.alternative):
-                known = found[0][1].covariance.theta, found[0][2]
-            else:
-                known = None, None
             gp, learnt = one._learn_one(its_rows, *known, warn)
             learnt = replace(learnt, alternative=i, n_searches=before.n_searches + 1)
             value = gp.objective if self.optimizer is None else worth(gp, one.hyperpriors)

@@ -114,8 +114,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         ``{"persistent_kernel": …, "drift_kernel": …}``: the likeliest is taken, none among them, by
         Akaike's information criterion (1974: the log likelihood, with ``hyperpriors``, less 1 for
         each hyperparameter that is learnt). ``alternative_`` says which. Where the search of the
-        hyperparameters goes on (`updated`), they are compared after 1, 2, 4 and 8 searches, and
-        every 8 from there on.
+        hyperparameters goes on (`updated`), those with other kernels than the one that is held are
+        compared after 1, 2, 4 and 8 searches, and every 8 from there on.
     sites : array-like of shape (M, d), default=None
         Distinct places at which the posterior will be wanted, observed or not: the filter keeps it
         there. None: those of the data.

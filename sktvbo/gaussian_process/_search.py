@@ -140,16 +140,14 @@ class Knowledge:
             return None
         return self.hessian if 0.9 * self.n <= n <= 1.1 * self.n else None
 
-    def due(self, n_alternatives):
-        """Which alternatives are to be compared next: the one that is held, and all others or none.
+    @property
+    def compares(self):
+        """Whether the next search compares alternatives with kernels of their own.
 
         After 1, 2, 4 and 8 searches, and every 8 from there on: few of them change anything.
         """
         count = self.n_searches
-        if count & (count - 1) and count % 8:
-            return [self.alternative]
-        others = (i for i in range(1 + n_alternatives) if i != self.alternative)
-        return [self.alternative, *others]
+        return not (count & (count - 1) and count % 8)
 
     def scaled_to(self, n):
         """The Hessian that as many rows have if each tells as much, or None."""
