@@ -18,12 +18,11 @@ from functools import partial
 from _development import development_problems, later_problems
 from _still import Still
 from _timing import constant
+from decisions import Variant
 from joblib import parallel_config
 from rivals import rivals
 
 from sktvbo import BOLT, GPUCB, WDBO, RandomSearch, evaluation, problems
-from sktvbo.gaussian_process import Bowl
-from sktvbo.optimizers._surrogates import smooth_alternatives
 
 HORIZON = 600.0
 
@@ -51,34 +50,14 @@ def chosen(arguments):
     return [Still(problem) for problem in moving] if arguments.still else moving
 
 
-class WithBowl(WDBO):
-    """W-DBO that expects the best places inside of the box."""
-
-    def _make_surrogate(self, times):
-        return super()._make_surrogate(times).set_params(prior_mean=Bowl())
-
-
-class WithAlternatives(WDBO):
-    """W-DBO whose surrogate may have a bowl, and what persists below a level that drifts."""
-
-    def _make_surrogate(self, times):
-        surrogate = super()._make_surrogate(times)
-        return surrogate.set_params(alternatives=smooth_alternatives(times))
-
-
-class OrBowl(WDBO):
-    """W-DBO whose surrogate may have a bowl."""
-
-    def _make_surrogate(self, times):
-        surrogate = super()._make_surrogate(times)
-        return surrogate.set_params(alternatives=smooth_alternatives(times)[:1])
-
-
 def everybody(quick=False):
     """Optimizers by name; ``quick``: what wdbo_algo computes is computed quickly."""
     ours = {"W-DBO": WDBO(), "BOLT": BOLT(), "GP-UCB": GPUCB(), "random": RandomSearch()}
-    ours |= {"W-DBO, bowl": WithBowl(), "W-DBO, or a bowl": OrBowl()}
-    ours |= {"W-DBO, alternatives": WithAlternatives()}
+    ours |= {
+        "W-DBO, bowl": Variant(bowl=(0.25, 0.25, 0.25)),
+        "W-DBO, or a bowl": Variant(alternatives="bowl"),
+        "W-DBO, alternatives": Variant(alternatives="bowl terms both"),
+    }
     return ours | rivals(HORIZON, quick)
 
 

@@ -493,21 +493,24 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if not n:
             return self._learn_one(rows, start, knowledge, warn)
         before = knowledge or Knowledge()
-        held, found = before.alternative, []
-        for i in (held, *(i for i in range(1 + n) if i != held)):
-            known = start, knowledge
-            if i != held:
-                akin = self._have_one_kernel(i, held)
-                if not (akin or before.compares):
-                    continue
-                _, gp, learnt = found[0]
-                known = (gp.covariance.theta, learnt) if akin and knowledge else (None, None)
+        held, n_searches = before.alternative, before.n_searches + 1
+
+        def tried(i, start=None, knowledge=None):
             one = self._alternative(i)
             its_rows = replace(rows, features=one._features(rows.S.shape[1]))
-            gp, learnt = one._learn_one(its_rows, *known, warn)
-            learnt = replace(learnt, alternative=i, n_searches=before.n_searches + 1)
+            gp, learnt = one._learn_one(its_rows, start, knowledge, warn)
             value = gp.objective if self.optimizer is None else worth(gp, one.hyperpriors)
-            found.append((value, gp, learnt))
+            return value, gp, replace(learnt, alternative=i, n_searches=n_searches)
+
+        found = [tried(held, start, knowledge)]
+        _, gp, learnt = found[0]
+        for i in range(1 + n):
+            if i == held:
+                continue
+            if knowledge is not None and self._have_one_kernel(i, held):
+                found.append(tried(i, gp.covariance.theta, learnt))
+            elif before.compares:
+                found.append(tried(i))
         return max(found, key=lambda each: each[0])[1:]
 
     def _have_one_kernel(self, *which):

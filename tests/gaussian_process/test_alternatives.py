@@ -127,10 +127,11 @@ def test_what_is_akin_goes_on_and_the_others_are_compared_now_and_then(monkeypat
     gp, tried = make(alternatives=(TERMS, BOWL)).fit(X[:20], y[:20]), []
     learn = TimeVaryingGPRegressor._learn_one
 
-    def noted(self, rows, start=None, *rest):
+    def noted(self, rows, start=None, knowledge=None, *rest):
         parts = self.persistent_kernel, self.prior_mean
+        assert (start is None) is (knowledge is None)
         tried[-1].append((*(part is not None for part in parts), start is not None))
-        return learn(self, rows, start, *rest)
+        return learn(self, rows, start, knowledge, *rest)
 
     monkeypatch.setattr(TimeVaryingGPRegressor, "_learn_one", noted)
     for i in range(20, N):
