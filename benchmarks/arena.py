@@ -54,8 +54,8 @@ def everybody(quick=False):
     """Optimizers by name; ``quick``: what wdbo_algo computes is computed quickly."""
     ours = {"W-DBO": WDBO(), "BOLT": BOLT(), "GP-UCB": GPUCB(), "random": RandomSearch()}
     ours |= {
-        "W-DBO, bowl": Variant(bowl=(0.25, 0.25, 0.25)),
-        "W-DBO, or a bowl": Variant(alternatives="bowl"),
+        "W-DBO, no bowl": Variant(alternatives=""),
+        "W-DBO, bowl": Variant(bowl=(0.25, 0.25, 0.25), alternatives=""),
         "W-DBO, alternatives": Variant(alternatives="bowl terms both"),
     }
     return ours | rivals(HORIZON, quick)

@@ -10,7 +10,8 @@ The problems are in no paper, and have been chosen before anything was tuned on 
 spatio-temporal Gaussian processes with random kernels, rates and noise in 1 to 8 dimensions,
 classical functions that the papers do not have, sliced along their last coordinate or going round,
 and moving peaks. --later adds problems and variants of a second round: functions that jump, ripple,
-or have a narrow funnel that rises. --faced has others, whose optimum is near faces of the box.
+or have a narrow funnel that rises. --faced has others, whose optimum is near faces of the box. The
+rounds began from defaults of their time, which --longest, --margin, --many and --alternatives say.
 FOLDER keeps finished runs: the same command goes on where it was stopped.
 """
 
@@ -79,7 +80,7 @@ class Variant(WDBO):
     many: float = 0.2
     margin: float = 0.2
     bowl: tuple | None = None
-    alternatives: str = ""
+    alternatives: str = "bowl"
     spatial_nu: float = 2.5
     temporal_nu: float = 2.5
     isotropic: bool = True
@@ -136,6 +137,7 @@ VARIANTS = {
         "scale": 0.2,
         "many": 0.0,
         "margin": 0.0,
+        "alternatives": "",
         "temporal_nu": 1.5,
         "longest": 2.0,
         "refit_every": 1,
@@ -218,6 +220,7 @@ BOWLS = {
         for slope in (0.35, 0.5, 1.0)
     },
 }
+BOWLS = {name: {"alternatives": ""} | parts for name, parts in BOWLS.items()}
 # The twelfth.
 ALTERNATIVES = {
     "or a bowl": {"alternatives": "bowl"},
@@ -299,6 +302,9 @@ def main():
     parser.add_argument(
         "--many", type=float, default=0.2, help="scale of β with many observations, likewise"
     )
+    parser.add_argument(
+        "--alternatives", default="bowl", help="of the surrogate, likewise; '' for none"
+    )
     parser.add_argument("--variants", nargs="+", choices=ALL, help="all of a round by default")
     rounds = parser.add_mutually_exclusive_group()
     rounds.add_argument("--later", action="store_true", help="the second round")
@@ -315,7 +321,9 @@ def main():
         elif arguments.faced:
             found = faced_problems()
         names = arguments.variants or (LATER if arguments.later else VARIANTS)
-        common = {name: getattr(arguments, name) for name in ("longest", "margin", "many")}
+        common = {
+            name: getattr(arguments, name) for name in ("longest", "margin", "many", "alternatives")
+        }
         variants = {name: Variant(**common | ALL[name]) for name in names}
     folder, seconds = arguments.folder, arguments.seconds
     print_table(study(folder, seconds, arguments.replications, variants, found))

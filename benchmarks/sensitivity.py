@@ -3,8 +3,8 @@
     python benchmarks/sensitivity.py
     python benchmarks/sensitivity.py --seconds 2 3 4 5 6 --replications 20 --longest 2
 
---longest compares with W-DBO that believes in lengthscales up to it, both without a margin and with
-the β of then, and not with GP-UCB.
+--longest compares with W-DBO that believes in lengthscales up to it, both without a margin or a bowl
+and with the β of then, and not with GP-UCB.
 """
 
 import argparse
@@ -27,11 +27,10 @@ def main():
     problem = problems.make("six-hump-camel-switched")
     algorithms = {"W-DBO": WDBO(), "GP-UCB": GPUCB()}
     if arguments.longest:
+        then = {"margin": 0.0, "many": 0.0, "alternatives": ""}
         algorithms = {
-            "W-DBO": Variant(margin=0.0, many=0.0),
-            f"l_S to {arguments.longest:g}": Variant(
-                longest=arguments.longest, margin=0.0, many=0.0
-            ),
+            "W-DBO": Variant(**then),
+            f"l_S to {arguments.longest:g}": Variant(longest=arguments.longest, **then),
         }
     n = arguments.replications
     print(

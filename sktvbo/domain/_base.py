@@ -73,6 +73,9 @@ class Domain:
     # Whether what may be queried is known by answers of yes and no, besides the margins.
     by_answer = False
 
+    # Whether constraints forbid some of the points.
+    is_constrained = False
+
     def __init__(self, lower: Array, upper: Array, continuous: Mask, size: float) -> None:
         self.lower = lower
         self.upper = upper

@@ -79,6 +79,8 @@ class Constrained(Domain):
     False
     """
 
+    is_constrained = True
+
     def __init__(
         self,
         domain: DomainLike,

@@ -145,6 +145,7 @@ class WithContext(Domain):
         columns = self.chosen.unit_columns, self.chosen.n_unit + self.context.unit_columns
         self.unit_columns = np.hstack(columns)
         self.n_chosen = self.chosen.n_dims
+        self.is_constrained = self.chosen.is_constrained
 
     @property
     def names(self) -> tuple[str, ...]:

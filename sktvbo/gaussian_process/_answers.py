@@ -303,9 +303,7 @@ class Answers:
         gp = self._fitted
         if self.optimizer is None:
             return 0.0
-        held, priors = self._knowledge.alternative, self.hyperpriors
-        for one in self.alternatives[held - 1 : held] if held else ():
-            priors = one.get("hyperpriors", priors)
+        priors = self._taken.get("hyperpriors", self.hyperpriors)
         return self._knowledge.gain(gp, priors)
 
     def relevancy(self, now: float | None = None) -> Array:

@@ -485,30 +485,42 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
         Beside it is what the search leaves to the next one, as ``knowledge`` is of an earlier one.
         Of several alternatives it is the likeliest one. Those with the kernels of the one that was
-        held are tried each time, and go on from there; the others now and then, and begin anew.
+        held go on from there, each time that this promises to be the likeliest; the others begin
+        anew, now and then.
         """
         n = len(self.alternatives)
         if knowledge is not None and knowledge.alternative > n:
             start = knowledge = None  # there were others
         if not n:
-            return self._learn_one(rows, start, knowledge, warn)
+            return self._learn_one(rows, start, knowledge, warn=warn)
         before = knowledge or Knowledge()
         held, n_searches = before.alternative, before.n_searches + 1
 
-        def tried(i, start=None, knowledge=None):
+        def asked(i):
             one = self._alternative(i)
-            its_rows = replace(rows, features=one._features(rows.S.shape[1]))
-            gp, learnt = one._learn_one(its_rows, start, knowledge, warn)
+            return one, replace(rows, features=one._features(rows.S.shape[1]))
+
+        def tried(i, start=None, knowledge=None, **options):
+            one, its_rows = asked(i)
+            gp, learnt = one._learn_one(its_rows, start, knowledge, warn=warn, **options)
             value = gp.objective if self.optimizer is None else worth(gp, one.hyperpriors)
             return value, gp, replace(learnt, alternative=i, n_searches=n_searches)
 
         found = [tried(held, start, knowledge)]
-        _, gp, learnt = found[0]
+        value, gp, learnt = found[0]
+
+        def promised(i):
+            one, its_rows = asked(i)
+            gp_before = one._condition(gp.covariance, its_rows)
+            gain = learnt.gain(gp_before, one.hyperpriors)
+            return worth(gp_before, one.hyperpriors) + gain
+
         for i in range(1 + n):
             if i == held:
                 continue
             if knowledge is not None and self._have_one_kernel(i, held):
-                found.append(tried(i, gp.covariance.theta, learnt))
+                if promised(i) > value:
+                    found.append(tried(i, gp.covariance.theta, learnt, first=False))
             elif before.compares:
                 found.append(tried(i))
         return max(found, key=lambda each: each[0])[1:]
@@ -518,14 +530,23 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         changed = {name for i in which if i for name in self.alternatives[i - 1]}
         return changed <= {"prior_mean"}
 
+    @property
+    def _taken(self):
+        """The parameters of the alternative that was the likeliest; empty if it was none."""
+        i = self._knowledge.alternative
+        return self.alternatives[i - 1] if 0 < i <= len(self.alternatives) else {}
+
     def _alternative(self, i):
         """This estimator with the parameters of an alternative, counted from 1."""
         new = copy.copy(self)
         vars(new).update(self.alternatives[i - 1] if i else {}, alternatives=())
         return new
 
-    def _learn_one(self, rows, start=None, knowledge=None, warn=False):
-        """As `_learn`, without alternatives."""
+    def _learn_one(self, rows, start=None, knowledge=None, *, first=True, warn=False):
+        """As `_learn`, without alternatives.
+
+        The ``first`` one of a search counts that it has found nothing, and may begin anew.
+        """
         covariance = self._initial_covariance(rows, follow_data=self.optimizer is not None)
         kind, *basis = self._choose_kind(covariance, rows)
         if warn:
@@ -542,8 +563,10 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             if knowledge is None or not explains_little(gp):
                 return gp, Knowledge(hessian, rows.n)
             # What went on from there has come to nothing, and would again next time.
-            n_lost = knowledge.n_lost + 1
-            if n_lost & (n_lost - 1) == 0:  # 1, 2, 4, ...: where all is noise, at little cost
+            n_lost = knowledge.n_lost + first
+            if (
+                first and n_lost & (n_lost - 1) == 0
+            ):  # 1, 2, 4, ...: where all is noise, at little cost
                 starts = np.array([covariance.theta, *anew(initial, rows, self.hyperpriors)])
                 options = {"n_restarts": 0, "hessian": hessian}
                 covariance, hessian = self._search(criterion, initial, starts, **options)

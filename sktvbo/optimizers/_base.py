@@ -258,7 +258,7 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
         times : Times
             ``kept`` (n,), of the data set that is learnt from; ``recent`` (m,), of the latest
             observations told; ``pending``, of queries not told yet; the domain's ``n_unit``, and
-            whether it ``has_context``.
+            whether it ``has_context`` and ``is_constrained``.
         """
         return smooth_surrogate(times)
 

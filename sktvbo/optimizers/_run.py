@@ -565,7 +565,7 @@ class Run(Asked):
         domain = self.domain
         has_context = domain.n_chosen < domain.n_dims
         recent = np.array([*recent, kept[-1]])
-        return Times(kept, recent, pending, domain.n_unit, has_context)
+        return Times(kept, recent, pending, domain.n_unit, has_context, domain.is_constrained)
 
 
 def remembered(history):

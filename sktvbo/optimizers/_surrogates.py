@@ -10,6 +10,9 @@ from ..gaussian_process import Bowl, TimeVaryingGPRegressor
 from ..kernels import Additive
 from ..staleness import KeepAll
 
+# Who draws a box expects the best places inside of it; the data may say otherwise.
+_BOWL = {"prior_mean": Bowl(0.5, depth_std=0.0, slope_std=0.0)}
+
 # Of a domain with at most this many members, a power of two, the posterior is kept at each.
 _MAX_PLACES = 4096
 
@@ -30,6 +33,8 @@ class Times:
         Coordinates of a place, and of its context, in the unit box.
     has_context : bool
         Whether some of them are given and not chosen.
+    is_constrained : bool
+        Whether constraints forbid a part of the box.
     """
 
     kept: np.ndarray
@@ -37,6 +42,7 @@ class Times:
     pending: tuple = ()
     n_unit: int = 1
     has_context: bool = False
+    is_constrained: bool = False
 
 
 def default_surrogate(temporal_kernel, kind=TimeVaryingGPRegressor, longest=2.0, **options):
@@ -71,11 +77,15 @@ def smooth_surrogate(times):
     context. A longer one takes what it does not fit for noise. After a jump that may explain
     everything: queries then alternate between two corners, and what they observe never says
     otherwise. Contexts come from elsewhere, and do not stay in corners.
+
+    The best places are expected inside of the box, wherever that is likelier than that they are
+    anywhere; but not with constraints, which are made for places that would be better.
     """
     longest = 2.0
     if not times.has_context:
         longest = min(np.sqrt(max(times.n_unit, 2) / 8.0), longest)
-    return default_surrogate(smooth_kernel(times), longest=longest)
+    alternatives = () if times.is_constrained else (_BOWL,)
+    return default_surrogate(smooth_kernel(times), longest=longest, alternatives=alternatives)
 
 
 def smooth_alternatives(times):
@@ -85,12 +95,11 @@ def smooth_alternatives(times):
     something may persist, which is a sum of functions of one coordinate each; or both.
     """
     variance = ConstantKernel(0.3, (0.01, 20.0))
-    bowl = {"prior_mean": Bowl(0.5, depth_std=0.0, slope_std=0.0)}
     terms = {
         "persistent_kernel": variance * Additive(Matern(0.3, (0.02, 1.0), nu=2.5)),
         "drift_kernel": variance * smooth_kernel(times),
     }
-    return bowl, terms, bowl | terms
+    return _BOWL, terms, _BOWL | terms
 
 
 def smooth_kernel(times, nu=2.5):

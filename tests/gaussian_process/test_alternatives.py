@@ -12,7 +12,8 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from sktvbo import WDBO, BayesianOptimizer, SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from sktvbo.domain import as_domain
-from sktvbo.gaussian_process import Bowl
+from sktvbo.gaussian_process import Bowl, _base
+from sktvbo.gaussian_process._search import Knowledge
 from sktvbo.kernels import Additive
 from sktvbo.optimizers._surrogates import (
     Times,
@@ -69,6 +70,7 @@ def test_the_likeliest_is_taken(kind, expected):
     assert_array_equal(gp.theta_, each[expected].theta_)
     assert (gp.persistent_kernel_ is None) is (expected != 1)
     assert gp.persistent_kernel is None  # parameters are as they were given
+    assert gp.prior_mean_ is (BOWL["prior_mean"] if expected == 2 else None)
 
 
 def test_each_hyperparameter_costs_1():
@@ -127,13 +129,14 @@ def test_what_is_akin_goes_on_and_the_others_are_compared_now_and_then(monkeypat
     gp, tried = make(alternatives=(TERMS, BOWL)).fit(X[:20], y[:20]), []
     learn = TimeVaryingGPRegressor._learn_one
 
-    def noted(self, rows, start=None, knowledge=None, *rest):
+    def noted(self, rows, start=None, knowledge=None, **options):
         parts = self.persistent_kernel, self.prior_mean
         assert (start is None) is (knowledge is None)
         tried[-1].append((*(part is not None for part in parts), start is not None))
-        return learn(self, rows, start, knowledge, *rest)
+        return learn(self, rows, start, knowledge, **options)
 
     monkeypatch.setattr(TimeVaryingGPRegressor, "_learn_one", noted)
+    monkeypatch.setattr(Knowledge, "gain", lambda *each: np.inf)  # worth a try each time
     for i in range(20, N):
         tried.append([])
         before = gp.alternative_
@@ -145,6 +148,50 @@ def test_what_is_akin_goes_on_and_the_others_are_compared_now_and_then(monkeypat
     assert [1 + i for i, count in enumerate(counts) if count == 3] == [1, 2, 4, 8, 16, 24, 32, 40]
     assert set(counts) == {2, 3}
     assert before == gp.alternative_ == 0
+
+
+def test_fruitless_searches_count_once(monkeypatch):
+    """With noise alone fresh starts are tried as often as without alternatives."""
+    X = data("waves")[0]
+    y = np.random.RandomState(4).normal(size=N) - 1.5 * ((X[:, :3] - 0.5) ** 2).sum(axis=1)
+    gp, starts = make(alternatives=[BOWL]).fit(X[:30], y[:30]), []
+    found = _base.anew
+    monkeypatch.setattr(_base, "anew", lambda *each: starts.append(i) or found(*each))
+    monkeypatch.setattr(Knowledge, "gain", lambda *each: np.inf)
+    taken = set()
+    for i in range(1, 10):
+        gp = gp.updated(X[29 + i : 30 + i], y[29 + i : 30 + i], refit=True)
+        taken.add(gp.alternative_)
+        assert gp._knowledge.n_lost == i
+    assert taken == {0, 1}  # whichever is held
+    assert starts == [1, 2, 4, 8]
+
+
+@pytest.mark.parametrize("kind", ["waves", "bowl"])
+def test_a_search_that_promises_too_little_is_not_made(monkeypatch, kind):
+    """What is taken is nearly always what it is where all searches are made."""
+
+    def each_taken():
+        gp, taken = make(alternatives=[BOWL]).fit(*data("waves")), []
+        Z, z = data(kind, seed=1)
+        Z[:, 3] += 500.0
+        for i in range(N):
+            gp = gp.updated(Z[i : i + 1], z[i : i + 1], refit=True, drop=[0])
+            taken.append(gp.alternative_)
+        return np.array(taken)
+
+    learn, made = TimeVaryingGPRegressor._learn_one, []
+
+    def noted(*each, **options):
+        made.append(options)
+        return learn(*each, **options)
+
+    monkeypatch.setattr(TimeVaryingGPRegressor, "_learn_one", noted)
+    taken, n = each_taken(), len(made)
+    monkeypatch.setattr(Knowledge, "gain", lambda *each: np.inf)
+    assert np.mean(each_taken() == taken) > 0.9
+    assert n < 0.8 * (len(made) - n)
+    assert taken[-1] == (kind == "bowl")
 
 
 def test_what_goes_on_from_what_is_held_ends_where_a_fresh_search_does():

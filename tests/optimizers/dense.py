@@ -26,6 +26,24 @@ def inside(x, margin=0.2):
     return np.sqrt(np.prod(share / (2.0 * erf(0.5 / margin)), axis=-1))
 
 
+def without_bowl(algorithm):
+    """A class like another, whose surrogate has no bowl to choose."""
+
+    class Plain(algorithm):
+        def _make_surrogate(self, times):
+            return super()._make_surrogate(times).set_params(alternatives=())
+
+    return Plain
+
+
+def above_bowl(gp, X, y):
+    """What standardized observations y (n,) at X (n, d + 1) are above the prior mean, if any."""
+    if gp.prior_mean_ is None:
+        return y
+    S = X[:, :-1]
+    return y - gp.prior_mean_.features(S.shape[1]).expected(S)[:, 0]
+
+
 def standardized(opt):
     y = opt.told_y_
     return (y - y.mean()) / y.std(), y.mean(), y.std()

@@ -1,21 +1,25 @@
 """Optimizers whose surrogate has a bowl for a prior mean."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from optimizers.dense import without_bowl
+from scipy.optimize import LinearConstraint
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import WDBO, BayesianOptimizer, TimeVaryingGPRegressor, evaluation, problems
-from sktvbo.domain import Context, FiniteSet
+from sktvbo.domain import Context, FiniteSet, WithContext
 from sktvbo.gaussian_process import Bowl
+from sktvbo.optimizers._surrogates import Times, smooth_surrogate
 from sktvbo.staleness import RelevancyBudget
 
 
-class WithBowl(WDBO):
-    """W-DBO that expects the best places inside of the box."""
+class WithBowl(without_bowl(WDBO)):
+    """W-DBO that expects the best places inside of the box, and learns where."""
 
     def _make_surrogate(self, times):
         return super()._make_surrogate(times).set_params(prior_mean=Bowl())
@@ -52,7 +56,9 @@ def test_it_pays_where_the_best_places_are_inside():
         runs = [evaluation.run(optimizer, problem, random_state=seed) for seed in range(3)]
         return np.mean([run.average_regret for run in runs])
 
-    assert regret(WithBowl()) < 0.75 * regret(WDBO())
+    without = regret(without_bowl(WDBO)())
+    assert regret(WithBowl()) < 0.75 * without
+    assert regret(WDBO()) < 0.75 * without
 
 
 def told(domain, point, n=8, **options):
@@ -93,6 +99,27 @@ def test_columns_that_were_given_stay():
         opt.tell(rng.uniform(size=2), rng.normal(), t)
     assert opt.surrogate_.prior_mean.columns == [1]
     assert given.prior_mean.columns == [1]
+
+
+def test_with_constraints_it_is_no_default():
+    """They are made for places that would be better: the best that may be queried are at them."""
+    half = LinearConstraint([1.0], -np.inf, 0.4)
+    free, bound = Times(np.arange(2.0), np.arange(2.0)), [(0.0, 1.0)]
+    assert len(smooth_surrogate(free).alternatives) == 1
+    assert not smooth_surrogate(replace(free, is_constrained=True)).alternatives
+    given = surrogate(prior_mean=None, alternatives=({"prior_mean": Bowl()},))
+    expected = {"domain": 1, "constraints": 0, "both": 0, "given": 1}
+    for name, options in {
+        "domain": {"domain": bound},
+        "constraints": {"domain": bound, "constraints": half},
+        "both": {"domain": WithContext(bound, bound), "constraints": half},
+        "given": {"domain": bound, "constraints": half, "surrogate": given},
+    }.items():
+        opt = WDBO(n_initial_points=3, random_state=0, **options)
+        context = {"context": [0.5]} if name == "both" else {}
+        for t in range(4):
+            opt.tell(opt.ask(t, **context), 1.0 + t, t, **context)
+        assert len(opt.surrogate_.alternatives) == expected[name]
 
 
 def test_a_finite_set_has_no_faces():
