@@ -3,8 +3,8 @@
     python benchmarks/sensitivity.py
     python benchmarks/sensitivity.py --seconds 2 3 4 5 6 --replications 20 --longest 2
 
---longest compares with W-DBO that believes in lengthscales up to it, both without margin and bowl and
-with the β of then, and not with GP-UCB.
+--longest compares with W-DBO that believes in lengthscales up to it, both without margin and bowl
+and with the β of then, and not with GP-UCB.
 """
 
 import argparse
