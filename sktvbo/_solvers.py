@@ -58,9 +58,9 @@ def cholesky(K, noise, kernel):
             f"The {n} x {n} covariance matrix of {kernel} has entries that are not finite. "
             "Scale X and y to moderate ranges, or narrow the hyperparameters' bounds."
         )
-    scale = np.diagonal(K).mean()
+    scale = np.abs(np.diagonal(K)).mean()
     jitter = FIRST_JITTER * scale
-    while jitter <= 1.01 * LAST_JITTER * scale:
+    while 0.0 < jitter <= 1.01 * LAST_JITTER * scale:
         A = K.copy()
         np.fill_diagonal(A, diagonal + jitter)
         if try_cholesky(A):

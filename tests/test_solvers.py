@@ -196,6 +196,12 @@ def test_the_smallest_jitter_that_helps(defect, expected, scale):
     assert_allclose(np.tril(L) @ np.tril(L).T, A + jitter * np.eye(2), rtol=1e-12)
 
 
+@pytest.mark.parametrize("A", [-np.eye(3), np.zeros((3, 3)), np.diag([1.0, 1.0, -1.0])])
+def test_what_no_jitter_helps(A):
+    with pytest.raises(NotPositiveDefiniteError, match="not positive definite, even with"):
+        cholesky(A, np.zeros(3), "kernel")
+
+
 def test_jitter_stays_with_the_factor():
     A = np.ones((2, 2)) + np.array([[0.0, 1e-8], [1e-8, 0.0]])
     with pytest.warns(JitterWarning):

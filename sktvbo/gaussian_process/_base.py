@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -25,6 +26,7 @@ from .._checks import (
 from .._covariance import SeparableCovariance
 from .._limits import LARGEST_X, LARGEST_Y
 from .._mean import prior_variance
+from ..exceptions import NotPositiveDefiniteError
 from ._advice import advise_on_fit, advise_on_rows, advise_on_size
 from ._answers import Answers
 from ._bowl import Bowl
@@ -515,14 +517,13 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             gain = learnt.gain(gp_before, one.hyperpriors)
             return worth(gp_before, one.hyperpriors) + gain
 
-        for i in range(1 + n):
-            if i == held:
-                continue
-            if knowledge is not None and self._have_one_kernel(i, held):
-                if promised(i) > value:
-                    found.append(tried(i, gp.covariance.theta, learnt, first=False))
-            elif before.compares:
-                found.append(tried(i))
+        for i in (*range(held), *range(held + 1, n + 1)):
+            with suppress(NotPositiveDefiniteError):  # no covariance of these rows
+                if knowledge is not None and self._have_one_kernel(i, held):
+                    if promised(i) > value:
+                        found.append(tried(i, gp.covariance.theta, learnt, first=False))
+                elif before.compares:
+                    found.append(tried(i))
         return max(found, key=lambda each: each[0])[1:]
 
     def _have_one_kernel(self, *which):

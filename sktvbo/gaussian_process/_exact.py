@@ -113,9 +113,11 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         Other values of some of these parameters, such as ``{"prior_mean": Bowl()}`` or
         ``{"persistent_kernel": …, "drift_kernel": …}``: the likeliest is taken, none among them, by
         Akaike's information criterion (1974: the log likelihood, with ``hyperpriors``, less 1 for
-        each hyperparameter that is learnt). ``alternative_`` says which. Where the search of the
-        hyperparameters goes on (`updated`), those with other kernels than the one that is held are
-        compared after 1, 2, 4 and 8 searches, and every 8 from there on.
+        each hyperparameter that is learnt). ``alternative_`` says which; one whose covariance has
+        no factor is left out. Where the search of the
+        hyperparameters goes on (`updated`), those with the kernels of the one that is held are
+        searched each time that this promises to be the likeliest, by the curvature that is known,
+        and the others after 1, 2, 4 and 8 searches, and every 8 from there on.
     sites : array-like of shape (M, d), default=None
         Distinct places at which the posterior will be wanted, observed or not: the filter keeps it
         there. None: those of the data.

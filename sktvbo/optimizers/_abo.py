@@ -23,7 +23,8 @@ class ABO(Algorithm):
        lookahead · l_T; near the faces of a box σ counts for less, see the ``margin`` of
        `~sktvbo.acquisition.UCB`.
     2. Wait until then; observe; add the observation to the data set.
-    3. Refit λ, l_S, l_T and σ² by marginal likelihood.
+    3. Refit λ, l_S, l_T and σ² by marginal likelihood,
+       with a `~sktvbo.gaussian_process.Bowl` for a prior mean where that is likelier.
 
     Until l_T has settled (its last five values change by less than a tenth a step) queries are made
     at once. Nothing is ever forgotten.

@@ -12,6 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from sktvbo import WDBO, BayesianOptimizer, SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from sktvbo.domain import as_domain
+from sktvbo.exceptions import NotPositiveDefiniteError
 from sktvbo.gaussian_process import Bowl, _base
 from sktvbo.gaussian_process._search import Knowledge
 from sktvbo.kernels import Additive
@@ -223,6 +224,18 @@ def test_it_changes_its_mind():
     assert gp.log_marginal_likelihood_value_ == pytest.approx(
         fresh.log_marginal_likelihood_value_, abs=0.1
     )
+
+
+@pytest.mark.parametrize("optimizer", ["fmin_l_bfgs_b", None])
+def test_what_is_no_covariance_is_left_out(optimizer):
+    X, y = data("bowl")
+    negative = {"drift_kernel": ConstantKernel(-5.0, "fixed") * Matern(1.0, "fixed")}
+    options = {"noise_variance_bounds": "fixed", "noise_variance": 0.01, "optimizer": optimizer}
+    gp = make(alternatives=[negative, BOWL], **options).fit(X[:40], y[:40])
+    assert gp.alternative_ == 2
+    assert gp.updated(X[40:], y[40:], refit=True).alternative_ == 2
+    with pytest.raises(NotPositiveDefiniteError, match="check that the kernel is positive"):
+        make(**negative, **options).fit(X, y)
 
 
 def test_updates_with_the_hyperparameters_held():
