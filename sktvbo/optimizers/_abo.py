@@ -7,6 +7,7 @@ from .._factors import temporal_length_scale
 from ..staleness import StaleDataPolicy
 from ._base import Algorithm
 from ._parameters import algorithm
+from ._surrogates import smooth_surrogate
 
 # The trend is that of this many lengthscales, the latest ones.
 _N_TREND = 5
@@ -23,8 +24,7 @@ class ABO(Algorithm):
        lookahead · l_T; near the faces of a box σ counts for less, see the ``margin`` of
        `~sktvbo.acquisition.UCB`.
     2. Wait until then; observe; add the observation to the data set.
-    3. Refit λ, l_S, l_T and σ² by marginal likelihood,
-       with a `~sktvbo.gaussian_process.Bowl` for a prior mean where that is likelier.
+    3. Refit λ, l_S, l_T and σ² by marginal likelihood.
 
     Until l_T has settled (its last five values change by less than a tenth a step) queries are made
     at once. Nothing is ever forgotten.
@@ -68,6 +68,10 @@ class ABO(Algorithm):
     lookahead: float = 1 / 3
 
     label = "ABO"
+
+    def _make_surrogate(self, times):
+        # A bowl gains nothing here.
+        return smooth_surrogate(times).set_params(alternatives=())
 
     def _make_policy(self):
         return LengthScaleTrend()
