@@ -563,11 +563,10 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             gp = kind.learnt(criterion, covariance, rows, *basis)
             if knowledge is None or not explains_little(gp):
                 return gp, Knowledge(hessian, rows.n)
-            # What went on from there has come to nothing, and would again next time.
+            # What went on from there has come to nothing, and would again next time. After 1, 2, 4,
+            # ... of them, where all is noise at little cost, another beginning is tried.
             n_lost = knowledge.n_lost + first
-            if (
-                first and n_lost & (n_lost - 1) == 0
-            ):  # 1, 2, 4, ...: where all is noise, at little cost
+            if first and not n_lost & (n_lost - 1):
                 starts = np.array([covariance.theta, *anew(initial, rows, self.hyperpriors)])
                 options = {"n_restarts": 0, "hessian": hessian}
                 covariance, hessian = self._search(criterion, initial, starts, **options)

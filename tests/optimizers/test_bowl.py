@@ -11,7 +11,7 @@ from scipy.optimize import LinearConstraint
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Matern
 
-from sktvbo import WDBO, BayesianOptimizer, TimeVaryingGPRegressor, evaluation, problems
+from sktvbo import ABO, BOLT, WDBO, BayesianOptimizer, TimeVaryingGPRegressor, evaluation, problems
 from sktvbo.domain import Context, FiniteSet, WithContext
 from sktvbo.gaussian_process import Bowl
 from sktvbo.optimizers._surrogates import Times, smooth_surrogate
@@ -99,6 +99,16 @@ def test_columns_that_were_given_stay():
         opt.tell(rng.uniform(size=2), rng.normal(), t)
     assert opt.surrogate_.prior_mean.columns == [1]
     assert given.prior_mean.columns == [1]
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "n_alternatives"), [(WDBO, 1), (BOLT, 1), (BayesianOptimizer, 1), (ABO, 0)]
+)
+def test_whose_default_it_is(algorithm, n_alternatives):
+    opt = algorithm([(0.0, 1.0)], n_initial_points=3, random_state=0)
+    for t in range(4):
+        opt.tell(opt.ask(t), 1.0 + t, t)
+    assert len(opt.surrogate_.alternatives) == n_alternatives
 
 
 def test_with_constraints_it_is_no_default():
