@@ -198,7 +198,7 @@ def test_the_smallest_jitter_that_helps(defect, expected, scale):
 
 @pytest.mark.parametrize("A", [-np.eye(3), np.zeros((3, 3)), np.diag([1.0, 1.0, -1.0])])
 def test_what_no_jitter_helps(A):
-    with pytest.raises(NotPositiveDefiniteError, match="not positive definite, even with [0-9]"):
+    with pytest.raises(NotPositiveDefiniteError, match=r"not positive definite, even with [0-9]"):
         cholesky(A, np.zeros(3), "kernel")
 
 
