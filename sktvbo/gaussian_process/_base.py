@@ -498,12 +498,12 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         before = knowledge or Knowledge()
         held, n_searches = before.alternative, before.n_searches + 1
 
-        def asked(i):
+        def alternative(i):
             one = self._alternative(i)
             return one, replace(rows, features=one._features(rows.S.shape[1]))
 
         def tried(i, start=None, knowledge=None, **options):
-            one, its_rows = asked(i)
+            one, its_rows = alternative(i)
             gp, learnt = one._learn_one(its_rows, start, knowledge, warn=warn, **options)
             value = gp.objective if self.optimizer is None else worth(gp, one.hyperpriors)
             return value, gp, replace(learnt, alternative=i, n_searches=n_searches)
@@ -512,7 +512,7 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         value, gp, learnt = found[0]
 
         def promised(i):
-            one, its_rows = asked(i)
+            one, its_rows = alternative(i)
             gp_before = one._condition(gp.covariance, its_rows)
             gain = learnt.gain(gp_before, one.hyperpriors)
             return worth(gp_before, one.hyperpriors) + gain

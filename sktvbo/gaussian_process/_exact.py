@@ -132,8 +132,6 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         Kernels with the learnt hyperparameters; ``spatial_kernel_`` is None when time is alone.
     persistent_kernel_, drift_kernel_ : Kernel or None
         Likewise.
-    prior_mean_ : Bowl or None
-        The prior mean, or that of the alternative that was taken.
     alternative_ : int
         Which of the ``alternatives`` was taken, counted from 1; 0 for none.
     signal_variance_, noise_variance_ : float
@@ -247,11 +245,6 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     def alternative_(self) -> int:
         _ = self._fitted
         return self._knowledge.alternative
-
-    @property
-    def prior_mean_(self) -> Bowl | None:
-        _ = self._fitted
-        return self._taken.get("prior_mean", self.prior_mean)
 
     def _choose_basis(self, covariance, rows):
         return ()

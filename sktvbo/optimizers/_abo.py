@@ -70,7 +70,7 @@ class ABO(Algorithm):
     label = "ABO"
 
     def _make_surrogate(self, times):
-        # A bowl gains nothing here.
+        # A bowl gains nothing here (docs/decisions.rst, the thirteenth round).
         return smooth_surrogate(times).set_params(alternatives=())
 
     def _make_policy(self):

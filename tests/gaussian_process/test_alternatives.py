@@ -71,7 +71,7 @@ def test_the_likeliest_is_taken(kind, expected):
     assert_array_equal(gp.theta_, each[expected].theta_)
     assert (gp.persistent_kernel_ is None) is (expected != 1)
     assert gp.persistent_kernel is None  # parameters are as they were given
-    assert gp.prior_mean_ is (BOWL["prior_mean"] if expected == 2 else None)
+    assert (gp._gp.rows.features is None) is (expected != 2)
 
 
 def test_each_hyperparameter_costs_1():

@@ -38,10 +38,8 @@ def without_bowl(algorithm):
 
 def above_bowl(gp, X, y):
     """What standardized observations y (n,) at X (n, d + 1) are above the prior mean, if any."""
-    if gp.prior_mean_ is None:
-        return y
-    S = X[:, :-1]
-    return y - gp.prior_mean_.features(S.shape[1]).expected(S)[:, 0]
+    features = gp._gp.rows.features
+    return y if features is None else y - features.expected(X[:, :-1])[:, 0]
 
 
 def standardized(opt):

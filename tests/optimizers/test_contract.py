@@ -477,7 +477,8 @@ def test_held_steps_equal_a_fresh_surrogate(name, options):
         optimizer=None,
     )
     if fresh.get_params().get("alternatives"):
-        fresh.set_params(alternatives=(), prior_mean=gp.prior_mean_)
+        taken = gp.alternatives[gp.alternative_ - 1] if gp.alternative_ else {}
+        fresh.set_params(alternatives=(), **taken)
     fresh.fit(gp.X_train_, gp.y_train_)
     rows = np.random.RandomState(0).uniform(size=(20, 3)) * [1, 1, 50]
     for got, expected in zip(gp.predict(rows, return_std=True), fresh.predict(rows, True)):
