@@ -16,6 +16,7 @@ import argparse
 from functools import partial
 
 from _development import development_problems, later_problems
+from _held_out import held_out_problems
 from _still import Still
 from _timing import constant
 from decisions import Variant
@@ -45,6 +46,8 @@ def chosen(arguments):
     """The problems that were asked for; the papers' with 5 % noise."""
     if arguments.development:
         moving = [*development_problems(), *later_problems()]
+    elif arguments.held_out:
+        moving = held_out_problems()
     else:
         moving = [problems.make(p, noise=0.05, horizon=HORIZON) for p in arguments.problems]
     return [Still(problem) for problem in moving] if arguments.still else moving
@@ -74,6 +77,7 @@ def main():
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--problems", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
     which.add_argument("--development", action="store_true", help="those of decisions.py instead")
+    which.add_argument("--held-out", action="store_true", help="others, on which nothing was tuned")
     parser.add_argument("--jobs", type=int, default=-1)
     parser.add_argument("--csv", help="also write a row per run there")
     arguments = parser.parse_args()
