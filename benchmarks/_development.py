@@ -271,9 +271,9 @@ PEAKS = (
 )
 
 
-def peaks():
-    """Moving peaks in 2, 3 and 4 dimensions."""
-    for seed, options in enumerate(PEAKS):
+def peaks(some=PEAKS, seed=0):
+    """Moving peaks with some options; each has the seed after that of the one before."""
+    for seed, options in enumerate(some, start=seed):
         problem = problems.make(
             "moving-peaks",
             **options,

@@ -6,10 +6,11 @@
 Equal queries (--every): each gets one query every so many seconds of 600, at the same times, so
 that only what it decides counts. Equal time (--query): a query takes so long, and thinking as long
 as each one takes, in processor seconds of one thread. The initial design and the noise are the same
-for all. --still stops the functions in the middle. --quick replaces the slow parts of wdbo_algo by
-others that compute the same to rounding, in a tenth of the time (quick.py compares them). FOLDER
-keeps finished runs: the same command goes on where it was stopped. The rivals' packages are those
-of requirements-peers.txt.
+for all. --still stops the functions in the middle; --development and --held-out are other problems,
+those of decisions.py and some on which nothing was tuned. --quick replaces the slow parts of
+wdbo_algo by others that compute the same to rounding, in a tenth of the time (quick.py compares
+them). FOLDER keeps finished runs: the same command goes on where it was stopped. The rivals'
+packages are those of requirements-peers.txt.
 """
 
 import argparse
