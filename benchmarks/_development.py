@@ -271,9 +271,9 @@ PEAKS = (
 )
 
 
-def peaks(some=PEAKS, seed=0):
-    """Moving peaks with some options; each has the seed after that of the one before."""
-    for seed, options in enumerate(some, start=seed):
+def peaks(some=PEAKS, first_seed=0):
+    """Moving peaks with some options each; their seeds count up from the first."""
+    for seed, options in enumerate(some, start=first_seed):
         problem = problems.make(
             "moving-peaks",
             **options,

@@ -104,5 +104,5 @@ def held_out_problems():
         Circling(exponential, -2.0, 2.0, 5, noise=0.05),
         Circling(wavy, -np.pi, np.pi, 2, noise=0.05),
         Circling(three_hump_camel, -2.5, 2.5, 2, noise=0.05),
-        *peaks(PEAKS, seed=10),
+        *peaks(PEAKS, first_seed=10),
     ]
