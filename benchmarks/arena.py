@@ -6,11 +6,12 @@
 Equal queries (--every): each gets one query every so many seconds of 600, at the same times, so
 that only what it decides counts. Equal time (--query): a query takes so long, and thinking as long
 as each one takes, in processor seconds of one thread. The initial design and the noise are the same
-for all. --still stops the functions in the middle; --development and --held-out are other problems,
-those of decisions.py and some on which nothing was tuned. --quick replaces the slow parts of
-wdbo_algo by others that compute the same to rounding, in a tenth of the time (quick.py compares
-them). FOLDER keeps finished runs: the same command goes on where it was stopped. The rivals'
-packages are those of requirements-peers.txt.
+for all. The noise has 5 % of the function's variance over box and time, or with --printed what
+BOLT's table 2 prints, which is less. --still stops the functions in the middle; --development and
+--held-out are other problems, those of decisions.py and some on which nothing was tuned. --quick
+replaces the slow parts of wdbo_algo by others that compute the same to rounding, in a tenth of the
+time (quick.py compares them). FOLDER keeps finished runs: the same command goes on where it was
+stopped. The rivals' packages are those of requirements-peers.txt.
 """
 
 import argparse
@@ -25,6 +26,7 @@ from joblib import parallel_config
 from rivals import rivals
 
 from sktvbo import BOLT, GPUCB, WDBO, RandomSearch, evaluation, problems
+from sktvbo._bench._continuous import noise_variance
 
 HORIZON = 600.0
 
@@ -44,13 +46,20 @@ PROBLEMS = (
 
 
 def chosen(arguments):
-    """The problems that were asked for; the papers' with 5 % noise."""
+    """The problems that were asked for."""
     if arguments.development:
         moving = [*development_problems(), *later_problems()]
     elif arguments.held_out:
         moving = held_out_problems()
     else:
-        moving = [problems.make(p, noise=0.05, horizon=HORIZON) for p in arguments.problems]
+        moving = [
+            problems.make(
+                name,
+                horizon=HORIZON,
+                noise_variance=noise_variance(name) if arguments.printed else None,
+            )
+            for name in arguments.problems
+        ]
     return [Still(problem) for problem in moving] if arguments.still else moving
 
 
@@ -71,6 +80,7 @@ def main():
     clock = parser.add_mutually_exclusive_group(required=True)
     clock.add_argument("--every", type=float, metavar="SECONDS", help="between two queries")
     clock.add_argument("--query", type=float, metavar="SECONDS", help="that a query takes")
+    parser.add_argument("--printed", action="store_true", help="the noise that the papers print")
     parser.add_argument("--still", action="store_true", help="stop the functions")
     parser.add_argument("--quick", action="store_true", help="a quick wdbo_algo")
     parser.add_argument("--replications", type=int, default=3)

@@ -23,11 +23,14 @@ def main():
     parser.add_argument("--problems", nargs="+", required=True)
     parser.add_argument("--replications", type=int, default=1)
     parser.add_argument("--quick", action="store_true", help="a quick wdbo_algo")
+    parser.add_argument("--noise", type=float, help="in units of f's variance; else the preset's")
     parser.add_argument("--jobs", type=int, default=-1)
     parser.add_argument("--csv", help="also write a row per run there")
     arguments = parser.parse_args()
     preset = PRESETS[arguments.preset]
     tasks = [preset.tasks[name]() for name in arguments.problems]
+    if arguments.noise is not None:
+        tasks = [task.with_noise(arguments.noise) for task in tasks]
     for task in tasks:
         # On WLAN the papers have a Matérn 1/2 in time, as the preset has.
         theirs = WdboAlgo(temporal_nu=0.5 if task.name == "wlan" else 1.5, quick=arguments.quick)

@@ -24,8 +24,8 @@ def jobs(text):
     return _typed(_check_jobs)(text)
 
 
-def seconds(text):
-    """Type of an argument that is a time."""
+def non_negative(text):
+    """Type of an argument that is a number, of seconds for one."""
     return _typed(lambda text: check_real(_number(float, text), "N", interval="[0, inf)"))(text)
 
 

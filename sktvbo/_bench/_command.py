@@ -14,9 +14,9 @@ from .._console import (
     jobs,
     make_folder,
     new_figure,
+    non_negative,
     print_paragraph,
     save_figure,
-    seconds,
     whole_number,
     writing,
 )
@@ -64,6 +64,13 @@ def _add_choices(bench):
         help="comma-separated (default: W-DBO,BOLT,GP-UCB,random; with --preset, all of its); "
         "SparQ-GP-UCB has the problem itself, with its noise, as expert",
     )
+    bench.add_argument(
+        "--noise",
+        type=non_negative,
+        metavar="F",
+        help="variance of the noise, in units of the objective's (default: the preset's; without "
+        "one, PROBLEM:noise=F)",
+    )
 
 
 def _add_times(bench):
@@ -82,13 +89,13 @@ def _add_times(bench):
     )
     bench.add_argument(
         "--call-duration",
-        type=seconds,
+        type=non_negative,
         metavar="C",
         help="seconds that a query takes on the simulated clock (default: 0)",
     )
     bench.add_argument(
         "--horizon",
-        type=seconds,
+        type=non_negative,
         metavar="H",
         help="end the runs there (default: at the problem's horizon; PROBLEM:horizon=H stretches "
         "the problem's change over H)",
@@ -155,6 +162,7 @@ def _usable(arguments, preset):
 def _own_tasks(arguments):
     if not arguments.problems:
         raise ValueError("name at least one PROBLEM, or a --preset; `sktvbo list` has their names")
+    _refuse(arguments, ("noise",), "needs --preset; without one, write PROBLEM:noise=F")
     clock = _clock(arguments)
     algorithms = arguments.algorithms or "W-DBO,BOLT,GP-UCB,random"
     return [
@@ -199,6 +207,8 @@ def _preset_tasks(arguments, preset):
             continue
         if arguments.response_time is not None:
             _set_response_time(task, arguments.response_time)
+        if arguments.noise is not None:
+            task = task.with_noise(arguments.noise)
         if task.optimizers:
             tasks.append(task)
     if not tasks:

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -43,6 +43,16 @@ class Task:
         self.clock.initial_times(self.n_initial, self.horizon, np.random.RandomState(0))
         for optimizer in self.optimizers.values():
             deepcopy(optimizer).set_params(domain=problem.domain).ask(0.0)
+
+    def with_noise(self, fraction):
+        """This task, with noise of a fraction of the objective's variance; for a `Fresh` problem.
+
+        Raises TypeError where the problem has no such option.
+        """
+        problem = copy(self.problem)
+        problem.options = problem.options | {"noise": fraction}
+        problem.options.pop("noise_variance", None)
+        return replace(self, problem=problem)
 
     @property
     def time_unit(self):

@@ -281,10 +281,13 @@ class Problem:
             X, u = self.domain.quantile(U[:, :-1]), U[:, -1]
         return float(np.var(self._values(X, u * self.horizon)))
 
-    def _set_noise(self, noise):
-        """Set the noise variance to a fraction of the objective's variance."""
+    def _set_noise(self, noise, variance=None):
+        """Set the noise variance: to a fraction of the objective's variance, unless it is given."""
         noise = check_real(noise, "noise", self, interval="[0, inf)")
-        self.noise_variance = noise * self._objective_variance()
+        if variance is None:
+            self.noise_variance = noise * self._objective_variance()
+        else:
+            self.noise_variance = check_real(variance, "noise_variance", self, interval="[0, inf)")
 
     def __repr__(self):
         return (

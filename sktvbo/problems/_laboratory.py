@@ -25,7 +25,7 @@ class Laboratory(Problem):
 
     Parameters
     ----------
-    horizon, noise, random_state
+    horizon, noise, noise_variance, random_state
         See `sktvbo.problems.make`.
     day : int or (int, int), default=0
         Which of the eight days, or the first and the last, both included.
@@ -35,12 +35,22 @@ class Laboratory(Problem):
 
     needs_data = True
 
-    def __init__(self, name, *, horizon=600.0, noise=0.05, random_state=None, day=0, data_dir=None):
+    def __init__(
+        self,
+        name,
+        *,
+        horizon=600.0,
+        noise=0.05,
+        noise_variance=None,
+        random_state=None,
+        day=0,
+        data_dir=None,
+    ):
         data = load_intel_temperature(data_dir=data_dir)
         days = check_days(day, "day", self, len(data.t) // BINS_PER_DAY)
         self._table = rows_of_days(data.temperature, days, BINS_PER_DAY)
         super().__init__(name, self._place(data.xy), horizon, random_state=random_state)
-        self._set_noise(noise)
+        self._set_noise(noise, noise_variance)
 
     def _temperatures(self, t, sensors):
         """Temperatures of some sensors at the times t; t and sensors are broadcast."""

@@ -87,11 +87,12 @@ def make(name: str, **options: Any) -> Problem:
     **options
         ``horizon=600.0`` (seconds; the function's own time coordinate spans its full range over
         [0, horizon]), ``noise=0.05`` (variance of the noise as a fraction of the objective's
-        variance over domain x [0, horizon]), ``random_state=None`` (of the noise). The sensor
-        problems also take ``day=0``, a day or the (first, last) of several, and ``data_dir``.
-        "markov-gp", "gp-abrupt", "gp-slow", "moving-bump" and "moving-peaks" count ``horizon`` in
-        steps and have an absolute ``noise_variance`` instead of ``noise``. Other options are named
-        in the error about one that a problem does not have.
+        variance over domain x [0, horizon]) or ``noise_variance`` in its place (in squared units of
+        f), ``random_state=None`` (of the noise). The sensor problems also take ``day=0``, a day or
+        the (first, last) of several, and ``data_dir``. "markov-gp", "gp-abrupt", "gp-slow",
+        "moving-bump" and "moving-peaks" count ``horizon`` in steps and have no ``noise``, but a
+        ``noise_variance``. Other options are named in the error about one that a problem does not
+        have.
 
     Returns
     -------

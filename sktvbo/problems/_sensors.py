@@ -47,6 +47,8 @@ class SensorArms(Problem):
     noise : float, default=0.0
         Variance of the noise that `observe` adds to the readings, as a fraction of their variance
         in the test days.
+    noise_variance : float, default=None
+        The variance itself, in the unit of the normalized readings, in place of ``noise``.
     normalize : bool, default=True
         Shift and scale all readings alike, such that those of the training days have mean 0 and
         variance 1. This changes neither which arm is best nor, but for its unit, the regret.
@@ -85,6 +87,7 @@ class SensorArms(Problem):
         test=None,
         horizon=None,
         noise=0.0,
+        noise_variance=None,
         normalize=True,
         random_state=None,
         data_dir=None,
@@ -99,7 +102,7 @@ class SensorArms(Problem):
         self._table = (testing - self.location) / self.scale
         horizon = len(testing) if horizon is None else horizon
         super().__init__(name, Arms(table.shape[1]), horizon, random_state=random_state)
-        self._set_noise(noise)
+        self._set_noise(noise, noise_variance)
 
     def _split(self, table, train, test):
         """Rows of the training days and those of the test days."""
@@ -239,7 +242,7 @@ class Traffic(SensorArms):
         Columns of the data; a number means that many of the 207, drawn once and for all.
     hours : (int, int), default=(6, 11)
         The days are cut to these hours.
-    train, test, horizon, noise, normalize, random_state, data_dir
+    train, test, horizon, noise, noise_variance, normalize, random_state, data_dir
         See `SensorArms`.
 
     Notes
@@ -287,7 +290,7 @@ class Ozone(SensorArms):
     ----------
     version : {"2020", "summer2006"}, default="2020"
         25 sites and 338 days, or 28 sites and 62 days.
-    train, test, horizon, noise, normalize, random_state, data_dir
+    train, test, horizon, noise, noise_variance, normalize, random_state, data_dir
         See `SensorArms`; a row is a day.
 
     Notes

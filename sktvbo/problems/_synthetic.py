@@ -32,18 +32,28 @@ class Synthetic(Problem):
     argmin : callable, float -> (n_dims - 1,), default=None
         The spatial minimizer of g when its time coordinate is s, all in g's own units. None:
         a numeric search.
-    horizon, noise, random_state
+    horizon, noise, noise_variance, random_state
         See `sktvbo.problems.make`.
     """
 
     def __init__(
-        self, name, g, bounds, n_dims, argmin=None, *, horizon=600.0, noise=0.05, random_state=None
+        self,
+        name,
+        g,
+        bounds,
+        n_dims,
+        argmin=None,
+        *,
+        horizon=600.0,
+        noise=0.05,
+        noise_variance=None,
+        random_state=None,
     ):
         super().__init__(name, [(0.0, 1.0)] * (n_dims - 1), horizon, random_state=random_state)
         self._g = g
         self._box = Box(np.broadcast_to(np.asarray(bounds, dtype=np.float64), (n_dims, 2)))
         self._argmin = argmin
-        self._set_noise(noise)
+        self._set_noise(noise, noise_variance)
 
     def _values(self, X, t):
         u = np.broadcast_to(np.asarray(t) / self.horizon, len(X))

@@ -62,7 +62,7 @@ class WLAN(Problem):
     association : {"nearest", "fixed"}, default="nearest"
         Who the users N_i of a node are: those it is the nearest node of, so that f jumps when one
         crosses between two cells; or, for good, those it was the nearest node of at time 0.
-    horizon, noise, random_state
+    horizon, noise, noise_variance, random_state
         See `sktvbo.problems.make`; ``random_state`` is that of the users' walks and, by a stream
         of its own, of the noise. A longer horizon continues the walks, and more users leave the
         first ones' as they were.
@@ -105,6 +105,7 @@ class WLAN(Problem):
         association="nearest",
         horizon=600.0,
         noise=0.05,
+        noise_variance=None,
         random_state=None,
     ):
         n_nodes = check_int(n_nodes, "n_nodes", self, high=_MAX_NODES)
@@ -120,7 +121,7 @@ class WLAN(Problem):
         seeds = np.random.RandomState(seed).randint(np.iinfo(np.int32).max, size=n_users)
         self._walks = [_walk(arena, self.horizon, s) for s in seeds]
         self._noise_power = 10.0 ** (_NOISE_DENSITY / 10.0) * 1e6 * self._bandwidth  # mW
-        self._set_noise(noise)
+        self._set_noise(noise, noise_variance)
 
     def _users(self, t):
         """Positions (m, n_users, 2) at the times (m,)."""

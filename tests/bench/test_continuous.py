@@ -74,12 +74,18 @@ def test_every_published_number_has_its_runs(name, shape, data):
 
 def test_noise_and_call_durations_are_the_papers(data):
     tasks = {name: PRESETS[name].tasks["powell"]() for name in ("wdbo-table2", "bolt-table3")}
-    by_noise = {name: made.problem(0).noise_variance for name, made in tasks.items()}
-    assert by_noise["wdbo-table2"] == pytest.approx(5.0 * by_noise["bolt-table3"])
+    assert [made.problem(0).noise_variance for made in tasks.values()] == [2.5, 2.5]
+    unprinted = {"rastrigin", "styblinski-tang", "rosenbrock"}
+    for name in unprinted:
+        assert PRESETS["wdbo-table2"].tasks[name]().problem(0).noise_variance == 0.25
+    assert set(PRESETS["wdbo-table2"].tasks) - set(PRESETS["bolt-table3"].tasks) == unprinted
     assert tasks["wdbo-table2"].clock.call_duration == 0.0
     assert tasks["bolt-table3"].clock.call_duration == 1.0
     wlan = PRESETS["bolt-table3"].tasks["wlan"]()
     assert wlan.problem(0).domain.n_dims == 6
+    # What is printed is one per cent of this network's variance, as the text says.
+    variance = problems.make("wlan", noise=1.0, n_nodes=6, n_users=27).noise_variance
+    assert wlan.problem(0).noise_variance == pytest.approx(0.01 * variance, rel=0.25)
     assert wlan.clock.call_duration == 0.1
     assert wlan.problem.options["n_users"] == 27
 

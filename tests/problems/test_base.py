@@ -130,6 +130,14 @@ def test_noise_variance_is_a_fraction_of_the_objectives(name):
     assert problem.noise_variance == pytest.approx(0.05 * problem.values(X, t).var(), rel=0.03)
 
 
+@pytest.mark.parametrize("name", ["powell", "wlan"])
+def test_noise_variance_may_be_given_in_place_of_a_fraction(name):
+    assert make(name, noise=1.0, noise_variance=2.5).noise_variance == 2.5
+    assert make(name, noise=1.0).noise_variance != 2.5
+    with pytest.raises(ValueError, match=r"noise_variance.*\[0, inf\).*-1"):
+        make(name, noise_variance=-1.0)
+
+
 def test_no_noise():
     problem = make("ackley", noise=0.0)
     assert problem.observe([0.1, 0.2, 0.3], 5.0) == problem.value([0.1, 0.2, 0.3], 5.0)

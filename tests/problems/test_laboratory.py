@@ -81,6 +81,11 @@ def test_noise_is_a_fraction_of_the_readings_variance(data):
     assert problem.noise_variance == pytest.approx(0.1 * data.temperature[:144].var(), rel=0.02)
 
 
+@pytest.mark.parametrize("name", ["temperature", "temperature-field", "temperature-arms"])
+def test_noise_variance_may_be_given(data, name):
+    assert make(name, noise=0.1, noise_variance=0.16).noise_variance == 0.16
+
+
 # --- temperature-field ----------------------------------------------------------------------------
 
 

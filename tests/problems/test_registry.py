@@ -33,15 +33,22 @@ def test_unknown_name_lists_the_known_ones():
 
 
 def test_unknown_option_lists_the_known_ones():
-    with pytest.raises(TypeError, match=r"among .*horizon, noise, random_state\. Got 'day'"):
+    with pytest.raises(
+        TypeError, match=r"among .*horizon, noise, noise_variance, random_state\. Got 'day'"
+    ):
         make("ackley", day=0)
 
 
 # --- families of problems -------------------------------------------------------------------------
 
 CHANGE = "n_grid=101, n_dims=1, horizon=500.0, noise_variance=0.1, random_state=None)"
-DAYS = "horizon=None, noise=0.0, normalize=True, random_state=None, data_dir=None)"
-LABORATORY = "(*, horizon=600.0, noise=0.05, random_state=None, day=0, data_dir=None)"
+DAYS = (
+    "horizon=None, noise=0.0, noise_variance=None, normalize=True, random_state=None, "
+    "data_dir=None)"
+)
+LABORATORY = (
+    "(*, horizon=600.0, noise=0.05, noise_variance=None, random_state=None, day=0, data_dir=None)"
+)
 SIGNATURES = {
     MarkovGP: (
         "(*, epsilon=0.01, kernel=None, n_grid=50, n_dims=2, horizon=500.0, noise_variance=0.01, "
