@@ -310,7 +310,7 @@ def test_bench_shows_published_numbers_beside_ours(tmp_path, capsys):
     assert "4.27 ± 0.50" in rows["GP-UCB"]
     assert rows["BOLT"].split()[-1] == "0.00"
     assert rows["GP-UCB"].split()[-1] == "1.00"
-    assert "variances that BOLT's table 2 prints" in " ".join(out.split())
+    assert "1 % of the signal variance" in " ".join(out.split())
     assert "These runs end at 8" in out
 
 
