@@ -109,7 +109,8 @@ def make(name: str, **options: Any) -> Problem:
 
     Notes
     -----
-    The defaults are those of W-DBO appendix G.1: 600 seconds, 5 % of noise.
+    The defaults are those of W-DBO appendix G.1: 600 seconds, and 5 % of noise as its
+    text may be read; BOLT's table 2 prints other variances, most of them smaller.
 
     Examples
     --------
