@@ -3,6 +3,7 @@
     python benchmarks/decisions.py FOLDER --seconds 4 --replications 3
     python benchmarks/decisions.py FOLDER --seconds 4 --replications 3 --later
     python benchmarks/decisions.py FOLDER --seconds 4 --replications 3 --faced
+    python benchmarks/decisions.py FOLDER --seconds 1 --replications 2 --single
     python benchmarks/decisions.py FOLDER --seconds 4 --replications 3 --still
 
 Every algorithm gets the same queries at the same times, so that its own speed counts for nothing.
@@ -10,8 +11,9 @@ The problems are in no paper, and have been chosen before anything was tuned on 
 spatio-temporal Gaussian processes with random kernels, rates and noise in 1 to 8 dimensions,
 classical functions that the papers do not have, sliced along their last coordinate or going round,
 and moving peaks. --later adds problems and variants of a second round: functions that jump, ripple,
-or have a narrow funnel that rises. --faced has others, whose optimum is near faces of the box. The
-rounds began from defaults of their time, which --longest, --margin, --many and --alternatives say.
+or have a narrow funnel that rises. --faced has others, whose optimum is near faces of the box, and
+--single others in one dimension. The rounds began from defaults of their time, which --longest,
+--margin, --many, --n-few and --alternatives say.
 FOLDER keeps finished runs: the same command goes on where it was stopped.
 """
 
@@ -21,7 +23,13 @@ from functools import partial
 from itertools import repeat
 
 import numpy as np
-from _development import HORIZON, development_problems, faced_problems, later_problems
+from _development import (
+    HORIZON,
+    development_problems,
+    faced_problems,
+    later_problems,
+    single_problems,
+)
 from _still import Still
 from _timing import constant
 from joblib import parallel_config
@@ -49,6 +57,8 @@ class Variant(WDBO):
     scale, many : float
         Of β = scale · d log(2 n), up to 100 observations and with many, as `GrowingBeta` has it; a
         smaller ``many`` than ``scale`` is none.
+    n_few : int or None
+        Observations from which β grows; None as `GrowingBeta` has it.
     margin : float
         Within which the standard deviation counts for less.
     bowl : triple of float or None
@@ -78,6 +88,7 @@ class Variant(WDBO):
     mean: float = 1.0
     scale: float = 0.05
     many: float = 0.2
+    n_few: int | None = None
     margin: float = 0.2
     bowl: tuple | None = None
     alternatives: str = "bowl"
@@ -93,7 +104,7 @@ class Variant(WDBO):
     forgets: bool = True
 
     def _make_acquisition(self):
-        beta = GrowingBeta(self.scale, max(self.scale, self.many))
+        beta = GrowingBeta(self.scale, max(self.scale, self.many), self.n_few)
         return UCB(beta, margin=self.margin)
 
     def _make_policy(self):
@@ -204,6 +215,8 @@ MARGINS = {
 }
 # The eighth, at 0.25 s; β 0.2 is among the first.
 GROWTH = {"β 0.05": {"many": 0.0}}
+# The fifteenth, in one dimension.
+WHEN = {f"β grows from {n:d}": {"n_few": n} for n in (12, 25, 50, 100)}
 # The tenth.
 DEPTHS = [(depth, 0.0) for depth in (0.25, 0.5, 0.75, 1.0)]
 DEPTHS += [(0.15, 0.15), (0.25, 0.25), (0.5, 0.25), (0.5, 0.5)]
@@ -228,7 +241,7 @@ ALTERNATIVES = {
     "or a bowl, terms, or both": {"alternatives": "bowl terms both"},
     "a bowl, or terms": {"bowl": (0.5, 0.0, 0.0), "alternatives": "both"},
 }
-ALL = VARIANTS | LATER | MARGINS | GROWTH | BOWLS | ALTERNATIVES
+ALL = VARIANTS | LATER | MARGINS | GROWTH | BOWLS | ALTERNATIVES | WHEN
 
 
 def static(mean, scale):
@@ -302,6 +315,7 @@ def main():
     parser.add_argument(
         "--many", type=float, default=0.2, help="scale of β with many observations, likewise"
     )
+    parser.add_argument("--n-few", type=int, help="observations from which β grows, likewise")
     parser.add_argument(
         "--alternatives", default="bowl", help="of the surrogate, likewise; '' for none"
     )
@@ -309,6 +323,7 @@ def main():
     rounds = parser.add_mutually_exclusive_group()
     rounds.add_argument("--later", action="store_true", help="the second round")
     rounds.add_argument("--faced", action="store_true", help="an optimum near faces of the box")
+    rounds.add_argument("--single", action="store_true", help="one dimension")
     rounds.add_argument("--still", action="store_true", help="GP-UCB's parts, on stopped functions")
     arguments = parser.parse_args()
     found = development_problems()
@@ -320,9 +335,12 @@ def main():
             found += later_problems()
         elif arguments.faced:
             found = faced_problems()
+        elif arguments.single:
+            found = single_problems()
         names = arguments.variants or (LATER if arguments.later else VARIANTS)
         common = {
-            name: getattr(arguments, name) for name in ("longest", "margin", "many", "alternatives")
+            name: getattr(arguments, name)
+            for name in ("longest", "margin", "many", "n_few", "alternatives")
         }
         variants = {name: Variant(**common | ALL[name]) for name in names}
     folder, seconds = arguments.folder, arguments.seconds

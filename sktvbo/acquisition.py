@@ -186,14 +186,15 @@ class GrowingBeta(BaseEstimator):
     Of a data set from which what is stale is removed, the size n says how often an optimizer
     queries while the function hardly changes. Where a few queries have to do, what changes becomes
     uncertain by itself, and is looked at again; where there are hundreds, to explore costs little
-    of them. Of no paper: see the page on decisions, the eighth round.
+    of them. Of no paper: see the page on decisions, the eighth and the fifteenth round.
 
     Parameters
     ----------
     few, many : float, default=0.05, 0.2
         Smallest and largest scale.
-    n_few : int, default=100
-        Observations up to which the scale is the smallest.
+    n_few : int, default=None
+        Observations up to which the scale is the smallest. None is 25 in one dimension, where few
+        say much about the whole box, and 100 in more.
 
     Examples
     --------
@@ -206,7 +207,7 @@ class GrowingBeta(BaseEstimator):
     1.0
     """
 
-    def __init__(self, few: float = 0.05, many: float = 0.2, n_few: int = 100) -> None:
+    def __init__(self, few: float = 0.05, many: float = 0.2, n_few: int | None = None) -> None:
         self.few = few
         self.many = many
         self.n_few = n_few
@@ -215,10 +216,12 @@ class GrowingBeta(BaseEstimator):
         """Raise a ValueError for a parameter that makes no sense."""
         few = check_real(self.few, "few", self, interval="[0, inf)")
         check_real(self.many, "many", self, interval=f"[{few}, inf)")
-        check_int(self.n_few, "n_few", self)
+        if self.n_few is not None:
+            check_int(self.n_few, "n_few", self)
 
     def __call__(self, state: AcquisitionState) -> float:
-        scale = min(self.few * max(state.n / self.n_few, 1.0), self.many)
+        n_few = self.n_few or (25 if state.n_dims == 1 else 100)
+        scale = min(self.few * max(state.n / n_few, 1.0), self.many)
         return DimensionBeta(scale)(state)
 
 

@@ -172,6 +172,15 @@ def test_growing_beta_explores_more_with_more_data(n, scale):
     assert GrowingBeta(n_few=n)(waiting) == DimensionBeta(0.05)(waiting)
 
 
+@pytest.mark.parametrize(("n", "scale"), [(25, 0.05), (50, 0.1), (100, 0.2), (9000, 0.2)])
+def test_growing_beta_widens_sooner_in_one_dimension(n, scale):
+    state = at(n, 1, n=n)
+    assert GrowingBeta()(state) == pytest.approx(DimensionBeta(scale)(state), rel=1e-12)
+    assert GrowingBeta(n_few=100)(state) == pytest.approx(
+        DimensionBeta(0.2 if n == 9000 else 0.05)(state), rel=1e-12
+    )
+
+
 @pytest.mark.parametrize("theorem", ["bolt", None, 1])
 def test_unknown_theorems(theorem):
     with pytest.raises(ValueError, match=r"'theorem' .* 'reset', 'forgetting' or 'event'. Got"):
