@@ -8,7 +8,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from sktvbo import ABO, TimeVaryingGPRegressor
 from sktvbo._factors import temporal_length_scale
-from sktvbo.acquisition import UCB, DimensionBeta
+from sktvbo.acquisition import UCB, AcquisitionState, DimensionBeta, GrowingBeta
 from sktvbo.exceptions import InvalidObservationError
 
 LOOKAHEAD = 0.5
@@ -123,7 +123,8 @@ def test_an_uncertain_future_is_worth_waiting_for_and_never_less_than_now():
     for t, x, t_query, gp, _ in drive(opt, 120.0):
         if gp is None:
             continue
-        width = np.sqrt(0.05 * np.log(2.0 * len(gp.X_train_)))
+        n = len(gp.X_train_)
+        width = np.sqrt(GrowingBeta()(AcquisitionState(n=n, n_told=n, n_dims=1)))
         at_once = np.column_stack([GRID, np.full(101, t)])
         rows = np.vstack([[*x, t_query], at_once])
         mean, std = gp.predict(rows, return_std=True)
