@@ -55,10 +55,10 @@ class Variant(WDBO):
     mean : float
         Width of the mean's prior.
     scale, many : float
-        Of β = scale · d log(2 n), up to 100 observations and with many, as `GrowingBeta` has it; a
-        smaller ``many`` than ``scale`` is none.
+        Of β = scale · d log(2 n), up to ``n_few`` observations and with many, as `GrowingBeta` has
+        it; a smaller ``many`` than ``scale`` is none.
     n_few : int or None
-        Observations from which β grows; None as `GrowingBeta` has it.
+        None as `GrowingBeta` has it.
     margin : float
         Within which the standard deviation counts for less.
     bowl : triple of float or None
@@ -215,8 +215,6 @@ MARGINS = {
 }
 # The eighth, at 0.25 s; β 0.2 is among the first.
 GROWTH = {"β 0.05": {"many": 0.0}}
-# The fifteenth, in one dimension.
-WHEN = {f"β grows from {n:d}": {"n_few": n} for n in (12, 25, 50, 100)}
 # The tenth.
 DEPTHS = [(depth, 0.0) for depth in (0.25, 0.5, 0.75, 1.0)]
 DEPTHS += [(0.15, 0.15), (0.25, 0.25), (0.5, 0.25), (0.5, 0.5)]
@@ -241,7 +239,11 @@ ALTERNATIVES = {
     "or a bowl, terms, or both": {"alternatives": "bowl terms both"},
     "a bowl, or terms": {"bowl": (0.5, 0.0, 0.0), "alternatives": "both"},
 }
-ALL = VARIANTS | LATER | MARGINS | GROWTH | BOWLS | ALTERNATIVES | WHEN
+# The fifteenth, in one dimension.
+SINGLE = {f"β grows from {n}": {"n_few": n} for n in (100, 50, 25, 12)}
+SINGLE |= {name: VARIANTS[name] for name in ("β 0.2", "β 0.4")}
+SINGLE |= {"β 0.1 and more": {"scale": 0.1, "n_few": 100}}
+ALL = VARIANTS | LATER | MARGINS | GROWTH | BOWLS | ALTERNATIVES | SINGLE
 
 
 def static(mean, scale):
@@ -337,7 +339,8 @@ def main():
             found = faced_problems()
         elif arguments.single:
             found = single_problems()
-        names = arguments.variants or (LATER if arguments.later else VARIANTS)
+        own = LATER if arguments.later else SINGLE if arguments.single else VARIANTS
+        names = arguments.variants or own
         common = {
             name: getattr(arguments, name)
             for name in ("longest", "margin", "many", "n_few", "alternatives")

@@ -176,9 +176,8 @@ def test_growing_beta_explores_more_with_more_data(n, scale):
 def test_growing_beta_widens_sooner_in_one_dimension(n, scale):
     state = at(n, 1, n=n)
     assert GrowingBeta()(state) == pytest.approx(DimensionBeta(scale)(state), rel=1e-12)
-    assert GrowingBeta(n_few=100)(state) == pytest.approx(
-        DimensionBeta(0.2 if n == 9000 else 0.05)(state), rel=1e-12
-    )
+    in_three = GrowingBeta()(at(n, 3, n=n))
+    assert GrowingBeta(n_few=100)(state) == pytest.approx(in_three / 3.0, rel=1e-12)
 
 
 @pytest.mark.parametrize("theorem", ["bolt", None, 1])
