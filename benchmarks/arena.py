@@ -7,17 +7,17 @@ Equal queries (--every): each gets one query every so many seconds of 600, at th
 that only what it decides counts. Equal time (--query): a query takes so long, and thinking as long
 as each one takes, in processor seconds of one thread. The initial design and the noise are the same
 for all. The noise has 5 % of the function's variance over box and time, or with --printed what
-BOLT's table 2 prints. --still stops the functions in the middle; --development and
---held-out are other problems, those of decisions.py and some on which nothing was tuned. --quick
-replaces the slow parts of wdbo_algo by others that compute the same to rounding, in a tenth of the
-time (quick.py compares them). FOLDER keeps finished runs: the same command goes on where it was
-stopped. The rivals' packages are those of requirements-peers.txt.
+BOLT's table 2 prints. --still stops the functions in the middle; --development, --single
+(one dimension) and --held-out are other problems, those of decisions.py and some on which nothing
+was tuned. --quick replaces the slow parts of wdbo_algo by others that compute the same to rounding,
+in a tenth of the time (quick.py compares them). FOLDER keeps finished runs: the same command goes
+on where it was stopped. The rivals' packages are those of requirements-peers.txt.
 """
 
 import argparse
 from functools import partial
 
-from _development import development_problems, later_problems
+from _development import development_problems, later_problems, single_problems
 from _held_out import held_out_problems
 from _still import Still
 from _timing import constant
@@ -49,6 +49,8 @@ def chosen(arguments):
     """The problems that were asked for."""
     if arguments.development:
         moving = [*development_problems(), *later_problems()]
+    elif arguments.single:
+        moving = single_problems()
     elif arguments.held_out:
         moving = held_out_problems()
     else:
@@ -85,13 +87,14 @@ def main():
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--problems", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
     which.add_argument("--development", action="store_true", help="those of decisions.py instead")
+    which.add_argument("--single", action="store_true", help="those in one dimension instead")
     which.add_argument("--held-out", action="store_true", help="others, on which nothing was tuned")
     parser.add_argument("--jobs", type=int, default=-1)
     parser.add_argument("--csv", help="also write a row per run there")
     arguments = parser.parse_args()
     if arguments.quick and arguments.query is not None:
         parser.error("--quick with --query: the time of wdbo_algo would not be its own.")
-    if arguments.printed and (arguments.development or arguments.held_out):
+    if arguments.printed and (arguments.development or arguments.single or arguments.held_out):
         parser.error("--printed is for the papers' problems; others have their own noise.")
     optimizers = everybody(arguments.quick)
     if arguments.query is None:
