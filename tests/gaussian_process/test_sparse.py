@@ -332,6 +332,9 @@ def test_a_hundred_thousand_rows():
     X = np.column_stack([rng.uniform(size=(100_000, 2)), np.linspace(0.0, 10.0, 100_000)])
     y = np.sin(5.0 * X[:, 0] + X[:, 2]) + 0.1 * rng.normal(size=100_000)
     gp = SparseTimeVaryingGPRegressor(n_inducing=200, random_state=0).fit(X, y)
-    # What the inducing points cannot tell is taken for noise: the bound errs to that side.
-    assert 0.01 < gp.noise_variance_ < 0.013
+    # What the inducing points cannot tell is taken for noise: where the bound is largest in it, it
+    # is the squared error that the posterior expects. (It is searched on a draw of the rows.)
+    f, std = gp.predict(X, return_std=True)
+    np.testing.assert_allclose(gp.noise_variance_, np.mean((y - f) ** 2 + std**2), rtol=0.05)
+    assert gp.noise_variance_ > 0.01
     assert gp.score(X, y) > 0.97
