@@ -74,18 +74,18 @@ def test_a_failure_is_no_observation(case):
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_the_same_place_is_not_asked_at_once_again(few, domain):
     opt, _ = few.after(8, domain)
-    unaware, space = copy.deepcopy(opt), as_domain(DOMAINS[domain])
+    space = as_domain(DOMAINS[domain])
 
     def nearest(heeding):
-        places = []
+        told, places = copy.deepcopy(opt), []
         for t in (8.0, 8.5, 9.0):
-            x = opt.ask(t) if heeding else copy.deepcopy(unaware).ask(t)
+            one = told if heeding else copy.deepcopy(told)
+            x = one.ask(t)
+            one.tell(x, failed=True)
             places.append(space.to_unit(space.validate_point(x)))
-            if heeding:
-                opt.tell(x, failed=True)
         return min(pdist(places, "chebyshev"))
 
-    # Who knows of no failure stays where it is, but for what time changes.
+    # Who forgets each failure at once stays where it is, but for what time changes.
     assert nearest(heeding=True) > 5.0 * nearest(heeding=False)
 
 
