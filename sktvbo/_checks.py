@@ -87,8 +87,8 @@ def check_bounds(bounds, name, owner=None, *, high=None):
     return bounds
 
 
-def finite_number(value, name, error=ValueError):
-    """The value, or the only one of an array, as a finite float."""
+def finite_number(value, name, error=ValueError, largest=np.inf):
+    """The value, or the only one of an array, as a finite float of at most ``largest`` in size."""
     number = value
     if not isinstance(value, Real):
         try:
@@ -104,6 +104,8 @@ def finite_number(value, name, error=ValueError):
         number = np.inf
     if not np.isfinite(number):
         raise invalid(name, "finite", value, error=error)
+    if abs(number) > largest:
+        raise _too_large(name, largest, abs(number), error)
     return number
 
 
@@ -145,8 +147,13 @@ def check_size(array, name, largest, error=ValueError):
     """The array of finite numbers, none of which is larger than ``largest``, either way."""
     if array.size and max(array.max(), -array.min()) > largest:
         size = max(array.max(), -array.min())
-        raise invalid(name, f"of sizes up to {largest:g}", got=f"{size:.3g}", error=error)
+        raise _too_large(name, largest, size, error)
     return array
+
+
+def _too_large(name, largest, size, error):
+    expected = f"at most {largest:g} in absolute value"
+    return invalid(name, expected, got=f"{size:.3g}", advice="Use a larger unit.", error=error)
 
 
 def check_rows(value, n, name):

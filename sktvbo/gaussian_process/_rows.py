@@ -57,9 +57,7 @@ class Moments:
 
     @classmethod
     def of(cls, y):
-        # They are divided by the largest first: squares of large numbers overflow.
-        peak = np.abs(y).max() or 1.0
-        return cls(len(y), float(peak * (y / peak).mean()), float(peak * (y / peak).std()))
+        return cls(len(y), float(y.mean()), float(y.std()))
 
     def plus(self, other):
         """Of both (Chan, Golub & LeVeque 1983)."""
@@ -251,7 +249,8 @@ class Rows:
         if self.before.n:
             found = self.before.plus(found)
         mean, scale = found.mean, found.std
-        if not scale > 10.0 * np.finfo(float).eps * max(abs(mean), np.abs(self.y).max()):
+        rounding = 10.0 * np.finfo(float).eps * max(abs(mean), np.abs(self.y).max())
+        if not scale > max(rounding, 1e-150):
             scale = 1.0  # all equal
         return replace(self, location=mean, scale=scale)
 

@@ -20,6 +20,7 @@ from .._checks import (
     finite_number,
     invalid,
 )
+from .._limits import LARGEST_Y
 from .._values import replaced
 from ..acquisition import UCB, as_acquisition
 from ..domain import as_domain
@@ -393,7 +394,7 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
                 row = after.failures.rows[-1].tolist()
                 self._take(run, after, "fail", x=row[:-1], t=row[-1])
                 return
-            y, variance = finite_number(y, "y", InvalidObservationError), 0.0
+            y, variance = finite_number(y, "y", InvalidObservationError, LARGEST_Y), 0.0
             if y_variance is not None:
                 variance = check_real(y_variance, "y_variance", interval="[0, inf)")
             self._take(run, run.after_telling(x, y, t, variance), "tell")
@@ -650,7 +651,7 @@ def _columns(run, X, y, t, y_variance, context):
         except DomainError:
             places = [_place(run, x, of_x) for x, of_x in zip(X, contexts)]
     n = len(places)
-    y = finite_array(y, "y", (n,), InvalidObservationError)
+    y = finite_array(y, "y", (n,), InvalidObservationError, LARGEST_Y)
     t = None if t is None else as_times(t, n, run.algorithm.time_unit)
     variances = np.zeros(n)
     if y_variance is not None:

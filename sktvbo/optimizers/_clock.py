@@ -8,6 +8,7 @@ from time import monotonic
 import numpy as np
 
 from .._checks import check_real, finite_array, finite_number, invalid
+from .._limits import LARGEST_X
 from ..exceptions import InvalidObservationError
 from ..gaussian_process._dates import number_of_date
 
@@ -88,7 +89,7 @@ def as_time(t, unit):
     """A time, or a date, as a finite number; dates count from 1970 (UTC), in a unit of time."""
     if not isinstance(t, Real):
         t = number_of_date(t, unit)
-    return finite_number(t, "t", InvalidObservationError)
+    return finite_number(t, "t", InvalidObservationError, LARGEST_X)
 
 
 def as_times(t, n, unit):
@@ -101,4 +102,4 @@ def as_times(t, n, unit):
         return np.full(n, as_time(t, unit))
     if array.dtype.kind in "MO":
         array = np.array([number_of_date(each, unit) for each in array.ravel()])
-    return finite_array(array, "t", (n,), InvalidObservationError)
+    return finite_array(array, "t", (n,), InvalidObservationError, LARGEST_X)

@@ -13,6 +13,7 @@ from sklearn.utils.random import sample_without_replacement
 
 from .._arrays import distinct_rows
 from .._checks import check_real, finite_array, invalid
+from .._limits import LARGEST_Y
 from .._values import replaced
 from ..acquisition import InformationGainBeta
 from ..dpp import sample_kdpp
@@ -290,7 +291,7 @@ class SparQGPUCB(Algorithm):
             if np.size(X) == np.size(y) == 0:
                 return
             X = run.domain.validate_points(X)
-            y = finite_array(y, "y", (len(X),), InvalidObservationError)
+            y = finite_array(y, "y", (len(X),), InvalidObservationError, LARGEST_Y)
             if run.surrogate is None:
                 raise too_few("tell_expert()", run)
             after = run.after_consulting(X, y, t)

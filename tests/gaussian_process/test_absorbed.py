@@ -282,7 +282,7 @@ def test_what_is_held_does_not_grow():
     assert max(sizes[20:]) < 1.02 * max(sizes[5:20])
 
 
-@pytest.mark.parametrize("scale", [1.0, 1e-200, 1e200])
+@pytest.mark.parametrize("scale", [1.0, 1e-100, 1e100])
 def test_moments_are_put_together(scale):
     rng = np.random.RandomState(0)
     y = scale * (3.0 + rng.normal(size=1000))

@@ -109,7 +109,7 @@ def test_at_the_rows_it_is_dense_conditioning(standardize):
         assert_allclose(found, expected, atol=1e-7)
 
 
-@pytest.mark.parametrize(("location", "scale"), [(1e8, 1.0), (-1e12, 1e3), (0.0, 1e200)])
+@pytest.mark.parametrize(("location", "scale"), [(1e8, 1.0), (-1e12, 1e3), (0.0, 1e99)])
 def test_the_unit_of_standardized_targets_does_not_matter(location, scale):
     rows, Z = rows_of(known=0.0), lifted(7, seed=1)[0]
     moved = Rows.of(

@@ -178,6 +178,21 @@ BAD_CALLS = {
     "dict": (lambda o: o.tell({"a": 1.0}, 1.0, 20.0), InvalidObservationError, "real numbers"),
     "y-nan": (lambda o: o.tell([0.5, 0.5], np.nan, 20.0), InvalidObservationError, "y must be fin"),
     "y-inf": (lambda o: o.tell([0.5, 0.5], np.inf, 20.0), InvalidObservationError, "y must be fin"),
+    "y-big": (
+        lambda o: o.tell([0.5, 0.5], -1e101, 20.0),
+        InvalidObservationError,
+        "at most 1e.100",
+    ),
+    "y-one-big": (
+        lambda o: o.tell_many([[0.5, 0.5]] * 2, [0.0, 1e101], 20.0),
+        InvalidObservationError,
+        r"y must be at most 1e\+100 in absolute value\. Got 1e\+101",
+    ),
+    "t-big": (
+        lambda o: o.tell([0.5, 0.5], 1.0, 1e101),
+        InvalidObservationError,
+        "t must be at most",
+    ),
     "y-two": (lambda o: o.tell([0.5, 0.5], [1, 2], 20.0), InvalidObservationError, "y must be one"),
     "y-word": (lambda o: o.tell([0.5, 0.5], "a", 20.0), InvalidObservationError, "y must be one"),
     "y-none": (lambda o: o.tell([0.5, 0.5], None, 20.0), InvalidObservationError, "y must be one"),
