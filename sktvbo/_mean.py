@@ -31,7 +31,8 @@ class Mean:
     precision : float
         A; infinite where the mean is known to be 0.
     direction : ndarray of shape (b,) or None
-        u, or what stands for it in another basis; None where the mean is known to be 0.
+        u, or what stands for it in another basis; None where the mean is known to be 0, and of a
+        Kalman filter, whose states filter the 1 beside y.
     trend : Trend or None
         What depends on the place, and is learnt as well: see `_trend`.
     """
@@ -44,7 +45,7 @@ class Mean:
     @property
     def is_learnt(self):
         """Whether it is not just known to be 0."""
-        return self.direction is not None
+        return self.precision < np.inf
 
     @property
     def knows_for_ever(self):

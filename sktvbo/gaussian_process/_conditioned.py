@@ -138,21 +138,26 @@ class Conditioned(ABC):
 
     def posterior(self, S, t, return_std=False, return_cov=False):
         """Mean, and standard deviation or covariance, at places (m, d) and times (m,)."""
-        scale = self.rows.scale
+        if not (return_std or return_cov):
+            return self._mean(S, t)
+        scale, (mean, left) = self.rows.scale, self._posterior(S, t, full=return_cov)
         if return_cov:
-            mean, cov = self.joint(S, t)
-            return mean, scale * (scale * cov)
-        if not return_std:
-            return self._mean_at(S, self.covariance.cross(S, t, *self.basis))
-        mean, left = self._posterior(S, t, full=False)
+            return mean, scale * (scale * left)
         return mean, scale * np.sqrt(np.maximum(left, 0.0))
 
     def joint(self, S, t):
         """Mean (m,), and the covariance (m, m) in units of the standardized y."""
         return self._posterior(S, t, full=True)
 
+    def _mean(self, S, t):
+        """Mean (m,)."""
+        return self._mean_at(S, self.covariance.cross(S, t, *self.basis))
+
     def _posterior(self, S, t, full):
-        """Mean (m,), and variances (m,) or covariance in units of the standardized y."""
+        """Mean (m,), and variances (m,) or covariance in units of the standardized y.
+
+        All that is asked of the posterior comes from here and from `_mean`.
+        """
         covariance = self.covariance
         K = covariance.cross(S, t, *self.basis)
         mean = self._mean_at(S, K)

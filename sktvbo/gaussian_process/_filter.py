@@ -448,24 +448,19 @@ class Filter(Conditioned):
         prior = self.covariance.cross(S, at) if full else self.covariance.variance(S, at)
         return prior - squares(half, full)
 
-    def posterior(self, S, t, return_std=False, return_cov=False):
+    def _mean(self, S, t):
+        return self._posterior(S, t, full=False)[0]
+
+    def _posterior(self, S, t, full):
         """See `Conditioned`. Times in the past are smoothed: O(n N²), and N² a place."""
-        if return_cov:
-            found, left = self._covariance(S, t)
-        else:
-            found, left = self._marginals(S, t)
+        found, left = self._covariance(S, t) if full else self._marginals(S, t)
         columns = self._combined(found)
         rest = 1.0 - columns[1]
         rows = self.rows
         mean = rows.location + rows.scale * (self.mean.value * rest + columns[0])
-        if not (return_std or return_cov):
-            return mean
         if self.mean.is_learnt:
-            rest = rest / np.sqrt(self.mean.precision)
-            left = left + (np.outer(rest, rest) if return_cov else rest * rest)
-        if return_cov:
-            return mean, rows.scale**2 * left
-        return mean, rows.scale * np.sqrt(np.maximum(left, 0.0))
+            left = left + squares(rest[:, np.newaxis] / np.sqrt(self.mean.precision), full)
+        return mean, left
 
     def _combined(self, found):
         """Columns (m, 2) of the units as (2, m): of the standardized y, and of 1."""
@@ -554,8 +549,7 @@ class Snapshot(Conditioned):
 
     def __init__(self, gp, t):
         self._gp, self._t = gp, t
-        self.covariance, self.rows, self.mean = gp.covariance, gp.rows, gp.mean
-        self.objective = gp.objective
+        self.covariance, self.rows, self.objective = gp.covariance, gp.rows, gp.objective
 
     of = criterion = append = drop = at = None
 
@@ -568,6 +562,12 @@ class Snapshot(Conditioned):
         return self._gp.sites.S, np.full(len(self._gp.sites), self._t)
 
     @cached_property
+    def mean(self):
+        """That of the filter, with its direction in this basis."""
+        mean = self._gp.mean
+        return replace(mean, direction=self._known[1]) if mean.is_learnt else mean
+
+    @cached_property
     def _known(self):
         """Weights (M,) of y and of 1, the pivots and the matrix (r, r) between them."""
         gp = self._gp
@@ -578,7 +578,7 @@ class Snapshot(Conditioned):
         told = variance * gp.state.K[part] - P[part]
         inner = cho_solve((L, True), cho_solve((L, True), told).T) / variance**2
         weights = np.zeros((2, len(one)))
-        y, one = y - self.mean.value * one, one
+        y = y - gp.mean.value * one
         weights[:, chosen] = cho_solve((L, True), np.array([y, one])[:, chosen].T).T / variance
         return *weights, chosen, inner
 
@@ -597,17 +597,11 @@ class Snapshot(Conditioned):
         slope[chosen] = inner @ k[chosen]
         return slope
 
-    def explained_with_slope(self, s, k):
-        slope = self.projected(k)
-        explained = k @ slope
-        if not self.mean.is_learnt:
-            return explained, slope
-        direction = self._known[1]
-        rest = (1.0 - k @ direction) / self.mean.precision
-        return explained - rest * rest * self.mean.precision, slope + rest * direction
+    def _mean(self, S, t):
+        return self._gp._mean(S, t)
 
-    def posterior(self, S, t, return_std=False, return_cov=False):
-        return self._gp.posterior(S, t, return_std, return_cov)
+    def _posterior(self, S, t, full):
+        return self._gp._posterior(S, t, full)
 
 
 def log_likelihood(covariance, rows, sites, eval_gradient):
@@ -684,5 +678,5 @@ def _solve(state, rows, units, mean_variance):
     value = -0.5 * (state.n * LOG_2PI + log_det + square)
     if not mean_variance > 0.0:
         return ZERO, value
-    mean, gain = posterior(mean_variance, ones, a * y1 + b * ones, state.m[1])
+    mean, gain = posterior(mean_variance, ones, a * y1 + b * ones, None)
     return mean, value + gain

@@ -65,7 +65,7 @@ def questions(seed=1, sites=SITES):
     return np.column_stack([places, times])
 
 
-def assert_equal(dense, kalman, X=None, rtol=1e-8):
+def assert_equal(dense, kalman, X=None, rtol=1e-8, draws=True):
     X = questions() if X is None else X
     close = {"rtol": rtol, "atol": rtol}
     for option in ("return_std", "return_cov"):
@@ -73,11 +73,35 @@ def assert_equal(dense, kalman, X=None, rtol=1e-8):
             dense.predict(X, **{option: True}), kalman.predict(X, **{option: True})
         ):
             assert_allclose(other, one, **close)
+    for include_noise in (False, True):
+        one, other = (
+            gp.predict_interval(X, include_noise=include_noise) for gp in (dense, kalman)
+        )
+        assert_allclose(other, one, **close)
+    column, times = dense.time_column, ()
+    if draws:
+        assert_draws(kalman, X, *dense.predict(X, return_cov=True))
+        times = X[:, column].min(), np.median(X[:, column]), X[:, column].max()
+    for t in times:
+        one, other = dense.posterior_at(t), kalman.posterior_at(t)
+        S = np.delete(X, column, axis=1)
+        assert_allclose(other(S), one(S), **close)
+        # The draw is by the symmetric root of the covariance, which has half of its digits.
+        samples = [view.sample(S, np.random.RandomState(0)) for view in (one, other)]
+        assert_allclose(*samples, rtol=np.sqrt(rtol), atol=np.sqrt(rtol))
     for name in ("log_marginal_likelihood_value_", "mean_", "now_", "noise_std_"):
         assert_allclose(getattr(kalman, name), getattr(dense, name), **close)
     assert_allclose(kalman.information_gain(), dense.information_gain(), **close)
     assert_array_equal(kalman.X_train_, dense.X_train_)
     assert_array_equal(kalman.y_train_, dense.y_train_)
+
+
+def assert_draws(gp, X, mean, cov, n=4000):
+    """`sample_y` draws from the Gaussian with this mean and covariance, to within 6 errors."""
+    draws, std = gp.sample_y(X, n), np.sqrt(np.maximum(np.diagonal(cov), 0.0))
+    assert np.all(np.abs(draws.mean(axis=1) - mean) <= 6.0 * std / np.sqrt(n) + 1e-6)
+    errors = 6.0 * np.sqrt(2.0 / n) * np.outer(std, std) + 1e-6
+    assert np.all(np.abs(np.atleast_2d(np.cov(draws)) - cov) <= errors)
 
 
 # --- conditioning ---------------------------------------------------------------------------------
@@ -144,6 +168,45 @@ def test_a_time_series_alone():
     assert_equal(dense, kalman, np.linspace(t[0] - 500.0, t[-1] + 500.0, 40)[:, np.newaxis])
 
 
+@every_kernel
+@every_mean
+@pytest.mark.parametrize("normalize_y", [False, True], ids=["", "normalized"])
+@pytest.mark.parametrize("sites", [None, SITES], ids=["series", "sites"])
+def test_all_questions_at_all_times_after_all_changes(temporal, tau, normalize_y, sites):
+    """Before, between, at and after the rows, in one call and in no order, some of them twice."""
+    rng = np.random.RandomState(5)
+    t = np.sort(np.append(np.round(rng.uniform(0.0, 40.0, 40), 1), [3.0, 3.0, 17.0]))
+    y = 20.0 + 3.0 * np.sin(t / 4.0) + 0.2 * rng.normal(size=len(t))
+    times = np.array([30.0, -6.0, 47.0, 3.0, 3.0, t[0], t[-1], 17.3, -0.5, 47.0])
+    if sites is None:
+        X, Q, options = t[:, np.newaxis], times[:, np.newaxis], {"spatial_kernel": None}
+    else:
+        X = np.column_stack([sites[rng.randint(len(sites), size=len(t))], t])
+        places = np.vstack([sites, sites, rng.uniform(size=(10, 2))])[: len(times)]
+        Q, options = np.column_stack([rng.permutation(places), times]), {}
+    options |= {"temporal_kernel": temporal, "mean_prior_std": tau, "normalize_y": normalize_y}
+    dense, kalman = both(X[:30], y[:30], **options)
+    assert_equal(dense, kalman, Q)
+    for i in [*range(31, 43), 30]:  # the last is late
+        for gp in (dense, kalman):
+            gp.partial_fit(X[i : i + 1], y[i : i + 1])
+    assert_equal(dense, kalman, Q)
+    for gp in (dense, kalman):
+        gp.forget([0, 7, 33])
+    assert_equal(dense, kalman, Q)
+
+
+def test_draws_of_the_past_follow_the_data():
+    """The default solver from 256 rows of a series on."""
+    t = np.arange(300.0)[:, np.newaxis]
+    y = 20.0 + 3.0 * np.sin(t[:, 0] / 20.0)
+    gp = TimeVaryingGPRegressor(temporal_kernel=Matern(30.0, nu=1.5), optimizer=None).fit(t, y)
+    assert type(gp._gp) is Filter
+    X = [[30.0], [400.0], [-10.0]]
+    assert_draws(gp, X, *gp.predict(X, return_cov=True))
+    assert abs(gp.sample_y([[30.0]], 1000).mean() - y[30]) < 0.05
+
+
 def test_the_time_column_may_stand_anywhere():
     X, y = stream()
     dense, kalman = both(X[:, [2, 0, 1]], y, time_column=0)
@@ -201,7 +264,7 @@ def test_late_rows_are_put_in_their_place(temporal, many):
     dense, kalman = both(X, y, **parameters)
     late = [20.5, 21.0, 22.0, 21.5, 21.5, 20.1, 23.0, 3.3, 24.0, 23.5]
     grown(dense, kalman, [([*sites[rng.randint(len(sites))], t], rng.normal()) for t in late])
-    assert_equal(dense, kalman, questions(sites=sites[:5]))
+    assert_equal(dense, kalman, questions(sites=sites[:5]), draws=not many)
 
 
 @every_kernel
@@ -241,7 +304,7 @@ def test_many_sites_whose_steps_wait_to_be_settled(temporal):
         dense.predict(everywhere, return_std=True), kalman.predict(everywhere, return_std=True)
     ):
         assert_allclose(other, one, rtol=1e-8, atol=1e-8)
-    assert_equal(dense, kalman, questions(sites=grid[:5]))
+    assert_equal(dense, kalman, questions(sites=grid[:5]), draws=False)
 
 
 def test_rows_are_forgotten_and_scales_move_known_variances():
@@ -283,8 +346,6 @@ def test_views_and_their_gradients(temporal, tau):
                 assert_allclose(b, a, rtol=rtol, atol=rtol)
         for a, b in zip(one(SITES), other(SITES)):
             assert_allclose(b, a, rtol=1e-8)
-        draws = [view.sample(SITES, np.random.RandomState(0)) for view in (one, other)]
-        assert draws[0].shape == draws[1].shape == (5,)
     for low, high in ((21.0, 25.0), (5.0, 22.0)):
         one, other = (gp.posterior_between(low, high) for gp in (dense, kalman))
         point = np.array([0.1, 0.2, 0.3])
