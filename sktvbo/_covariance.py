@@ -26,6 +26,9 @@ _NO_SPACE = Factor(Family.CONSTANT, np.ones(0), 0)
 # As a regressor's parameters are called.
 _KERNELS = ("spatial_kernel", "temporal_kernel", "persistent_kernel", "drift_kernel")
 
+# Covariances of points with themselves are computed in blocks of this many points.
+_BLOCK = 64
+
 # What a covariance computes when it is first asked for it.
 _SAME = ("bounds", "names")  # for all theta
 _OWN = ("theta", "_stationary")
@@ -270,15 +273,23 @@ class SeparableCovariance:
         return self._product.gram(S, t, out)
 
     def cross(self, S, t, S2=None, t2=None, out=None):
-        """Covariance (n, m) between two sets of points, of one with itself if only one is given.
+        """Covariance (n, m) between two sets of points; of one with itself if only one is given.
 
-        Written to ``out`` if given.
+        Between two sets no point is the same as another: see `white`. Written to ``out`` if given.
         """
         return self._product.cross(S, t, S2, t2, out)
 
     def variance(self, S, t):
-        """Prior variance (n,) of f at the points."""
+        """Prior variance (n,) of f at the points, the diagonal of `gram`."""
         return self._product.variance(S, t)
+
+    def white(self, S, t):
+        """Part (n,) of the prior variance that a row shares with no other, even at the same point.
+
+        It comes from a scikit-learn ``WhiteKernel``: part of `gram` and `variance`, and not of
+        `cross` between two sets of points.
+        """
+        return self._product.white(S, t)
 
     def variance_with_gradient(self, s, t, moving=None):
         """Prior variance of f at a place s (d,) and time, and its gradient (d + 1,), time last.
@@ -315,6 +326,10 @@ class SeparableCovariance:
     def variance_gradient(self, S, t, w):
         """Σ_i w_i ∂k_ii/∂theta, for the kernel's part of theta."""
         return self._free(self._product.variance_gradient(S, t, w))
+
+    def white_gradient(self, S, t, w):
+        """Likewise of `white`."""
+        return self._free(self._product.white_gradient(S, t, w))
 
     def slope_products(self, S, t, K, a):
         """∂K/∂theta a (n_theta, n) for the kernel's part of theta; None where that is not compiled.
@@ -464,6 +479,9 @@ class _Fused(_Product):
     def variance(self, S, t):
         return np.full(len(t), self.signal)
 
+    def white(self, S, t):
+        return np.zeros(len(t))
+
     def variance_with_gradient(self, s, t, moving):
         return self.signal, np.zeros(len(s) + 1)
 
@@ -495,6 +513,9 @@ class _Fused(_Product):
 
     def variance_gradient(self, S, t, w):
         return np.append(dot(w, self.variance(S, t)), np.zeros(sum(self.sizes)))
+
+    def white_gradient(self, S, t, w):
+        return np.zeros(1 + sum(self.sizes))
 
     def _folded(self, slopes):
         """Derivatives by log λ and log lengthscales, (d + 2, ...), as derivatives by theta."""
@@ -555,6 +576,14 @@ class _General(_Product):
         variance = self.signal * temporal.diag(t[:, np.newaxis])
         return variance if spatial is None else variance * spatial.diag(S)
 
+    def white(self, S, t):
+        variance, shared = self.variance(S, t), np.empty(len(t))
+        for first in range(0, len(t), _BLOCK):
+            block = slice(first, first + _BLOCK)
+            points = S[block], t[block]
+            shared[block] = self.cross(*points, *points).diagonal()
+        return np.maximum(variance - shared, 0.0)
+
     def variance_with_gradient(self, s, t, moving):
         points, times, steps, rows = _stencil(s, t, moving)
         variances = self.variance(points, times)
@@ -585,8 +614,14 @@ class _General(_Product):
         return np.append(np.einsum("ij,ij->", W, K), slopes)
 
     def variance_gradient(self, S, t, w):
-        slopes = self._theta_slopes(lambda c: dot(w, c.variance(S, t)))
-        return np.append(dot(w, self.variance(S, t)), slopes)
+        return self._diagonal_gradient(lambda c: dot(w, c.variance(S, t)))
+
+    def white_gradient(self, S, t, w):
+        return self._diagonal_gradient(lambda c: dot(w, c.white(S, t)))
+
+    def _diagonal_gradient(self, function):
+        """Derivatives of a function that is proportional to λ."""
+        return np.append(function(self), self._theta_slopes(function))
 
     def _theta_slopes(self, function):
         """Central differences of a function of the covariance in the kernels' theta.

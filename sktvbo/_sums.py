@@ -96,13 +96,17 @@ class Sum:
         return _added(found, out)
 
     def cross(self, S, t, S2=None, t2=None, out=None):
-        if S2 is None:
-            S2, t2 = S, t
-        found = (block.cross(S[:, c], t, S2[:, c], t2) for c, block in self._blocks)
+        found = (
+            block.cross(S[:, c], t, None if S2 is None else S2[:, c], t2)
+            for c, block in self._blocks
+        )
         return _added(found, out)
 
     def variance(self, S, t):
         return sum(block.variance(S[:, c], t) for c, block in self._blocks)
+
+    def white(self, S, t):
+        return sum(block.white(S[:, c], t) for c, block in self._blocks)
 
     def variance_with_gradient(self, s, t, moving):
         def of_block(i, c, block):

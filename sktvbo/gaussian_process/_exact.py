@@ -13,7 +13,7 @@ from ..exceptions import UnsupportedKernelError
 from ._base import TimeVaryingGP, estimator
 from ._bowl import Bowl
 from ._conditioned import Dense
-from ._filter import Filter, Sites, distinct
+from ._filter import Filter, Sites, distinct, has_white
 from ._markov import state_space
 
 # The kernels of what is added to the product, and what may have alternatives.
@@ -95,9 +95,10 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         for any kernel. "kalman" is a Kalman filter over the places that were observed, for Markov
         kernels in time: `~sktvbo.kernels.Forgetting`, Matérn 1/2, 3/2, 5/2 (M places have a state
         of N = M, 2 M, 3 M numbers), `~sktvbo.kernels.Wiener` and a fixed constant, without
-        ``noise_model``, ``prior_mean``, ``persistent_kernel`` or ``drift_kernel``. "auto" takes the
-        filter where it is possible and faster: from 256 rows on if there are 6 N of them; with
-        ``sites``, and the hyperparameters held, from 64 on if there are N / 16.
+        ``noise_model``, ``prior_mean``, ``persistent_kernel``, ``drift_kernel`` or a WhiteKernel in
+        space. "auto" takes the filter where it is possible and faster: from 256 rows on if there
+        are 6 N of them; with ``sites``, and the hyperparameters held, from 64 on if there are
+        N / 16.
     prior_mean : Bowl, default=None
         Prior mean of f over the unit box, to which the constant comes, with what is learnt of it;
         None: the same everywhere.
@@ -163,7 +164,9 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     -----
     RBF, Matérn 1/2, 3/2 and 5/2 (one lengthscale, or one per dimension),
     `~sktvbo.kernels.Forgetting` and fixed constants run through compiled code; any other kernel
-    through its own ``__call__``, slower.
+    through its own ``__call__``, slower. A ``WhiteKernel`` is what it is in scikit-learn: each row
+    has its own noise of that variance, at whatever place, and predictions have it in their standard
+    deviation.
 
     With the Kalman solver a likelihood takes O(n N²), `partial_fit` O(N²) a row whatever n, with
     O(N³) once for a place that is new. Predictions from the latest time on take O(1) at one of the
@@ -251,7 +254,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
 
     def _choose_kind(self, covariance, rows):
         if self.solver == "kalman":
-            self._check_kalman(covariance)
+            self._check_kalman(covariance, rows)
             return Filter, self._sites(rows)
         if self.solver == "auto" and self._kalman_pays(covariance, rows):
             return Filter, self._sites(rows), True
@@ -284,11 +287,13 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         process = state_space(covariance.temporal)
         if process is None:
             return False
-        if sites is None:
-            sites = distinct(rows.S) if self.sites is None else self.sites
-        return process.order * len(sites) <= min(rows.n / rows_a_state, _MAX_STATE)
+        most = min(rows.n / rows_a_state, _MAX_STATE) / process.order
+        if sites is not None:
+            return len(sites) <= most
+        places = distinct(rows.S) if self.sites is None else self.sites
+        return len(places) <= most and not has_white(covariance, rows.S)
 
-    def _check_kalman(self, covariance):
+    def _check_kalman(self, covariance, rows):
         """Raise unless a Kalman filter does what the parameters ask for."""
         if self._kind is not Dense:
             raise invalid("solver", "'auto' or 'dense'", self.solver, self)
@@ -307,6 +312,11 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
                 f"The temporal kernel {covariance.temporal} has no Kalman filter. Supported are "
                 "Forgetting, Wiener, Matern with nu in (0.5, 1.5, 2.5), and "
                 "ConstantKernel(1.0, 'fixed'); solver='dense' takes any."
+            )
+        if has_white(covariance, rows.S):
+            raise UnsupportedKernelError(
+                f"The spatial kernel {covariance.spatial} has no Kalman filter: a WhiteKernel is "
+                "of each observation, not of a place. Use noise_variance for it, or solver='dense'."
             )
 
     def _sites(self, rows):

@@ -22,6 +22,7 @@ from scipy.linalg import cho_solve, lapack, solve_triangular
 
 from .._arrays import distinct_rows
 from .._covariance import SeparableCovariance
+from .._limits import RESOLUTION
 from .._mean import ZERO, Mean, posterior
 from .._plain import NO_UPDATES, Updates
 from ..exceptions import AbsorbedError, NotPositiveDefiniteError
@@ -645,6 +646,15 @@ def log_likelihood(covariance, rows, sites, eval_gradient):
     in_rows = np.empty(rows.n)
     in_rows[np.argsort(rows.t, kind="stable")] = on_R
     return value, 0.5 * np.append(in_space, rows.noise_gradient(covariance, in_rows))
+
+
+def has_white(covariance, S):
+    """Whether observations at places (m, d) have a covariance that the place has not.
+
+    What a ``WhiteKernel`` gives to each of them is no function of the place, which has one state.
+    """
+    at = _at(state_space(covariance.temporal), len(S))
+    return bool(np.any(covariance.white(S, at) > RESOLUTION * covariance.variance(S, at)))
 
 
 def _at(process, m):

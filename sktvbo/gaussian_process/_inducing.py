@@ -11,6 +11,10 @@ and with a = s ∘ (y − V β) (which is (Q + Σ)⁻¹ y) and U = V (I − B⁻
     ∂/∂k(X, Z) = (a βᵀ + diag(s) U) L⁻¹,     ∂/∂A = −½ L⁻ᵀ (β βᵀ + B − 2 I + B⁻¹) L⁻¹,
     ∂/∂k_ii = −½ s_i,                        ∂/∂Σ_ii = ½ (a_i² − s_i + s_i² (k_ii − v_i · u_i)).
 
+What a kernel has of a ``WhiteKernel`` no point shares with another, nor with an inducing point: it
+is noise here, of which predictions have their part in k_ii. A, k(X, Z) and the k_ii of the sums are
+without it.
+
 With a mean that is learnt (`_mean`: G = (Q + Σ)⁻¹, A there is α here) the bound is that of y given
 the mean, integrated over its prior: a and β are those of y − m̂ 1, and beside each product of two of
 them stands, over α, that of the two which 1 in place of y gives, g = G 1 and γ = B⁻¹ Vᵀ s.
@@ -190,8 +194,10 @@ class Inducing(Conditioned):
     @property
     def information_gain(self):
         """½ log det(I + Σ⁻¹ Q), of the sparse f, less what goes into learning the mean."""
-        lost = self.mean.lost(self.covariance.mean_variance, self.sums.weight)
-        return 0.5 * float(self.outer.log_determinant + lost)
+        noise = self.rows.noise(self.covariance)
+        gain = self.outer.log_determinant + self.sums.log_noise - np.sum(np.log(noise))
+        lost = self.mean.lost(self.covariance.mean_variance, np.sum(1.0 / noise))
+        return 0.5 * float(gain + lost)
 
     @property
     def unresolved(self):
@@ -282,7 +288,7 @@ def bound(covariance, rows, Z, eval_gradient, workspace=None):
     workspace : ndarray of shape (3, n, m), default=None
         Memory that the evaluations of a search share.
     """
-    noise, variance = rows.noise(covariance), covariance.variance(rows.S, rows.t)
+    noise, variance = _variances(covariance, rows, slice(None))
     basis = rows.layout.split(Z)
     nothing = np.zeros(len(covariance.bounds)) if eval_gradient else None
     try:
@@ -320,19 +326,22 @@ def bound(covariance, rows, Z, eval_gradient, workspace=None):
     on_basis = -0.5 * solver.half_solve(np.ascontiguousarray(inner.T), transpose=True)
 
     gradient = covariance.cross_gradient(rows.S, rows.t, *basis, K, on_cross)
-    gradient += covariance.cross_gradient(*basis, *basis, covariance.cross(*basis), on_basis)
+    A = covariance.cross(*basis, *basis)
+    gradient += covariance.cross_gradient(*basis, *basis, A, on_basis)
     if "signal_variance" in covariance.names:
         gradient[0] += solver.jitter * np.trace(on_basis)  # the jitter scales with the signal
     gradient += covariance.variance_gradient(rows.S, rows.t, -0.5 * s)
+    gradient += covariance.white_gradient(rows.S, rows.t, on_noise + 0.5 * s)
     return value, np.append(gradient, rows.noise_gradient(covariance, on_noise))
 
 
 def _factor(covariance, basis):
     """Solver with L, and the jitter that was added to A."""
-    A = covariance.gram(*basis)
+    A = covariance.cross(*basis, *basis)
     diagonal = np.diagonal(A).copy()
+    size = diagonal.mean() or 1.0  # 0 where all is white
     for relative in _JITTERS:
-        L, jitter = A.copy(), relative * diagonal.mean()
+        L, jitter = A.copy(), relative * size
         np.fill_diagonal(L, diagonal + jitter)
         if try_cholesky(L):
             return DenseCholesky(L, jitter)
@@ -351,10 +360,17 @@ def _sums(covariance, rows, where, Z, solver, units):
         block = indices[first : first + _BLOCK]
         S, t = rows.S[block], rows.t[block]
         V = solver.half_solve(covariance.cross(S, t, *basis))
-        noise, y = rows.noise(covariance, block), (rows.y[block] - location) / scale
-        sums = Sums.of(V, y, noise, covariance.variance(S, t))
+        y = (rows.y[block] - location) / scale
+        sums = Sums.of(V, y, *_variances(covariance, rows, block))
         total = sums if total is None else total.plus(sums)
     return total
+
+
+def _variances(covariance, rows, where):
+    """Noise variances and prior variances (n,) of some of the rows, a slice of them or indices."""
+    points = rows.S[where], rows.t[where]
+    white = covariance.white(*points)
+    return rows.noise(covariance, where) + white, covariance.variance(*points) - white
 
 
 def _gram(V):

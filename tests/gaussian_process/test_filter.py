@@ -74,9 +74,7 @@ def assert_equal(dense, kalman, X=None, rtol=1e-8, draws=True):
         ):
             assert_allclose(other, one, **close)
     for include_noise in (False, True):
-        one, other = (
-            gp.predict_interval(X, include_noise=include_noise) for gp in (dense, kalman)
-        )
+        one, other = (gp.predict_interval(X, include_noise=include_noise) for gp in (dense, kalman))
         assert_allclose(other, one, **close)
     column, times = dense.time_column, ()
     if draws:
