@@ -35,7 +35,7 @@ class StepLimit(BaseEstimator):
     announced without having been asked for: that is where the machine is. When it is cancelled, the
     one before that. The first query of all is free, and ``recommend`` is, which moves nothing.
     Where an observation beyond reach is believed to be better than what may be hoped for within,
-    queries go there step by step.
+    queries go there step by step, and so they go to each of the ``start_points``.
 
     Parameters
     ----------

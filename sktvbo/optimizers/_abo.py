@@ -4,6 +4,7 @@ import numpy as np
 
 from .._checks import check_real
 from .._factors import temporal_length_scale
+from ..acquisition import as_acquisition
 from ..staleness import StaleDataPolicy
 from ._base import Algorithm
 from ._parameters import algorithm
@@ -79,6 +80,8 @@ class ABO(Algorithm):
     def _check_parameters(self):
         super()._check_parameters()
         check_real(self.lookahead, "lookahead", self, interval="[0, inf)")
+        if getattr(as_acquisition(self.acquisition or "ucb", self), "joint", False):
+            self._check_unused(("lookahead",), "with an acquisition that is drawn for one time")
 
     def _latest_query_time(self, t, surrogate, policy):
         if not policy.settled:

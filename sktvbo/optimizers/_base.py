@@ -16,7 +16,6 @@ from .._checks import (
     check_int,
     check_real,
     check_variances,
-    finite_array,
     finite_number,
     invalid,
 )
@@ -40,7 +39,7 @@ from ._caution import Caution
 from ._clock import as_time, as_times, make_clock
 from ._contexts import measured
 from ._durable import Durable
-from ._failures import has_failed
+from ._failures import has_failed, with_failures
 from ._lock import StepLock
 from ._log import Log
 from ._many import position_of, with_many
@@ -148,7 +147,8 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
     start_points : array-like of shape (k, d), or a list of dicts, default=None
         Settings to be asked first, such as those known to be good. They take the place of random
         queries: the surrogate is there once as many observations were told, or
-        ``n_initial_points`` if these are fewer.
+        ``n_initial_points`` if these are fewer. With ``max_step`` queries approach each of them by
+        one step at a time, and leave out a point that no step brings nearer.
     max_size : int, default=None
         Largest data set, from when there is a surrogate. What the policy leaves beyond it is
         removed, the least relevant observations, or the oldest where the relevancy is not known:
@@ -319,9 +319,20 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
             check_int(self.max_size, "max_size", self)
         check_choice(self.on_nan, ("error", "failed"), "on_nan", self)
         check_time_unit(self.time_unit, self)
+        for part, names in self._parameters_of_parts.items():
+            if getattr(self, part) is not None:
+                self._check_unused(names, f"with {part}=...")
         if self.query_timeout is not None:
             timeout = number_of_duration(self.query_timeout, self.time_unit)
             check_real(timeout, "query_timeout", self, interval="(0, inf)")
+
+    def _check_unused(self, names, when):
+        """Raise a ValueError for parameters that have no effect and were given all the same."""
+        for name in names:
+            value, default = getattr(self, name), getattr(type(self), name)
+            if not (isinstance(value, type(default)) and value == default):
+                expected = f"left at its default {default!r} {when}, where it has no effect"
+                raise invalid(name, expected, value, self)
 
     def _n_initial(self, n_started):
         """How many observations there are before the surrogate, of which so many are given."""
@@ -331,6 +342,10 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
 
     # Tables and pictures show this name; None is that of the class.
     label = None
+
+    # Parameters of the default surrogate and of the default acquisition function: they have no
+    # effect when the user gives that part.
+    _parameters_of_parts = {}
 
     # An algorithm that has more to remember sets another class of a run's state.
     _run_class = Run
@@ -390,7 +405,7 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
             t = None if t is None else as_time(t, run.algorithm.time_unit)
             may_fail = failed is not False or run.algorithm.on_nan == "failed"
             if may_fail and has_failed(y, failed):
-                after = run.after_failing(x, t)
+                after = run.after_failing(*run.addressed(x, t))
                 row = after.failures.rows[-1].tolist()
                 self._take(run, after, "fail", x=row[:-1], t=row[-1])
                 return
@@ -446,11 +461,12 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
     def tell_many(
         self,
         X: PointsLike | Sequence[Query],
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         t: ArrayLike | None = None,
         *,
         context: ContextsLike = None,
         y_variance: ArrayLike | None = None,
+        failed: ArrayLike = False,
     ) -> None:
         """Add many observations in one step, with one search of the hyperparameters.
 
@@ -462,12 +478,15 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
         X : array-like of shape (n, d), a list of dicts for named parameters, or of Query
             Queries, asked for or not; see `tell`.
         y : array-like of shape (n,)
+            NaN or None for a measurement that failed; left out when all did.
         t : float, date, or array-like of shape (n,), default=None
             When; None is the times asked for.
         context : list of contexts, or one for all, default=None
             See `tell`.
         y_variance : float or array-like of shape (n,), default=None
             See `tell`.
+        failed : bool or array-like of bool of shape (n,), default=False
+            Measurements that failed, see `tell`.
 
         Raises
         ------
@@ -478,7 +497,7 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
         """
         with self._lock():
             run = self._run_or_new()
-            places, y, t, variances = _columns(run, X, y, t, y_variance, context)
+            places, y, t, variances = _columns(run, X, y, t, y_variance, context, failed)
             if not len(places):
                 return
             order = range(len(places))
@@ -494,7 +513,7 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
                 if query is not None:
                     others = tuple(q for q in left.unanswered if q.id != query.id)
                     left = replaced(left, unanswered=others)
-                found.append((x, float(y[i]), time, float(variances[i]), query))
+                found.append((x, y[i], time, float(variances[i]), query))
             found.sort(key=lambda observation: observation[2])
             after, entries = with_many(run, found)
             self._take(run, after, "tell_many", entries=entries)
@@ -638,8 +657,8 @@ def _place(run, x, context=None):
         return run.query_near(x, exc)
 
 
-def _columns(run, X, y, t, y_variance, context):
-    """What users give for many observations: places, and columns (n,), where t may be None."""
+def _columns(run, X, y, t, y_variance, context, failed):
+    """Places and columns (n,) of many observations; y is None of a failure, and t may be None."""
     contexts = repeat(None) if context is None else run.domain.contexts(context, len(X))
     if isinstance(X, list | tuple) and any(isinstance(x, Query) for x in X):
         places = [_place(run, x, of_x) for x, of_x in zip(X, contexts)]
@@ -651,7 +670,7 @@ def _columns(run, X, y, t, y_variance, context):
         except DomainError:
             places = [_place(run, x, of_x) for x, of_x in zip(X, contexts)]
     n = len(places)
-    y = finite_array(y, "y", (n,), InvalidObservationError, LARGEST_Y)
+    y = with_failures(y, failed, n, run.algorithm.on_nan == "failed")
     t = None if t is None else as_times(t, n, run.algorithm.time_unit)
     variances = np.zeros(n)
     if y_variance is not None:

@@ -36,3 +36,7 @@ class VariationBudgeted(StaticAlgorithm):
             if getattr(self, name) is not None:
                 check_int(getattr(self, name), name, self)
         check_real(self.variation_budget, "variation_budget", self, interval="(0, inf)")
+        if getattr(self, self._length) is not None:
+            self._check_unused(("horizon", "variation_budget"), f"with {self._length}=...")
+        elif self.horizon is None:
+            self._check_unused(("variation_budget",), "without a horizon")

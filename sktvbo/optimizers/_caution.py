@@ -10,6 +10,9 @@ from ..caution import as_step_limit, as_trust_region
 # Better by less than this part of the spread of y is no success.
 _BETTER = 1e-3
 
+# A step must lead by this part of a straight step nearer to a start point.
+_NEARER = 0.1
+
 # A random query within a part of the domain is one of so many.
 _N_DRAWN = 64
 
@@ -98,6 +101,26 @@ class Caution:
 
         return sample
 
+    def towards(self, run, t, aim):
+        """The row within reach at time t that is nearest to a row (d,) of the domain.
+
+        None if no step leads there: what is in reach is not nearer, by a tenth of a straight step.
+        """
+        part, domain = self.part_of(run, t), run.domain
+        if part is domain:
+            return aim
+        target = domain.to_unit(aim)
+        if part.allowed(target[np.newaxis])[0]:
+            return aim
+        here = domain.present(domain.to_unit(self.at[:-1])[np.newaxis])[0]
+        near, left = _nearest(domain, part, here, target)
+        gap, clipped = (np.linalg.norm(u - target) for u in (here, np.clip(target, *part.reach)))
+        if near is None or gap - left < _NEARER * (gap - clipped):
+            return None
+        waits = as_step_limit(run.algorithm.max_step, domain, run.algorithm).per == "time"
+        moved = gap - left > 0.0 or (waits and t <= self.at[-1])
+        return part.from_unit(near) if moved else None
+
     def heading(self, run, surrogate, t, part, x, risk):
         """The row x (d,) of a query in a part of the domain; or one on the way to a better place.
 
@@ -114,18 +137,13 @@ class Caution:
         aim = places[best]
         if mean[best] <= mean[0] + std[0] or part.allowed(aim[np.newaxis])[0]:
             return x
-        near = domain.to_unit(part.from_unit(np.clip(aim, *part.reach)))
-        near = np.vstack([near, domain.present(part.candidates(_N_DRAWN))])
-        near = near[part.allowed(near)]
-        if not len(near):
+        here = domain.present(domain.to_unit(self.at[:-1])[np.newaxis])[0]
+        next_, gap = _nearest(domain, part, here, aim)
+        if next_ is None or not gap < np.linalg.norm(here - aim):
             return x
-        gaps = np.linalg.norm(near - aim, axis=1)
-        next_ = near[[np.argmin(gaps)]]
-        if not gaps.min() < np.linalg.norm(domain.to_unit(self.at[:-1]) - aim):
+        if risk is not None and risk.at(t).log(next_[np.newaxis])[0] < np.log(0.5):
             return x
-        if risk is not None and risk.at(t).log(next_)[0] < np.log(0.5):
-            return x
-        return part.from_unit(next_)[0]
+        return part.from_unit(next_)
 
     def judged(self, run, x, t, y):
         """After an observation, or None for a failure, at a row x (d,) and time t."""
@@ -148,6 +166,24 @@ class Caution:
             if length < region.shortest:
                 length = float(region.length)
         return replaced(self, row=row, length=length)
+
+
+def _nearest(domain, part, here, aim):
+    """The place (u,) of a part that is nearest to an aim (u,), and how far it is; or None."""
+    low, high = part.reach
+    clipped = np.clip(aim, low, high)
+    # Where the clipped place is forbidden, one on the straight line need not be.
+    ways = aim - here
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(ways == 0.0, 1.0, (clipped - here) / ways)
+    places = np.array([clipped, here + share.min() * ways])
+    places = domain.to_unit(part.from_unit(places))
+    places = np.vstack([places, domain.present(part.candidates(_N_DRAWN))])
+    places = places[part.allowed(places)]
+    if not len(places):
+        return None, np.inf
+    gaps = np.linalg.norm(places - aim, axis=1)
+    return places[np.argmin(gaps)], gaps.min()
 
 
 def _incumbent(surrogate, t):

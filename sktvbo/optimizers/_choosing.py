@@ -22,6 +22,22 @@ _MIN_MARGIN = 1e-9
 _N_FLOOR = 64
 
 
+def start_queries(run, t, size):
+    """At most ``size`` queries (x, time) at start points, or on the way; how many are done then."""
+    found, n_started = [], run.n_started
+    while len(found) < size and n_started < len(run.start):
+        x = aim = run.start[n_started]
+        if run.caution is not None:
+            x = run.caution.towards(run, t, aim)
+        if x is None or np.array_equal(x, aim):
+            n_started += 1
+        if x is not None:
+            found.append((x, t))
+            if run.caution is not None:
+                run = replaced(run, caution=run.caution.moved(x, t))
+    return found, n_started
+
+
 def random_queries(run, t, size, rng):
     """Queries (x, time) made without a surrogate, each within reach of the one before."""
     risk, domain = run.risk, run.domain

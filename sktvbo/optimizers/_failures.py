@@ -22,7 +22,8 @@ from scipy.special import log_ndtr
 from scipy.stats import lognorm
 from sklearn.gaussian_process.kernels import Matern
 
-from .._checks import invalid
+from .._checks import check_size, invalid, real_array
+from .._limits import LARGEST_Y
 from ..exceptions import InvalidObservationError
 from ..gaussian_process import TimeVaryingGPRegressor
 
@@ -89,6 +90,32 @@ def has_failed(y, failed):
         expected = "left out, or NaN, with failed=True"
         raise invalid("y", expected, y, error=InvalidObservationError)
     return True
+
+
+def with_failures(y, failed, n, nan_fails=False):
+    """Values told (n,) as a list, None where a measurement has failed; see `has_failed`."""
+    mask = np.asarray(failed) if np.size(failed) else np.empty(0, dtype=bool)
+    if mask.dtype != bool or mask.shape not in ((), (n,)):
+        raise invalid("failed", f"True or False, or {n} of them", failed)
+    y = np.full(n, np.nan) if y is None else real_array(y, "y", InvalidObservationError)
+    if y.shape != (n,):
+        expected, got = f"an array of shape ({n},)", f"shape {y.shape}"
+        raise invalid("y", expected, got=got, error=InvalidObservationError)
+    nan = np.isnan(y)
+    if (mask & ~nan).any():
+        got = f"{y[mask & ~nan][0]}"
+        raise invalid("y", "NaN where failed=True", got=got, error=InvalidObservationError)
+    mask = mask | nan if nan_fails else np.broadcast_to(mask, (n,))
+    if not np.isfinite(y[~mask]).all():
+        raise invalid(
+            "y",
+            "finite",
+            got=f"{np.count_nonzero(~np.isfinite(y[~mask]))} NaN or infinity",
+            advice="Tell measurements that failed with failed=True for each of them.",
+            error=InvalidObservationError,
+        )
+    check_size(y[~mask], "y", LARGEST_Y, InvalidObservationError)
+    return [None if failed else value for value, failed in zip(y.tolist(), mask)]
 
 
 def with_failure(failures, row, run):

@@ -49,6 +49,8 @@ class IGPUCB(StaticAlgorithm):
 
     label = "IGP-UCB"
 
+    _parameters_of_parts = {"acquisition": ("norm_bound", "delta")}
+
     def _check_parameters(self):
         super()._check_parameters()
         check_real(self.norm_bound, "norm_bound", self, interval="[0, inf)")

@@ -12,28 +12,35 @@ _MAX_LEARNT = 1000
 def with_many(run, observations):
     """The run with observations (x, y, t, variance, query), in the order of time.
 
-    The hyperparameters are learnt once, of all. Then the observations are added one by one with
+    y is None of a measurement that failed. The hyperparameters are learnt once, of all. Then the observations are added one by one with
     these, so that the policy sees each as if it had been told by itself. Returned with the run is
-    what the log has of them, a list of Told.
+    what the log has of them, a list of Told, and of rows (d + 1,) that failed.
     """
     entries = []
 
     def observe(run, observation, **options):
+        x, y, t, _, query = observation
+        if y is None:
+            entries.append(np.append(x, t))
+            return run.after_failing(x, t, query)
         after = run.after_observing(*observation, **options)
         entries.append(after.told[-1])
         return after
 
     # The last one that is needed makes the first surrogate.
-    before = max(run.n_initial - len(run.kept) - 1, 0) if run.surrogate is None else 0
+    measured = [i for i, (_, y, *_) in enumerate(observations) if y is not None]
+    needed = max(run.n_initial - len(run.kept) - 1, 0) if run.surrogate is None else 0
+    before = measured[needed] if needed < len(measured) else len(observations)
     for observation in observations[:before]:
         run = observe(run, observation)
     rest = observations[before:]
     if not rest:
         return run, entries
-    learnt = _learnt(run, rest)
+    learning = [observation for observation in rest if observation[1] is not None]
+    learnt = _learnt(run, learning)
     searched = {"since_search": 0}
     if run.surrogate is not None and run.holds:
-        searched = {"since_search": run.since_search + len(rest)}
+        searched = {"since_search": run.since_search + len(learning)}
     if run.keeps_all:
         for observation in rest:
             run = observe(run, observation, only_kept=True)

@@ -21,7 +21,7 @@ from ..exceptions import AskTellError, InvalidObservationError
 from ..journal._rows import START, Place
 from ..staleness import KeepAll, RunSoFar
 from ._caution import Caution
-from ._choosing import best_queries, best_query, random_queries
+from ._choosing import best_queries, best_query, random_queries, start_queries
 from ._clock import as_time
 from ._contexts import corrected, measured
 from ._failures import Failures, Risk, with_failure
@@ -97,7 +97,7 @@ class Run(Asked):
     n_queries : int
         How many were asked for, or announced.
     n_started : int
-        How many of the ``start`` were asked.
+        How many of the ``start`` were asked, or cannot be reached.
     queries : tuple of (float, int)
         Times of the latest queries made with a surrogate, and sizes of the data set then.
     told : Log of Told
@@ -211,9 +211,8 @@ class Run(Asked):
         after = replaced(after, **left, told=self.told.append(entry), policy_before=self.policy)
         return absorbed(after) if after.absorbs and not only_kept else after
 
-    def after_failing(self, x, t=None):
-        """The run with a query, as in `after_telling`, that could not be measured."""
-        x, t, query = self.addressed(x, t)
+    def after_failing(self, x, t, query):
+        """The run with a measurement at x (d,) and t that failed, which may answer a query."""
         left = self._left(t, query) | self._cautious(x, t, query, None)
         return replaced(self, **left, failures=with_failure(self.failures, np.append(x, t), self))
 
@@ -295,10 +294,9 @@ class Run(Asked):
         Queries are for time t, unless they ``may_wait`` until the algorithm's latest time. To be
         found, they share the time until ``until``, of the monotonic clock.
         """
-        rng, queries, run = copied(self.rng), self.queries, self
-        first = [(x, t) for x in self.start[self.n_started :][:size]]
-        if first:
-            run = replaced(self._with_queries(first, t), n_started=self.n_started + len(first))
+        rng, queries = copied(self.rng), self.queries
+        first, n_started = start_queries(self, t, size)
+        run = replaced(self._with_queries(first, t) if first else self, n_started=n_started)
         size -= len(first)
         if self.surrogate is None:
             found = random_queries(run, t, size, rng)

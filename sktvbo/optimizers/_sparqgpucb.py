@@ -84,9 +84,9 @@ class SparQRun(Run):
         """The run without an observation, and without the expert's answers."""
         return replaced(super().after_untelling(position), answers=None)
 
-    def after_failing(self, x, t=None):
+    def after_failing(self, *failure):
         """The run after a query that failed: it too was the one that the answers were for."""
-        return replaced(super().after_failing(x, t), answers=None)
+        return replaced(super().after_failing(*failure), answers=None)
 
     def after_asking_expert(self, t):
         """The run at time t, and rows (q, d) to ask about."""

@@ -189,9 +189,14 @@ def events_of(run, after, kind, said):
         body = _query_as_plain(next(query for query in run.unanswered if query.id not in left))
     events = [(kind, told, body)]
     if kind == "tell_many":
-        first = run.told.total
-        entries = enumerate(said["entries"], first)
-        events = [("tell", position, told_as_plain(entry)) for position, entry in entries]
+        events, position = [], run.told.total
+        for entry in said["entries"]:
+            if isinstance(entry, Told):
+                events.append(("tell", position, told_as_plain(entry)))
+                position += 1
+            else:
+                *x, t = entry.tolist()
+                events.append(("fail", None, {"x": x, "t": t}))
     surrogate = after.surrogate
     if surrogate is not run.surrogate and after.since_search == 0 and surrogate is not None:
         theta = getattr(surrogate, "theta_", None)

@@ -62,6 +62,8 @@ class TVGPUCB(Algorithm):
 
     label = "TV-GP-UCB"
 
+    _parameters_of_parts = {"surrogate": ("epsilon",)}
+
     @property
     def _learns(self):
         return isinstance(self.epsilon, str) and self.epsilon == "learn"

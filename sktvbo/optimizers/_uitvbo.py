@@ -50,6 +50,8 @@ class UITVBO(Algorithm):
 
     label = "UI-TVBO"
 
+    _parameters_of_parts = {"surrogate": ("drift_variance",)}
+
     _searches_for_the_past = True
 
     def _check_parameters(self):

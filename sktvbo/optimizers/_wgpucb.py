@@ -53,6 +53,8 @@ class WGPUCB(Algorithm):
 
     label = "W-GP-UCB"
 
+    _parameters_of_parts = {"surrogate": ("discount",)}
+
     def _check_parameters(self):
         super()._check_parameters()
         check_real(self.discount, "discount", self, interval="(0, 1]")

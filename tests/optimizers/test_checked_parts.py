@@ -115,6 +115,43 @@ def test_what_makes_no_sense_is_said_at_the_first_call(opt, message, call):
     assert not hasattr(opt, "n_told_")
 
 
+# Of each algorithm the parameters of a part that the user may give in its place.
+OVERRIDDEN = {
+    opts.TVGPUCB: [("epsilon", 0.3, {"surrogate": STATIC})],
+    opts.UITVBO: [("drift_variance", 0.5, {"surrogate": STATIC})],
+    opts.WGPUCB: [("discount", 0.5, {"surrogate": STATIC})],
+    opts.IGPUCB: [
+        ("norm_bound", 2.0, {"acquisition": "ei"}),
+        ("delta", 0.2, {"acquisition": UCB(2.0)}),
+    ],
+    opts.ABO: [("lookahead", 2.0, {"acquisition": "ts"})],
+    opts.SWGPUCB: [
+        ("horizon", 50, {"window": 10}),
+        ("variation_budget", 2.0, {"window": 10}),
+        ("variation_budget", 2.0, {}),
+    ],
+    opts.BRGPUCB: [
+        ("horizon", 50, {"reset_period": 10}),
+        ("variation_budget", 2.0, {"reset_period": 10}),
+        ("variation_budget", 2.0, {}),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "value", "parts"),
+    [(kind, *case) for kind, cases in OVERRIDDEN.items() for case in cases],
+)
+def test_a_parameter_without_effect_is_refused(kind, name, value, parts):
+    opt = kind(BOX, **{name: value}, **parts)
+    with pytest.raises(ValueError, match=f"'{name}' parameter of {kind.__name__} must be left at"):
+        opt.ask(0.0)
+    # Either of the two may be given.
+    others = {"horizon": 50} if name == "variation_budget" else {}
+    for options in (parts, {name: value} | others):
+        kind(BOX, **options).ask(0.0)
+
+
 def test_users_parts_need_no_check():
     class Plain(BaseEstimator):
         def before_add(self, surrogate, x, t, y):

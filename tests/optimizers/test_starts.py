@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from optimizers.cases import (
     ARMS,
     BOX,
@@ -21,6 +21,8 @@ from optimizers.cases import (
 from scipy.optimize import LinearConstraint
 
 from sktvbo import ABO, BOLT, GPUCB, UITVBO, WDBO, BayesianOptimizer, RandomSearch
+from sktvbo.caution import StepLimit
+from sktvbo.domain import FiniteSet, WithContext, as_domain
 from sktvbo.exceptions import AskTellError, DomainError
 from sktvbo.staleness import MaximumSize, RelevancyBudget
 
@@ -107,6 +109,117 @@ def test_start_points_survive(tmp_path):
     for other in (twin, pickle.loads(pickle.dumps(twin)), again):
         assert_array_equal(other.ask(1.0), STARTS["box"][1])
         assert other.ask(2.0).tolist() not in STARTS["box"]
+
+
+# --- start points that are farther away than one step ---------------------------------------------
+
+FAR = {
+    "box": ([[0.1, -0.9], [1.9, 0.1], [0.1, 0.1]], 0.25, [0, 4, 8]),
+    # Members are 0, 1/8, ... 1: a step is 0.25, of 0.3.
+    "finite": ([[0.0], [1.0], [0.5]], 0.3, [0, 4, 6]),
+    "named": (
+        [
+            {"rate": 0.0, "alpha": 1e-3, "depth": 1, "loss": "l1"},
+            {"rate": 0.0, "alpha": 1.0, "depth": 5, "loss": None},
+        ],
+        {"rate": 0.1, "alpha": 0.4, "depth": 0.3},  # of depth, one of 1.2
+        [0, 4],
+    ),
+}
+FAR_DOMAINS = DOMAINS | {"finite": FiniteSet(np.linspace(0.0, 1.0, 9)[:, np.newaxis])}
+
+
+def longest(opt, part):
+    """The longest step between queries, in units of what is allowed."""
+    domain, parts = opt._run.domain, StepLimit(part).parts(as_domain(opt.domain))
+    units = domain.to_unit(opt.told_X_[:, :-1])[:, domain.unit_columns]
+    steps = np.abs(np.diff(units, axis=0))
+    return np.max(steps / np.where(domain.kinds == "unordered", np.inf, parts))
+
+
+@pytest.mark.parametrize("by", ["one", "batch", "resumed"])
+@pytest.mark.parametrize("domain", FAR)
+def test_far_ones_are_approached_by_steps(domain, by, tmp_path):
+    starts, part, reached = FAR[domain]
+    path = tmp_path / "run.db"
+    options = {"start_points": starts, "max_step": part, "n_initial_points": 3}
+    opt = GPUCB(FAR_DOMAINS[domain], random_state=0, journal=path, **options)
+    found, n = [], reached[-1] + 3
+    while len(found) < n:
+        found += list(opt.ask(len(found), n_points=n if by == "batch" else 1))
+        if by == "resumed":
+            opt.close()
+            opt = GPUCB.resume(path)
+        for x in found[-n if by == "batch" else -1 :]:
+            opt.tell(x, 1.0)
+    rows = np.array([opt._run.domain.place(x) for x in found])
+    assert_array_equal(rows[reached], opt._run.domain.places(starts))
+    assert longest(opt, part) <= 1.0 + 1e-9
+    opt.close()
+
+
+def test_what_was_told_before_is_where_they_are_approached_from():
+    opt = WDBO([(0.0, 1.0)], start_points=[[0.9]], max_step=0.25, n_initial_points=4)
+    opt.tell_many([[0.5], [0.2]], [1.0, 2.0], [0.0, 1.0])
+    assert_allclose(opt.ask(2.0), [0.45], atol=1e-12)
+    opt.announce([0.1], 3.0)  # somebody moved the machine
+    X = opt.ask(4.0, n_points=5)
+    assert_allclose(X[:4, 0], [0.35, 0.6, 0.85, 0.9], atol=1e-12)
+    assert abs(X[4, 0] - 0.9) <= 0.25 + 1e-9
+    again = WDBO([(0.0, 1.0)], start_points=[[0.9]], max_step=0.25, random_state=0)
+    again.tell([0.0], t=0.0, failed=True)
+    assert again.ask(1.0) == 0.25
+
+
+def test_steps_to_start_points_take_their_time():
+    limit = StepLimit(0.1, per="time")
+    opt = GPUCB([(0.0, 1.0)], start_points=[[0.0], [1.0], [0.9]], max_step=limit, random_state=0)
+    X = [opt.ask(t)[0] for t in (0.0, 2.0, 2.0, 7.0, 20.0, 20.0, 21.0)]
+    assert_allclose(X, [0.0, 0.2, 0.2, 0.7, 1.0, 1.0, 0.9], atol=1e-12)
+
+
+MIXTURE = LinearConstraint([[1.0, 1.0, 1.0]], 1.0, 1.0)
+
+
+def test_steps_to_start_points_satisfy_constraints():
+    starts = [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+    options = {"max_step": 0.3, "random_state": 0}
+    opt = GPUCB([(0.0, 1.0)] * 3, start_points=starts, constraints=MIXTURE, **options)
+    X = opt.ask(0.0, n_points=12)
+    assert_allclose(X.sum(axis=1), 1.0, atol=1e-9)
+    assert np.abs(np.diff(X, axis=0)).max() <= 0.3 + 1e-9
+    assert_allclose(X[[0, 4, 8]], starts, atol=1e-12)
+
+
+def test_start_points_that_cannot_be_reached_are_left_out():
+    wall = [lambda x: abs(x[0] - 0.5) - 0.2]  # no step leads from below to above
+    opt = GPUCB(
+        [(0.0, 1.0)],
+        start_points=[[0.05], [0.9], [0.2]],
+        constraints=wall,
+        max_step=0.1,
+        random_state=0,
+    )
+    X = opt.ask(0.0, n_points=6)[:, 0]
+    assert_allclose(X[:4], [0.05, 0.15, 0.25, 0.3], atol=0.02)
+    assert (X < 0.3 + 1e-9).all()
+    assert 0.2 in X
+    assert np.abs(np.diff(X)).max() <= 0.1 + 1e-9
+    held = GPUCB(NAMED, start_points=STARTS["named"], max_step={"loss": 0.0, "rate": 0.0})
+    found = held.ask(0.0, n_points=3)
+    assert found[0] == STARTS["named"][0]
+    expected = STARTS["named"][1] | {"loss": "l2", "rate": 0.5}
+    assert found[1] == expected | {"alpha": pytest.approx(expected["alpha"])}
+    assert found[2]["loss"] == "l2"
+
+
+def test_start_points_are_approached_in_a_context():
+    domain = WithContext([(0.0, 1.0)], [(0.0, 10.0)])
+    opt = GPUCB(domain, start_points=[[0.0], [0.5]], max_step=0.2, random_state=0)
+    for t, context in enumerate([1.0, 9.0, 40.0, 3.0, 5.0]):
+        opt.tell(opt.ask(t, context=[context]), 1.0)
+    assert_allclose(opt.told_X_[:4, 0], [0.0, 0.2, 0.4, 0.5], atol=1e-12)
+    assert abs(opt.told_X_[4, 0] - 0.5) <= 0.2 + 1e-9
 
 
 # --- the size of the data set ---------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Many observations at once: one search, and what the policy would have done one by one."""
 
 import copy
+import functools
 import time
 
 import numpy as np
@@ -98,6 +99,59 @@ def test_queries_are_answered_at_their_times():
     assert sorted(twin.told_X_[:, -1]) == [1.0, 2.0, 3.0]
 
 
+FAILURES = [2, 3, 6, 9, 10, 11, 17]
+
+
+@pytest.mark.parametrize("form", ["nan", "none", "queries", "on_nan"])
+@pytest.mark.parametrize("name", ["GPUCB", "WDBO", "RandomSearch", "SparQGPUCB"])
+def test_failures_are_told_as_columns(name, form):
+    case, options = BY_NAME[name], {"on_nan": "failed"} if form == "on_nan" else {}
+    make = case.make if name == "RandomSearch" else functools.partial(held, case)
+    if name == "SparQGPUCB":
+        make = case.make  # its surrogate has a noise model
+    opt, twin = make(**options), make(**options)
+    n = 24
+    if form == "queries":
+        n = 5  # which are all random
+        X = [opt.ask(float(t), return_query=True) for t in range(n)]
+        for t in range(n):
+            twin.ask(float(t))
+        y, t, rows = np.arange(float(n)), None, [query.x for query in X]
+    else:
+        X, y, t = data(n)
+        rows = X
+    failed = np.isin(np.arange(n), FAILURES)
+    told = [None if f else v for f, v in zip(failed, y)]
+    if form != "none":
+        told = np.where(failed, np.nan, y)
+    opt.tell_many(X, told, t, **({} if form == "on_nan" else {"failed": failed}))
+    for i in range(n):
+        time = None if t is None else t[i]
+        if failed[i]:
+            twin.tell(rows[i], t=time, failed=True)
+        else:
+            twin.tell(rows[i], y[i], time)
+    for attribute in ("X_", "y_", "told_X_", "told_y_", "failed_X_", "n_failed_", "pending_"):
+        assert_array_equal(getattr(opt, attribute), getattr(twin, attribute))
+    assert opt._run.failures.learnt == pytest.approx(twin._run.failures.learnt)
+    assert opt.n_failed_ == failed.sum()
+
+
+def test_failures_alone():
+    opt = GPUCB(BOX, random_state=0, max_step=0.1)
+    X, _, t = data(4)
+    opt.tell_many(X, t=t, failed=True)
+    assert_array_equal(opt.failed_X_, np.column_stack([X, t]))
+    assert opt.n_told_ == 0
+    # That is where the machine is.
+    assert np.abs((opt.ask(t[-1] + 1.0) - X[-1]) / 2.0).max() <= 0.1 + 1e-9
+    opt.tell_many([], [], failed=[])
+    with pytest.raises(
+        InvalidObservationError, match=r"y must be finite\. Got 4 NaN .* failed=True"
+    ):
+        opt.tell_many(X, t=t)
+
+
 def test_named_parameters():
     opt = RandomSearch(NAMED, random_state=0)
     X = opt.ask(0.0, n_points=3)
@@ -112,7 +166,8 @@ def test_it_survives(name, history, tmp_path, monkeypatch):
     case, (X, y, t) = BY_NAME[name], data(20)
     opt = case.make(journal=tmp_path / "run.db", history=history)
     case.drive(opt, 6)
-    opt.tell_many(X, y, t + 6.0)
+    failed = np.arange(20) % 5 == 1
+    opt.tell_many(X, np.where(failed, np.nan, y), t + 6.0, failed=failed)
     opt.close()
     again = case.kind.resume(tmp_path / "run.db")
     same_state(again, opt)
@@ -130,6 +185,10 @@ BAD = {
     "never": (InvalidObservationError, {"t": [1.0, np.inf]}),
     "not asked": (AskTellError, {"t": None}),
     "variance": (ValueError, {"y_variance": [-1.0, 1.0]}),
+    "unsaid": (InvalidObservationError, {"y": [np.nan, 1.0], "failed": [False, True]}),
+    "measured": (InvalidObservationError, {"failed": [False, True]}),
+    "failed": (ValueError, {"failed": [True]}),
+    "numbers": (ValueError, {"y": [np.nan, np.nan], "failed": [1, 1]}),
     "flat": (InvalidObservationError, {"X": [1.0, 0.0]}),
 }
 
