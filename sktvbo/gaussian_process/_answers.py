@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_choice, check_int, check_real, invalid
+from ._dates import NUMBERS, mixed_kinds, read_time
 from ._inputs import finite_posterior, validated
 from ._views import TimeSlice, TimeWindow
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.gaussian_process.kernels import Kernel
 
-    from .._typing import Array, Mask, Posterior, RandomState
+    from .._typing import Array, Mask, Posterior, RandomState, Time
     from ..relevancy import RelevancySweep
     from ._noise import NoiseModel
 
@@ -306,12 +307,12 @@ class Answers:
         priors = self._taken.get("hyperpriors", self.hyperpriors)
         return self._knowledge.gain(gp, priors)
 
-    def relevancy(self, now: float | None = None) -> Array:
+    def relevancy(self, now: Time | None = None) -> Array:
         """Relevancy of each training row to predictions from ``now`` on (W-DBO eq. 12).
 
         Parameters
         ----------
-        now : float, default=None
+        now : float or date, default=None
             Present time; None is the latest training time.
 
         Returns
@@ -332,12 +333,12 @@ class Answers:
         """
         self._fitted.covariance.stationary_factors()
 
-    def relevancy_sweep(self, now: float | None = None) -> RelevancySweep:
+    def relevancy_sweep(self, now: Time | None = None) -> RelevancySweep:
         """Relevancies that stay up to date while rows are taken out, O(n²) each.
 
         Parameters
         ----------
-        now : float, default=None
+        now : float or date, default=None
             See `relevancy`.
 
         Returns
@@ -346,14 +347,14 @@ class Answers:
             In the exact model; its removals leave the estimator as it is.
         """
         gp = self._dense()
-        return gp.relevancy_sweep(gp.rows.latest if now is None else now)
+        return gp.relevancy_sweep(gp.rows.latest if now is None else self._number_of(now, "now"))
 
-    def posterior_at(self, t: float, moving: Mask | None = None) -> Posterior:
+    def posterior_at(self, t: Time, moving: Mask | None = None) -> Posterior:
         """The posterior at one time as a function of space alone, for many evaluations.
 
         Parameters
         ----------
-        t : float
+        t : float or date
         moving : array-like of bool of shape (d,), default=None
             Coordinates of which gradients are wanted; None for all. Of others, such as an arm's
             index, they may be 0.
@@ -365,14 +366,14 @@ class Answers:
             ``posterior.with_gradient(s)`` of one place (d,) gives both and their gradients (d,);
             ``posterior.sample(S, rng)`` draws f (m,) jointly.
         """
-        return TimeSlice(self._fitted, t, moving)
+        return TimeSlice(self._fitted, self._number_of(t, "t"), moving)
 
-    def posterior_between(self, low: float, high: float, moving: Mask | None = None) -> Posterior:
+    def posterior_between(self, low: Time, high: Time, moving: Mask | None = None) -> Posterior:
         """The posterior as a function of space and of time in an interval.
 
         Parameters
         ----------
-        low, high : float
+        low, high : float or date
         moving : array-like of bool of shape (d,), default=None
             See `posterior_at`.
 
@@ -382,4 +383,16 @@ class Answers:
             As of `posterior_at`, of places with one more coordinate: time, 0 at ``low`` and 1 at
             ``high``.
         """
+        low, high = self._number_of(low, "low"), self._number_of(high, "high")
         return TimeWindow(self._fitted, low, high, moving)
+
+    def _number_of(self, time, name):
+        """A time as a number in the user's unit; dates are of the kind that `fit` was given."""
+        if type(time) is float:
+            return time
+        position = self._fitted.rows.layout.position
+        kind, number = read_time(time, self.time_unit, name)
+        known = self.time_kinds_.get(position, NUMBERS)
+        if kind not in (NUMBERS, known):
+            raise mixed_kinds(name, known, kind, "in the data of fit")
+        return number

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from .._typing import Array
+    from .._typing import Array, Time
 
 _OF_TIME = ("temporal_kernel", "drift_kernel")
 
@@ -116,9 +116,9 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Parameters
         ----------
         X : array-like of shape (n, d + 1)
-            Space and time; a single column is time alone. A data frame's columns of dates become
-            numbers since 1970, UTC, in the ``time_unit``, and so are then all times and
-            lengthscales.
+            Space and time; a single column is time alone. Columns of dates or durations, in a data
+            frame, an array or a list of rows, become numbers in the ``time_unit``, and so are then
+            all times and lengthscales. Later rows must have times of the same kind.
         y : array-like of shape (n,)
         y_variance : array-like of shape (n,), default=None
             Variance of each observation known beforehand, in units of y²; comes on top of
@@ -195,12 +195,12 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """
         return self._take_over(self.updated(drop=indices))
 
-    def advance(self, now: float) -> Self:
+    def advance(self, now: Time) -> Self:
         """Move the present time on: with a ``noise_model`` all observations age.
 
         Parameters
         ----------
-        now : float
+        now : float or date
             Not before any training time.
 
         Returns
@@ -212,17 +212,17 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         O(n³) with a noise model, as every noise variance changes; nothing without.
         """
         latest = self._fitted.rows.latest
-        now = check_real(now, "now")
+        now = check_real(self._number_of(now, "now"), "now")
         if now < latest:
             raise invalid("now", f"a time not before the latest training time {latest}", now)
         return self._take_over(self._with(self._gp.at(now)))
 
-    def advanced(self, now: float) -> Self:
+    def advanced(self, now: Time) -> Self:
         """This estimator, or another one that has been advanced where that changes anything.
 
         Parameters
         ----------
-        now : float
+        now : float or date
             Times before ``now_`` change nothing.
 
         Returns
@@ -234,6 +234,7 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         NotFittedError
             Before `fit`.
         """
+        now = self._number_of(now, "now")
         if self.noise_model is None or now <= self.now_:
             return self
         return self._with(self._gp.at(now))

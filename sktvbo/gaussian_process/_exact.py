@@ -83,9 +83,10 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         normalization, if any), which is learnt with everything else. 0 is a known mean of 0;
         ``np.inf`` is a flat prior, which makes this generalized least squares.
     time_unit : {"ns", "us", "ms", "s", "min", "h", "D", "W"}, default="s"
-        In which the dates of a data frame are counted, from 1970 on, and the durations (such as
-        ``pandas.Timedelta``) that may be given for lengthscales of ``temporal_kernel`` and their
-        bounds. Times that are numbers stay as they are.
+        Unit of the numbers that dates and durations become, in columns of X and for single times.
+        Dates count from 1970; those without a time zone are taken as if in UTC. Lengthscales of
+        ``temporal_kernel``, and their bounds, may be durations, such as ``pandas.Timedelta``. Times
+        that are numbers stay as they are.
     warn : bool, default=True
         Whether `fit` warns where the model does not suit the data, with the remedy; see there.
     random_state : int, RandomState or None, default=None
@@ -159,6 +160,9 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only when X had names.
+    time_kinds_ : dict of int to str
+        Columns of X that held dates or durations at `fit`, by position, and of which kind: times of
+        another kind are refused later.
 
     Notes
     -----

@@ -5,7 +5,7 @@ from sklearn.utils.validation import validate_data
 
 from .._checks import check_size, invalid
 from .._limits import LARGEST_X, LARGEST_Y
-from ._dates import numeric_times
+from ._dates import check_kinds, columns_of, numeric_times
 
 
 def validated(estimator, X, y="no_validation", *, reset=False):
@@ -15,14 +15,25 @@ def validated(estimator, X, y="no_validation", *, reset=False):
         if not has_y:
             return check_size(np.ascontiguousarray(X), "X", LARGEST_X)
         estimator.n_features_in_ = X.shape[1]
+        if reset:
+            estimator.time_kinds_ = {}
         X = check_size(X.copy(order="C"), "X", LARGEST_X)
         return X, check_size(y.copy(), "y", LARGEST_Y)
-    X = numeric_times(_distinct(_unmasked(X, "X")), estimator.time_unit)
+    X, kinds = numeric_times(_distinct(_unmasked(X, "X")), estimator.time_unit)
+    _check_columns(X)
+    options = {"dtype": np.float64, "order": "C", "reset": reset}
     if not has_y:
-        X = validate_data(estimator, X, dtype=np.float64, order="C", reset=False)
+        X = validate_data(estimator, X, **options)
+    else:
+        if getattr(np.asarray(y), "dtype", np.dtype(float)).kind in "Mm":
+            raise invalid("y", "numbers", got="dates or durations")
+        X, y = validate_data(estimator, X, _unmasked(y, "y"), y_numeric=True, **options)
+    if reset:
+        estimator.time_kinds_ = kinds
+    names = getattr(estimator, "feature_names_in_", ())
+    check_kinds(kinds, estimator.time_kinds_, names)
+    if not has_y:
         return check_size(X, "X", LARGEST_X)
-    options = {"dtype": np.float64, "order": "C", "y_numeric": True, "reset": reset}
-    X, y = validate_data(estimator, X, _unmasked(y, "y"), **options)
     X, y = check_size(X.copy(), "X", LARGEST_X), y.astype(np.float64)
     return X, check_size(y, "y", LARGEST_Y)
 
@@ -39,7 +50,27 @@ def _is_plain(estimator, arrays, reset):
         return False
     if hasattr(estimator, "feature_names_in_"):
         return False
-    return reset or estimator.n_features_in_ == X.shape[1]
+    return reset or (estimator.n_features_in_ == X.shape[1] and not estimator.time_kinds_)
+
+
+def _check_columns(X):
+    """Raise an error that names a column of X that is not made of numbers."""
+    for label, column in columns_of(X):
+        values = np.asarray(column)
+        if values.dtype.kind in "biufc":
+            continue
+        try:
+            values.astype(np.float64)
+        except (TypeError, ValueError) as exc:
+            dtype = getattr(column, "dtype", values.dtype)
+            raise invalid(
+                f"Column {label!r}",
+                "numbers or dates",
+                got=f"dtype {dtype} ({exc})",
+                advice="Convert text by pandas.to_datetime or pandas.to_numeric, a Period by "
+                ".dt.to_timestamp(), and categories by an encoder such as OneHotEncoder.",
+                error=type(exc),
+            ) from exc
 
 
 def finite_posterior(found, *names):
@@ -57,7 +88,7 @@ def finite_posterior(found, *names):
 
 def _distinct(X):
     """What a user gave, unless it is a data frame of which two columns have one name."""
-    names = list(getattr(X, "columns", ()))
+    names = [label for label, _ in columns_of(X)]
     if len(set(names)) < len(names):
         raise invalid("X", "a data frame with unique column names", names)
     return X

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from ..exceptions import MissingExtraError
-from ._clock import as_times
+from ..gaussian_process._dates import NUMBERS, ZONED, dates_of
 from ._contexts import in_context, rows_of
 from ._run import too_few
 
@@ -32,7 +32,7 @@ class Answers:
         t : float
             In the user's unit.
         """
-        return self._run_or_new().time(None)
+        return self._run_or_new().timed(None)[1]
 
     @overload
     def predict(
@@ -109,7 +109,7 @@ class Answers:
             np.ndim(X) < 2 and not any(isinstance(x, Mapping) for x in np.atleast_1d(X))
         )
         rows = rows_of(run.domain, X, context, one)
-        times = self._times_of(run, t, len(rows))
+        times = run.timed_many(t, len(rows))[1]
         _check_belief(run, "predict()")
         mean, std = _predicted(run, rows, times, include_noise)
         if one:
@@ -196,7 +196,7 @@ class Answers:
         """
         run = self._run_or_new()
         one = t is None or np.ndim(t) == 0
-        times = self._times_of(run, t, 1 if one else len(t))
+        times = run.timed_many(t, 1 if one else len(t))[1]
         contexts = run.domain.contexts(context, len(times))
         _check_belief(run, "recommend()")
         found = zip(contexts, times.tolist())
@@ -221,6 +221,7 @@ class Answers:
             Columns are the parameters by name (x0, x1, ... where they have none) and
 
             - ``time``, of a measurement or a query, and ``y``, NaN for what failed or is pending;
+              times are dates where dates were given;
             - ``removed_at``: when it was removed from the data set; NaN while it is in it;
             - ``failed`` and ``pending``: bool;
             - ``query``: id of the query, or <NA> for what failed, or was not asked for.
@@ -258,10 +259,17 @@ class Answers:
         columns = run.domain.described(rows[:, :-1])
         unknown = np.full(len(rows) - len(shown), np.nan)
         queries = [entry.query for entry in shown] + [None] * len(failed)
+
+        def dated(times):
+            if run.times in (None, NUMBERS):
+                return times
+            dates = pd.Series(dates_of(times, run.algorithm.time_unit))
+            return dates.dt.tz_localize("UTC") if run.times == ZONED else dates
+
         own = {
-            "time": rows[:, -1],
+            "time": dated(rows[:, -1]),
             "y": np.append(self.told_y_, unknown),
-            "removed_at": np.append(self.removed_at_, unknown),
+            "removed_at": dated(np.append(self.removed_at_, unknown)),
             "failed": kind == 1,
             "pending": kind == 2,
             "query": pd.array([*queries, *(query.id for query in pending)], dtype="Int64"),
@@ -271,9 +279,6 @@ class Answers:
                 name += "_"
             columns[name] = values
         return pd.DataFrame(columns)
-
-    def _times_of(self, run, t, n):
-        return np.full(n, run.time(None)) if t is None else as_times(t, n, run.algorithm.time_unit)
 
 
 def _check_belief(run, caller):

@@ -133,7 +133,7 @@ class Asking:
         Raises
         ------
         InvalidObservationError
-            The time is not finite or goes backwards.
+            The time is not finite, goes backwards, or is a date among numbers.
         ValueError
             The deadline is not a number of seconds, 0 or more.
 
@@ -145,7 +145,7 @@ class Asking:
         until = end_of(deadline)
         with self._lock():
             run = self._run_or_new()
-            t = run.forward_time(t)
+            run, t = run.forward_time(t)
             size = 1 if n_points is None else check_int(n_points, "n_points")
             may_wait = return_time or return_query
             after, queries = after_asking(run, t, size, context, may_wait=may_wait, until=until)

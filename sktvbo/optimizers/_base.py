@@ -36,7 +36,7 @@ from ._answers import Answers
 from ._asking import Asking
 from ._attributes import Attributes
 from ._caution import Caution
-from ._clock import as_time, as_times, make_clock
+from ._clock import make_clock
 from ._contexts import measured
 from ._durable import Durable
 from ._failures import has_failed, with_failures
@@ -157,8 +157,10 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
         Age, in the user's unit of time, at which a query that was not told is no longer waited for:
         its worker may be gone. None is any age.
     time_unit : {"ns", "us", "ms", "s", "min", "h", "D", "W"}, default="s"
-        Unit of time of dates: wherever a time is given it may be a ``datetime``, a
-        ``numpy.datetime64`` or a ``pandas.Timestamp``, which is the time since 1970 (UTC).
+        Unit of time of dates: wherever a time is given it may be a ``date``, a ``datetime``, a
+        ``numpy.datetime64`` or a ``pandas.Timestamp``, or a column of them, which is the time since
+        1970. Dates without a time zone are taken as if in UTC, also where local time jumps. The
+        times of a run are all numbers, all dates with a time zone, or all dates without one.
 
     Attributes
     ----------
@@ -360,7 +362,7 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
         self,
         x: PointLike | Query,
         y: float | None = None,
-        t: float | None = None,
+        t: Time | None = None,
         *,
         context: ContextLike = None,
         y_variance: float | None = None,
@@ -402,7 +404,8 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
         with self._lock():
             run = self._run_or_new()
             x = _place(run, x, context)
-            t = None if t is None else as_time(t, run.algorithm.time_unit)
+            if t is not None:
+                run, t = run.timed(t)
             may_fail = failed is not False or run.algorithm.on_nan == "failed"
             if may_fail and has_failed(y, failed):
                 after = run.after_failing(*run.addressed(x, t))
@@ -414,9 +417,7 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
                 variance = check_real(y_variance, "y_variance", interval="[0, inf)")
             self._take(run, run.after_telling(x, y, t, variance), "tell")
 
-    def announce(
-        self, x: PointLike, t: float | None = None, *, context: ContextLike = None
-    ) -> None:
+    def announce(self, x: PointLike, t: Time | None = None, *, context: ContextLike = None) -> None:
         """Take notice of a query that was not asked for here: it is pending until it is told.
 
         Parameters
@@ -436,7 +437,8 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
         with self._lock():
             run = self._run_or_new()
             x = measured(run.domain.place(x, context))
-            self._take(run, run.after_announcing(x, run.time(t)), "announce")
+            run, t = run.timed(t)
+            self._take(run, run.after_announcing(x, t), "announce")
 
     def cancel(self, x: PointLike | Query) -> None:
         """Withdraw a query that will not be told: others need not keep away from it any longer.
@@ -462,7 +464,7 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
         self,
         X: PointsLike | Sequence[Query],
         y: ArrayLike | None = None,
-        t: ArrayLike | None = None,
+        t: Time | ArrayLike | None = None,
         *,
         context: ContextsLike = None,
         y_variance: ArrayLike | None = None,
@@ -497,7 +499,8 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
         """
         with self._lock():
             run = self._run_or_new()
-            places, y, t, variances = _columns(run, X, y, t, y_variance, context, failed)
+            columns = _columns(run, X, y, t, y_variance, context, failed)
+            run, places, y, t, variances = columns
             if not len(places):
                 return
             order = range(len(places))
@@ -548,7 +551,7 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
             if isinstance(x, Query):
                 x, t, id = x.x, t, x.id
             row = None if x is None else run.domain.as_row(x)
-            time = None if t is None else as_time(t, run.algorithm.time_unit)
+            time = None if t is None else run.timed(t)[1]
             position = position_of(run, row, time, id)
             if position is None:
                 wanted = {"x": x, "t": t, "id": id}
@@ -658,7 +661,10 @@ def _place(run, x, context=None):
 
 
 def _columns(run, X, y, t, y_variance, context, failed):
-    """Places and columns (n,) of many observations; y is None of a failure, and t may be None."""
+    """Return the run, places, and columns (n,): y None of a failure, t, and variances.
+
+    t is None where no time was given.
+    """
     contexts = repeat(None) if context is None else run.domain.contexts(context, len(X))
     if isinstance(X, list | tuple) and any(isinstance(x, Query) for x in X):
         places = [_place(run, x, of_x) for x, of_x in zip(X, contexts)]
@@ -671,11 +677,12 @@ def _columns(run, X, y, t, y_variance, context, failed):
             places = [_place(run, x, of_x) for x, of_x in zip(X, contexts)]
     n = len(places)
     y = with_failures(y, failed, n, run.algorithm.on_nan == "failed")
-    t = None if t is None else as_times(t, n, run.algorithm.time_unit)
+    if t is not None:
+        run, t = run.timed_many(t, n)
     variances = np.zeros(n)
     if y_variance is not None:
         variances = check_variances(y_variance, n, "y_variance", zero=True)
-    return places, y, t, variances
+    return run, places, y, t, variances
 
 
 @algorithm

@@ -2,7 +2,6 @@
 
 import math
 import time
-from numbers import Real
 from time import monotonic
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from .._checks import check_real, finite_array, finite_number, invalid
 from .._limits import LARGEST_X
 from ..exceptions import InvalidObservationError
-from ..gaussian_process._dates import number_of_date
+from ..gaussian_process._dates import DURATIONS, read_time, read_times
 
 
 class ElapsedTime:
@@ -86,20 +85,28 @@ def end_of(deadline):
 
 
 def as_time(t, unit):
-    """A time, or a date, as a finite number; dates count from 1970 (UTC), in a unit of time."""
-    if not isinstance(t, Real):
-        t = number_of_date(t, unit)
-    return finite_number(t, "t", InvalidObservationError, LARGEST_X)
+    """The kind of a time, see `gaussian_process._dates`, and the time as a finite number."""
+    kind, number = read_time(t, unit, "t", InvalidObservationError)
+    _check_no_duration(kind, unit)
+    return kind, finite_number(number, "t", InvalidObservationError, LARGEST_X)
 
 
 def as_times(t, n, unit):
-    """Times (n,) of one time or date, or of n of them."""
+    """The kind of one time, or of n of them, and these times as numbers (n,)."""
     try:
-        array = np.asarray(t)
+        one = np.ndim(t) == 0
     except ValueError:  # lists of different lengths
-        array = np.empty(0)
-    if array.ndim == 0:
-        return np.full(n, as_time(t, unit))
-    if array.dtype.kind in "MO":
-        array = np.array([number_of_date(each, unit) for each in array.ravel()])
-    return finite_array(array, "t", (n,), InvalidObservationError, LARGEST_X)
+        one = False
+    if one:
+        kind, number = as_time(t, unit)
+        return kind, np.full(n, number)
+    kind, numbers = read_times(t, unit, "t", InvalidObservationError)
+    _check_no_duration(kind, unit)
+    return kind, finite_array(numbers, "t", (n,), InvalidObservationError, LARGEST_X)
+
+
+def _check_no_duration(kind, unit):
+    if kind == DURATIONS:
+        advice = f"Give the length of a duration as a number, such as that of its units {unit!r}."
+        error = InvalidObservationError
+        raise invalid("t", "a number or a date", got="a duration", advice=advice, error=error)

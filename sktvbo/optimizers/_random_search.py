@@ -106,7 +106,7 @@ class RandomSearch(Algorithm):
         if return_std:
             raise _no_model("recommend(return_std=True)")
         one = t is None or np.ndim(t) == 0
-        times = self._times_of(run, t, 1 if one else len(t))
+        times = run.timed_many(t, 1 if one else len(t))[1]
         run.domain.contexts(context, len(times))  # which is checked, and does not matter
         rows, y = run.kept.rows.reshape(-1, run.domain.n_dims + 1)[:, :-1], run.kept.y
         allowed = run.domain.allowed(run.domain.to_unit(rows))

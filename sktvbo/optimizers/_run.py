@@ -18,11 +18,12 @@ from .._checks import check_rows, invalid
 from .._values import replaced
 from ..acquisition import PosteriorMean
 from ..exceptions import AskTellError, InvalidObservationError
+from ..gaussian_process._dates import NAIVE, NUMBERS, mixed_kinds
 from ..journal._rows import START, Place
 from ..staleness import KeepAll, RunSoFar
 from ._caution import Caution
 from ._choosing import best_queries, best_query, random_queries, start_queries
-from ._clock import as_time
+from ._clock import as_time, as_times
 from ._contexts import corrected, measured
 from ._failures import Failures, Risk, with_failure
 from ._log import DataSet, Log, Told
@@ -112,6 +113,8 @@ class Run(Asked):
         None as long as no query has failed.
     caution : Caution or None
         None where queries may go anywhere at once.
+    times : str or None
+        Kind of the times given, numbers or dates of some kind; None before the first.
     """
 
     algorithm: object
@@ -146,6 +149,7 @@ class Run(Asked):
     n_absorbed: int = 0
     failures: Failures | None = None
     caution: Caution | None = None
+    times: str | None = None
 
     # --- what an algorithm with more to remember may override -------------------------------------
 
@@ -267,24 +271,65 @@ class Run(Asked):
 
     # --- time -------------------------------------------------------------------------------------
 
-    def time(self, t):
-        """A time as a float; None reads the clock."""
-        if t is None:
+    def timed(self, t):
+        """The run with the kind of its times, and a time as a float; None reads the clock."""
+        given = t is not None
+        if not given:
             t = self.clock(self.n_told + self.n_failed)
-        return as_time(t, self.algorithm.time_unit)
+        kind, t = as_time(t, self.algorithm.time_unit)
+        return self._with_kind(kind, t, given), t
+
+    def timed_many(self, t, n):
+        """The same with one time, or n of them, as an array (n,)."""
+        if t is None:
+            run, t = self.timed(t)
+            return run, np.full(n, t)
+        kind, t = as_times(t, n, self.algorithm.time_unit)
+        return self._with_kind(kind, t), t
+
+    def _with_kind(self, kind, t, given=True):
+        """The run whose times are of a kind, which is its own from the first one on.
+
+        Among dates the numbers that the run itself shows, such as those in ``told_X_``, are known.
+        """
+        if kind == self.times:
+            return self
+        if self.times is None:
+            return replaced(self, times=kind)
+        if kind == NUMBERS and given and np.isin(t, self._shown_times).all():
+            return self
+        name, advice = "t", ""
+        if not given:
+            name = "The time that the clock tells"
+            advice = "Give t, or another clock, such as clock=lambda: datetime.now(timezone.utc)."
+        where = "the earlier times of this run"
+        raise mixed_kinds(name, self.times, kind, where, advice, InvalidObservationError)
+
+    @property
+    def _shown_times(self):
+        """Times that are told, pending or failed."""
+        times = [self.now, *(query.t for query in self.unanswered)]
+        times += [entry.row[-1] for entry in self.told] + [row[-1] for row in self.kept.rows]
+        return np.array(times if self.failures is None else [*times, *self.failures.rows[:, -1]])
 
     def forward_time(self, t):
-        """A time that is not before an earlier one."""
-        t = self.time(t)
+        """As `timed`, of a time that is not before an earlier one."""
+        run, t = self.timed(t)
         if t < self.now:
+            advice = "A late observation is told with tell(x, y, t)."
+            if run.times == NAIVE:
+                advice += (
+                    " Local times go back when daylight saving time ends: give dates with a time "
+                    "zone, such as datetime.now(timezone.utc)."
+                )
             raise invalid(
                 "t",
                 f"at least {self.now}, the latest time asked or told",
                 t,
-                advice="A late observation is told with tell(x, y, t).",
+                advice=advice,
                 error=InvalidObservationError,
             )
-        return t
+        return run, t
 
     # --- querying ---------------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ from ._surrogates import static_surrogate
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from .._typing import Array, Points, PointsLike
+    from .._typing import Array, Points, PointsLike, Time
 
 # "log" asks about this many places per unit of log t (SparQ section 4.1).
 _QUERIES_PER_LOG = 6.0
@@ -234,12 +234,12 @@ class SparQGPUCB(Algorithm):
         if not callable(self.n_queries):
             _count(self.n_queries, 1)
 
-    def ask_expert(self, t: float | None = None) -> Points:
+    def ask_expert(self, t: Time | None = None) -> Points:
         """Places about which to ask the expert now, before ``ask``.
 
         Parameters
         ----------
-        t : float, default=None
+        t : float or date, default=None
             Present time; None reads the clock. Never before an earlier time.
 
         Returns
@@ -251,12 +251,13 @@ class SparQGPUCB(Algorithm):
         with self._lock():
             run = self._run_or_new()
             check_no_context(run.domain, "ask_expert()")
-            after, rows = run.after_asking_expert(run.forward_time(t))
+            run, t = run.forward_time(t)
+            after, rows = run.after_asking_expert(t)
             places = run.domain.decode_all(rows)
             self._take(run, after, "ask_expert", t=after.now, x=rows.tolist())
         return places
 
-    def tell_expert(self, X: PointsLike, y: ArrayLike, t: float | None = None) -> None:
+    def tell_expert(self, X: PointsLike, y: ArrayLike, t: Time | None = None) -> None:
         """The expert's answers, for the next query alone.
 
         Parameters
@@ -265,7 +266,7 @@ class SparQGPUCB(Algorithm):
             Those of ``ask_expert``, or others.
         y : array-like of shape (q,)
             What the function is there now.
-        t : float, default=None
+        t : float or date, default=None
             When; None is the time of ``ask_expert``.
 
         Raises
@@ -287,7 +288,10 @@ class SparQGPUCB(Algorithm):
                     advice="Give the time of the answers: tell_expert(X, y, t).",
                     error=AskTellError,
                 )
-            t = run.expert_asked if t is None else run.forward_time(t)
+            if t is None:
+                t = run.expert_asked
+            else:
+                run, t = run.forward_time(t)
             if np.size(X) == np.size(y) == 0:
                 return
             X = run.domain.validate_points(X)

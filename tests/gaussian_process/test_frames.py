@@ -166,7 +166,7 @@ def test_dates_through_a_change_of_the_clocks(kind):
     assert gp.now_ == pytest.approx(start.timestamp() + 29 * 1800.0, abs=1e-6)
     utc = zurich.assign(when=zurich["when"].dt.tz_convert("UTC"))
     tokyo = zurich.assign(when=zurich["when"].dt.tz_convert("Asia/Tokyo"))
-    for same in (utc, tokyo, zurich.assign(when=utc["when"].dt.tz_localize(None))):
+    for same in (utc, tokyo):
         np.testing.assert_array_equal(gp.predict(same), gp.predict(zurich))
 
 
@@ -203,12 +203,12 @@ def test_dates_that_nanoseconds_cannot_count(kind, year, unit, tz):
 
 @each
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
-def test_ordinary_dates_are_rounded_as_nanoseconds(kind, unit):
+def test_dates_of_any_resolution_are_exact_seconds(kind, unit):
     """Also beside a date that nanoseconds cannot count."""
     X, y = frame()
     days = np.linspace(-100000, 100000, len(X)).astype("datetime64[D]")
     X["when"] = pd.Series(days.astype("datetime64[s]")).dt.as_unit(unit)
-    expected = days.astype("datetime64[ns]").astype(np.int64) * 1e-9
+    expected = days.astype("datetime64[s]").astype(np.float64)
     if unit != "ns":
         X.loc[0, "when"], expected[0] = pd.Timestamp("3000-01-01").as_unit(unit), 32503680000.0
     gp = regressor(kind, RBF(300.0), Matern(1e9), time_column="when", optimizer=None).fit(X, y)
@@ -325,5 +325,5 @@ def test_zoned_dates_through_a_column_transformer(kind):
     expected = make_pipeline(framed, regressor(kind, *kernels, **options)).fit(X, y)
     np.testing.assert_allclose(gp.predict(X), expected.predict(X), atol=1e-6)
     values[4, 2] = pd.NaT
-    with pytest.raises(ValueError, match=r"Column 2 must be dates without gaps\. Got something"):
+    with pytest.raises(ValueError, match=r"Column 2 must be dates without gaps\. Got NaT"):
         regressor(kind, *kernels, **options).fit(values, y)

@@ -1,8 +1,12 @@
 """Dates wherever times are: the time since 1970 in the user's unit."""
 
+import pickle
 from datetime import UTC, datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
 from optimizers.cases import BOX
@@ -19,7 +23,7 @@ FORMS = {
     "zoned": lambda h: (NOON + timedelta(hours=h)).astimezone(timezone(timedelta(hours=-7))),
     "numpy": lambda h: np.datetime64("2026-03-01T12:00:00.000000") + np.timedelta64(h, "h"),
     "hours": lambda h: np.datetime64("2026-03-01T12", "h") + np.timedelta64(h, "h"),
-    "pandas": lambda h: pytest.importorskip("pandas").Timestamp(NOON) + timedelta(hours=h),
+    "pandas": lambda h: pd.Timestamp(NOON) + timedelta(hours=h),
 }
 
 
@@ -49,13 +53,138 @@ def test_every_call_takes_dates(form):
     assert_array_equal(opt.told_X_, twin.told_X_[:-1])
 
 
-def test_columns_of_dates():
-    pd = pytest.importorskip("pandas")
-    dates = pd.date_range("2026-03-01 12:00", periods=3, freq="h")
-    for t in (dates, dates.tz_localize("UTC"), pd.Series(dates), dates.to_numpy()):
-        opt = RandomSearch(BOX, time_unit="h")
-        opt.tell_many([[0.5, 0.0]] * 3, [1.0, 2.0, 3.0], t)
-        assert_array_equal(opt.told_X_[:, -1], HOURS + np.arange(3.0))
+COLUMNS = {
+    "index": lambda dates: dates,
+    "zoned index": lambda dates: dates.tz_localize("UTC").tz_convert("Asia/Kolkata"),
+    "Series": pd.Series,
+    "Series in Arrow": lambda dates: pd.Series(dates, dtype="timestamp[us][pyarrow]"),
+    "zoned in Arrow": lambda dates: pd.Series(
+        dates.tz_localize("UTC"), dtype="timestamp[us, UTC][pyarrow]"
+    ),
+    "objects": lambda dates: pd.Series(dates.to_pydatetime(), dtype=object),
+    "category": lambda dates: pd.Series(dates).astype("category"),
+    "array": lambda dates: dates.to_numpy(),
+    "list": list,
+    "tuple": lambda dates: tuple(dates.to_pydatetime()),
+    "polars": lambda dates: pl.Series(list(dates.to_pydatetime())),
+    "polars zoned": lambda dates: pl.Series(list(dates.to_pydatetime())).dt.replace_time_zone("UTC"),
+}
+
+
+@pytest.mark.parametrize("form", COLUMNS)
+def test_columns_of_dates(form):
+    t = COLUMNS[form](pd.date_range("2026-03-01 12:00", periods=3, freq="h"))
+    opt = RandomSearch(BOX, time_unit="h")
+    opt.tell_many([[0.5, 0.0]] * 3, [1.0, 2.0, 3.0], t)
+    assert_array_equal(opt.told_X_[:, -1], HOURS + np.arange(3.0))
+
+
+def test_days():
+    day = NOON.date()
+    for t in (pl.Series([day]), [day], np.array([day], dtype="datetime64[D]"), day):
+        opt = RandomSearch(BOX, time_unit="D")
+        opt.tell_many([[0.5, 0.0]], [1.0], t)
+        assert opt.told_X_[0, -1] == HOURS / 24.0 - 0.5
+
+
+# --- mixed kinds ----------------------------------------------------------------------------------
+
+KINDS = {
+    "numbers": lambda h: HOURS + h,
+    "dates without a time zone": FORMS["naive"],
+    "dates with a time zone": FORMS["zoned"],
+}
+
+
+def calls_with(t):
+    X = [[0.5, 0.0], [0.6, 0.0]]
+    return {
+        "ask": lambda opt: opt.ask(t),
+        "tell": lambda opt: opt.tell(X[0], 1.0, t),
+        "tell failed": lambda opt: opt.tell(X[0], t=t, failed=True),
+        "tell_many": lambda opt: opt.tell_many(X, [1.0, 2.0], [t, t]),
+        "announce": lambda opt: opt.announce(X[0], t),
+        "predict": lambda opt: opt.predict(X, t),
+        "recommend": lambda opt: opt.recommend(t),
+        "untell": lambda opt: opt.untell(X[0], t),
+        "ask_expert": lambda opt: opt.ask_expert(t),
+        "tell_expert": lambda opt: opt.tell_expert(X, [1.0, 2.0], t),
+    }
+
+
+@pytest.mark.parametrize("begun", KINDS)
+@pytest.mark.parametrize("given", KINDS)
+def test_times_of_another_kind_are_refused(begun, given):
+    options = {"time_unit": "h", "n_initial_points": 2, "random_state": 0}
+    opt = SparQGPUCB(BOX, **options)
+    for h in range(3):
+        opt.tell(opt.ask(KINDS[begun](h)), 1.0)
+    before = opt.to_json()
+    for copied in (opt, SparQGPUCB.from_json(before), pickle.loads(pickle.dumps(opt))):
+        for name, call in calls_with(KINDS[given](7)).items() if given != begun else ():
+            with pytest.raises(
+                InvalidObservationError, match=f"must be {begun}, as .* Got {given}"
+            ):
+                call(copied)
+            assert copied.to_json() == before, name
+        copied.ask(KINDS[begun](4))
+
+
+def test_a_clock_that_tells_no_dates_is_refused_among_dates():
+    opt = RandomSearch(BOX, random_state=0)
+    opt.tell([0.5, 0.0], 1.0, NOON)
+    for call in (opt.ask, opt.now, lambda: opt.announce([0.5, 0.0])):
+        with pytest.raises(
+            InvalidObservationError, match=r"clock tells must be dates with .*lambda"
+        ):
+            call()
+
+
+def test_the_times_that_a_run_of_dates_shows_are_known():
+    opt = GPUCB(BOX, n_initial_points=2, time_unit="h", random_state=0)
+    first, second = opt.ask(NOON, n_points=2, return_query=True)
+    opt.tell(first, 1.0, first.t)
+    opt.tell(second.x, 2.0, opt.next_time_)
+    opt.tell_many(opt.told_X_[:, :-1], opt.told_y_, opt.told_X_[:, -1])
+    assert_array_equal(opt.predict(opt.told_X_[:, :-1], opt.told_X_[:, -1]).shape, (4,))
+    with pytest.raises(InvalidObservationError, match="Got numbers"):
+        opt.predict([[0.5, 0.0]], HOURS + 1.0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("unit", ["us", "s", "min", "D"])
+def test_the_frame_of_a_run_has_its_times(kind, unit):
+    """A run goes on from the frame of another one, with the same numbers."""
+    opt = RandomSearch(BOX, time_unit=unit, random_state=0)
+    second = timedelta(microseconds=123457)
+    dates = [KINDS[kind](h) + (h * second if kind != "numbers" else 0) for h in range(4)]
+    for t in dates:
+        opt.tell(opt.ask(t), 1.0)
+    twin, frame = RandomSearch(BOX, time_unit=unit), opt.to_frame()
+    twin.tell_many(frame[["x0", "x1"]].to_numpy(), frame["y"], frame["time"])
+    assert_array_equal(twin.told_X_, opt.told_X_)
+    twin.ask(KINDS[kind](5))
+    if kind != "numbers":
+        assert [t.to_pydatetime() for t in frame["time"]] == dates
+
+
+# --- changes of the clocks ------------------------------------------------------------------------
+
+
+def test_zoned_local_time_goes_on_when_the_clocks_change():
+    zurich = ZoneInfo("Europe/Zurich")
+    for start in (datetime(2026, 3, 29, tzinfo=UTC), datetime(2026, 10, 25, tzinfo=UTC)):
+        opt = RandomSearch(BOX, time_unit="min", random_state=0)
+        for i in range(6):
+            opt.tell(opt.ask((start + timedelta(minutes=30 * i)).astimezone(zurich)), 1.0)
+        assert_array_equal(np.diff(opt.told_X_[:, -1]), 30.0)
+
+
+def test_local_time_without_a_zone_that_goes_back_is_explained():
+    opt = RandomSearch(BOX, random_state=0)
+    opt.ask(datetime(2026, 10, 25, 2, 50))
+    with pytest.raises(InvalidObservationError, match=r"daylight saving.*now\(timezone.utc\)"):
+        opt.ask(datetime(2026, 10, 25, 2, 10, fold=1))
 
 
 def test_the_clock_may_tell_dates():
@@ -82,11 +211,25 @@ def test_units(unit):
     assert np.diff(opt.pending_X_[:, -1])[0] == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("bad", [np.datetime64("NaT"), "2026-03-01", timedelta(1), NOON.date()])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        np.datetime64("NaT"),
+        "2026-03-01",
+        timedelta(1),
+        np.timedelta64(1, "h"),
+        pd.NaT,
+        pd.Period("2026-03-01"),
+        None,
+    ],
+)
 def test_what_is_no_date_is_refused(bad):
     opt = WDBO(BOX, random_state=0)
     with pytest.raises(InvalidObservationError, match="t must be"):
-        opt.ask(bad)
+        opt.recommend([bad])
+    if bad is not None:
+        with pytest.raises(InvalidObservationError, match="t must be"):
+            opt.ask(bad)
     with pytest.raises(InvalidObservationError, match="t must be"):
         opt.tell_many([[0.5, 0.0]], [1.0], [bad])
     assert not hasattr(opt, "n_told_")

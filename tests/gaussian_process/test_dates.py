@@ -1,0 +1,303 @@
+"""Dates and durations in every form that users have, or an error that names the column."""
+
+import pickle
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, Matern
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
+from sktvbo.kernels import Separable
+
+START = datetime(2024, 10, 26, 20, 0, 0, 123456, tzinfo=UTC)
+ZURICH = ZoneInfo("Europe/Zurich")
+N = 24
+# Through the change of the clocks on October 27, and across two of the hours that there are twice.
+DATES = [START + timedelta(minutes=40 * i) for i in range(N)]
+HOURS = np.array([(date - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(hours=1) for date in DATES])
+PLACE = np.linspace(0.0, 1.0, N)
+Y = np.sin(6.0 * PLACE) + np.cos(HOURS - HOURS[0])
+KERNELS = RBF(0.3), Matern(5.0, nu=1.5)
+
+
+def regressor(**options):
+    options = {"optimizer": None, "noise_variance": 0.01, "time_unit": "h", "warn": False} | options
+    return TimeVaryingGPRegressor(*KERNELS, **options)
+
+
+def expected(mask=slice(None)):
+    """What scikit-learn predicts with hours since the first date, exact in floats."""
+    X = np.column_stack([PLACE, HOURS - HOURS[0]])
+    gp = GaussianProcessRegressor(Separable(*KERNELS), alpha=0.01, optimizer=None)
+    return gp.fit(X[::2], Y[::2]).predict(X[mask])
+
+
+def naive(dates):
+    return [date.replace(tzinfo=None) for date in dates]
+
+
+def pandas_frame(dates, **options):
+    return pd.DataFrame({"place": PLACE, "when": pd.Series(dates, **options)})
+
+
+def rows(dates):
+    return [[place, date] for place, date in zip(PLACE.tolist(), dates)]
+
+
+def objects(dates):
+    return np.array(rows(dates), dtype=object)
+
+
+def arrow(type_):
+    return {"dtype": pd.ArrowDtype(type_)}
+
+
+NAIVE, LOCAL = naive(DATES), [date.astimezone(ZURICH) for date in DATES]
+STAMPS = [pd.Timestamp(date) for date in NAIVE]
+FORMS = {
+    "pandas": (pandas_frame(STAMPS), "naive"),
+    "pandas category": (pandas_frame(STAMPS, dtype="category"), "naive"),
+    "pandas objects": (pandas_frame(NAIVE, dtype=object), "naive"),
+    "pandas in Arrow": (pandas_frame(NAIVE, **arrow(pa.timestamp("us"))), "naive"),
+    "pandas to_numpy": (pandas_frame(STAMPS).to_numpy(), "naive"),
+    "polars": (pl.DataFrame({"place": PLACE, "when": NAIVE}), "naive"),
+    "Arrow": (pa.table({"place": PLACE, "when": pa.array(NAIVE)}), "naive"),
+    "rows of datetime": (rows(NAIVE), "naive"),
+    "rows of datetime64": (rows([np.datetime64(date, "ns") for date in NAIVE]), "naive"),
+    "rows of Timestamp": (rows(STAMPS), "naive"),
+    "objects of datetime": (objects(NAIVE), "naive"),
+    "pandas zoned": (pandas_frame(pd.to_datetime(LOCAL)), "zoned"),
+    "pandas zoned objects": (pandas_frame(LOCAL, dtype=object), "zoned"),
+    "pandas zoned in Arrow": (pandas_frame(DATES, **arrow(pa.timestamp("us", "UTC"))), "zoned"),
+    "pandas zoned to_numpy": (pandas_frame(pd.to_datetime(LOCAL)).to_numpy(), "zoned"),
+    "polars zoned": (
+        pl.DataFrame({"place": PLACE, "when": DATES}).with_columns(
+            pl.col("when").dt.convert_time_zone("Europe/Zurich")
+        ),
+        "zoned",
+    ),
+    "Arrow zoned": (pa.table({"place": PLACE, "when": pa.array(DATES)}), "zoned"),
+    "rows of zoned datetime": (rows(LOCAL), "zoned"),
+}
+
+
+def cut(X, part):
+    if isinstance(X, pa.Table):
+        return X.take(np.arange(N)[part])
+    return X.iloc[part] if hasattr(X, "iloc") else X[part]
+
+
+def of_kind(kind):
+    return [name for name, (_, its) in FORMS.items() if its == kind]
+
+
+@pytest.mark.parametrize("fitted", FORMS)
+def test_dates_of_each_form_are_hours(fitted):
+    X, kind = FORMS[fitted]
+    gp = regressor().fit(cut(X, slice(None, None, 2)), Y[::2])
+    assert_allclose(gp.X_train_[:, 1], HOURS[::2], rtol=1e-15)
+    for name in of_kind(kind):
+        with_names = hasattr(FORMS[name][0], "columns") == hasattr(X, "columns")
+        if with_names:  # otherwise scikit-learn warns
+            assert_allclose(gp.predict(FORMS[name][0]), expected(), atol=1e-6, err_msg=name)
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names:UserWarning")
+@pytest.mark.parametrize("kind", ["naive", "zoned"])
+def test_a_frame_at_fit_and_an_array_at_predict(kind):
+    """Both ways, equal to the bit."""
+    X = FORMS["pandas" if kind == "naive" else "pandas zoned"][0]
+    framed = regressor(time_column="when").fit(X, Y)
+    array = regressor().fit(X.to_numpy(), Y)
+    for name in of_kind(kind):
+        other = FORMS[name][0]
+        assert_array_equal(framed.predict(other), framed.predict(X))
+        if not hasattr(other, "columns"):
+            assert_array_equal(array.predict(other), framed.predict(X))
+
+
+DAYS = np.array(["2024-02-28", "2024-02-29", "2024-03-01"], dtype="datetime64[D]")
+ALONE = {
+    "datetime64": DAYS[:, np.newaxis],
+    "datetime64[ns]": DAYS.astype("datetime64[ns]")[:, np.newaxis],
+    "datetime64[25s]": DAYS.astype("datetime64[25s]")[:, np.newaxis],
+    "rows of arrays": list(DAYS.astype("datetime64[ns]")[:, np.newaxis]),
+    "date": [[day] for day in DAYS.tolist()],
+    "pandas date": pd.DataFrame({"day": DAYS.tolist()}),
+    "pandas date in Arrow": pd.DataFrame({"day": DAYS.tolist()}, dtype=pd.ArrowDtype(pa.date32())),
+    "polars Date": pl.DataFrame({"day": DAYS.tolist()}),
+}
+
+
+@pytest.mark.parametrize("form", ALONE)
+def test_days_alone(form):
+    gp = regressor(time_unit="D").fit(ALONE[form], [1.0, 2.0, 3.0])
+    assert_array_equal(gp.X_train_[:, 0], [19781.0, 19782.0, 19783.0])
+
+
+@pytest.mark.parametrize("step", ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns"])
+@pytest.mark.parametrize(
+    ("unit", "seconds"), [("ns", 1e-9), ("s", 1.0), ("h", 3600.0), ("W", 604800.0)]
+)
+def test_every_resolution_and_unit(step, unit, seconds):
+    date = np.datetime64("1970-01-01", step) + np.timedelta64(2, step)
+    days = (date.astype("datetime64[D]") - np.datetime64("1970-01-01")).astype(int)
+    expected = days * 86400.0 / seconds
+    if days == 0:
+        lengths = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+        expected = 2.0 * lengths[step] / seconds
+    X = np.array([[date]])
+    gp = regressor(time_unit=unit).fit(X, [1.0])
+    assert gp.X_train_[0, 0] == pytest.approx(expected, rel=1e-12)
+
+
+STEPS = [timedelta(hours=1.5 * i) for i in range(4)]
+ELAPSED = {
+    "pandas": pd.DataFrame({"elapsed": STEPS}),
+    "pandas objects": pd.DataFrame({"elapsed": STEPS}, dtype=object),
+    "polars": pl.DataFrame({"elapsed": STEPS}),
+    "timedelta64": np.array(STEPS, dtype="timedelta64[m]")[:, np.newaxis],
+    "rows": [[step] for step in STEPS],
+}
+
+
+@pytest.mark.parametrize("form", ELAPSED)
+def test_durations_are_counted_in_the_unit(form):
+    gp = regressor().fit(ELAPSED[form], [0.0, 1.0, 2.0, 3.0])
+    assert_array_equal(gp.X_train_[:, 0], [0.0, 1.5, 3.0, 4.5])
+    beside = [[1, step] for step in STEPS]  # NumPy would make durations of both columns
+    assert_array_equal(regressor().fit(beside, np.zeros(4)).X_train_[:, 0], np.ones(4))
+
+
+def test_what_a_transformer_makes_of_dates():
+    X = FORMS["pandas"][0]
+    for output in ("pandas", "polars"):
+        scaled = ColumnTransformer(
+            [("space", StandardScaler(), ["place"])],
+            remainder="passthrough",
+            verbose_feature_names_out=False,
+        ).set_output(transform=output)
+        data = X if output == "pandas" else FORMS["polars"][0]
+        pipeline = make_pipeline(scaled, regressor(time_column="when")).fit(data, Y)
+        assert_allclose(pipeline[-1].X_train_[:, 1], HOURS, rtol=1e-15)
+        assert pipeline.score(data, Y) > 0.9
+
+
+# --- mixed kinds ----------------------------------------------------------------------------------
+
+KINDS = {
+    "numbers": pandas_frame(HOURS.tolist()),
+    "dates without a time zone": FORMS["pandas"][0],
+    "dates with a time zone": FORMS["pandas zoned"][0],
+    "durations": pandas_frame([timedelta(hours=h) for h in HOURS]),
+}
+
+
+@pytest.mark.parametrize("fitted", KINDS)
+@pytest.mark.parametrize("given", KINDS)
+def test_times_of_another_kind_are_refused(fitted, given):
+    gp = regressor(time_column="when").fit(KINDS[fitted], Y)
+    before = gp.predict(KINDS[fitted])
+    calls = [gp.predict, gp.sample_y, gp.predict_interval]
+    calls += [lambda X: gp.partial_fit(X, Y), lambda X: gp.score(X, Y)]
+    for call in calls if fitted != given else ():
+        with pytest.raises(ValueError, match=f"Column 'when' must be {fitted}, .* Got {given}"):
+            call(KINDS[given])
+    assert_array_equal(gp.predict(KINDS[fitted]), before)
+    refitted = gp.fit(KINDS[given], Y)  # a new fit may have others
+    assert_array_equal(refitted.predict(KINDS[given]), gp.predict(KINDS[given]))
+
+
+def test_polars_to_numpy_has_no_dates_any_more():
+    frame = FORMS["polars"][0]
+    gp = regressor().fit(frame.to_pandas().to_numpy(), Y)
+    with pytest.raises(ValueError, match="Column 1 must be dates without a time zone"):
+        gp.predict(frame.to_numpy())
+
+
+@pytest.mark.parametrize("copied", [clone, lambda gp: pickle.loads(pickle.dumps(gp))])
+def test_the_kind_is_pickled(copied):
+    gp = copied(regressor(time_column="when").fit(KINDS["durations"], Y))
+    if hasattr(gp, "now_"):
+        with pytest.raises(ValueError, match="must be durations"):
+            gp.predict(KINDS["numbers"])
+    gp.fit(KINDS["numbers"], Y).predict(KINDS["numbers"])
+
+
+BAD = {
+    "NaT": ([*STAMPS[:-1], pd.NaT], "without gaps. Got NaT instead. Drop row 23"),
+    "None": ([*NAIVE[:-1], None], "without gaps. Got NaT"),
+    "a number": ([*NAIVE[:-1], 1.0], "of one kind.* Got dates without a time zone and numbers"),
+    "both": ([*NAIVE[:-1], DATES[0]], "of one kind.* Got dates with a .* and dates without"),
+    "text": ([str(date) for date in NAIVE], "numbers or dates. Got dtype .* pandas.to_datetime"),
+    "Period": (pd.period_range("2024", periods=N), "numbers or dates. Got dtype period.*to_timest"),
+    "category": (pd.Categorical(list("ab") * 12), "numbers or dates. Got dtype category.*OneHot"),
+    "generic NaT": ([*NAIVE[:-1], np.datetime64("NaT")], "without gaps. Got NaT"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_columns_that_cannot_be_read_are_named(case):
+    values, message = BAD[case]
+    gp = regressor(time_column=1).fit(PLACE[:, np.newaxis] + [0.0, 1.0], Y)
+    frame = pd.DataFrame(
+        {"place": PLACE, "when": pd.Series(values, dtype=getattr(values, "dtype", object))}
+    )
+    for call in (gp.predict, lambda X: gp.fit(X, Y), lambda X: gp.partial_fit(X, Y)):
+        with pytest.raises((TypeError, ValueError), match=f"Column 'when' must be .*{message}"):
+            call(frame)
+        with pytest.raises((TypeError, ValueError), match="Column 1 must be"):
+            call(frame.to_numpy())
+
+
+def test_dates_are_no_targets():
+    for y in (pd.Series(STAMPS), np.array(NAIVE, dtype="datetime64[us]"), pl.Series(NAIVE)):
+        with pytest.raises(ValueError, match="y must be numbers. Got dates"):
+            regressor().fit(FORMS["pandas"][0], y)
+
+
+# --- single times ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [TimeVaryingGPRegressor, SparseTimeVaryingGPRegressor])
+def test_single_times_may_be_dates(kind):
+    options = {"optimizer": None, "time_unit": "h", "warn": False}
+    gp = kind(*KERNELS, **options).fit(FORMS["pandas zoned"][0], Y)
+    later = DATES[-1] + timedelta(hours=3)
+    hours = HOURS[-1] + 3.0
+    assert_allclose(gp.relevancy(later), gp.relevancy(hours), rtol=1e-6)
+    places = [[0.2], [0.7]]
+    assert_allclose(gp.posterior_at(later)(places), gp.posterior_at(hours)(places), rtol=1e-6)
+    between = gp.posterior_between(DATES[-1], later), gp.posterior_between(HOURS[-1], hours)
+    assert_allclose(*(found(np.array([[0.2, 0.5]])) for found in between), rtol=1e-6)
+    for call in (gp.relevancy, gp.posterior_at, gp.advance, gp.advanced):
+        with pytest.raises(ValueError, match="must be dates with a time zone, as in the data of f"):
+            call(later.replace(tzinfo=None))
+    assert gp.advance(later) is gp
+
+
+def test_a_date_is_no_time_among_numbers():
+    gp = regressor().fit(KINDS["numbers"], Y)
+    for call in (gp.relevancy, gp.posterior_at, gp.advance, gp.advanced):
+        with pytest.raises(ValueError, match="must be numbers, as in the data of fit"):
+            call(START)
+
+
+def test_encoded_categories_are_numbers():
+    X = pd.DataFrame({"kind": pd.Categorical(list("ab") * 12), "when": STAMPS})
+    encoder = ColumnTransformer(
+        [("kind", OneHotEncoder(sparse_output=False), ["kind"])], remainder="passthrough"
+    )
+    pipeline = make_pipeline(encoder.set_output(transform="pandas"), regressor()).fit(X, Y)
+    assert_allclose(pipeline[-1].X_train_[:, -1], HOURS, rtol=1e-15)
