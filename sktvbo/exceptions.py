@@ -8,6 +8,7 @@ from sklearn.exceptions import NotFittedError
 
 __all__ = [
     "AbsorbedError",
+    "AmbiguousQueryWarning",
     "AskTellError",
     "DomainError",
     "ForgottenQueryWarning",
@@ -75,6 +76,10 @@ class ModelWarning(UserWarning):
 
 class ForgottenQueryWarning(UserWarning):
     """More queries were asked for than are remembered until they are told."""
+
+
+class AmbiguousQueryWarning(UserWarning):
+    """An x was told, or cancelled, that several pending queries match."""
 
 
 class JournalError(SktvboError, RuntimeError):

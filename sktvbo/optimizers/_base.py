@@ -45,7 +45,7 @@ from ._log import Log
 from ._many import position_of, with_many
 from ._parameters import algorithm
 from ._parts import check_parts
-from ._queries import Query
+from ._queries import Query, warn_ambiguous
 from ._run import Run, remembered
 from ._surrogates import smooth_surrogate, static_surrogate
 
@@ -373,9 +373,10 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
         Parameters
         ----------
         x : array-like of shape (d,), a dict for named parameters, or a Query
-            A query, asked for or not. Of several pending ones at x the one at time t is answered,
-            or else the oldest; a `Query` says which. One that lost digits as a float32 finds the
-            query that it was.
+            A query, asked for or not. Of several pending ones at x, the one in that ``context`` is
+            answered, and of these the one asked for last, at or before time t if it is given. A
+            `Query` is answered itself. One that lost digits as a float32 finds the query that it
+            was.
         y : float
             What was observed.
         t : float or date, default=None
@@ -400,12 +401,19 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
             A time before that of observations that are held no longer: see ``history``.
         AskTellError
             No t was given and x was not asked for; a `Query` that is not pending.
+
+        Warns
+        -----
+        AmbiguousQueryWarning
+            Several queries at x are pending, and neither t nor context tells them apart.
         """
         with self._lock():
             run = self._run_or_new()
             x = _place(run, x, context)
             if t is not None:
                 run, t = run.timed(t)
+            if not isinstance(x, Query) and run.is_ambiguous(x, t):
+                warn_ambiguous()
             may_fail = failed is not False or run.algorithm.on_nan == "failed"
             if may_fail and has_failed(y, failed):
                 after = run.after_failing(*run.addressed(x, t))
@@ -449,16 +457,24 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
         Parameters
         ----------
         x : array-like of shape (d,), a dict for named parameters, or a Query
-            A query that was asked for, or announced; the oldest if several are the same.
+            A query that was asked for, or announced; of several at x the one asked for last.
 
         Raises
         ------
         AskTellError
             It was not asked for, or told already.
+
+        Warns
+        -----
+        AmbiguousQueryWarning
+            Several queries at x are pending.
         """
         with self._lock():
             run = self._run_or_new()
-            self._take(run, run.after_cancelling(_place(run, x)), "cancel")
+            x = _place(run, x)
+            if not isinstance(x, Query) and run.is_ambiguous(x, None):
+                warn_ambiguous()
+            self._take(run, run.after_cancelling(x), "cancel")
 
     def tell_many(
         self,
@@ -478,7 +494,8 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n, d), a list of dicts for named parameters, or of Query
-            Queries, asked for or not; see `tell`.
+            Queries, asked for or not; see `tell`. Equal ones without a time answer the latest
+            pending queries there, in the order in which these were asked for.
         y : array-like of shape (n,)
             NaN or None for a measurement that failed; left out when all did.
         t : float, date, or array-like of shape (n,), default=None
@@ -496,6 +513,11 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
             As in `tell`. The optimizer is as before.
         AskTellError
             No t was given and something in X was not asked for; a query is told twice.
+
+        Warns
+        -----
+        AmbiguousQueryWarning
+            As in `tell`: other queries at the same x remain pending.
         """
         with self._lock():
             run = self._run_or_new()
@@ -503,11 +525,8 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
             run, places, y, t, variances = columns
             if not len(places):
                 return
-            order = range(len(places))
-            if t is not None:
-                order = np.argsort(t, kind="stable").tolist()
-            found, left = [], run
-            for i in order:
+            observations, left = [None] * len(places), run
+            for i in _matching_order(run, places, t):
                 time = None if t is None else float(t[i])
                 place = places[i]
                 if isinstance(place, Query) and all(q.id != place.id for q in left.unanswered):
@@ -516,8 +535,10 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
                 if query is not None:
                     others = tuple(q for q in left.unanswered if q.id != query.id)
                     left = replaced(left, unanswered=others)
-                found.append((x, y[i], time, float(variances[i]), query))
-            found.sort(key=lambda observation: observation[2])
+                observations[i] = x, y[i], time, float(variances[i]), query
+            if _is_ambiguous(left, places, t, observations):
+                warn_ambiguous()
+            found = sorted(observations, key=lambda observation: observation[2])
             after, entries = with_many(run, found)
             self._take(run, after, "tell_many", entries=entries)
 
@@ -657,7 +678,34 @@ def _place(run, x, context=None):
     try:
         return run.domain.place(x, context)
     except DomainError as exc:
-        return run.query_near(x, exc)
+        return run.domain.place(run.point_near(x, exc), context)
+
+
+def _matching_order(run, places, t):
+    """Indices in which many observations choose their pending queries.
+
+    Handles come first, then times at which a query was asked for, then the latest time and row:
+    each row takes the latest query that is left.
+    """
+    asked = {query.t for query in run.pending}
+
+    def priority(i):
+        known = (False, 0.0) if t is None else (t[i] in asked, t[i])
+        return isinstance(places[i], Query), *known, i
+
+    return sorted(range(len(places)), key=priority, reverse=True)
+
+
+def _is_ambiguous(left, places, t, observations):
+    """Return True if a query that many observations have left pending matches one of them."""
+    if not left.unanswered:
+        return False
+    for i, (place, (*_, query)) in enumerate(zip(places, observations)):
+        if query is not None and not isinstance(place, Query):
+            with_it = replaced(left, unanswered=(*left.unanswered, query))
+            if with_it.is_ambiguous(place, None if t is None else float(t[i])):
+                return True
+    return False
 
 
 def _columns(run, X, y, t, y_variance, context, failed):

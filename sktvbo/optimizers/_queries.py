@@ -7,7 +7,13 @@ import numpy as np
 
 from .._checks import invalid
 from .._values import replaced
-from ..exceptions import AskTellError, DomainError, ForgottenQueryWarning
+from ..exceptions import (
+    AmbiguousQueryWarning,
+    AskTellError,
+    DomainError,
+    ForgottenQueryWarning,
+)
+from ._contexts import corrected
 
 # At most this many queries are remembered until they are told, and as many of those made with a
 # surrogate.
@@ -23,7 +29,7 @@ class Query:
 
     `BayesianOptimizer.ask` gives them with ``return_query=True``, and ``pending_`` lists those
     whose answers are still to come. ``tell(query, y)`` answers this very query, where x alone may
-    stand for several, and ``cancel(query)`` withdraws it. Handles may be pickled.
+    match several, and ``cancel(query)`` withdraws it. Handles may be pickled.
 
     Attributes
     ----------
@@ -64,17 +70,16 @@ def handles(domain, queries):
     ]
 
 
-def near(queries, x):
-    """Those queries whose x may have been what is chosen (k,) before it went through float32.
-
-    Empty, too, where they are at several places.
-    """
-    if not queries:
-        return []
-    rows = np.array([query.x for query in queries])[:, : len(x)]
-    close = np.flatnonzero((np.abs(rows - x) <= _FLOAT32 * np.abs(rows)).all(axis=1))
-    one_place = (rows[close] == rows[close[:1]]).all()
-    return [queries[i] for i in close] if one_place else []
+def warn_ambiguous():
+    """Warn the caller of an optimizer's method that x may be the answer to another query."""
+    warnings.warn(
+        "Several queries at this x are pending, which were asked for at different times or in "
+        "different contexts. The one asked for last is taken. To choose, give the time (t=) or the "
+        "context (context=) of the query, or its handle: ask(..., return_query=True). Withdraw "
+        "those whose results are lost by cancel(query), or set query_timeout.",
+        AmbiguousQueryWarning,
+        stacklevel=3,
+    )
 
 
 def not_pending(what, got, *, when="", advice=""):
@@ -108,19 +113,67 @@ class Asked:
         gone = "was cancelled, has expired or is another optimizer's"
         raise not_pending("query", f"{got} {gone}")
 
-    def query_near(self, x, error):
-        """The pending query that x, outside of the domain, was before it went through float32.
+    def point_near(self, x, error):
+        """The chosen part (k,) of the pending query that x was before it went through float32.
 
-        Where there is none, the error that the domain has raised is raised.
+        x is outside of the domain. Without such a query, raise the domain's error.
         """
         try:
             row = self.domain.as_row(x)
         except DomainError:  # an unknown category has no number
             raise error from None
-        found = near(self.pending, row[: self.domain.n_chosen])
+        found = self.pending_near(row, rounded=True)
         if not found:
             raise error
-        return found[0]
+        return found[0].x[: self.domain.n_chosen]
+
+    def pending_near(self, x, rounded):
+        """Pending queries at the chosen part of a row x (d,), oldest first.
+
+        If there are none, and x may be ``rounded``, those that x was before it went through
+        float32, unless they are at several places.
+        """
+        pending, k = self.pending, self.domain.n_chosen
+        if not pending:
+            return []
+        rows = np.array([query.x for query in pending])[:, :k]
+        found = np.flatnonzero((rows == x[:k]).all(axis=1))
+        if rounded and not len(found):
+            close = (np.abs(rows - x[:k]) <= _FLOAT32 * np.abs(rows)).all(axis=1)
+            found = np.flatnonzero(close)
+            if (rows[found] != rows[found[:1]]).any():
+                return []
+        return [pending[i] for i in found]
+
+    def matching(self, x, t):
+        """Pending queries that match a row x (d,) and a time (None: any) best, oldest first.
+
+        A query in the context of x comes first, then the one asked for last at t or before.
+        """
+        k = self.domain.n_chosen
+        found = self.pending_near(x, rounded=self.domain.continuous.any())
+        if len(found) < 2:
+            return found
+        latest = np.inf if t is None else t + _FLOAT32 * abs(t)
+
+        def distance(query):
+            elsewhere = not np.array_equal(query.x[k:], x[k:])
+            return elsewhere, query.t > latest, 0.0 if t is None else abs(query.t - t)
+
+        distances = [distance(query) for query in found]
+        best = min(distances)
+        return [query for query, each in zip(found, distances) if each == best]
+
+    def is_ambiguous(self, x, t):
+        """Return True if queries that match a row x (d,) and a time differ in what is recorded."""
+        if len(self.unanswered) < 2:
+            return False
+        k = self.domain.n_chosen
+        answers = {
+            (corrected(x, query.x, k).tobytes(), query.t if t is None else t)
+            for query in self.matching(x, t)
+        }
+        return len(answers) > 1
 
     def after_announcing(self, x, t):
         """The run with a query (d,) pending that was not asked for."""
@@ -147,13 +200,14 @@ class Asked:
         return replaced(run, caution=self.caution.moved(*queries[-1]))
 
     def after_cancelling(self, x):
-        """The run without a pending query, or without the oldest one at a row x (d,).
+        """The run without a pending query, or without the latest one at a row x (d,).
 
         When none is left of its time, this has not been, and earlier times may be asked for again.
         """
-        query = x if isinstance(x, Query) else self._answered(x, None)
-        if query is None:
+        found = [x] if isinstance(x, Query) else self.matching(x, None)
+        if not found:
             raise not_pending("x", str(x.tolist()))
+        query = found[-1]
         others = tuple(other for other in self.unanswered if other.id != query.id)
         run = replaced(self, unanswered=others)
         if self.caution is not None:

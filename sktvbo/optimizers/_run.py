@@ -28,7 +28,7 @@ from ._contexts import corrected, measured
 from ._failures import Failures, Risk, with_failure
 from ._log import DataSet, Log, Told
 from ._many import absorbed, without
-from ._queries import MAX_PENDING, Asked, Query, near, not_pending
+from ._queries import MAX_PENDING, Asked, Query, not_pending
 from ._random import copied
 from ._surrogates import Times, suited, suited_alternatives
 
@@ -174,8 +174,9 @@ class Run(Asked):
 
     def addressed(self, x, t):
         """Row (d,), time and pending query, None if there is none, of an x and a time, or None."""
-        query = x if isinstance(x, Query) else self._answered(x, t)
-        if query is not None:
+        found = [x] if isinstance(x, Query) else self.matching(x, t)
+        if found:
+            query = found[-1]
             k = self.domain.n_chosen
             row = query.x if x is query or k == len(x) else corrected(x, query.x, k)
             return row, query.t if t is None else t, query
@@ -255,19 +256,6 @@ class Run(Asked):
         if self.timeout == np.inf:
             return self.unanswered
         return tuple(query for query in self.unanswered if query.t >= now - self.timeout)
-
-    def _answered(self, x, t):
-        """The pending query that a row x (d,) of the domain and a time, None: any, stand for."""
-        pending, k = self.pending, self.domain.n_chosen
-        found = [query for query in pending if np.array_equal(query.x[:k], x[:k])]
-        if not found and self.domain.continuous.any():
-            found = near(pending, x[:k])
-
-        # The one in that context, and at that time, is answered, or else the oldest.
-        def other(query):
-            return not np.array_equal(query.x[k:], x[k:]), query.t != t
-
-        return min(found, key=other, default=None)
 
     # --- time -------------------------------------------------------------------------------------
 
