@@ -1,4 +1,9 @@
-"""The file of a journal: one writer, whole steps, checksums."""
+"""The file of a journal: one writer, whole steps, checksums.
+
+SQLite writes steps to a second file, ``-wal``, and moves them to the first one now and then. While
+a journal is open, and after a process was killed, both are needed. The first one says so by a
+negative format, so that a copy of it alone is not taken for the whole.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,7 @@ import json
 import os
 import sqlite3
 import time
+import weakref
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,7 +53,9 @@ class Journal:
     ----------
     path : path-like
         The file; made when it does not exist. Beside it stand files of the same name with
-        ``-wal``, ``-shm`` and ``-lock`` at the end, which belong to it while it is open.
+        ``-wal``, ``-shm`` and ``-lock`` at the end, which belong to it while it is open, or after a
+        process was killed. After ``close()`` the file alone is complete. To copy a journal in use,
+        copy it with its ``-wal`` file; a copy without that is refused.
     synchronous : "normal" or "full", default="normal"
         What a call has survived when it returns. "normal": the end of this process, in whatever
         way, ``kill -9`` included; when the machine loses power the last moments may be missing, but
@@ -124,11 +132,23 @@ def _explanation(path, what, doing):
     return JournalError(f"The journal {path} could not be {doing} ({what}).")
 
 
+def log_of(path):
+    """The file beside a journal in which its latest steps are, as long as it is open."""
+    return f"{Path(path).resolve()}-wal"
+
+
 def connect(path, mode):
-    """A connection to a file that is a journal, or empty; and whether it is empty.
+    """A connection to a journal, or an empty file; whether it is empty; whether it is complete.
 
     The mode is SQLite's: "rwc", "ro" or, for a file that nobody changes, "ro&immutable=1".
     """
+    # SQLite may make an empty log by itself.
+    has_log = _size(log_of(path)) > 0
+    if has_log and not _size(path):
+        raise JournalError(
+            f"The journal {path} does not exist, but its latest steps are in {log_of(path)}: it "
+            "was deleted or renamed. Move it back, or give another path."
+        )
     uri = f"{Path(path).resolve().as_uri()}?mode={mode}"
     connection = sqlite3.connect(
         uri, uri=True, isolation_level=None, timeout=0.0, check_same_thread=False
@@ -139,7 +159,7 @@ def connect(path, mode):
         count = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if application != APPLICATION and (application or form or count):
             raise JournalError(f"The file {path} is a database, but no journal. Give another path.")
-        if count and form != FORMAT:
+        if count and abs(form) != FORMAT:
             raise JournalError(
                 f"The journal {path} has format {form}, and this version of sktvbo knows format "
                 f"{FORMAT}. Use the version of sktvbo that its first event names."
@@ -147,7 +167,50 @@ def connect(path, mode):
     except BaseException:
         connection.close()
         raise
-    return connection, not count
+    return connection, not count, form != -FORMAT or has_log
+
+
+def incomplete(path):
+    """The error of a journal without the file in which its latest steps are."""
+    return JournalError(
+        f"The journal {path} is not complete: its latest steps were in {log_of(path)}, which is "
+        "not there. It was copied, renamed or left alone while it was in use. Copy both files, or "
+        "close() the optimizer first. If the steps are lost, or another program has moved them to "
+        f"the journal, accept it as it is: sqlite3 {path} 'PRAGMA user_version={FORMAT}'."
+    )
+
+
+def _size(path):
+    """Size of a file, 0 if it does not exist."""
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _identity(found):
+    """What tells a file from all others, whatever its name."""
+    return found.st_dev, found.st_ino
+
+
+def _release(path, connection, lock, process):
+    """Let others write to a journal, whose file is complete from now on."""
+    if process != os.getpid():
+        _abandoned.extend((connection, lock))
+        return
+    with explained(path):
+        try:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            # The log begins again, so that the note needs no room on the disk.
+            connection.execute("PRAGMA wal_checkpoint")
+        finally:
+            try:
+                connection.execute(f"PRAGMA user_version={FORMAT}")
+            finally:
+                # The last connection moves the note to the file, and deletes the log.
+                connection.close()
+                lock.close()
 
 
 # Plain data as JSON.
@@ -160,53 +223,121 @@ class JournalFile:
     Parameters
     ----------
     journal : Journal
+    begun : bool, default=False
+        Whether it must exist.
 
     Raises
     ------
     JournalError
-        It is in use, no journal, of another format, or cannot be written.
+        It is in use, no journal, of another format, not complete, or cannot be written.
     """
 
-    def __init__(self, journal):
+    def __init__(self, journal, begun=False):
         self.path = os.fspath(journal.path)
+        self._where = str(Path(self.path).resolve())
+        self._log = log_of(self.path)
+        if begun and not _size(self._where):
+            raise JournalError(
+                f"The journal {self.path} does not exist any more. Move it back, or go on without "
+                "it: from_json(to_json())."
+            )
         self._process = os.getpid()
-        self._lock = self._connection = None
+        lock = connection = None
         try:
             with explained(self.path, "opened"):
                 # A file of its own, so that others may look at the journal in the meantime.
-                self._lock = sqlite3.connect(
-                    f"{self.path}-lock",
+                lock = sqlite3.connect(
+                    f"{self._where}-lock",
                     isolation_level=None,
                     timeout=0.0,
                     check_same_thread=False,
                 )
-                self._lock.execute("BEGIN EXCLUSIVE")
-                self._connection, self._empty = connect(self.path, "rwc")
-                self._connection.execute("PRAGMA journal_mode=WAL")
-                self._connection.execute(f"PRAGMA synchronous={journal.synchronous}")
-                self._connection.execute("PRAGMA wal_autocheckpoint=400")
+                lock.execute("BEGIN EXCLUSIVE")
+                connection, self._empty, complete = connect(self.path, "rwc")
+                if not complete:
+                    raise incomplete(self.path)
+                connection.execute("PRAGMA journal_mode=WAL")
+                connection.execute(f"PRAGMA synchronous={journal.synchronous}")
+                connection.execute("PRAGMA wal_autocheckpoint=400")
         except BaseException:
-            self.close()
+            for opened in (connection, lock):
+                if opened is not None:
+                    opened.close()
             raise
+        # Runs at the end of the process as well, where objects may be deleted in any order.
+        self._release = weakref.finalize(self, _release, self.path, connection, lock, self._process)
+        self._connection, self._left = connection, None
+        try:
+            with explained(self.path, "opened"):
+                self._mark()
+                self._files = _identity(os.stat(self._where)), _identity(os.stat(self._log))
+        except BaseException:
+            self._release()
+            raise
+
+    def _mark(self):
+        """Note in the file that it is not complete without its log."""
+        db = self._connection
+        db.execute("BEGIN IMMEDIATE")
+        db.execute(f"PRAGMA application_id={APPLICATION}")
+        db.execute(f"PRAGMA user_version={-FORMAT}")
+        db.execute("COMMIT")
+        _, logged, moved = db.execute("PRAGMA wal_checkpoint").fetchone()
+        # A reader of the file as it was keeps the note from it: try again at the next step.
+        self._is_marked = logged == moved
 
     @property
     def is_open(self):
         """Whether this process may write to it."""
-        return self._connection is not None and self._process == os.getpid()
+        return self._release.alive and self._process == os.getpid()
 
     def close(self):
         """Let others write to it."""
-        connections = [c for c in (self._connection, self._lock) if c is not None]
-        self._connection = self._lock = None
-        if self._process != os.getpid():
-            _abandoned.extend(connections)
+        if not self._release.alive:
             return
-        for connection in connections:
-            connection.close()
+        missing = self.is_open and self._missing() == self._where
+        self._release()
+        if missing:
+            raise self._gone(self._where)
 
-    def __del__(self):
-        if hasattr(self, "_lock"):
-            self.close()
+    def _missing(self):
+        """Path of the first of its files that is not in its place, or None."""
+        for path, identity in zip((self._where, self._log), self._files):
+            try:
+                found = os.stat(path)
+            except OSError:  # the file, or its folder, is not there, or may not be looked at
+                return path
+            if _identity(found) != identity:
+                return path
+        return None
+
+    def _gone(self, path):
+        advice = (
+            f"Move it back, with {self._log}, and call again; or go on without a journal, with "
+            "from_json(to_json())."
+        )
+        if path == self._log:
+            advice = f"Call close(), which writes all steps to {self._where}, and call again."
+        return JournalError(
+            f"The journal {self.path} could not be written: {path} was deleted, renamed or "
+            f"replaced by another file while it was in use. {advice}"
+        )
+
+    def _check_place(self):
+        """Raise an error where what is written would be lost."""
+        missing = self._missing()
+        if missing is not None:
+            raise self._gone(missing)
+        if self._left not in (None, self._content()):
+            raise JournalError(
+                f"The journal {self.path} was overwritten by another program. Restore a copy, or "
+                "go on without a journal, with from_json(to_json())."
+            )
+
+    def _content(self):
+        """What changes with the content of the file."""
+        found = os.stat(self._where)
+        return found.st_size, found.st_mtime_ns
 
     @property
     def end(self):
@@ -234,10 +365,15 @@ class JournalFile:
             True: what stands behind the place is taken back, and the parts are all there are.
             "updates": the updates are all there are.
         """
+        self._check_place()
+        # Unknown, until the step is whole.
+        self._left = None
         with explained(self.path):
             db = self._connection
             if db.in_transaction:
                 db.execute("ROLLBACK")
+            if not self._is_marked:
+                self._mark()
             db.execute("BEGIN IMMEDIATE")
             try:
                 if self._empty:
@@ -251,6 +387,7 @@ class JournalFile:
                     db.execute("ROLLBACK")
                 raise
         self._empty = False
+        self._left = self._content()
         return after
 
     def _create(self, db):
@@ -258,8 +395,6 @@ class JournalFile:
             return  # an interrupt came between a commit and the note of it
         for statement in _SCHEMA.split(";")[:-1]:
             db.execute(statement)
-        db.execute(f"PRAGMA application_id={APPLICATION}")
-        db.execute(f"PRAGMA user_version={FORMAT}")
 
     def _take_back(self, db, place, anew):
         if anew is True:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..exceptions import JournalError
-from ._file import connect, explained
+from ._file import connect, explained, incomplete, log_of
 from ._rows import COLUMNS, START, Place, checked, stored_parts
 
 if TYPE_CHECKING:
@@ -23,27 +23,33 @@ _EVENTS = f"SELECT {COLUMNS} FROM events WHERE number > ? ORDER BY number"
 
 @contextlib.contextmanager
 def reading(path):
-    """A connection that reads a journal, also while another process writes to it."""
+    """A connection that reads a journal, also while another process writes to it.
+
+    After what is read of an incomplete one, raise an error.
+    """
     path = os.fspath(path)
     if not Path(path).is_file():
         raise JournalError(f"The journal {path} does not exist. Give the path of one.")
     with explained(path, "read"):
         try:
-            connection, empty = connect(path, "ro")
+            connection, empty, complete = connect(path, "ro")
         except sqlite3.OperationalError:
             # Beside a journal on a disk that cannot be written there is no room for notes, and of a
             # killed process that had hardly begun there are notes that a reader may not take away.
-            log = Path(f"{path}-wal")
+            log = Path(log_of(path))
             if log.is_file() and log.stat().st_size:
                 raise JournalError(
                     f"The journal {path} cannot be read where it is: its latest steps are in "
                     f"{log}, beside which nothing can be written. Copy both to another folder."
                 ) from None
-            connection, empty = connect(path, "ro&immutable=1")
+            connection, empty, complete = connect(path, "ro&immutable=1")
         with contextlib.closing(connection):
+            if not empty:
+                yield connection
+            if not complete:
+                raise incomplete(path)
             if empty:
                 raise JournalError(f"The journal {path} holds no run yet. Give another path.")
-            yield connection
 
 
 def events(path: PathLike, after: int = 0) -> Iterator[Event]:
@@ -64,7 +70,8 @@ def events(path: PathLike, after: int = 0) -> Iterator[Event]:
     Raises
     ------
     JournalError
-        The file does not exist, is no journal, or is damaged.
+        The file does not exist, is no journal, or is damaged; after the events of a file whose
+        latest steps are missing, as it was copied without its ``-wal`` file.
     """
     with reading(path) as connection, explained(path, "read"):
         place = START
@@ -89,7 +96,8 @@ def check(path: PathLike) -> dict[str, int]:
     Raises
     ------
     JournalError
-        The file does not exist, is no journal, or is damaged; says where.
+        The file does not exist, is no journal, is damaged, or was copied without its ``-wal``
+        file; says where.
 
     Examples
     --------

@@ -88,8 +88,8 @@ class Durable:
         Raises
         ------
         JournalError
-            The journal does not exist, is in use, damaged, another algorithm's, or lacks a
-            parameter; says what to do.
+            The journal does not exist, is in use, damaged, not complete, another algorithm's, or
+            lacks a parameter; says what to do.
 
         Notes
         -----
@@ -128,7 +128,12 @@ class Durable:
     def close(self) -> None:
         """Let the journal go, so that another optimizer may `resume` it; the next step reopens it.
 
-        Without a journal this does nothing.
+        Its file is complete then, and may be copied alone. Without a journal this does nothing.
+
+        Raises
+        ------
+        JournalError
+            The file was deleted, renamed or replaced, or cannot be written.
         """
         with self._lock():
             recorder = vars(self).pop("_recorder", None)
@@ -206,7 +211,8 @@ class Durable:
         """What writes the run's journal, opened if need be."""
         recorder = vars(self).get("_recorder")
         if recorder is None or not recorder.is_open:
-            file = JournalFile(Journal.of(run.algorithm.journal))
+            begun = run.place.number > 0
+            file = JournalFile(Journal.of(run.algorithm.journal), begun)
             header = None if run.place.number else run.algorithm._header()
             recorder = self._recorder = Recorder(file, run, header)
         return recorder
