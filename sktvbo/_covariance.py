@@ -1,8 +1,7 @@
 """The covariance λ k_S ∘ k_T of observations with noise, and its hyperparameters.
 
-`SeparableCovariance` holds the hyperparameters. The matrices come from one of three classes of the
-same methods: `_Fused` is compiled code for kernels that it knows, `_General` asks the kernels, and
-`_sums.Sum` adds to one of these what persists, and what all places share.
+`SeparableCovariance` holds the hyperparameters. The matrices come from one of two classes of the
+same methods: `_Fused` is compiled code for kernels that it knows, `_General` asks the kernels.
 """
 
 from functools import cached_property
@@ -17,14 +16,13 @@ from ._fast import cholesky as _cholesky
 from ._fast import gram as _gram
 from ._fast.gram import Family
 from ._solvers import dot
-from ._sums import ALWAYS, Sum, clones, thetas_of
 from .kernels import Empirical, Separable
 
 # This is the spatial factor when time is the only column.
 _NO_SPACE = Factor(Family.CONSTANT, np.ones(0), 0)
 
 # As a regressor's parameters are called.
-_KERNELS = ("spatial_kernel", "temporal_kernel", "persistent_kernel", "drift_kernel")
+_KERNELS = ("spatial_kernel", "temporal_kernel")
 
 # Covariances of points with themselves are computed in blocks of this many points.
 _BLOCK = 64
@@ -38,8 +36,8 @@ _CACHED = (*_OWN, *_SAME)
 class SeparableCovariance:
     """λ k_S(x, x') k_T(t, t') with noise variance σ², all hyperparameters in one theta.
 
-    theta is the logarithm of (λ, spatial, temporal, persistent, drift, σ², noise model), without
-    those that are fixed or not there. Matrices that are symmetric hold their lower triangle only.
+    theta is the logarithm of (λ, spatial, temporal, σ², noise model), without those that are fixed
+    or not there. Matrices that are symmetric hold their lower triangle only.
     Objects are values: `with_theta` makes another one.
 
     Parameters
@@ -55,8 +53,6 @@ class SeparableCovariance:
         How noise grows with age; None: it does not.
     mean_variance : float, default=0.0
         Prior variance τ² of a constant mean; it is no part of the matrices.
-    persistent, drift : Kernel, default=None
-        Of space alone, and of time alone: added to the product, with variances of their own.
     """
 
     def __init__(
@@ -68,17 +64,13 @@ class SeparableCovariance:
         n_dims,
         noise_model=None,
         mean_variance=0.0,
-        persistent=None,
-        drift=None,
     ):
         signal, self._signal_bounds = signal_variance
         self.noise_variance, self._noise_bounds = noise_variance
         self.n_dims = n_dims
         self.noise_model = noise_model
         self.mean_variance = mean_variance
-        self._product = _Product.of(signal, (spatial, temporal), n_dims)
-        if not (persistent is None and drift is None):
-            self._product = Sum(self._product, persistent, drift, n_dims)
+        self._product = _product_of(signal, (spatial, temporal), n_dims)
         # theta has parts of these lengths, any of which may be 0.
         self._sizes = [
             int(not isinstance(self._signal_bounds, str)),
@@ -172,24 +164,10 @@ class SeparableCovariance:
     @property
     def kernel(self):
         """The whole as one scikit-learn kernel, of space and time, time last."""
-        spatial, temporal, *_ = self._product.kernels
-        factor = temporal if spatial is None else Separable(spatial, temporal)
-        kernel = ConstantKernel(self.signal_variance, "fixed") * factor
-        if self.persistent is not None:
-            kernel += Separable(self.persistent, ALWAYS)
-        if self.drift is not None:
-            kernel += self.drift if spatial is None else Separable(ALWAYS, self.drift)
-        return kernel
-
-    @property
-    def persistent(self):
-        """The kernel of what does not change, with these hyperparameters; None if all may."""
-        return self._product.persistent
-
-    @property
-    def drift(self):
-        """The kernel of what all places share, with these hyperparameters; None if nothing."""
-        return self._product.drift
+        factor = self.temporal
+        if self.spatial is not None:
+            factor = Separable(self.spatial, self.temporal)
+        return ConstantKernel(self.signal_variance, "fixed") * factor
 
     def stationary_factors(self):
         """k_S and k_T in the form that the relevancies need, or an UnsupportedKernelError."""
@@ -200,7 +178,7 @@ class SeparableCovariance:
         if self.fused and self._product.decays:
             return self._product.factors
         purpose = "The relevancy of observations"
-        spatial, temporal, *_ = self._product.kernels
+        spatial, temporal = self._product.kernels
         if spatial is None:
             spatial = _NO_SPACE
         elif not isinstance(spatial, Empirical):
@@ -209,8 +187,7 @@ class SeparableCovariance:
 
     def __str__(self):
         factors = [f"{self.signal_variance:.3g}", self.spatial, self.temporal]
-        terms = [" * ".join(str(f) for f in factors if f is not None), self.persistent, self.drift]
-        return " + ".join(str(term) for term in terms if term is not None)
+        return " * ".join(str(factor) for factor in factors if factor is not None)
 
     # --- matrices ---------------------------------------------------------------------------------
 
@@ -246,9 +223,7 @@ class SeparableCovariance:
         in_time : ndarray of shape (n,)
             λ k_T of their times and that one.
         variance : float
-            Prior variance at that time, without what is added.
-        added : dict
-            What is added, as `Sum.at_one_time` has it.
+            Prior variance at that time.
 
         None if a kernel of space is not compiled.
         """
@@ -259,10 +234,7 @@ class SeparableCovariance:
         in_time = self.signal_variance * self.temporal(times[:-1], times[-1:])[:, 0]
         variance = self.signal_variance * self.temporal.diag(times[-1:])[0]
         in_time = np.array(in_time, dtype=np.float64)
-        added = self._product.at_one_time(S, t, time, factor.units)
-        if added is None:
-            return None
-        return factor, factor.scale(S), in_time, float(variance), added
+        return factor, factor.scale(S), in_time, float(variance)
 
     def units(self):
         """d(scaled) / d(plain) of each coordinate, time last, (d + 1,)."""
@@ -361,30 +333,24 @@ class SeparableCovariance:
         return np.append(on_variance, self.noise_variance * np.array(on_model))
 
 
-class _Product:
-    """λ k_S ∘ k_T, with nothing added."""
-
-    persistent = drift = None
-    in_space = None  # the factor in space, where it is known
-
-    def at_one_time(self, S, t, time, units):
-        """As of `Sum`: nothing."""
-        return {}
-
-    def slope_products(self, S, t, K, a):
-        return None
-
-    @staticmethod
-    def of(signal, kernels, n_dims):
-        """Compiled if both kernels are known."""
-        spatial, temporal = kernels
-        in_space = _NO_SPACE if spatial is None else recognize(spatial, n_dims)
-        factors = (in_space, recognize(temporal, 1))
-        known = all(factor is not None for factor in factors)
-        return _Fused(signal, kernels, factors) if known else _General(signal, kernels)
+def _product_of(signal, kernels, n_dims):
+    """The matrices of λ k_S ∘ k_T: compiled if both kernels are known."""
+    spatial, temporal = kernels
+    in_space = _NO_SPACE if spatial is None else recognize(spatial, n_dims)
+    factors = (in_space, recognize(temporal, 1))
+    known = all(factor is not None for factor in factors)
+    return _Fused(signal, kernels, factors) if known else _General(signal, kernels)
 
 
-class _Fused(_Product):
+def _with_thetas(kernels, thetas):
+    """Kernels with other hyperparameters; those without any stay the same objects."""
+    return tuple(
+        kernel.clone_with_theta(theta) if theta.size else kernel
+        for kernel, theta in zip(kernels, thetas)
+    )
+
+
+class _Fused:
     """λ k_S ∘ k_T of two kernels that compiled code knows.
 
     It works in coordinates of its own: space (d, n) and time (n,), each over its lengthscale.
@@ -442,15 +408,13 @@ class _Fused(_Product):
     @cached_property
     def kernels(self):
         """Both kernels as objects, made when asked for: a search clones none."""
-        return self.originals if self._thetas is None else clones(self.originals, self._thetas)
+        if self._thetas is None:
+            return self.originals
+        return _with_thetas(self.originals, self._thetas)
 
     @property
     def families(self):
         return [f.family for f in self.factors]
-
-    @property
-    def in_space(self):
-        return self.factors[0]
 
     def to_scaled(self, S, t):
         # A likelihood, its gradient and a posterior ask for the same points one after another.
@@ -523,7 +487,7 @@ class _Fused(_Product):
         return np.concatenate([slopes[:1], spatial.fold(slopes[1:-1]), temporal.fold(slopes[-1:])])
 
 
-class _General(_Product):
+class _General:
     """λ k_S ∘ k_T of any two kernels, by their own calls and by differences.
 
     Coordinates stay plain: space (n, d) and time (n,). The kernels may return any layout and
@@ -548,10 +512,10 @@ class _General(_Product):
     @property
     def thetas(self):
         """Both parts of theta."""
-        return thetas_of(self.kernels)
+        return [np.empty(0) if kernel is None else kernel.theta for kernel in self.kernels]
 
     def with_theta(self, signal, *thetas):
-        return _General(signal, clones(self.kernels, thetas))
+        return _General(signal, _with_thetas(self.kernels, thetas))
 
     def to_scaled(self, S, t):
         return S, t
@@ -608,6 +572,9 @@ class _General(_Product):
         on_space = np.einsum("ij,ijk->k", W * K_T, slope_S)
         on_time = np.einsum("ij,ijk->k", W * K_S, slope_T)
         return np.concatenate([[total], on_space, on_time])
+
+    def slope_products(self, S, t, K, a):
+        return None
 
     def cross_gradient(self, S, t, S2, t2, K, W):
         slopes = self._theta_slopes(lambda c: np.einsum("ij,ij->", W, c.cross(S, t, S2, t2)))

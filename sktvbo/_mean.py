@@ -17,7 +17,6 @@ import numpy as np
 
 from ._fast import cholesky as _cholesky
 from ._solvers import matvec
-from ._trend import Trend
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,56 +32,40 @@ class Mean:
     direction : ndarray of shape (b,) or None
         u, or what stands for it in another basis; None where the mean is known to be 0, and of a
         Kalman filter, whose states filter the 1 beside y.
-    trend : Trend or None
-        What depends on the place, and is learnt as well: see `_trend`.
     """
 
     value: float
     precision: float
     direction: np.ndarray | None
-    trend: Trend | None = None
 
     @property
     def is_learnt(self):
         """Whether it is not just known to be 0."""
         return self.precision < np.inf
 
-    @property
-    def knows_for_ever(self):
-        """Whether an observation tells as much about it however old it is."""
-        return self.is_learnt or self.trend is not None
-
     def rest(self, K):
         """r (m,) of places with covariances K (m, b), where the mean is learnt."""
         return 1.0 - matvec(K, self.direction)
 
-    def rests(self, S, K):
-        """What is not known of it at places S (m, d) with covariances K (m, b).
+    def covariance(self, K, full):
+        """Return what its uncertainty adds to the covariance (m, m), or to the variances (m,).
 
-        Factors (m, …) of a covariance; None if all is known.
+        K (m, b) are the covariances of the places with the observations.
         """
-        found = []
-        if self.is_learnt:
-            found.append(self.rest(K)[:, np.newaxis] / np.sqrt(self.precision))
-        if self.trend is not None:
-            found.append(self.trend.rest(S, K))
-        return np.hstack(found) if len(found) > 1 else found[0] if found else None
+        if not self.is_learnt:
+            return 0.0
+        rest = self.rest(K) / np.sqrt(self.precision)
+        return np.outer(rest, rest) if full else rest * rest
 
-    def widened(self, s, k, c):
-        """Weights of the observations at a place, and variance, because of what is not known of it.
+    def widened(self, k, c):
+        """Return weights of the observations and variance at a place, with a mean that is learnt.
 
-        From the place (d,), its covariances k (b,) and its weights c (b,) if the mean were known.
+        From the place's covariances k (b,), and its weights c (b,) if the mean were known.
         """
-        variance = 0.0
-        if self.is_learnt:
-            rest = 1.0 - k @ self.direction
-            c = c + (rest / self.precision) * self.direction
-            variance = rest * rest / self.precision
-        if self.trend is not None:
-            rest = self.trend.rest(s[np.newaxis], k[np.newaxis])[0]
-            c = c + rest @ self.trend.directions
-            variance = variance + rest @ rest
-        return c, variance
+        if not self.is_learnt:
+            return c, 0.0
+        rest = 1.0 - k @ self.direction
+        return c + (rest / self.precision) * self.direction, rest * rest / self.precision
 
     def shares(self, K):
         """r uᵀ / A (m, b): the weights of the observations in m̂ r."""
@@ -94,16 +77,12 @@ class Mean:
         """G − u uᵀ / A, written over G (b, b), C order."""
         if self.is_learnt:
             _cholesky.add_outer(G, self.direction[np.newaxis], -1.0 / self.precision)
-        if self.trend is not None:
-            _cholesky.add_outer(G, self.trend.directions, -1.0)
         return G
 
     def removed_from(self, Gv, v):
         """(G − u uᵀ / A) v, from G v and v (b,)."""
         if self.is_learnt:
             Gv = Gv - (self.direction @ v / self.precision) * self.direction
-        if self.trend is not None:
-            Gv = Gv - (self.trend.directions @ v) @ self.trend.directions
         return Gv
 
     def lost(self, variance, weight):

@@ -7,7 +7,7 @@ All are ``sklearn.gaussian_process.kernels.Kernel`` objects: they work in scikit
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -371,147 +371,7 @@ def _one_column(X, name):
     return X[:, 0]
 
 
-class _OfKernels(Kernel):
-    """A kernel that is made of others, which are the parameters named ``_kernels``."""
-
-    _kernels: ClassVar[tuple[str, ...]]
-
-    def _made_of(self):
-        return [(name, getattr(self, name)) for name in self._kernels]
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters, and those of the kernels.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Whether those of the kernels are among them, after their name and two underscores.
-
-        Returns
-        -------
-        dict
-        """
-        params = super().get_params(deep=False)
-        for name, kernel in self._made_of() if deep else ():
-            params |= {f"{name}__{k}": v for k, v in kernel.get_params().items()}
-        return params
-
-    @property
-    def hyperparameters(self) -> list[Hyperparameter]:
-        """Names and bounds of the hyperparameters of all kernels."""
-        return [
-            Hyperparameter(f"{name}__{h.name}", h.value_type, h.bounds, h.n_elements)
-            for name, kernel in self._made_of()
-            for h in kernel.hyperparameters
-        ]
-
-    @property
-    def theta(self) -> Array:
-        """Logarithms of the hyperparameters, one kernel after the other."""
-        return np.concatenate([kernel.theta for _, kernel in self._made_of()])
-
-    @theta.setter
-    def theta(self, theta: ArrayLike) -> None:
-        start = 0
-        for _, kernel in self._made_of():
-            end = start + kernel.n_dims
-            kernel.theta = theta[start:end]
-            start = end
-
-    @property
-    def bounds(self) -> Array:
-        """Logarithms of their lower and upper bounds."""
-        bounds = [kernel.bounds for _, kernel in self._made_of() if kernel.bounds.size]
-        return np.vstack(bounds) if bounds else np.empty((0, 2))
-
-    def __eq__(self, other):
-        if type(self) is not type(other):
-            return False
-        return self.get_params(deep=False) == other.get_params(deep=False)
-
-    __hash__ = None
-
-    def is_stationary(self) -> bool:
-        """Whether all kernels are.
-
-        Returns
-        -------
-        bool
-        """
-        return all(kernel.is_stationary() for _, kernel in self._made_of())
-
-    @property
-    def requires_vector_input(self) -> bool:
-        """True: rows are vectors."""
-        return True
-
-    def __repr__(self):
-        return f"{type(self).__name__}({', '.join(str(kernel) for _, kernel in self._made_of())})"
-
-
-class Additive(_OfKernels):
-    """Average of a kernel of one column over all columns.
-
-    k(x, x') = (1/d) Σ_j k₁(x_j, x'_j): the covariance of a sum of functions of one coordinate each
-    (Duvenaud et al. 2011, of first order). Such a function is known everywhere once each of its
-    parts is, which takes a number of observations that grows with d and not exponentially so.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        k₁, any scikit-learn kernel; it sees one column at a time.
-
-    Notes
-    -----
-    Hyperparameters are those of ``kernel``, and are reached by ``kernel__...``.
-
-    References
-    ----------
-    D. Duvenaud, H. Nickisch, C. Rasmussen, "Additive Gaussian Processes", NeurIPS 2011.
-
-    Examples
-    --------
-    >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from sktvbo.kernels import Additive
-    >>> Additive(RBF(0.5))([[0.0, 0.0]], [[0.0, 5.0], [5.0, 5.0]]).round(2)
-    array([[0.5, 0. ]])
-    """
-
-    _kernels = ("kernel",)
-
-    def __init__(self, kernel: Kernel) -> None:
-        self.kernel = kernel
-
-    def __call__(
-        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
-    ) -> Array | tuple[Array, Array]:
-        _check_gradient(Y, eval_gradient)
-        X = np.atleast_2d(X)
-        columns = np.split(X, X.shape[1], axis=1)
-        if eval_gradient:
-            found, slopes = zip(*(self.kernel(x, eval_gradient=True) for x in columns))
-            return np.mean(found, axis=0), np.mean(slopes, axis=0)
-        if Y is None:
-            return np.mean([self.kernel(x) for x in columns], axis=0)
-        others = np.split(np.atleast_2d(Y), X.shape[1], axis=1)
-        return np.mean([self.kernel(x, y) for x, y in zip(columns, others)], axis=0)
-
-    def diag(self, X: ArrayLike) -> Array:
-        """Variances at rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        X = np.atleast_2d(X)
-        return np.mean([self.kernel.diag(x) for x in np.split(X, X.shape[1], axis=1)], axis=0)
-
-
-class Separable(_OfKernels):
+class Separable(Kernel):
     """Product of a kernel of the spatial columns and a kernel of the time column.
 
     k((x, t), (x', t')) = k_S(x, x') k_T(t, t'); with time as the only column, k_T alone.
@@ -541,12 +401,82 @@ class Separable(_OfKernels):
     array([0.916])
     """
 
-    _kernels = ("spatial", "temporal")
-
     def __init__(self, spatial: Kernel, temporal: Kernel, time_column: int | str = -1) -> None:
         self.spatial = spatial
         self.temporal = temporal
         self.time_column = time_column
+
+    def _factors(self):
+        return ("spatial", self.spatial), ("temporal", self.temporal)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters, and those of the kernels.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether those of the kernels are among them, after their name and two underscores.
+
+        Returns
+        -------
+        dict
+        """
+        params = super().get_params(deep=False)
+        for name, kernel in self._factors() if deep else ():
+            params |= {f"{name}__{k}": v for k, v in kernel.get_params().items()}
+        return params
+
+    @property
+    def hyperparameters(self) -> list[Hyperparameter]:
+        """Names and bounds of the hyperparameters of all kernels."""
+        return [
+            Hyperparameter(f"{name}__{h.name}", h.value_type, h.bounds, h.n_elements)
+            for name, kernel in self._factors()
+            for h in kernel.hyperparameters
+        ]
+
+    @property
+    def theta(self) -> Array:
+        """Logarithms of the hyperparameters, one kernel after the other."""
+        return np.concatenate([kernel.theta for _, kernel in self._factors()])
+
+    @theta.setter
+    def theta(self, theta: ArrayLike) -> None:
+        start = 0
+        for _, kernel in self._factors():
+            end = start + kernel.n_dims
+            kernel.theta = theta[start:end]
+            start = end
+
+    @property
+    def bounds(self) -> Array:
+        """Logarithms of their lower and upper bounds."""
+        bounds = [kernel.bounds for _, kernel in self._factors() if kernel.bounds.size]
+        return np.vstack(bounds) if bounds else np.empty((0, 2))
+
+    def __eq__(self, other):
+        if type(self) is not type(other):
+            return False
+        return self.get_params(deep=False) == other.get_params(deep=False)
+
+    __hash__ = None
+
+    def is_stationary(self) -> bool:
+        """Whether all kernels are.
+
+        Returns
+        -------
+        bool
+        """
+        return all(kernel.is_stationary() for _, kernel in self._factors())
+
+    @property
+    def requires_vector_input(self) -> bool:
+        """True: rows are vectors."""
+        return True
+
+    def __repr__(self):
+        return f"Separable({self.spatial}, {self.temporal})"
 
     def __call__(
         self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False

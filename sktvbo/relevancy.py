@@ -40,7 +40,6 @@ from ._fast.gram import Family
 from ._limits import LARGEST_X, LARGEST_Y, RESOLUTION
 from ._mean import ZERO, given, prior_variance
 from ._solvers import DenseCholesky, cholesky, dot, matvec, product
-from ._trend import trend_given
 from .kernels import Empirical, split_time
 
 if TYPE_CHECKING:
@@ -361,7 +360,7 @@ def long_past(temporal, t):
     return future_basis(FAMILIES[temporal.family].polynomial, 1.0, z)[:, 0] < RESOLUTION
 
 
-def sweep(solver, y, mean_variance, signal_variance, C, past, features=None, S=None):
+def sweep(solver, y, mean_variance, signal_variance, C, past):
     """The `RelevancySweep` of observations y (n,) with a factored covariance and convolutions C.
 
     Where an observation is known from the others to within 1e-8 of the signal variance, all of them
@@ -377,8 +376,6 @@ def sweep(solver, y, mean_variance, signal_variance, C, past, features=None, S=N
     if mean_variance > 0.0:
         mean, _ = given(mean_variance, solver.solve(np.ones(len(y))), y)
         a = a - mean.value * mean.direction
-    if features is not None and features.are_learnt:
-        mean, a, _ = trend_given(features, features.polynomials(S), solver, mean, a)
     P = mean.removed(P)
     return RelevancySweep(P, a, C, past=past)
 

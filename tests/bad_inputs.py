@@ -13,7 +13,7 @@ from sktvbo import SparseTimeVaryingGPRegressor as Sparse
 from sktvbo.datasets import fetch_intel_temperature, load_ny_ozone
 from sktvbo.domain import Context, FiniteSet, WithContext
 from sktvbo.evaluation import Comparison, RunResult, SimulatedClock, compare, response_time, run
-from sktvbo.gaussian_process import Bowl
+from sktvbo.gaussian_process import QuadraticMean
 from sktvbo.optimizers import Query
 from sktvbo.problems import from_callable, make
 from sktvbo.relevancy import spatial_convolution, temporal_convolution, wasserstein_relevancy
@@ -52,13 +52,7 @@ CALLS = {
         ("TimeVaryingGPRegressor(mean_prior_std={}).fit(X, y)", ["-1.0", "nan", "'flat'"]),
         (
             "TimeVaryingGPRegressor(prior_mean={}).fit(X, y)",
-            ["'bowl'", "Bowl(nan)", "Bowl(slope_std=-1.0)", "Bowl(columns=[2])"],
-        ),
-        ("TimeVaryingGPRegressor(persistent_kernel={}).fit(X, y)", ["'all'", "RBF"]),
-        ("TimeVaryingGPRegressor(drift_kernel={}).fit(X, y)", ["1.0"]),
-        (
-            "TimeVaryingGPRegressor(alternatives={}).fit(X, y)",
-            ["'all'", "[{}]", "[{'noise_variance': 1.0}]", "[{'drift_kernel': 3}]"],
+            ["'high'", "QuadraticMean(nan)", "QuadraticMean(columns=[2])"],
         ),
         ("TimeVaryingGPRegressor(hyperpriors={}).fit(X, y)", ["{'noise': 3}", "{'lengths': 1.0}"]),
         ("Sparse(n_inducing={}).fit(X, y)", COUNTS),

@@ -25,7 +25,7 @@ from sklearn.gaussian_process.kernels import (
 
 from sktvbo import TimeVaryingGPRegressor
 from sktvbo.exceptions import UnsupportedKernelError
-from sktvbo.kernels import Additive, Empirical, Forgetting, Separable, Wiener, split_time
+from sktvbo.kernels import Empirical, Forgetting, Separable, Wiener, split_time
 
 
 class ToyKernel(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
@@ -92,12 +92,6 @@ KERNELS = {
     "power": (Wiener(0.2) ** 2.0, "t"),
     "toy": (Separable(ToyKernel(0.5), ToyKernel(3.0)), "xxt"),
     "toy-fixed": (ToyKernel(0.5, "fixed"), "xx"),
-    "additive": (Additive(Matern(0.7, nu=2.5)), "xxx"),
-    "additive-fixed": (Additive(RBF(0.5, "fixed")), "xx"),
-    "additive-toy": (Additive(ToyKernel(0.5)), "xx"),
-    "additive-alone": (2.0 * Additive(RationalQuadratic(0.5, 1.5)), "x"),
-    "additive-forgetting": (Separable(Additive(RBF(0.5)), Forgetting(0.1)), "xxt"),
-    "additive-sum": (Additive(RBF(0.5) + 0.3 * DotProduct(0.4)), "xxx"),
     "nested": (Separable(Separable(RBF(0.5), RBF(0.2)), Forgetting(0.1)), "xxt"),
 }
 
@@ -709,24 +703,3 @@ def test_an_unknown_kernel_works_at_once(spatial, temporal):
 
 
 # --- functions of one coordinate each -------------------------------------------------------------
-
-
-def test_an_additive_kernel_is_the_average_over_columns():
-    X, Y, kernel = points("xxx"), points("xxx", n=4) + 0.1, Matern(0.7, nu=1.5)
-    expected = sum(kernel(X[:, [j]], Y[:, [j]]) for j in range(3)) / 3.0
-    assert_allclose(Additive(kernel)(X, Y), expected, rtol=1e-14)
-    assert_allclose(Additive(kernel)(X[:, :1], Y[:, :1]), kernel(X[:, :1], Y[:, :1]), rtol=1e-14)
-    assert Additive(kernel).is_stationary()
-    assert not Additive(DotProduct()).is_stationary()
-
-
-def test_a_sum_of_functions_of_one_coordinate_is_known_where_nothing_was_observed():
-    rng = np.random.RandomState(0)
-    X, corner = rng.uniform(size=(40, 4)), np.ones((1, 4))
-    X = X[~np.all(X > 0.5, axis=1)]
-    y = np.sin(5.0 * X).sum(axis=1)
-    errors = []
-    for kernel in (4.0 * Additive(RBF(0.5)), 1.0 * RBF(0.5)):
-        gp = GaussianProcessRegressor(kernel, alpha=1e-4, optimizer=None).fit(X, y)
-        errors.append(abs(gp.predict(corner)[0] - 4.0 * np.sin(5.0)))
-    assert errors[0] < 0.1 * errors[1]

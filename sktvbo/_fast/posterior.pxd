@@ -13,27 +13,19 @@ cdef void score_of(
 
 cdef class Posterior:
     cdef readonly Py_ssize_t n_coordinates
-    cdef Py_ssize_t n, d, q, n_terms
-    cdef int spatial, temporal, family, ld, outer_ld
-    cdef bint moves, is_learnt, is_weighted, is_sparse, has_trend, has_offset
-    cdef double signal, prior, factor, time, mean, precision
-    cdef const double[:, ::1] Z, on_linear, on_square, directions, persistent
-    cdef const double[::1] times, weights, direction, excess, linear, square, constants
-    cdef const double[::1] offset, ratios
+    cdef Py_ssize_t n, d
+    cdef int spatial, temporal, ld, outer_ld
+    cdef bint moves, is_learnt, is_weighted, is_sparse, has_trend
+    cdef double signal, time, mean, precision
+    cdef const double[:, ::1] Z
+    cdef const double[::1] times, weights, direction, excess, linear, square
     cdef const double[:, :] lower, outer
     cdef double[::1] in_time
 
     cdef Py_ssize_t workspace(self, Py_ssize_t b) noexcept nogil
     cdef double level(self, const double* x) noexcept nogil
-    cdef double feature(self, Py_ssize_t j, const double* x) noexcept nogil
-    cdef void add_learnt(
-        self, const double* X, Py_ssize_t b, const double* K, double* variance, double* work
-    ) noexcept nogil
     cdef void covariances(
-        self, const double* x, double* k, double* h, double* g, double* p, double* work
-    ) noexcept nogil
-    cdef void add_terms(
-        self, const double* x, double* k, double* p, double* work
+        self, const double* x, double* k, double* h, double* g, double* work
     ) noexcept nogil
     cdef void evaluate(
         self, const double* X, Py_ssize_t b, bint slopes, double* mean, double* std,

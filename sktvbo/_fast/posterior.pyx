@@ -8,10 +8,8 @@ What else a posterior may have comes on top, as in `sktvbo.gaussian_process`:
 
     a learnt mean      r^2 / A more variance, r = 1 - k' u;                  P k + (r / A) u for P k
     a prior mean       a polynomial, added to m
-    learnt features    |r|^2 more variance, r = phi - D k;                        P k + D' r for P k
     weighted           c' E c less, c the above, E diagonal;       c + (P - u u' / A) E c for c
     inducing points    P = L^-T (I - B^-1) L^-1, B with a factor of its own
-    added kernels      those of space, and a number for each point, added to k; more variance
 
 Places are rows of coordinates over lengthscale times the constant of the family, as in `gram`;
 where time moves it is the last coordinate, counted from ``time``. Targets are standardized.
@@ -47,9 +45,6 @@ cdef extern from "correlation.h":
 
 cdef extern from "triangle.h":
     enum: LANES "SKTVBO_LANES"
-    void multiply_lanes "sktvbo_multiply_lanes"(
-        Py_ssize_t m, Py_ssize_t n, Py_ssize_t ld, const double* A, const double* x, double* out
-        ) noexcept nogil
 
 # So many places are evaluated at a time: their covariances should stay in the cache.
 cdef Py_ssize_t BLOCK = 128
@@ -166,19 +161,6 @@ cdef class Posterior:
         kernel that is no family. Time does not move.
     linear, square : ndarray of shape (d,), default=None
         Of a mean that is m + sum_j (linear_j + square_j x_j) x_j, x being a scaled place.
-    features : (ndarray of shape (q,), ndarray of shape (q, d), ndarray of shape (q, d)), default=None
-        What is learnt of the mean beside a constant: q such polynomials, phi; not of a weighted
-        posterior, nor of one with inducing points.
-    directions : ndarray of shape (q, n), default=None
-        D, with features.
-    persistent : (Family, float, ndarray of shape (d, n), ndarray of shape (d,), bool), default=None
-        A kernel of space that is added: its family, variance, scaled places of the points, what a
-        scaled coordinate is to be multiplied by to be one of these, and whether there is one term
-        for each coordinate, each with that variance, rather than one for all. Time does not move.
-    offset : ndarray of shape (n,), default=None
-        Added to the covariances of each place. Time does not move.
-    more : float, default=0.0
-        What is added to the prior variance, because of both.
 
     Attributes
     ----------
@@ -192,8 +174,7 @@ cdef class Posterior:
         const double[:, :] lower, double mean=0.0, const double[::1] direction=None,
         double precision=np.inf, const double[::1] excess=None, const double[:, :] outer=None,
         const double[::1] in_time=None, const double[::1] linear=None,
-        const double[::1] square=None, features=None, const double[:, ::1] directions=None,
-        persistent=None, const double[::1] offset=None, double more=0.0,
+        const double[::1] square=None,
     ):
         cdef Py_ssize_t n = times.shape[0], j
         if n < 1 or Z.shape[1] != n or weights.shape[0] != n:
@@ -220,27 +201,6 @@ cdef class Posterior:
         self.is_learnt, self.is_weighted = direction is not None, excess is not None
         self.is_sparse, self.has_trend = outer is not None, linear is not None
         self.linear, self.square = linear, square
-        self.q = 0
-        if features is not None:
-            self.constants, self.on_linear, self.on_square = features
-            self.directions, self.q = directions, self.constants.shape[0]
-            if self.is_weighted or self.is_sparse or not (
-                directions.shape[0] == self.on_linear.shape[0] == self.on_square.shape[0] == self.q
-                and directions.shape[1] == n
-                and self.on_linear.shape[1] == self.on_square.shape[1] == Z.shape[0]
-            ):
-                raise ValueError("features (q,), (q, d), (q, d) and directions (q, n) do not fit")
-        self.prior, self.n_terms, self.has_offset = signal + more, 0, offset is not None
-        self.offset = offset
-        if offset is not None and (moves or offset.shape[0] != n):
-            raise ValueError("offset must hold n numbers, of one time")
-        if persistent is not None:
-            self.family, self.factor, self.persistent, self.ratios, one_each = persistent
-            self.n_terms = Z.shape[0] if one_each else 1
-            if moves or Z.shape[0] == 0 or self.ratios.shape[0] != Z.shape[0] or not (
-                self.persistent.shape[0] == Z.shape[0] and self.persistent.shape[1] == n
-            ):
-                raise ValueError("persistent must hold (d, n) places and d ratios, of one time")
         self.in_time = np.empty(n)
         scratch = np.empty((2, n))
         cdef double[:, ::1] work = scratch
@@ -254,7 +214,7 @@ cdef class Posterior:
 
     cdef Py_ssize_t workspace(self, Py_ssize_t b) noexcept nogil:
         """How many doubles an evaluation of b places needs."""
-        return ((5 + self.n_terms) * b + 3) * self.n + self.d + _work(self.n)
+        return (5 * b + 3) * self.n + _work(self.n)
 
     cdef double level(self, const double* x) noexcept nogil:
         """The mean without data at a place x."""
@@ -265,38 +225,12 @@ cdef class Posterior:
                 level += (self.linear[j] + self.square[j] * x[j]) * x[j]
         return level
 
-    cdef double feature(self, Py_ssize_t j, const double* x) noexcept nogil:
-        """Feature j at a place x."""
-        cdef double feature = self.constants[j]
-        cdef Py_ssize_t m
-        for m in range(self.d):
-            feature += (self.on_linear[j, m] + self.on_square[j, m] * x[m]) * x[m]
-        return feature
-
-    cdef void add_learnt(
-        self, const double* X, Py_ssize_t b, const double* K, double* variance, double* work
-    ) noexcept nogil:
-        """Add what the observations leave of the features at places X (b, n_coordinates), with
-        covariances K (b, n), to b variances; work for LANES (n + b)."""
-        cdef Py_ssize_t n = self.n, i, j, k = 0, w
-        cdef double* y = work + LANES * n
-        cdef double rest
-        while k < self.q:
-            w = min(self.q - k, LANES)
-            tiles.lanes_of(&self.directions[k, 0], n, w, work)
-            multiply_lanes(b, n, n, K, work, y)
-            for i in range(b):
-                for j in range(w):
-                    rest = self.feature(k + j, X + i * self.n_coordinates) - y[i * LANES + j]
-                    variance[i] += rest * rest
-            k += LANES
-
     cdef void covariances(
-        self, const double* x, double* k, double* h, double* g, double* p, double* work
+        self, const double* x, double* k, double* h, double* g, double* work
     ) noexcept nogil:
         """Those of a place x, k (n,), and what their slopes in space and in time are made of.
 
-        Likewise p (n_terms, n), of the kernel of space that is added; work for 3 n + d."""
+        work for 3 n."""
         cdef Py_ssize_t n = self.n, d = self.d, m
         cdef double* q = work
         cdef double* in_time = q + n
@@ -317,25 +251,6 @@ cdef class Posterior:
         else:
             multiply(n, k, &self.in_time[0], k)
             multiply(n, h, &self.in_time[0], h)
-        if self.n_terms > 0:
-            self.add_terms(x, k, p, work)
-        if self.has_offset:
-            add(n, 1.0, &self.offset[0], k)
-
-    cdef void add_terms(
-        self, const double* x, double* k, double* p, double* work
-    ) noexcept nogil:
-        """Add the covariances of the kernel of space that is added; see `covariances`."""
-        cdef Py_ssize_t n = self.n, d = self.d, width = d // self.n_terms, m
-        cdef double* q = work
-        cdef double* term = q + n
-        cdef double* y = term + 2 * n
-        for m in range(d):
-            y[m] = x[m] * self.ratios[m]
-        for m in range(self.n_terms):
-            squared_distances(width, n, y + m, 1, &self.persistent[m, 0], n, q)
-            correlate(self.family, n, q, term, p + m * n)
-            add(n, self.factor, term, k)
 
     cdef void evaluate(
         self, const double* X, Py_ssize_t b, bint slopes, double* mean, double* std,
@@ -349,26 +264,22 @@ cdef class Posterior:
         cdef double* E = V + b * n
         cdef double* H = E + b * n
         cdef double* G = H + b * n
-        cdef double* T = G + b * n
-        cdef double* rest_of_work = T + b * self.n_terms * n
-        cdef double* spare = rest_of_work + 3 * n + d
+        cdef double* rest_of_work = G + b * n
+        cdef double* spare = rest_of_work + 3 * n
         cdef const double* L = &self.lower[0, 0]
         cdef const double* w = &self.weights[0]
         cdef const double* x
         cdef double rest, variance
         cdef double sums[2]
-        cdef double of_term[2]
-        cdef const double* slope
 
         for i in range(b):
-            self.covariances(X + i * u, K + i * n, H + i * n, G + i * n, T + i * self.n_terms * n,
-                             rest_of_work)
+            self.covariances(X + i * u, K + i * n, H + i * n, G + i * n, rest_of_work)
             mean[i] = self.level(X + i * u) + dot(n, K + i * n, w)
 
         memcpy(V, K, b * n * sizeof(double))
         _solve(L, self.ld, n, V, b, False, spare)
         for i in range(b):
-            std[i] = self.prior - dot(n, V + i * n, V + i * n)  # the variance, for now
+            std[i] = self.signal - dot(n, V + i * n, V + i * n)  # the variance, for now
         if self.is_sparse:
             memcpy(E, V, b * n * sizeof(double))
             _solve(&self.outer[0, 0], self.outer_ld, n, E, b, False, spare)
@@ -384,20 +295,6 @@ cdef class Posterior:
                 rest = 1.0 - dot(n, K + i * n, &self.direction[0])
                 std[i] += rest * rest / self.precision
                 add(n, rest / self.precision, &self.direction[0], V + i * n)
-        if self.q > 0:
-            for i in range(b):
-                x = X + i * u
-                if slopes:
-                    for m in range(d):
-                        on_std[i * u + m] = 0.0
-                for j in range(self.q):
-                    rest = self.feature(j, x) - dot(n, &self.directions[j, 0], K + i * n)
-                    std[i] += rest * rest
-                    if slopes:
-                        add(n, rest, &self.directions[j, 0], V + i * n)
-                        for m in range(d):
-                            on_std[i * u + m] += rest * (
-                                self.on_linear[j, m] + 2.0 * self.on_square[j, m] * x[m])
         if self.is_weighted:
             for i in range(b):
                 multiply(n, &self.excess[0], V + i * n, E + i * n)
@@ -420,16 +317,10 @@ cdef class Posterior:
             x = X + i * u
             for m in range(d):
                 differences(n, x[m], &self.Z[m, 0], H + i * n, w, V + i * n, sums)
-                if self.n_terms > 0:
-                    slope = T + (i * self.n_terms + m % self.n_terms) * n
-                    differences(n, x[m] * self.ratios[m], &self.persistent[m, 0], slope, w,
-                                V + i * n, of_term)
-                    sums[0] += self.factor * self.ratios[m] * of_term[0]
-                    sums[1] += self.factor * self.ratios[m] * of_term[1]
                 on_mean[i * u + m] = -sums[0]
                 if self.has_trend:
                     on_mean[i * u + m] += self.linear[m] + 2.0 * self.square[m] * x[m]
-                on_std[i * u + m] = (sums[1] + on_std[i * u + m] if self.q > 0 else sums[1]) / std[i]
+                on_std[i * u + m] = sums[1] / std[i]
             if self.moves:
                 differences(n, self.time + x[d], &self.times[0], G + i * n, w, V + i * n, sums)
                 on_mean[i * u + d] = -sums[0]
@@ -473,35 +364,29 @@ cdef class Posterior:
         cdef double rest, variance
         cdef Py_ssize_t most = min(m, BLOCK)
         cdef double* V = <double*> malloc(
-            (most * (s + n + LANES) + (LANES + 5 + self.n_terms) * n + self.d + 2 * TILE * TILE)
-            * sizeof(double))
+            (most * s + 3 * n + max(3 * n, 2 * TILE * TILE)) * sizeof(double))
         if V == NULL:
             raise MemoryError("no memory for the covariances of a block of places")
-        cdef double* K = V + most * s
-        cdef double* h = K + most * n
+        cdef double* k = V + most * s
+        cdef double* h = k + n
         cdef double* g = h + n
-        cdef double* p = g + n
-        cdef double* spare = p + self.n_terms * n
-        cdef double* k
+        cdef double* spare = g + n
         with nogil:
             while i < m:
                 b = min(m - i, BLOCK)
                 for j in range(b):
-                    k = K + j * n
-                    self.covariances(&X[i + j, 0] if u > 0 else NULL, k, h, g, p, spare)
+                    self.covariances(&X[i + j, 0] if u > 0 else NULL, k, h, g, spare)
                     out[0, i + j] = self.level(&X[i + j, 0] if u > 0 else NULL)
                     out[0, i + j] += dot(n, k, &self.weights[0])
                     rest = 1.0 - dot(n, k, &self.direction[0]) if self.is_learnt else 0.0
                     out[1, i + j] = rest * rest / self.precision
                     memcpy(V + j * s, k + n - s, s * sizeof(double))
-                if self.q > 0:
-                    self.add_learnt(&X[i, 0] if u > 0 else NULL, b, K, &out[1, i], spare)
                 if s > 0:
                     tiles.solve(&latest[0, 0], <int> s, s, V, b, False, spare)
                 for j in range(b):
-                    variance = self.prior - dot(s, V + j * s, V + j * s) + out[1, i + j]
+                    variance = self.signal - dot(s, V + j * s, V + j * s) + out[1, i + j]
                     variance = 0.0 if variance < 0.0 else variance
-                    out[1, i + j] = sqrt(variance + SLACK * self.prior)
+                    out[1, i + j] = sqrt(variance + SLACK * self.signal)
                 i += b
         free(V)
         return found[0], found[1]

@@ -117,14 +117,6 @@ class Answers:
         return self._fitted.covariance.temporal
 
     @property
-    def persistent_kernel_(self) -> Kernel | None:
-        return self._fitted.covariance.persistent
-
-    @property
-    def drift_kernel_(self) -> Kernel | None:
-        return self._fitted.covariance.drift
-
-    @property
     def theta_(self) -> Array:
         return self._fitted.covariance.theta.copy()
 
@@ -304,8 +296,7 @@ class Answers:
         gp = self._fitted
         if self.optimizer is None:
             return 0.0
-        priors = self._taken.get("hyperpriors", self.hyperpriors)
-        return self._knowledge.gain(gp, priors)
+        return self._knowledge.gain(gp, self.hyperpriors)
 
     def relevancy(self, now: Time | None = None) -> Array:
         """Relevancy of each training row to predictions from ``now`` on (W-DBO eq. 12).

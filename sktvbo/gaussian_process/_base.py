@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -26,16 +25,15 @@ from .._checks import (
 from .._covariance import SeparableCovariance
 from .._limits import LARGEST_X, LARGEST_Y
 from .._mean import prior_variance
-from ..exceptions import NotPositiveDefiniteError
 from ._advice import advise_on_fit, advise_on_rows, advise_on_size
 from ._answers import Answers
-from ._bowl import Bowl
 from ._conditioned import Conditioned
 from ._dates import check_time_unit, numeric_durations
 from ._inputs import validated
 from ._noise import NoiseModel
+from ._prior_mean import QuadraticMean
 from ._rows import Layout, Rows, time_position
-from ._search import Knowledge, explains_little, search, worth
+from ._search import Knowledge, explains_little, log_posterior, search
 from ._starts import anew, or_defaults, within_reach
 
 if TYPE_CHECKING:
@@ -44,8 +42,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from .._typing import Array, Time
-
-_OF_TIME = ("temporal_kernel", "drift_kernel")
 
 # The constructor is made from the fields, so that a parameter and its default stand once.
 estimator = dataclass(eq=False, repr=False)
@@ -83,11 +79,8 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     _kind: ClassVar[type[Conditioned]]
     solver: ClassVar[str] = "only"
 
-    # One that has a prior mean, or covariances beside the product, makes them parameters.
-    prior_mean: ClassVar[Bowl | None] = None
-    persistent_kernel: ClassVar[Kernel | None] = None
-    drift_kernel: ClassVar[Kernel | None] = None
-    alternatives: ClassVar[tuple[dict, ...]] = ()
+    # A regressor that has a prior mean makes it a parameter.
+    prior_mean: ClassVar[QuadraticMean | None] = None
 
     # What the latest search of the hyperparameters has learnt, for the next one.
     _knowledge: ClassVar[Knowledge] = Knowledge()
@@ -99,14 +92,13 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     def __repr__(self, N_CHAR_MAX=700):
         # scikit-learn's kernels print numbers only.
         new = copy.copy(self)
-        new.temporal_kernel = self._numeric("temporal_kernel")
-        if self.drift_kernel is not None:
-            new.drift_kernel = self._numeric("drift_kernel")
+        new.temporal_kernel = self._numeric_temporal_kernel
         return BaseEstimator.__repr__(new, N_CHAR_MAX)
 
-    def _numeric(self, name):
-        """A kernel of time, with numbers in place of durations."""
-        return numeric_durations(getattr(self, name), self.time_unit)
+    @property
+    def _numeric_temporal_kernel(self):
+        """The temporal kernel as given, with numbers in place of durations."""
+        return numeric_durations(self.temporal_kernel, self.time_unit)
 
     # --- fitting ----------------------------------------------------------------------------------
 
@@ -296,7 +288,6 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         learn_with: tuple[Array, ...] | None = None,
         total_variance: bool = False,
         temporal_kernel: Kernel | None = None,
-        alternatives: Sequence[dict] | None = None,
     ) -> Self:
         """A new estimator with rows dropped and rows appended; this one stays as it is.
 
@@ -324,8 +315,6 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             ``noise_variance``.
         temporal_kernel : Kernel, default=None
             Replaces the parameter of that name. Needs ``refit``.
-        alternatives : sequence of dict, default=None
-            Likewise, of a regressor that has this parameter.
 
         Returns
         -------
@@ -339,14 +328,9 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """
         n, d = self._fitted.rows.X.shape
         drop = check_rows(drop, n, "indices")
-        replaced = {"temporal_kernel": temporal_kernel, "alternatives": alternatives}
-        replaced = {name: value for name, value in replaced.items() if value is not None}
-        for name, value in ({"learn_with": learn_with} | replaced).items():
+        for name, value in {"learn_with": learn_with, "temporal_kernel": temporal_kernel}.items():
             if value is not None and not refit:
                 raise invalid(name, "None without refit=True", value)
-        if alternatives is not None and "alternatives" not in self.get_params(deep=False):
-            expected = f"None, as {type(self).__name__} has no such parameter"
-            raise invalid("alternatives", expected, alternatives)
         if total_variance and y_variance is None:
             raise invalid("y_variance", "given with total_variance=True", y_variance)
         if X is None and not (y is None and y_variance is None):
@@ -362,8 +346,8 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             raise invalid("The rows to drop", f"fewer than all {n}", got="all of them")
         new, follow = copy.copy(self), self.normalize_y and not hold_scale
         if refit and self.optimizer is not None:
-            if replaced:
-                vars(new).update(replaced)
+            if temporal_kernel is not None:
+                new.temporal_kernel = temporal_kernel
                 new._check_parameters()
             new._gp, new._knowledge = new._relearnt(drop, appended, learn_with)
             if learn_with is not None and len(learn_with[1]):
@@ -395,7 +379,7 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             parts.append([X, y, *known_variance(variance, len(X))])
         if appended is not None:
             parts.append(appended)
-        learnt = self._rows(*map(np.concatenate, zip(*parts)))
+        learnt = replace(self._rows(*map(np.concatenate, zip(*parts))), prior_mean=rows.prior_mean)
         return self._learn(learnt.at(max(learnt.now, rows.now)), self.theta_, self._knowledge)
 
     def _with(self, gp):
@@ -419,24 +403,18 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         names = getattr(self, "feature_names_in_", ())
         position = time_position(self.time_column, X.shape[1], list(names), self)
         # A kernel that is not stationary, such as `Wiener`, is meant for the times as given.
-        kernels = [getattr(self, name) for name in _OF_TIME]
-        kernels += [one.get(name) for one in self.alternatives for name in _OF_TIME]
-        stationary = all(kernel is None or kernel.is_stationary() for kernel in kernels)
+        stationary = self.temporal_kernel is None or self.temporal_kernel.is_stationary()
         layout = Layout(position, X[0, position] if stationary else 0.0)
-        features = self._features(X.shape[1] - 1) if like is None else like.features
-        options = {"standardize": self.normalize_y, "features": features}
+        options = {"standardize": self.normalize_y}
         if like is None:
+            mean, n_dims = self.prior_mean, X.shape[1] - 1
+            if mean is not None and not mean.only_if_likelier:
+                options["prior_mean"] = mean.polynomial(n_dims)
             return Rows.of(X, y, variance, total, layout, **options)
+        options["prior_mean"] = like.prior_mean
         options |= {"standardize": standardize, "location": like.location, "scale": like.scale}
         rows = Rows.of(X, y, variance, total, layout, **options)
         return rows.at(max(rows.now, like.now))
-
-    def _features(self, n_dims):
-        """Of the prior mean; None without one."""
-        if self.prior_mean is None:
-            return None
-        self.prior_mean.check(n_dims)
-        return self.prior_mean.features(n_dims)
 
     def check(self) -> None:
         """Raise a ValueError for a parameter that makes no sense, as `fit` does."""
@@ -467,9 +445,8 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _initial_covariance(self, rows, follow_data):
         """The covariance that a search starts from; default kernels may follow the data."""
-        temporal = self._numeric("temporal_kernel")
+        temporal = self._numeric_temporal_kernel
         spatial, temporal = or_defaults(self.spatial_kernel, temporal, rows, follow_data)
-        persistent = None if spatial is None else self.persistent_kernel
         # The kernels are cloned because what is learnt must never reach those that were given.
         return SeparableCovariance(
             None if spatial is None else clone(spatial),
@@ -479,73 +456,33 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             rows.S.shape[1],
             None if self.noise_model is None else clone(self.noise_model),
             prior_variance(float(self.mean_prior_std)),
-            None if persistent is None else clone(persistent),
-            None if self.drift_kernel is None else clone(self._numeric("drift_kernel")),
         )
 
     def _learn(self, rows, start=None, knowledge=None, warn=False):
         """Conditioned on rows, with hyperparameters searched from theta ``start`` if given.
 
         Beside it is what the search leaves to the next one, as ``knowledge`` is of an earlier one.
-        Of several alternatives it is the likeliest one. Those with the kernels of the one that was
-        held go on from there, each time that this promises to be the likeliest; the others begin
-        anew, now and then.
+        With a prior mean that is used only if likelier, the rows come with the one that was held.
+        The other choice is searched as well: at first always, later from the hyperparameters found
+        and only if that promises a larger likelihood.
         """
-        n = len(self.alternatives)
-        if knowledge is not None and knowledge.alternative > n:
-            start = knowledge = None  # there were others
-        if not n:
-            return self._learn_one(rows, start, knowledge, warn=warn)
-        before = knowledge or Knowledge()
-        held, n_searches = before.alternative, before.n_searches + 1
-
-        def alternative(i):
-            one = self._alternative(i)
-            return one, replace(rows, features=one._features(rows.S.shape[1]))
-
-        def tried(i, start=None, knowledge=None, **options):
-            one, its_rows = alternative(i)
-            gp, learnt = one._learn_one(its_rows, start, knowledge, warn=warn, **options)
-            value = gp.objective if self.optimizer is None else worth(gp, one.hyperpriors)
-            return value, gp, replace(learnt, alternative=i, n_searches=n_searches)
-
-        found = [tried(held, start, knowledge)]
-        value, gp, learnt = found[0]
-
-        def promised(i):
-            one, its_rows = alternative(i)
-            gp_before = one._condition(gp.covariance, its_rows)
-            gain = learnt.gain(gp_before, one.hyperpriors)
-            return worth(gp_before, one.hyperpriors) + gain
-
-        for i in (*range(held), *range(held + 1, n + 1)):
-            with suppress(NotPositiveDefiniteError):  # no covariance of these rows
-                if knowledge is not None and self._have_one_kernel(i, held):
-                    if promised(i) > value:
-                        found.append(tried(i, gp.covariance.theta, learnt, first=False))
-                elif before.compares:
-                    found.append(tried(i))
-        return max(found, key=lambda each: each[0])[1:]
-
-    def _have_one_kernel(self, *which):
-        """Whether alternatives differ in nothing but the prior mean."""
-        changed = {name for i in which if i for name in self.alternatives[i - 1]}
-        return changed <= {"prior_mean"}
-
-    @property
-    def _taken(self):
-        """The parameters of the alternative that was the likeliest; empty if it was none."""
-        i = self._knowledge.alternative
-        return self.alternatives[i - 1] if 0 < i <= len(self.alternatives) else {}
-
-    def _alternative(self, i):
-        """This estimator with the parameters of an alternative, counted from 1."""
-        new = copy.copy(self)
-        vars(new).update(self.alternatives[i - 1] if i else {}, alternatives=())
-        return new
+        gp, learnt = held = self._learn_one(rows, start, knowledge, warn=warn)
+        if self.prior_mean is None or not self.prior_mean.only_if_likelier:
+            return held
+        other = self.prior_mean.polynomial(rows.S.shape[1]) if rows.prior_mean is None else None
+        other_rows, value = replace(rows, prior_mean=other), log_posterior(gp, self.hyperpriors)
+        if knowledge is None:
+            challenger = self._learn_one(other_rows, warn=warn)
+        else:
+            before = self._condition(gp.covariance, other_rows)
+            promised = learnt.gain(before, self.hyperpriors)
+            if log_posterior(before, self.hyperpriors) + promised <= value:
+                return held
+            challenger = self._learn_one(other_rows, gp.covariance.theta, learnt, first=False)
+        return challenger if log_posterior(challenger[0], self.hyperpriors) > value else held
 
     def _learn_one(self, rows, start=None, knowledge=None, *, first=True, warn=False):
-        """As `_learn`, without alternatives.
+        """As `_learn`, with the prior mean that the rows have.
 
         The ``first`` one of a search counts that it has found nothing, and may begin anew.
         """

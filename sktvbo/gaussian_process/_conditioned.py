@@ -19,7 +19,6 @@ from .._limits import RESOLUTION
 from .._mean import ZERO, Mean, given
 from .._plain import NO_UPDATES, Updates
 from .._solvers import DenseCholesky, cholesky, lower_inverse, matvec, try_cholesky
-from .._trend import trend_given
 from ..exceptions import NotPositiveDefiniteError
 from ._kept import Kept
 from ._rows import Rows
@@ -122,19 +121,12 @@ class Conditioned(ABC):
         """What makes `explained`, as ``_fast.posterior`` takes it: a dict; None if it cannot."""
         return None
 
-    def explained_with_slope(self, s, k):
-        """Prior minus posterior variance at a place (d,), and half its gradient (b,) in k (b,)."""
+    def explained_with_slope(self, k):
+        """Prior minus posterior variance at a place, and half its gradient (b,) in k (b,)."""
         slope = self.projected(k)
         explained = k @ slope
-        slope, variance = self.mean.widened(s, k, slope)
+        slope, variance = self.mean.widened(k, slope)
         return explained - variance, slope
-
-    @property
-    def level(self):
-        """What the mean has beside covariances and a constant, a polynomial; None if nothing."""
-        if self.mean.trend is not None:
-            return self.mean.trend.level
-        return None if self.rows.features is None else self.rows.features.expected
 
     def posterior(self, S, t, return_std=False, return_cov=False):
         """Mean, and standard deviation or covariance, at places (m, d) and times (m,)."""
@@ -161,18 +153,15 @@ class Conditioned(ABC):
         covariance = self.covariance
         K = covariance.cross(S, t, *self.basis)
         mean = self._mean_at(S, K)
-        rests = self.mean.rests(S, K)
+        of_mean = self.mean.covariance(K, full)
         prior = covariance.cross(S, t) if full else covariance.variance(S, t)
-        left = prior - self.explained(K, full)
-        if rests is not None:
-            left += squares(rests, full)
-        return mean, left
+        return mean, prior - self.explained(K, full) + of_mean
 
     def _mean_at(self, S, K):
         """Posterior mean (m,) at places (m, d) with covariances K (m, b)."""
         rows, found = self.rows, self.mean.value + matvec(K, self.weights)
-        if self.level is not None:
-            found += self.level(S)[:, 0]
+        if rows.prior_mean is not None:
+            found += rows.prior_mean(S)
         return rows.location + rows.scale * found
 
     # --- from nothing, and by updates -------------------------------------------------------------
@@ -358,20 +347,7 @@ class Dense(Conditioned):
         noise = self.rows.noise(self.covariance)
         gain = self.solver.log_determinant - np.sum(np.log(noise))
         lost = self.mean.lost(self.covariance.mean_variance, np.sum(1.0 / noise))
-        if self.mean.trend is not None:
-            lost -= self._lost_in_trend(1.0 / noise)
         return 0.5 * float(gain + lost)
-
-    def _lost_in_trend(self, precision):
-        """Twice what would be learnt about the trend if there were no f, less what is, in nats."""
-        features, phi = self.rows.features, self.rows.phi
-        A, sums = (phi.T * precision) @ phi, phi.T @ precision
-        if self.mean.is_learnt:
-            mean_precision = 1.0 / self.covariance.mean_variance + precision.sum()
-            A -= np.outer(sums, sums) / mean_precision
-        A[np.diag_indices_from(A)] += features.stds**-2.0
-        known = np.linalg.slogdet(A)[1] + 2.0 * np.log(features.stds).sum()
-        return known - self.mean.trend.log_ratio
 
     def append(self, X, y, variance, total, standardize=None):
         """O(n²) a row; O(n³) for many, or where the noise of the present rows moves."""
@@ -395,7 +371,7 @@ class Dense(Conditioned):
         """What is kept, with the last of some rows, from its covariances k (n,) and the factor."""
         l, pivot = np.split(solver.L[-1], [len(k)])
         u, variance = self.solver.half_solve(l[np.newaxis].copy(), transpose=True)[0], pivot[0] ** 2
-        u, more = self.mean.widened(rows.S[-1], k, u)
+        u, more = self.mean.widened(k, u)
         return self.kept.grown(rows.S[-1:], rows.t[-1], u, variance + more)
 
     def drop(self, indices, standardize=None):
@@ -476,12 +452,11 @@ class Dense(Conditioned):
             now = latest
         factors, now = self.covariance.stationary_factors(), now - rows.layout.origin
         signal = self.covariance.variance(rows.S, rows.t).mean()
-        past = _relevancy.long_past(factors[1], rows.t) if self.mean.knows_for_ever else None
+        past = _relevancy.long_past(factors[1], rows.t) if self.mean.is_learnt else None
         if self.kept.P.diagonal().max() * RESOLUTION * signal > 1.0:
             C = _relevancy.convolutions(*factors, rows.S, now - rows.t)
             mean_variance = self.covariance.mean_variance
-            known = mean_variance, signal, C, past, rows.features, rows.S
-            return _relevancy.sweep(self.solver, rows.targets, *known)
+            return _relevancy.sweep(self.solver, rows.targets, mean_variance, signal, C, past)
         forms = self._forms_at(factors, now)
         if forms is None:
             C = _relevancy.convolutions(*factors, rows.S, now - rows.t)
@@ -534,8 +509,8 @@ class Weighted(Dense):
         C = self.solver.half_solve(K, transpose=True) + shares
         return explained + squares(C * np.sqrt(self._excess), full)
 
-    def explained_with_slope(self, s, k):
-        explained, c = super().explained_with_slope(s, k)
+    def explained_with_slope(self, k):
+        explained, c = super().explained_with_slope(k)
         excess = self._excess * c
         return explained + c @ excess, c + self.mean.removed_from(self.solver.solve(excess), excess)
 
@@ -634,12 +609,8 @@ class _Likelihood:
             on_noise = np.where(rows.total, 0.0, covariance.noise_variance * a)
             slopes = np.vstack([slopes, on_noise])
         rest = slopes @ mean.direction / np.sqrt(mean.precision) if mean.is_learnt else 0.0
-        in_trend = None if mean.trend is None else slopes @ mean.trend.directions.T
         V = solver.half_solve(slopes)  # written over the slopes
-        found = V @ V.T - np.multiply.outer(rest, rest)
-        if in_trend is not None:
-            found -= in_trend @ in_trend.T
-        return 0.5 * found
+        return 0.5 * (V @ V.T - np.multiply.outer(rest, rest))
 
     def at_last(self, covariance):
         """Solver, mean, weights, value and precision, if the last evaluation was of this one."""
@@ -666,8 +637,5 @@ def _weights(solver, rows, mean_variance):
         if mean_variance > 0.0:
             mean, gain = given(mean_variance, solver.solve(np.ones(len(y))), y)
             a -= mean.value * mean.direction
-            value += gain
-        if rows.features is not None and rows.features.are_learnt:
-            mean, a, gain = trend_given(rows.features, rows.phi, solver, mean, a)
             value += gain
     return mean, a, value if np.isfinite(a).all() and np.isfinite(value) else -np.inf

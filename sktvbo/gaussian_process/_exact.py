@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Kernel
 
 from .._checks import check_choice, finite_array, invalid
 from ..exceptions import UnsupportedKernelError
 from ._base import TimeVaryingGP, estimator
-from ._bowl import Bowl
 from ._conditioned import Dense
 from ._filter import Filter, Sites, distinct, has_white
 from ._markov import state_space
-
-# The kernels of what is added to the product, and what may have alternatives.
-_TERMS = ("persistent_kernel", "drift_kernel")
-_ALTERNATIVES = ("spatial_kernel", "temporal_kernel", *_TERMS, "prior_mean", "hyperpriors")
+from ._prior_mean import QuadraticMean
 
 # The solvers; "auto" is one of the others.
 _SOLVERS = ("auto", "dense", "kalman")
@@ -96,30 +90,11 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         for any kernel. "kalman" is a Kalman filter over the places that were observed, for Markov
         kernels in time: `~sktvbo.kernels.Forgetting`, Matérn 1/2, 3/2, 5/2 (M places have a state
         of N = M, 2 M, 3 M numbers), `~sktvbo.kernels.Wiener` and a fixed constant, without
-        ``noise_model``, ``prior_mean``, ``persistent_kernel``, ``drift_kernel`` or a WhiteKernel in
-        space. "auto" takes the filter where it is possible and faster: from 256 rows on if there
-        are 6 N of them; with ``sites``, and the hyperparameters held, from 64 on if there are
-        N / 16.
-    prior_mean : Bowl, default=None
-        Prior mean of f over the unit box, to which the constant comes, with what is learnt of it;
-        None: the same everywhere.
-    persistent_kernel : Kernel, default=None
-        scikit-learn kernel of the spatial columns, with a variance of its own, of a part of f that
-        does not change with time; such as ``ConstantKernel(0.3) * Additive(Matern(0.3, nu=2.5))``
-        with `~sktvbo.kernels.Additive`. f is the sum of this part and the others. None, and where
-        time is the only column: all of f may change.
-    drift_kernel : Kernel, default=None
-        Likewise of time, of a part that all places share, such as a baseline that drifts. None:
-        there is none.
-    alternatives : sequence of dict, default=()
-        Other values of some of these parameters, such as ``{"prior_mean": Bowl()}`` or
-        ``{"persistent_kernel": …, "drift_kernel": …}``: the likeliest is taken, none among them, by
-        Akaike's information criterion (1974: the log likelihood, with ``hyperpriors``, less 1 for
-        each hyperparameter that is learnt). ``alternative_`` says which; one whose covariance has
-        no factor is left out. Where the search of the
-        hyperparameters goes on (`updated`), those with the kernels of the one that is held are
-        searched each time that this promises to be the likeliest, by the curvature that is known,
-        and the others after 1, 2, 4 and 8 searches, and every 8 from there on.
+        ``noise_model``, ``prior_mean`` or a WhiteKernel in space. "auto" takes the filter where it
+        is possible and faster: from 256 rows on if there are 6 N of them; with ``sites``, and the
+        hyperparameters held, from 64 on if there are N / 16.
+    prior_mean : QuadraticMean, default=None
+        Prior mean of f over the unit box, added to the constant mean; None: the same everywhere.
     sites : array-like of shape (M, d), default=None
         Distinct places at which the posterior will be wanted, observed or not: the filter keeps it
         there. None: those of the data.
@@ -132,10 +107,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         Training targets, in the units given.
     spatial_kernel_, temporal_kernel_ : Kernel
         Kernels with the learnt hyperparameters; ``spatial_kernel_`` is None when time is alone.
-    persistent_kernel_, drift_kernel_ : Kernel or None
-        Likewise.
-    alternative_ : int
-        Which of the ``alternatives`` was taken, counted from 1; 0 for none.
+    prior_mean_ : QuadraticMean or None
+        The prior mean in use; None where it is used only if likelier, and is not.
     signal_variance_, noise_variance_ : float
         Learnt λ and σ².
     mean_ : float
@@ -211,10 +184,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
 
     _: KW_ONLY
     solver: str = "auto"
-    prior_mean: Bowl | None = None
-    persistent_kernel: Kernel | None = None
-    drift_kernel: Kernel | None = None
-    alternatives: Sequence[dict] = ()
+    prior_mean: QuadraticMean | None = None
     sites: np.ndarray | None = None
 
     _kind = Dense
@@ -223,35 +193,17 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         super()._check_parameters()
         check_choice(self.solver, _SOLVERS, "solver", self)
         if self.prior_mean is not None:
-            if not isinstance(self.prior_mean, Bowl):
-                raise invalid("prior_mean", "a Bowl, or None", self.prior_mean, self)
+            if not isinstance(self.prior_mean, QuadraticMean):
+                raise invalid("prior_mean", "a QuadraticMean or None", self.prior_mean, self)
             self.prior_mean.check()
-            if self.prior_mean.is_learnt and self._kind is not Dense:
-                expected = "a Bowl with depth_std=0 and slope_std=0, or None"
-                raise invalid("prior_mean", expected, self.prior_mean, self)
-        for name in _TERMS:
-            kernel = getattr(self, name)
-            if not (kernel is None or isinstance(kernel, Kernel)):
-                raise invalid(name, "a scikit-learn kernel or None", kernel, self)
-        self._check_alternatives()
         if self.sites is not None:
             sites = finite_array(self.sites, "sites", ("m", "d"))
             if len(distinct(sites)) < len(sites):
                 raise invalid("sites", "distinct places", self.sites, self)
 
-    def _check_alternatives(self):
-        given, some = self.alternatives, f"some of {', '.join(_ALTERNATIVES)}"
-        if not isinstance(given, list | tuple):
-            raise invalid("alternatives", f"a sequence of dicts of {some}", given, self)
-        for i, one in enumerate(given):
-            if not isinstance(one, dict) or not one or not one.keys() <= set(_ALTERNATIVES):
-                raise invalid(f"alternatives[{i}]", f"a dict of {some}", one)
-            self._alternative(i + 1)._check_parameters()
-
     @property
-    def alternative_(self) -> int:
-        _ = self._fitted
-        return self._knowledge.alternative
+    def prior_mean_(self) -> QuadraticMean | None:
+        return None if self._fitted.rows.prior_mean is None else self.prior_mean
 
     def _choose_basis(self, covariance, rows):
         return ()
@@ -285,8 +237,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         """Whether the filter is possible, and faster than the Cholesky factor."""
         if rows.n < min_rows or self._kind is not Dense:
             return False
-        others = covariance.noise_model, covariance.persistent, covariance.drift, rows.features
-        if any(other is not None for other in others):
+        if covariance.noise_model is not None or self.prior_mean is not None:
             return False
         process = state_space(covariance.temporal)
         if process is None:
@@ -307,10 +258,6 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         if self.prior_mean is not None:
             expected = "None with solver='kalman', whose filter knows places by their names only"
             raise invalid("prior_mean", expected, self.prior_mean, self)
-        for name in _TERMS:
-            if getattr(self, name) is not None:
-                expected = "None with solver='kalman', whose filter is of one product of kernels"
-                raise invalid(name, expected, getattr(self, name), self)
         if state_space(covariance.temporal) is None:
             raise UnsupportedKernelError(
                 f"The temporal kernel {covariance.temporal} has no Kalman filter. Supported are "

@@ -7,8 +7,8 @@ import numpy as np
 
 from .._arrays import Room, grown
 from .._checks import check_int, invalid
-from .._trend import Features
 from ..exceptions import AbsorbedError
+from ._prior_mean import Polynomial
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,8 @@ class Rows:
         y is standardized as (y − location) / scale.
     before : Moments
         Of the y of rows before these, which were absorbed: these count in location and scale.
-    features : Features or None
-        What the mean of the standardized y is made of, beside a constant.
+    prior_mean : Polynomial or None
+        Of the standardized y, beside a constant.
     """
 
     X: np.ndarray
@@ -104,7 +104,7 @@ class Rows:
     location: float = 0.0
     scale: float = 1.0
     before: Moments = Moments()
-    features: Features | None = None
+    prior_mean: Polynomial | None = None
     room: Room | None = field(default=None, repr=False)
 
     def __getstate__(self):
@@ -153,14 +153,9 @@ class Rows:
 
     @cached_property
     def targets(self):
-        """Standardized y (n,), less what was expected of them."""
+        """Standardized y (n,), less the prior mean."""
         z = (self.y - self.location) / self.scale
-        return z if self.features is None else z - self.features.expected(self.S)[:, 0]
-
-    @cached_property
-    def phi(self):
-        """The features (n, q) that are learnt, where there are any."""
-        return self.features.polynomials(self.S)
+        return z if self.prior_mean is None else z - self.prior_mean(self.S)
 
     @cached_property
     def _is_plain(self):

@@ -122,32 +122,17 @@ class Knowledge:
         Number of rows.
     n_lost : int
         How many searches in a row went on from the one before and found what `explains_little`.
-    alternative : int
-        Which of the estimator's alternatives was the likeliest; 0 for none.
-    n_searches : int
-        Of those before, since the first.
     """
 
     hessian: np.ndarray | None = None
     n: int = 0
     n_lost: int = 0
-    alternative: int = 0
-    n_searches: int = 0
 
     def hessian_for(self, n_theta, n):
         """The Hessian for as many hyperparameters and about as many rows, or None."""
         if self.hessian is None or len(self.hessian) != n_theta:
             return None
         return self.hessian if 0.9 * self.n <= n <= 1.1 * self.n else None
-
-    @property
-    def compares(self):
-        """Whether the next search compares alternatives with kernels of their own.
-
-        After 1, 2, 4 and 8 searches, and every 8 from there on: few of them change anything.
-        """
-        count = self.n_searches
-        return not (count & (count - 1) and count % 8)
 
     def scaled_to(self, n):
         """The Hessian that as many rows have if each tells as much, or None."""
@@ -166,11 +151,10 @@ class Knowledge:
         return promise(-slope, hessian, theta, bounds)
 
 
-def worth(gp, hyperpriors):
-    """Log likelihood of a conditioned GP, with priors, less 1 a hyperparameter (Akaike 1974)."""
+def log_posterior(gp, hyperpriors):
+    """Return the log likelihood of a conditioned GP plus the log density of its priors."""
     covariance = gp.covariance
-    log_prior = HyperPrior(hyperpriors, covariance.names)(covariance.theta)
-    return gp.objective + log_prior - len(covariance.theta)
+    return gp.objective + HyperPrior(hyperpriors, covariance.names)(covariance.theta)
 
 
 def explains_little(gp):

@@ -54,7 +54,7 @@ class Posterior:
         score : sktvbo._score.Score
             With a ``formula`` no Python is called on the way. Of another callable there is none.
         """
-        gp, moves, in_time, added = self._gp, self._width > 0.0, None, {}
+        gp, moves, in_time = self._gp, self._width > 0.0, None
         if not (hasattr(score, "with_slopes") and gp.factors):
             return None
         if gp.covariance.fused:
@@ -66,16 +66,12 @@ class Posterior:
             halves = None if moves else gp.covariance.at_one_time(*gp.basis, self._start)
             if halves is None:
                 return None
-            factor, Z, in_time, variance, added = halves
+            factor, Z, in_time, variance = halves
             families, units = (factor.family, Family.CONSTANT), factor.units
             basis, time = (Z, np.zeros(len(in_time))), 0.0
-        d, level, trend = len(basis[0]), gp.mean.value, {}
-        if gp.level is not None:
-            constant, linear, square = gp.level.scaled(units[:d])
-            level, trend = level + constant[0], {"linear": linear[0], "square": square[0]}
-        if gp.mean.trend is not None:
-            trend["features"] = gp.mean.trend.white.scaled(units[:d])
-            trend["directions"] = gp.mean.trend.directions
+        constant, linear, square = 0.0, None, None
+        if gp.rows.prior_mean is not None:
+            constant, linear, square = gp.rows.prior_mean.scaled(units[: len(basis[0])])
         compiled = _posterior.Posterior(
             *families,
             variance,
@@ -84,9 +80,9 @@ class Posterior:
             moves,
             gp.weights,
             in_time=in_time,
-            mean=level,
-            **trend,
-            **added,
+            mean=gp.mean.value + constant,
+            linear=linear,
+            square=square,
             direction=gp.mean.direction,
             precision=gp.mean.precision,
             **gp.factors,
@@ -99,18 +95,15 @@ class Posterior:
         k, dk = gp.covariance.cross_with_gradient(
             s * units[:-1], t * units[-1], *self._basis, self._moving
         )
-        explained, w = gp.explained_with_slope(s, k)
+        explained, w = gp.explained_with_slope(k)
         prior, prior_slope = gp.covariance.variance_with_gradient(s, t, self._moving)
         std = np.sqrt(max(prior - explained, 1e-300))
         dk = dk * units[:, np.newaxis]
         mean, mean_slope = gp.mean.value + k @ gp.weights, dk @ gp.weights
         std_slope = 0.5 * prior_slope - dk @ w
-        if gp.level is not None:
-            mean += gp.level(s[np.newaxis])[0, 0]
-            mean_slope[:-1] += gp.level.slopes(s)[0]
-        if gp.mean.trend is not None:
-            rest = gp.mean.trend.rest(s[np.newaxis], k[np.newaxis])[0]
-            std_slope[:-1] += rest @ gp.mean.trend.white.slopes(s)
+        if gp.rows.prior_mean is not None:
+            mean += gp.rows.prior_mean(s[np.newaxis])[0]
+            mean_slope[:-1] += gp.rows.prior_mean.slope(s)
         std_slope /= std
         return gp.rows.location + scale * mean, scale * std, scale * mean_slope, scale * std_slope
 

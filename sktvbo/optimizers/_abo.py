@@ -71,8 +71,8 @@ class ABO(Algorithm):
     label = "ABO"
 
     def _make_surrogate(self, times):
-        # A bowl gains nothing here (docs/decisions.rst, the thirteenth round).
-        return smooth_surrogate(times).set_params(alternatives=())
+        # A quadratic prior mean gains nothing here (docs/decisions.rst).
+        return smooth_surrogate(times).set_params(prior_mean=None)
 
     def _make_policy(self):
         return LengthScaleTrend()

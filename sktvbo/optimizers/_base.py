@@ -92,8 +92,8 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
     surrogate : TimeVaryingGPRegressor, default=None
         Sees the domain scaled to the unit box, and time in the user's unit, as last column. None is
         a ``Matern(nu=2.5)`` in space and in time, with a mean that is learnt, and, without
-        constraints, a `~sktvbo.gaussian_process.Bowl` where that is likelier, on standardized
-        observations. A regressor of one's own will do: see `~sktvbo.staleness.Surrogate`.
+        constraints, a `~sktvbo.gaussian_process.QuadraticMean` where that is likelier, on
+        standardized observations. Custom regressors: see `~sktvbo.staleness.Surrogate`.
     acquisition : callable or str, default=None
         As in `sktvbo.acquisition`, or by name: "ucb", "ei", "pi", "ts", "mean". None is
         ``UCB("growing", margin=0.2)``.

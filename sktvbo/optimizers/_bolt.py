@@ -12,7 +12,7 @@ class BOLT(Algorithm):
     1. Query where μ + √β σ is largest now; near the faces of a box σ counts for less, see the
        ``margin`` of `~sktvbo.acquisition.UCB`.
     2. Observe; add the observation; refit λ, l_S, l_T and σ² by marginal likelihood,
-       with a `~sktvbo.gaussian_process.Bowl` for a prior mean where that is likelier.
+       with a `~sktvbo.gaussian_process.QuadraticMean` where that is likelier.
     3. Fit the response time R(n) to the times between the queries so far.
     4. n* = argmax_n Σ_{i≤n} k_T(i R(n))² (eq. 9): more would tell more, but makes each step slower.
     5. While there are more than n* observations: remove the least relevant one (W-DBO eq. 12).

@@ -86,8 +86,8 @@ def _learnt(run, observations):
     known = run.some_variances(variances)
     if run.holds:
         return run.surrogate.updated(X, targets, *known)
-    following = run.following(np.append(run.surrogate.X_train_[:, -1], X[:, -1]))
-    return run.surrogate.updated(X, targets, *known, refit=True, **following)
+    kernel = run.temporal_kernel_for(np.append(run.surrogate.X_train_[:, -1], X[:, -1]))
+    return run.surrogate.updated(X, targets, *known, refit=True, temporal_kernel=kernel)
 
 
 def _conditioned(run, learnt, kept):

@@ -30,7 +30,7 @@ from ._log import DataSet, Log, Told
 from ._many import absorbed, without
 from ._queries import MAX_PENDING, Asked, Query, not_pending
 from ._random import copied
-from ._surrogates import Times, suited, suited_alternatives
+from ._surrogates import Times, suited
 
 # At least this many of the observations told are remembered, whatever is shown of them: policies
 # may ask for the latest, and hyperparameters be learnt from some that were removed.
@@ -534,7 +534,7 @@ class Run(Asked):
             variances = np.array([entry.variance for entry in forgotten])
             borrowed = *self.observations(forgotten), *self.some_variances(variances)
             times = np.append(times, borrowed[0][:, -1])
-        following = self.following(np.append(times, row[:, -1]))
+        times = np.append(times, row[:, -1])
         return surrogate.updated(
             row,
             target,
@@ -543,18 +543,17 @@ class Run(Asked):
             refit=True,
             hold_scale=few,
             learn_with=borrowed,
-            **following,
+            temporal_kernel=self.temporal_kernel_for(times),
         )
 
-    def following(self, times):
-        """The surrogate's parameters that follow the times of what is learnt from, if any do."""
+    def temporal_kernel_for(self, times):
+        """The default temporal kernel, whose bounds follow the times of what is learnt from.
+
+        None for a surrogate that the user gave.
+        """
         if self.algorithm.surrogate is not None:
-            return {}
-        fresh = self.make_surrogate(self.times_of(times))
-        found = {"temporal_kernel": fresh.temporal_kernel}
-        if getattr(fresh, "alternatives", ()):
-            found["alternatives"] = suited_alternatives(fresh.alternatives, self.domain)
-        return found
+            return None
+        return self.make_surrogate(self.times_of(times)).temporal_kernel
 
     @staticmethod
     def some_variances(variances):

@@ -6,12 +6,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
-from ..gaussian_process import Bowl, TimeVaryingGPRegressor
-from ..kernels import Additive
+from ..gaussian_process import QuadraticMean, TimeVaryingGPRegressor
 from ..staleness import KeepAll
-
-# Who draws a box expects the best places inside of it; the data may say otherwise.
-_BOWL = {"prior_mean": Bowl(0.5, depth_std=0.0, slope_std=0.0)}
 
 # Of a domain with at most this many members, a power of two, the posterior is kept at each.
 _MAX_PLACES = 4096
@@ -84,22 +80,8 @@ def smooth_surrogate(times):
     longest = 2.0
     if not times.has_context:
         longest = min(np.sqrt(max(times.n_unit, 2) / 8.0), longest)
-    alternatives = () if times.is_constrained else (_BOWL,)
-    return default_surrogate(smooth_kernel(times), longest=longest, alternatives=alternatives)
-
-
-def smooth_alternatives(times):
-    """What the surrogate of a function that changes smoothly is compared with.
-
-    The best places may be expected inside of the box; and below a level that all places share
-    something may persist, which is a sum of functions of one coordinate each; or both.
-    """
-    variance = ConstantKernel(0.3, (0.01, 20.0))
-    terms = {
-        "persistent_kernel": variance * Additive(Matern(0.3, (0.02, 1.0), nu=2.5)),
-        "drift_kernel": variance * smooth_kernel(times),
-    }
-    return _BOWL, terms, _BOWL | terms
+    prior_mean = None if times.is_constrained else QuadraticMean(only_if_likelier=True)
+    return default_surrogate(smooth_kernel(times), longest=longest, prior_mean=prior_mean)
 
 
 def smooth_kernel(times, nu=2.5):
@@ -121,16 +103,17 @@ def suited(surrogate, domain, policy):
 
     Where there are finitely many places and nothing is forgotten, a regressor whose ``solver`` is
     "auto" may take the Kalman filter; queries that never repeat have no use for it, and it cannot
-    forget single rows. A bowl is one of the coordinates whose faces a user has chosen.
+    forget single rows. A quadratic prior mean is one of the continuous coordinates.
     """
     parameters = surrogate.get_params(deep=False)
     # A fit warns its user, and would of each fit of the optimizer's.
     ours = {"time_column": -1, "warn": False}
     surrogate.set_params(**{name: ours[name] for name in ours.keys() & parameters.keys()})
-    if parameters.get("prior_mean") is not None:
-        surrogate.set_params(prior_mean=_within_faces(surrogate.prior_mean, domain))
-    if parameters.get("alternatives"):
-        surrogate.set_params(alternatives=suited_alternatives(surrogate.alternatives, domain))
+    prior_mean = parameters.get("prior_mean")
+    if prior_mean is not None and prior_mean.columns is None:
+        continuous = np.flatnonzero(domain.continuous).tolist()
+        suited_mean = clone(prior_mean).set_params(columns=continuous) if continuous else None
+        surrogate.set_params(prior_mean=suited_mean)
     if "solver" in parameters and "sites" in parameters and surrogate.solver != "dense":
         places = domain.members(_MAX_PLACES)
         forgets = type(policy) is not KeepAll
@@ -139,22 +122,3 @@ def suited(surrogate, domain, policy):
         elif surrogate.sites is None and places is not None:
             surrogate.set_params(sites=places)
     return surrogate
-
-
-def suited_alternatives(alternatives, domain):
-    """Alternatives with bowls of the coordinates that have faces, but for those that are empty."""
-    found = []
-    for one in alternatives:
-        if one.get("prior_mean") is not None:
-            one = one | {"prior_mean": _within_faces(one["prior_mean"], domain)}
-        if any(value is not None for value in one.values()):
-            found.append(one)
-    return tuple(found)
-
-
-def _within_faces(bowl, domain):
-    """A bowl of the coordinates whose faces a user has chosen; None if there are none."""
-    if bowl.columns is not None:
-        return bowl
-    faced = np.flatnonzero(domain.continuous).tolist()
-    return clone(bowl).set_params(columns=faced) if faced else None

@@ -13,7 +13,7 @@ class WDBO(Algorithm):
     1. Query where μ + √β σ is largest now; near the faces of a box σ counts for less, see the
        ``margin`` of `~sktvbo.acquisition.UCB`.
     2. Observe; add the observation; refit λ, l_S, l_T and σ² by marginal likelihood,
-       with a `~sktvbo.gaussian_process.Bowl` for a prior mean where that is likelier.
+       with a `~sktvbo.gaussian_process.QuadraticMean` where that is likelier.
     3. Let the budget b grow by (1 + α)^{Δt / l_T} (eq. 80).
     4. While b > 1 + R̂ of the least relevant observation (eq. 12): remove it, b ← b / (1 + R̂).
 

@@ -16,7 +16,7 @@ N = 17
 
 # What comes on top of a plain posterior.
 KINDS = ("plain", "mean", "weighted", "weighted-mean", "sparse", "sparse-mean")
-KINDS += ("trend", "weighted-trend", "sparse-trend", "learnt-trend", "learnt-trend-mean")
+KINDS += ("quadratic", "weighted-quadratic", "sparse-quadratic", "quadratic-mean")
 
 all_kinds = pytest.mark.parametrize("kind", KINDS)
 all_families = pytest.mark.parametrize(("spatial", "temporal"), list(product(Family, Family)))
@@ -46,12 +46,8 @@ def arguments(rng, d=2, moves=False, kind="plain", n=N, families=(Family.MATERN5
         options |= {"direction": 0.1 * rng.normal(size=n), "precision": 3.0}
     if kind.startswith("weighted"):
         options |= {"excess": 0.1 * rng.uniform(size=n)}
-    if "trend" in kind:
+    if "quadratic" in kind:
         options |= {"linear": rng.normal(size=d), "square": rng.normal(size=d)}
-    if kind.startswith("learnt"):
-        q = d + 1
-        features = rng.normal(size=q), rng.normal(size=(q, d)), rng.normal(size=(q, d))
-        options |= {"features": features, "directions": 0.1 * rng.normal(size=(q, n))}
     if kind.startswith("sparse"):
         options |= {"outer": lower(rng, n, capacity=n + 1)}
     return positional, options
@@ -85,29 +81,6 @@ def test_covariances_in_time_that_are_given(rng, kind):
     X = rng.normal(size=(4, 2))
     for found, expected in zip(ours.with_gradients(X), theirs.with_gradients(X)):
         assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
-
-
-@all_kinds
-@pytest.mark.parametrize("family", [Family.RBF, Family.MATERN32, Family.MATERN52])
-@pytest.mark.parametrize(("d", "one_each"), [(1, False), (3, False), (3, True)])
-def test_added_kernels(rng, kind, family, d, one_each):
-    positional, named = arguments(rng, d, kind=kind, n=70)
-    Z, ratios = rng.normal(size=(d, 70)), rng.uniform(0.5, 2.0, size=d)
-    persistent = family, 0.3, Z, ratios, one_each
-    X = rng.normal(size=(5, d))
-    for added in (
-        {"persistent": persistent, "offset": 0.2 * rng.normal(size=70), "more": 1.4},
-        {"persistent": persistent, "more": 0.9},
-        {"offset": 0.2 * rng.normal(size=70), "more": 0.4},
-    ):
-        ours, theirs = (made.Posterior(*positional, **named | added) for made in (fast, twin))
-        for found, expected in zip(ours.with_gradients(X), theirs.with_gradients(X)):
-            assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
-        for found, expected in zip(ours.values(X), theirs.values(X)):
-            assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
-        if not kind.startswith(("weighted", "sparse")):
-            for found, expected in zip(ours.above(X), theirs.above(X)):
-                assert_allclose(found, expected, rtol=1e-7, atol=1e-11)
 
 
 @all_kinds
@@ -242,19 +215,6 @@ def test_shapes_are_checked(rng):
     positional_moving, _ = arguments(rng, moves=True)
     with pytest.raises(ValueError, match="of one time"):
         fast.Posterior(*positional_moving, in_time=np.zeros(N))
-    d = positional[3].shape[0]
-    added = Family.RBF, 0.3, np.zeros((d, N)), np.ones(d), True
-    with pytest.raises(ValueError, match="offset must hold n numbers"):
-        fast.Posterior(*positional, **named, offset=np.zeros(3))
-    with pytest.raises(ValueError, match="offset must hold n numbers, of one time"):
-        fast.Posterior(*positional_moving, offset=np.zeros(N))
-    for args, wrong in (
-        (positional_moving, added),
-        (positional, (*added[:2], np.zeros((d, 3)), *added[3:])),
-        (positional, (*added[:3], np.ones(d + 1), True)),
-    ):
-        with pytest.raises(ValueError, match=r"persistent must hold \(d, n\) places"):
-            fast.Posterior(*args, persistent=wrong)
     for wrong in (np.zeros((3, 3)), np.zeros((N, 2 * N))[:, ::2]):
         with pytest.raises(ValueError, match="contiguous rows"):
             fast.Posterior(*positional, **named | {"outer": wrong})

@@ -18,7 +18,7 @@ from sktvbo.gaussian_process import (
     SparseTimeVaryingGPRegressor,
     WeightedGPRegressor,
 )
-from sktvbo.kernels import Additive, Forgetting, Wiener
+from sktvbo.kernels import Forgetting, Wiener
 
 make = partial(make, noise_variance=0.05)
 
@@ -41,19 +41,6 @@ MODELS = {
         WeightedGPRegressor,
         noise_model=GeometricInjection(0.9),
         normalize_y=True,
-    ),
-    "additive-drift": make(
-        Matern(0.4, nu=2.5),
-        Matern(3.0, nu=1.5),
-        persistent_kernel=0.4 * Additive(Matern(0.3, nu=2.5)),
-        drift_kernel=0.3 * RationalQuadratic(5.0),
-        normalize_y=True,
-    ),
-    "persistent": make(
-        RBF([0.4, 0.9]), Wiener(0.2, start=START), persistent_kernel=RBF([0.6, 0.3])
-    ),
-    "general-terms": make(
-        Matern(0.4, nu=2.5), RBF(3.0), persistent_kernel=0.4 * RationalQuadratic(0.3)
     ),
     "sparse": make(
         Matern(0.4, nu=2.5),

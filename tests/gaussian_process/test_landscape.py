@@ -28,7 +28,6 @@ ACQUISITIONS = [UCB(2.0), PosteriorMean(), ExpectedImprovement(), ProbabilityOfI
 COMPILED = ("matern", "ard-rbf", "forgetting-injection", "static", "time-first", "sparse")
 # At one time, whatever the kernel in time.
 AT_A_TIME = (*COMPILED, "wiener", "rational-time", "weighted", "sparse-wiener")
-AT_A_TIME += ("additive-drift", "persistent")
 ALL = np.ones(3, dtype=bool)
 
 all_acquisitions = pytest.mark.parametrize("acquisition", ACQUISITIONS, ids=str)

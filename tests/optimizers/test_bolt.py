@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from optimizers.dense import above_bowl
+from optimizers.dense import above_prior_mean
 from scipy.optimize import nnls
 from sklearn.gaussian_process.kernels import RBF, Matern
 
@@ -87,7 +87,7 @@ def test_size_and_removals_recomputed(maximize):
             while len(rows) > max(expected, 10):
                 R = wasserstein_relevancy(
                     X[rows],
-                    above_bowl(opt.surrogate_, X[rows], standard[rows]),
+                    above_prior_mean(opt.surrogate_, X[rows], standard[rows]),
                     spatial_kernel=opt.surrogate_.spatial_kernel_,
                     temporal_kernel=opt.surrogate_.temporal_kernel_,
                     signal_variance=opt.surrogate_.signal_variance_,

@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
-from optimizers.dense import without_bowl
+from optimizers.dense import without_prior_mean
 
 from sktvbo import WDBO, evaluation, optimizers, problems
 from sktvbo.acquisition import UCB, AcquisitionState, DimensionBeta
 from sktvbo.domain import WithContext
 
-NoBowl = without_bowl(WDBO)
+NoPriorMean = without_prior_mean(WDBO)
 
 
-class ZeroMean(NoBowl):
+class ZeroMean(NoPriorMean):
     """W-DBO that takes what is unexplored for as good as what it has seen on average."""
 
     def _make_surrogate(self, times):
@@ -52,10 +52,10 @@ NARROW = UCB(DimensionBeta(0.05))
 
 
 def test_a_learnt_mean_little_exploration_and_a_margin_pay(regret):
-    no_margin = regret(NoBowl(acquisition=NARROW))
+    no_margin = regret(NoPriorMean(acquisition=NARROW))
     assert no_margin < 0.6 * regret(ZeroMean(acquisition=NARROW))
-    assert no_margin < 0.6 * regret(NoBowl(acquisition=UCB(DimensionBeta(0.2))))
-    assert regret(NoBowl()) < 0.6 * no_margin
+    assert no_margin < 0.6 * regret(NoPriorMean(acquisition=UCB(DimensionBeta(0.2))))
+    assert regret(NoPriorMean()) < 0.6 * no_margin
     assert regret(WDBO()) < 0.6 * no_margin
 
 
@@ -78,7 +78,7 @@ def test_a_margin_pays_whatever_is_forgotten(regret, name):
     )
 
 
-class LongLengthscales(NoBowl):
+class LongLengthscales(NoPriorMean):
     """W-DBO that may believe in a function that is nearly a plane, and the rest noise."""
 
     def _make_surrogate(self, times):
@@ -96,7 +96,7 @@ def test_a_jump_is_not_explained_by_noise():
 
     # With a margin neither is lost.
     long = regret(LongLengthscales(acquisition=NARROW))
-    assert regret(NoBowl(acquisition=NARROW)) < 3.0 < 0.5 * long
+    assert regret(NoPriorMean(acquisition=NARROW)) < 3.0 < 0.5 * long
     assert regret(WDBO(acquisition=NARROW)) < 3.0
 
 

@@ -4,7 +4,7 @@ import copy
 
 import numpy as np
 import pytest
-from optimizers.dense import above_bowl, inside
+from optimizers.dense import above_prior_mean, inside
 
 from sktvbo import WDBO
 from sktvbo._factors import temporal_length_scale
@@ -15,7 +15,7 @@ from sktvbo.staleness import RelevancyBudget
 def relevancy(gp, rows, y, now):
     return wasserstein_relevancy(
         gp.X_train_[rows],
-        above_bowl(gp, gp.X_train_[rows], y),
+        above_prior_mean(gp, gp.X_train_[rows], y),
         spatial_kernel=gp.spatial_kernel_,
         temporal_kernel=gp.temporal_kernel_,
         signal_variance=gp.signal_variance_,

@@ -30,14 +30,8 @@ class Posterior:
         in_time=None,
         linear=None,
         square=None,
-        features=None,
-        directions=None,
-        persistent=None,
-        offset=None,
-        more=0.0,
     ):
-        self.factors, self.prior = (spatial, temporal, signal), signal + more
-        self.persistent, self.offset = persistent, 0.0 if offset is None else offset
+        self.factors, self.prior = (spatial, temporal, signal), signal
         self.in_time = in_time
         self.Z, self.times, self.time, self.moves = Z, times, time, moves
         self.weights, self.mean = weights, mean
@@ -56,10 +50,6 @@ class Posterior:
         self.precision = precision
         self.linear = np.zeros(len(Z)) if linear is None else linear
         self.square = np.zeros(len(Z)) if square is None else square
-        d = len(Z)
-        none = np.zeros(0), np.zeros((0, d)), np.zeros((0, d))
-        self.features = none if features is None else features
-        self.D = np.zeros((0, n)) if directions is None else directions
         self.E = np.diag(np.zeros(n) if excess is None else excess)
 
     def with_gradients(self, X):
@@ -73,38 +63,14 @@ class Posterior:
         explained = np.einsum("ij,jk,ik->i", K, self.of_the_latest, K)
         rest = 1.0 - K @ self.direction
         return [self._level(x) for x in X] + K @ self.weights, np.sqrt(
-            self.prior
-            - explained
-            + rest**2 / self.precision
-            + np.array([np.sum(self._rest(x, k)[0] ** 2) for x, k in zip(X, K)])
+            self.prior - explained + rest**2 / self.precision
         )
 
     def _level(self, x):
         z = x[: len(self.Z)]
         return self.mean + self.linear @ z + self.square @ z**2
 
-    def _rest(self, x, k):
-        constant, linear, square = self.features
-        z = x[: len(self.Z)]
-        return constant + linear @ z + square @ z**2 - self.D @ k, linear + 2.0 * square * z
-
     def _covariances(self, x):
-        k, dk = self._of_product(x)
-        k = k + self.offset
-        if self.persistent is None:
-            return k, dk
-        family, variance, Z, ratios, one_each = self.persistent
-        nowhere = 0.0, np.zeros(len(k))
-        of_space = family, Family.CONSTANT, variance
-        d = len(Z)
-        for rows in np.arange(d)[:, np.newaxis] if one_each else [np.arange(d)]:
-            points = nowhere[0], Z[rows], nowhere[1]
-            more, slopes = gram.cross_with_gradient((x * ratios)[rows], *points, *of_space)
-            k = k + more
-            dk[rows] += ratios[rows, np.newaxis] * slopes[:-1]
-        return k, dk
-
-    def _of_product(self, x):
         z, time = (x[:-1], self.time + x[-1]) if self.moves else (x, self.time)
         if self.in_time is None:
             return gram.cross_with_gradient(z, time, self.Z, self.times, *self.factors)
@@ -119,11 +85,8 @@ class Posterior:
         # The weights of the observations in the mean, and their derivatives.
         c = self.P @ k + rest / self.precision * self.direction
         dc = dk @ self.P - np.outer(dk @ self.direction, self.direction) / self.precision
-        left, slopes = self._rest(x, k)
         variance = self.prior - k @ self.P @ k + rest**2 / self.precision - c @ self.E @ c
-        variance += left @ left
-        slope = -2.0 * (dk @ (c + left @ self.D) + dc @ self.E @ c)
-        slope[: len(self.Z)] += 2.0 * left @ slopes
+        slope = -2.0 * (dk @ c + dc @ self.E @ c)
         std = np.sqrt(variance)
         on_mean = dk @ self.weights
         on_mean[: len(self.Z)] += self.linear + 2.0 * self.square * x[: len(self.Z)]

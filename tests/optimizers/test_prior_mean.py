@@ -1,4 +1,4 @@
-"""Optimizers whose surrogate has a bowl for a prior mean."""
+"""Optimizers whose surrogate has a quadratic prior mean."""
 
 import pickle
 from dataclasses import replace
@@ -6,27 +6,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from optimizers.dense import without_bowl
+from optimizers.dense import without_prior_mean
 from scipy.optimize import LinearConstraint
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import ABO, BOLT, WDBO, BayesianOptimizer, TimeVaryingGPRegressor, evaluation, problems
 from sktvbo.domain import Context, FiniteSet, WithContext
-from sktvbo.gaussian_process import Bowl
+from sktvbo.gaussian_process import QuadraticMean
 from sktvbo.optimizers._surrogates import Times, smooth_surrogate
 from sktvbo.staleness import RelevancyBudget
 
 
-class WithBowl(without_bowl(WDBO)):
-    """W-DBO that expects the best places inside of the box, and learns where."""
-
-    def _make_surrogate(self, times):
-        return super()._make_surrogate(times).set_params(prior_mean=Bowl())
-
-
 def surrogate(**options):
-    parameters = {"normalize_y": True, "mean_prior_std": 1.0, "prior_mean": Bowl()} | options
+    parameters = {
+        "normalize_y": True,
+        "mean_prior_std": 1.0,
+        "prior_mean": QuadraticMean(0.25),
+    } | options
     return TimeVaryingGPRegressor(Matern(0.4, nu=2.5), Matern(20.0, nu=2.5), **parameters)
 
 
@@ -56,8 +53,7 @@ def test_it_pays_where_the_best_places_are_inside():
         runs = [evaluation.run(optimizer, problem, random_state=seed) for seed in range(3)]
         return np.mean([run.average_regret for run in runs])
 
-    without = regret(without_bowl(WDBO)())
-    assert regret(WithBowl()) < 0.75 * without
+    without = regret(without_prior_mean(WDBO)())
     assert regret(WDBO()) < 0.75 * without
 
 
@@ -93,7 +89,7 @@ def test_a_context_is_not_chosen():
 
 def test_columns_that_were_given_stay():
     rng = np.random.RandomState(0)
-    given = surrogate(prior_mean=Bowl(columns=[1]))
+    given = surrogate(prior_mean=QuadraticMean(columns=[1]))
     opt = BayesianOptimizer([(0.0, 1.0)] * 2, surrogate=given, n_initial_points=5)
     for t in range(6):
         opt.tell(rng.uniform(size=2), rng.normal(), t)
@@ -102,23 +98,24 @@ def test_columns_that_were_given_stay():
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "n_alternatives"), [(WDBO, 1), (BOLT, 1), (BayesianOptimizer, 1), (ABO, 0)]
+    ("algorithm", "is_default"),
+    [(WDBO, True), (BOLT, True), (BayesianOptimizer, True), (ABO, False)],
 )
-def test_whose_default_it_is(algorithm, n_alternatives):
+def test_whose_default_it_is(algorithm, is_default):
     opt = algorithm([(0.0, 1.0)], n_initial_points=3, random_state=0)
     for t in range(4):
         opt.tell(opt.ask(t), 1.0 + t, t)
-    assert len(opt.surrogate_.alternatives) == n_alternatives
+    assert (opt.surrogate_.prior_mean is not None) is is_default
 
 
 def test_with_constraints_it_is_no_default():
     """They are made for places that would be better: the best that may be queried are at them."""
     half = LinearConstraint([1.0], -np.inf, 0.4)
     free, bound = Times(np.arange(2.0), np.arange(2.0)), [(0.0, 1.0)]
-    assert len(smooth_surrogate(free).alternatives) == 1
-    assert not smooth_surrogate(replace(free, is_constrained=True)).alternatives
-    given = surrogate(prior_mean=None, alternatives=({"prior_mean": Bowl()},))
-    expected = {"domain": 1, "constraints": 0, "both": 0, "given": 1}
+    assert smooth_surrogate(free).prior_mean.only_if_likelier
+    assert smooth_surrogate(replace(free, is_constrained=True)).prior_mean is None
+    given = surrogate(prior_mean=QuadraticMean(only_if_likelier=True))
+    expected = {"domain": True, "constraints": False, "both": False, "given": True}
     for name, options in {
         "domain": {"domain": bound},
         "constraints": {"domain": bound, "constraints": half},
@@ -129,7 +126,7 @@ def test_with_constraints_it_is_no_default():
         context = {"context": [0.5]} if name == "both" else {}
         for t in range(4):
             opt.tell(opt.ask(t, **context), 1.0 + t, t, **context)
-        assert len(opt.surrogate_.alternatives) == expected[name]
+        assert (opt.surrogate_.prior_mean is not None) is expected[name]
 
 
 def test_a_finite_set_has_no_faces():
@@ -141,7 +138,7 @@ def test_a_finite_set_has_no_faces():
 @pytest.mark.parametrize("maximize", [True, False])
 def test_it_is_highest_inside_whatever_the_sign(maximize):
     """The optimizer maximizes what the surrogate sees: with nothing known of it, the middle."""
-    known = surrogate(optimizer=None, prior_mean=Bowl(depth_std=0.0, slope_std=0.0))
+    known = surrogate(optimizer=None)
     opt = BayesianOptimizer(
         [(0.0, 1.0)] * 2, surrogate=known, maximize=maximize, n_initial_points=5
     )
