@@ -87,7 +87,7 @@ bench: $(VENV)/.installed  ## side by side with the peers (installs torch, botor
 	$(MAKE) -C benchmarks PYTHON=$(abspath $(BIN)/python)
 
 compare: $(VENV)/.installed  ## times beside those of the last release (BASE=: another version, tag or wheel)
-	$(BIN)/python benchmarks/against_release.py $(BASE)
+	$(BIN)/python benchmarks/speed/against_release.py $(BASE)
 
 arena: $(VENV)/.installed  ## the rivals on the papers' problems, at equal queries and at equal time (many hours)
 	$(MAKE) -C benchmarks arena PYTHON=$(abspath $(BIN)/python)

@@ -10,10 +10,10 @@ from ._fast import tiles as _tiles
 from ._limits import FIRST_JITTER, LAST_JITTER
 from .exceptions import JitterWarning, NotPositiveDefiniteError
 
-# Below this many rows compiled code of our own does the work in one thread: others cost more in
-# waking up than they compute, most of all when other processes want the same cores (see
-# benchmarks/bench_threads.py). From there on LAPACK takes as many as it may, which is a matter of
-# the whole process and never touched.
+# Below this many rows compiled code in one thread does the work: waking other threads costs more
+# than they compute, most of all when other processes want the same cores (see
+# benchmarks/speed/fit.py --threads). From there on LAPACK may use all threads of the process, whose
+# limits are never touched.
 WORTH_A_THREAD = 500
 
 

@@ -356,11 +356,9 @@ def response_time(name: str) -> ResponseTimes:
     The time of a W-DBO step, which fits, computes the relevancies and maximizes the acquisition
     function, in three dimensions. Measured on an x86-64 core, one thread, by::
 
-        export OMP_NUM_THREADS=1
-        python response_time.py --only papers --sizes 20 60 120 200 --steps 3 --repeats 3
-        python response_time.py --only sktvbo --sizes 20 60 120 240 500 --steps 3 --repeats 5
+        OMP_NUM_THREADS=1 python benchmarks/speed/steps.py response
 
-    in ``benchmarks/``. The papers give no numbers of their laptop's, so "papers" has their
+    for both. The papers give no numbers of their laptop's, so "papers" has their
     algorithm's growth with n, and not their machine's speed.
 
     One response time for all algorithms is a simplification: those that look for no irrelevant

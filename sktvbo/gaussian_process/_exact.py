@@ -18,7 +18,7 @@ from ._prior_mean import QuadraticMean
 _SOLVERS = ("auto", "dense", "kalman")
 
 # "auto" takes the filter from this many rows on, if they are this many times the size of its state:
-# then an evaluation of the likelihood is faster (benchmarks/bench_kalman.py).
+# then an evaluation of the likelihood is faster (benchmarks/speed/kalman.py crossover).
 _MIN_ROWS, _ROWS_A_STATE = 256, 6.0
 
 # Where the posterior is wanted at given sites and the hyperparameters are held it takes it sooner:

@@ -38,7 +38,7 @@ from sktvbo.gaussian_process import GeometricInjection
 from sktvbo.journal import Journal
 from sktvbo.staleness import KeepAll, SlidingWindow, StaleDataPolicy
 
-CRASH = Path(__file__).parents[2] / "benchmarks" / "crash.py"
+CRASH = Path(__file__).parents[2] / "benchmarks" / "robustness" / "crash.py"
 
 
 @pytest.fixture

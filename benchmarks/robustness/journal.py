@@ -1,6 +1,6 @@
-"""What a journal costs: a step with one beside the same step without, in turn in one process.
+"""Time of a step with a journal and without, in turn in one process.
 
-python benchmarks/bench_journal.py [--synchronous full]
+python benchmarks/robustness/journal.py [--synchronous full]
 """
 
 import argparse

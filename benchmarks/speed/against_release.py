@@ -1,12 +1,12 @@
 """Times of this checkout beside those of the last release, or of another version.
 
-    python benchmarks/against_release.py [BASE] [--rounds 5] [--slower 1.3]
+    python benchmarks/speed/against_release.py [BASE] [--rounds 5] [--slower 1.3]
 
-BASE is a requirement (sktvbo==0.1.0), a wheel, or a tag or commit of this repository; without it
-the latest tag. It is installed into a folder of its own, with the same NumPy and SciPy. Both sides
-run the same calls, each in a process of its own, in turn, so that a machine that changes its pace
-does so for both. Time is the processor's, what is compared is the median; the exit status is 1 if a
-call takes ``--slower`` times as long as it did.
+BASE is a requirement (sktvbo==0.1.0), a wheel, or a tag or commit of this repository; the default
+is the latest tag. It is installed into a folder of its own, with the same NumPy and SciPy. Both
+sides run the same calls in turn, each in a process of its own, so that changes of the machine's
+pace affect both. Processor time, medians; the exit status is 1 if a call takes ``--slower`` times
+as long as before.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from time import process_time
 import numpy as np
 
 N_STEPS = 60
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def calls():

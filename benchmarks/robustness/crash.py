@@ -1,13 +1,13 @@
-"""Kill journalled runs at random moments, and compare them with runs that nothing happened to.
+"""Kill journalled runs at random moments, and compare them with undisturbed runs.
 
-    python benchmarks/crash.py [--kills 300] [--steps 40] [--seed 0]
+    python benchmarks/robustness/crash.py [--kills 300] [--steps 40] [--seed 0]
 
-A child process makes the run, notes on the way what calls have returned, and is killed by SIGKILL;
-the next child resumes, until the run is long enough. Every call is in it: queries, one or several,
-in a context where there is one, answers, failures, several observations at once, some that are
-taken back, cancelled queries. Then its journal is compared with a run of the same seed in one
-process, to the bit: no observation is missing, none doubled, none back that was taken back, and the
-queries are the same. Nothing that had returned may be missing after any kill.
+A child process makes the run, notes which calls have returned, and is killed by SIGKILL; the next
+child resumes, until the run is long enough. The run has every kind of call: single queries and
+batches, in a context where there is one, observations, failures, several observations at once, some
+that are taken back, cancelled queries. Then its journal is compared with a run of the same seed in
+one process: no observation is missing, doubled, or back after it was taken back, and the queries
+are the same. After any kill nothing that had returned is missing.
 """
 
 import argparse

@@ -1,15 +1,15 @@
-"""How often prediction intervals are right: on simulated data, and on real data.
+"""Coverage of prediction intervals on simulated and on real data.
 
-    python coverage.py [simulated|real ...]
+    python benchmarks/robustness/intervals.py [simulated|real ...]
 
-Simulated: 50 draws each of Gaussian processes whose dimension, lengthscales and noise are drawn.
-Given the rows learnt from, a new observation is normal with known mean and variance, so that the
-probability with which an interval is right is known, and is not counted. "in space" are new places
-within the times learnt from, "ahead" such at later times.
+Simulated: 50 draws each of Gaussian processes with random dimension, lengthscales and noise. Given
+the training rows, a new observation is normal with known mean and variance, so that the probability
+that an interval is right is computed, not counted. "in space" are new places within the times of
+the training rows, "ahead" places at later times.
 
-Real: the sparse regressor with default arguments learns from the days before, at four sensors in
-five. "a day ahead" are all readings of the next day at the same sensors, "left out" those of the
-days learnt from at the others. SKTVBO_DATA names the folder of the data.
+Real: the sparse regressor with default arguments learns from some days at four sensors in five.
+"a day ahead" are all readings of the next day at the same sensors, "left out" those of the training
+days at the others. SKTVBO_DATA names the folder of the data.
 """
 
 import sys

@@ -1,21 +1,19 @@
-"""Other people's optimizers behind this package's ask/tell, for `arena.py`.
+"""Optimizers of other packages behind this package's ask and tell, for `arena.py`.
 
-Each is used as its documentation shows, with its defaults. The static ones are told every
-observation and never its time. All maximize.
+Each is used as its documentation shows, with its defaults. Static ones are told every observation,
+without its time. All maximize.
 """
 
 import warnings
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
-from quick import quickly
 from sklearn.base import BaseEstimator
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Rival(BaseEstimator):
-    """An optimizer over the unit box that remembers what it was told.
+    """Optimizer over the unit box that stores its observations.
 
     A subclass defines ``_start(d, seed)``, ``_suggest(t)`` -> place (d,) of the unit box, and
     ``_learn(u, y, t)``.
@@ -43,10 +41,10 @@ class Rival(BaseEstimator):
         self._learn(self.domain.to_unit(np.asarray(x)), float(y), t)
 
     def _learn(self, u, y, t):
-        """Nothing but what ``X_`` and ``y_`` remember."""
+        """Do nothing: ``X_`` and ``y_`` store the observation."""
 
     def _units(self):
-        """Places (n, d) of the unit box where something was observed."""
+        """Return the places (n, d) of the observations in the unit box."""
         return self.domain.to_unit(self.X_[:, :-1])
 
 
@@ -54,14 +52,12 @@ class Rival(BaseEstimator):
 class WdboAlgo(Rival):
     """W-DBO by its authors, wdbo_algo 1.0.7, with Matérn 5/2 in space and, by default, 3/2 in time.
 
-    Its model starts from lengthscales that are meant for a time that runs over [0, 1]. ``quick``
-    replaces its slow parts by others with the same results (see `quick.py`).
+    Its model starts from lengthscales that are meant for a time that runs over [0, 1].
     """
 
     horizon: float = 600.0
     n_initial: int = 15
     temporal_nu: float = 1.5
-    quick: bool = False
 
     def _start(self, d, seed):
         import gpytorch
@@ -78,19 +74,14 @@ class WdboAlgo(Rival):
         self._theirs = WDBOOptimizer(box, kernel, kernel, [2.5], [self.temporal_nu], self.n_initial)
 
     def _suggest(self, t):
-        with self._context():
-            return self._theirs.next_query(t / self.horizon)
+        return self._theirs.next_query(t / self.horizon)
 
     def _learn(self, u, y, t):
-        with self._context():
-            self._theirs.tell(u, t / self.horizon, y)
-            self._theirs.clean(t / self.horizon)
+        self._theirs.tell(u, t / self.horizon, y)
+        self._theirs.clean(t / self.horizon)
         size = self._theirs.dataset_size()
-        # How many there are is what a simulated clock asks for; they need not be the same ones.
+        # A simulated clock needs their number only; they need not be the same ones.
         self.X_, self.n_removed_ = self.X_[len(self.X_) - size :], len(self.y_) - size
-
-    def _context(self):
-        return quickly() if self.quick else nullcontext()
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -243,10 +234,10 @@ class CMAES(Rival):
             self._generation = []
 
 
-def rivals(horizon, quick=False):
-    """All of them by name; ``quick``: wdbo_algo is."""
+def rivals(horizon):
+    """Return all of them by name."""
     return {
-        "wdbo_algo": WdboAlgo(horizon=horizon, quick=quick),
+        "wdbo_algo": WdboAlgo(horizon=horizon),
         "Optuna TPE": Optuna(),
         "Optuna CMA-ES": Optuna(sampler="CmaEsSampler"),
         "Optuna GP": Optuna(sampler="GPSampler"),

@@ -1,12 +1,11 @@
-"""A quarter of the box fails: failed queries and regret, beside Optuna's TPE.
+"""Failed queries and regret where a quarter of the box fails, beside Optuna's TPE.
 
-    python benchmarks/failures.py               # needs Optuna: 6 problems, 5 seeds: 4 minutes
+    python benchmarks/robustness/failures.py       # needs Optuna: 6 problems, 5 seeds, 4 minutes
 
-A bump moves on an ellipse in the unit box, at some times within what fails. Two boxes, a stripe and
-a corner fail, at rest or moving, each a quarter of the area. The regret of a query is what it falls
-short of the best place that does not fail; of one that fails, what the worst place falls short.
-Counted are the queries after the first 15. The random search is this package's, which keeps away
-from failures as well.
+A bump moves on an ellipse in the unit box, at some times inside the region that fails: a box, a
+stripe or a corner, at rest or moving, a quarter of the area. The regret of a query counts from the
+best place that does not fail; a query that fails has the regret of the worst place. The first 15
+queries do not count. The random search is this package's, which avoids failures as well.
 """
 
 import argparse

@@ -1,10 +1,10 @@
 """The sampler for Optuna beside Optuna's own, on the papers' moving problems.
 
-    python benchmarks/optuna_samplers.py --trials 200 --seeds 3
+    python benchmarks/papers/optuna_samplers.py --trials 200 --seeds 3
 
-A trial a second; the function has gone through all its time when the trials are over. The time of a
-trial is its number. Average regret from the sixteenth trial on. Needs the packages of
-requirements-peers.txt, since Optuna's sampler with a Gaussian process needs torch.
+One trial per second, the time of a trial is its number, and the horizon of the function is the
+number of trials. Average regret from the sixteenth trial on. Optuna's sampler with a Gaussian
+process needs torch: see requirements-peers.txt.
 """
 
 import argparse

@@ -1,12 +1,12 @@
-"""How much regret falls because a step is faster: results of ``sktvbo bench``, seed by seed.
+"""Regret at two response times: results of ``sktvbo bench``, compared seed by seed.
 
     sktvbo bench --preset bolt-table3 --output slow
     sktvbo bench --preset bolt-table3 --response-time sktvbo --output fast
-    python benchmarks/faster_steps.py slow fast --output docs/tables/faster-steps.csv
+    python benchmarks/papers/faster_steps.py slow fast --output docs/tables/faster-steps.csv
 
-A line for each problem and algorithm that both sides have: with either response time, queries per
-run, mean data-set size, average regret and its standard error over the replications; and by how
-much of its mean the regret falls, with the standard error of the differences in each seed.
+One line for each problem and algorithm that both sides have: queries per run, mean size of the data
+set and average regret ± standard error at either response time; and the reduction of the mean
+regret, with the standard error of the differences of each seed.
 """
 
 import argparse

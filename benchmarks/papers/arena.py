@@ -1,0 +1,117 @@
+"""Optimizers of this package and of others, on equal terms.
+
+    python benchmarks/papers/arena.py FOLDER --every 4 --replications 3
+    python benchmarks/papers/arena.py FOLDER --query 0.1 --optimizers W-DBO wdbo_algo
+    python benchmarks/papers/arena.py FOLDER --preset wdbo-table2 --optimizers W-DBO wdbo_algo
+
+Equal queries (--every): one query every so many seconds of 600, at the same times for all: only
+the decisions count. Equal time (--query): a query takes so long, and thinking as long as it takes,
+in processor seconds of one thread. A preset: the setting of a paper's table, on which an answer
+takes what a step of the paper's authors takes. The initial design and the noise are the same for
+all. The noise has 5 % of the function's variance over box and time; with --printed what BOLT's
+table 2 prints; with a preset what that says. --still stops the functions in the middle of their
+time; --problems development and held-out are those of decisions/. The packages of the rivals are
+in requirements-peers.txt. Finished runs are stored in FOLDER: the same command resumes.
+"""
+
+import argparse
+import sys
+from functools import partial
+from pathlib import Path
+
+from _rivals import WdboAlgo, rivals
+from joblib import parallel_config
+
+from sktvbo import BOLT, GPUCB, WDBO, RandomSearch, evaluation, problems
+from sktvbo._bench import _tasks
+from sktvbo._bench._continuous import PRESETS, PRINTED_NOISE
+
+sys.path.append(str(Path(__file__).parents[1] / "decisions"))
+
+from _problems import HORIZON, Still, constant, development_problems, held_out_problems
+
+PROBLEMS = (
+    "hartmann-3",
+    "hartmann-6",
+    "schwefel",
+    "styblinski-tang",
+    "rastrigin",
+    "powell",
+    "shekel",
+    "eggholder",
+    "rosenbrock",
+    "ackley",
+    "temperature-field",
+)
+SETS = {"development": development_problems, "held-out": held_out_problems}
+OPTIMIZERS = {"W-DBO": WDBO(), "BOLT": BOLT(), "GP-UCB": GPUCB(), "random": RandomSearch()}
+OPTIMIZERS |= rivals(HORIZON)
+
+
+def chosen(arguments):
+    """Return the problems that were asked for."""
+    noise = PRINTED_NOISE if arguments.printed else {}
+    found = []
+    for name in arguments.problems or PROBLEMS:
+        if name in SETS:
+            found += SETS[name]()
+        else:
+            options = {"noise": 0.05, "noise_variance": noise.get(name)}
+            found.append(problems.make(name, horizon=HORIZON, **options))
+    return [Still(problem) for problem in found] if arguments.still else found
+
+
+def in_a_papers_setting(arguments):
+    """Return the comparison of optimizers in the setting of a preset."""
+    preset = PRESETS[arguments.preset]
+    tasks = [preset.tasks[name]() for name in arguments.problems or preset.tasks]
+    for task in tasks:
+        # On WLAN the papers have a Matérn 1/2 in time.
+        nu = 0.5 if task.name == "wlan" else 1.5
+        known = task.optimizers | {"wdbo_algo": WdboAlgo(temporal_nu=nu)}
+        task.optimizers = {name: known[name] for name in arguments.optimizers}
+    seeds = preset.seeds(0, arguments.replications)
+    return _tasks.run(tasks, seeds, n_jobs=arguments.jobs, store=arguments.folder)
+
+
+def on_equal_terms(arguments):
+    """Return the comparison of optimizers at equal queries, or at equal time."""
+    if arguments.query is None:
+        clock = evaluation.SimulatedClock(partial(constant, arguments.every))
+    else:
+        clock = evaluation.ThinkingClock(arguments.query)
+    return evaluation.compare(
+        {name: OPTIMIZERS[name] for name in arguments.optimizers},
+        chosen(arguments),
+        arguments.replications,
+        clock=clock,
+        n_jobs=arguments.jobs,
+        store=arguments.folder,
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", help="store of finished runs")
+    clock = parser.add_mutually_exclusive_group(required=True)
+    clock.add_argument("--every", type=float, metavar="SECONDS", help="between two queries")
+    clock.add_argument("--query", type=float, metavar="SECONDS", help="duration of a query")
+    clock.add_argument("--preset", choices=PRESETS, help="setting of a paper's table")
+    parser.add_argument("--printed", action="store_true", help="the noise that the papers print")
+    parser.add_argument("--still", action="store_true", help="stop the functions")
+    parser.add_argument("--replications", type=int, default=3)
+    parser.add_argument("--optimizers", nargs="+", choices=OPTIMIZERS, default=list(OPTIMIZERS))
+    parser.add_argument("--problems", nargs="+", help="names, development or held-out")
+    parser.add_argument("--jobs", type=int, default=-1)
+    parser.add_argument("--csv", help="file for a row per run")
+    arguments = parser.parse_args()
+    run = in_a_papers_setting if arguments.preset else on_equal_terms
+    with parallel_config("loky", inner_max_num_threads=1):
+        comparison = run(arguments)
+    print(comparison)
+    if arguments.csv:
+        comparison.to_csv(arguments.csv)
+
+
+if __name__ == "__main__":
+    main()
