@@ -321,9 +321,10 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
             check_int(self.max_size, "max_size", self)
         check_choice(self.on_nan, ("error", "failed"), "on_nan", self)
         check_time_unit(self.time_unit, self)
-        for part, names in self._parameters_of_parts.items():
-            if getattr(self, part) is not None:
-                self._check_unused(names, f"with {part}=...")
+        if self.surrogate is not None:
+            self._check_unused(self._surrogate_parameters, "with surrogate=...")
+        if self.acquisition is not None:
+            self._check_unused(self._acquisition_parameters, "with acquisition=...")
         if self.query_timeout is not None:
             timeout = number_of_duration(self.query_timeout, self.time_unit)
             check_real(timeout, "query_timeout", self, interval="(0, inf)")
@@ -345,9 +346,9 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
     # Tables and pictures show this name; None is that of the class.
     label = None
 
-    # Parameters of the default surrogate and of the default acquisition function: they have no
+    # Parameters of the default surrogate, and of the default acquisition function: they have no
     # effect when the user gives that part.
-    _parameters_of_parts = {}
+    _surrogate_parameters = _acquisition_parameters = ()
 
     # An algorithm that has more to remember sets another class of a run's state.
     _run_class = Run

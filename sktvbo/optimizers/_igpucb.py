@@ -49,7 +49,7 @@ class IGPUCB(StaticAlgorithm):
 
     label = "IGP-UCB"
 
-    _parameters_of_parts = {"acquisition": ("norm_bound", "delta")}
+    _acquisition_parameters = ("norm_bound", "delta")
 
     def _check_parameters(self):
         super()._check_parameters()

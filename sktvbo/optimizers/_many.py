@@ -12,9 +12,10 @@ _MAX_LEARNT = 1000
 def with_many(run, observations):
     """The run with observations (x, y, t, variance, query), in the order of time.
 
-    y is None of a measurement that failed. The hyperparameters are learnt once, of all. Then the observations are added one by one with
-    these, so that the policy sees each as if it had been told by itself. Returned with the run is
-    what the log has of them, a list of Told, and of rows (d + 1,) that failed.
+    y is None of a measurement that failed. The hyperparameters are learnt once, of all. Then the
+    observations are added one by one with these, so that the policy sees each as if it had been
+    told by itself. Returned with the run is what the log has of them, a list of Told, and of rows
+    (d + 1,) that failed.
     """
     entries = []
 

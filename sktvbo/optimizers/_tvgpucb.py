@@ -62,7 +62,7 @@ class TVGPUCB(Algorithm):
 
     label = "TV-GP-UCB"
 
-    _parameters_of_parts = {"surrogate": ("epsilon",)}
+    _surrogate_parameters = ("epsilon",)
 
     @property
     def _learns(self):

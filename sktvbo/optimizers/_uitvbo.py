@@ -50,7 +50,7 @@ class UITVBO(Algorithm):
 
     label = "UI-TVBO"
 
-    _parameters_of_parts = {"surrogate": ("drift_variance",)}
+    _surrogate_parameters = ("drift_variance",)
 
     _searches_for_the_past = True
 

@@ -53,7 +53,7 @@ class WGPUCB(Algorithm):
 
     label = "W-GP-UCB"
 
-    _parameters_of_parts = {"surrogate": ("discount",)}
+    _surrogate_parameters = ("discount",)
 
     def _check_parameters(self):
         super()._check_parameters()
