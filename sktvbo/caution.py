@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ._checks import check_choice, check_int, check_real, invalid, real_array
+from ._tables import as_row
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -81,13 +82,14 @@ class StepLimit(BaseEstimator):
         owner = self if owner is None else owner
         name = "part" if owner is self else "max_step"
         expected = f"a number in the range [0, inf), {n_dims} of them, or a dict by name"
-        if isinstance(self.part, Mapping):
-            unknown = [key for key in self.part if key not in names]
+        by_name = as_row(self.part)
+        if by_name is not None and (names or isinstance(self.part, Mapping)):
+            unknown = [key for key in by_name if key not in names]
             if unknown:
                 raise invalid(
                     name, f"a dict of {', '.join(names) or 'no'} names", unknown[0], owner
                 )
-            found = [self.part.get(key, np.inf) for key in names]
+            found = [by_name.get(key, np.inf) for key in names]
         else:
             found = self.part
         if isinstance(found, bool) or (np.ndim(found) and isinstance(found, str)):

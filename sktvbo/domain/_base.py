@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._checks import invalid, real_array
+from .._tables import as_row, as_table, check_names, is_table
 from ..exceptions import DomainError, InvalidObservationError
 from ._views import Within
 
@@ -76,6 +77,9 @@ class Domain:
     # Whether constraints forbid some of the points.
     is_constrained = False
 
+    # Whether the columns of a row have names of their own.
+    is_named = False
+
     def __init__(self, lower: Array, upper: Array, continuous: Mask, size: float) -> None:
         self.lower = lower
         self.upper = upper
@@ -111,7 +115,7 @@ class Domain:
         DomainError
             When a row is not a member of a `ParameterSpace`.
         """
-        X = self._last_axis(X, "X", self.n_dims)
+        X = self._numbers(X)
         U = self._to_unit(X.reshape(-1, self.n_dims))
         return U.reshape(*X.shape[:-1], self.n_unit)
 
@@ -187,6 +191,14 @@ class Domain:
         """
         return Within(self, low, high)
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns of a row; x0, x1, ... where there are no names.
+
+        A data frame or a Series of points is matched by them.
+        """
+        return tuple(f"x{i}" for i in range(self.n_dims))
+
     # --- contexts, which only a `WithContext` has -------------------------------------------------
 
     def contexts(self, context: ContextsLike, n: int) -> Array:
@@ -255,8 +267,7 @@ class Domain:
         dict
             Of each column by its name; x0, x1, ... where there are no names.
         """
-        names = [f"x{i}" for i in range(self.n_dims)]
-        return dict(zip(names, np.asarray(rows).T))
+        return dict(zip(self.columns, np.asarray(rows).T))
 
     def given(self, context: Array) -> Domain:
         """Return what may be queried in a context.
@@ -379,8 +390,8 @@ class Domain:
 
         Parameters
         ----------
-        x : array-like of shape (d,), or a scalar when d = 1
-            For a `ParameterSpace` also a dict that gives each parameter.
+        x : array-like of shape (d,), a scalar when d = 1, a dict or a Series
+            Of a dict or a Series the values are found by name, see ``columns``.
 
         Returns
         -------
@@ -403,8 +414,8 @@ class Domain:
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-            For a `ParameterSpace` also a list of dicts.
+        X : array-like of shape (n, d), a list of dicts for named parameters, or a table
+            Of a data frame, or a dict of columns, the columns are found by name, see ``columns``.
 
         Returns
         -------
@@ -425,8 +436,8 @@ class Domain:
 
         Parameters
         ----------
-        x : array-like of shape (d,), or a scalar when d = 1
-            For a `ParameterSpace` also a dict that gives each parameter.
+        x : array-like of shape (d,), a scalar when d = 1, a dict or a Series
+            Of a dict or a Series the values are found by name, see ``columns``.
 
         Returns
         -------
@@ -447,8 +458,8 @@ class Domain:
 
         Parameters
         ----------
-        x : array-like of shape (d,), or a scalar when d = 1
-            For a `ParameterSpace` also a dict that gives each parameter.
+        x : array-like of shape (d,), a scalar when d = 1, a dict or a Series
+            Of a dict or a Series the values are found by name, see ``columns``.
 
         Returns
         -------
@@ -499,8 +510,37 @@ class Domain:
             )
         return array
 
+    def _numbers(self, X):
+        """An array of rows, from any form of points."""
+        X = X if type(X) is np.ndarray else self._rows(X)
+        return self._last_axis(X, "X", self.n_dims)
+
+    def _rows(self, X):
+        """Rows of a table, whose columns are found by name; anything else as it is."""
+        table = as_table(X)
+        if table is None:
+            return X
+        names = self.columns
+        if self._has_names(table):
+            check_names(table, names, "X", "a table of the columns")
+        else:
+            names = list(table)
+        columns = [real_array(table[k], f"X[{k!r}]", InvalidObservationError) for k in names]
+        return np.column_stack(columns)
+
+    def _has_names(self, labels):
+        """Whether labels are names: of a frame or a Series made without, they are numbers."""
+        return self.is_named or any(isinstance(label, str) for label in labels)
+
+    def _encode(self, point, what, *where):
+        """Row of a point by name; its numbers may lie outside."""
+        if not self._has_names(point):
+            return list(point.values())
+        check_names(point, self.columns, what, "a dict of the coordinates")
+        return [point[name] for name in self.columns]
+
     def _as_points(self, X):
-        array = self._last_axis(X, "X", self.n_dims)
+        array = self._numbers(X)
         if array.ndim != 2:
             raise invalid(
                 "X",
@@ -512,6 +552,13 @@ class Domain:
         return self._finite(array, "X")
 
     def _as_point(self, x, finite=True):
+        row = None if type(x) is np.ndarray else as_row(x)
+        if row is not None:
+            x = self._encode(row, "x")
+        elif type(x) is not np.ndarray and is_table(x):
+            advice = "Give one row of it, such as frame.iloc[0], or all rows to tell_many()."
+            error = InvalidObservationError
+            raise invalid("x", "one point", got="a table", advice=advice, error=error)
         point = real_array(x, "x", InvalidObservationError)
         if point.ndim == 0 and self.n_dims == 1:
             point = point.reshape(1)

@@ -99,6 +99,7 @@ class Constrained(Domain):
         self._whole = self._part(domain)
         super().__init__(domain.lower, domain.upper, domain.continuous, self._whole.size)
         self.kinds, self.unit_columns = domain.kinds, domain.unit_columns
+        self.is_named = domain.is_named
 
     def _part(self, view):
         return Feasible(view, self._rules, self.domain, self._owner)
@@ -198,8 +199,12 @@ class Constrained(Domain):
     def _as_point(self, x, finite=True):
         return self.domain._as_point(x, finite)
 
-    def _as_points(self, X):
-        return self.domain._as_points(X)
+    def _rows(self, X):
+        return self.domain._rows(X)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.domain.columns
 
     def _label(self, i):
         return self.domain._label(i)

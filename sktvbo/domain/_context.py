@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from .._checks import invalid
+from .._tables import Row, as_row, as_table, is_one, is_table, rows_of
 from ..exceptions import DomainError, InvalidObservationError
 from ._base import Domain
 from ._convert import without_context
@@ -145,12 +146,20 @@ class WithContext(Domain):
         columns = self.chosen.unit_columns, self.chosen.n_unit + self.context.unit_columns
         self.unit_columns = np.hstack(columns)
         self.n_chosen = self.chosen.n_dims
+        self.is_named = self.chosen.is_named or self.context.is_named
         self.is_constrained = self.chosen.is_constrained
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the columns of a row; x0, ... and context0, ... where there are none."""
-        return tuple(self.described(np.empty((0, self.n_dims))))
+        return self.columns
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        measured = self.context.columns
+        if not self.context.is_named:
+            measured = tuple(f"context{i}" for i in range(self.context.n_dims))
+        return self.chosen.columns + measured
 
     # --- contexts ---------------------------------------------------------------------------------
 
@@ -163,10 +172,9 @@ class WithContext(Domain):
                 advice="It is what has been measured beside the points of this domain.",
                 error=InvalidObservationError,
             )
-        several = not isinstance(context, Mapping) and (
-            np.ndim(context) == 2 or any(isinstance(part, Mapping) for part in np.ravel(context))
-        )
-        if not several:
+        if is_table(context):
+            context = rows_of(context)
+        elif is_one(context):
             return np.tile(self._measured(context), (n, 1))
         if len(context) != n:
             expected = f"one for all, or one for each of {n} point(s)"
@@ -174,12 +182,14 @@ class WithContext(Domain):
         return np.array([self._measured(part) for part in context]).reshape(n, -1)
 
     def place(self, x: PointLike, context: ContextsLike | None = None) -> Array:
+        x, context = self._parted(x, as_row(x), context)
         x = self.chosen.validate_point(x)
         if context is None:
             return np.append(x, np.full(self.context.n_dims, np.nan))
-        return np.append(x, self._measured(context))
+        return np.append(x, self.contexts(context, 1)[0])
 
     def places(self, X: PointsLike, context: ContextsLike | None = None) -> Array:
+        X, context = self._parted(X, as_table(X), context)
         X = self.chosen.validate_points(X)
         contexts = np.full((len(X), self.context.n_dims), np.nan)
         if context is not None:
@@ -187,16 +197,17 @@ class WithContext(Domain):
         return np.column_stack([X, contexts])
 
     def as_row(self, x: PointLike) -> Array:
+        x, _ = self._parted(x, as_row(x), None)
         return np.append(self.chosen.as_row(x), np.full(self.context.n_dims, np.nan))
 
     def described(self, rows: ArrayLike) -> dict[str, Any]:
         rows, k = np.asarray(rows), self.n_chosen
-        measured = rows[:, k:]
+        measured, names = rows[:, k:], self.columns[k:]
         if isinstance(self.context, ParameterSpace):
             decoded = [self.context.decode_measured(row) for row in measured]
-            contexts = {name: [row[name] for row in decoded] for name in self.context.names}
+            contexts = {name: [row[name] for row in decoded] for name in names}
         else:
-            contexts = {f"context{i}": column for i, column in enumerate(measured.T)}
+            contexts = dict(zip(names, measured.T))
         return self.chosen.described(rows[:, :k]) | contexts
 
     def given(self, context: Array) -> Domain:
@@ -208,8 +219,27 @@ class WithContext(Domain):
     def decode_context(self, x: ArrayLike) -> dict[str, Any] | Array | None:
         return self.context.decode_measured(x[self.n_chosen :])
 
+    def _parted(self, X, table, context):
+        """Points without the columns of contexts, and these where no other context is given.
+
+        ``table`` is X by name, or None.
+        """
+        names = self.columns[self.n_chosen :]
+        found = () if table is None else [name for name in names if name in table]
+        if not found:
+            return X, context
+        if context is None:
+            context = type(table)({name: table[name] for name in found})
+        return type(table)({k: v for k, v in table.items() if k not in names}), context
+
     def _measured(self, context):
         """Row (c,) of one context as users give it."""
+        row = as_row(context)
+        if row is not None:
+            own = dict(zip(self.columns[self.n_chosen :], self.context.columns))
+            # A table may have the columns of the points as well.
+            of_points = self.chosen.columns if isinstance(row, Row) else ()
+            context = type(row)({own.get(k, k): v for k, v in row.items() if k not in of_points})
         try:
             row = self.context.as_row(context)
         except InvalidObservationError as exc:
@@ -274,6 +304,9 @@ class WithContext(Domain):
     def _inside(self, X):
         contains = [self.chosen.contains(x) for x in X[:, : self.n_chosen]]
         return np.array(contains) & np.isfinite(X).all(axis=1)
+
+    def _rows(self, X):
+        return X if as_table(X) is None else self.places(X)
 
     def _locate(self, X, what):
         return np.column_stack(

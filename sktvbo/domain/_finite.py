@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 
 from .._arrays import distinct_rows
 from .._checks import check_int, invalid, real_array
+from .._tables import as_table
 from ..exceptions import DomainError
 from ._base import TOLERANCE, Domain
 
@@ -27,8 +28,9 @@ class FiniteSet(Domain):
 
     Parameters
     ----------
-    points : array-like of shape (m, d)
-        The members, finite and distinct, at least one.
+    points : array-like of shape (m, d), a data frame or a dict of columns
+        The members, finite and distinct, at least one. The names of columns are those of the
+        coordinates: data frames of points are matched by them.
 
     Attributes
     ----------
@@ -59,6 +61,15 @@ class FiniteSet(Domain):
     """
 
     def __init__(self, points: ArrayLike) -> None:
+        table = as_table(points)
+        if table is not None and all(isinstance(name, str) for name in table):
+            self._names, self.is_named = tuple(table), True
+        if table is not None:
+            name = f"The 'points' parameter of {type(self).__name__}"
+            columns = [
+                real_array(c, f"{name}, column {k!r},", DomainError) for k, c in table.items()
+            ]
+            points = np.column_stack(columns)
         self.points = self._checked(points)
         self.points.setflags(write=False)
         super().__init__(
@@ -71,6 +82,10 @@ class FiniteSet(Domain):
         # Without a width, the size of the coordinate itself says what a rounding error is.
         self._scale = np.where(self._width > 0.0, self._width, np.maximum(np.abs(self.lower), 1.0))
         self._tree = KDTree((self.points - self.lower) / self._scale)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self._names if self.is_named else super().columns
 
     def _checked(self, points):
         array = real_array(points, f"The 'points' parameter of {type(self).__name__}", DomainError)
@@ -228,6 +243,8 @@ class FiniteSet(Domain):
         return self.points[self._indices(X, what)]
 
     def _argument(self):
+        if self.is_named:
+            return dict(zip(self.columns, self.points.T.tolist()))
         return self.points.tolist()
 
     def _shown(self):
@@ -238,7 +255,7 @@ class FiniteSet(Domain):
         return f"[{first}, ..., {last}], shape={self.points.shape}"
 
     def _key(self):
-        return self.points.shape, self.points.tobytes()
+        return self.columns, self.points.shape, self.points.tobytes()
 
 
 class Arms(FiniteSet):

@@ -12,7 +12,8 @@ from scipy.stats import qmc
 from sklearn.utils import check_random_state
 
 from .._checks import invalid, real_array
-from ..exceptions import DomainError, InvalidObservationError
+from .._tables import Row, check_names, rows_of
+from ..exceptions import DomainError
 from ._base import Domain
 from ._terms import Ordinal, Real, named_term
 
@@ -333,6 +334,8 @@ class ParameterSpace(_Product):
     {'alpha': 0.01, 'depth': 4, 'penalty': None}
     """
 
+    is_named = True
+
     def __init__(self, parameters: Mapping[str, Any]) -> None:
         if not isinstance(parameters, Mapping) or not parameters:
             expected = "a dict of at least one named parameter"
@@ -346,6 +349,10 @@ class ParameterSpace(_Product):
         }
         self.names = tuple(self._parameters)
         super().__init__(list(self._parameters.values()))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.names
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -392,32 +399,22 @@ class ParameterSpace(_Product):
 
     def _encode(self, point, what, *where):
         """Row of a dict; its numbers may lie outside."""
-        if set(point) != set(self.names):
-            missing = [name for name in self.names if name not in point]
-            unknown = [name for name in point if name not in self.names]
-            parts = [
-                f"{verb} {', '.join(map(repr, names))}"
-                for verb, names in (("lacks", missing), ("has the unknown", unknown))
-                if names
-            ]
-            raise invalid(
-                "".join([what, *(f"[{i}]" for i in where)]),
-                f"a dict of the parameters {', '.join(map(repr, self.names))} and no other",
-                got=f"one that {' and '.join(parts)}",
-                error=InvalidObservationError,
-            )
+        place = "".join([what, *(f"[{i}]" for i in where)])
+        check_names(point, self.names, place, "a dict of the parameters")
+        if isinstance(point, Row):
+            point = {name: term.of_table(point[name]) for name, term in self._parameters.items()}
         return [
             term.encode(point[name], self._place(what, *where, i))
             for i, (name, term) in enumerate(self._parameters.items())
         ]
 
-    def _as_point(self, x, finite=True):
-        return super()._as_point(self._encode(x, "x") if isinstance(x, Mapping) else x, finite)
-
-    def _as_points(self, X):
+    def _rows(self, X):
+        X = rows_of(X)
         if isinstance(X, Sequence) and any(isinstance(x, Mapping) for x in X):
-            X = [self._encode(x, "X", i) if isinstance(x, Mapping) else x for i, x in enumerate(X)]
-        return super()._as_points(X)
+            return [
+                self._encode(x, "X", i) if isinstance(x, Mapping) else x for i, x in enumerate(X)
+            ]
+        return X
 
     def _label(self, i):
         return repr(self.names[i])

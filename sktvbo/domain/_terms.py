@@ -7,6 +7,7 @@ of a column with these two bounds.
 """
 
 import math
+import numbers
 import reprlib
 from collections.abc import Sequence
 
@@ -95,6 +96,10 @@ class Real:
     def encode(self, value, name):
         """Number in the row that stands for the user's value; it may lie outside."""
         return _number(value, name, InvalidObservationError)
+
+    def of_table(self, value):
+        """User's value that a table holds as ``value``, in the type of its column."""
+        return value
 
     def decode(self, v):
         """User's value that a number in the row stands for."""
@@ -280,6 +285,16 @@ class Ordinal(Integer):
             raise invalid(name, f"one of {self.spec[1]}", value, error=DomainError)
         return float(self.choices.index(choice))
 
+    def of_table(self, value):
+        # Columns hold NaN for None, and 1.0 for 1 beside NaN.
+        if _Choice(value) in self.choices:
+            return value
+        if _Choice(None) in self.choices and _is_missing(value):
+            return None
+        choices = [choice.value for choice in self.choices]
+        same = [v for v in choices if isinstance(v, numbers.Real) and v == value]
+        return same[0] if len(same) == 1 and isinstance(value, numbers.Real) else value
+
     def decode(self, v):
         return self.choices[round(float(v))].value
 
@@ -305,6 +320,16 @@ class Categorical(Ordinal):
     def neighbours(self, u):
         others = np.delete(np.arange(float(self.size)), np.argmax(u))
         return self.to_unit(others[:, np.newaxis])
+
+
+def _is_missing(value):
+    """Whether a table holds nothing: NaN, NaT or <NA>."""
+    try:
+        return bool(value != value)
+    except TypeError:  # <NA>
+        return True
+    except ValueError:  # an array
+        return False
 
 
 # --- distributions of scipy.stats -----------------------------------------------------------------

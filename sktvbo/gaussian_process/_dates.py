@@ -18,6 +18,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
 from .._checks import check_choice, invalid
+from .._tables import frame_columns
 
 # Seconds of each unit of time that dates and durations can be counted in.
 _UNITS = {
@@ -119,13 +120,7 @@ def columns_of(table):
     if isinstance(table, np.ndarray):
         several = table.ndim == 2 and table.dtype.kind in "MmO"
         return enumerate(table.T) if several else ()
-    if hasattr(table, "iloc") and hasattr(table, "columns"):  # pandas
-        return ((name, table.iloc[:, i]) for i, name in enumerate(table.columns))
-    if hasattr(table, "column_names"):  # Arrow
-        return zip(table.column_names, table.columns)
-    if hasattr(table, "get_columns"):  # polars
-        return zip(table.columns, table.get_columns())
-    return ()
+    return frame_columns(table) or ()
 
 
 def _as_table(X):
@@ -211,8 +206,8 @@ def read_time(value, unit, name, error=ValueError):
     if isinstance(value, Real) and not isinstance(value, np.timedelta64):
         return NUMBERS, value
     if not isinstance(value, _DATES + _DURATIONS):
-        array = getattr(value, "dtype", None)
-        if getattr(array, "kind", "") not in "MmO" or np.size(value) != 1:
+        kind = getattr(getattr(value, "dtype", None), "kind", None)
+        if kind not in ("M", "m", "O") or np.size(value) != 1:
             return NUMBERS, value
         value = np.asarray(value).reshape(1)
     kind, numbers = read_times(value if np.ndim(value) else [value], unit, name, error)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
+from .._tables import is_one
 from ..exceptions import MissingExtraError
 from ..gaussian_process._dates import NUMBERS, ZONED, dates_of
 from ._contexts import in_context, rows_of
@@ -67,8 +67,10 @@ class Answers:
 
         Parameters
         ----------
-        X : array-like of shape (m, d), or a list of dicts for named parameters
-            Places in the domain; or one of them, of shape (d,), or a dict.
+        X : array-like of shape (m, d), a list of dicts for named parameters, or a table
+            Places in the domain; or one of them, of shape (d,), a dict or a Series. The columns of
+            a data frame, or of a dict of columns, are found by name; those of `to_frame` may be
+            among them.
         t : float, date, or array-like of shape (m,), default=None
             One time for all, or one for each; None reads the clock.
         return_std : bool, default=False
@@ -105,9 +107,7 @@ class Answers:
         True
         """
         run = self._run_or_new()
-        one = isinstance(X, Mapping) or (
-            np.ndim(X) < 2 and not any(isinstance(x, Mapping) for x in np.atleast_1d(X))
-        )
+        one = is_one(X)
         rows = rows_of(run.domain, X, context, one)
         times = run.timed_many(t, len(rows))[1]
         _check_belief(run, "predict()")
@@ -278,6 +278,10 @@ class Answers:
             while name in columns:
                 name += "_"
             columns[name] = values
+        # pandas would make NaN of None among strings, and 1.0 of 1 beside None.
+        for name, values in columns.items():
+            if isinstance(values, list) and len(set(map(type, values))) > 1:
+                columns[name] = pd.Series(values, dtype=object)
         return pd.DataFrame(columns)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import re
+from contextlib import suppress
 from dataclasses import field, replace
 from itertools import repeat
 from typing import TYPE_CHECKING
@@ -20,6 +22,7 @@ from .._checks import (
     invalid,
 )
 from .._limits import LARGEST_Y
+from .._tables import rows_of
 from .._values import replaced
 from ..acquisition import UCB, as_acquisition
 from ..domain import as_domain
@@ -373,7 +376,7 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
 
         Parameters
         ----------
-        x : array-like of shape (d,), a dict for named parameters, or a Query
+        x : array-like of shape (d,), a dict for named parameters, a Series, or a Query
             A query, asked for or not. Of several pending ones at x, the one in that ``context`` is
             answered, and of these the one asked for last, at or before time t if it is given. A
             `Query` is answered itself. One that lost digits as a float32 finds the query that it
@@ -494,9 +497,11 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, d), a list of dicts for named parameters, or of Query
-            Queries, asked for or not; see `tell`. Equal ones without a time answer the latest
-            pending queries there, in the order in which these were asked for.
+        X : array-like of shape (n, d), a table, a list of dicts for named parameters, or of Query
+            Queries, asked for or not; see `tell`. The columns of a data frame, or of a dict of
+            columns, are found by name; those of `to_frame` may be among them. Equal ones without a
+            time answer the latest pending queries there, in the order in which these were asked
+            for.
         y : array-like of shape (n,)
             NaN or None for a measurement that failed; left out when all did.
         t : float, date, or array-like of shape (n,), default=None
@@ -709,21 +714,30 @@ def _is_ambiguous(left, places, t, observations):
     return False
 
 
+def _place_in(run, x, i, context):
+    """What users give for row i of X, as of `_place`."""
+    try:
+        return _place(run, x, context)
+    except (DomainError, InvalidObservationError) as exc:
+        # It is what the message calls x, or x['rate'].
+        message = re.sub(r"^x(\[)?", lambda m: f"X[{i}{', ' if m[1] else ']'}", str(exc))
+        raise type(exc)(message) from exc
+
+
 def _columns(run, X, y, t, y_variance, context, failed):
     """Return the run, places, and columns (n,): y None of a failure, t, and variances.
 
     t is None where no time was given.
     """
-    contexts = repeat(None) if context is None else run.domain.contexts(context, len(X))
-    if isinstance(X, list | tuple) and any(isinstance(x, Query) for x in X):
-        places = [_place(run, x, of_x) for x, of_x in zip(X, contexts)]
-    elif np.size(X) == 0:
-        places = []
-    else:
-        try:
+    handles = isinstance(X, list | tuple) and any(isinstance(x, Query) for x in X)
+    places = [] if np.size(X) == 0 else None
+    if places is None and not handles:
+        with suppress(DomainError):
             places = list(run.domain.places(X, context))
-        except DomainError:
-            places = [_place(run, x, of_x) for x, of_x in zip(X, contexts)]
+    if places is None:
+        X = rows_of(X)
+        contexts = repeat(None) if context is None else run.domain.contexts(context, len(X))
+        places = [_place_in(run, x, i, of_x) for i, (x, of_x) in enumerate(zip(X, contexts))]
     n = len(places)
     y = with_failures(y, failed, n, run.algorithm.on_nan == "failed")
     if t is not None:

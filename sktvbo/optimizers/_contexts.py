@@ -43,9 +43,10 @@ def after_asking(run, t, size, context, *, until, **options):
 
 def rows_of(domain, X, context, one):
     """Rows (m, d) of places as users give them, one or several, with their contexts."""
-    places = domain.place(X)[np.newaxis] if one else domain.places(X)
-    rows = domain.contexts(context, len(places))
-    return np.column_stack([places[:, : domain.n_chosen], rows])
+    rows = domain.place(X, context)[np.newaxis] if one else domain.places(X, context)
+    if np.isnan(rows).any():
+        domain.contexts(None, len(rows))  # an error: it must be given
+    return rows
 
 
 def measured(row, pending=None):

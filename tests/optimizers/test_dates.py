@@ -67,7 +67,9 @@ COLUMNS = {
     "list": list,
     "tuple": lambda dates: tuple(dates.to_pydatetime()),
     "polars": lambda dates: pl.Series(list(dates.to_pydatetime())),
-    "polars zoned": lambda dates: pl.Series(list(dates.to_pydatetime())).dt.replace_time_zone("UTC"),
+    "polars zoned": lambda dates: pl.Series(list(dates.to_pydatetime())).dt.replace_time_zone(
+        "UTC"
+    ),
 }
 
 

@@ -1,0 +1,115 @@
+"""Tables and labelled rows among what users give: columns are found by name, not by position.
+
+A table is a data frame of pandas, polars or Arrow, or a dict of columns; a labelled row is a dict,
+a pandas Series, or a row of a table.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ._checks import invalid
+from .exceptions import InvalidObservationError
+
+# Columns of `BaseOptimizer.to_frame` beside the parameters: no error in a table of points. Where a
+# parameter has such a name, underscores follow it.
+ADDED = ("time", "y", "removed_at", "failed", "pending", "query")
+
+
+class Row(dict):
+    """Values by name out of a table, whose columns may have changed the type of some."""
+
+
+def frame_columns(X):
+    """Label and column (n,) of each column of a data frame; None of anything else."""
+    if hasattr(X, "iloc") and hasattr(X, "columns"):  # pandas
+        return [(name, X.iloc[:, i]) for i, name in enumerate(X.columns)]
+    if hasattr(X, "column_names"):  # Arrow
+        return list(zip(X.column_names, X.columns))
+    if hasattr(X, "get_columns"):  # polars
+        return list(zip(X.columns, X.get_columns()))
+    return None
+
+
+def as_table(X):
+    """Columns (n,) by name of a data frame or a dict of columns; None of anything else."""
+    if type(X) is np.ndarray:
+        return None
+    columns = list(X.items()) if isinstance(X, Mapping) else frame_columns(X)
+    if columns is None:
+        return None
+    table = dict(columns)
+    if len(table) < len(columns):
+        names = [name for name, _ in columns]
+        raise invalid("X", "a table of unique column names", names, error=InvalidObservationError)
+    lengths = {name: len(column) if np.ndim(column) else None for name, column in columns}
+    if None in lengths.values() or len(set(lengths.values())) > 1:
+        expected = "a table whose columns have one length"
+        raise invalid("X", expected, got=str(lengths), error=InvalidObservationError)
+    return table
+
+
+def is_table(X):
+    """Whether something is a data frame, or a dict of which each value is a column."""
+    if not isinstance(X, Mapping):
+        return type(X) is not np.ndarray and frame_columns(X) is not None
+    columns = (isinstance(v, list | np.ndarray) or hasattr(v, "to_numpy") for v in X.values())
+    return bool(X) and all(columns) and all(np.ndim(v) for v in X.values())
+
+
+def rows_of(X):
+    """The rows of a table; anything else as it is."""
+    table = as_table(X)
+    if table is None:
+        return X
+    columns = [c.to_pylist() if hasattr(c, "to_pylist") else c for c in table.values()]
+    return [Row(zip(table, values)) for values in zip(*columns)]
+
+
+def as_row(x):
+    """Values by name of a dict or a Series; None of anything else."""
+    if type(x) is np.ndarray:
+        return None
+    if isinstance(x, Mapping):
+        return x
+    if not hasattr(x, "iloc") or np.ndim(x) != 1:
+        return None
+    row = Row(x.items())
+    if len(row) < len(x):
+        raise invalid("x", "a Series of unique labels", x, error=InvalidObservationError)
+    return row
+
+
+def is_one(X):
+    """Whether something is one point and not several, in any form."""
+    if isinstance(X, Mapping) or frame_columns(X) is not None:
+        return not is_table(X)
+    return np.ndim(X) < 2 and not any(isinstance(x, Mapping) for x in np.atleast_1d(X))
+
+
+def check_names(given, names, what, form):
+    """Raise an InvalidObservationError unless these names are given, in any order.
+
+    A table may have the columns of ``to_frame()`` besides.
+    """
+    if given.keys() == set(names):
+        return
+    missing = [name for name in names if name not in given]
+    unknown = [name for name in given if name not in names and not is_added(name)]
+    parts = [
+        f"{verb} {', '.join(map(repr, some))}"
+        for verb, some in (("lacks", missing), ("has the unknown", unknown))
+        if some
+    ]
+    if parts:
+        raise invalid(
+            what,
+            f"{form} {', '.join(map(repr, names))} and no other",
+            got=f"one that {' and '.join(parts)}",
+            error=InvalidObservationError,
+        )
+
+
+def is_added(name):
+    """Whether a column of this name is one that ``to_frame()`` adds."""
+    return isinstance(name, str) and name.rstrip("_") in ADDED

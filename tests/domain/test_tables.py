@@ -1,0 +1,314 @@
+"""Data frames, Series and dicts of columns are matched by name, wherever they are taken."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_array_equal
+
+from sktvbo import GPUCB, RandomSearch, SparQGPUCB
+from sktvbo.domain import Arms, Box, Constrained, Context, FiniteSet, ParameterSpace, WithContext
+from sktvbo.exceptions import DomainError, InvalidObservationError
+
+SPACE = {
+    "rate": ("log-real", 1e-3, 1.0),
+    "depth": ("integer", 1, 9),
+    "loss": ["l1", "l2", None],
+    "size": ("ordinal", [16, 32, 64]),
+}
+POINTS = [
+    {"rate": 0.5, "depth": 2, "loss": "l2", "size": 64},
+    {"rate": 0.1, "depth": 9, "loss": None, "size": 16},
+    {"rate": 0.3, "depth": 4, "loss": "l1", "size": 32},
+]
+# Row by row as a ParameterSpace says: positions of categories and ordinals.
+ROWS = [[0.5, 2.0, 1.0, 2.0], [0.1, 9.0, 2.0, 0.0], [0.3, 4.0, 0.0, 1.0]]
+PERMUTED = ["size", "loss", "rate", "depth"]
+
+
+def columns_of(points, names):
+    return {name: [point[name] for point in points] for name in names}
+
+
+TABLES = {
+    "pandas": lambda columns: pd.DataFrame(columns),
+    "pandas objects": lambda columns: pd.DataFrame(columns, dtype=object),
+    "pandas categories": lambda columns: pd.DataFrame(columns).astype(
+        {k: "category" for k in columns if k == "loss"}
+    ),
+    "pandas in Arrow": lambda columns: pd.DataFrame(columns).convert_dtypes(
+        dtype_backend="pyarrow"
+    ),
+    "pandas floats": lambda columns: pd.DataFrame(columns).astype(
+        {k: float for k in columns if k != "loss"}
+    ),
+    "polars": lambda columns: pl.DataFrame(columns),
+    "Arrow": lambda columns: pa.table(columns),
+    "dict": dict,
+    "dict of arrays": lambda columns: {k: np.array(v, dtype=object) for k, v in columns.items()},
+    "dict of Series": lambda columns: dict(pd.DataFrame(columns).items()),
+}
+each_table = pytest.mark.parametrize("form", TABLES)
+
+
+@each_table
+def test_columns_of_named_parameters(form):
+    table = TABLES[form](columns_of(POINTS, PERMUTED))
+    space = ParameterSpace(SPACE)
+    assert_array_equal(space.validate_points(table), ROWS)
+    assert_array_equal(space.to_unit(table), space.to_unit(ROWS))
+    assert_array_equal(Constrained(space, lambda x: True).validate_points(table), ROWS)
+
+
+@each_table
+def test_every_call_takes_tables(form):
+    table = TABLES[form](columns_of(POINTS, PERMUTED))
+    options = {"n_initial_points": 3, "random_state": 0}
+    opt, twin = (
+        GPUCB(SPACE, start_points=table, **options),
+        GPUCB(SPACE, start_points=POINTS, **options),
+    )
+    assert opt.ask(0.0, n_points=3) == twin.ask(0.0, n_points=3) == POINTS
+    opt.tell_many(table, [1.0, 2.0, 3.0], [0.0, 0.0, 1.0])
+    twin.tell_many(POINTS, [1.0, 2.0, 3.0], [0.0, 0.0, 1.0])
+    assert_array_equal(opt.told_X_, twin.told_X_)
+    assert_array_equal(opt.predict(table, 2.0), twin.predict(POINTS, 2.0))
+    expert, places = SparQGPUCB(SPACE, **options), [1.0, 2.0, 3.0]
+    expert.tell_many(table, places, 0.0)
+    expert.tell_expert(table, places, 1.0)
+    assert_array_equal(expert.expert_X_[:, :-1], twin.told_X_[:, :-1])
+
+
+def rows_of(i):
+    frame = pd.DataFrame(columns_of(POINTS, PERMUTED))
+    return {
+        "Series": frame.iloc[i],
+        "Series of numbers": frame.assign(loss=0.0).iloc[i],  # ints have become floats
+        "dict": POINTS[i],
+        "polars": pl.DataFrame(columns_of(POINTS, PERMUTED)).row(i, named=True),
+    }
+
+
+@pytest.mark.parametrize("form", ["Series", "dict", "polars"])
+def test_single_points(form):
+    opt = GPUCB(SPACE, n_initial_points=3, random_state=0)
+    for i in range(3):
+        opt.announce(rows_of(i)[form], i)
+        opt.tell(rows_of(i)[form], float(i))
+    assert_array_equal(opt.told_X_[:, :-1], ROWS)
+    assert opt.predict(rows_of(1)[form], 3.0) == opt.predict(POINTS[1], 3.0)
+    opt.untell(rows_of(1)[form])
+    assert_array_equal(opt.told_X_[:, :-1], ROWS[::2])
+    opt.announce(rows_of(0)[form], 4.0)
+    opt.cancel(rows_of(0)[form])
+    assert opt.domain is SPACE
+    assert ParameterSpace(SPACE).contains(rows_of(0)[form])
+
+
+def test_a_row_of_floats_has_integers_of_choices():
+    space = ParameterSpace({"size": ("ordinal", [16, 32, 64]), "rate": ("real", 0.0, 1.0)})
+    row = pd.DataFrame({"rate": [0.5], "size": [32]}).iloc[0]
+    assert row["size"].dtype == float
+    assert_array_equal(space.validate_point(row), [1.0, 0.5])
+
+
+WRONG = {
+    "missing": (["rate", "depth", "loss"], "lacks 'size' instead"),
+    "unknown": ([*PERMUTED, "extra"], "has the unknown 'extra' instead"),
+    "misspelt": (["rate", "depth", "loss", "Size"], "lacks 'size' and has the unknown 'Size'"),
+}
+
+
+@each_table
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_names(form, case):
+    names, message = WRONG[case]
+    points = [point | {"extra": 1.0, "Size": 16} for point in POINTS]
+    table = TABLES[form](columns_of(points, names))
+    opt = GPUCB(SPACE, n_initial_points=2, random_state=0)
+    opt.tell_many(POINTS, [0.0, 1.0, 2.0], 0.0)
+    before = opt.to_json()
+    for call in (
+        lambda: opt.tell_many(table, [0.0, 1.0, 2.0], 1.0),
+        lambda: opt.predict(table, 1.0),
+        lambda: GPUCB(SPACE, start_points=table).ask(0.0),
+    ):
+        with pytest.raises(InvalidObservationError, match=message):
+            call()
+    row = pd.DataFrame(columns_of(points, names)).iloc[0]
+    for call in (opt.tell, opt.predict, opt.announce):
+        with pytest.raises(InvalidObservationError, match=message):
+            call(row, 1.0)
+    assert opt.to_json() == before
+
+
+def test_frames_without_names_are_refused_for_named_parameters():
+    space = {"a": ("real", 0.0, 1.0), "b": ("real", 0.0, 1.0)}
+    opt = RandomSearch(space)
+    for X in (pd.DataFrame([[0.1, 0.2]]), pd.DataFrame([[0.1, 0.2]], columns=["b", "c"])):
+        with pytest.raises(InvalidObservationError, match="lacks 'a'"):
+            opt.tell_many(X, [1.0], 0.0)
+        with pytest.raises(InvalidObservationError, match="lacks 'a'"):
+            opt.tell(X.iloc[0], 1.0, 0.0)
+    with pytest.raises(InvalidObservationError, match=r"one point. Got a table.*iloc\[0\]"):
+        opt.tell(pd.DataFrame({"a": [0.1], "b": [0.2]}), 1.0, 0.0)
+    with pytest.raises(InvalidObservationError, match="unique column names"):
+        opt.tell_many(pd.DataFrame([[0.1, 0.2, 0.3]], columns=["a", "b", "b"]), [1.0], 0.0)
+    with pytest.raises(InvalidObservationError, match="have one length"):
+        opt.tell_many({"a": [0.1, 0.2], "b": [0.1]}, [1.0, 2.0], 0.0)
+
+
+# --- domains without names ------------------------------------------------------------------------
+
+XY = pd.DataFrame({"x1": [10.0, 20.0], "x0": [0.1, 0.2]})
+
+
+def test_boxes_have_the_names_of_their_frames():
+    box = Box([(0.0, 1.0), (0.0, 100.0)])
+    expected = [[0.1, 10.0], [0.2, 20.0]]
+    for table in (XY, pl.DataFrame(XY.to_dict("list")), XY.to_dict("list")):
+        assert_array_equal(box.validate_points(table), expected)
+    assert_array_equal(box.validate_point(XY.iloc[1]), expected[1])
+    numbered = XY[["x0", "x1"]].set_axis([5, 7], axis=1)  # no names
+    assert_array_equal(box.validate_points(numbered), expected)
+    assert_array_equal(box.validate_point(numbered.iloc[1]), expected[1])
+    for names in (["temperature", "rate"], ["x0", "x2"]):
+        with pytest.raises(
+            InvalidObservationError, match="a table of the columns 'x0', 'x1' and no"
+        ):
+            box.validate_points(XY.set_axis(names, axis=1))
+    with pytest.raises(InvalidObservationError, match=r"X\['x1'\] must be real numbers"):
+        box.validate_points(XY.assign(x1=["a", "b"]))
+
+
+def test_a_finite_set_has_the_names_of_its_points():
+    sensors = pd.DataFrame({"lat": [1.0, 2.0, 3.0], "lon": [30.0, 10.0, 20.0]})
+    sites = FiniteSet(sensors)
+    assert sites.columns == ("lat", "lon")
+    assert_array_equal(sites.validate_points(sensors[["lon", "lat"]]), sensors)
+    assert_array_equal(sites.indices(sensors[["lon", "lat"]].iloc[::-1]), [2, 1, 0])
+    assert sites.index(sensors.iloc[1][["lon", "lat"]]) == 1
+    with pytest.raises(InvalidObservationError, match="unknown 'x'"):
+        sites.validate_points(sensors.rename(columns={"lon": "x"}))
+    opt = RandomSearch(sites, random_state=0)
+    opt.tell_many(sensors[["lon", "lat"]], [1.0, 2.0, 3.0], 0.0)
+    assert list(opt.to_frame())[:2] == ["lat", "lon"]
+    for copy in (pickle.loads(pickle.dumps(sites)), eval(repr(sites))):
+        assert copy == sites
+        assert copy.columns == sites.columns
+    assert sites != FiniteSet(sensors.to_numpy())
+    again = RandomSearch.from_json(opt.to_json())
+    assert again.domain.columns == ("lat", "lon")
+
+
+# --- contexts -------------------------------------------------------------------------------------
+
+LOADS = {"power": ("real", 0.0, 1.0), "load": Context(0.0, 100.0), "day": Context(["yes", "no"])}
+
+
+@pytest.mark.parametrize("form", ["pandas", "polars", "dict"])
+def test_tables_of_contexts(form):
+    contexts = TABLES[form]({"day": ["no", "yes"], "load": [30.0, 120.0]})
+    listed = [{"load": 30.0, "day": "no"}, {"load": 120.0, "day": "yes"}]
+    points = TABLES[form]({"power": [0.2, 0.4]})
+    both = TABLES[form]({"day": ["no", "yes"], "power": [0.2, 0.4], "load": [30.0, 120.0]})
+    expected = RandomSearch(LOADS, random_state=0)
+    expected.tell_many([{"power": 0.2}, {"power": 0.4}], [1.0, 2.0], 0.0, context=listed)
+    for X, context in ((points, contexts), (both, None), (both, contexts), (points, both)):
+        opt = RandomSearch(LOADS, random_state=0)
+        opt.tell_many(X, [1.0, 2.0], 0.0, context=context)
+        assert_array_equal(opt.told_X_, expected.told_X_)
+    queries = opt.ask(1.0, n_points=2, context=contexts, return_query=True)
+    assert [query.context for query in queries] == listed
+    for wrong in ({"day": ["no", "yes"], "lod": [1.0, 2.0]}, {"day": ["no", "yes"]}):
+        with pytest.raises(
+            InvalidObservationError, match="context must be a dict of 'load', 'day'"
+        ):
+            opt.ask(1.0, n_points=2, context=TABLES[form](wrong))
+
+
+def test_a_series_is_one_context():
+    row = pd.Series({"day": "no", "load": 30.0})
+    opt = GPUCB(LOADS, n_initial_points=1, random_state=0)
+    query = opt.ask(0.0, context=row, return_query=True)
+    assert query.context == {"load": 30.0, "day": "no"}
+    opt.tell(query, 1.0)
+    opt.tell(pd.Series({"load": 30.0, "day": "no", "power": 0.5}), 1.0, 1.0)
+    opt.tell({"load": 40.0, "day": "no", "power": 0.5}, 1.0, 1.0)
+    assert_array_equal(opt.told_X_[1:, 1], [30.0, 40.0])
+    mean = opt.predict([{"power": 0.5}], 2.0, context={"load": 30.0, "day": "no"})
+    assert_array_equal(opt.predict([{"power": 0.5}], 2.0, context=row), mean)
+    assert_array_equal(opt.recommend(2.0, context=row), opt.recommend(2.0, context=dict(row)))
+    box = WithContext([(0.0, 1.0)], [(0.0, 1.0), (0.0, 100.0)])
+    assert_array_equal(
+        box.contexts(pd.DataFrame({"context1": [30.0], "context0": [0.3]}), 1), [[0.3, 30.0]]
+    )
+
+
+# --- the frame of a run ---------------------------------------------------------------------------
+
+DOMAINS = {
+    "box": [(0.0, 1.0), (0.0, 100.0)],
+    "finite": FiniteSet([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]),
+    "arms": Arms(3),
+    "named": SPACE,
+    "mixed choices": {"p": [1, None, True, "a", 2.5], "time": ("ordinal", [1, 2.5])},
+    "contexts": LOADS,
+    "box with contexts": WithContext([(0.0, 1.0)], [(0.0, 1.0), (0.0, 1.0)]),
+}
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_the_frame_of_a_run_is_taken_as_it_is(domain):
+    context = {"contexts": {"load": 3.0, "day": "no"}, "box with contexts": [0.2, 0.9]}.get(domain)
+    opt = GPUCB(DOMAINS[domain], n_initial_points=4, random_state=0)
+    for t in range(8):
+        opt.tell(opt.ask(t, context=context), float(t % 3))
+    frame = opt.to_frame()
+    time = "time_" if domain == "mixed choices" else "time"
+    mixed = frame[frame.columns[::-1]]
+    for X in (
+        (mixed, pl.DataFrame(mixed.to_dict("list"), strict=False))
+        if domain != "mixed choices"
+        else (mixed,)
+    ):
+        twin = GPUCB(DOMAINS[domain], n_initial_points=4, random_state=0)
+        twin.tell_many(X, X["y"], X[time])
+        assert_array_equal(twin.told_X_, opt.told_X_)
+        mean = opt.predict(opt.domain and X, X[time])
+        single = [opt.predict(mixed.iloc[i], float(i)) for i in range(8)]
+        np.testing.assert_allclose(mean, single, rtol=1e-9)
+    GPUCB(DOMAINS[domain], start_points=mixed).ask(0.0, context=context)
+    opt.tell(mixed.iloc[3], 1.0, 9.0)
+
+
+# --- rows that are wrong --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["pandas", "polars", "dict", "list"])
+def test_a_row_outside_is_named(form):
+    points = [*POINTS[:2], POINTS[2] | {"rate": 2.0}]
+    X = points if form == "list" else TABLES[form](columns_of(points, PERMUTED))
+    for call in (
+        lambda opt: opt.tell_many(X, [1.0, 2.0, 3.0], 0.0),
+        lambda opt: opt.predict(X, 0.0),
+        lambda opt: GPUCB(SPACE, start_points=X).ask(0.0),
+    ):
+        with pytest.raises(DomainError, match=r"(X|points)\[2, 'rate'\] must be in \[0.001, 1.0\]"):
+            call(GPUCB(SPACE))
+    for bad, error in (("a", InvalidObservationError), (np.nan, InvalidObservationError)):
+        points[2]["rate"] = bad
+        with pytest.raises(error, match=r"X\[2, 'rate'\]"):
+            GPUCB(SPACE).tell_many(points, [1.0, 2.0, 3.0], 0.0)
+
+
+def test_a_row_outside_of_a_box_or_of_a_set_is_named():
+    X = pd.DataFrame({"x1": [0.5, 7.0], "x0": [0.5, 0.5]})
+    for given in (X, X[["x0", "x1"]].to_numpy(), X[["x0", "x1"]].to_numpy().tolist()):
+        with pytest.raises(DomainError, match=r"X\[1, 1\] must be in \[0.0, 1.0\]. Got 7.0"):
+            RandomSearch([(0.0, 1.0)] * 2).tell_many(given, [1.0, 2.0], 0.0)
+        with pytest.raises(DomainError, match=r"X\[1\] must be one of the 2 points"):
+            RandomSearch(FiniteSet([[0.5, 0.5], [0.0, 0.0]])).tell_many(given, [1.0, 2.0], 0.0)
