@@ -1,8 +1,6 @@
-"""Choose hyperparameters: of an algorithm, by runs on problems; of a learner, on its stream."""
+"""Hyperparameters of optimizers, chosen on problems; of a learner, chosen on its stream."""
 
 from ._online_run import OnlineRun
 from ._tuner import OnlineTuner
-from ._warm import WarmStarted
-from ._windowed import Windowed
 
-__all__ = ["OnlineRun", "OnlineTuner", "WarmStarted", "Windowed"]
+__all__ = ["OnlineRun", "OnlineTuner"]

@@ -1,201 +1,132 @@
-"""A learner on a stream that tunes itself."""
+"""A learner on a stream whose hyperparameters follow the stream."""
 
 from __future__ import annotations
 
 import copy
-import inspect
 import warnings
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, replace
-from numbers import Real
+from dataclasses import KW_ONLY, dataclass
+from inspect import signature
 from typing import TYPE_CHECKING
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
+from scipy import sparse
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
-from sklearn.gaussian_process.kernels import Matern
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import _safe_indexing, check_random_state, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
-from .._checks import check_choice, check_int, check_real, invalid
-from ..acquisition import UCB, DimensionBeta
+from .._checks import check_int, invalid
 from ..domain import ParameterSpace
-from ..evaluation._arguments import check_optimizer
-from ..gaussian_process import TimeVaryingGPRegressor
-from ..optimizers import BayesianOptimizer
-from ..staleness import SlidingWindow
-from ._batches import as_rows, cut
-from ._delegate import Delegate
-from ._losses import find_loss, losses_of
-from ._mixture import Answers, Lately, Together, Weights
-from ._population import Member, Population
 
 if TYPE_CHECKING:
-    from typing import Any, Self
+    from typing import Self
 
     from numpy.typing import ArrayLike, NDArray
 
     from .._typing import Array
 
+# Half-life, in rows, of the sums that the weights are computed from.
+_WEIGHT_ROWS = 1000.0
 
-def default_optimizer(n_members):
-    """The optimizer for populations of so many, whose time counts rounds.
+# Half-life, in rows, of the losses that decide which setting is the best.
+_LOSS_ROWS = 200.0
 
-    It takes it for granted that the best setting moves: it knows the gains of the latest twenty
-    rounds, and believes in nothing that stays for more than thirty. Without these bounds a
-    population that has gathered at one place is sure of it for ever. A setting may well be best at
-    an end of its range, from which a margin would keep it.
-    """
-    surrogate = TimeVaryingGPRegressor(
-        Matern(0.5, (0.1, 2.0), nu=2.5),
-        Matern(15.0, (5.0, 30.0), nu=1.5),
-        signal_variance_bounds=(0.05, 20.0),
-        noise_variance=0.05,
-        noise_variance_bounds=(0.01, 1.0),
-        normalize_y=True,
-    )
-    return BayesianOptimizer(
-        surrogate=surrogate,
-        acquisition=UCB(DimensionBeta(0.05)),
-        policy=SlidingWindow(20 * n_members),
-        n_initial_points=2 * n_members,
-        refit_every=n_members,
-    )
+# A classifier also votes with the mean of its outputs in this many latest states.
+_N_STATES = 4
+
+# Outputs of regressors are clipped at 2 typical errors from the median of the 3 best learners.
+_REACH, _N_BEST = 2.0, 3
+
+# Larger outputs count as failures: the squares of their gains would overflow.
+_LARGEST = 1e60
 
 
 @dataclass(eq=False, repr=False)
-class OnlineTuner(Delegate):
+class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
     """A learner on a stream whose hyperparameters follow the stream.
 
-    Each batch is predicted, then scored, then learnt ("prequential"). A champion and some
-    challengers with other settings learn side by side, and serve together: what is predicted is an
-    average, whose weights go to those that would have lowered its loss. So a challenger that
-    explores has no weight until it is useful. Classifiers have two votes each: as they are, and as
-    they were, on average, after the latest four rounds. At the end of a round
-
-    1. a challenger that has been better on the same rows becomes the champion, when that is as
-       probable as ``confidence``;
-    2. the optimizer is told the gain of each member, that is by how much its loss was lower than
-       usual for the batch, with the variance of that mean;
-    3. of the challengers that explore, those that are less probably better than not make room for
-       copies of the champion with new settings, drawn by Thompson sampling.
-
-    Some challengers stand: they keep the settings, drawn at random, with which they began. Where
-    the stream turns, one that was no use for long may be the one that is needed.
+    Copies of an estimator learn side by side, each with its own setting of the hyperparameters: the
+    estimator's own, and others spread over the space. Each batch is first predicted, then scored,
+    then learnt ("prequential"). Predictions are a weighted average over the copies. The weights
+    follow the losses on the latest rows, so that they move when the stream drifts.
 
     Parameters
     ----------
     estimator : estimator
-        A classifier or regressor with ``partial_fit``, with the setting to begin with. `Windowed`
-        gives one to any other, `WarmStarted` one that heeds every new hyperparameter.
-    space : dict or ParameterSpace
-        What to tune: names that ``estimator.set_params`` takes, see
-        `~sktvbo.domain.ParameterSpace`. The estimator's own setting must be in it.
-    optimizer : ask/tell optimizer, default=None
-        Its domain, random state and ``maximize=True`` come from the tuner, its time is the number
-        of the round, and ``tell`` is given a ``y_variance``. None is a
-        `~sktvbo.optimizers.BayesianOptimizer` that knows the gains of the latest twenty rounds, and
-        takes it for granted that they change within thirty.
-    n_challengers : int, default=11
-        Each costs what the champion costs. With 4 the loss is about two percent higher.
-    loss : {"auto", "zero_one", "log_loss", "squared_error", "absolute_error"} or callable, \
-default="auto"
-        What is to be low. "auto" is "zero_one" for classifiers and "squared_error" for regressors.
-        A callable ``(y, prediction)`` returns a loss of the range [0, inf) for each row.
-    confidence : float, default=0.9
-        Probability from which a challenger that is better replaces the champion.
-    round_size : int, default=50
-        A round ends with the batch that gives it so many rows, at least 2. Batches may have single
-        rows.
-    warm_start : bool, default=True
-        New challengers begin as copies of the champion, with its weights, or else as new learners.
-    serve : {"mixture", "champion"}, default="mixture"
-        Who answers: all members together, which asks each of them, or the champion alone. Without
-        fresh rows (``validation``), and where classes have several columns, it is the champion.
-    n_standing : int, default=None
-        Challengers that stand, with ``validation`` none. None is three in four.
+        A classifier or regressor with ``partial_fit``, or any with ``window``. Its own setting must
+        lie in the space, and is the best until others are known.
+    space : ParameterSpace or dict
+        Parameters of the estimator to tune, such as ``{"alpha": ("log-real", 1e-4, 1.0)}``; see
+        `~sktvbo.domain.ParameterSpace`. With ``window`` it may have "window" too.
+    n_settings : int, default=12
+        Number of settings, and of fits per batch. The first is the estimator's own, the others are
+        a Latin hypercube over the space. There are fewer when the space has fewer members.
+    window : int, default=None
+        Refit the estimator at each batch to this many latest rows. None uses ``partial_fit``. With
+        "window" in the space this is the first setting's, and each other setting has its own.
+    loss : "auto" or callable, default="auto"
+        "auto" is the error rate of a classifier, or the squared error of a regressor. A callable
+        ``(y, prediction)`` returns the losses of single rows, an array of shape (m,) in [0, inf).
     batch_size : int, default=100
-        ``fit`` takes its rows, in their order, for a stream of such batches.
+        ``fit`` splits its rows, in their order, into batches of this size.
     n_jobs : int, default=None
-        Members that predict and learn at a time, as in joblib.
+        Number of threads that predict and learn, as in joblib.
     random_state : int, RandomState or None, default=None
+        Draws the settings.
 
     Attributes
     ----------
-    learner_ : estimator
-        The champion.
+    settings_ : list of dict
+        The hyperparameters of each learner.
+    learners_ : list of estimator
+        The fitted learners.
+    weights_ : ndarray of shape (n_settings,)
+        Weights of the learners in the next prediction. They sum to 1.
     best_params_ : dict
-        Its setting.
-    weights_ : ndarray of shape (n_members,)
-        Of the champion and the challengers in what is predicted.
-    challengers_ : list of dict
-        Settings of those beside it.
-    optimizer_ : ask/tell optimizer
+        Setting with the lowest mean loss on the latest rows.
+    best_estimator_ : estimator
+        Learner with that setting.
     prequential_loss_ : float
-        Mean loss of what was served, over all rows that were scored.
-    history_ : dict of str to ndarray of shape (n_rounds,)
-        By round: "time", its number; "n_rows" scored until its end; the champion's "loss";
-        whether a challenger was "promoted"; ``param_...`` of the champion.
-    trials_ : dict of str to ndarray of shape (n_trials,)
-        The same of each member in each round, the champion first, and besides: whether it is the
-        "champion"; "gain" and "variance", as told; the "probability" that it is better than the
-        champion.
+        Mean loss of the predictions over all batches but the first; NaN before the second.
     classes_ : ndarray of shape (n_classes,)
-        Of a classifier.
+        Labels of a classifier.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (p,)
-        When X has names.
-
-    See Also
-    --------
-    Windowed : A ``partial_fit`` for any learner.
-    WarmStarted : A ``partial_fit`` for learners with ``warm_start``.
-    sktvbo.plotting.TuningDisplay : The history in a picture.
+        Number of columns of X.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of these columns, when X has any.
 
     Notes
     -----
-    With d the differences of the losses of a challenger and the champion on the rows that both
-    have predicted, the probability is Φ(Σd / √(r Σd²)), where what was seen a round earlier counts
-    0.9 of it, and no loss more than nine usual ones. Rows of a batch may err together, as all sites
-    do on a day: r, at least 1, is how many of them tell as much as one. It is learnt from how much
-    more the means of d differ between batches than they would if rows were independent. Between
-    equal learners the probability of many rows is above ``confidence`` in a part 1 − ``confidence``
-    of all rounds; of few it is cautious. A champion that was promoted by luck is replaced in the
-    same way. Each member is compared with each, so that challengers, and a champion that was
-    replaced, are known beside a new champion.
+    With outputs p_i of the learners, their average p = Σ w_i p_i and targets t, the gain of learner
+    i in a batch is g_i = 2 Σ (p - t)·(p - p_i) over rows: minus the slope of the squared error in
+    the direction of p_i. With a callable loss it is the difference of the losses of p and p_i. Then
+    w_i is proportional to Σ g_i / (Σ g_i² + v) where Σ g_i > 0, and 0 elsewhere: polynomial weights
+    [1]_. The sums run over batches and lose half their weight in 1000 rows; v is the mean square.
 
-    Gains are told on one scale: from the losses of a round is taken away what they have in common
-    beyond what the optimizer expects of these settings. So it does not matter that some batches
-    are hard, nor who is the champion.
+    The output of a classifier is the mean of its probabilities and its vote (1 for the most
+    probable class). Probabilities alone are not enough: learners with high learning rates are
+    often sure of what is wrong. Each classifier counts twice, as it is and averaged over its states
+    after the latest four batches, which errs less while the stream stands still. So
+    ``predict_proba`` returns shares of votes, and these are not calibrated.
 
-    What is predicted is Σ wᵢ pᵢ: of classifiers pᵢ are probabilities, or votes of those that know
-    none, and the class is the most probable; ``decision_function`` is the logarithm of the odds.
-    With g = −∇ℓ · (pᵢ − p), the gain of a batch to first order, in Brier's score or the loss of
-    regressors (the difference of losses where that is not squared), wᵢ is proportional to
-    Σg / (Σg² + v) where Σg > 0: polynomially weighted averages (Gaillard et al. 2014), which are as
-    good as the best fixed average in the long run. What was seen a round earlier counts 0.95, and
-    v is a typical g². Of regressors, what is more than three typical errors from the weighted
-    median does not count: a learner may diverge within a batch. Classifiers that err more than the
-    champion, as probably as ``confidence``, are barred: probabilities near 0 and 1 may have the
-    better score, and be wrong. But an average may need who is worse alone. So the weights are those
-    with the barred, times the probability that these weights have lost less than those without.
-
-    A classifier costs four predictions, of its states after the latest rounds. Their mean errs less
-    than each of them; where the stream has turned it has no weight.
-
-    A learner whose weights are dear is trained as a population (PB2, Parker-Holder et al. 2020):
-    one call of ``partial_fit`` an epoch, with ``validation``. The best weights are copied, and the
-    optimizer finds the settings that get on best from there.
+    Outputs of regressors are clipped at two typical errors from the median of the three best
+    learners, because a learner may diverge within a batch. A learner that raises an error, or
+    predicts NaN, is replaced by a copy of the best one with a random setting, and a
+    `FitFailedWarning` is issued.
 
     References
     ----------
-    J. Parker-Holder, V. Nguyen, S. Roberts, "Provably efficient online hyperparameter optimization
-    with population-based bandits", NeurIPS 2020.
-
-    P. Gaillard, G. Stoltz, T. van Erven, "A second-order bound with excess losses", COLT 2014.
-
-    B. Efron, "Student's t-test under symmetry conditions", JASA 1969.
+    .. [1] P. Gaillard, G. Stoltz, T. van Erven, "A second-order bound with excess losses", COLT
+       2014.
 
     Examples
     --------
@@ -210,7 +141,7 @@ default="auto"
     >>> rng = np.random.RandomState(0)
     >>> for t in range(40):
     ...     X = rng.normal(size=(50, 2))
-    ...     y = np.cos(0.1 * t) * X[:, 0] + np.sin(0.1 * t) * X[:, 1]      # it turns
+    ...     y = np.cos(0.1 * t) * X[:, 0] + np.sin(0.1 * t) * X[:, 1]  # the function drifts
     ...     tuner = tuner.partial_fit(X, y)
     >>> tuner.best_params_["eta0"] > 0.01
     True
@@ -219,27 +150,40 @@ default="auto"
     estimator: BaseEstimator
     space: object
     _: KW_ONLY
-    optimizer: BaseEstimator | None = None
-    n_challengers: int = 11
+    n_settings: int = 12
+    window: int | None = None
     loss: str | Callable = "auto"
-    confidence: float = 0.9
-    round_size: int = 50
-    warm_start: bool = True
-    serve: str = "mixture"
-    n_standing: int | None = None
     batch_size: int = 100
     n_jobs: int | None = None
     random_state: int | np.random.RandomState | None = None
 
+    def __sklearn_tags__(self):
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        for name in (
+            "estimator_type",
+            "classifier_tags",
+            "regressor_tags",
+            "target_tags",
+            "input_tags",
+        ):
+            setattr(tags, name, getattr(inner, name))
+        return tags
+
+    def _classifies(self):
+        return is_classifier(self.estimator)
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "learners_")
+
     # --- learning ---------------------------------------------------------------------------------
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Begin anew, and take these rows, in their order, for a stream of batches.
+        """Start again, with these rows as a stream of batches.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
-        y : array-like of shape (n,)
+        y : array-like of shape (n,), or (n, k) for a regressor of several targets
 
         Returns
         -------
@@ -248,41 +192,30 @@ default="auto"
         Raises
         ------
         TypeError, ValueError
-            See `partial_fit`. What was learnt before stays.
+            See `partial_fit`. The tuner is unchanged.
         """
-        new = copy.copy(self)
-        vars(new).pop("_population", None)
-        validate_data(new, X, y, skip_check_array=True)
         check_int(self.batch_size, "batch_size", self)
-        X, y = as_rows(X), as_rows(y)
+        new = copy.copy(self)
+        validate_data(new, X, y, skip_check_array=True)
+        X, y = _as_rows(X), _as_rows(y)
         check_consistent_length(X, y)
-        classes = np.unique(y) if is_classifier(self.estimator) else None
+        classes = np.unique(y) if self._classifies() else None
         for start in range(0, max(len(y), 1), self.batch_size):
             batch = slice(start, start + self.batch_size)
-            new.partial_fit(cut(X, batch), cut(y, batch), classes)
+            new._step(_safe_indexing(X, batch), _safe_indexing(y, batch), classes, first=not start)
         self.__dict__ = new.__dict__
         return self
 
-    def partial_fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        classes: ArrayLike | None = None,
-        *,
-        validation: tuple[ArrayLike, ArrayLike] | None = None,
-    ) -> Self:
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
         """Predict a batch, score it, learn it.
 
         Parameters
         ----------
         X : array-like of shape (m, d)
-        y : array-like of shape (m,)
+        y : array-like of shape (m,), or (m, k) for a regressor of several targets
         classes : array-like of shape (n_classes,), default=None
-            All classes that there will be, in the first call for a classifier; None are those of
-            the first batch.
-        validation : (X, y) pair of array-likes, default=None
-            Rows to score on in place of the batch: for learners that see the same rows in each
-            epoch. A call is then a round.
+            All labels of the stream, in the first call for a classifier. None takes those of the
+            first batch. With ``window``, new labels may follow.
 
         Returns
         -------
@@ -291,253 +224,358 @@ default="auto"
         Raises
         ------
         TypeError
-            A learner without ``partial_fit``, or something that is no optimizer.
+            Without ``window``, an estimator that has no ``partial_fit``.
         ValueError
-            Parameters or data that make no sense, or what the champion says of them. The tuner is
-            as before. Of a challenger that fails there is a `FitFailedWarning`: it is replaced, and
-            the optimizer told that its setting is bad.
+            Invalid parameters or data, or an error that all learners raise. The tuner is unchanged.
         """
-        self._check_parameters()
-        new, begun = copy.copy(self), self.__sklearn_is_fitted__()
-        validate_data(new, X, y, reset=not begun, skip_check_array=True)
-        X, y = as_rows(X), as_rows(y)
-        check_consistent_length(X, y)
-        if begun:
-            scored_on = (X, y) if validation is None else validation
-            population = self._after_scoring(*scored_on, fresh_rows=validation is None)
-        else:
-            population = self._first_population(y, classes)
-        population = self._after_learning(population, X, y)
-        if not begun and self.serve == "mixture" and may_be_averaged(self.estimator, y):
-            weights = Weights.before(y, classifier=is_classifier(self.estimator))
-            n_voices = population.n_voices * len(population.members)
-            population = replace(population, weights=weights.joined(n_voices - 1))
-        new._population = population
+        new = copy.copy(self)
+        new._step(X, y, classes, first=not self.__sklearn_is_fitted__())
         self.__dict__ = new.__dict__
         return self
 
+    def _step(self, X, y, classes, *, first):
+        """Score and learn a batch. Attributes are replaced, never changed in place."""
+        self._check_parameters()
+        validate_data(self, X, y, reset=first, skip_check_array=True)
+        X, y = _as_rows(X), _as_rows(y)
+        check_consistent_length(X, y)
+        if self._classifies():
+            y = column_or_1d(y, warn=True)
+        if first:
+            self._begin(y, classes)
+            failed = []
+        else:
+            failed = self._score_batch(X, np.asarray(y))
+        self._learn(X, y, failed)
+        if first and not self._classifies():
+            # Discounted sums over rows of squared errors and of ones, at first of a constant.
+            self._errors = _sums_of_errors(y - np.mean(y, axis=0))
+            self._lowest, self._highest = np.min(y, axis=0), np.max(y, axis=0)
+        voters = self._voter_weights().reshape(-1, len(self.settings_))
+        self.weights_ = voters.sum(axis=0)
+        best = int(self._recent_loss.argmin())
+        self.best_params_, self.best_estimator_ = dict(self.settings_[best]), self.learners_[best]
+        self.prequential_loss_ = self._total_loss / self._n_rows if self._n_rows else np.nan
+
     def _check_parameters(self):
-        if not hasattr(self.estimator, "partial_fit"):
+        check_int(self.n_settings, "n_settings", self)
+        if self.window is not None:
+            check_int(self.window, "window", self)
+        elif not hasattr(self.estimator, "partial_fit"):
             raise invalid(
                 "estimator",
-                "a learner with partial_fit",
+                "an estimator with partial_fit",
                 self.estimator,
                 self,
-                advice="Use Windowed(estimator), which is fitted anew to the latest rows.",
+                advice="Set window=200, for example, to refit it to the latest 200 rows.",
                 error=TypeError,
             )
-        if self.optimizer is not None:
-            check_optimizer(self.optimizer, "optimizer", self)
-        check_int(self.n_challengers, "n_challengers", self)
-        check_int(self.round_size, "round_size", self, low=2)
-        check_real(self.confidence, "confidence", self, interval="(0.5, 1)")
-        check_choice(self.serve, ("mixture", "champion"), "serve", self)
-        if self.n_standing is not None:
-            check_int(self.n_standing, "n_standing", self, low=0, high=self.n_challengers)
-        find_loss(self.loss, self.estimator, self)
+        if not callable(self.loss) and self.loss != "auto":
+            raise invalid("loss", "'auto' or a callable", self.loss, self)
 
-    def _first_population(self, y, classes):
-        """Champion and challengers that have learnt nothing."""
-        space = self.space if isinstance(self.space, ParameterSpace) else ParameterSpace(self.space)
-        learner, parameters = clone(self.estimator), self.estimator.get_params()
-        unknown = [name for name in space.names if name not in parameters]
+    def _begin(self, y, classes):
+        """Draw the settings, and create their learners."""
+        space, known = self._space(), self.estimator.get_params()
+        if self.window is not None:
+            known["window"] = self.window
+        unknown = [name for name in space.names if name not in known]
         if unknown:
-            expected = f"made of parameters of {type(learner).__name__}"
+            expected = f"made of parameters of {type(self.estimator).__name__}"
             raise invalid("space", expected, self.space, self, got=", ".join(map(repr, unknown)))
-        setting = {name: parameters[name] for name in space.names}
+        settings = [{name: known[name] for name in space.names}]
         try:
-            space.validate_point(setting)
+            space.validate_point(settings[0])
         except ValueError as exc:
-            exc.add_note("It is the setting of the estimator, with which the champion begins.")
+            exc.add_note("It is the estimator's own setting, which must lie in the space.")
             raise
         rng = copy.deepcopy(check_random_state(self.random_state))
-        seeds = rng.randint(np.iinfo(np.int32).max, size=2)
-        optimizer = self.optimizer
-        if optimizer is None:
-            optimizer = default_optimizer(self.n_challengers + 1)
-        optimizer = clone(optimizer).set_params(
-            domain=space, maximize=True, random_state=int(seeds[0])
-        )
-        if classes is None and is_classifier(self.estimator):
-            classes = np.unique(y)
-        population = Population((Member(setting, learner),), optimizer, int(seeds[1]), classes)
-        return population.joined(self.n_challengers, self._new_learner, self._n_standing)
+        shape = (self.n_settings - 1, space.n_dims)
+        ranks = rng.uniform(size=shape).argsort(axis=0)
+        hypercube = (ranks + rng.uniform(size=shape)) / max(len(ranks), 1)
+        for setting in space.decode_all(space.quantile(hypercube)):
+            if setting not in settings:
+                settings.append(setting)
+        if self._classifies():
+            self.classes_ = np.unique(y if classes is None else classes)
+        self.settings_ = settings
+        self.learners_ = [self._configured(clone(self.estimator), setting) for setting in settings]
+        # States of classifiers after earlier batches, and the rows of the longest window.
+        self._earlier, self._latest_rows = None, None
+        self._seed, self._y_shape = int(rng.randint(2**31 - 1)), np.shape(y)[1:]
+        self._n_rows, self._total_loss = 0, 0.0
+        self._recent_loss = np.zeros(len(settings))
+        # Discounted sums over batches, by voter: gains, their squares, and ones.
+        self._sums = np.zeros((3, len(settings) * (2 if self._classifies() else 1)))
 
-    @property
-    def _n_standing(self):
-        return 3 * self.n_challengers // 4 if self.n_standing is None else self.n_standing
+    def _score_batch(self, X, y):
+        """Update losses and gains; return the indices of learners that failed to predict."""
+        if self._classifies() and self.window is not None:
+            self.classes_ = np.union1d(self.classes_, y)
+        if y.shape[1:] != self._y_shape:
+            expected = f"of the shape of the first batch, {('m', *self._y_shape)}"
+            raise invalid("y", expected, got=f"shape {y.shape}")
+        outputs, failed = self._outputs(X)
+        mean = np.tensordot(self._voter_weights(), outputs, 1)
+        loss = self._losses(mean, y)
+        losses = np.array([self._losses(output, y) for output in outputs])
+        keep = 0.5 ** (len(y) / _WEIGHT_ROWS)
+        target = self._targets(y)
+        if callable(self.loss):
+            gains = (loss - losses).sum(axis=1)
+        else:
+            gains = 2.0 * ((mean - target) * (mean - outputs)).sum(axis=(1, 2))
+        self._sums = keep * self._sums + [gains, gains**2, np.ones_like(gains)]
+        if not self._classifies():
+            self._errors = keep * self._errors + _sums_of_errors(mean - target)
+            self._lowest = np.minimum(self._lowest, y.min(axis=0))
+            self._highest = np.maximum(self._highest, y.max(axis=0))
+        recent = 0.5 ** (len(y) / _LOSS_ROWS) * self._recent_loss
+        self._recent_loss = recent + losses[: len(recent)].sum(axis=1)
+        self._n_rows, self._total_loss = self._n_rows + len(y), self._total_loss + loss.sum()
+        return failed
 
-    def _new_learner(self, setting):
-        return clone(self.estimator).set_params(**setting)
+    def _learn(self, X, y, failed):
+        """Let all learners learn a batch; replace those that failed now or in predicting."""
+        if self.window is None:
+            options, estimator = {}, self.estimator
+            if self._classifies() and "classes" in signature(estimator.partial_fit).parameters:
+                options["classes"] = self.classes_
 
-    def _after_scoring(self, X, y, *, fresh_rows):
-        """The population after a batch was scored, and a round perhaps ended."""
-        population = self._population
-        loss = find_loss(self.loss, self.estimator, self)
-        X, y = as_rows(X), as_rows(y)
+            def learn(i):
+                return copy.deepcopy(self.learners_[i]).partial_fit(X, y, **options)
 
-        def told(member):
-            answers = [Answers(learner, X) for learner in (member.learner, *member.earlier)]
-            voices = [answers[0], Lately(answers)][: population.n_voices]
-            return voices, losses_of(loss, answers[0], X, y)
+        else:
+            windows = [round(setting.get("window", self.window)) for setting in self.settings_]
+            if self._latest_rows is not None:
+                X, y = map(_stack, self._latest_rows, (X, y))
+            X, y = (_safe_indexing(rows, slice(-max(windows), None)) for rows in (X, y))
+            self._latest_rows = X, y
 
-        found = self._with_each(population, "predict", told)
-        nothing = [None] * population.n_voices, np.full(len(y), np.nan)
-        each, columns = zip(*(nothing if pair is None else pair for pair in found))
-        voices = [voice for of_member in each for voice in of_member]
-        losses, served, weights = np.column_stack(columns), None, None
-        if population.weights is not None and fresh_rows:
-            together = Together(voices, population.weights)
-            served, gains = losses_of(loss, together, X, y), None
-            if callable(self.loss) or self.loss == "absolute_error":
-                working = [voices[0] if voice is None else voice for voice in voices]
-                alone = [losses_of(loss, voice, X, y) for voice in working]
-                gains = served[:, np.newaxis] - np.column_stack(alone)
-            weights = together.learnt(X, y, gains)
-            if weights.barred.any():
-                without, including = (
-                    losses_of(loss, Together(voices, population.weights.trusting(barred)), X, y)
-                    for barred in (False, True)
-                )
-                weights = weights.compared(without - including)
-        population = population.scored(losses, served, weights)
-        if population.n_pending < (self.round_size if fresh_rows else 2):
-            return population
-        population = population.judged(self.confidence, fresh_rows=fresh_rows)
+            def learn(i):
+                window = slice(-windows[i], None)
+                learner = self._configured(clone(self.estimator), self.settings_[i])
+                return learner.fit(_safe_indexing(X, window), _safe_indexing(y, window))
 
-        def copied(setting):
-            return copy.deepcopy(population.champion.learner).set_params(**setting)
+        learnt, failed_to_learn = self._each(learn, "learn")
+        failed = sorted({*failed, *failed_to_learn})
+        states = [learnt]
+        if self._classifies() and self._earlier is not None:
+            states += [list(state) for state in (self.learners_, *self._earlier)[: _N_STATES - 1]]
+        if failed:
+            self._replace(failed, failed_to_learn, states)
+        self.learners_, *self._earlier = states
 
-        make = copied if self.warm_start else self._new_learner
-        return population.joined(self.n_challengers, make)
+    def _replace(self, failed, failed_to_learn, states):
+        """Put copies of the best learner, with random settings, in the place of those that failed.
 
-    def _after_learning(self, population, X, y):
-        """The population with copies of its learners that have learnt a batch."""
-        options, takes = {}, inspect.signature(population.champion.learner.partial_fit).parameters
-        if population.classes is not None and "classes" in takes:
-            options["classes"] = population.classes
+        ``states`` is changed in place.
+        """
+        able = [i for i in range(len(self.settings_)) if i not in failed_to_learn]
+        best = min(able, key=lambda i: (i in failed, self._recent_loss[i]))
+        space, rng = self._space(), check_random_state((self._seed + self._n_rows) % 2**32)
+        settings = space.decode_all(space.sample(len(failed), rng))
+        self.settings_ = list(self.settings_)
+        for i, setting in zip(failed, settings):
+            for state in states:
+                state[i] = state[best]
+            states[0][i] = self._configured(copy.deepcopy(states[0][best]), setting)
+            self.settings_[i] = setting
+        self._recent_loss = self._recent_loss.copy()
+        self._recent_loss[failed] = self._recent_loss.max()
+        sums = self._sums.reshape(3, -1, len(self.settings_)).copy()
+        sums[0, :, failed] = 0.0
+        self._sums = sums.reshape(3, -1)
 
-        def learnt(member):
-            return copy.deepcopy(member.learner).partial_fit(X, y, **options)
-
-        found = self._with_each(population, "learn", learnt)
-        members = (
-            replace(member, learner=learner) for member, learner in zip(population.members, found)
-        )
-        return replace(population, members=tuple(members))
-
-    def _with_each(self, population, verb, action):
-        """What an action makes of each member; None of challengers that fail."""
+    def _each(self, action, verb):
+        """Return the result of an action for each learner, and the indices of those that failed."""
         found = Parallel(self.n_jobs, prefer="threads")(
-            delayed(_attempt)(action, member) for member in population.members
+            delayed(_attempt)(action, i) for i in range(len(self.settings_))
         )
-        if found[0][1] is not None:
+        failed = [i for i, (_, error) in enumerate(found) if error is not None]
+        if len(failed) == len(found):
             raise found[0][1]
-        for member, (_, error) in zip(population.members[1:], found[1:]):
-            if error is not None:
-                warnings.warn(
-                    f"A challenger could not {verb}, and is replaced: {member.setting}. "
-                    f"{type(error).__name__}: {error}",
-                    FitFailedWarning,
-                    stacklevel=4,
-                )
-        return [result for result, _ in found]
+        for i in failed:
+            error = found[i][1]
+            warnings.warn(
+                f"A learner could not {verb}: {self.settings_[i]}. {type(error).__name__}: {error}",
+                FitFailedWarning,
+                stacklevel=5,
+            )
+        return [result for result, _ in found], failed
 
-    # --- what was learnt --------------------------------------------------------------------------
+    def _space(self):
+        return self.space if isinstance(self.space, ParameterSpace) else ParameterSpace(self.space)
 
-    def __sklearn_is_fitted__(self):
-        return "_population" in vars(self)
+    def _configured(self, learner, setting):
+        """Set a learner's parameters; the window is the tuner's."""
+        if self.window is not None:
+            setting = {name: value for name, value in setting.items() if name != "window"}
+        return learner.set_params(**setting)
 
-    @property
-    def learner_(self) -> BaseEstimator:
-        return self._begun().champion.learner
+    # --- predicting -------------------------------------------------------------------------------
 
-    def _answering(self):
-        population = self._begun()
-        if population.weights is None or population.weights.shares[0] == 1.0:
-            return population.champion.learner
-        voices, shares = [], population.weights.shares.reshape(len(population.members), -1)
-        for member, share in zip(population.members, shares[:, -1]):
-            serves = share and member.learner is not None
-            lately = (member.learner, *member.earlier) if serves else None
-            voices += [member.learner, lately][: population.n_voices]
-        return Together(voices, population.weights)
+    def predict(self, X: ArrayLike) -> NDArray:
+        """Predict by the weighted average of all learners.
 
-    @property
-    def best_params_(self) -> dict[str, Any]:
-        return dict(self._begun().champion.setting)
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
 
-    @property
-    def challengers_(self) -> list[dict[str, Any]]:
-        return [dict(setting) for setting in self._begun().settings[1:]]
+        Returns
+        -------
+        ndarray of shape (m,) or (m, k)
+            Labels of a classifier, or values.
+        """
+        return self._decoded(self._mean_output(X))
 
-    @property
-    def weights_(self) -> Array:
-        population = self._begun()
-        if population.weights is None:
-            return np.eye(len(population.members))[0]
-        return population.weights.shares.reshape(len(population.members), -1).sum(axis=1)
+    @available_if(_classifies)
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Shares of ``classes_`` in the weighted average. They are not calibrated.
 
-    @property
-    def optimizer_(self) -> BaseEstimator:
-        return self._begun().optimizer
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
 
-    @property
-    def prequential_loss_(self) -> float:
-        population = self._begun()
-        return population.total_loss / population.n_rows if population.n_rows else np.nan
+        Returns
+        -------
+        ndarray of shape (m, n_classes)
+        """
+        return self._mean_output(X)
 
-    @property
-    def trials_(self) -> list[dict[str, Any]]:
-        rounds = self._begun().rounds
-        trials = [(entry, i) for entry in rounds for i in range(len(entry.settings))]
-        columns = {
-            "time": [entry.time for entry, _ in trials],
-            "n_rows": [entry.n_rows for entry, _ in trials],
-            "champion": [i == 0 for _, i in trials],
-            "loss": [entry.losses[i] for entry, i in trials],
-            "gain": [entry.gains[i] for entry, i in trials],
-            "variance": [entry.variances[i] for entry, i in trials],
-            "probability": [entry.probabilities[i] for entry, i in trials],
-            "promoted": [i == entry.promoted != 0 for entry, i in trials],
-        }
-        for name in self._begun().champion.setting:
-            columns[f"param_{name}"] = [entry.settings[i][name] for entry, i in trials]
-        return {name: _column(values) for name, values in columns.items()}
+    def score(self, X: ArrayLike, y: ArrayLike) -> float:
+        """Accuracy of a classifier, R² of a regressor.
 
-    @property
-    def history_(self) -> dict[str, NDArray[Any]]:
-        trials = self.trials_
-        first = trials["champion"].astype(bool)
-        history = {name: trials[name][first] for name in ("time", "n_rows", "loss")}
-        history["promoted"] = np.array([entry.promoted > 0 for entry in self._begun().rounds])
-        parameters = [name for name in trials if name.startswith("param_")]
-        return history | {name: trials[name][first] for name in parameters}
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+        y : array-like of shape (m,) or (m, k)
 
-    def _begun(self):
+        Returns
+        -------
+        float
+        """
+        return (accuracy_score if self._classifies() else r2_score)(y, self.predict(X))
+
+    def _mean_output(self, X):
         check_is_fitted(self)
-        return self._population
+        return np.tensordot(self._voter_weights(), self._outputs(_as_rows(X))[0], 1)
+
+    def _outputs(self, X):
+        """Outputs (v, m, k) of the voters, and the indices of learners that failed.
+
+        A regressor has one vote, a classifier two; the best learner votes for those that failed.
+        """
+
+        def vote(i):
+            if not self._classifies():
+                return [_values(self.learners_[i], X)]
+            states = [state[i] for state in (self.learners_, *self._earlier)]
+            shares = [_shares(state, X, self.classes_) for state in states]
+            return [_with_vote(shares[0]), _with_vote(np.mean(shares, axis=0))]
+
+        votes, failed = self._each(vote, "predict")
+        ranking = self._recent_loss.argsort(kind="stable")
+        for i in failed:
+            votes[i] = next(votes[j] for j in ranking if j not in failed)
+        outputs = np.concatenate(np.swapaxes(votes, 0, 1))
+        if not self._classifies():
+            span = self._highest - self._lowest
+            centre = np.median(outputs[ranking[:_N_BEST]], axis=0)
+            centre = np.clip(centre, self._lowest - span, self._highest + span)
+            reach = _REACH * np.sqrt(self._errors[0] / self._errors[1])
+            outputs = np.clip(outputs, centre - reach, centre + reach)
+        return outputs, failed
+
+    def _voter_weights(self):
+        """Weights (v,): Σg / (Σg² + v) where Σg is positive, or all for the best learner."""
+        gain, square, count = self._sums
+        positive = gain > 0.0
+        if not positive.any():
+            return np.eye(len(gain))[self._recent_loss.argmin()]
+        weights = np.where(positive, gain, 0.0) / (square + square.sum() / count.sum())
+        return weights / weights.sum()
+
+    def _decoded(self, output):
+        """Labels or values of an output (m, k)."""
+        if self._classifies():
+            return self.classes_[output.argmax(axis=1)]
+        return output.reshape(len(output), *self._y_shape)
+
+    def _targets(self, y):
+        if self._classifies():
+            return (y[:, np.newaxis] == self.classes_).astype(np.float64)
+        return y.reshape(len(y), -1)
+
+    def _losses(self, output, y):
+        """Losses (m,) of single rows."""
+        prediction = self._decoded(output)
+        if callable(self.loss):
+            losses = np.asarray(self.loss(y, prediction), dtype=np.float64)
+        elif self._classifies():
+            return (prediction != y).astype(np.float64)
+        else:
+            losses = np.square(prediction - y).reshape(len(y), -1).mean(axis=1)
+        if losses.shape != (len(y),):
+            got = f"shape {losses.shape}"
+            raise invalid("The losses", f"one for each of {len(y)} rows", got=got)
+        wrong = losses[~((losses >= 0.0) & (losses < np.inf))]
+        if wrong.size:
+            raise invalid("The losses", "in the range [0, inf)", got=f"{wrong[0]}")
+        return losses
 
 
-def may_be_averaged(estimator, y):
-    """Whether what such learners predict has an average."""
-    return is_regressor(estimator) or (is_classifier(estimator) and np.ndim(y) == 1)
+def _as_rows(X):
+    """Return X, or a batch of y, in a form whose rows can be counted and sliced.
+
+    All batches pass here first: the place to convert a column of dates to numbers.
+    """
+    if sparse.issparse(X):
+        return X.tocsr()
+    return X if hasattr(X, "shape") else np.asarray(X)
 
 
-def _column(values):
-    """An array (n,) of numbers, or of whatever there is."""
-    if all(isinstance(value, Real) for value in values):
-        return np.array(values)
-    column = np.empty(len(values), dtype=object)
-    column[:] = values
-    return column
+def _stack(above, below):
+    if hasattr(above, "iloc") and hasattr(below, "iloc"):
+        import pandas as pd
+
+        return pd.concat([above, below])
+    if sparse.issparse(above):
+        return sparse.vstack([above, below]).tocsr()
+    return np.concatenate([np.asarray(above), np.asarray(below)])
 
 
-def _attempt(action, member):
-    """What an action makes of a member, or else the error; without a learner nothing."""
-    if member.learner is None:
-        return None, None
+def _attempt(action, i):
+    """Return the result of an action and None, or None and the error."""
     try:
-        return action(member), None
+        return action(i), None
     except Exception as error:
         return None, error
+
+
+def _values(learner, X):
+    """Predictions (m, k) of a regressor."""
+    values = np.asarray(learner.predict(X), dtype=np.float64)
+    if not np.all(np.abs(values) < _LARGEST):
+        raise invalid("Predictions", f"numbers below {_LARGEST:g}", got="NaN, infinity or more")
+    return values.reshape(len(values), -1)
+
+
+def _shares(learner, X, classes):
+    """Probabilities (m, k) of the classes, or 1 for those predicted."""
+    if not hasattr(learner, "predict_proba"):
+        return (np.asarray(learner.predict(X))[:, np.newaxis] == classes).astype(np.float64)
+    probabilities = np.asarray(learner.predict_proba(X))
+    shares = np.zeros((len(probabilities), len(classes)))
+    shares[:, np.searchsorted(classes, learner.classes_)] = probabilities
+    return shares
+
+
+def _with_vote(shares):
+    """Mean of shares (m, k) and of the votes for the largest."""
+    return 0.5 * (shares + np.eye(shares.shape[1])[shares.argmax(axis=1)])
+
+
+def _sums_of_errors(errors):
+    """Sums over rows of squared errors (m, k), and of ones."""
+    squares = np.square(np.asarray(errors, dtype=np.float64)).reshape(len(errors), -1)
+    return np.array([squares.sum(axis=0), np.full(squares.shape[1], float(len(squares)))])

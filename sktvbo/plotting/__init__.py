@@ -13,7 +13,6 @@ from ._posterior import PosteriorDisplay
 from ._regret import RegretDisplay
 from ._relevancy import RelevancyDisplay
 from ._slices import SliceDisplay, TrackDisplay
-from ._tuning import TuningDisplay
 
 __all__ = [
     "ComparisonDisplay",
@@ -23,6 +22,5 @@ __all__ = [
     "RelevancyDisplay",
     "SliceDisplay",
     "TrackDisplay",
-    "TuningDisplay",
     "animate_run",
 ]
