@@ -48,7 +48,7 @@ VARIANTS = {
     "β, no growth": WDBO(acquisition=UCB(DimensionBeta(0.05), margin=0.2)),
     "β = 0.2 d log(2 n)": WDBO(acquisition=UCB(DimensionBeta(0.2), margin=0.2)),
     "expected improvement": WDBO(acquisition=ExpectedImprovement()),
-    "no bowl": surrogate(alternatives=()),
+    "no prior mean": surrogate(prior_mean=None),
     "lengthscales up to 2": surrogate(spatial_kernel__length_scale_bounds=(0.01, 2.0)),
     "Matérn 3/2 in time": surrogate(temporal_kernel__nu=1.5),
     "search at each step": WDBO(refit_every=1),
