@@ -674,6 +674,24 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
         self._run = after
 
 
+def begun(optimizer, n_started=0):
+    """A copy of an optimizer that begins a run, of which others ask the start points."""
+    run = optimizer._new_run()
+    return with_run(optimizer, replaced(run, n_initial=optimizer._n_initial(n_started)))
+
+
+def run_of(optimizer):
+    """The state of an optimizer's run."""
+    return optimizer._run
+
+
+def with_run(optimizer, run):
+    """A copy of an optimizer that goes on from another state of its run."""
+    other = copy.copy(optimizer)
+    other._run = run
+    return other
+
+
 def _place(run, x, context=None):
     """What users give for x: a row (d,) of the domain, or a pending query."""
     if isinstance(x, Query):

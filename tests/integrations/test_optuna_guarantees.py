@@ -251,6 +251,15 @@ def test_constraints_hold_with_enqueued_and_failed_trials_and_workers():
     assert all(small_sum(trial.params) for trial in study.trials)
 
 
+def test_constraints_know_of_parameters_that_are_held():
+    study = new_study(WDBO(constraints=lambda p: p["x"] + 10.0 * p["y"] <= 5.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        study.sampler = optuna.samplers.PartialFixedSampler({"y": 0.25}, study.sampler)
+    study.optimize(square, n_trials=8)
+    assert points(study)[:, 0].max() <= 2.5
+
+
 def test_start_points_must_satisfy_the_constraints():
     def low(params):
         return params["x"] <= 5.0

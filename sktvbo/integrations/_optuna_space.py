@@ -1,0 +1,251 @@
+"""Optuna's distributions, and the domain that stands for them."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Real
+
+import numpy as np
+from optuna.distributions import CategoricalDistribution, IntDistribution
+from scipy.optimize import NonlinearConstraint
+
+from .._checks import invalid
+from ..domain import ParameterSpace
+from ..exceptions import DomainError
+
+
+class Space:
+    """Optuna's distributions by name, and the domain that stands for them."""
+
+    def __init__(self, distributions):
+        self.distributions = distributions
+        self._axes = {name: _axis(d, name) for name, d in distributions.items()}
+        self.domain = ParameterSpace({name: axis.spec for name, axis in self._axes.items()})
+
+    def contains(self, name, value):
+        """Whether a parameter may have a value."""
+        return _contains(self.distributions[name], value)
+
+    def canonical(self, name, value):
+        """A value as Optuna gives it back: NumPy's numbers are Python's."""
+        return _canonical(self.distributions[name], value)
+
+    def encode(self, params):
+        """The point of the domain with these parameters, or None where one lacks or is outside."""
+        if not all(name in params and self.contains(name, params[name]) for name in self._axes):
+            return None
+        return {
+            name: axis.encode(self.canonical(name, params[name]))
+            for name, axis in self._axes.items()
+        }
+
+    def nearest(self, name, value):
+        """What stands for a value of a parameter, or the nearest; None of what is no number."""
+        distribution = self.distributions[name]
+        if self.contains(name, value):
+            value = self.canonical(name, value)
+        elif isinstance(distribution, CategoricalDistribution) or not isinstance(value, Real):
+            return None
+        else:
+            value = min(max(value, distribution.low), distribution.high)
+        return self._axes[name].encode(value)
+
+    def decode(self, point):
+        """The parameters of a point of the domain."""
+        return {name: self._axes[name].decode(value) for name, value in point.items()}
+
+
+# Whole numbers beyond these, plain ones and on a logarithmic scale, are searched as reals.
+_MOST, _MOST_LOG = 2**50, 2**44
+
+# How many values beside the nearest are tried, where floats hold only some of them.
+_N_TRIED = 512
+
+
+def _axis(distribution, name):
+    """The scale on which a domain has a parameter; messages call it by its name."""
+    if isinstance(distribution, CategoricalDistribution):
+        return _Choices(distribution)
+    low, high, step = distribution.low, distribution.high, distribution.step
+    try:
+        finite = all(map(math.isfinite, (low, high, 0 if step is None else high - low)))
+    except OverflowError:
+        finite = False
+    if not finite:
+        raise invalid(f"The range of {name!r}", "of finite floats", distribution, error=DomainError)
+    if distribution.log:
+        whole = isinstance(distribution, IntDistribution)
+        if whole and high <= _MOST_LOG:
+            return _Plain(distribution, ("log-integer", low, high))
+        if math.log(high) > math.log(low):
+            kind = _Rounded if whole else _Plain
+            return kind(distribution, ("log-real", float(low), float(high)))
+        step = 1 if whole else None
+    if step is None and math.isfinite(high - low):
+        return _Plain(distribution, ("real", low, high))
+    if step is not None and (Fraction(high) - Fraction(low)) / Fraction(step) <= _MOST:
+        return _Grid(distribution)
+    return _Wide(distribution)
+
+
+class _Choices:
+    """Categories, by their positions."""
+
+    def __init__(self, distribution):
+        self._distribution = distribution
+        stored = [distribution.to_internal_repr(choice) for choice in distribution.choices]
+        # Of those that are equal, such as 1 and True, Optuna stores the first.
+        self.spec = "categorical", sorted(set(map(int, stored)))
+
+    def encode(self, value):
+        return int(self._distribution.to_internal_repr(value))
+
+    def decode(self, v):
+        return self._distribution.choices[v]
+
+
+class _Plain:
+    """Numbers as they are."""
+
+    def __init__(self, distribution, spec):
+        self._distribution = distribution
+        self.spec = spec
+
+    def encode(self, value):
+        return value
+
+    def decode(self, v):
+        return v
+
+
+class _Rounded(_Plain):
+    """Whole numbers that are searched as reals."""
+
+    def decode(self, v):
+        return _member(self._distribution, Fraction(v))
+
+
+class _Grid:
+    """Numbers of a grid, by their positions."""
+
+    def __init__(self, distribution):
+        self._distribution = distribution
+        self._low, self._step = Fraction(distribution.low), Fraction(distribution.step)
+        self.spec = "integer", 0, round((Fraction(distribution.high) - self._low) / self._step)
+
+    def encode(self, value):
+        return round((Fraction(value) - self._low) / self._step)
+
+    def decode(self, v):
+        value = self._distribution.low + v * self._distribution.step
+        value = min(value, self._distribution.high)  # which rounding must not exceed
+        if abs(value) <= 2**53 and _contains(self._distribution, value):
+            return value
+        return _member(self._distribution, self._low + v * self._step)
+
+
+class _Wide:
+    """Numbers of a range whose width is no float, or that are too many, as parts of it."""
+
+    spec = "real", 0.0, 1.0
+
+    def __init__(self, distribution):
+        self._distribution = distribution
+        self._low = Fraction(distribution.low)
+        self._width = Fraction(distribution.high) - self._low
+
+    def encode(self, value):
+        return float((Fraction(value) - self._low) / self._width)
+
+    def decode(self, v):
+        return _member(self._distribution, self._low + Fraction(v) * self._width)
+
+
+def _member(distribution, number):
+    """The value nearest to a Fraction, of those that Optuna, which stores floats, can store."""
+    low, high, step = distribution.low, distribution.high, distribution.step
+    if step is None:
+        return min(max(float(number), low), high)
+    nearest = round((number - Fraction(low)) / Fraction(step))
+    for i in range(_N_TRIED):
+        k = nearest + (i + 1) // 2 * (-1) ** i
+        exact = Fraction(low) + k * Fraction(step)
+        if isinstance(distribution, IntDistribution):
+            x = float(exact)
+            for value in (x, math.nextafter(x, low), math.nextafter(x, high)):
+                value = int(value)
+                if _contains(distribution, value) and (value - low) % step == 0:
+                    return value
+        else:
+            decimal = Decimal(str(low)) + k * Decimal(str(step))
+            for value in (min(low + k * step, high), float(decimal)):
+                if _contains(distribution, value):
+                    return value
+    advice = "Optuna stores floats: give a wider step, or smaller numbers."
+    expected = "one of values that floats hold"
+    raise invalid("A range", expected, distribution, advice=advice, error=DomainError)
+
+
+def _contains(distribution, value):
+    """Whether a distribution has a value."""
+    try:
+        return bool(distribution._contains(distribution.to_internal_repr(value)))
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def _canonical(distribution, value):
+    return distribution.to_external_repr(distribution.to_internal_repr(value))
+
+
+def only_value(distribution):
+    """The value of a distribution of one."""
+    choices = getattr(distribution, "choices", None)
+    return distribution.low if choices is None else choices[0]
+
+
+class Rule:
+    """A constraint of a trial's parameters, as one of points of a space.
+
+    Where it asks for a parameter that is not known yet it is satisfied.
+
+    Parameters
+    ----------
+    constraint : callable or NonlinearConstraint
+        Of a dict of parameters.
+    space : Space
+    known : dict
+        Parameters beside those of a point, or in place of them.
+    unknown : set
+        To which the names are added that it asks for in vain.
+    """
+
+    def __init__(self, constraint, space, known, unknown):
+        self._constraint, self._space = constraint, space
+        self._known, self._unknown = known, unknown
+        self._by_answer = None
+        self.__name__ = getattr(constraint, "__name__", "a constraint")
+
+    def __call__(self, point):
+        params = self._space.decode(point) | self._known
+        try:
+            found = self._value(params)
+        except KeyError as exc:
+            if exc.args[0] in list(params):
+                raise
+            self._unknown.add(exc.args[0])
+            found = None
+        if self._by_answer is None:
+            self._by_answer = found is None or isinstance(found, bool | np.bool_)
+        if found is None:
+            return True if self._by_answer else math.inf
+        if self._by_answer and not isinstance(found, bool | np.bool_):
+            return bool(np.all(np.asarray(found) >= 0.0))
+        return found
+
+    def _value(self, params):
+        if not isinstance(self._constraint, NonlinearConstraint):
+            return self._constraint(params)
+        values = np.asarray(self._constraint.fun(params), dtype=np.float64)
+        low, high = self._constraint.lb, self._constraint.ub
+        return float(np.min(np.minimum(values - low, high - values)))
