@@ -171,7 +171,8 @@ def check_rows(value, n, name):
     if np.ma.is_masked(value):
         raise invalid(name, "integers or a mask", got="masked values")
     if not np.issubdtype(rows.dtype, np.integer):
-        raise invalid(name, "integers or a mask", got=f"dtype {rows.dtype}")
+        nan = rows.dtype.kind == "f" and np.isnan(rows).any()
+        raise invalid(name, "integers or a mask", got="NaN" if nan else f"dtype {rows.dtype}")
     if rows.min() < -n or rows.max() >= n:
         raise invalid(name, f"rows of X_train_, in [0, {n})", got=f"{rows.min()} to {rows.max()}")
     return np.unique(rows.astype(np.intp) % n)

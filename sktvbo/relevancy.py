@@ -39,7 +39,7 @@ from ._fast import relevancy as _fast
 from ._fast.gram import Family
 from ._limits import LARGEST_X, LARGEST_Y, RESOLUTION
 from ._mean import ZERO, given, prior_variance
-from ._solvers import DenseCholesky, cholesky, dot, matvec, product
+from ._solvers import DenseCholesky, cholesky, dot, product
 from .kernels import Empirical, split_time
 
 if TYPE_CHECKING:
@@ -442,16 +442,15 @@ class RelevancySweep:
             self._q = np.einsum("ij,ij->i", self._P, product(self._P, self._C))
         else:
             self._q = np.ldexp(q, -4 * half)
-        if sums is None:
-            self._own()
-            self._mean_part = dot(a, matvec(self._C, a))
-            self._variance_part = np.einsum("ij,ij->", self._P, self._C)
-        else:
-            self._mean_part = np.ldexp(sums[0], -2 * (half + excess))
-            self._variance_part = np.ldexp(sums[1], -2 * half)
         self._index = np.arange(len(a))
         self._leaving = None
         self._n = len(a)
+        if sums is None:
+            self._own()
+            self._sum_up()
+        else:
+            self._mean_part = np.ldexp(sums[0], -2 * (half + excess))
+            self._variance_part = np.ldexp(sums[1], -2 * half)
 
     @property
     def n(self) -> int:
@@ -475,9 +474,10 @@ class RelevancySweep:
         if n == 1:
             return np.ones(1)  # what is left is the prior
         p = self._p[:n]
-        total = self._mean_part + self._unit * self._variance_part
-        squared = self._q[:n] / p * (self._a[:n] ** 2 / p + self._unit)
-        found = np.sqrt(np.maximum(squared, 0.0) / total)
+        total = max(self._mean_part, 0.0) + self._unit * max(self._variance_part, 0.0)
+        squared = np.maximum(self._q[:n] / p * (self._a[:n] ** 2 / p + self._unit), 0.0)
+        # Where rounding leaves nothing of the total, the observations are compared all the same.
+        found = np.sqrt(squared / (total or squared.sum() or 1.0))
         if self._past is not None:
             found[self._past[self._index[:n]]] = 0.0
         return found
@@ -499,12 +499,20 @@ class RelevancySweep:
             return
         self._own()
         i, self._leaving = self._leaving, None
-        p, q, a = self._P[i, i], self._q[i], self._a[i]
-        wa = _fast.remove(self._P, self._C, self._a, self._q, self._index, self._n, i)
-        self._mean_part += (a / p) * (q * a / p - 2.0 * wa)
-        self._variance_part -= q / p
+        _fast.remove(self._P, self._C, self._a, self._q, self._index, self._n, i)
         self._n -= 1
         self._p = self._P.diagonal()
+        self._sum_up()
+
+    def _sum_up(self):
+        """The sums over all observations that are left.
+
+        Kept up to date by differences they would lose all digits to those that were removed.
+        """
+        left = slice(self._n), slice(self._n)
+        P, C, a = self._P[left], self._C[left], self._a[: self._n]
+        self._mean_part = dot(a, product(C, a[:, np.newaxis])[:, 0])
+        self._variance_part = np.einsum("ij,ij->", P, C)
 
     def _own(self):
         """Have matrices that may be changed, P in its unit."""

@@ -578,6 +578,39 @@ def test_sweep_after_many_removals_is_a_fresh_sweep(rng, kernel):
         assert_allclose(sweep.relevancy(), fresh.relevancy(), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("seed", [2, 125, 916])
+def test_relevancies_are_numbers_until_one_is_left(seed):
+    """A jump that smooth kernels with next to no noise do not expect.
+
+    What the whole data set contributes falls by orders of magnitude while rows are taken out.
+    """
+    rng = np.random.RandomState(seed)
+    d, scale, l_T = rng.randint(1, 4), 10 ** rng.uniform(-1, 0.5), 10 ** rng.uniform(-0.5, 3)
+    nus = [0.5, 1.5, 2.5, np.inf]
+    temporal, spatial = Matern(l_T, nu=nus[rng.randint(4)]), Matern(scale, nu=nus[rng.randint(4)])
+    noise, t = 10 ** rng.uniform(-6, -1), np.arange(60.0)
+    X = np.column_stack([rng.uniform(size=(60, d)), t * 10 ** rng.uniform(-2, 0)])
+    y = np.sin(3.0 * X[:, 0]) + rng.choice([1.0, 10.0, 1000.0]) * (t > rng.randint(10, 55))
+    options = {"mean_prior_std": rng.choice([0.0, 1.0]), "normalize_y": rng.rand() < 0.5}
+    gp = TimeVaryingGPRegressor(
+        spatial, temporal, noise_variance=noise, optimizer=None, warn=False, **options
+    ).fit(X, y)
+    sweep = gp.relevancy_sweep()
+    while sweep.n > 1:
+        relevancy = sweep.relevancy()
+        assert np.all(np.isfinite(relevancy) & (relevancy >= 0.0))
+        sweep.remove(np.argmin(relevancy))
+
+
+def test_sums_that_rounding_has_made_negative_are_zero():
+    P, C, a = np.diag([2.0, 1.0]), np.diag([1.0, 3.0]), np.array([1e-9, 2e-9])
+    q = np.array([4.0, 3.0])
+    for sums in ((-1e-20, -1e-17), (-1e-3, 0.0)):
+        found = RelevancySweep(P, a, C, q, sums).relevancy()
+        # Of a total of 0 the order is left.
+        assert_allclose(found[1] / found[0], np.sqrt(3.0 / 2.0), rtol=1e-6)
+
+
 def test_sweep_leaves_what_it_was_given():
     arguments = problem(n=8)
     K, C = dense_covariance(**arguments), np.eye(8)

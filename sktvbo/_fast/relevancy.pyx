@@ -33,7 +33,7 @@ def remove(
     """Take position i < n out of the leading n x n blocks, in place; position n - 1 moves to i.
 
     ``index`` (N,) names the observation that stands at each position. Both matrices are kept whole
-    (both triangles). Returns w'a, of the a before, from which a' C a follows.
+    (both triangles).
     """
     cdef Py_ssize_t N = P.shape[0], j, k, last = n - 1
     if (P.shape[1] != N or C.shape[0] != N or C.shape[1] != N or a.shape[0] != N
@@ -41,7 +41,7 @@ def remove(
         raise ValueError("remove: P, C (N, N), a, q, index (N,) and 0 <= i < n <= N are needed")
     cdef int n_ = <int> n, ld = <int> N, one = 1
     cdef double unit = 1.0, zero = 0.0, pivot = P[i, i], q_i = q[i], a_i = a[i]
-    cdef double rho, step, wa = 0.0
+    cdef double rho, step
     cdef char plain = b"N"
     cdef double* v = <double*> malloc(3 * n * sizeof(double))
     if v == NULL:
@@ -53,8 +53,6 @@ def remove(
             v[j] = P[i, j]
         dgemv(&plain, &n_, &n_, &unit, &C[0, 0], &ld, v, &one, &zero, w, &one)
         dgemv(&plain, &n_, &n_, &unit, &P[0, 0], &ld, w, &one, &zero, s, &one)
-        for j in range(n):
-            wa += w[j] * a[j]
         for j in range(n):
             rho = v[j] / pivot
             q[j] += rho * (rho * q_i - 2.0 * s[j])
@@ -69,4 +67,3 @@ def remove(
         q[i] = q[last]
     free(v)
     index[i], index[last] = index[last], index[i]
-    return wa

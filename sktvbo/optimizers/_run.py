@@ -623,8 +623,9 @@ def _checked_record(policy):
     found = {}
     for key, value in record.items():
         number = isinstance(value, Real | np.bool_)
-        if not (isinstance(key, str) and (value is None or number)):
-            raise invalid(name, "a dict of names and numbers", got=f"{key!r}: {value!r}")
+        if not (isinstance(key, str) and (value is None or (number and value == value))):
+            expected = "a dict of names and numbers, None for what is not known"
+            raise invalid(name, expected, got=f"{key!r}: {value!r}")
         found[key] = None if value is None else float(value)
     return found
 

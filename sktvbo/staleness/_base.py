@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._checks import check_int
+from .._checks import check_int, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -135,8 +135,26 @@ class StaleDataPolicy(BaseEstimator):
         return NOTHING
 
     def record(self) -> Mapping[str, float]:
-        """Columns of the optimizer's history: a dict of str to float, the same names always."""
+        """Columns of the optimizer's history: a dict of str to float, the same names always.
+
+        None stands for what is not known yet; NaN is an error.
+        """
         return {}
+
+
+def least_relevant(sweep):
+    """Position of the least relevant observation of a `RelevancySweep`, and its relevancy."""
+    relevancy = np.asarray(sweep.relevancy())
+    unknown = np.count_nonzero(np.isnan(relevancy))
+    if unknown:
+        raise invalid(
+            "The relevancies of the surrogate",
+            "numbers",
+            got=f"NaN for {unknown} of {relevancy.size} observations",
+            advice="Without them no observation can be chosen to be forgotten.",
+        )
+    least = int(np.argmin(relevancy))
+    return least, float(relevancy[least])
 
 
 class KeepAll(StaleDataPolicy):

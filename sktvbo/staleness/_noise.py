@@ -86,7 +86,7 @@ class NoiseThreshold(StaleDataPolicy):
 
     def record(self) -> Mapping[str, float]:
         """Columns of the optimizer's history."""
-        return {"cap": getattr(self, "cap_", np.nan)}
+        return {"cap": getattr(self, "cap_", None)}
 
 
 def _need_noise_model(noise_model, surrogate):

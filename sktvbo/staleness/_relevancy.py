@@ -11,7 +11,7 @@ from .._checks import check_int, check_real
 from .._factors import recognize_or_raise, temporal_length_scale
 from ..kernels import Empirical
 from ..theory import recommended_dataset_size
-from ._base import StaleDataPolicy
+from ._base import StaleDataPolicy, least_relevant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -96,14 +96,15 @@ class RelevancyBudget(StaleDataPolicy):
         if n > largest or (budget > 1.0 and n >= self.min_size):
             sweep = surrogate.relevancy_sweep(now)
             while True:
-                relevancy = sweep.relevancy()
-                price = 1.0 + relevancy.min()
+                least, relevancy = least_relevant(sweep)
+                price = 1.0 + relevancy
                 paid = sweep.n > self.min_size and budget > price
                 if not paid and sweep.n <= largest:
                     # What min_size leaves unspent is not saved up: in the paper nothing is.
                     budget = min(budget, price)
                     break
-                removals.append(_remove_least(sweep, relevancy))
+                removals.append((int(sweep.index[least]), relevancy))
+                sweep.remove(least)
                 if paid:
                     budget /= price
         self.budget_, self.removals_ = budget, removals
@@ -187,7 +188,9 @@ class RelevancyCap(StaleDataPolicy):
             if len(surrogate.X_train_) > target:
                 sweep = surrogate.relevancy_sweep(now)
                 while sweep.n > target:
-                    removals.append(_remove_least(sweep, sweep.relevancy()))
+                    least, relevancy = least_relevant(sweep)
+                    removals.append((int(sweep.index[least]), relevancy))
+                    sweep.remove(least)
         self.removals_ = removals
         return np.array([index for index, _ in removals], dtype=np.intp)
 
@@ -251,14 +254,6 @@ class ResponseTime:
     def __call__(self, n: int) -> float:
         """R(n), in the units of the durations."""
         return float(np.polynomial.polynomial.polyval(n, self.coefficients))
-
-
-def _remove_least(sweep, relevancy):
-    """Take the least relevant row out of a sweep: its index and relevancy."""
-    least = np.argmin(relevancy)
-    removal = int(sweep.index[least]), float(relevancy[least])
-    sweep.remove(least)
-    return removal
 
 
 def _check_forgets(surrogate):

@@ -141,5 +141,5 @@ class EventTriggeredReset(StaleDataPolicy):
 
     def record(self) -> Mapping[str, float]:
         """Columns of the optimizer's history."""
-        names = {"n_resets": 0, "deviation": np.nan, "bound": np.nan}
+        names = {"n_resets": 0, "deviation": None, "bound": None}
         return {name: getattr(self, f"{name}_", value) for name, value in names.items()}

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._checks import check_int
 from ..exceptions import UnsupportedKernelError
-from ._base import NOTHING, StaleDataPolicy
+from ._base import NOTHING, StaleDataPolicy, least_relevant
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -57,7 +57,7 @@ class MaximumSize(StaleDataPolicy):
             return np.argsort(X[:, -1], kind="stable")[:beyond]
         sweep, rows = surrogate.relevancy_sweep(now), []
         for _ in range(beyond):
-            least = np.argmin(sweep.relevancy())
+            least, _ = least_relevant(sweep)
             rows.append(int(sweep.index[least]))
             sweep.remove(least)
         return np.array(rows, dtype=np.intp)

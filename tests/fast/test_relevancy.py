@@ -36,9 +36,8 @@ def test_twins_are_two():
 def test_remove(rng, n):
     for i in {0, n // 2, n - 1}:
         arrays = state(rng, n)
-        *expected, expected_wa = twin.remove(*arrays, n, i)
-        wa = fast.remove(*arrays, n, i)
-        assert wa == pytest.approx(expected_wa, rel=1e-9)
+        expected = twin.remove(*arrays, n, i)
+        fast.remove(*arrays, n, i)
         assert_states_agree(arrays, expected, n - 1)
         assert arrays[-1][n - 1] == i
 
@@ -48,7 +47,7 @@ def test_remove_one_after_the_other(rng):
     arrays = state(rng, N)
     removed = []
     for n in range(N, 1, -1):
-        *expected, _ = twin.remove(*arrays, n, i := int(rng.randint(n)))
+        expected = twin.remove(*arrays, n, i := int(rng.randint(n)))
         removed.append(arrays[-1][i])
         fast.remove(*arrays, n, i)
         assert_states_agree(arrays, expected, n - 1)
@@ -67,7 +66,7 @@ def test_the_matrices_stay_symmetric(rng):
 def test_ill_conditioned(rng):
     n, i = 30, 11
     arrays = state(rng, n, condition=1e10)
-    *expected, _ = twin.remove(*arrays, n, i)
+    expected = twin.remove(*arrays, n, i)
     fast.remove(*arrays, n, i)
     # The twin's own inverses lose as many digits: condition times machine precision.
     assert_states_agree(arrays, expected, n - 1, rtol=1e-6)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from optimizers.cases import BOX, BY_NAME, STEPS, fingerprint, objective
 from scipy.stats import qmc
-from sklearn.gaussian_process.kernels import RBF
+from sklearn.gaussian_process.kernels import RBF, Matern
 
 import sktvbo
 from sktvbo import (
@@ -25,7 +25,13 @@ from sktvbo.acquisition import UCB
 from sktvbo.domain import FiniteSet, WithContext
 from sktvbo.gaussian_process import QuadraticInjection
 from sktvbo.kernels import Forgetting
-from sktvbo.staleness import SlidingWindow
+from sktvbo.staleness import (
+    KeepAll,
+    MaximumSize,
+    RelevancyBudget,
+    RelevancyCap,
+    SlidingWindow,
+)
 
 ROOT = str(Path(sktvbo.__file__).parent)
 
@@ -325,7 +331,7 @@ def test_a_part_that_fails_leaves_the_optimizer_as_it_was(part, monkeypatch):
     step()
 
 
-@pytest.mark.parametrize("record", [{"n": "many"}, {3: 1.0}, [1.0], {"a": [1.0]}])
+@pytest.mark.parametrize("record", [{"n": "many"}, {3: 1.0}, [1.0], {"a": [1.0]}, {"a": np.nan}])
 def test_what_a_policy_records_are_numbers(record):
     class Recording(SlidingWindow):
         def record(self):
@@ -335,6 +341,54 @@ def test_what_a_policy_records_are_numbers(record):
     with pytest.raises(ValueError, match=r"What Recording\.record returns must be a dict of names"):
         opt.tell(opt.ask(0.0), 1.0)
     assert not hasattr(opt, "told_y_") or len(opt.told_y_) == 0
+
+
+class NaNRows(KeepAll):
+    """A policy whose rows are not numbers, before or after."""
+
+    def __init__(self, method):
+        self.method = method
+
+    def before_add(self, surrogate, x, t, y):
+        return [0.0, np.nan] if self.method == "before_add" else []
+
+    def after_add(self, surrogate, now):
+        return np.nan if self.method == "after_add" and len(surrogate.X_train_) > 6 else []
+
+
+class NaNRelevancies(TimeVaryingGPRegressor):
+    """A surrogate some of whose relevancies are not known."""
+
+    def relevancy_sweep(self, now=None):
+        sweep = super().relevancy_sweep(now)
+        found = sweep.relevancy()
+        found[1] = np.nan
+        sweep.relevancy = lambda: found
+        return sweep
+
+
+@pytest.mark.parametrize(
+    ("policy", "kind", "message"),
+    [
+        (NaNRows("before_add"), TimeVaryingGPRegressor, r"NaNRows\.before_add .* Got NaN"),
+        (NaNRows("after_add"), TimeVaryingGPRegressor, r"NaNRows\.after_add .* Got NaN"),
+        (MaximumSize(6), NaNRelevancies, r"The relevancies of .* Got NaN for 1 of 7"),
+        (RelevancyCap(6, 1), NaNRelevancies, r"The relevancies of .* Got NaN for 1 of 7"),
+        (RelevancyBudget(9.0, 6), NaNRelevancies, r"The relevancies of .* Got NaN for 1 of 7"),
+    ],
+    ids=["before", "after", "size", "cap", "budget"],
+)
+def test_nan_of_a_policy_is_an_error(policy, kind, message):
+    surrogate = kind(RBF(0.3), Matern(3.0, nu=1.5), optimizer=None)
+    opt = BayesianOptimizer(
+        BOX, surrogate=surrogate, policy=policy, n_initial_points=6, random_state=0
+    )
+    for t in range(6):
+        opt.tell(opt.ask(t), float(t))
+    x, before = opt.ask(6), fingerprint(opt)
+    with pytest.raises(ValueError, match=message):
+        opt.tell(x, 1.0)
+    assert fingerprint(opt) == before
 
 
 # --- interrupts -----------------------------------------------------------------------------------

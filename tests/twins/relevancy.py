@@ -8,7 +8,7 @@ def _quadratic_forms(P, C):
 
 
 def remove(P, C, a, q, index, n, i):
-    """The sweep's state (P, C, a, q, index) after position i has left, and w'a of before.
+    """The sweep's state (P, C, a, q, index) after position i has left.
 
     Only the leading n entries of the arguments count, and n - 1 of the results; the inverse and
     the quadratic forms ``q`` are computed afresh.
@@ -21,8 +21,7 @@ def remove(P, C, a, q, index, n, i):
     order = order[:-1]
     fresh = np.linalg.inv(covariance[np.ix_(order, order)])
     kept_C = C[np.ix_(order, order)]
-    state = fresh, kept_C, fresh @ y[order], _quadratic_forms(fresh, kept_C), index[order]
-    return *state, (C @ P[i]) @ a
+    return fresh, kept_C, fresh @ y[order], _quadratic_forms(fresh, kept_C), index[order]
 
 
 def relevancy(K, y, C):
