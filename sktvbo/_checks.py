@@ -183,8 +183,11 @@ def check_variances(value, n, name, *, zero=False):
     variances = real_array(value, name)
     in_range = (variances >= 0.0 if zero else variances > 0.0) & (variances < np.inf)
     if variances.shape not in ((), (n,)) or not np.all(in_range):
-        sign = "non-negative" if zero else "positive"
-        raise invalid(name, f"a {sign} finite number, or {n} of them", value)
+        sign, got = "non-negative" if zero else "positive", None
+        if variances.shape == (n,):
+            row = int(np.argmin(in_range))
+            got = f"{variances[row]} in row {row}"
+        raise invalid(name, f"a {sign} finite number, or {n} of them", value, got=got)
     return np.broadcast_to(variances, (n,))
 
 
@@ -196,5 +199,8 @@ def known_variance(y_variance, n):
     variance = real_array(y_variance, "y_variance")
     if variance.shape != (n,) or not np.isfinite(variance).all() or (variance < 0.0).any():
         got = f"shape {variance.shape}, minimum {np.min(variance, initial=np.inf)}"
+        if variance.shape == (n,) and not np.isfinite(variance).all():
+            row = int(np.argmin(np.isfinite(variance)))
+            got = f"{variance[row]} in row {row}"
         raise invalid("y_variance", f"{n} non-negative finite numbers, one per row of X", got=got)
     return variance, total

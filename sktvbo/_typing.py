@@ -41,7 +41,7 @@ Time: TypeAlias = float | date | np.datetime64
 ResponseTimes: TypeAlias = Callable[[int], float]
 
 # Time, when ``ask`` is given none.
-TimeSource: TypeAlias = Literal["wall", "calendar", "step"] | Callable[[], float]
+TimeSource: TypeAlias = Literal["wall", "calendar", "step"] | Callable[[], Time]
 
 if TYPE_CHECKING:
 

@@ -1,12 +1,14 @@
 """What a user's own fit warns of, each with its remedy."""
 
 import warnings
+from datetime import timedelta
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..exceptions import ModelWarning
 from ._conditioned import Dense
+from ._dates import NAIVE, number_of_duration
 from ._starts import extents_of, far_lengthscales
 
 # Without a mean, y is far from 0 when its average is more than this many standard deviations away.
@@ -57,6 +59,26 @@ def advise_on_rows(rows, owner, has_mean):
             f"y is far from 0, on average {mean:.4g} with a standard deviation of {std:.4g}, and "
             f"{owner} expects 0 where nothing is known. Use normalize_y=True, or "
             "mean_prior_std=np.inf to learn a mean."
+        )
+
+
+def advise_on_dates(rows, kind, unit):
+    """Warn of dates without a zone that go back, as local time does when daylight saving ends.
+
+    Rows in another order than that of time go back otherwise: by more, or more than once a year.
+    """
+    if kind != NAIVE:
+        return
+    times = rows.X[:, rows.layout.position]
+    steps = np.diff(times)
+    back = steps < 0.0
+    hour, days = (number_of_duration(d, unit) for d in (timedelta(hours=1), timedelta(days=300)))
+    if back.any() and steps.min() >= -hour and (np.diff(times[:-1][back]) > days).all():
+        row = int(np.argmax(back)) + 1
+        _warn(
+            f"The dates have no time zone, and go back in row {row}, as local time does when "
+            "daylight saving time ends. The rows on both sides are taken for simultaneous. Give "
+            "dates with a time zone, such as .dt.tz_localize(zone, ambiguous='infer') in pandas."
         )
 
 

@@ -25,7 +25,7 @@ from .._checks import (
 from .._covariance import SeparableCovariance
 from .._limits import LARGEST_X, LARGEST_Y
 from .._mean import prior_variance
-from ._advice import advise_on_fit, advise_on_rows, advise_on_size
+from ._advice import advise_on_dates, advise_on_fit, advise_on_rows, advise_on_size
 from ._answers import Answers
 from ._conditioned import Conditioned
 from ._dates import check_time_unit, numeric_durations
@@ -129,7 +129,8 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         -----
         ModelWarning
             The model does not suit the data: y far from 0 without a mean, lengthscales far from
-            the data's scale, too many rows or too few inducing points.
+            the data's scale, too many rows or too few inducing points; dates without a time zone
+            that go back as when daylight saving time ends.
         ConvergenceWarning
             The search of the hyperparameters was stopped, or ended at their bounds.
         """
@@ -139,6 +140,8 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if self.warn:
             has_mean = self.normalize_y or self.mean_prior_std > 0.0
             advise_on_rows(rows, type(self).__name__, has_mean)
+            kind = new.time_kinds_.get(rows.layout.position)
+            advise_on_dates(rows, kind, self.time_unit)
         new._gp, new._knowledge = new._learn(rows, warn=self.warn)
         if self.warn:
             advise_on_fit(new._gp.covariance, rows, self.optimizer is not None)

@@ -10,7 +10,7 @@ they are, as if in UTC: nothing tells in which zone, or on which side of a clock
 """
 
 from datetime import UTC, date, datetime, timedelta
-from fractions import Fraction
+from math import gcd
 from numbers import Real
 
 import numpy as np
@@ -20,24 +20,20 @@ from sklearn.gaussian_process.kernels import Kernel
 from .._checks import check_choice, invalid
 from .._tables import frame_columns
 
-# Seconds of each unit of time that dates and durations can be counted in.
+# Nanoseconds of each unit of time that dates and durations can be counted in.
 _UNITS = {
-    "ns": Fraction(1, 10**9),
-    "us": Fraction(1, 10**6),
-    "ms": Fraction(1, 10**3),
-    "s": Fraction(1),
-    "min": Fraction(60),
-    "h": Fraction(3600),
-    "D": Fraction(86400),
-    "W": Fraction(604800),
+    "ns": 1,
+    "us": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "min": 60 * 10**9,
+    "h": 3600 * 10**9,
+    "D": 86400 * 10**9,
+    "W": 604800 * 10**9,
 }
-# Those of the resolutions that NumPy has besides; years and months of dates become days.
-_RESOLUTIONS = _UNITS | {
-    "m": Fraction(60),
-    "ps": Fraction(1, 10**12),
-    "fs": Fraction(1, 10**15),
-    "as": Fraction(1, 10**18),
-}
+_RESOLUTIONS = _UNITS | {"m": _UNITS["min"]}  # NumPy's name
+# NumPy has others, which become one of these: calendar units of dates, and parts of nanoseconds.
+_CONVERTED = {"Y": "D", "M": "D", "ps": "ns", "fs": "ns", "as": "ns"}
 
 NUMBERS = "numbers"
 NAIVE = "dates without a time zone"
@@ -216,7 +212,7 @@ def read_time(value, unit, name, error=ValueError):
 
 def dates_of(numbers, unit):
     """Dates (n,) in microseconds, of numbers since 1970 in a unit; NaT for NaN."""
-    microseconds = np.rint(numbers * float(_UNITS[unit] / _UNITS["us"]))
+    microseconds = np.rint(numbers * (_UNITS[unit] / _UNITS["us"]))
     missing = np.isnan(microseconds)
     dates = np.where(missing, 0.0, microseconds).astype("datetime64[us]")
     dates[missing] = np.datetime64("NaT")
@@ -244,14 +240,18 @@ def _as_array(column):
 def _counted(values, unit, name, error):
     """Numbers (n,) of datetime64 or timedelta64, in a unit; equal times are equal numbers."""
     step, n = np.datetime_data(values.dtype)
-    if step in "YM" and values.dtype.kind == "M":
-        values, step, n = values.astype("datetime64[D]"), "D", 1
+    if step in _CONVERTED and not (step in "YM" and values.dtype.kind == "m"):
+        step, n = _CONVERTED[step], 1
+        values = values.astype(f"{values.dtype.kind}8[{step}]")
     if step not in _RESOLUTIONS:
         got = f"{values.dtype}, whose length in {unit!r} is not known"
         raise invalid(name, "in a unit of time from weeks to attoseconds", got=got, error=error)
-    ratio = n * _RESOLUTIONS[step] / _UNITS[unit]
-    whole, rest = np.divmod(values.astype(np.int64), ratio.denominator)
-    return whole * float(ratio.numerator) + rest * ratio.numerator / ratio.denominator
+    numerator, denominator = n * _RESOLUTIONS[step], _UNITS[unit]
+    divisor = gcd(numerator, denominator)
+    numerator, denominator = numerator // divisor, denominator // divisor
+    # Exact up to the last rounding: equal times of different resolutions are equal numbers.
+    whole, rest = np.divmod(values.astype(np.int64), denominator)
+    return whole * float(numerator) + rest * numerator / denominator
 
 
 def _scalar(value):

@@ -155,11 +155,13 @@ def test_a_search_needs_finite_bounds():
         ((1j * X0, Y0), "Complex data not supported"),
         ((X0, Y0, np.ones(4)), r"y_variance must be 5 .* Got shape \(4,\)"),
         ((X0, Y0, np.ones((5, 1))), r"y_variance must be 5 .* Got shape \(5, 1\)"),
+        ((X0, Y0, [1, 1, np.inf, 1, 1]), r"y_variance must be 5 .* Got inf in row 2"),
+        ((X0, Y0, [1, np.nan, 1, 1, 1]), r"y_variance must be 5 .* Got nan in row 1"),
         ((X0, Y0, -np.ones(5)), r"y_variance must be 5 non-negative .* minimum -1\.0"),
         ((X0, Y0, np.full(5, np.nan)), "y_variance must be 5 non-negative finite numbers"),
         ((X0, Y0, np.full(5, np.inf)), "y_variance must be 5 non-negative finite numbers"),
     ],
-    ids=range(14),
+    ids=range(16),
 )
 def test_wrong_data(arguments, message):
     for call in (make().fit, make().partial_fit, make().fit(*data()).partial_fit):

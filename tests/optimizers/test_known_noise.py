@@ -98,6 +98,9 @@ def test_a_surrogate_that_knows_no_variances_is_never_given_any():
 def test_what_is_no_variance_is_refused_and_nothing_told(variance):
     opt = tell_all(WDBO([(0, 1)], n_initial_points=4, random_state=0), 5)
     before = fingerprint(opt)
+    for wrong in (np.inf, np.nan, -1.0):
+        with pytest.raises(ValueError, match=f"y_variance must be a .* Got {wrong} in row 1"):
+            opt.tell_many([[0.5]] * 3, [1.0] * 3, 0.0, y_variance=[1.0, wrong, 1.0])
     with pytest.raises(ValueError, match=r"y_variance must be a float in the range \[0, inf\)"):
         opt.tell([0.5], 1.0, 5.0, y_variance=variance)
     assert fingerprint(opt) == before
