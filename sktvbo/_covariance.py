@@ -389,8 +389,7 @@ class _Fused:
         """Both parts of theta, as the kernels would have them."""
         if self._thetas is None:
             return [
-                k.theta if f.forgetting else np.log(f.length_scales[: f.n_theta])
-                for k, f in zip(self.originals, self.factors)
+                k.theta if f.forgetting else f.theta for k, f in zip(self.originals, self.factors)
             ]
         return [np.log(np.exp(theta)) for theta in self._thetas]
 

@@ -29,7 +29,8 @@ class Factor:
     family : Family
     length_scales : ndarray of shape (d,)
     n_theta : int
-        Number of hyperparameters: 0 (fixed), 1 (one lengthscale for all dimensions) or d.
+        Number of hyperparameters: 0 (fixed), 1 (the largest lengthscale, the others in proportion)
+        or d.
     forgetting : bool, default=False
         Whether theta is the logarithm of the rate of a `Forgetting` kernel, not of a lengthscale.
     log_slope : float, default=1.0
@@ -56,9 +57,17 @@ class Factor:
             return self
         if self.forgetting:
             return Factor.of_rate(np.exp(theta[0]), self.n_theta)
-        scales = np.empty_like(self.length_scales)
-        scales[:] = np.exp(theta)
+        scales = np.exp(theta)
+        if self.n_theta == 1:
+            scales = self.length_scales / self.length_scales.max() * scales
         return Factor(self.family, scales, self.n_theta)
+
+    @property
+    def theta(self):
+        """Logarithms (n_theta,) of the lengthscales that are learnt."""
+        if self.n_theta == 1:
+            return np.log([self.length_scales.max()])
+        return np.log(self.length_scales[: self.n_theta])
 
     @property
     def units(self):
@@ -106,7 +115,8 @@ def recognize(kernel, n_dims):
         raise invalid("length_scale", expected, owner=kernel, got=got)
     if not (np.all(np.isfinite(scales)) and np.all(scales > 0.0)):
         raise invalid("length_scale", "positive and finite", kernel.length_scale, kernel)
-    n_theta = 0 if kernel.hyperparameter_length_scale.fixed else scales.size
+    learnt = kernel.hyperparameter_length_scale
+    n_theta = 0 if learnt.fixed else learnt.n_elements
     return Factor(family, np.broadcast_to(scales, (n_dims,)).copy(), n_theta)
 
 

@@ -10,7 +10,7 @@ from scipy.stats import t as student_t
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from ._fast.gram import Family
-from .kernels import Forgetting
+from .kernels import Forgetting, ProportionalMatern
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ FAMILIES = {
         spectrum=matern_spectrum(1.5),
     ),
     Family.MATERN52: Correlation(
-        kernels=((Matern, 2.5),),
+        kernels=((Matern, 2.5), (ProportionalMatern, 2.5)),
         order=2.5,
         scale=np.sqrt(5.0),
         polynomial=(1.0, 1.0, 1.0 / 3.0),
@@ -88,4 +88,4 @@ def family_of(kernel):
     Exact types only: a subclass may compute anything.
     """
     kind = type(kernel)
-    return _FAMILY_OF.get((kind, kernel.nu if kind is Matern else None))
+    return _FAMILY_OF.get((kind, kernel.nu if issubclass(kind, Matern) else None))

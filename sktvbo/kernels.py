@@ -14,6 +14,7 @@ from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import (
     Hyperparameter,
     Kernel,
+    Matern,
     NormalizedKernelMixin,
     StationaryKernelMixin,
 )
@@ -369,6 +370,44 @@ def _one_column(X, name):
     if X.shape[1] != 1:
         raise invalid(name, "one column, of shape (n, 1)", got=f"shape {X.shape}")
     return X[:, 0]
+
+
+class ProportionalMatern(Matern):
+    """Matérn kernel with a lengthscale per column, whose ratios are given, and one hyperparameter.
+
+    The default over several columns in different units: the ratios are those of their extents.
+
+    Parameters
+    ----------
+    length_scale : array-like of shape (d,)
+        In the units of the columns. The logarithm of the largest one is the hyperparameter.
+    length_scale_bounds : pair of floats or "fixed", default=(1e-5, 1e5)
+        Of the largest one.
+    nu : float, default=1.5
+    """
+
+    @property
+    def hyperparameter_length_scale(self) -> Hyperparameter:
+        return Hyperparameter("length_scale", "numeric", self.length_scale_bounds)
+
+    @property
+    def theta(self) -> Array:
+        fixed = self.hyperparameter_length_scale.fixed
+        return np.empty(0) if fixed else np.log([np.max(self.length_scale)])
+
+    @theta.setter
+    def theta(self, theta: ArrayLike) -> None:
+        if not self.hyperparameter_length_scale.fixed:
+            ratios = self.length_scale / np.max(self.length_scale)
+            self.length_scale = ratios * np.exp(theta)
+
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> Any:
+        if not eval_gradient:
+            return super().__call__(X, Y)
+        K, slopes = super().__call__(X, Y, eval_gradient=True)
+        return K, slopes.sum(axis=2, keepdims=True)[:, :, : len(self.theta)]
 
 
 class Separable(Kernel):

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..exceptions import ModelWarning
 from ._conditioned import Dense
 from ._dates import NAIVE, number_of_duration
-from ._starts import extents_of, far_lengthscales
+from ._starts import extents_of, far_lengthscales, flat_columns
 
 # Without a mean, y is far from 0 when its average is more than this many standard deviations away.
 _FAR = 3.0
@@ -25,13 +25,12 @@ _LITTLE = 0.03
 _REMEDIES = {
     "noise_variance": (
         "y has hardly any noise. If that is so, lower the bound",
-        "y is noise to the model, or of a large scale. Use normalize_y=True, or raise the bound",
+        "y is noise to the model. Raise the bound",
     ),
     "signal_variance": (
-        "y is noise to the model, or of a small scale. Use normalize_y=True, start the kernels "
-        "nearer to the data, or lower the bound",
-        "y is of a large scale, or hardly changes within its rows. Use normalize_y=True, or raise "
-        "the bound",
+        "y is noise to the model. If it is not, start the kernels at the lengthscales of f, or "
+        "raise n_restarts_optimizer",
+        "f is smooth and hardly changes within its rows. Raise the bound",
     ),
     "length_scale": (
         "f changes faster than the rows tell, or is in another unit. Lower the bound if the rows "
@@ -40,6 +39,15 @@ _REMEDIES = {
         "temporal_kernel=ConstantKernel(1.0, 'fixed'); or raise the bound, if it is in another "
         "unit",
     ),
+}
+# The same where y is not standardized, which may be the reason.
+_UNSCALED = {
+    ("noise_variance", 1): "y is noise to the model, or of a large scale. Use normalize_y=True, or "
+    "raise the bound",
+    ("signal_variance", 0): "y is noise to the model, or of a small scale. Use normalize_y=True, "
+    "start the kernels at the lengthscales of f, or lower the bound",
+    ("signal_variance", 1): "y is of a large scale, or hardly changes within its rows. Use "
+    "normalize_y=True, or raise the bound",
 }
 _LENGTHS = {"spatial_kernel__length_scale", "temporal_kernel__length_scale"}
 _IN_THEIR_UNIT = "Give it, and its bounds, in their unit (of dates: time_unit)"
@@ -92,12 +100,21 @@ def advise_on_size(rows, kind, owner):
         )
 
 
-def advise_on_fit(covariance, rows, searched):
+def advise_on_fit(covariance, rows, searched, is_standardized):
     """Warn of hyperparameters at their bounds, and of lengthscales far from the data's scale.
 
-    The latter are not learnt: not ``searched``, or fixed.
+    The latter are not learnt: not ``searched``, or fixed. ``is_standardized`` is of y.
     """
     learnt = set(covariance.names if searched else ())
+    flat = flat_columns(covariance, rows)
+    if not np.isnan(flat).all():
+        i = int(np.nanargmin(flat))
+        _warn(
+            "spatial_kernel has one lengthscale for all columns, "
+            f"{np.max(covariance.spatial.length_scale):.4g}, and column {i} of space extends over "
+            f"{flat[i]:.4g} only. If columns differ in their units, give length_scale a value for "
+            "each, or use spatial_kernel=None."
+        )
     far = {} if learnt >= _LENGTHS else far_lengthscales(covariance, rows)
     for name in [name for name in far if name not in learnt]:
         extent = extents_of(covariance, rows)[name]
@@ -120,6 +137,8 @@ def advise_on_fit(covariance, rows, searched):
     for (name, side), value in found.items():
         remedies = [text for end, text in _REMEDIES.items() if name.endswith(end)] or [_OTHER]
         remedy = remedies[0][side]
+        if not is_standardized:
+            remedy = _UNSCALED.get((name, side), remedy)
         if side and extents.get(name, 0.0) > value:
             remedy = f"the columns it is for extend over {extents[name]:.4g}. {_IN_THEIR_UNIT}"
         _warn(

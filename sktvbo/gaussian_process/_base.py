@@ -34,7 +34,7 @@ from ._noise import NoiseModel
 from ._prior_mean import QuadraticMean
 from ._rows import Layout, Rows, time_position
 from ._search import Knowledge, explains_little, log_posterior, search
-from ._starts import anew, or_defaults, within_reach
+from ._starts import anew, or_defaults, screened
 
 if TYPE_CHECKING:
     from typing import Self
@@ -144,7 +144,8 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             advise_on_dates(rows, kind, self.time_unit)
         new._gp, new._knowledge = new._learn(rows, warn=self.warn)
         if self.warn:
-            advise_on_fit(new._gp.covariance, rows, self.optimizer is not None)
+            searched = self.optimizer is not None
+            advise_on_fit(new._gp.covariance, rows, searched, self.normalize_y)
         return self._take_over(new)
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, y_variance: ArrayLike | None = None) -> Self:
@@ -494,9 +495,9 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if warn:
             advise_on_size(rows, kind, type(self).__name__)
         if self.optimizer is not None:
-            if start is None and not callable(self.optimizer):
-                start = within_reach(covariance, rows)
             criterion = kind.criterion(rows, *basis)
+            if start is None and not callable(self.optimizer):
+                start = screened(criterion, covariance, rows, self.hyperpriors)
             known = knowledge and knowledge.hessian_for(len(covariance.bounds), rows.n)
             options = {"warn": warn, "hessian": known}
             initial = covariance

@@ -41,8 +41,11 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     Parameters
     ----------
     spatial_kernel : Kernel, default=None
-        scikit-learn kernel of the spatial columns. None is ``Matern(nu=2.5)`` with one lengthscale,
-        whose start and bounds follow the data's extent (1.0 when ``optimizer=None``).
+        scikit-learn kernel of the spatial columns. None is ``Matern(nu=2.5)``, whose start and
+        bounds follow the data's extent (1.0 when ``optimizer=None``). The lengthscales of several
+        columns are in proportion to their extents, with one hyperparameter: the largest. A
+        lengthscale of its own for each column needs more data, and is given by
+        ``Matern(length_scale=[...], nu=2.5)``.
     temporal_kernel : Kernel, default=None
         scikit-learn kernel of the time column. None is ``Matern(nu=1.5)``, whose lengthscale is
         bounded below by the median interval between the data's times and above by ten times their
@@ -60,7 +63,9 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         Position of time among the columns of X, or its name when X is a data frame.
     optimizer : "fmin_l_bfgs_b", callable or None, default="fmin_l_bfgs_b"
         Search of the hyperparameters. Under scikit-learn's name, a quasi-Newton method within the
-        bounds, which keeps its Hessian for the next search from there (`updated`). A callable is
+        bounds, which keeps its Hessian for the next search from there (`updated`). From 64 rows on,
+        `fit` starts it at the kernels' lengthscales or, where these are likelier, at others from
+        the rows' spacing to their extent. A callable is
         scikit-learn's: ``optimizer(obj_func, initial_theta, bounds) -> theta_opt, func_min``, with
         ``obj_func(theta, eval_gradient=True)`` minus the log marginal likelihood. None keeps the
         values given.

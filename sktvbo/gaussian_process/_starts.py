@@ -1,15 +1,22 @@
 """Where a search for hyperparameters starts: near the data's scale, and from a part of the rows."""
 
+from itertools import product
+
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
+from ..kernels import ProportionalMatern
 from ._conditioned import Dense
 from ._search import HyperPrior, Knowledge
 
 # A lengthscale is far from the data's scale if neighbours are more than the first number of it
 # apart, or all rows within less than the second: the likelihood is flat there.
 _TOO_SHORT, _TOO_LONG = 10.0, 1e-3
+
+# A kernel hardly changes along a column of less than the first number of lengthscales, and does
+# along one of more than the second.
+_FLAT, _CHANGES = 0.1, 0.5
 
 # Neighbours are looked for of this many rows.
 _N_ANCHORS = 50
@@ -29,6 +36,15 @@ _STARTS = (
     (0.2, 0.05, 0.3),
 )
 
+# Lengthscales are compared from this many rows on, on a third of the rows within these limits.
+_N_SCREENED, _N_SCREENING = 64, (48, 250)
+
+# The largest lengthscale compared, in extents of the data, and the factor between one and the next.
+_COARSEST, _APART = 0.3, 3.0
+
+# The noise's parts of y² that they are compared with.
+_NOISE_SHARES = (0.03, 0.6)
+
 # The kernels whose lengthscale is in units of the columns.
 _IN_UNITS = (RBF, RationalQuadratic)
 
@@ -40,8 +56,14 @@ def or_defaults(spatial, temporal, rows, follow_data):
     elif spatial is None:
         spatial = Matern(nu=2.5)
         if follow_data:
-            extent = np.ptp(rows.S, axis=0).max() or 1.0
-            spatial = Matern(0.5 * extent, (0.01 * extent, 10.0 * extent), nu=2.5)
+            extents = np.ptp(rows.S, axis=0)
+            extent = extents.max() or 1.0
+            bounds = (0.01 * extent, 10.0 * extent)
+            if len(extents) == 1:
+                spatial = Matern(0.5 * extent, bounds, nu=2.5)
+            else:
+                extents = np.where(extents > 0.0, extents, extent)
+                spatial = ProportionalMatern(0.5 * extents, bounds, nu=2.5)
     if temporal is None:
         temporal = Matern(nu=1.5)
         if follow_data:
@@ -74,12 +96,86 @@ def far_lengthscales(covariance, rows):
     return found
 
 
+def flat_columns(covariance, rows):
+    """The extents of spatial columns along which a kernel with one lengthscale hardly changes.
+
+    Only where it changes along others: NaN elsewhere, and for other kernels. Shape (d,).
+    """
+    kernel, nothing = covariance.spatial, np.full(rows.S.shape[1], np.nan)
+    if not isinstance(kernel, _IN_UNITS) or np.size(kernel.length_scale) > 1:
+        return nothing
+    extents, length = np.ptp(rows.S, axis=0), np.max(kernel.length_scale)
+    if extents.max() < _CHANGES * length:
+        return nothing
+    return np.where((extents > 0.0) & (extents < _FLAT * length), extents, np.nan)
+
+
 def within_reach(covariance, rows):
     """Starts (n_starts, n_theta): the covariance's, and one at the data's scale if that is far."""
     starts, names = [covariance.theta], far_lengthscales(covariance, rows)
     if names:
         starts.append(_scaled(covariance, rows, 0.5, 0.25, names))
     return np.array(starts)
+
+
+def screened(criterion, covariance, rows, hyperpriors):
+    """Where a search starts (n_starts, n_theta): `within_reach`, or a likelier one at other scales.
+
+    A search from one lengthscale does not find another one that is far away: between them the
+    likelihood is flat. So lengthscales, each with little and with much noise, are compared on a
+    part of the rows, and the best of each lengthscale on all rows: as long as a few steps take.
+    """
+    starts, names = within_reach(covariance, rows), covariance.names
+    scales = _scales(covariance, rows) if rows.n >= _N_SCREENED else {}
+    if not scales:
+        return starts
+    with np.errstate(over="ignore"):
+        power = np.mean(rows.targets**2) or 1.0
+    places = list(product(*(range(len(values)) for values in scales.values()), _NOISE_SHARES))
+    *indices, shares = np.array(places).T
+    columns = {name: values[i.astype(int)] for (name, values), i in zip(scales.items(), indices)}
+    columns["signal_variance"] = np.log((1.0 - shares[:, np.newaxis]) * power)
+    columns["noise_variance"] = np.log(shares[:, np.newaxis] * power)
+    grid = np.tile(covariance.theta, (len(places), 1))
+    for name, values in columns.items():
+        where = [i for i, known in enumerate(names) if known == name]
+        grid[:, where] = values if where else np.empty((len(places), 0))
+    grid = np.clip(grid, *covariance.bounds.T)
+    prior = HyperPrior(hyperpriors, names)
+
+    def likelihoods(criterion, thetas):
+        values = [criterion(covariance.with_theta(theta), False)[0] for theta in thetas]
+        return np.array([value + prior(theta) for value, theta in zip(values, thetas)])
+
+    n_part = int(np.clip(rows.n // 3, *_N_SCREENING))
+    part = _with_neighbours(rows, n_part, np.random.RandomState(0))
+    values = likelihoods(Dense.criterion(part), grid)
+    chosen = set()
+    for i in indices:
+        for k in np.unique(i):
+            those = np.flatnonzero(i == k)
+            chosen.add(int(those[np.argmax(values[those])]))
+    candidates = np.vstack([starts, grid[sorted(chosen)]])
+    best = np.argmax(likelihoods(criterion, candidates))
+    return starts if best < len(starts) else candidates[[best]]
+
+
+def _scales(covariance, rows):
+    """Logarithms of the lengthscales that rows may tell apart: {name: (k, 1) or (k, d)}."""
+    found = {}
+    for part, _, columns in _parts(covariance, rows):
+        name, extents = f"{part}__length_scale", np.ptp(columns, axis=0)
+        n_learnt, largest = covariance.names.count(name), extents.max()
+        if not (n_learnt and largest > 0.0):
+            continue
+        if part == "temporal_kernel":
+            least = np.median(np.diff(np.unique(columns))) / largest
+        else:
+            least = 2.0 * rows.n ** (-1.0 / len(extents))
+        n_scales = 1 + max(int(np.ceil(np.log(_COARSEST / least) / np.log(_APART))), 0)
+        units = np.where(extents > 0.0, extents, largest) if n_learnt > 1 else [largest]
+        found[name] = np.log(np.multiply.outer(_COARSEST * _APART ** -np.arange(n_scales), units))
+    return found
 
 
 def anew(covariance, rows, hyperpriors):
@@ -116,7 +212,11 @@ def learnt_from_part(covariance, rows, searched, hyperpriors, rng):
     theta, bounds = covariance.theta, covariance.bounds
     if not len(theta):
         return covariance, Knowledge()
-    starts = [theta]
+    few = _with_neighbours(rows, _N_FIRST, rng)
+    criterion = Dense.criterion(few)
+    starts = list(screened(criterion, covariance, rows, hyperpriors))
+    if not any(np.array_equal(start, theta) for start in starts):
+        starts.insert(0, theta)
     with np.errstate(over="ignore"):
         power = np.mean(rows.targets**2) or 1.0
     for space, time, noise in _STARTS:
@@ -124,8 +224,7 @@ def learnt_from_part(covariance, rows, searched, hyperpriors, rng):
         start = _replaced(covariance, start, "signal_variance", power)
         starts.append(_replaced(covariance, start, "noise_variance", noise * power))
     starts = [start for start in np.clip(starts, *bounds.T) if prior(start) > -np.inf] or [theta]
-    few = _with_neighbours(rows, _N_FIRST, rng)
-    covariance, hessian = searched(Dense.criterion(few), covariance, np.array(starts))
+    covariance, hessian = searched(criterion, covariance, np.array(starts))
     knowledge = Knowledge(hessian, few.n)
     if few.n == rows.n:
         return covariance, knowledge

@@ -109,6 +109,38 @@ def test_a_model_of_noise_alone_says_so_once():
     assert message.startswith("signal_variance ended at its lower bound, 0.001: y is noise to")
 
 
+def test_what_is_set_is_not_advised():
+    """A model of noise alone whose y is standardized already."""
+    X, _ = drifting()
+    noise = np.random.RandomState(3).normal(size=150)
+    kernels = Matern(0.3, (0.1, 0.5)), Matern(2.0, (1, 4))
+    fixed = {"noise_variance": 1.0, "signal_variance": 0.1, "normalize_y": True}
+    narrow = {"noise_variance": 1e-4, "noise_variance_bounds": (1e-5, 1e-3), "normalize_y": True}
+    low = {"signal_variance": 0.05, "signal_variance_bounds": (1e-2, 0.1), "normalize_y": True}
+    for options, end in ((fixed, "signal_variance"), (narrow, "noise"), (low, "signal_variance")):
+        found = [text for _, text in warned(TimeVaryingGPRegressor(*kernels, **options), X, noise)]
+        assert any(text.startswith(end) for text in found)
+        assert not any("normalize_y" in text for text in found)
+
+
+@pytest.mark.parametrize("optimizer", ["fmin_l_bfgs_b", None])
+@each
+def test_one_lengthscale_for_columns_in_different_units(kind, optimizer):
+    X, y = drifting()
+    X = np.column_stack([X[:, 0], np.random.RandomState(2).uniform(0.0, 3000.0, len(X)), X[:, 1]])
+    y = y + np.cos(X[:, 1] / 600.0)
+    one = kind(Matern(500.0, (100.0, 1e4), nu=2.5), Matern(3.0), optimizer=optimizer)
+    texts = [text for _, text in warned(one, X, y)]
+    (message,) = (text for text in texts if "one lengthscale" in text)
+    assert "column 0 of space extends over 0.99" in message
+    for spatial in (None, Matern([0.5, 500.0], nu=2.5)):
+        gp = kind(spatial, Matern(3.0), random_state=0)
+        assert not any("one lengthscale" in text for _, text in warned(gp, X, y))
+    # Columns in one unit, of a strip.
+    strip = X * [1000.0, 1.0, 1.0]
+    assert not any("one lengthscale" in text for _, text in warned(one, strip, y))
+
+
 def test_a_function_that_does_not_change():
     X, _ = drifting()
     y = np.sin(6.0 * X[:, 0]) + 0.1 * np.random.RandomState(1).normal(size=len(X))

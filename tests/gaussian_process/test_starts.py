@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from gaussian_process.cases import data
 from scipy import stats
-from sklearn.gaussian_process.kernels import RBF, Matern
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
-from sktvbo.gaussian_process import QuadraticInjection
+from sktvbo.gaussian_process import QuadraticInjection, WeightedGPRegressor
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1e9])
@@ -41,6 +42,83 @@ def test_a_start_near_the_data_is_the_only_one():
     assert seen[0] == pytest.approx(1e-9)
     assert len(seen) > 5
     assert max(seen) > 0.1
+
+
+DAY = 86_400.0
+
+
+def cycles(n, period, noise, seed=0):
+    """Times of n rows, one a unit, and a sine of this period with noise."""
+    t = np.arange(float(n))
+    return t, np.sin(2.0 * np.pi * t / period) + noise * np.random.RandomState(seed).normal(size=n)
+
+
+@pytest.mark.parametrize(
+    ("n", "period", "noise"),
+    [(720, 24, 0.0), (720, 24, 0.3), (8760, 24, 0.05), (4368, 168, 1.0), (600, 6, 0.1)],
+    ids=["daily", "with noise", "a year", "weekly", "few rows a cycle"],
+)
+@pytest.mark.parametrize("unit", [1.0, 3600.0])
+def test_cycles_much_shorter_than_the_data_are_found(n, period, noise, unit):
+    """The likelihood is at least that of scikit-learn's kernel at a start near the cycle."""
+    t, y = cycles(n, period, noise)
+    X = unit * t[:, np.newaxis] + 1.7e9 * (unit > 1.0)
+    gp = TimeVaryingGPRegressor(normalize_y=True, warn=False).fit(X, y)
+    near = TimeVaryingGPRegressor(
+        temporal_kernel=Matern(0.3 * period * unit, (unit, 10.0 * n * unit), nu=1.5),
+        noise_variance=max(noise**2, 1e-3),
+        normalize_y=True,
+        warn=False,
+    ).fit(X, y)
+    assert gp.log_marginal_likelihood_value_ > near.log_marginal_likelihood_value_ - 1.0
+    signal = np.sin(2.0 * np.pi * t / period)
+    assert np.mean((gp.predict(X) - signal) ** 2) < 0.2 * np.mean(signal**2)
+
+
+def test_a_cycle_is_found_as_scikit_learn_finds_it():
+    t, y = cycles(720, 24, 0.3)
+    X, z = t[:, np.newaxis] / 24.0, (y - y.mean()) / y.std()
+    kernel = ConstantKernel() * Matern(nu=1.5) + WhiteKernel(1e-2)
+    theirs = GaussianProcessRegressor(kernel).fit(X, z).log_marginal_likelihood_value_
+    ours = TimeVaryingGPRegressor(normalize_y=True).fit(X, y).log_marginal_likelihood_value_
+    assert ours == pytest.approx(theirs, abs=0.01)
+
+
+@pytest.mark.parametrize("kind", [TimeVaryingGPRegressor, WeightedGPRegressor])
+@pytest.mark.parametrize("irregular", [False, True], ids=["regular", "irregular"])
+@pytest.mark.parametrize(
+    ("waves", "days"), [(1.0, 1.0), (20.0, 60.0)], ids=["fast in time", "fast in space"]
+)
+def test_fast_changes_in_time_or_space_are_found(kind, waves, days, irregular):
+    rng = np.random.RandomState(0)
+    t = np.sort(rng.uniform(0.0, 30.0, 600)) if irregular else np.arange(600) / 20.0
+    X = np.column_stack([rng.uniform(size=600), t * DAY])
+    f = np.sin(2.0 * np.pi * (waves * X[:, 0] + t / days))
+    y = f + 0.1 * rng.normal(size=600)
+    gp = kind(normalize_y=True, warn=False).fit(X, y)
+    assert np.mean((gp.predict(X) - f) ** 2) < 0.05 * np.var(f)
+
+
+@pytest.mark.parametrize("fixed", ["time", "all"])
+def test_what_is_fixed_is_not_compared(fixed):
+    X, y = data(100)
+    temporal = Matern(2.0, "fixed", nu=1.5)
+    spatial = RBF(0.5, (1e-5, 1e5) if fixed == "time" else "fixed")
+    gp = TimeVaryingGPRegressor(spatial, temporal).fit(X, y)
+    assert gp.temporal_kernel_.length_scale == 2.0
+    assert len(gp.theta_) == 3 - (fixed == "all")
+
+
+def test_compared_starts_obey_bounds_and_priors():
+    t, y = cycles(720, 24, 0.1)
+    prior = stats.uniform(100.0, 1000.0)
+    gp = TimeVaryingGPRegressor(
+        temporal_kernel=Matern(200.0, (1.0, 1e4), nu=1.5),
+        hyperpriors={"temporal_kernel__length_scale": prior},
+        normalize_y=True,
+        warn=False,
+    ).fit(t[:, np.newaxis], y)
+    assert 100.0 <= gp.temporal_kernel_.length_scale <= 1100.0
 
 
 def collapsing(n):
