@@ -95,7 +95,7 @@ def finite_number(value, name, error=ValueError, largest=np.inf):
             array = np.asarray(value)
         except ValueError as exc:  # lists of different lengths
             raise invalid(name, "one real number", value, error=error) from exc
-        if array.size != 1 or array.dtype.kind not in "iuf" or np.ma.is_masked(value):
+        if array.size != 1 or array.dtype.kind not in "biuf" or np.ma.is_masked(value):
             raise invalid(name, "one real number", value, error=error)
         number = array.reshape(())[()]
     try:

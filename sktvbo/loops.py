@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import inspect
 import logging
 import time
 from concurrent import futures
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
 from joblib import effective_n_jobs
 from joblib.externals.loky import ProcessPoolExecutor
 
 from ._checks import check_int, check_real, invalid
+from .domain import as_domain
 from .evaluation import WallClock
 from .evaluation._contestants import check_contestant, may_wait
 from .evaluation._run import progress_bar
@@ -25,8 +29,9 @@ from .optimizers._names import as_optimizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
+    from typing import Any, Literal
 
+    from ._typing import Point
     from .evaluation import AskTell, Clock
 
 __all__ = ["Call", "Optimization", "optimize"]
@@ -44,19 +49,23 @@ class Call:
     t : float
         The time that it was asked for.
     y : float
+        NaN when the call failed.
     n_calls : int
         How many calls have been told, this one included.
     seconds : float
         Since the loop began.
     optimizer : BayesianOptimizer
+    error : Exception or None
+        The exception of a call that failed: see ``catch`` of `optimize`.
     """
 
-    x: object
+    x: Point
     t: float
     y: float
     n_calls: int
     seconds: float
-    optimizer: object = field(repr=False)
+    optimizer: Any = field(repr=False)
+    error: Exception | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,17 +77,18 @@ class Optimization:
     optimizer : BayesianOptimizer
         As it is now; the loop may go on with ``optimize(function, optimizer=optimizer, ...)``.
     x : ndarray of shape (d,), or a dict for named parameters, or None
-        Its recommendation for the time at which the loop ended; None where it has no surrogate.
+        Its recommendation for the time at which the loop ended. As long as it has no surrogate, the
+        best observation that it was told; None if there is none.
     calls : list of Call
         In the order in which they were told.
-    stopped : {"calls", "time", "callback"}
-        What ended it.
+    stopped : {"calls", "time", "callback", "error"}
+        What ended it. With "error" this is the attribute ``optimization`` of an exception.
     """
 
-    optimizer: object
-    x: object
-    calls: list = field(repr=False)
-    stopped: str
+    optimizer: Any
+    x: Point | None
+    calls: list[Call] = field(repr=False)
+    stopped: Literal["calls", "time", "callback", "error"]
 
 
 def optimize(
@@ -93,6 +103,7 @@ def optimize(
     executor: object = None,
     callbacks: Sequence[Callable[[Any, Call], object]] = (),
     progress: bool = False,
+    catch: type[Exception] | tuple[type[Exception], ...] = (),
     **options: Any,
 ) -> Optimization:
     """Ask, call and tell, until a budget is spent.
@@ -123,6 +134,9 @@ def optimize(
         Each is given every `Call` as it is told, and ends the loop by returning True.
     progress : bool, default=False
         Show a bar; needs tqdm.
+    catch : exception class or tuple of them, default=()
+        A call that raises one of these has failed: the optimizer is told so, with ``failed=True``,
+        and the loop goes on. It counts as a call.
     **options
         Parameters of the optimizer: ``maximize=False``, ``random_state=0``, ``alpha=0.5``. With a
         ``domain`` only.
@@ -134,8 +148,11 @@ def optimize(
     Raises
     ------
     ValueError
-        No budget, or an argument that makes no sense. What the function, or a callback, raises goes
-        through; what was told stays told, and the queries that were not are cancelled.
+        No budget, or an argument that makes no sense.
+    BaseException
+        What the function or a callback raises, unless it is to be caught, and KeyboardInterrupt.
+        Finished calls are told, the other queries cancelled, and the exception has an attribute
+        ``optimization``, an `Optimization` with all that was told.
     MissingExtraError
         ``progress=True`` without tqdm.
 
@@ -159,6 +176,24 @@ def optimize(
     ... )
     >>> bool(abs(found.x[0] - 5.0) < 0.5)
     True
+
+    When the function raises an exception, nothing is lost:
+
+    >>> def failing(x, t):
+    ...     if t == 7:
+    ...         raise OSError("no answer")
+    ...     return -x[0]
+    >>> try:
+    ...     optimize(failing, [(0.0, 10.0)], n_calls=40, clock=StepClock())
+    ... except OSError as exc:
+    ...     found = exc.optimization
+    >>> len(found.calls), found.stopped
+    (7, 'error')
+    >>> rest = optimize(
+    ...     failing, optimizer=found.optimizer, n_calls=9, clock=StepClock(), catch=OSError
+    ... )
+    >>> [call.error for call in rest.calls if call.error]
+    [OSError('no answer')]
     """
     if n_calls is None and max_seconds is None:
         raise invalid("n_calls", "given, or max_seconds, or both", None)
@@ -170,7 +205,10 @@ def optimize(
     for callback in (function, *callbacks):
         if not callable(callback):
             raise invalid("function, and each of callbacks,", "callable", callback)
+    catch = _classes(catch)
     optimizer = _ready(optimizer, domain, options)
+    if catch and not _takes_failures(optimizer):
+        raise invalid("optimizer", "one with tell(..., failed=True), for catch", optimizer)
     loop = _Loop(
         function,
         optimizer,
@@ -178,6 +216,7 @@ def optimize(
         deadline=None if max_seconds is None else time.monotonic() + max_seconds,
         clock=WallClock() if clock is None else copy.deepcopy(clock),
         callbacks=callbacks,
+        catch=catch,
     )
     with contextlib.ExitStack() as ends:
         workers, at_once = ends.enter_context(_workers(executor, n_jobs))
@@ -185,15 +224,19 @@ def optimize(
             bar = ends.enter_context(progress_bar(total=n_calls, unit="call"))
             loop.callbacks.append(lambda call: _advance(bar))
         _logger.info("Begin with %r.", optimizer)
-        if workers is None:
-            loop.run_here()
-        else:
-            loop.run_with(workers, at_once)
-    _logger.info("Ended by %s after %d calls.", loop.stopped, len(loop.calls))
-    x = None
-    if getattr(optimizer, "surrogate_", None) is not None:
-        x = optimizer.recommend(loop.clock.now())
-    return Optimization(optimizer, x, loop.calls, loop.stopped)
+        try:
+            if workers is None:
+                loop.run_here()
+            else:
+                loop.run_with(workers, at_once)
+            return loop.result()
+        except BaseException as exc:
+            loop.stopped = "error"
+            # Also where the exception's class restricts its attributes.
+            vars(exc)["optimization"] = loop.result()
+            raise
+        finally:
+            _logger.info("Ended by %s after %d calls.", loop.stopped, len(loop.calls))
 
 
 def _advance(bar):
@@ -210,6 +253,27 @@ def _ready(optimizer, domain, options):
     if options:
         raise invalid("domain", f"given with {', '.join(options)}", None)
     return optimizer
+
+
+def _classes(catch):
+    """Exception classes as a tuple."""
+    classes = (catch,) if isinstance(catch, type) else catch
+    if isinstance(classes, tuple | list) and all(
+        isinstance(each, type) and issubclass(each, Exception) for each in classes
+    ):
+        return tuple(classes)
+    raise invalid("catch", "a subclass of Exception, or a tuple of them", catch)
+
+
+def _takes_failures(optimizer):
+    """Return True if it may be told that a call failed."""
+    parameters = inspect.signature(optimizer.tell).parameters.values()
+    return any(p.name == "failed" or p.kind is p.VAR_KEYWORD for p in parameters)
+
+
+def _are_same(x, other):
+    """Return True for the same arrays, or dicts."""
+    return x == other if isinstance(x, dict) else np.array_equal(x, other)
 
 
 @contextlib.contextmanager
@@ -249,17 +313,19 @@ def _given(executor, n_jobs):
 class _Loop:
     """A loop under way."""
 
-    def __init__(self, function, optimizer, *, n_calls, deadline, clock, callbacks):
+    def __init__(self, function, optimizer, *, n_calls, deadline, clock, callbacks, catch):
         self.function = function
         self.optimizer = optimizer
         self.n_calls = n_calls
         self.deadline = deadline
         self.clock = clock
         self.callbacks = callbacks
+        self.catch = catch
         self.calls = []
         self.stopped = None
         self._began = time.monotonic()
-        self._running = {}  # queries that are being made, by future
+        self._running = {}  # queries that are being made, by future; by None the one made here
+        self._telling = None  # the future whose result is being told, or was the latest
         self._may_wait = may_wait(optimizer)
         told = getattr(optimizer, "told_X_", ())
         asked = getattr(optimizer, "next_time_", None)
@@ -272,7 +338,8 @@ class _Loop:
         with self._cancelling():
             while not self._is_over():
                 x, t = self._running[None] = self._ask(may_wait=True)
-                self._tell(x, t, self.function(x, t))
+                self._tell(None, partial(self.function, x, t))
+                self._call_back()
 
     def run_with(self, workers, at_once):
         """Let workers call, so many at once."""
@@ -287,7 +354,31 @@ class _Loop:
                 done, _ = futures.wait(self._running, timeout, futures.FIRST_COMPLETED)
                 # Of several that are done, the first to be asked for is told first.
                 for call in [call for call in self._running if call in done]:
-                    self._tell(*self._running[call], call.result(), call)
+                    self._tell(call, call.result)
+                    self._call_back()
+
+    def result(self):
+        """What came of it so far."""
+        return Optimization(self.optimizer, self._best(), self.calls, self.stopped)
+
+    def _best(self):
+        """The recommendation for now, or else the best observation, or None."""
+        optimizer = self.optimizer
+        if getattr(optimizer, "surrogate_", None) is not None:
+            try:
+                return optimizer.recommend(self.clock.now())
+            except Exception:
+                if self.stopped != "error":
+                    raise
+                # The model may be what has raised the error.
+        found = [(call.y, call.x) for call in self.calls if call.error is None]
+        sign = 1.0 if getattr(optimizer, "maximize", True) else -1.0
+        told_y = getattr(optimizer, "told_y_", ())
+        if len(told_y):
+            i = np.argmax(sign * told_y)
+            x = as_domain(optimizer.domain).decode(optimizer.told_X_[i, :-1])
+            found.append((told_y[i], x))
+        return max(found, key=lambda pair: sign * pair[0], default=(None, None))[1]
 
     def _may_begin(self):
         """Whether the budget allows another call."""
@@ -306,12 +397,34 @@ class _Loop:
         """Withdraw at the end, whatever it is, the queries that have not been told."""
         try:
             yield
+        except BaseException:
+            self._tell_finished()
+            raise
         finally:
-            for call, (x, _) in self._running.items():
+            for call, (x, t) in self._running.items():
                 if call is not None:
                     call.cancel()
-                if hasattr(self.optimizer, "cancel"):
-                    self.optimizer.cancel(x)
+                self._cancel(x, t)
+
+    def _tell_finished(self):
+        """Tell of the calls that have finished, before an error goes through."""
+        for call in [call for call in self._running if call not in (None, self._telling)]:
+            if call.done() and not call.cancelled():
+                error = call.exception()
+                if error is None or isinstance(error, self.catch):
+                    self._tell(call, call.result)
+
+    def _cancel(self, x, t):
+        """Withdraw a query, this very one where x and t are those of several."""
+        if not hasattr(self.optimizer, "cancel"):
+            return
+        if not hasattr(self.optimizer, "pending_"):
+            self.optimizer.cancel(x)
+            return
+        for query in reversed(self.optimizer.pending_):
+            if query.t == t and _are_same(query.x, x):
+                self.optimizer.cancel(query)
+                return
 
     def _ask(self, may_wait=False):
         """A query and its time, waited for where the optimizer chooses to."""
@@ -322,15 +435,29 @@ class _Loop:
         self.clock.answer(len(getattr(self.optimizer, "X_", self.calls)), t)
         return x, t
 
-    def _tell(self, x, t, y, call=None):
-        """Tell what came out, and the callbacks of it."""
-        self.optimizer.tell(x, y, t)
-        self._running.pop(call, None)
+    def _tell(self, call, result):
+        """Tell what a call has returned, or that it has failed."""
+        self._telling = call
+        x, t = self._running[call]
+        y, error = np.nan, None
+        try:
+            y = result()
+        except self.catch as exc:
+            error = exc
+        if error is None:
+            self.optimizer.tell(x, y, t)
+        else:
+            self.optimizer.tell(x, t=t, failed=True)
+        del self._running[call]
         self.clock.told()
         seconds = time.monotonic() - self._began
-        told = Call(x, t, float(y), len(self.calls) + 1, seconds, self.optimizer)
+        y = float(np.reshape(y, ())[()])
+        told = Call(x, t, y, len(self.calls) + 1, seconds, self.optimizer, error)
         self.calls.append(told)
         _logger.debug("%r", told)
+
+    def _call_back(self):
+        """Give the callbacks the latest call."""
         for callback in self.callbacks:
-            if callback(told):
+            if callback(self.calls[-1]):
                 self.stopped = "callback"

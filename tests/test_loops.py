@@ -4,7 +4,9 @@ import logging
 import sys
 import threading
 import time
+import warnings
 from concurrent.futures import Future, ThreadPoolExecutor
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from joblib import Parallel, delayed
 
 import sktvbo
 from sktvbo import ABO, WDBO, RandomSearch, optimize
+from sktvbo.domain import Arms
 from sktvbo.evaluation import StepClock
 from sktvbo.exceptions import AskTellError, InvalidObservationError, MissingExtraError
 
@@ -75,7 +78,7 @@ def test_an_optimizer_of_another_package():
 
     found = optimize(moving, optimizer=Foreign(), n_calls=3, clock=StepClock())
     assert found.optimizer.last == ([2.0], moving([2.0], 2.0), 2.0)
-    assert found.x is None
+    assert found.x == [2.0]  # the best observation, without a model
 
 
 def test_an_optimizer_that_waits_is_waited_for():
@@ -143,11 +146,19 @@ def test_it_logs(caplog):
 
 
 def test_in_processes_of_joblib():
-    found = optimize(moving, BOX, n_calls=14, n_jobs=2, n_initial_points=6, random_state=0)
-    assert len(found.calls) == 14
-    assert found.optimizer.n_told_ == 14
-    for call in found.calls:
-        assert call.y == moving(call.x, call.t)
+    found = optimize(
+        sometimes,
+        BOX,
+        n_calls=14,
+        n_jobs=2,
+        n_initial_points=6,
+        random_state=0,
+        catch=ZeroDivisionError,
+    )
+    assert len(found.calls) == found.optimizer.n_told_ + found.optimizer.n_failed_ == 14
+    failed = [call for call in found.calls if call.x[0] > 5.0]
+    assert 0 < len(failed) < 14
+    assert [call for call in found.calls if call.error is not None] == failed
     assert len({float(call.x[0]) for call in found.calls}) == 14
     # joblib's own processes are as they were.
     assert Parallel(n_jobs=2)(delayed(abs)(-i) for i in range(3)) == [0, 1, 2]
@@ -251,6 +262,20 @@ def failing(x, t):
     return 1.0
 
 
+def sometimes(x, t):
+    if x[0] > 5.0:
+        raise ZeroDivisionError("planted")
+    return 1.0
+
+
+class Untold:
+    """An optimizer that is told of no failures."""
+
+    def ask(self, t): ...
+
+    def tell(self, x, y, t): ...
+
+
 class Immediate:
     """An executor that calls at once, here."""
 
@@ -280,6 +305,187 @@ def test_an_error_of_the_function_goes_through_and_nothing_stays_pending(workers
         opt.tell(opt.told_X_[0, :1], 1.0)
 
 
+@pytest.mark.parametrize("workers", [{}, {"executor": Immediate(), "n_jobs": 2}])
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt, SystemExit])
+def test_an_exception_brings_what_was_told(error, workers):
+    """As the loop written out leaves it."""
+    if workers and error is not ZeroDivisionError:
+        pytest.skip("these are no results of a call elsewhere")
+
+    def function(x, t):
+        if t >= 7.0:
+            raise error("planted")
+        return moving(x, t)
+
+    with pytest.raises(error, match="planted") as caught:
+        stepwise(function, n_calls=20, **workers)
+    found = caught.value.optimization
+    assert found.stopped == "error"
+    assert found.optimizer.told_y_.tolist() == [call.y for call in found.calls]
+    assert len(found.calls) >= 7
+    assert found.optimizer.pending_ == []
+    np.testing.assert_array_equal(found.x, found.optimizer.recommend(float(len(found.calls))))
+    rest = optimize(moving, optimizer=found.optimizer, n_calls=3, clock=StepClock())
+    assert rest.optimizer.n_told_ == len(found.calls) + 3
+
+
+def test_what_others_have_finished_is_told_before_an_error_goes_through():
+    """Five calls end while the sixth fails: none of them is lost, or called back of."""
+    answers = {2.0: ValueError("caught"), 3.0: ZeroDivisionError("planted")}
+
+    class Together:
+        """An executor whose calls are all done at once."""
+
+        def __init__(self):
+            self.waiting = []
+
+        def submit(self, function, x, t):
+            future, number = Future(), float(len(self.waiting))
+            self.waiting.append((future, answers.get(number, number)))
+            if len(self.waiting) == 6:
+                for each, answer in self.waiting:
+                    if isinstance(answer, Exception):
+                        each.set_exception(answer)
+                    else:
+                        each.set_result(answer)
+            return future
+
+    def seen(call):
+        assert call.n_calls <= 3
+
+    with pytest.raises(ZeroDivisionError, match="planted") as caught:
+        optimize(
+            moving,
+            BOX,
+            n_calls=6,
+            executor=Together(),
+            n_jobs=6,
+            catch=ValueError,
+            callbacks=seen,
+        )
+    found = caught.value.optimization
+    np.testing.assert_array_equal([call.y for call in found.calls], [0.0, 1.0, np.nan, 4.0, 5.0])
+    assert (found.optimizer.n_told_, found.optimizer.n_failed_) == (4, 1)
+    assert found.optimizer.pending_ == []
+    np.testing.assert_array_equal(found.x, found.calls[-1].x)
+
+
+def test_an_error_of_the_first_call_brings_what_there_is():
+    class StrictError(Exception):
+        def __setattr__(self, name, value):
+            assert name.startswith("__")
+            super().__setattr__(name, value)
+
+    def function(x, t):
+        raise StrictError
+
+    with pytest.raises(StrictError) as caught:
+        stepwise(function, n_calls=2)
+    assert caught.value.optimization.calls == []
+    assert caught.value.optimization.x is None
+
+
+def test_a_recommendation_that_fails_loses_nothing():
+    class Broken(WDBO):
+        def recommend(self, t=None, **options):
+            raise ArithmeticError("no best")
+
+    opt = Broken(BOX, n_initial_points=3, random_state=0)
+    with pytest.raises(ArithmeticError, match="no best") as caught:
+        optimize(moving, optimizer=opt, n_calls=6, clock=StepClock())
+    found = caught.value.optimization
+    assert len(found.calls) == 6
+    np.testing.assert_array_equal(found.x, max(found.calls, key=lambda call: call.y).x)
+
+
+@pytest.mark.parametrize("domain", [BOX, {"k": ("integer", 0, 9)}], ids=["box", "names"])
+@pytest.mark.parametrize("maximize", [True, False])
+@pytest.mark.parametrize("optimizer", ["W-DBO", "random"])
+def test_without_a_model_the_best_observation_is_returned(domain, maximize, optimizer):
+    def value(x, t):
+        return float(x["k"] if isinstance(x, dict) else x[0])
+
+    options = {"clock": StepClock(), "random_state": 0, "n_initial_points": 9}
+    options |= {"maximize": maximize}
+    if optimizer == "random":
+        del options["n_initial_points"]
+    best = max if maximize else min
+    for n_calls in (1, 4):
+        found = optimize(value, domain, optimizer, n_calls=n_calls, **options)
+        wanted = best(found.calls, key=lambda call: call.y).x
+        np.testing.assert_equal(found.x, wanted)
+    # What was told before counts as well.
+    more = optimize(
+        lambda x, t: -1.0 if maximize else 99.0,
+        optimizer=found.optimizer,
+        n_calls=2,
+        clock=StepClock(),
+    )
+    np.testing.assert_equal(more.x, wanted)
+
+
+@pytest.mark.parametrize("workers", [{}, {"executor": Immediate(), "n_jobs": 2}])
+def test_failures_that_are_caught_are_told_as_such(workers):
+    found = stepwise(sometimes, n_calls=12, catch=(OSError, ZeroDivisionError), **workers)
+    assert len(found.calls) == 12
+    failed = [call for call in found.calls if call.x[0] > 5.0]
+    assert 0 < len(failed) < 12
+    assert all(isinstance(call.error, ZeroDivisionError) for call in failed)
+    assert [call for call in found.calls if call.error is not None] == failed
+    assert np.isnan([call.y for call in failed]).all()
+    assert found.optimizer.n_told_ == 12 - len(failed)
+    assert found.optimizer.failed_X_.tolist() == [[*call.x, call.t] for call in failed]
+    assert found.optimizer.pending_ == []
+    with pytest.raises(ZeroDivisionError):
+        stepwise(sometimes, n_calls=12, catch=OSError, **workers)
+
+
+def test_where_all_fail_there_is_no_best():
+    def never(x, t):
+        raise OSError
+
+    found = stepwise(never, n_calls=3, catch=OSError)
+    assert (found.x, len(found.calls), found.stopped) == (None, 3, "calls")
+
+
+def test_equal_queries_of_several_workers_are_cancelled_without_a_warning():
+    """The pending one from before the loop stays."""
+    opt = RandomSearch(Arms(1), random_state=0)
+    opt.ask(0.0)
+    never = threading.Event()
+    with ThreadPoolExecutor(3) as executor:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            optimize(
+                lambda x, t: never.wait(20.0),
+                optimizer=opt,
+                max_seconds=0.2,
+                executor=executor,
+                n_jobs=3,
+            )
+        never.set()
+    assert [query.id for query in opt.pending_] == [0]
+
+
+def test_a_query_that_has_expired_meanwhile_is_not_missed():
+    def late(x, t):
+        opt.tell([1.0], 0.0, t + 100.0)
+        raise ZeroDivisionError("planted")
+
+    opt = RandomSearch(BOX, random_state=0, query_timeout=10.0)
+    with pytest.raises(ZeroDivisionError, match="planted"):
+        optimize(late, optimizer=opt, n_calls=2, clock=StepClock())
+
+
+@pytest.mark.parametrize(
+    "y", [np.float32(1.5), np.array(1.5), np.array([1.5]), Fraction(3, 2), np.int8(1), np.True_]
+)
+def test_a_value_may_be_any_number(y):
+    found = stepwise(lambda x, t: y, n_calls=2)
+    assert [type(call.y) for call in found.calls] == [float, float]
+    assert found.calls[0].y == found.optimizer.told_y_[0] == float(np.squeeze(np.asarray(y, float)))
+
+
 def test_an_observation_that_is_none():
     opt = WDBO(BOX, n_initial_points=3, random_state=0)
     with pytest.raises(InvalidObservationError, match="y must be finite"):
@@ -305,6 +511,13 @@ def test_an_error_of_a_callback_goes_through():
         ({"max_seconds": 0.0}, r"max_seconds must be a float in the range \(0, inf\)"),
         ({"n_calls": 1, "optimizer": "best"}, "optimizer must be an optimizer or one of 'ABO'"),
         ({"n_calls": 1, "domain": None}, "domain must be given with the name of an optimizer"),
+        ({"n_calls": 1, "catch": "OSError"}, "catch must be a subclass of Exception"),
+        ({"n_calls": 1, "catch": KeyboardInterrupt}, "catch must be a subclass of Exception"),
+        ({"n_calls": 1, "catch": (OSError, 3)}, "catch must be a subclass of Exception"),
+        (
+            {"n_calls": 1, "catch": OSError, "domain": None, "optimizer": Untold()},
+            r"one with tell\(..., failed=True\)",
+        ),
         ({"n_calls": 1, "callbacks": [3]}, "callbacks, must be callable. Got 3"),
         ({"n_calls": 1, "function": 3}, "must be callable. Got 3"),
         ({"n_calls": 1, "executor": object(), "n_jobs": 1}, "a concurrent.futures.Executor"),
