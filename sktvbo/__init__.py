@@ -4,6 +4,8 @@ import logging
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from . import _fast as _fast  # an ImportError that says what to do where it is not compiled
+
 # Where the names of this module live: they are imported when they are asked for, so that one part
 # of the package does not wait for all others.
 _HOMES = {
@@ -29,6 +31,7 @@ _HOMES = {
 }
 _ROOMS = (
     "acquisition",
+    "caution",
     "datasets",
     "domain",
     "dpp",
@@ -53,7 +56,21 @@ if TYPE_CHECKING:
     from .gaussian_process import SparseTimeVaryingGPRegressor as SparseTimeVaryingGPRegressor
     from .gaussian_process import TimeVaryingGPRegressor as TimeVaryingGPRegressor
     from .loops import optimize as optimize
-    from .optimizers import *  # noqa: F403
+    from .optimizers import ABO as ABO
+    from .optimizers import BOLT as BOLT
+    from .optimizers import BRGPUCB as BRGPUCB
+    from .optimizers import ETGPUCB as ETGPUCB
+    from .optimizers import GPUCB as GPUCB
+    from .optimizers import IGPUCB as IGPUCB
+    from .optimizers import RGPUCB as RGPUCB
+    from .optimizers import SWGPUCB as SWGPUCB
+    from .optimizers import TVGPUCB as TVGPUCB
+    from .optimizers import UITVBO as UITVBO
+    from .optimizers import WDBO as WDBO
+    from .optimizers import WGPUCB as WGPUCB
+    from .optimizers import BayesianOptimizer as BayesianOptimizer
+    from .optimizers import RandomSearch as RandomSearch
+    from .optimizers import SparQGPUCB as SparQGPUCB
 
     __version__: str
 

@@ -72,6 +72,16 @@ class StepLimit(BaseEstimator):
     def parts(self, domain: Domain, owner: object = None) -> Array:
         """Parts of the range (d,), infinity for what is free.
 
+        Parameters
+        ----------
+        domain : domain
+        owner : object, default=None
+            Who is named in errors; None is the limit itself.
+
+        Returns
+        -------
+        ndarray of shape (d,)
+
         Raises
         ------
         ValueError

@@ -116,7 +116,7 @@ def test_demo_without_the_extras(small, without_data, tmp_path, monkeypatch, cap
 def test_list_names_everything(without_data, capsys):
     assert main(["list"]) == 0
     lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line}
-    for name in set(sktvbo.optimizers.__all__) - {"BayesianOptimizer"}:
+    for name in set(sktvbo.optimizers.__all__) - {"BayesianOptimizer", "Query"}:
         algorithm = getattr(sktvbo.optimizers, name)
         assert lines[algorithm.label].split()[1] == name
         assert algorithm.__doc__.splitlines()[0] in lines[algorithm.label]

@@ -1,5 +1,10 @@
 """What importing the package imports, and what it offers."""
 
+import importlib
+import os
+import pkgutil
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +23,7 @@ def fresh(code):
 
 
 def test_all_names_are_there():
-    assert set(optimizers.__all__) <= set(sktvbo.__all__)
+    assert set(optimizers.__all__) - {"Query"} <= set(sktvbo.__all__)
     assert set(sktvbo.__all__) <= {"optimize", *optimizers.__all__, *gaussian_process.__all__}
     assert set(sktvbo.__all__) <= set(dir(sktvbo))
     for name in sktvbo.__all__:
@@ -26,12 +31,42 @@ def test_all_names_are_there():
     assert sktvbo.__version__
 
 
+ROOMS = [
+    name.removeprefix("sktvbo.")
+    for _, name, _ in pkgutil.walk_packages(sktvbo.__path__, "sktvbo.")
+    if "._" not in name
+]
+
+
 def test_every_room_is_offered():
-    folder = Path(sktvbo.__file__).parent
-    rooms = {path.stem for path in folder.iterdir() if not path.name.startswith(("_", "py."))}
-    assert rooms - {"__pycache__"} <= set(dir(sktvbo))
+    """In a process that has imported nothing else: others may have made the attribute."""
+    first = [room for room in ROOMS if "." not in room]
+    assert {"caution", "loops", "staleness"} < set(first)
+    for code in ("getattr(sktvbo, name).__name__", "name in dir(sktvbo)"):
+        shown = fresh(f"import sktvbo; print(*({code} for name in {first!r}))")
+        wanted = (
+            [f"sktvbo.{room}" for room in first] if "getattr" in code else ["True"] * len(first)
+        )
+        assert shown == wanted
     code = "import sktvbo; print(sktvbo.staleness.KeepAll.__name__, sktvbo.WDBO.__name__)"
     assert fresh(code) == ["KeepAll", "WDBO"]
+
+
+def test_the_reference_lists_what_the_modules_offer():
+    """And each module offers what it says."""
+    page = Path(__file__).parents[1] / "docs" / "api.rst"
+    listed = re.findall(r"^   ([\w.]+\.\w+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(listed) == len(set(listed))
+    offered = set()
+    for room in ROOMS:
+        module = importlib.import_module(f"sktvbo.{room}")
+        for name in getattr(module, "__all__", ()):
+            assert getattr(module, name) is not None
+            offered.add(f"{room}.{name}")
+    assert set(listed) == offered
+    assert {"optimizers.Query", "kernels.Forgetting", "integrations.optuna.TimeVaryingSampler"} < (
+        offered
+    )
 
 
 def test_an_unknown_name():
@@ -50,3 +85,36 @@ def test_importing_the_regressors_imports_no_more_than_they_need():
     assert not [name for name in imported if name.startswith(("sktvbo.optimizers", "matplotlib"))]
     ours = ("sktvbo", "_sktvbo", "_cython_")
     assert [name for name in imported if not name.startswith(ours)] == []
+
+
+@pytest.mark.parametrize("built", ["none", "some", "another Python's"])
+@pytest.mark.parametrize("code", ["import sktvbo", "from sktvbo.gaussian_process import Bowl"])
+def test_sources_that_are_not_compiled_say_what_to_do(code, built, tmp_path):
+    """In a clone they hide a package that was installed by pip install ."""
+    source, copy = Path(sktvbo.__file__).parent, tmp_path / "sktvbo"
+    compiled = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__")
+    shutil.copytree(source, copy, ignore=compiled)
+    if built != "none":
+        for file in (source / "_fast").iterdir():
+            stem, _, suffix = file.name.partition(".")
+            if built == "some" and stem != "kdpp" and suffix.endswith(("so", "pyd")):
+                shutil.copy(file, copy / "_fast")
+            elif built != "some" and suffix.endswith(("so", "pyd")):
+                (copy / "_fast" / f"{stem}.cpython-27-x86_64-linux-gnu.so").touch()
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment,
+    )
+    assert done.returncode == 1
+    error = done.stderr.splitlines()[-1]
+    names = "kdpp" if built == "some" else ".*gram, .*tiles"
+    assert re.match(
+        f"ImportError: The compiled modules of sktvbo are missing in .*: {names}\\. .*"
+        r"Run 'pip install -e \.' in .*, or change to another directory\.",
+        error,
+    )
+    assert str(tmp_path) in error

@@ -12,7 +12,7 @@ from ._tasks import Task
 ALGORITHMS = {
     algorithm.label: algorithm
     for algorithm in (getattr(optimizers, name) for name in optimizers.__all__)
-    if algorithm.label is not None
+    if getattr(algorithm, "label", None) is not None
 }
 
 # These parameters of optimizers are no options: the bench sets them, or text cannot say them.

@@ -1,6 +1,6 @@
 """Constraints as users give them, read once: numbers that must not be negative, or yes and no."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 import numpy as np
@@ -87,7 +87,7 @@ class _Asked:
     """A constraint that is a function of a point: numbers (k,), none negative where it is met."""
 
     def __init__(self, constraint, point, owner):
-        self.by_answer = False
+        self.by_answer, self._owner = False, owner
         if isinstance(constraint, NonlinearConstraint):
             self._function = constraint.fun
             name = "A NonlinearConstraint"
@@ -106,18 +106,35 @@ class _Asked:
             self(point)
         else:
             self._function, self._bounds, self._one = constraint, None, (0.0, np.inf)
-            self.by_answer = isinstance(constraint(point), bool | np.bool_)
+            self.by_answer = isinstance(self._answer(point), bool | np.bool_)
             self(point)
 
     def met(self, point):
         """Whether a point satisfies it."""
-        found = self._function(point)
+        found = self._answer(point)
         if isinstance(found, float) and self._one is not None and not self.by_answer:
             return self._one[0] <= found <= self._one[1]
         return bool(np.all(self._numbers(found) >= 0.0))
 
     def __call__(self, point):
-        return self._numbers(self._function(point))
+        return self._numbers(self._answer(point))
+
+    def _answer(self, point):
+        """What the function returns."""
+        try:
+            return self._function(point)
+        except LookupError as exc:
+            given = f"x of shape {np.shape(point)}"
+            if isinstance(point, Mapping):
+                given = ", ".join(map(repr, point))
+            raise invalid(
+                "constraints",
+                f"functions of what is chosen, {given}",
+                owner=self._owner,
+                got=f"one that raises {type(exc).__name__}: {exc}",
+                advice="A context is measured, and cannot be constrained.",
+                error=DomainError,
+            ) from exc
 
     def _numbers(self, found):
         """Of what the function returned, numbers (k,), none negative where it is met."""

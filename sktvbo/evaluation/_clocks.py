@@ -232,19 +232,7 @@ class SimulatedClock(Clock):
     """
 
     def __init__(self, response_time: ResponseTimes, call_duration: float = 0.0) -> None:
-        if isinstance(response_time, str):
-            response_time = _Cubic(response_time)
-        if not callable(response_time):
-            raise invalid(
-                "response_time",
-                "a callable that takes the data-set size and returns seconds, or one of "
-                f"{', '.join(_RESPONSE_TIMES)}",
-                response_time,
-                self,
-                advice=f"Write lambda n: {response_time!r} for a constant.",
-                error=TypeError,
-            )
-        self.response_time = response_time
+        self.response_time = _checked(response_time, self)
         self.call_duration = check_real(call_duration, "call_duration", self, interval="[0, inf)")
 
     def answer(self, n: int, not_before: float) -> float:
@@ -255,14 +243,13 @@ class SimulatedClock(Clock):
         InvalidObservationError
             When response_time gives something else than a number >= 0, or time stands still.
         """
-        response = float(self.response_time(n))
-        if not (math.isfinite(response) and response >= 0.0):
-            raise invalid(
-                f"response_time({n})",
-                "a number of seconds in the range [0, inf)",
-                response,
-                error=InvalidObservationError,
-            )
+        response = check_real(
+            self.response_time(n),
+            f"response_time({n})",
+            interval="[0, inf)",
+            advice="It is a number of seconds.",
+            error=InvalidObservationError,
+        )
         if self._t + response + self.call_duration <= self._t:
             raise invalid(
                 f"response_time({n}) + call_duration",
@@ -375,6 +362,26 @@ def response_time(name: str) -> ResponseTimes:
     True
     """
     return _Cubic(name)
+
+
+def _checked(given, owner):
+    """The response time that a clock is given, by its name or itself."""
+    if isinstance(given, str):
+        return _Cubic(given)
+    # `response_time` itself makes one of a name.
+    makes_one = given is response_time
+    if not callable(given) or makes_one:
+        constant = f"Write lambda n: {given!r} for a constant."
+        raise invalid(
+            "response_time",
+            "a callable that takes the data-set size and returns seconds, or one of "
+            f"{', '.join(_RESPONSE_TIMES)}",
+            given,
+            owner,
+            advice="Write response_time('papers')." if makes_one else constant,
+            error=TypeError,
+        )
+    return given
 
 
 class _Cubic:

@@ -21,6 +21,9 @@ _MANY = 5_000
 # model has learnt nothing if it explains less than this.
 _LITTLE = 0.03
 
+# A standard deviation below this part of the largest value is a rounding error.
+_ROUNDING = 16.0 * np.finfo(float).eps
+
 # What a hyperparameter at its lower and at its upper bound means, by the end of its name.
 _REMEDIES = {
     "noise_variance": (
@@ -158,12 +161,15 @@ def advise_on_points(gp, noise_variance, auto):
     auto : bool
         Whether the number of points was chosen.
     """
-    variance = np.var(gp.rows.targets) or 1.0
+    targets = gp.rows.targets
+    variance = np.var(targets)
+    if variance <= (_ROUNDING * np.abs(targets).max()) ** 2:
+        return  # of a constant there is nothing to explain
     left = (gp.covariance.noise_variance - noise_variance + gp.unresolved) / variance
     if left > _LITTLE:
         _warn(
-            f"The {len(gp.Z)} inducing points do not suffice: they leave {left:.0%} of the "
-            f"variance of y to noise, beside noise proper. Set n_inducing to more than "
+            f"The {len(gp.Z)} inducing points do not suffice: they leave {min(left, 1.0):.0%} of "
+            f"the variance of y to noise, beside noise proper. Set n_inducing to more than "
             f"{len(gp.Z)}{' yourself' * auto}, or fit the latest rows alone.",
             depth=6,
         )

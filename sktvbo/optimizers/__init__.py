@@ -7,7 +7,7 @@ from ._brgpucb import BRGPUCB
 from ._etgpucb import ETGPUCB
 from ._gpucb import GPUCB
 from ._igpucb import IGPUCB
-from ._queries import Query as Query
+from ._queries import Query
 from ._random_search import RandomSearch
 from ._rgpucb import RGPUCB
 from ._sparqgpucb import SparQGPUCB
@@ -17,7 +17,6 @@ from ._uitvbo import UITVBO
 from ._wdbo import WDBO
 from ._wgpucb import WGPUCB
 
-# All algorithms, by which tables and commands know them.
 __all__ = [
     "ABO",
     "BOLT",
@@ -32,6 +31,7 @@ __all__ = [
     "WDBO",
     "WGPUCB",
     "BayesianOptimizer",
+    "Query",
     "RandomSearch",
     "SparQGPUCB",
 ]

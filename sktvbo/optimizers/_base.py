@@ -416,7 +416,7 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
             x = _place(run, x, context)
             if t is not None:
                 run, t = run.timed(t)
-            if not isinstance(x, Query) and run.is_ambiguous(x, t):
+            if len(run.unanswered) > 1 and not isinstance(x, Query) and run.is_ambiguous(x, t):
                 warn_ambiguous()
             may_fail = failed is not False or run.algorithm.on_nan == "failed"
             if may_fail and has_failed(y, failed):

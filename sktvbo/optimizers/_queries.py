@@ -20,7 +20,7 @@ from ._contexts import corrected
 MAX_PENDING = 1024
 
 # Numbers that went through float32 differ by at most half of this part of themselves.
-_FLOAT32 = 2.0**-23
+FLOAT32 = 2.0**-23
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +38,8 @@ class Query:
     x : ndarray of shape (d,), or a dict for named parameters
     t : float
         When it is to be made.
+    asked : float
+        Present time when it was asked for; -inf if it was announced.
     context : ndarray of shape (c,), or a dict, or None
         In which it was asked for, on a domain with one.
 
@@ -57,7 +59,6 @@ class Query:
     id: int
     x: object
     t: float
-    # Present time when it was asked for; an announced one says nothing of that.
     asked: float = field(default=-np.inf, repr=False)
     context: object = field(default=None, repr=False)
 
@@ -127,47 +128,8 @@ class Asked:
             raise error
         return found[0].x[: self.domain.n_chosen]
 
-    def pending_near(self, x, rounded):
-        """Pending queries at the chosen part of a row x (d,), oldest first.
-
-        If there are none, and x may be ``rounded``, those that x was before it went through
-        float32, unless they are at several places.
-        """
-        pending, k = self.pending, self.domain.n_chosen
-        if not pending:
-            return []
-        rows = np.array([query.x for query in pending])[:, :k]
-        found = np.flatnonzero((rows == x[:k]).all(axis=1))
-        if rounded and not len(found):
-            close = (np.abs(rows - x[:k]) <= _FLOAT32 * np.abs(rows)).all(axis=1)
-            found = np.flatnonzero(close)
-            if (rows[found] != rows[found[:1]]).any():
-                return []
-        return [pending[i] for i in found]
-
-    def matching(self, x, t):
-        """Pending queries that match a row x (d,) and a time (None: any) best, oldest first.
-
-        A query in the context of x comes first, then the one asked for last at t or before.
-        """
-        k = self.domain.n_chosen
-        found = self.pending_near(x, rounded=self.domain.continuous.any())
-        if len(found) < 2:
-            return found
-        latest = np.inf if t is None else t + _FLOAT32 * abs(t)
-
-        def distance(query):
-            elsewhere = not np.array_equal(query.x[k:], x[k:])
-            return elsewhere, query.t > latest, 0.0 if t is None else abs(query.t - t)
-
-        distances = [distance(query) for query in found]
-        best = min(distances)
-        return [query for query, each in zip(found, distances) if each == best]
-
     def is_ambiguous(self, x, t):
         """Return True if queries that match a row x (d,) and a time differ in what is recorded."""
-        if len(self.unanswered) < 2:
-            return False
         k = self.domain.n_chosen
         answers = {
             (corrected(x, query.x, k).tobytes(), query.t if t is None else t)

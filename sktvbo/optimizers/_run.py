@@ -28,7 +28,7 @@ from ._contexts import corrected, measured
 from ._failures import Failures, Risk, with_failure
 from ._log import DataSet, Log, Told
 from ._many import absorbed, without
-from ._queries import MAX_PENDING, Asked, Query, not_pending
+from ._queries import FLOAT32, MAX_PENDING, Asked, Query, not_pending
 from ._random import copied
 from ._surrogates import Times, suited
 
@@ -256,6 +256,43 @@ class Run(Asked):
         if self.timeout == np.inf:
             return self.unanswered
         return tuple(query for query in self.unanswered if query.t >= now - self.timeout)
+
+    def pending_near(self, x, rounded):
+        """Pending queries at the chosen part of a row x (d,), oldest first.
+
+        If there are none, and x may be ``rounded``, those that x was before it went through
+        float32, unless they are at several places.
+        """
+        pending, k = self.pending, self.domain.n_chosen
+        if not pending:
+            return []
+        rows = np.array([query.x for query in pending])[:, :k]
+        found = np.flatnonzero((rows == x[:k]).all(axis=1))
+        if rounded and not len(found):
+            close = (np.abs(rows - x[:k]) <= FLOAT32 * np.abs(rows)).all(axis=1)
+            found = np.flatnonzero(close)
+            if (rows[found] != rows[found[:1]]).any():
+                return []
+        return [pending[i] for i in found]
+
+    def matching(self, x, t):
+        """Pending queries that match a row x (d,) and a time (None: any) best, oldest first.
+
+        A query in the context of x comes first, then the one asked for last at t or before.
+        """
+        k = self.domain.n_chosen
+        found = self.pending_near(x, rounded=self.domain.continuous.any())
+        if len(found) < 2:
+            return found
+        latest = np.inf if t is None else t + FLOAT32 * abs(t)
+
+        def distance(query):
+            elsewhere = not np.array_equal(query.x[k:], x[k:])
+            return elsewhere, query.t > latest, 0.0 if t is None else abs(query.t - t)
+
+        distances = [distance(query) for query in found]
+        best = min(distances)
+        return [query for query, each in zip(found, distances) if each == best]
 
     # --- time -------------------------------------------------------------------------------------
 

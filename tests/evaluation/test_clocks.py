@@ -91,17 +91,19 @@ def test_a_call_alone_may_move_time():
     assert walk(SimulatedClock(constant(0.0), 1.0), 0.0, 2) == [(0.0, 0.0), (1.0, 1.0)]
 
 
-@pytest.mark.parametrize("seconds", [-1.0, np.nan, np.inf])
+@pytest.mark.parametrize("seconds", [-1.0, np.nan, np.inf, "1.0", None, [1.0]])
 def test_simulated_response_must_be_a_duration(seconds):
     clock = SimulatedClock(constant(seconds), call_duration=5.0)
     clock.start(0.0)
-    with pytest.raises(InvalidObservationError, match=r"response_time\(3\) must be a number of"):
+    with pytest.raises(InvalidObservationError, match=r"response_time\(3\) must be a float in"):
         clock.answer(3, 0.0)
 
 
 def test_simulated_clock_rejects_bad_arguments():
     with pytest.raises(TypeError, match=r"callable.*Got 0.5 instead. Write lambda n: 0.5"):
         SimulatedClock(0.5)
+    with pytest.raises(TypeError, match=r"one of papers, .*Write response_time\('papers'\)"):
+        SimulatedClock(response_time=response_time)
     with pytest.raises(ValueError, match=r"'call_duration' .* range \[0, inf\). Got -1.* instead"):
         SimulatedClock(constant(1.0), call_duration=-1)
 

@@ -1,6 +1,7 @@
 """What a fit warns of, what it does not, and that an optimizer's fits warn of nothing."""
 
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -334,3 +335,22 @@ def test_a_warning_that_is_an_error_leaves_it_as_it_was(kind):
 def test_warn_is_a_bool():
     with pytest.raises(ValueError, match=r"'warn' .* must be True or False\. Got 'no' instead"):
         TimeVaryingGPRegressor(warn="no").fit(*data())
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-12, 1e-8, 1.0])
+@pytest.mark.parametrize("options", [{}, {"optimizer": None}, {"mean_prior_std": np.inf}], ids=str)
+def test_no_more_than_all_of_y_is_noise(size, options):
+    """Where y hardly varies, what the points leave to noise is many times its variance."""
+    X, y = drifting()
+    messages = [
+        message
+        for offset in (0.0, 3.3)
+        for _, message in warned(
+            SparseTimeVaryingGPRegressor(n_inducing=5, random_state=0, **options),
+            X,
+            offset + size * y,
+        )
+    ]
+    shares = [float(share) for message in messages for share in re.findall(r"([\d.]+)%", message)]
+    assert all(share <= 100.0 for share in shares)
+    assert bool(shares) == (size > 0.0)  # of a constant there is nothing to explain

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from optimizers.cases import ARMS, BY_NAME, fingerprint, same_state
+from scipy.optimize import NonlinearConstraint
 
 from sktvbo import ABO, GPUCB, WDBO, RandomSearch, SparQGPUCB
 from sktvbo.domain import Context, WithContext
@@ -241,6 +242,23 @@ def test_contexts_and_constraints_go_together():
     opt = made(constraints=lambda x: x[0] <= 0.5, n_initial_points=5)
     assert all(x[0] <= 0.5 for x in drive(opt, 12, "box"))
     assert opt.recommend(12.0, context=95.0)[0] == pytest.approx(0.5, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("domain", "rule", "got"),
+    [
+        ("named", lambda p: p["rate"] + p["load"] < 1.0, "'rate', .*KeyError: 'load'"),
+        # Read only where the first answer is no, as in the search for queries.
+        ("named", lambda p: p["rate"] < 0.9 or p["load"] < 1.0, "'rate', .*KeyError: 'load'"),
+        ("box", lambda x: x[0] + x[1] < 1.0, r"x of shape \(1,\)\. .* IndexError: index 1 is out"),
+        ("box", NonlinearConstraint(lambda x: x[1], 0.0, 1.0), "x of shape .* IndexError"),
+    ],
+)
+def test_a_constraint_sees_no_context(domain, rule, got):
+    opt = made(domain=domain, constraints=rule, n_initial_points=2)
+    message = f"functions of what is chosen, {got}.* A context is measured, and cannot be constr"
+    with pytest.raises(DomainError, match=message):
+        drive(opt, 20, domain)
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
