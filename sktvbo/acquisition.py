@@ -186,7 +186,7 @@ class GrowingBeta(BaseEstimator):
     Of a data set from which what is stale is removed, the size n says how often an optimizer
     queries while the function hardly changes. Where a few queries have to do, what changes becomes
     uncertain by itself, and is looked at again; where there are hundreds, to explore costs little
-    of them. Of no paper: see the page on decisions, the eighth and the fifteenth round.
+    of them. It is from no paper: see the page on the choice of the defaults.
 
     Parameters
     ----------

@@ -8,10 +8,10 @@ Equal queries (--every): one query every so many seconds of 600, at the same tim
 the decisions count. Equal time (--query): a query takes so long, and thinking as long as it takes,
 in processor seconds of one thread. A preset: the setting of a paper's table, on which an answer
 takes what a step of the paper's authors takes. The initial design and the noise are the same for
-all. The noise has 5 % of the function's variance over box and time; with --printed what BOLT's
-table 2 prints; with a preset what that says. --still stops the functions in the middle of their
-time; --problems development and held-out are those of decisions/. The packages of the rivals are
-in requirements-peers.txt. Finished runs are stored in FOLDER: the same command resumes.
+all. The noise has 5 % of the function's variance over box and time (--noise); with --printed what
+BOLT's table 2 prints; with a preset what that says. --still stops the functions in the middle of
+their time; --problems development and held-out are those of decisions/. The packages of the rivals
+are in requirements-peers.txt. Finished runs are stored in FOLDER: the same command resumes.
 """
 
 import argparse
@@ -56,7 +56,7 @@ def chosen(arguments):
         if name in SETS:
             found += SETS[name]()
         else:
-            options = {"noise": 0.05, "noise_variance": noise.get(name)}
+            options = {"noise": arguments.noise or 0.05, "noise_variance": noise.get(name)}
             found.append(problems.make(name, horizon=HORIZON, **options))
     return [Still(problem) for problem in found] if arguments.still else found
 
@@ -65,6 +65,8 @@ def in_a_papers_setting(arguments):
     """Return the comparison of optimizers in the setting of a preset."""
     preset = PRESETS[arguments.preset]
     tasks = [preset.tasks[name]() for name in arguments.problems or preset.tasks]
+    if arguments.noise is not None:
+        tasks = [task.with_noise(arguments.noise) for task in tasks]
     for task in tasks:
         # On WLAN the papers have a Matérn 1/2 in time.
         nu = 0.5 if task.name == "wlan" else 1.5
@@ -97,6 +99,7 @@ def main():
     clock.add_argument("--every", type=float, metavar="SECONDS", help="between two queries")
     clock.add_argument("--query", type=float, metavar="SECONDS", help="duration of a query")
     clock.add_argument("--preset", choices=PRESETS, help="setting of a paper's table")
+    parser.add_argument("--noise", type=float, help="variance in units of that of the function")
     parser.add_argument("--printed", action="store_true", help="the noise that the papers print")
     parser.add_argument("--still", action="store_true", help="stop the functions")
     parser.add_argument("--replications", type=int, default=3)
