@@ -180,30 +180,36 @@ class Fixed:
         self.learner.fit(*(part[-self.window :] for part in self.rows))
 
 
+def loss(learner, stream, i):
+    """Mean error rate, or squared error, of a batch."""
+    X, y = stream.batches[i]
+    found = learner.predict(X)
+    return float(np.mean((found - y) ** 2 if stream.classes is None else found != y))
+
+
 def prequential(learner, stream, after=lambda i, learner: None):
-    """Mean error rate, or squared error, over the batches but the first."""
+    """Mean loss over the batches but the first, each predicted before it is learnt."""
     losses = []
-    for i, (X, y) in enumerate(stream.batches):
+    for i, batch in enumerate(stream.batches):
         if i:
-            found = learner.predict(X)
-            losses.append(np.mean((found - y) ** 2 if stream.classes is None else found != y))
-        learner.partial_fit(X, y)
+            losses.append(loss(learner, stream, i))
+        learner.partial_fit(*batch)
         after(i, learner)
     return float(np.mean(losses))
 
 
 def tuned(stream, seed, **options):
+    """Loss of the weighted average, and that of its best learner alone."""
     tuner = OnlineTuner(
         stream.learner, stream.space, window=stream.window, random_state=seed, **options
     )
-    return prequential(tuner, stream)
+    alone = []
 
+    def after(i, tuner):
+        if i + 1 < len(stream.batches):
+            alone.append(loss(tuner.best_estimator_, stream, i + 1))
 
-def best_alone(stream, seed):
-    """Serve with the best learner in place of the average."""
-    tuner = OnlineTuner(stream.learner, stream.space, window=stream.window, random_state=seed)
-    tuner.predict = lambda X: tuner.best_estimator_.predict(X)
-    return prequential(tuner, stream)
+    return [prequential(tuner, stream, after), float(np.mean(alone))]
 
 
 def searched(stream):
@@ -214,9 +220,7 @@ def searched(stream):
         for train, test in TimeSeriesSplit(N_FOLDS).split(X):
             learner = Fixed(stream, setting)
             learner.partial_fit(X[train], y[train])
-            found = learner.predict(X[test])
-            loss = (found - y[test]) ** 2 if stream.classes is None else found != y[test]
-            losses.append(loss.mean())
+            losses.append(loss(learner, stream._replace(batches=[(X[test], y[test])]), 0))
         return np.mean(losses)
 
     def after(i, learner):
@@ -229,13 +233,12 @@ def searched(stream):
 
 
 def competitors(stream, seed):
-    """Functions by name; each returns a mean loss, or the list of those of the grid."""
+    """Functions by name; each returns a mean loss, or a list of such."""
     return {
         "grid": lambda: [prequential(Fixed(stream, s), stream) for s in stream.settings],
         "own setting": lambda: prequential(Fixed(stream, {}), stream),
         "OnlineTuner": lambda: tuned(stream, seed),
         "n_settings=5": lambda: tuned(stream, seed, n_settings=5),
-        "best learner alone": lambda: best_alone(stream, seed),
         "repeated grid search": lambda: searched(stream),
     }
 
@@ -261,21 +264,22 @@ def report(name, runs):
     """Lines of a table: mean losses, and differences in percent."""
     grid = np.array([run["grid"] for run in runs])
     best = grid.mean(axis=0).argmin()
-    columns = {"best fixed setting": grid[:, best]} | {
-        competitor: np.array([run[competitor] for run in runs])
-        for competitor in runs[0]
-        if competitor != "grid"
+    tuner = np.array([run["OnlineTuner"] for run in runs])
+    rows = {
+        "best fixed setting": grid[:, best],
+        "own setting": np.array([run["own setting"] for run in runs]),
+        "OnlineTuner": tuner[:, 0],
+        "its best learner alone": tuner[:, 1],
+        "n_settings=5": np.array([run["n_settings=5"][0] for run in runs]),
+        "repeated grid search": np.array([run["repeated grid search"] for run in runs]),
     }
     setting = ", ".join(
         f"{k.split('__')[-1]}={v:g}" for k, v in STREAMS[name](0).settings[best].items()
     )
     lines = [f"{name} (best fixed setting: {setting}; {len(runs)} seeds)"]
-    for competitor, losses in columns.items():
-        to_best = percent(losses, columns["best fixed setting"])
-        lines.append(
-            f"  {competitor:22} {losses.mean():8.4f}   {to_best:>16}   "
-            f"{percent(columns['OnlineTuner'], losses):>16}"
-        )
+    for competitor, losses in rows.items():
+        differences = f"{percent(losses, grid[:, best]):>16}   {percent(tuner[:, 0], losses):>16}"
+        lines.append(f"  {competitor:22} {losses.mean():8.4f}   {differences}")
     return lines
 
 

@@ -3,11 +3,10 @@
 A learner on a stream that tunes itself
 ========================================
 
-How much of the past should be learnt from? All of it while the world stands still, and little when
-it moves fast. Here the pace has seasons, so no fixed window is right.
-:class:`~sktvbo.model_selection.OnlineTuner` moves the window while the stream goes on: a champion
-and eleven challengers with other windows learn side by side and predict together, by an average
-whose weights are learnt, and a challenger that has been better on the same rows leads.
+On a drifting stream, old rows help while the drift is slow, and harm when it is fast. Here its pace
+has seasons, so that no fixed window is best throughout.
+:class:`~sktvbo.model_selection.OnlineTuner` trains twelve learners with different windows side by
+side. It predicts their weighted average, and the weights follow the losses on the latest rows.
 """
 
 # %%
@@ -23,8 +22,7 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from threadpoolctl import threadpool_limits
 
-from sktvbo.model_selection import OnlineTuner, Windowed
-from sktvbo.plotting import TuningDisplay
+from sktvbo.model_selection import OnlineTuner
 
 
 def paces(n_batches):
@@ -48,69 +46,70 @@ n_batches = 160 if __name__ == "__main__" else 30
 stream = make_stream(n_batches)
 
 # %%
-# The learner, and what is tuned
-# ------------------------------
-# Any estimator becomes a learner on a stream in a window of its latest rows
-# (:class:`~sktvbo.model_selection.Windowed`). Window and penalty are tuned together, both on a
-# logarithmic scale. The estimator's own setting is what the champion begins with.
+# The learner and the space
+# -------------------------
+# Ridge regression is refitted to a window of the latest rows. Window and penalty are tuned
+# together, both on a logarithmic scale.
 
-learner = Windowed(Ridge(alpha=1.0), window=200, memory=1000)
-space = {
-    "window": ("log-real", 25, 1000),
-    "estimator__alpha": ("log-real", 0.01, 100.0),
-}
-tuner = OnlineTuner(learner, space, random_state=0)
+learner = Ridge(alpha=1.0)
+space = {"window": ("log-real", 25, 1000), "alpha": ("log-real", 0.01, 100.0)}
+tuner = OnlineTuner(learner, space, window=200, random_state=0)
 
-
-def losses(model):
-    """Mean squared error of each batch but the first, which is only learnt."""
-    found = []
+losses, windows = [], []
+with threadpool_limits(1):  # the matrices are small, and threads would wait for each other
     for i, (X, y) in enumerate(stream):
         if i:
-            found.append(np.mean((model.predict(X) - y) ** 2))
-        model.partial_fit(X, y)
+            losses.append(np.mean((tuner.predict(X) - y) ** 2))
+        tuner.partial_fit(X, y)
+        windows.append(tuner.weights_ @ [setting["window"] for setting in tuner.settings_])
+tuned = np.array(losses)
+
+# %%
+# The comparison is with windows that never change. Only hindsight knows the best of them.
+
+
+def losses_of_window(window):
+    """Mean squared error of each batch but the first, which is only learnt."""
+    X, y = map(np.concatenate, zip(*stream))
+    found = []
+    for start in range(50, len(y), 50):
+        past, batch = slice(max(start - window, 0), start), slice(start, start + 50)
+        model = clone(learner).fit(X[past], y[past])
+        found.append(np.mean((model.predict(X[batch]) - y[batch]) ** 2))
     return np.array(found)
 
 
-# %%
-# The comparison is with every window of a grid that never changes, the best of which only hindsight
-# knows, and with the setting that the tuner began with.
+with threadpool_limits(1):
+    fixed = {window: losses_of_window(window) for window in (25, 50, 100, 200, 400, 1000)}
+best = min(fixed, key=lambda window: fixed[window].mean())
 
-windows = (25, 50, 100, 200, 400, 1000)
-with threadpool_limits(1):  # the matrices are small: threads would wait
-    fixed = {w: losses(clone(learner).set_params(window=w)) for w in windows}
-    tuned = losses(tuner)
-best = min(windows, key=lambda w: fixed[w].mean())
-
-print("mean squared error, of which 1 is noise")
-for w in windows:
-    print(f"  window {w:4d}    {fixed[w].mean():.3f}{'   best in hindsight' * (w == best)}")
+print("mean squared error, with a noise variance of 1")
+for window in fixed:
+    print(f"  window {window:4d}    {fixed[window].mean():.3f}{'   the best' * (window == best)}")
 print(f"  OnlineTuner    {tuned.mean():.3f}")
 
 # %%
 # The picture
 # -----------
-# Above, what was tried and what served. Blue points were better than the champion on the same rows,
-# red ones worse: in the calm seasons the long windows are blue, in the busy ones (grey) the short.
+# Above, the weighted mean of the windows: long in the calm seasons, short in the busy ones (grey).
 # Below, the error, averaged over eleven batches.
 
 figure, (above, below) = plt.subplots(2, 1, figsize=(8.4, 7.2), sharex=True, layout="constrained")
-TuningDisplay.from_estimator(tuner).plot(above)
-
 rows = 50 * np.arange(1, n_batches)
+above.plot(rows, windows[1:], color="black", lw=1.8)
+above.set(ylabel="mean window", yscale="log")
 
 
 def smoothed(values):
     return uniform_filter1d(values, 11, mode="nearest")
 
 
-below.plot(rows, smoothed(fixed[windows[0]]), color="#E69F00", lw=1, label=f"window {windows[0]}")
-below.plot(rows, smoothed(fixed[windows[-1]]), color="#009E73", lw=1, label=f"window {windows[-1]}")
-below.plot(rows, smoothed(fixed[best]), color="#D55E00", label=f"window {best}, best in hindsight")
+for window, colour in ((25, "#E69F00"), (1000, "#009E73"), (best, "#D55E00")):
+    label = f"window {window}{', the best' * (window == best)}"
+    below.plot(rows, smoothed(fixed[window]), color=colour, lw=1, label=label)
 below.plot(rows, smoothed(tuned), color="black", lw=1.8, label="OnlineTuner")
 below.set(xlabel="rows of the stream", ylabel="squared error", yscale="log")
 below.legend(ncols=2, frameon=False)
-above.set_xlabel("")
 for ax in (above, below):
     pace = ax.twinx()
     pace.fill_between(50 * np.arange(n_batches), paces(n_batches), color="0.9", linewidth=0)

@@ -1,4 +1,4 @@
-"""The examples of learners that tune themselves: their small versions."""
+"""The example of a learner that tunes itself, in its small version and in full."""
 
 import runpy
 from pathlib import Path
@@ -24,26 +24,12 @@ def test_a_window_that_follows_the_seasons(run_example, capsys):
     for losses in (example["tuned"], *example["fixed"].values()):
         assert 1.0 < losses.mean() < 9.0
     assert example["tuner"].prequential_loss_ == pytest.approx(example["tuned"].mean())
-    assert "best in hindsight" in capsys.readouterr().out
+    assert "the best" in capsys.readouterr().out
 
 
 @pytest.mark.slow
-def test_the_tuner_is_about_as_good_as_the_best_window(run_example):
+def test_the_tuner_is_better_than_the_best_window(run_example):
     example = run_example("plot_online_tuner.py", run_name="__main__")
     means = {window: losses.mean() for window, losses in example["fixed"].items()}
-    assert example["tuned"].mean() < 1.03 * means[example["best"]]
+    assert example["tuned"].mean() < means[example["best"]]
     assert example["tuned"].mean() < 0.95 * np.median(list(means.values()))
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_population_of_networks(run_example):
-    example = run_example("plot_population_training.py")
-    assert len(example["tuned"]) == 4
-    assert example["tuned"][-1] < 0.8 * example["tuned"][0]
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_the_population_ends_below_all_fixed_rates(run_example):
-    example = run_example("plot_population_training.py", run_name="__main__")
-    assert example["tuned"][-1] < min(losses[-1] for losses in example["fixed"].values())

@@ -1,4 +1,4 @@
-"""Choose an algorithm's hyperparameters with scikit-learn's own tools: problems are the samples."""
+"""Hyperparameter search for optimizers with scikit-learn's tools: problems are the samples."""
 
 from __future__ import annotations
 
@@ -31,16 +31,15 @@ if TYPE_CHECKING:
 class OnlineRun(BaseEstimator):
     """An optimizer as an estimator: the samples are problems, the score is minus the regret.
 
-    ``score(problems)`` lets a clone of the optimizer loose on each problem and returns minus the
-    mean of the average regrets, so that `sklearn.model_selection.GridSearchCV` and its relatives
-    work on "optimizer__alpha".
+    ``score(problems)`` runs a clone of the optimizer on each problem and returns minus the mean of
+    the average regrets, so that `sklearn.model_selection.GridSearchCV` and its relatives work on
+    "optimizer__alpha".
 
-    There is nothing to learn before a run, so ``fit`` only validates, and the training folds are
-    not used. With K folds each candidate runs once on every problem, in the fold where it is
-    tested. With `sklearn.model_selection.LeaveOneOut` too, and each test score is one problem's.
+    ``fit`` only validates, as nothing is learnt before a run, and the training folds are not used.
+    With K folds, each candidate runs once on every problem, in the fold where it is tested.
 
-    All problems and all candidates get the same seeds: a problem's runs start from the same design
-    with the same noise whatever its fold and the candidate, which makes comparisons paired.
+    All problems and candidates get the same seeds. The runs on a problem start from the same
+    design with the same noise, which makes comparisons paired.
 
     Parameters
     ----------
@@ -52,7 +51,7 @@ class OnlineRun(BaseEstimator):
         How time passes; None is a `~sktvbo.evaluation.StepClock`. On a
         `~sktvbo.evaluation.WallClock` parallel jobs slow each other down, and scores vary.
     n_initial : int, default=15
-        Points of the initial design.
+        Number of points of the initial design.
     n_replications : int, default=1
         Runs per problem, each with a seed of its own.
     average : {"query", "time"}, default="query"
@@ -60,11 +59,10 @@ class OnlineRun(BaseEstimator):
     normalize : {None, "random"}, default=None
         "random" divides the regrets on a problem by the expected regret of uniform queries there,
         so that no problem dominates the mean by its scale: a score of 0 is perfect, -1 is no better
-        than random search. The divisor is a mean over 64 times between 0 and the horizon with 64
-        points each: one number per problem, whatever the seed, the clock and the candidate.
+        than random search. The divisor is one number per problem.
     random_state : int, RandomState or None, default=0
-        The replications' seeds are drawn from it, the same as in `sktvbo.evaluation.compare`.
-        None: other seeds at each call, so that comparisons are no longer paired.
+        Draws the seeds of the replications, the same as in `sktvbo.evaluation.compare`. None draws
+        others at each call, and comparisons are not paired.
     expert : callable, (X, t) -> (q,), or "problem", default=None
         See `sktvbo.evaluation.run`.
 
@@ -75,8 +73,8 @@ class OnlineRun(BaseEstimator):
 
     Notes
     -----
-    `sklearn.model_selection.HalvingGridSearchCV` can spend ``resource="n_replications"``: who
-    survives keeps the earlier seeds and gets more. Its default ``return_train_score=True`` would
+    `sklearn.model_selection.HalvingGridSearchCV` can spend ``resource="n_replications"``: remaining
+    candidates keep the earlier seeds and get more. Its default ``return_train_score=True`` would
     also run the problems of the training folds.
 
     Examples
@@ -140,15 +138,15 @@ class OnlineRun(BaseEstimator):
         Raises
         ------
         TypeError
-            Something that is not a list of problems, or not an ask/tell optimizer.
+            Not a list of problems, or not an ask/tell optimizer.
         ValueError
-            No problem, a horizon beyond a problem's own, or a parameter that makes no sense.
+            No problem, a horizon beyond a problem's own, or an invalid parameter.
         """
         self.problem_names_ = [problem.name for problem in self._check(problems)]
         return self
 
     def run(self, problems: Sequence[Problem]) -> list[RunResult]:
-        """Let the optimizer loose on the problems.
+        """Run the optimizer on the problems.
 
         Parameters
         ----------
@@ -162,14 +160,14 @@ class OnlineRun(BaseEstimator):
         Raises
         ------
         TypeError, ValueError
-            See `fit`. Whatever a run raises says in a note in which run.
+            See `fit`. Errors of a run have a note that names the run.
         """
         problems = self._check(problems)
         seeds = random_seeds(deepcopy(self.random_state), self.n_replications)
         return [self._run_one(problem, seed) for problem in problems for seed in seeds]
 
     def score(self, problems: Sequence[Problem], y: object = None) -> float:
-        """Minus the average regret, normalized or not: the mean over problems and replications.
+        """Minus the average regret, a mean over problems and replications.
 
         Parameters
         ----------
@@ -212,7 +210,7 @@ class OnlineRun(BaseEstimator):
             raise
 
     def _check(self, problems):
-        """Validate everything, and return the problems as a list."""
+        """Validate the parameters, and return the problems as a list."""
         check_optimizer(self.optimizer, "optimizer", self)
         check_choice(self.average, ("query", "time"), "average", self)
         check_choice(self.normalize, (None, "random"), "normalize", self)
@@ -234,7 +232,7 @@ class OnlineRun(BaseEstimator):
 
 def _random_regret(problem, horizon=None, n_times=64, n_points=64):
     """Expected regret of uniform queries at times spread evenly over [0, horizon]."""
-    problem = deepcopy(problem)  # so that the caller's does not remember these optima
+    problem = deepcopy(problem)  # the caller's does not cache these optima
     horizon = problem.horizon if horizon is None else horizon
     rng = np.random.RandomState(0)
     regrets = [

@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import _safe_indexing, check_random_state, get_tags
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
     check_consistent_length,
@@ -24,7 +24,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._checks import check_int, invalid
+from .._checks import check_int, check_real, invalid
 from ..domain import ParameterSpace
 
 if TYPE_CHECKING:
@@ -159,14 +159,9 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
-        for name in (
-            "estimator_type",
-            "classifier_tags",
-            "regressor_tags",
-            "target_tags",
-            "input_tags",
-        ):
-            setattr(tags, name, getattr(inner, name))
+        tags.estimator_type, tags.target_tags = inner.estimator_type, inner.target_tags
+        tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
+        tags.input_tags = inner.input_tags
         return tags
 
     def _classifies(self):
@@ -202,7 +197,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
         classes = np.unique(y) if self._classifies() else None
         for start in range(0, max(len(y), 1), self.batch_size):
             batch = slice(start, start + self.batch_size)
-            new._step(_safe_indexing(X, batch), _safe_indexing(y, batch), classes, first=not start)
+            new._step(_slice(X, batch), _slice(y, batch), classes, first=not start)
         self.__dict__ = new.__dict__
         return self
 
@@ -248,9 +243,10 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
             failed = self._score_batch(X, np.asarray(y))
         self._learn(X, y, failed)
         if first and not self._classifies():
-            # Discounted sums over rows of squared errors and of ones, at first of a constant.
-            self._errors = _sums_of_errors(y - np.mean(y, axis=0))
-            self._lowest, self._highest = np.min(y, axis=0), np.max(y, axis=0)
+            target = self._targets(np.asarray(y))
+            self._lowest, self._highest = target.min(axis=0), target.max(axis=0)
+            # Discounted sums over rows of squared errors and of ones, at first of the first mean.
+            self._errors = _sums_of_errors(target - target.mean(axis=0))
         voters = self._voter_weights().reshape(-1, len(self.settings_))
         self.weights_ = voters.sum(axis=0)
         best = int(self._recent_loss.argmin())
@@ -327,8 +323,8 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
         self._sums = keep * self._sums + [gains, gains**2, np.ones_like(gains)]
         if not self._classifies():
             self._errors = keep * self._errors + _sums_of_errors(mean - target)
-            self._lowest = np.minimum(self._lowest, y.min(axis=0))
-            self._highest = np.maximum(self._highest, y.max(axis=0))
+            self._lowest = np.minimum(self._lowest, target.min(axis=0))
+            self._highest = np.maximum(self._highest, target.max(axis=0))
         recent = 0.5 ** (len(y) / _LOSS_ROWS) * self._recent_loss
         self._recent_loss = recent + losses[: len(recent)].sum(axis=1)
         self._n_rows, self._total_loss = self._n_rows + len(y), self._total_loss + loss.sum()
@@ -345,16 +341,17 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
                 return copy.deepcopy(self.learners_[i]).partial_fit(X, y, **options)
 
         else:
-            windows = [round(setting.get("window", self.window)) for setting in self.settings_]
+            windows = [setting.get("window", self.window) for setting in self.settings_]
+            windows = [round(check_real(n, "window", self, interval="[1, inf)")) for n in windows]
             if self._latest_rows is not None:
                 X, y = map(_stack, self._latest_rows, (X, y))
-            X, y = (_safe_indexing(rows, slice(-max(windows), None)) for rows in (X, y))
+            X, y = (_slice(rows, slice(-max(windows), None)) for rows in (X, y))
             self._latest_rows = X, y
 
             def learn(i):
                 window = slice(-windows[i], None)
                 learner = self._configured(clone(self.estimator), self.settings_[i])
-                return learner.fit(_safe_indexing(X, window), _safe_indexing(y, window))
+                return learner.fit(_slice(X, window), _slice(y, window))
 
         learnt, failed_to_learn = self._each(learn, "learn")
         failed = sorted({*failed, *failed_to_learn})
@@ -504,7 +501,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
     def _targets(self, y):
         if self._classifies():
             return (y[:, np.newaxis] == self.classes_).astype(np.float64)
-        return y.reshape(len(y), -1)
+        return y.reshape(len(y), -1).astype(np.float64)
 
     def _losses(self, output, y):
         """Losses (m,) of single rows."""
@@ -532,6 +529,10 @@ def _as_rows(X):
     if sparse.issparse(X):
         return X.tocsr()
     return X if hasattr(X, "shape") else np.asarray(X)
+
+
+def _slice(X, rows):
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
 def _stack(above, below):
@@ -576,6 +577,5 @@ def _with_vote(shares):
 
 
 def _sums_of_errors(errors):
-    """Sums over rows of squared errors (m, k), and of ones."""
-    squares = np.square(np.asarray(errors, dtype=np.float64)).reshape(len(errors), -1)
-    return np.array([squares.sum(axis=0), np.full(squares.shape[1], float(len(squares)))])
+    """Sums over rows (2, k) of squares of errors (m, k), and of ones."""
+    return np.array([np.square(errors).sum(axis=0), np.full(errors.shape[1], len(errors))])

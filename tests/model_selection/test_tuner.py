@@ -448,6 +448,11 @@ def test_an_error_of_all_learners_leaves_the_tuner_unchanged():
         ({"space": [(0.0, 1.0)]}, DomainError, "a dict of at least one named parameter"),
         ({"n_settings": 0}, ValueError, r"'n_settings' .* range \[1, inf\). Got 0"),
         ({"window": 0}, ValueError, r"'window' .* range \[1, inf\). Got 0"),
+        (
+            {"window": 5, "space": {"window": ("integer", 0, 5)}},
+            ValueError,
+            r"'window' .* range \[1, inf\). Got 0",
+        ),
         ({"loss": "hinge"}, ValueError, "'loss' .* 'auto' or a callable. Got 'hinge'"),
         ({"batch_size": 0}, ValueError, r"'batch_size' .* Got 0"),
     ],
