@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from ._typing import Array, Bounds
 
-__all__ = ["Additive", "Empirical", "Forgetting", "Separable", "Wiener"]
+__all__ = ["Empirical", "Forgetting", "Separable", "Wiener"]
 
 # This is the advice to whoever asks for the limit at which nothing changes any more.
 _STATIC = "For a static function use ConstantKernel(1.0, 'fixed')."
