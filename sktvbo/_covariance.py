@@ -251,6 +251,13 @@ class SeparableCovariance:
         """
         return self._product.cross(S, t, S2, t2, out)
 
+    def row(self, S, t, i):
+        """Row i (n,) of `gram`, both triangles."""
+        point = S[i : i + 1], t[i : i + 1]
+        k = self.cross(*point, S, t)[0]
+        k[i] = self.variance(*point)[0]  # which may be `white` in part
+        return k
+
     def variance(self, S, t):
         """Prior variance (n,) of f at the points, the diagonal of `gram`."""
         return self._product.variance(S, t)

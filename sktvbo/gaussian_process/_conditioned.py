@@ -357,13 +357,12 @@ class Dense(Conditioned):
             solver = self.solver
             noise = rows.noise(self.covariance, slice(n, None))
             for i in range(n, rows.n):
-                row = rows.S[i : i + 1], rows.t[i : i + 1]
-                k = self.covariance.cross(*row, rows.S[:i], rows.t[:i])[0]
-                solver = solver.append(k, self.covariance.variance(*row)[0] + noise[i - n])
+                k = self.covariance.row(rows.S[: i + 1], rows.t[: i + 1], i)
+                solver = solver.append(k[:-1], k[-1] + noise[i - n])
                 if solver is None:
                     break
             if solver is not None and "kept" in vars(self) and rows.n == n + 1:
-                kept = self._kept_with(rows, k, solver)
+                kept = self._kept_with(rows, k[:-1], solver)
         call = "append", (X, y, variance, total, standardize)
         return self._updated(rows, solver, call, kept)
 
@@ -421,9 +420,7 @@ class Dense(Conditioned):
         """
         i = (count // _LOOK_EVERY * 7919) % rows.n
         row, behind = slice(i, i + 1), slice(i, None)
-        place = rows.S[row], rows.t[row]
-        k = self.covariance.cross(*place, rows.S[behind], rows.t[behind])[0]
-        k[0] = self.covariance.variance(*place)[0]
+        k = self.covariance.row(rows.S[behind], rows.t[behind], 0)
         k[0] += rows.noise(self.covariance, row)[0] + solver.jitter
         L = solver.L
         found = np.einsum("ij,j->i", L[behind, : i + 1], L[i, : i + 1])

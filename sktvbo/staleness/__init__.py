@@ -6,7 +6,8 @@ At each observation an optimizer calls its policy, in this order:
 2. ``before_add(surrogate, x, t, y)``: rows of the surrogate's training data to drop before the
    observation is added; not called at the observation with which the surrogate is first fitted;
 3. ``after_add(surrogate, now)``: rows to drop now that it is added, and hyperparameters searched;
-4. ``record()``, where the policy has it: numbers by name, for the optimizer's history.
+4. ``record()``, where the policy has it: numbers by name, for the optimizer's history; None for
+   what is not known yet, as NaN is an error.
 
 ``x`` is in the surrogate's coordinates, the unit box, and times are the user's.
 `StaleDataPolicy` is a base class, which nobody has to use. A policy's own state is in attributes

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.gaussian_process.kernels import RBF
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from sktvbo import GPUCB, TVGPUCB, UITVBO, WDBO, BayesianOptimizer, TimeVaryingGPRegressor
 from sktvbo.acquisition import ThompsonSampling
@@ -96,6 +96,28 @@ def test_thompson_sampling_draws_from_it():
         opt.tell(x, float(np.sin(x[0] + 0.1 * t)))
     assert type(opt.surrogate_._gp) is Filter
     assert len(np.unique([opt.ask(70.0) for _ in range(3)], axis=0)) > 1
+
+
+@pytest.mark.parametrize("temporal", [ConstantKernel(1.0, "fixed"), Forgetting(0.02)], ids=str)
+def test_thompson_sampling_with_a_learnt_mean_is_that_of_the_dense_solver(temporal):
+    domain = FiniteSet(np.linspace(0.0, 1.0, 30)[:, np.newaxis])
+
+    def queries(solver):
+        gp = surrogate(solver, mean_prior_std=1.0, normalize_y=True)
+        opt = BayesianOptimizer(
+            domain,
+            surrogate=gp.set_params(temporal_kernel=temporal),
+            acquisition=ThompsonSampling(),
+            n_initial_points=5,
+            random_state=0,
+        )
+        for t in range(60):
+            x = opt.ask(t)
+            opt.tell(x, 5.0 + float(np.sin(9.0 * x[0] + 0.02 * t)))
+        assert type(opt.surrogate_._gp) is (Dense if solver == "dense" else Filter)
+        return opt.told_X_
+
+    assert_array_equal(queries("kalman"), queries("dense"))
 
 
 def test_a_step_goes_through_no_more_rows_when_there_are_more(monkeypatch):
