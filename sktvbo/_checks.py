@@ -4,6 +4,7 @@
 """
 
 import reprlib
+from datetime import date, timedelta
 from numbers import Integral, Real
 
 import numpy as np
@@ -38,9 +39,9 @@ def invalid(name, expected, value=None, owner=None, *, got=None, advice="", erro
 
 
 def check_real(value, name, owner=None, *, interval="(-inf, inf)", advice="", error=ValueError):
-    """The value as a float within an interval such as "(0, 1]"; a bool is no number."""
+    """The value as a float within an interval such as "(0, 1]"; a bool or duration is no number."""
     low, high = (float(bound) for bound in interval[1:-1].split(","))
-    if isinstance(value, Real) and not isinstance(value, bool):
+    if isinstance(value, Real) and not isinstance(value, bool | np.timedelta64):
         above = low < value or (low == value and interval[0] == "[")
         below = value < high or (value == high and interval[-1] == "]")
         if above and below:
@@ -51,7 +52,7 @@ def check_real(value, name, owner=None, *, interval="(-inf, inf)", advice="", er
 
 def check_int(value, name, owner=None, *, low=1, high=None, advice="", error=ValueError):
     """The value as an int from ``low`` to ``high``, both included; None: no upper limit."""
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    whole = isinstance(value, Integral) and not isinstance(value, bool | np.timedelta64)
     if whole and value >= low and (high is None or value <= high):
         return int(value)
     expected = f"an int in the range [{low}, {'inf)' if high is None else f'{high}]'}"
@@ -90,7 +91,7 @@ def check_bounds(bounds, name, owner=None, *, high=None):
 def finite_number(value, name, error=ValueError, largest=np.inf):
     """The value, or the only one of an array, as a finite float of at most ``largest`` in size."""
     number = value
-    if not isinstance(value, Real):
+    if not isinstance(value, Real) or isinstance(value, np.timedelta64):  # for NumPy an integer
         try:
             array = np.asarray(value)
         except ValueError as exc:  # lists of different lengths
@@ -111,6 +112,7 @@ def finite_number(value, name, error=ValueError, largest=np.inf):
 
 def real_array(value, name, error=ValueError):
     """A new C-ordered float64 array of real numbers; NaN and infinity may be among them."""
+    array = None
     try:
         array = np.asarray(value)
         if array.dtype.kind not in "biufO":
@@ -119,8 +121,12 @@ def real_array(value, name, error=ValueError):
             raise TypeError("masked values")
         return np.array(array, dtype=np.float64, order="C")
     except (TypeError, ValueError) as exc:
-        got = f"{reprlib.repr(value)} ({exc})"
-        raise invalid(name, "real numbers", got=got, error=error) from exc
+        got, advice = f"{reprlib.repr(value)} ({exc})", ""
+        if array is not None and (
+            array.dtype.kind in "Mm" or any(isinstance(v, date | timedelta) for v in array.flat)
+        ):
+            advice = "Give numbers in place of dates and durations, such as hours."
+        raise invalid(name, "real numbers", got=got, advice=advice, error=error) from exc
 
 
 def finite_array(value, name, shape, error=ValueError, largest=np.inf):

@@ -49,7 +49,7 @@ def test_real(interval, inside, outside):
         number = check_real(value, "a", interval=interval)
         assert type(number) is float
         assert number == value
-    for value in [*outside, np.nan, True, "1", None, [0.5], 0.5j]:
+    for value in [*outside, np.nan, True, "1", None, [0.5], 0.5j, np.timedelta64(1, "s")]:
         with pytest.raises(ValueError, match=r"a must be a float in the range .* Got .* instead"):
             check_real(value, "a", interval=interval)
 
@@ -59,7 +59,7 @@ def test_int():
         number = check_int(value, "n", high=4)
         assert type(number) is int
         assert number == value
-    for value in (0, 5, 2.0, True, "1", None):
+    for value in (0, 5, 2.0, True, "1", None, np.timedelta64(1, "s")):
         with pytest.raises(ValueError, match=r"n must be an int in the range \[1, 4\]\. Got"):
             check_int(value, "n", high=4)
     assert check_int(10**9, "n") == 10**9

@@ -516,10 +516,19 @@ class Domain:
         return self._last_axis(X, "X", self.n_dims)
 
     def _rows(self, X):
-        """Rows of a table, whose columns are found by name; anything else as it is."""
+        """Rows of a table or of labelled points, found by name; anything else as it is."""
         table = as_table(X)
-        if table is None:
-            return X
+        if table is not None:
+            return self._of_table(table)
+        if isinstance(X, list | tuple):
+            rows = [as_row(x) for x in X]
+            if any(row is not None for row in rows):
+                pairs = enumerate(zip(X, rows))
+                return [x if row is None else self._encode(row, "X", i) for i, (x, row) in pairs]
+        return X
+
+    def _of_table(self, table):
+        """Rows of columns by name."""
         names = self.columns
         if self._has_names(table):
             check_names(table, names, "X", "a table of the columns")
@@ -534,6 +543,7 @@ class Domain:
 
     def _encode(self, point, what, *where):
         """Row of a point by name; its numbers may lie outside."""
+        what = "".join([what, *(f"[{i}]" for i in where)])
         if not self._has_names(point):
             return list(point.values())
         check_names(point, self.columns, what, "a dict of the coordinates")

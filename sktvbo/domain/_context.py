@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -243,9 +244,9 @@ class WithContext(Domain):
         try:
             row = self.context.as_row(context)
         except InvalidObservationError as exc:
-            raise invalid(
-                "context", self._expected(), context, error=InvalidObservationError
-            ) from exc
+            advice = re.sub(r"^x\b", "context", str(exc))
+            error = InvalidObservationError
+            raise invalid("context", self._expected(), context, advice=advice, error=error) from exc
         known = np.isin(self.context.kinds, ["labels", "unordered"])
         strange = known & (row != np.clip(np.rint(row), self.context.lower, self.context.upper))
         if strange.any() or not np.isfinite(self.context.unit_of(row[np.newaxis])).all():

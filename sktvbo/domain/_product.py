@@ -408,13 +408,9 @@ class ParameterSpace(_Product):
             for i, (name, term) in enumerate(self._parameters.items())
         ]
 
-    def _rows(self, X):
-        X = rows_of(X)
-        if isinstance(X, Sequence) and any(isinstance(x, Mapping) for x in X):
-            return [
-                self._encode(x, "X", i) if isinstance(x, Mapping) else x for i, x in enumerate(X)
-            ]
-        return X
+    def _of_table(self, table):
+        rows = [self._encode(row, "X", i) for i, row in enumerate(rows_of(table))]
+        return np.reshape(rows, (-1, self.n_dims))
 
     def _label(self, i):
         return repr(self.names[i])

@@ -10,6 +10,7 @@ import math
 import numbers
 import reprlib
 from collections.abc import Sequence
+from datetime import date
 
 import numpy as np
 from scipy.stats.distributions import rv_frozen
@@ -292,8 +293,9 @@ class Ordinal(Integer):
         if _Choice(None) in self.choices and _is_missing(value):
             return None
         choices = [choice.value for choice in self.choices]
-        same = [v for v in choices if isinstance(v, numbers.Real) and v == value]
-        return same[0] if len(same) == 1 and isinstance(value, numbers.Real) else value
+        kinds = numbers.Real, date
+        same = [v for v in choices if isinstance(v, kinds) and v == value]
+        return same[0] if len(same) == 1 and isinstance(value, kinds) else value
 
     def decode(self, v):
         return self.choices[round(float(v))].value

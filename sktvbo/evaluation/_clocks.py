@@ -74,7 +74,7 @@ class Clock:
         ----------
         t : float
         """
-        self._t = float(t)
+        self._t = check_real(t, "t")
 
     def now(self) -> float:
         """Time at which the optimizer is asked.
@@ -184,7 +184,7 @@ class WallClock(Clock):
 
     def start(self, t: float) -> None:
         """See `Clock.start`."""
-        self._offset = float(t) - time.perf_counter()
+        self._offset = check_real(t, "t") - time.perf_counter()
 
     def now(self) -> float:
         """See `Clock.now`."""
@@ -299,7 +299,7 @@ class ThinkingClock(Clock):
 
     def start(self, t: float) -> None:
         """See `Clock.start`."""
-        self._offset = float(t) - time.process_time()
+        self._offset = check_real(t, "t") - time.process_time()
 
     def now(self) -> float:
         """See `Clock.now`."""

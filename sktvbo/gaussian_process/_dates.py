@@ -123,11 +123,14 @@ def _as_table(X):
     """A list of rows with dates as an array of objects; anything else as it is."""
     if not isinstance(X, list | tuple):
         return X
+    if len(X) and isinstance(X[0], _DATES + _DURATIONS):
+        advice = "Write [[t] for t in X] for a single column."
+        raise invalid("X", "of two dimensions", got="a list of dates or durations", advice=advice)
     try:
         if np.asarray(X).dtype.kind not in "MmO":
             return X
         rows = [list(row) for row in X]
-    except (TypeError, ValueError):  # of different lengths, or not of two dimensions
+    except (TypeError, ValueError):  # of different lengths, or of one dimension
         return X
     # NumPy would make integers of some dates, and durations of numbers beside durations.
     table = np.empty((len(rows), len(rows[0])), dtype=object)

@@ -5,7 +5,7 @@ from sklearn.utils.validation import validate_data
 
 from .._checks import check_size, invalid
 from .._limits import LARGEST_X, LARGEST_Y
-from ._dates import check_kinds, columns_of, numeric_times
+from ._dates import NUMBERS, check_kinds, columns_of, numeric_times, read_times
 
 
 def validated(estimator, X, y="no_validation", *, reset=False):
@@ -25,7 +25,8 @@ def validated(estimator, X, y="no_validation", *, reset=False):
     if not has_y:
         X = validate_data(estimator, X, **options)
     else:
-        if getattr(np.asarray(y), "dtype", np.dtype(float)).kind in "Mm":
+        targets = np.asarray(y)
+        if targets.ndim and read_times(targets, estimator.time_unit, "y")[0] != NUMBERS:
             raise invalid("y", "numbers", got="dates or durations")
         X, y = validate_data(estimator, X, _unmasked(y, "y"), y_numeric=True, **options)
     if reset:

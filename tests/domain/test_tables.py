@@ -1,6 +1,7 @@
 """Data frames, Series and dicts of columns are matched by name, wherever they are taken."""
 
 import pickle
+from datetime import datetime
 
 import numpy as np
 import pandas as pd
@@ -106,6 +107,20 @@ def test_single_points(form):
     opt.cancel(rows_of(0)[form])
     assert opt.domain is SPACE
     assert ParameterSpace(SPACE).contains(rows_of(0)[form])
+
+
+def test_lists_of_series():
+    frame = pd.DataFrame(columns_of(POINTS, PERMUTED))
+    listed = [row for _, row in frame.iterrows()]
+    assert_array_equal(ParameterSpace(SPACE).validate_points(listed), ROWS)
+    box, xy = Box([(0.0, 1.0), (0.0, 100.0)]), pd.DataFrame({"x1": [10.0, 20.0], "x0": [0.1, 0.2]})
+    assert_array_equal(box.validate_points([row for _, row in xy.iterrows()]), xy[["x0", "x1"]])
+    with pytest.raises(InvalidObservationError, match=r"X\[0\] must .* lacks 'x0'"):
+        box.validate_points([row for _, row in xy.rename(columns={"x0": "a"}).iterrows()])
+    space = ParameterSpace({"day": ("categorical", [datetime(2026, 1, 1), datetime(2026, 1, 2)])})
+    days = pd.DataFrame({"day": [datetime(2026, 1, 2)]})  # of Timestamps
+    assert_array_equal(space.validate_points(days), [[1.0]])
+    assert space.validate_points(days[:0]).shape == (0, 1)
 
 
 def test_a_row_of_floats_has_integers_of_choices():
@@ -228,6 +243,17 @@ def test_tables_of_contexts(form):
             InvalidObservationError, match="context must be a dict of 'load', 'day'"
         ):
             opt.ask(1.0, n_points=2, context=TABLES[form](wrong))
+
+
+@pytest.mark.parametrize("value", [datetime(2026, 1, 1), np.datetime64("2026"), pd.Timestamp(0)])
+def test_a_date_is_no_context(value):
+    opt = RandomSearch(LOADS)
+    message = r"context\['load'\] must be real numbers.* in place of dates"
+    for context in ({"load": value, "day": "no"}, pd.Series({"load": value, "day": "no"})):
+        with pytest.raises(InvalidObservationError, match=message):
+            opt.ask(0.0, context=context)
+    with pytest.raises(DomainError, match=r"parameters\['a'\] must be .* in place of dates"):
+        RandomSearch({"a": ("real", value, value)}).ask(0.0)
 
 
 def test_a_series_is_one_context():

@@ -1,6 +1,7 @@
 import pickle
 import time
 from copy import deepcopy
+from datetime import datetime
 
 import numpy as np
 import pytest
@@ -252,3 +253,10 @@ def test_interface_says_what_to_define():
         clock.answer(0, 0.0)
     with pytest.raises(NotImplementedError, match="must define told"):
         clock.told()
+
+
+@pytest.mark.parametrize("clock", [StepClock(), WallClock(), ThinkingClock()])
+@pytest.mark.parametrize("t", [datetime(2026, 1, 1), np.datetime64("2026"), np.timedelta64(1, "h")])
+def test_clocks_start_at_numbers(clock, t):
+    with pytest.raises(ValueError, match="t must be a float"):
+        clock.start(t)

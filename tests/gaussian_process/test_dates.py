@@ -263,7 +263,9 @@ def test_columns_that_cannot_be_read_are_named(case):
 
 
 def test_dates_are_no_targets():
-    for y in (pd.Series(STAMPS), np.array(NAIVE, dtype="datetime64[us]"), pl.Series(NAIVE)):
+    with pytest.raises(ValueError, match=r"X must be of two dimensions.* \[\[t\] for t in X\]"):
+        regressor().fit(NAIVE, Y)
+    for y in (NAIVE, pd.Series(STAMPS), np.array(NAIVE, dtype="datetime64[us]"), pl.Series(NAIVE)):
         with pytest.raises(ValueError, match=r"y must be numbers\. Got dates"):
             regressor().fit(FORMS["pandas"][0], y)
 
