@@ -244,7 +244,8 @@ class WithContext(Domain):
         try:
             row = self.context.as_row(context)
         except InvalidObservationError as exc:
-            advice = re.sub(r"^x\b", "context", str(exc))
+            # It names the variable that is no number.
+            advice = re.sub(r"^x\b", "context", str(exc)) if "real numbers" in str(exc) else ""
             error = InvalidObservationError
             raise invalid("context", self._expected(), context, advice=advice, error=error) from exc
         known = np.isin(self.context.kinds, ["labels", "unordered"])

@@ -748,8 +748,10 @@ def _columns(run, X, y, t, y_variance, context, failed):
     t is None where no time was given.
     """
     handles = isinstance(X, list | tuple) and any(isinstance(x, Query) for x in X)
-    places = [] if np.size(X) == 0 else None
-    if places is None and not handles:
+    places = None
+    if not handles and np.size(X) == 0:
+        places = []
+    elif not handles:
         with suppress(DomainError):
             places = list(run.domain.places(X, context))
     if places is None:

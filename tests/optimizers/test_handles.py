@@ -6,7 +6,17 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from optimizers.cases import ARMS, BY_NAME, DOMAINS, NAMED, STEPS, fingerprint, points, same_state
+from optimizers.cases import (
+    ARMS,
+    BOX,
+    BY_NAME,
+    DOMAINS,
+    NAMED,
+    STEPS,
+    fingerprint,
+    points,
+    same_state,
+)
 
 from sktvbo import BOLT, GPUCB, RandomSearch
 from sktvbo.domain import Arms
@@ -250,3 +260,10 @@ def test_time_does_not_go_back_beyond_what_was_told():
     with pytest.raises(InvalidObservationError, match=r"at least 5\.0"):
         opt.ask(4.0)
     opt.ask(5.0)
+
+
+def test_handles_and_places_may_be_told_together():
+    opt = RandomSearch(BOX, random_state=0)
+    query = opt.ask(0.0, return_query=True)
+    opt.tell_many([query, np.array([0.5, 0.5])], [1.0, 2.0], 1.0)
+    assert_array_equal(opt.told_X_, [[*query.x, 1.0], [0.5, 0.5, 1.0]])
