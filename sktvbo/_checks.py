@@ -59,6 +59,20 @@ def check_int(value, name, owner=None, *, low=1, high=None, advice="", error=Val
     raise invalid(name, expected, value, owner, advice=advice, error=error)
 
 
+def check_bool(value, name, owner=None, *, error=ValueError):
+    """The value as a bool; "False", which is true, and 1 are none."""
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise invalid(name, "True or False", value, owner, error=error)
+
+
+def plain_number(value):
+    """A scalar of NumPy as a number of Python, with which sums do not overflow; others as given."""
+    if isinstance(value, np.generic) and value.dtype.kind in "biuf":
+        return {"b": bool, "f": float}.get(value.dtype.kind, int)(value)
+    return value
+
+
 def check_choice(value, choices, name, owner=None, *, error=ValueError):
     """The value, which is one of the choices, such as strings and None."""
     # Types are compared too: an array compares element by element, and True equals 1.

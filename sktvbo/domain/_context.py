@@ -152,15 +152,22 @@ class WithContext(Domain):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the columns of a row; x0, ... and context0, ... where there are none."""
+        """Names of the columns of a row; x0, ... and context0, ... where there are none.
+
+        An underscore is put behind the name of a context when a parameter is called so.
+        """
         return self.columns
 
     @property
     def columns(self) -> tuple[str, ...]:
-        measured = self.context.columns
+        found, measured = list(self.chosen.columns), self.context.columns
         if not self.context.is_named:
             measured = tuple(f"context{i}" for i in range(self.context.n_dims))
-        return self.chosen.columns + measured
+        for name in measured:
+            while name in found:
+                name += "_"
+            found.append(name)
+        return tuple(found)
 
     # --- contexts ---------------------------------------------------------------------------------
 
@@ -206,7 +213,8 @@ class WithContext(Domain):
         measured, names = rows[:, k:], self.columns[k:]
         if isinstance(self.context, ParameterSpace):
             decoded = [self.context.decode_measured(row) for row in measured]
-            contexts = {name: [row[name] for row in decoded] for name in names}
+            measured_names = zip(self.context.columns, names)
+            contexts = {name: [row[own] for row in decoded] for own, name in measured_names}
         else:
             contexts = dict(zip(names, measured.T))
         return self.chosen.described(rows[:, :k]) | contexts

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .._checks import check_choice, check_int, finite_array, invalid
+from .._checks import check_choice, check_int, finite_array, invalid, plain_number
 from .._docstrings import described_like
 from ._advice import advise_on_points
 from ._base import TimeVaryingGP, estimator
@@ -119,7 +119,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
             d = rows.X.shape[1]
             return (finite_array(self.inducing, "The array of inducing points", ("m", d)),)
         rng = check_random_state(self.random_state)
-        return (choose(self.inducing, covariance, rows, m or self.n_inducing, rng),)
+        return (choose(self.inducing, covariance, rows, m or plain_number(self.n_inducing), rng),)
 
     def _learn_one(self, rows, start=None, knowledge=None, warn=False):
         """From an exact fit of a part of the rows to the points, and to the bound.
@@ -129,7 +129,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         what they leave, under hyperparameters that an exact fit has learnt; and chosen anew for
         those that the bound has.
         """
-        rng, auto = check_random_state(self.random_state), self.n_inducing == "auto"
+        rng, auto = check_random_state(self.random_state), isinstance(self.n_inducing, str)
         covariance = self._initial_covariance(rows, follow_data=self.optimizer is not None)
         own_search, known = self.optimizer == "fmin_l_bfgs_b", None
         if start is not None:

@@ -14,12 +14,14 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
 from .._checks import (
+    check_bool,
     check_choice,
     check_int,
     check_real,
     check_variances,
     finite_number,
     invalid,
+    plain_number,
 )
 from .._limits import LARGEST_Y
 from .._tables import rows_of
@@ -322,6 +324,7 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
         default = type(self).max_size
         if not (isinstance(self.max_size, type(default)) and self.max_size == default):
             check_int(self.max_size, "max_size", self)
+        check_bool(self.maximize, "maximize", self)
         check_choice(self.on_nan, ("error", "failed"), "on_nan", self)
         check_time_unit(self.time_unit, self)
         if self.surrogate is not None:
@@ -615,6 +618,8 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
         for name, value in self.get_params(deep=False).items():
             if hasattr(value, "get_params") and not isinstance(value, type):
                 setattr(algorithm, name, clone(value))
+            else:
+                setattr(algorithm, name, plain_number(value))
         acquisition, policy = algorithm.acquisition, algorithm._make_policy()
         if acquisition is None:
             acquisition = algorithm._make_acquisition()
@@ -648,7 +653,7 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
             start=start,
             cap=cap,
             timeout=np.inf if timeout is None else float(timeout),
-            told=Log(limit=remembered(self.history)),
+            told=Log(limit=remembered(algorithm.history)),
             clock=make_clock(self.clock, self),
             acquisition=as_acquisition(acquisition, self),
             policy=policy,

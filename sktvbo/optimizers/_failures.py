@@ -22,7 +22,7 @@ from scipy.special import log_ndtr
 from scipy.stats import lognorm
 from sklearn.gaussian_process.kernels import Matern
 
-from .._checks import check_size, invalid, real_array
+from .._checks import check_bool, check_size, invalid, real_array
 from .._limits import LARGEST_Y
 from ..exceptions import InvalidObservationError
 from ..gaussian_process import TimeVaryingGPRegressor
@@ -80,9 +80,8 @@ class Failures:
 
 def has_failed(y, failed):
     """Whether a measurement told as y, of which NaN is a failure, or as ``failed`` has failed."""
-    if not isinstance(failed, bool | np.bool_):
-        raise invalid("failed", "True or False", failed)
-    number = isinstance(y, Real) or (isinstance(y, np.ndarray) and y.shape == (1,))
+    check_bool(failed, "failed")
+    number = isinstance(y, Real) or (isinstance(y, np.ndarray) and y.size == 1)
     nan = number and bool(np.all(y != y))
     if not failed:
         return nan

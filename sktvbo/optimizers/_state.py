@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from .._checks import plain_number
 from .._plain import NotPlainError, Updates, decode, encode, types_within
 from ..exceptions import JournalError
 from ..journal._file import FORMAT
@@ -234,7 +235,7 @@ def parameters_as_plain(optimizer):
         if name == "journal":
             continue
         try:
-            found[name] = {"value": encode(value)}
+            found[name] = {"value": encode(plain_number(value))}
         except NotPlainError:
             found[name] = {"given": qualified(type(value))}
     return found
@@ -268,7 +269,7 @@ def parameters_of_plain(plain, given, cls, source):
 
 def _as_plain(value):
     try:
-        return encode(value)
+        return encode(plain_number(value))
     except NotPlainError:
         return None
 

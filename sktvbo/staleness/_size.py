@@ -50,7 +50,7 @@ class MaximumSize(StaleDataPolicy):
         """The rows beyond the number."""
         self.check()
         X = surrogate.X_train_
-        beyond = len(X) - self.max_size
+        beyond = len(X) - int(self.max_size)
         if beyond <= 0:
             return NOTHING
         if not _knows_relevancy(surrogate):

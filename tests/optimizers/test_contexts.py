@@ -245,6 +245,23 @@ def test_contexts_and_constraints_go_together():
 
 
 @pytest.mark.parametrize(
+    ("chosen", "context", "columns"),
+    [
+        ({"context0": ("real", 0.0, 1.0)}, [(0.0, 1.0)], ["context0", "context0_"]),
+        ([(0.0, 1.0)], {"x0": ("real", 0.0, 1.0)}, ["x0", "x0_"]),
+        ({"a": ["y", "t"]}, {"a": ["None", "nan"]}, ["a", "a_"]),
+    ],
+)
+def test_a_frame_has_all_columns_whatever_their_names(chosen, context, columns):
+    opt = RandomSearch(WithContext(chosen, context), random_state=0)
+    beside = {"x0": 0.25} if "x0" in context else {"a": "nan"} if "a" in context else [0.25]
+    opt.tell(opt.ask(0.0, context=beside), 1.0)
+    frame = opt.to_frame()
+    assert list(frame.columns[:3]) == [*columns, "time"]
+    assert frame[columns[1]].tolist() == ["nan" if columns[1] == "a_" else 0.25]
+
+
+@pytest.mark.parametrize(
     ("domain", "rule", "got"),
     [
         ("named", lambda p: p["rate"] + p["load"] < 1.0, "'rate', .*KeyError: 'load'"),

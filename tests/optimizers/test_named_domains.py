@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from optimizers.cases import NAMED, STEPS, fingerprint, objective, points, same_state, space
 
-from sktvbo import WDBO
+from sktvbo import WDBO, RandomSearch
 from sktvbo.exceptions import DomainError, InvalidObservationError
 
 GOOD = {"rate": 0.5, "alpha": 0.1, "depth": 3, "loss": None}
@@ -112,3 +112,65 @@ def test_telling_a_batch_by_its_dicts(case):
     for i, x in enumerate(batch):
         opt.tell(dict(x), 0.1 * i)
     assert_array_equal(opt.told_X_[-3:, :-1], points(batch, "named"))
+
+
+# --- names that are words of Python, of frames, or of this package --------------------------------
+
+WORDS = ["t", "y", "x", "time", "context", "failed", "id", "query", "self", "keys", "None", "", "é"]
+VALUES = {
+    "words": ["None", "nan", "True", "all", "id", "t", "y", "keys", "append", "", " "],
+    "themselves and words": [None, "None", True, "True"],
+    "numbers and texts": [1, "1", 2.5, "2.5"],
+    "one": ["only"],
+    "none": [None],
+}
+
+
+def goes_on(domain, path):
+    """Queries of a run whose journal, frame and copies know them again."""
+    opt = WDBO(domain, n_initial_points=4, random_state=0, journal=path)
+    queries = [opt.ask(0.0, n_points=2)[0]]
+    for t in range(1, 9):
+        queries.append(opt.ask(float(t)))
+        opt.tell(queries[-1], np.sin(t), float(t))
+    frame = opt.to_frame()
+    opt.close()
+    again = WDBO.resume(path)
+    twin = WDBO.from_json(again.to_json())
+    assert twin.ask(50.0) == again.ask(50.0)
+    assert np.isfinite(again.predict(queries, 9.0)).all()
+    for column, value in again.recommend(9.0).items():
+        assert value in [query[column] for query in queries] or isinstance(value, float)
+    again.close()
+    return queries, frame
+
+
+@pytest.mark.parametrize("values", VALUES)
+def test_categories_may_be_any_words(values, tmp_path):
+    """Each by itself, and of its own type."""
+    values = VALUES[values]
+    queries, frame = goes_on({"k": values, "z": ("real", 0.0, 1.0)}, tmp_path / "run.db")
+    for value in values:
+        opt = RandomSearch({"k": values})
+        opt.tell({"k": value}, 1.0, 0.0)
+        (found,) = opt.to_frame()["k"]
+        assert found == value or (found is None and value is None)
+        assert type(RandomSearch({"k": [value]}, random_state=0).ask(0.0)["k"]) is type(value)
+    told = frame["k"][: len(queries) - 1]
+    assert [(type(v), v) for v in told] == [(type(q["k"]), q["k"]) for q in queries[1:]]
+
+
+def test_parameters_may_be_called_like_anything(tmp_path):
+    domain = dict.fromkeys(WORDS, ("real", 0.0, 1.0))
+    queries, frame = goes_on(domain, tmp_path / "run.db")
+    own = ["time_", "y_", "removed_at", "failed_", "pending", "query_"]
+    assert list(frame.columns) == [*WORDS, *own]
+    for name in WORDS:
+        assert frame[name][:8].tolist() == [query[name] for query in queries[1:]]
+    assert frame["time_"][:8].tolist() == list(range(1, 9))
+
+
+@pytest.mark.parametrize("domain", [{"n": ("integer", 3, 3)}, {"c": ["only"], "n": [7]}])
+def test_one_single_point_is_a_domain(domain, tmp_path):
+    queries, _ = goes_on(domain, tmp_path / "run.db")
+    assert queries == [queries[0]] * 9
