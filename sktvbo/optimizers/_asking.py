@@ -144,8 +144,8 @@ class Asking:
         """
         until = end_of(deadline)
         with self._lock():
-            run = self._run_or_new()
-            run, t = run.forward_time(t)
+            before = self._run_or_new()
+            run, t = before.forward_time(t)
             size = 1 if n_points is None else check_int(n_points, "n_points")
             may_wait = return_time or return_query
             after, queries = after_asking(run, t, size, context, may_wait=may_wait, until=until)
@@ -159,5 +159,5 @@ class Asking:
             else:
                 x = run.domain.decode_all([x for x, _ in queries])
                 times = np.array([time for _, time in queries])
-            self._take(run, after, "ask")
+            self._take(before, after, "ask")
         return (x, times) if return_time else x

@@ -415,7 +415,7 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
             Several queries at x are pending, and neither t nor context tells them apart.
         """
         with self._lock():
-            run = self._run_or_new()
+            before = run = self._run_or_new()
             x = _place(run, x, context)
             if t is not None:
                 run, t = run.timed(t)
@@ -425,12 +425,12 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
             if may_fail and has_failed(y, failed):
                 after = run.after_failing(*run.addressed(x, t))
                 row = after.failures.rows[-1].tolist()
-                self._take(run, after, "fail", x=row[:-1], t=row[-1])
+                self._take(before, after, "fail", x=row[:-1], t=row[-1])
                 return
             y, variance = finite_number(y, "y", InvalidObservationError, LARGEST_Y), 0.0
             if y_variance is not None:
                 variance = check_real(y_variance, "y_variance", interval="[0, inf)")
-            self._take(run, run.after_telling(x, y, t, variance), "tell")
+            self._take(before, run.after_telling(x, y, t, variance), "tell")
 
     def announce(self, x: PointLike, t: Time | None = None, *, context: ContextLike = None) -> None:
         """Take notice of a query that was not asked for here: it is pending until it is told.
@@ -452,8 +452,8 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
         with self._lock():
             run = self._run_or_new()
             x = measured(run.domain.place(x, context))
-            run, t = run.timed(t)
-            self._take(run, run.after_announcing(x, t), "announce")
+            timed, t = run.timed(t)
+            self._take(run, timed.after_announcing(x, t), "announce")
 
     def cancel(self, x: PointLike | Query) -> None:
         """Withdraw a query that will not be told: others need not keep away from it any longer.
@@ -529,8 +529,8 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
             As in `tell`: other queries at the same x remain pending.
         """
         with self._lock():
-            run = self._run_or_new()
-            columns = _columns(run, X, y, t, y_variance, context, failed)
+            before = self._run_or_new()
+            columns = _columns(before, X, y, t, y_variance, context, failed)
             run, places, y, t, variances = columns
             if not len(places):
                 return
@@ -549,7 +549,7 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
                 warn_ambiguous()
             found = sorted(observations, key=lambda observation: observation[2])
             after, entries = with_many(run, found)
-            self._take(run, after, "tell_many", entries=entries)
+            self._take(before, after, "tell_many", entries=entries)
 
     def untell(
         self, x: PointLike | Query | None = None, t: Time | None = None, *, id: int | None = None

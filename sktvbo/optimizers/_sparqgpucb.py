@@ -251,8 +251,8 @@ class SparQGPUCB(Algorithm):
         with self._lock():
             run = self._run_or_new()
             check_no_context(run.domain, "ask_expert()")
-            run, t = run.forward_time(t)
-            after, rows = run.after_asking_expert(t)
+            timed, t = run.forward_time(t)
+            after, rows = timed.after_asking_expert(t)
             places = run.domain.decode_all(rows)
             self._take(run, after, "ask_expert", t=after.now, x=rows.tolist())
         return places
@@ -278,7 +278,7 @@ class SparQGPUCB(Algorithm):
             there are ``n_initial_points`` observations.
         """
         with self._lock():
-            run = self._run_or_new()
+            before = run = self._run_or_new()
             check_no_context(run.domain, "tell_expert()")
             if t is None and run.expert_asked is None:
                 raise invalid(
@@ -299,7 +299,7 @@ class SparQGPUCB(Algorithm):
             if run.surrogate is None:
                 raise too_few("tell_expert()", run)
             after = run.after_consulting(X, y, t)
-            self._take(run, after, "tell_expert", t=t, x=X.tolist(), y=y.tolist())
+            self._take(before, after, "tell_expert", t=t, x=X.tolist(), y=y.tolist())
 
     @property
     def expert_X_(self) -> Array:
