@@ -31,7 +31,6 @@ _HOMES = {
 }
 _ROOMS = (
     "acquisition",
-    "caution",
     "datasets",
     "domain",
     "dpp",

@@ -26,7 +26,6 @@ _NOT_FOR_OPTIONS = (
     "history",
     "journal",
     "constraints",
-    "on_nan",
     "start_points",
     "query_timeout",
     "time_unit",

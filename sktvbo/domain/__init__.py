@@ -14,6 +14,7 @@ from ._constrained import Constrained
 from ._context import Context, WithContext, as_domain
 from ._finite import Arms, FiniteSet
 from ._product import Box, ParameterSpace
+from ._step_limit import StepLimit
 
 __all__ = [
     "Arms",
@@ -22,6 +23,7 @@ __all__ = [
     "Context",
     "FiniteSet",
     "ParameterSpace",
+    "StepLimit",
     "WithContext",
     "as_domain",
 ]

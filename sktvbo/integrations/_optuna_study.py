@@ -158,8 +158,8 @@ def _groups(sets, several):
     return [sorted(atom) for atom in atoms]
 
 
-def caution_of(step, space, caution, rng):
-    """That of a run which is where the latest trials have left the parameters of a space."""
+def limiter_of(step, space, limiter, rng):
+    """The step limiter of a run whose place is where the latest trials left the parameters."""
     latest = {name: v for name, v in step.memory.places.items() if name in space.distributions}
     for other in step.running:
         key = step.when(other), other.number
@@ -169,11 +169,11 @@ def caution_of(step, space, caution, rng):
     at = {name: space.nearest(name, value) for name, (_, value) in latest.items()}
     at = {name: value for name, value in at.items() if value is not None}
     if not at:
-        return caution
+        return limiter
     # What no trial has had may be anywhere.
     anywhere = space.domain.decode(space.domain.sample(1, rng)[0])
     row = space.domain.validate_point(anywhere | at)
-    return caution.moved(row, max(key[0] for key, _ in latest.values()))
+    return limiter.moved(row, max(key[0] for key, _ in latest.values()))
 
 
 @dataclass(frozen=True)

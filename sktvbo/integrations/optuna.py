@@ -22,8 +22,7 @@ from sklearn.utils import check_random_state
 
 from .._checks import check_int, finite_number, invalid
 from .._values import replaced
-from ..caution import StepLimit
-from ..domain import as_domain
+from ..domain import StepLimit, as_domain
 from ..domain._constrained import constrained
 from ..domain._rules import as_list
 from ..exceptions import DomainError, InvalidObservationError, MissingExtraError
@@ -47,7 +46,7 @@ try:
     from optuna.trial import TrialState
 
     from ._optuna_space import Rule, Space, only_value
-    from ._optuna_study import CHOSEN, KNOWN, ON_THE_WAY, Memory, Model, Step, caution_of, start_of
+    from ._optuna_study import CHOSEN, KNOWN, ON_THE_WAY, Memory, Model, Step, limiter_of, start_of
 except ImportError as exc:
     raise MissingExtraError(
         'sktvbo.integrations.optuna needs Optuna: pip install "sktvbo[optuna]".'
@@ -321,7 +320,7 @@ class TimeVaryingSampler(BaseSampler):
             domain = self._constrained(step, space, known)
         run = replaced(run, rng=rng, domain=domain)
         if limited:
-            run = replaced(run, caution=caution_of(step, space, run.caution, rng))
+            run = replaced(run, limiter=limiter_of(step, space, run.limiter, rng))
         if start:
             if len(start) < len(space.distributions):
                 # The rest of it is a query like any other.

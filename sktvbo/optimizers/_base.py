@@ -15,7 +15,6 @@ from sklearn.utils import check_random_state
 
 from .._checks import (
     check_bool,
-    check_choice,
     check_int,
     check_real,
     check_variances,
@@ -40,7 +39,6 @@ from ..staleness import KeepAll, MaximumSize, as_policy
 from ._answers import Answers
 from ._asking import Asking
 from ._attributes import Attributes
-from ._caution import Caution
 from ._clock import make_clock
 from ._contexts import measured
 from ._durable import Durable
@@ -52,12 +50,12 @@ from ._parameters import algorithm
 from ._parts import check_parts
 from ._queries import Query, warn_ambiguous
 from ._run import Run, remembered
+from ._step_limiter import StepLimiter
 from ._surrogates import smooth_surrogate, static_surrogate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import timedelta
-    from typing import Literal
 
     from numpy.typing import ArrayLike
 
@@ -73,7 +71,7 @@ if TYPE_CHECKING:
         TimeSource,
     )
     from ..acquisition import Acquisition
-    from ..caution import StepLimit, TrustRegion
+    from ..domain import StepLimit
     from ..domain._convert import DomainLike
     from ..domain._rules import Constraint
     from ..journal import Journal
@@ -140,15 +138,10 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
         earlier time is an `~sktvbo.exceptions.AbsorbedError`.
     journal : path-like or `~sktvbo.journal.Journal`, default=None
         File in which every step is written before the call returns; see `resume`.
-    on_nan : {"error", "failed"}, default="error"
-        What a y that is NaN means when it is told: a mistake, or a measurement that failed.
     max_step : float, sequence of float of shape (d,), dict or StepLimit, default=None
         How far a query may be from the one before, as a part of each range: see
-        `~sktvbo.caution.StepLimit`, which also limits what is moved per unit of time. All queries
+        `~sktvbo.domain.StepLimit`, which also limits what is moved per unit of time. All queries
         are, once there is a first. None is no limit.
-    trust_region : float or TrustRegion, default=None
-        Queries made with a surrogate are in a box around the incumbent, of this side at first, as
-        a part of each range: see `~sktvbo.caution.TrustRegion`. None is no box.
     start_points : array-like of shape (k, d), or a list of dicts, default=None
         Settings to be asked first, such as those known to be good. They take the place of random
         queries: the surrogate is there once as many observations were told, or
@@ -243,9 +236,7 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
     random_state: RandomState = None
     history: int | None = None
     journal: PathLike | Journal | None = None
-    on_nan: Literal["error", "failed"] = "error"
     max_step: ArrayLike | Mapping[str, float] | StepLimit | None = None
-    trust_region: float | TrustRegion | None = None
     start_points: PointsLike | None = None
     max_size: int | None = None
     query_timeout: float | timedelta | np.timedelta64 | str | None = None
@@ -325,7 +316,6 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
         if not (isinstance(self.max_size, type(default)) and self.max_size == default):
             check_int(self.max_size, "max_size", self)
         check_bool(self.maximize, "maximize", self)
-        check_choice(self.on_nan, ("error", "failed"), "on_nan", self)
         check_time_unit(self.time_unit, self)
         if self.surrogate is not None:
             self._check_unused(self._surrogate_parameters, "with surrogate=...")
@@ -421,8 +411,7 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
                 run, t = run.timed(t)
             if len(run.unanswered) > 1 and not isinstance(x, Query) and run.is_ambiguous(x, t):
                 warn_ambiguous()
-            may_fail = failed is not False or run.algorithm.on_nan == "failed"
-            if may_fail and has_failed(y, failed):
+            if failed is not False and has_failed(y, failed):
                 after = run.after_failing(*run.addressed(x, t))
                 row = after.failures.rows[-1].tolist()
                 self._take(before, after, "fail", x=row[:-1], t=row[-1])
@@ -648,7 +637,7 @@ class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
             latest_query_time=algorithm._latest_query_time,
             searches_for_the_past=algorithm._searches_for_the_past,
             domain=domain,
-            caution=Caution.of(algorithm, domain),
+            limiter=StepLimiter.of(algorithm, domain),
             n_initial=self._n_initial(len(start)),
             start=start,
             cap=cap,
@@ -764,7 +753,7 @@ def _columns(run, X, y, t, y_variance, context, failed):
         contexts = repeat(None) if context is None else run.domain.contexts(context, len(X))
         places = [_place_in(run, x, i, of_x) for i, (x, of_x) in enumerate(zip(X, contexts))]
     n = len(places)
-    y = with_failures(y, failed, n, run.algorithm.on_nan == "failed")
+    y = with_failures(y, failed, n)
     if t is not None:
         run, t = run.timed_many(t, n)
     variances = np.zeros(n)

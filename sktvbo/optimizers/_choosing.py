@@ -27,27 +27,27 @@ def start_queries(run, t, size):
     found, n_started = [], run.n_started
     while len(found) < size and n_started < len(run.start):
         x = aim = run.start[n_started]
-        if run.caution is not None:
-            x = run.caution.towards(run, t, aim)
+        if run.limiter is not None:
+            x = run.limiter.towards(run, t, aim)
         if x is None or np.array_equal(x, aim):
             n_started += 1
         if x is not None:
             found.append((x, t))
-            if run.caution is not None:
-                run = replaced(run, caution=run.caution.moved(x, t))
+            if run.limiter is not None:
+                run = replaced(run, limiter=run.limiter.moved(x, t))
     return found, n_started
 
 
 def random_queries(run, t, size, rng):
     """Queries (x, time) made without a surrogate, each within reach of the one before."""
     risk, domain = run.risk, run.domain
-    if run.caution is None:
+    if run.limiter is None:
         return [(x, t) for x in sampled(domain.sample, domain, risk, t, size, rng)]
     found = []
     for _ in range(size):
-        draw = run.caution.draw(run, t)
+        draw = run.limiter.draw(run, t)
         found.append((sampled(draw, domain, risk, t, 1, rng)[0], t))
-        run = replaced(run, caution=run.caution.moved(*found[-1]))
+        run = replaced(run, limiter=run.limiter.moved(*found[-1]))
     return found
 
 
@@ -64,11 +64,11 @@ def best_queries(run, t, size, rng, may_wait, until):
         latest = run.latest_query_time(t, surrogate, run.policy) if may_wait else t
         now = monotonic()
         share = now + (until - now) / (size - i)
-        domain = run.domain if run.caution is None else run.caution.part_of(run, t, surrogate)
+        domain = run.domain if run.limiter is None else run.limiter.part_of(run, t)
         x, time = best_query(run, surrogate, run.acquisition, t, latest, rng, risk, share, domain)
-        if run.caution is not None:
-            x = run.caution.heading(run, surrogate, t, domain, x, risk)
-            run = replaced(run, caution=run.caution.moved(x, time))
+        if run.limiter is not None:
+            x = run.limiter.heading(run, surrogate, t, domain, x, risk)
+            run = replaced(run, limiter=run.limiter.moved(x, time))
         queries.append((x, time))
     return queries
 

@@ -79,19 +79,16 @@ class Failures:
 
 
 def has_failed(y, failed):
-    """Whether a measurement told as y, of which NaN is a failure, or as ``failed`` has failed."""
-    check_bool(failed, "failed")
-    number = isinstance(y, Real) or (isinstance(y, np.ndarray) and y.size == 1)
-    nan = number and bool(np.all(y != y))
-    if not failed:
-        return nan
-    if not (y is None or nan):
+    """Return True if a measurement was told as failed; y is left out then, or NaN."""
+    if not check_bool(failed, "failed"):
+        return False
+    if not (y is None or (isinstance(y, Real) and y != y)):
         expected = "left out, or NaN, with failed=True"
         raise invalid("y", expected, y, error=InvalidObservationError)
     return True
 
 
-def with_failures(y, failed, n, nan_fails=False):
+def with_failures(y, failed, n):
     """Values told (n,) as a list, None where a measurement has failed; see `has_failed`."""
     mask = np.asarray(failed) if np.size(failed) else np.empty(0, dtype=bool)
     if mask.dtype != bool or mask.shape not in ((), (n,)):
@@ -104,7 +101,7 @@ def with_failures(y, failed, n, nan_fails=False):
     if (mask & ~nan).any():
         got = f"{y[mask & ~nan][0]}"
         raise invalid("y", "NaN where failed=True", got=got, error=InvalidObservationError)
-    mask = mask | nan if nan_fails else np.broadcast_to(mask, (n,))
+    mask = np.broadcast_to(mask, (n,))
     if not np.isfinite(y[~mask]).all():
         raise invalid(
             "y",

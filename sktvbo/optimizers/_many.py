@@ -143,9 +143,9 @@ def without(run, position):
         untold=untold,
     )
     times = [other.row[-1] for other in after.entries] + kept.rows[:, -1:].ravel().tolist()
-    if run.caution is not None:
+    if run.limiter is not None:
         gone = Query(-1, entry.row[:-1], entry.row[-1])
-        after = replaced(after, caution=run.caution.back(after, gone))
+        after = replaced(after, limiter=run.limiter.back(after, gone))
     if run.failures is not None:
         times += run.failures.rows[:, -1].tolist()
     return at_latest(replaced(after, passed=float(max(times, default=-np.inf))))

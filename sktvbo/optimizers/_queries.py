@@ -157,9 +157,9 @@ class Asked:
             )
             unanswered = unanswered[-MAX_PENDING:]
         run = replaced(self, unanswered=unanswered, n_queries=self.n_queries + len(new))
-        if self.caution is None or not queries:
+        if self.limiter is None or not queries:
             return run
-        return replaced(run, caution=self.caution.moved(*queries[-1]))
+        return replaced(run, limiter=self.limiter.moved(*queries[-1]))
 
     def after_cancelling(self, x):
         """The run without a pending query, or without the latest one at a row x (d,).
@@ -172,6 +172,6 @@ class Asked:
         query = found[-1]
         others = tuple(other for other in self.unanswered if other.id != query.id)
         run = replaced(self, unanswered=others)
-        if self.caution is not None:
-            run = replaced(run, caution=self.caution.back(run, query))
+        if self.limiter is not None:
+            run = replaced(run, limiter=self.limiter.back(run, query))
         return at_latest(run)

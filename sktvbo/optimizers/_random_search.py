@@ -15,12 +15,12 @@ from ._base import Algorithm, BayesianOptimizer
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import timedelta
-    from typing import Any, Literal, NoReturn
+    from typing import Any, NoReturn
 
     from numpy.typing import ArrayLike
 
     from .._typing import ContextsLike, PathLike, PointsLike, RandomState, Time, TimeSource
-    from ..caution import StepLimit
+    from ..domain import StepLimit
     from ..domain._convert import DomainLike
     from ..domain._rules import Constraint
     from ..journal import Journal
@@ -57,7 +57,6 @@ class RandomSearch(Algorithm):
         random_state: RandomState = None,
         history: int | None = None,
         journal: PathLike | Journal | None = None,
-        on_nan: Literal["error", "failed"] = "error",
         max_step: ArrayLike | Mapping[str, float] | StepLimit | None = None,
         start_points: PointsLike | None = None,
         query_timeout: float | timedelta | np.timedelta64 | str | None = None,
@@ -72,7 +71,6 @@ class RandomSearch(Algorithm):
             random_state=random_state,
             history=history,
             journal=journal,
-            on_nan=on_nan,
             max_step=max_step,
             start_points=start_points,
             query_timeout=query_timeout,

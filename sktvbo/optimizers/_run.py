@@ -21,7 +21,6 @@ from ..exceptions import AskTellError, InvalidObservationError
 from ..gaussian_process._dates import NAIVE, NUMBERS, mixed_kinds
 from ..journal._rows import START, Place
 from ..staleness import KeepAll, RunSoFar
-from ._caution import Caution
 from ._choosing import best_queries, best_query, random_queries, start_queries
 from ._clock import as_time, as_times
 from ._contexts import corrected, measured
@@ -30,6 +29,7 @@ from ._log import DataSet, Log, Told
 from ._many import absorbed, without
 from ._queries import FLOAT32, MAX_PENDING, Asked, Query, not_pending
 from ._random import copied
+from ._step_limiter import StepLimiter
 from ._surrogates import Times, suited
 
 # At least this many of the observations told are remembered, whatever is shown of them: policies
@@ -111,8 +111,8 @@ class Run(Asked):
         Observations before the ``kept`` ones that the surrogate has absorbed.
     failures : Failures or None
         None as long as no query has failed.
-    caution : Caution or None
-        None where queries may go anywhere at once.
+    limiter : StepLimiter or None
+        None without a step limit.
     times : str or None
         Kind of the times given, numbers or dates of some kind; None before the first.
     """
@@ -148,7 +148,7 @@ class Run(Asked):
     place: Place = START
     n_absorbed: int = 0
     failures: Failures | None = None
-    caution: Caution | None = None
+    limiter: StepLimiter | None = None
     times: str | None = None
 
     # --- what an algorithm with more to remember may override -------------------------------------
@@ -212,23 +212,22 @@ class Run(Asked):
             variance,
             None if query is None else query.id,
         )
-        left |= self._cautious(x, t, query, y)
+        left |= self._at_place(x, t, query)
         after = replaced(after, **left, told=self.told.append(entry), policy_before=self.policy)
         return absorbed(after) if after.absorbs and not only_kept else after
 
     def after_failing(self, x, t, query):
         """The run with a measurement at x (d,) and t that failed, which may answer a query."""
-        left = self._left(t, query) | self._cautious(x, t, query, None)
+        left = self._left(t, query) | self._at_place(x, t, query)
         return replaced(self, **left, failures=with_failure(self.failures, np.append(x, t), self))
 
-    def _cautious(self, x, t, query, y):
-        """What changes of the run's caution with an observation, or a failure, at x (d,) and t."""
-        if self.caution is None:
+    def _at_place(self, x, t, query):
+        """What changes of the step limiter with an observation, or a failure, at x (d,) and t."""
+        if self.limiter is None:
             return {}
-        caution = self.caution.judged(self, x, t, y)
-        # Who asked for the query has been counted as there since then.
-        here = query is not None or (caution.at is not None and caution.at[-1] > t)
-        return {"caution": caution if here else caution.moved(x, t)}
+        # An asked query was counted when it was asked; a late observation moves nothing.
+        counted = query is not None or (self.limiter.at is not None and self.limiter.at[-1] > t)
+        return {} if counted else {"limiter": self.limiter.moved(x, t)}
 
     def _left(self, t, query):
         """What else changes of the run when something is told at a time, which may be a query's."""

@@ -11,8 +11,7 @@ import pytest
 from scipy.optimize import LinearConstraint, NonlinearConstraint
 
 from sktvbo import BOLT, GPUCB, SWGPUCB, WDBO, RandomSearch
-from sktvbo.caution import StepLimit
-from sktvbo.domain import Constrained, Context
+from sktvbo.domain import Constrained, Context, StepLimit
 from sktvbo.exceptions import DomainError
 
 optuna = pytest.importorskip("optuna")

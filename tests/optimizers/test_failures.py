@@ -107,17 +107,6 @@ def test_a_failure_takes_a_step_of_the_clock_that_counts():
         opt.tell(x, *([] if step % 2 else [1.0]), failed=bool(step % 2))
 
 
-def test_nan_where_the_user_opts_in():
-    opt = GPUCB(BOX, on_nan="failed", random_state=0)
-    for y in (np.nan, float("nan"), np.array([np.nan])):
-        opt.tell([1.0, 0.5], y, 0.0)
-    assert (opt.n_failed_, opt.n_told_) == (3, 0)
-    opt.tell([1.0, 0.5], 1.0, 0.0)
-    assert (opt.n_failed_, opt.n_told_) == (3, 1)
-    with pytest.raises(InvalidObservationError, match=r"y must be finite\. Got inf"):
-        opt.tell([1.0, 0.5], np.inf, 0.0)
-
-
 @pytest.mark.parametrize(
     ("told", "message"),
     [
@@ -135,11 +124,6 @@ def test_bad_arguments_change_nothing(failing, told, message):
     with pytest.raises(ValueError, match=message):
         opt.tell(x, **told)
     same_state(opt, twin)
-
-
-def test_the_parameter_is_checked():
-    with pytest.raises(ValueError, match="'on_nan' parameter of WDBO must be 'error' or 'failed'"):
-        WDBO(BOX, on_nan="ignore").ask(0.0)
 
 
 def test_the_latest_are_remembered():

@@ -8,7 +8,6 @@ from optimizers.dense import without_prior_mean
 from sktvbo import ABO, BOLT, GPUCB, WDBO, BayesianOptimizer
 from sktvbo._inside import Inside
 from sktvbo.acquisition import UCB, ExpectedImprovement
-from sktvbo.caution import TrustRegion
 from sktvbo.domain import Arms, FiniteSet, WithContext
 
 
@@ -89,11 +88,10 @@ def test_time_has_no_faces(monkeypatch):
     assert_array_equal(seen[1], [4.0, 0.0])
 
 
-def test_regions_and_failures_are_heeded_besides():
+def test_failures_are_avoided_as_well():
     opt = WDBO(
         [(0.0, 1.0)] * 2,
         acquisition=UCB(1.0, margin=0.2),
-        trust_region=TrustRegion(),
         n_initial_points=5,
         random_state=0,
     )

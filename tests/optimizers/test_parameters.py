@@ -33,9 +33,7 @@ SHARED = [
     "random_state",
     "history",
     "journal",
-    "on_nan",
     "max_step",
-    "trust_region",
     "start_points",
     "max_size",
     "query_timeout",
@@ -94,7 +92,7 @@ def test_the_domain_comes_first_and_the_rest_by_name(name):
     expected = OWN[name] + [shared for shared in SHARED if shared not in OWN[name]]
     if kind is RandomSearch:
         expected = ["maximize", "clock", "constraints", "random_state", "history", "journal"]
-        expected += ["on_nan", "max_step"]
+        expected += ["max_step"]
         expected += ["start_points", "query_timeout", "time_unit"]
     assert sorted(p.name for p in others) == sorted(expected)
     if kind is not BayesianOptimizer:  # of which all are shared
@@ -198,9 +196,7 @@ OTHERS = {
     "random_state": 99,
     "history": 1,
     "journal": "elsewhere.db",
-    "on_nan": "failed",
     "max_step": 0.1,
-    "trust_region": 0.3,
     "constraints": half,
     "start_points": [[0.5, 0.5]],
     "query_timeout": 0.5,

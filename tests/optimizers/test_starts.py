@@ -21,8 +21,7 @@ from optimizers.cases import (
 from scipy.optimize import LinearConstraint
 
 from sktvbo import ABO, BOLT, GPUCB, UITVBO, WDBO, BayesianOptimizer, RandomSearch
-from sktvbo.caution import StepLimit
-from sktvbo.domain import FiniteSet, WithContext, as_domain
+from sktvbo.domain import FiniteSet, StepLimit, WithContext, as_domain
 from sktvbo.exceptions import AskTellError, DomainError
 from sktvbo.staleness import MaximumSize, RelevancyBudget
 

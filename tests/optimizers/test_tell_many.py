@@ -102,14 +102,14 @@ def test_queries_are_answered_at_their_times():
 FAILURES = [2, 3, 6, 9, 10, 11, 17]
 
 
-@pytest.mark.parametrize("form", ["nan", "none", "queries", "on_nan"])
+@pytest.mark.parametrize("form", ["nan", "none", "queries"])
 @pytest.mark.parametrize("name", ["GPUCB", "WDBO", "RandomSearch", "SparQGPUCB"])
 def test_failures_are_told_as_columns(name, form):
-    case, options = BY_NAME[name], {"on_nan": "failed"} if form == "on_nan" else {}
+    case = BY_NAME[name]
     make = case.make if name == "RandomSearch" else functools.partial(held, case)
     if name == "SparQGPUCB":
         make = case.make  # its surrogate has a noise model
-    opt, twin = make(**options), make(**options)
+    opt, twin = make(), make()
     n = 24
     if form == "queries":
         n = 5  # which are all random
@@ -124,7 +124,7 @@ def test_failures_are_told_as_columns(name, form):
     told = [None if f else v for f, v in zip(failed, y)]
     if form != "none":
         told = np.where(failed, np.nan, y)
-    opt.tell_many(X, told, t, **({} if form == "on_nan" else {"failed": failed}))
+    opt.tell_many(X, told, t, failed=failed)
     for i in range(n):
         time = None if t is None else t[i]
         if failed[i]:

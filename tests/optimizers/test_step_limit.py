@@ -1,4 +1,4 @@
-"""How far a query may be from the one before, and the region around the incumbent."""
+"""How far a query may be from the one before."""
 
 import copy
 import pickle
@@ -7,13 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from optimizers.cases import ARMS, BOX, BY_NAME, DOMAINS, NAMED, objective
+from optimizers.cases import ARMS, BOX, BY_NAME, DOMAINS, NAMED
 from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import ABO, GPUCB, WDBO, RandomSearch, TimeVaryingGPRegressor
-from sktvbo.caution import StepLimit, TrustRegion
-from sktvbo.domain import Box, FiniteSet, as_domain
-from sktvbo.optimizers._caution import Caution
+from sktvbo.domain import Box, FiniteSet, StepLimit, as_domain
+from sktvbo.optimizers._step_limiter import StepLimiter
 
 UNIT = [(0.0, 1.0)] * 2
 SLACK = 1e-9
@@ -140,10 +139,10 @@ def test_a_limit_that_is_none_is_not_searched_in_parts(few):
     opt = few.make(max_step=1.0)
     few.drive(opt, 4)
     run = opt._run
-    assert run.caution.part_of(run, 5.0) is run.domain
+    assert run.limiter.part_of(run, 5.0) is run.domain
     plain = few.make()
     few.drive(plain, 4)
-    assert plain._run.caution is None
+    assert plain._run.limiter is None
     assert_array_equal(opt.told_X_, plain.told_X_)
 
 
@@ -193,74 +192,12 @@ def test_it_does_not_go_through_what_is_forbidden_or_fails():
     assert abs(opt.ask(23.0)[0] - 0.3) > 0.01
 
 
-# --- the trust region -----------------------------------------------------------------------------
-
-
-def test_queries_are_in_a_box_around_the_incumbent(few):
-    if not few.modelled:
-        pytest.skip("it has no incumbent")
-    region = TrustRegion(0.2, shortest=0.2, longest=0.2)
-    opt = few.make(trust_region=region)
-    few.drive(opt, 11)
-    for t in range(11, 14):
-        few.consult(opt, float(t))
-        run = opt._run
-        assert run.caution.length == 0.2
-        surrogate = run.belief.advanced(float(t))
-        places = surrogate.X_train_[:, :-1]
-        centre = places[np.argmax(surrogate.posterior_at(float(t))(places)[0])]
-        x = opt.ask(float(t))
-        u = run.domain.to_unit(x)
-        assert np.abs(u - centre).max() <= 0.1 + SLACK
-        opt.tell(x, objective(x, t))
-
-
-def test_it_grows_with_success_and_shrinks_without():
-    region = TrustRegion(0.4, shortest=0.15, n_successes=2, n_failures=2)
-    opt = GPUCB(UNIT, trust_region=region, n_initial_points=3, random_state=0)
-    for t in range(3):
-        opt.tell(opt.ask(t), 0.1 * t)
-    lengths = []
-    for t, y in enumerate([1.0, 5.0, 20.0, 80.0, *[-9.0] * 8], start=3):
-        opt.tell(opt.ask(t), y)
-        lengths.append(opt._run.caution.length)
-    assert lengths[:4] == [0.4, 0.8, 0.8, 1.6]
-    # Halved every other time, and below the shortest it begins again.
-    assert lengths[4:] == [1.6, 0.8, 0.8, 0.4, 0.4, 0.2, 0.2, 0.4]
-
-
-def test_failed_queries_are_no_success():
-    opt = GPUCB(UNIT, trust_region=TrustRegion(n_failures=1), n_initial_points=2, random_state=0)
-    for t in range(2):
-        opt.tell(opt.ask(t), float(t))
-    opt.tell(opt.ask(2.0), failed=True)
-    assert opt._run.caution.length == 0.4
-
-
-def test_a_step_limit_comes_first():
-    opt = GPUCB(UNIT, max_step=0.1, trust_region=0.05, n_initial_points=2, random_state=0)
-    opt.tell([0.1, 0.1], 9.0, 0.0)
-    opt.tell([0.9, 0.9], 0.0, 1.0)
-    # The incumbent is far: the way there leads through what is in reach.
-    assert_allclose(opt.ask(2.0), [0.8, 0.8], atol=1e-9)
-
-
-def test_minimizing_and_maximizing_are_mirrored():
-    lengths = []
-    for sign in (1.0, -1.0):
-        opt = WDBO(BOX, trust_region=0.4, maximize=sign > 0, n_initial_points=4, random_state=0)
-        BY_NAME["WDBO"].drive(opt, 14, sign=sign)
-        lengths.append((opt._run.caution.length, opt._run.caution.row))
-    assert lengths[0] == lengths[1]
-
-
 # --- what goes on, and what goes wrong ------------------------------------------------------------
 
 
-def test_a_cautious_run_survives(tmp_path):
+def test_a_run_with_a_limit_survives(tmp_path):
     options = {
         "max_step": StepLimit({"rate": 0.2}),
-        "trust_region": TrustRegion(0.5, n_failures=2),
         "n_initial_points": 4,
         "random_state": 0,
     }
@@ -275,7 +212,6 @@ def test_a_cautious_run_survives(tmp_path):
     for other in found:
         case.drive(other, 4, 9, "named")
         assert_array_equal(other.told_X_, opt.told_X_)
-        assert other._run.caution.length == opt._run.caution.length
     found[-1].close()
 
 
@@ -289,11 +225,6 @@ def test_a_cautious_run_survives(tmp_path):
         ({"max_step": {"rate": 0.1}}, "must be a dict of no names. Got 'rate'"),
         ({"max_step": StepLimit(0.1, per="day")}, "'per' parameter of StepLimit must be 'query'"),
         ({"max_step": StepLimit(-1.0)}, "'part' parameter of StepLimit"),
-        ({"trust_region": 0.0}, "'trust_region' parameter of WDBO must be a float"),
-        ({"trust_region": "small"}, "None, a float or a TrustRegion. Got 'small'"),
-        ({"trust_region": TrustRegion(2.0)}, "'length' parameter of TrustRegion must be between"),
-        ({"trust_region": TrustRegion(n_failures=0)}, "'n_failures' parameter of TrustRegion"),
-        ({"trust_region": TrustRegion(shortest=0)}, "'shortest' parameter of TrustRegion"),
     ],
 )
 def test_bad_arguments(options, message):
@@ -331,6 +262,6 @@ def test_a_better_place_beyond_reach_must_exceed_what_may_be_hoped_for_within(be
         return np.where(U[:, 0] > 0.5, beyond, 0.0), np.full(len(U), 0.5)
 
     known = SimpleNamespace(X_train_=np.array([[0.9, 0.0]]), posterior_at=lambda t: posterior)
-    run, caution = SimpleNamespace(domain=domain), Caution(at=np.array([0.1, 0.0]))
+    run, limiter = SimpleNamespace(domain=domain), StepLimiter(StepLimit(), np.array([0.1, 0.0]))
     part = domain.within([0.0], [0.2])
-    assert caution.heading(run, known, 0.0, part, np.array([0.05]), None) == expected
+    assert limiter.heading(run, known, 0.0, part, np.array([0.05]), None) == expected

@@ -1,48 +1,39 @@
-"""Where a run may query next, when ``max_step`` or ``trust_region`` say how far it may go."""
+"""Where a run may query next, within its step limit."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from .._values import replaced
-from ..caution import as_step_limit, as_trust_region
-
-# Better by less than this part of the spread of y is no success.
-_BETTER = 1e-3
+from ..domain import StepLimit
+from ..domain._step_limit import as_step_limit
 
 # A step must lead by this part of a straight step nearer to a start point.
 _NEARER = 0.1
 
-# A random query within a part of the domain is one of so many.
+# A random query within reach is one of this many candidates.
 _N_DRAWN = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Caution:
-    """Where the run is, and how far it may go.
+class StepLimiter:
+    """The step limit of a run, and where the run is.
 
     Attributes
     ----------
+    limit : StepLimit
     at : ndarray of shape (d + 1,), or None
-        The latest query and its time.
-    length : float or None
-        Side of the trust region, in the unit box; None without one.
-    row : int
-        How many successes (positive) or other queries (negative) there were in a row.
+        The latest query and its time; None before the first.
     """
 
+    limit: StepLimit
     at: np.ndarray | None = None
-    length: float | None = None
-    row: int = 0
 
     @staticmethod
     def of(algorithm, domain):
-        """That of a run that begins; None where neither parameter is given."""
+        """Return the limiter of a run that begins; None without ``max_step``."""
         limit = as_step_limit(algorithm.max_step, domain, algorithm)
-        region = as_trust_region(algorithm.trust_region, algorithm)
-        if limit is None and region is None:
-            return None
-        return Caution(length=None if region is None else float(region.length))
+        return None if limit is None else StepLimiter(limit)
 
     def moved(self, x, t):
         """After a query at a row x (d,) and time t."""
@@ -57,32 +48,20 @@ class Caution:
             others.insert(0, run.entries[-1].row)
         return replaced(self, at=max(others, key=lambda row: row[-1]) if others else None)
 
-    def part_of(self, run, t, surrogate=None):
-        """The domain, or the part of it in which a query for time t may be."""
+    def part_of(self, run, t):
+        """Return the domain, or the part of it in which a query for time t may be."""
         domain = run.domain
-        low, high = np.full(domain.n_unit, -np.inf), np.full(domain.n_unit, np.inf)
-        if self.length is not None and surrogate is not None:
-            centre = _incumbent(surrogate, t)[0]
-            half = 0.5 * self.length * _widths(domain, np.ones(domain.n_dims))
-            low, high = centre - half, centre + half
-        if self.at is not None and run.algorithm.max_step is not None:
-            low, high = self._step(run, t, low, high)
-        spans = _spans(domain)
-        low, high = np.maximum(low, spans[0]), np.minimum(high, spans[1])
+        if self.at is None:
+            return domain
+        parts = self.limit.parts(domain)
+        if self.limit.per == "time":
+            with np.errstate(invalid="ignore"):  # what is free stays free even if no time passes
+                parts = np.where(parts == np.inf, np.inf, parts * max(t - self.at[-1], 0.0))
+        here, reach, spans = domain.to_unit(self.at[:-1]), _widths(domain, parts), _spans(domain)
+        low, high = np.maximum(here - reach, spans[0]), np.minimum(here + reach, spans[1])
         if np.array_equal([low, high], spans):
             return domain
         return domain.within(low, high)
-
-    def _step(self, run, t, low, high):
-        """Bounds (u,), drawn into what one step from here reaches."""
-        domain, limit = run.domain, as_step_limit(run.algorithm.max_step, run.domain, run.algorithm)
-        parts = limit.parts(domain)
-        if limit.per == "time":
-            with np.errstate(invalid="ignore"):  # what is free is so even if no time passes
-                parts = np.where(parts == np.inf, np.inf, parts * max(t - self.at[-1], 0.0))
-        here, reach = domain.to_unit(self.at[:-1]), _widths(domain, parts)
-        nearest, farthest = here - reach, here + reach
-        return np.clip(low, nearest, farthest), np.clip(high, nearest, farthest)
 
     def draw(self, run, t):
         """A sampler (n, rng) of rows for time t."""
@@ -117,7 +96,7 @@ class Caution:
         gap, clipped = (np.linalg.norm(u - target) for u in (here, np.clip(target, *part.reach)))
         if near is None or gap - left < _NEARER * (gap - clipped):
             return None
-        waits = as_step_limit(run.algorithm.max_step, domain, run.algorithm).per == "time"
+        waits = self.limit.per == "time"
         moved = gap - left > 0.0 or (waits and t <= self.at[-1])
         return part.from_unit(near) if moved else None
 
@@ -145,28 +124,6 @@ class Caution:
             return x
         return part.from_unit(next_)
 
-    def judged(self, run, x, t, y):
-        """After an observation, or None for a failure, at a row x (d,) and time t."""
-        region = as_trust_region(run.algorithm.trust_region, run.algorithm)
-        if self.length is None or run.surrogate is None:
-            return self
-        better = False
-        if y is not None:
-            surrogate = run.surrogate.advanced(max(t, run.now))
-            best = _incumbent(surrogate, t)[1]
-            better = run.sign * y > best + _BETTER * getattr(
-                surrogate.posterior_at(t), "scale", 1.0
-            )
-        row, length = max(self.row, 0) + 1 if better else min(self.row, 0) - 1, self.length
-        patience = region.n_failures or max(4, run.domain.n_dims)
-        if row >= region.n_successes:
-            row, length = 0, min(2.0 * length, float(region.longest))
-        elif row <= -patience:
-            row, length = 0, 0.5 * length
-            if length < region.shortest:
-                length = float(region.length)
-        return replaced(self, row=row, length=length)
-
 
 def _nearest(domain, part, here, aim):
     """The place (u,) of a part that is nearest to an aim (u,), and how far it is; or None."""
@@ -184,15 +141,6 @@ def _nearest(domain, part, here, aim):
         return None, np.inf
     gaps = np.linalg.norm(places - aim, axis=1)
     return places[np.argmin(gaps)], gaps.min()
-
-
-def _incumbent(surrogate, t):
-    """The place observed (u,) whose posterior mean is best at a time, and this mean."""
-    places = surrogate.X_train_[:, :-1]
-    posterior = surrogate.posterior_at(t)
-    mean = getattr(posterior, "mean", lambda S: posterior(S)[0])(places)
-    best = np.argmax(mean)
-    return places[best], float(mean[best])
 
 
 def _spans(domain):

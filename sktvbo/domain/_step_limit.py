@@ -1,32 +1,27 @@
-"""How far an optimizer may go at once: limits of a step, and a region around the incumbent.
+"""A limit on how far a query may be from the one before.
 
-Both are parameters of every optimizer, ``max_step`` and ``trust_region``, and compose with any
-acquisition function, surrogate and policy: they say in which part of the domain a query is looked
-for. Distances are parts of a parameter's range, on its own scale: of the logarithm's range for
+Distances are parts of a parameter's range, on its own scale: of the logarithm's range for
 "log-real". Categories have no distance, and may change freely.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ._checks import check_choice, check_int, check_real, invalid, real_array
-from ._tables import as_row
+from .._checks import check_choice, invalid, real_array
+from .._tables import as_row
 
 if TYPE_CHECKING:
     from typing import Literal
 
     from numpy.typing import ArrayLike
 
-    from ._typing import Array
-    from .domain._base import Domain
-
-__all__ = ["StepLimit", "TrustRegion"]
+    from .._typing import Array
+    from ._base import Domain
 
 
 class StepLimit(BaseEstimator):
@@ -53,7 +48,7 @@ class StepLimit(BaseEstimator):
     --------
     >>> import numpy as np
     >>> from sktvbo import WDBO
-    >>> from sktvbo.caution import StepLimit
+    >>> from sktvbo.domain import StepLimit
     >>> opt = WDBO([(0.0, 10.0)], max_step=0.1, n_initial_points=5, random_state=0)
     >>> for t in range(12):
     ...     x = opt.ask(t)
@@ -110,65 +105,6 @@ class StepLimit(BaseEstimator):
         return np.array(np.broadcast_to(parts, n_dims))
 
 
-class TrustRegion(BaseEstimator):
-    """Look for queries in a box around the incumbent, which grows and shrinks with success.
-
-    As in TuRBO (Eriksson et al. 2019), for an incumbent that moves: it is the place observed whose
-    posterior mean is best at the time of the query, and a query is a success when it is better than
-    what the incumbent was believed to be worth at that time. After some successes in a row the box
-    is doubled, after some others halved; below the shortest it begins again at its first length, so
-    that what has changed elsewhere is found.
-
-    Parameters
-    ----------
-    length : float, default=0.8
-        Side of the box at first, as a part of each range.
-    shortest, longest : float, default=0.05, 1.6
-        Between these it varies.
-    n_successes : int, default=3
-        After so many in a row it is doubled.
-    n_failures : int, default=None
-        After so many in a row it is halved; None: as many as dimensions, and 4 at least.
-
-    References
-    ----------
-    D. Eriksson, M. Pearce, J. Gardner, R. Turner, M. Poloczek, "Scalable Global Optimization via
-    Local Bayesian Optimization", NeurIPS 2019.
-
-    Examples
-    --------
-    >>> from sktvbo import WDBO
-    >>> from sktvbo.caution import TrustRegion
-    >>> opt = WDBO([(0.0, 1.0)] * 6, trust_region=TrustRegion(0.4), random_state=0)
-    """
-
-    def __init__(
-        self,
-        length: float = 0.8,
-        *,
-        shortest: float = 0.05,
-        longest: float = 1.6,
-        n_successes: int = 3,
-        n_failures: int | None = None,
-    ) -> None:
-        self.length = length
-        self.shortest = shortest
-        self.longest = longest
-        self.n_successes = n_successes
-        self.n_failures = n_failures
-
-    def check(self) -> None:
-        """Raise a ValueError for a parameter that makes no sense."""
-        for name in ("shortest", "longest", "length"):
-            check_real(getattr(self, name), name, self, interval="(0, inf)")
-        if not self.shortest <= self.length <= self.longest:
-            expected = f"between shortest={self.shortest} and longest={self.longest}"
-            raise invalid("length", expected, self.length, self)
-        check_int(self.n_successes, "n_successes", self)
-        if self.n_failures is not None:
-            check_int(self.n_failures, "n_failures", self)
-
-
 def as_step_limit(value, domain, owner):
     """A `StepLimit` from the ``max_step`` of an optimizer, checked; None for None."""
     if value is None:
@@ -176,15 +112,3 @@ def as_step_limit(value, domain, owner):
     limit = value if isinstance(value, StepLimit) else StepLimit(value)
     limit.parts(domain, limit if limit is value else owner)
     return limit
-
-
-def as_trust_region(value, owner):
-    """A `TrustRegion` from the ``trust_region`` of an optimizer, checked; None for None."""
-    if value is None:
-        return None
-    if isinstance(value, Real) and not isinstance(value, bool):
-        value = TrustRegion(check_real(value, "trust_region", owner, interval="[0.05, 1.6]"))
-    if not isinstance(value, TrustRegion):
-        raise invalid("trust_region", "None, a float or a TrustRegion", value, owner)
-    value.check()
-    return value
