@@ -80,7 +80,7 @@ def _markov(name, spatial, epsilon, noise, horizon, scale, *, event=False, belie
     chosen = {
         "GP-UCB": optimizers.GPUCB(**static),
         "R-GP-UCB": optimizers.RGPUCB(reset_period=period, **static),
-        "TV-GP-UCB": optimizers.TVGPUCB(epsilon=believed, **forgetting),
+        "TV-GP-UCB": optimizers.TVGPUCB(**forgetting),
     }
     if event:
         chosen["ET-GP-UCB"] = optimizers.ETGPUCB(**static)

@@ -59,12 +59,8 @@ def _arms(name, problem, algorithms, beta, epsilon=None, noise_variance=None):
         "R-GP-UCB": {"surrogate": static, "reset_period": 15},
         "BR-GP-UCB": {"surrogate": static, "reset_period": length},
         "SW-GP-UCB": {"surrogate": static, "window": length},
-        "TV-GP-UCB": {"epsilon": epsilon},
         "W-GP-UCB": {"surrogate": _weighted(static, 1.0 - 1.0 / length)},
-        "UI-TVBO": {
-            "surrogate": made.surrogate(Wiener(epsilon, "fixed"), noise_variance),
-            "drift_variance": epsilon,
-        },
+        "UI-TVBO": {"surrogate": made.surrogate(Wiener(epsilon, "fixed"), noise_variance)},
         "ET-GP-UCB": {"surrogate": static, "delta": 0.1},
         "SparQ-GP-UCB": {"surrogate": injecting},
     }
@@ -122,9 +118,9 @@ def _et_cart_pole():
     }
     own = {
         "R-GP-UCB": {"reset_period": 29},
-        "TV-GP-UCB": {"epsilon": 0.03, "surrogate": surrogate(Forgetting(0.03, "fixed"))},
+        "TV-GP-UCB": {"surrogate": surrogate(Forgetting(0.03, "fixed"))},
         "ET-GP-UCB": {"delta": 0.1},
-        "UI-TVBO": {"drift_variance": 0.03, "surrogate": surrogate(Wiener(0.03, "fixed"))},
+        "UI-TVBO": {"surrogate": surrogate(Wiener(0.03, "fixed"))},
     }
     algorithms = ("GP-UCB", "R-GP-UCB", "TV-GP-UCB", "ET-GP-UCB", "UI-TVBO")
     chosen = configured(algorithms, common, own)

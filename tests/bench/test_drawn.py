@@ -45,7 +45,7 @@ def test_a_wrong_belief_is_the_algorithms_alone():
     assert right.problem.options == wrong.problem.options
     for made, believed in ((right, 0.05), (wrong, 0.001)):
         tv, r = made.optimizers["TV-GP-UCB"], made.optimizers["R-GP-UCB"]
-        assert tv.epsilon == tv.surrogate.temporal_kernel.epsilon == believed
+        assert tv.surrogate.temporal_kernel.epsilon == believed
         kernel = made.problem.options["kernel"]
         expected = reset_period(believed, spatial_kernel=kernel, n_dims=2, horizon=400)
         assert r.reset_period == expected
