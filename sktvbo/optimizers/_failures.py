@@ -82,7 +82,7 @@ def has_failed(y, failed):
     """Return True if a measurement was told as failed; y is left out then, or NaN."""
     if not check_bool(failed, "failed"):
         return False
-    if not (y is None or (isinstance(y, Real) and y != y)):
+    if not (y is None or (np.size(y) == 1 and isinstance(y, Real | np.ndarray) and np.all(y != y))):
         expected = "left out, or NaN, with failed=True"
         raise invalid("y", expected, y, error=InvalidObservationError)
     return True
