@@ -93,6 +93,14 @@ def advise_on_dates(rows, kind, unit):
         )
 
 
+def advise_on_constant(rows):
+    """Warn that nothing is learnt from a y that is constant and centred."""
+    _warn(
+        f"y is constant ({rows.y[0]:.4g}), which tells neither its scale nor any hyperparameters: "
+        "these are as given, with a scale of 1. Fit again when there are other values."
+    )
+
+
 def advise_on_size(rows, kind, owner):
     """Warn of many rows where the class of ``Conditioned`` takes O(n³)."""
     if issubclass(kind, Dense) and rows.n > _MANY:

@@ -25,7 +25,13 @@ from .._checks import (
 from .._covariance import SeparableCovariance
 from .._limits import LARGEST_X, LARGEST_Y
 from .._mean import prior_variance
-from ._advice import advise_on_dates, advise_on_fit, advise_on_rows, advise_on_size
+from ._advice import (
+    advise_on_constant,
+    advise_on_dates,
+    advise_on_fit,
+    advise_on_rows,
+    advise_on_size,
+)
 from ._answers import Answers
 from ._conditioned import Conditioned
 from ._dates import check_time_unit, numeric_durations
@@ -142,16 +148,19 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             advise_on_rows(rows, type(self).__name__, has_mean)
             kind = new.time_kinds_.get(rows.layout.position)
             advise_on_dates(rows, kind, self.time_unit)
+            if self.optimizer is not None and not self._teaches(rows):
+                advise_on_constant(rows)
         new._gp, new._knowledge = new._learn(rows, warn=self.warn)
         if self.warn:
-            searched = self.optimizer is not None
-            advise_on_fit(new._gp.covariance, rows, searched, self.normalize_y)
+            advise_on_fit(new._gp.covariance, rows, self._teaches(rows), self.normalize_y)
         return self._take_over(new)
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, y_variance: ArrayLike | None = None) -> Self:
         """Append rows with the hyperparameters held, O(n²) a row.
 
-        On a new estimator this conditions on the data with the hyperparameters as given.
+        On a new estimator this conditions on the data with the hyperparameters as given. With
+        ``normalize_y`` the location and scale of y are held as well: after `fit`, and otherwise
+        from 10 different values of y on (or 100 rows that differ).
 
         Parameters
         ----------
@@ -167,7 +176,7 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         new = copy.copy(self)
         if self.__sklearn_is_fitted__():
             rows = new._validated(X, y, y_variance, reset=False)
-            new._gp = self._gp.append(*rows, standardize=self.normalize_y)
+            new._gp = self._gp.append(*rows)
             if self.solver != "dense":
                 new._gp = new._suited(new._gp, len(X))
         else:
@@ -178,7 +187,7 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         return self._take_over(new)
 
     def forget(self, indices: ArrayLike) -> Self:
-        """Drop training rows with the hyperparameters held, O(n²) a row.
+        """Drop training rows with the hyperparameters held, O(n²) a row; see `partial_fit`.
 
         Parameters
         ----------
@@ -288,7 +297,7 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         *,
         drop: ArrayLike = (),
         refit: bool = False,
-        hold_scale: bool = False,
+        hold_scale: bool | None = None,
         learn_with: tuple[Array, ...] | None = None,
         total_variance: bool = False,
         temporal_kernel: Kernel | None = None,
@@ -307,10 +316,10 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         refit : bool, default=False
             Search the hyperparameters on from ``theta_``; otherwise they are held, O(n²) a row.
             Without an ``optimizer`` this and what needs it have no effect.
-        hold_scale : bool, default=False
-            With ``normalize_y``, let y stay standardized as it is (with ``refit``: as the rows that
-            are learnt from ask for) rather than by the rows that are left: a handful has no scale.
-            The next change decides anew.
+        hold_scale : bool, default=None
+            With ``normalize_y``, False standardizes y by the rows that are left. True lets it stay
+            standardized as it is (with ``refit``: as the rows that are learnt from ask for), None
+            as `partial_fit` does.
         learn_with : (X, y) or (X, y, y_variance) of array-likes, default=None
             Rows to learn the hyperparameters and the scale from, besides those kept and appended,
             but not to be conditioned on. Needs ``refit``.
@@ -348,7 +357,8 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
                 appended[-1][:] = True
         elif len(drop) == n:
             raise invalid("The rows to drop", f"fewer than all {n}", got="all of them")
-        new, follow = copy.copy(self), self.normalize_y and not hold_scale
+        new = copy.copy(self)
+        follow = None if hold_scale is None else self.normalize_y and not hold_scale
         if refit and self.optimizer is not None:
             if temporal_kernel is not None:
                 new.temporal_kernel = temporal_kernel
@@ -384,6 +394,8 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if appended is not None:
             parts.append(appended)
         learnt = replace(self._rows(*map(np.concatenate, zip(*parts))), prior_mean=rows.prior_mean)
+        if self.normalize_y and learnt.is_constant:
+            learnt = learnt.scaled_as(rows)
         return self._learn(learnt.at(max(learnt.now, rows.now)), self.theta_, self._knowledge)
 
     def _with(self, gp):
@@ -402,7 +414,7 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         X, y = validated(self, X, y, reset=reset)
         return X, y, *known_variance(y_variance, len(X))
 
-    def _rows(self, X, y, variance, total, like=None, standardize=True):
+    def _rows(self, X, y, variance, total, like=None, standardize=None):
         """Rows with a time origin of their own; present time, and scale if held, as of others."""
         names = getattr(self, "feature_names_in_", ())
         position = time_position(self.time_column, X.shape[1], list(names), self)
@@ -416,7 +428,8 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
                 options["prior_mean"] = mean.polynomial(n_dims)
             return Rows.of(X, y, variance, total, layout, **options)
         options["prior_mean"] = like.prior_mean
-        options |= {"standardize": standardize, "location": like.location, "scale": like.scale}
+        options["standardize"] = like.standardize if standardize is None else standardize
+        options |= {"location": like.location, "scale": like.scale}
         rows = Rows.of(X, y, variance, total, layout, **options)
         return rows.at(max(rows.now, like.now))
 
@@ -494,7 +507,8 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         kind, *basis = self._choose_kind(covariance, rows)
         if warn:
             advise_on_size(rows, kind, type(self).__name__)
-        if self.optimizer is not None:
+        if self._teaches(rows):
+            rows = rows.held()
             criterion = kind.criterion(rows, *basis)
             if start is None and not callable(self.optimizer):
                 start = screened(criterion, covariance, rows, self.hyperpriors)
@@ -514,7 +528,13 @@ class TimeVaryingGP(Answers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
                 covariance, hessian = self._search(criterion, initial, starts, **options)
                 gp = kind.learnt(criterion, covariance, rows, *basis)
             return gp, Knowledge(hessian, rows.n, n_lost)
+        if start is not None:
+            covariance = covariance.with_theta(np.clip(start, *covariance.bounds.T))
         return kind.of(covariance, rows, *basis), Knowledge()
+
+    def _teaches(self, rows):
+        """Whether hyperparameters are searched with rows: a constant that is centred tells none."""
+        return self.optimizer is not None and not (self.normalize_y and rows.is_constant)
 
     def _search(self, criterion, covariance, start, **options):
         """What `search` returns, with the estimator's parameters."""

@@ -76,7 +76,10 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         ``{"spatial_kernel__length_scale": scipy.stats.gamma(3, scale=0.1)}``. Names are those of
         ``set_params``; ``signal_variance``, ``noise_variance`` and ``noise_model__...`` likewise.
     normalize_y : bool, default=False
-        Standardize y before fitting; predictions come back in y's own units.
+        Standardize y before fitting; predictions come back in y's own units. `partial_fit` and
+        `forget` hold location and scale with the hyperparameters, so that none of these, nor an
+        interval, changes in the units of y because of the new rows' spread. A constant y has no
+        scale: nothing is learnt from it, and the scale is that of the first rows that have one.
     mean_prior_std : float, default=0.0
         Standard deviation τ of the Gaussian prior of a constant mean of y, in units of y (after
         normalization, if any), which is learnt with everything else. 0 is a known mean of 0;

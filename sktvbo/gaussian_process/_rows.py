@@ -35,8 +35,9 @@ class Layout:
         return S, X[:, self.position] - self.origin
 
 
-# From this many rows on the scale of y is kept up, where it was computed from all rows.
-_MANY = 1000
+# A few rows have no scale. Where hyperparameters are not learnt, it is that of the first rows with
+# this many different values, or of this many rows that differ at all.
+_VALUES, _ROWS = 10, 100
 
 _ARRAYS = ("X", "y", "variance", "total")
 
@@ -85,7 +86,8 @@ class Rows:
         Present time, from which ages count, in the user's unit.
     layout : Layout
     standardize : bool
-        Whether location and scale follow y at every change, or stay as they are.
+        Whether location and scale follow y at every change. They do until y has a scale, and are
+        held from then on: in the units of y, so are the hyperparameters.
     location, scale : float
         y is standardized as (y − location) / scale.
     before : Moments
@@ -180,28 +182,38 @@ class Rows:
     def append(self, X, y, variance, total, standardize=None):
         """These rows with others (m, d + 1) behind them.
 
-        ``standardize`` says whether the scale follows y from now on; None: as before.
+        ``standardize`` says whether location and scale follow y; None: as before.
         """
         old = {name: getattr(self, name) for name in _ARRAYS}
         added = {"X": X, "y": y, "variance": variance, "total": total}
         arrays, room = grown(old, added, self.room)
-        follow = self.standardize if standardize is None else standardize
-        rows = replace(
+        return replace(
             self,
             **arrays,
             room=room,
-            standardize=follow,
+            standardize=self.standardize if standardize is None else standardize,
             now=max(self.now, float(X[:, self.layout.position].max())),
-        )
-        if follow and self.standardize and self.n_all >= _MANY and self.scale != 1.0:
-            return rows._rescaled(np.asarray(y))
-        return rows._restandardized()
+        )._restandardized()
 
     def drop(self, indices, standardize=None):
         """These rows without some of them; at least one stays. ``standardize`` as in `append`."""
         kept = {name: np.delete(getattr(self, name), indices, axis=0) for name in _ARRAYS}
         follow = self.standardize if standardize is None else standardize
         return replace(self, **kept, room=None, standardize=follow)._restandardized()
+
+    @property
+    def is_constant(self):
+        """Whether y is constant, up to rounding."""
+        return self._moments[1] == 0.0
+
+    def held(self):
+        """The same rows, with location and scale as they are from now on."""
+        return replace(self, standardize=False)
+
+    def scaled_as(self, other):
+        """The same rows, with location and scale of others."""
+        scales = {name: getattr(other, name) for name in ("standardize", "location", "scale")}
+        return replace(self, **scales)
 
     def absorbed(self, k):
         """These rows without the first k, which count in the scale of y for ever."""
@@ -222,32 +234,22 @@ class Rows:
         """The same rows at another present time."""
         return replace(self, now=float(now))
 
-    def _rescaled(self, y):
-        """The same rows, of which all but the last y (m,) have the location and scale as here.
-
-        O(m): sums of squares about means are put together (Chan, Golub & LeVeque 1983).
-        """
-        n, m = self.n_all, len(y)
-        z = (y - self.location) / self.scale
-        if not np.abs(z).max() < 1e100:
-            return self._restandardized()
-        shift = z.sum() / n
-        square = (n - m) + np.sum(z * z) - n * shift * shift
-        location = float(self.location + self.scale * shift)
-        return replace(self, location=location, scale=float(self.scale * np.sqrt(square / n)))
+    @property
+    def _moments(self):
+        """Mean and standard deviation of y, the latter 0 if it is mere rounding."""
+        found = Moments.of(self.y)
+        if self.before.n:
+            found = self.before.plus(found)
+        rounding = 10.0 * np.finfo(float).eps * max(abs(found.mean), np.abs(self.y).max())
+        return found.mean, found.std if found.std > max(rounding, 1e-150) else 0.0
 
     def _restandardized(self):
         """The same rows, with location and scale of their y where these are to follow it."""
         if not self.standardize:
             return self
-        found = Moments.of(self.y)
-        if self.before.n:
-            found = self.before.plus(found)
-        mean, scale = found.mean, found.std
-        rounding = 10.0 * np.finfo(float).eps * max(abs(mean), np.abs(self.y).max())
-        if not scale > max(rounding, 1e-150):
-            scale = 1.0  # all equal
-        return replace(self, location=mean, scale=scale)
+        location, scale = self._moments
+        known = scale and (self.n_all >= _ROWS or len(np.unique(self.y)) >= _VALUES)
+        return replace(self, location=location, scale=scale or 1.0, standardize=not known)
 
 
 def time_position(column, n_columns, names, owner):

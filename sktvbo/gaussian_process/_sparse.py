@@ -131,7 +131,9 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         """
         rng, auto = check_random_state(self.random_state), isinstance(self.n_inducing, str)
         covariance = self._initial_covariance(rows, follow_data=self.optimizer is not None)
-        own_search, known = self.optimizer == "fmin_l_bfgs_b", None
+        teaches = self._teaches(rows)
+        rows = rows.held() if teaches else rows
+        own_search, known = teaches and self.optimizer == "fmin_l_bfgs_b", None
         if start is not None:
             covariance = covariance.with_theta(np.clip(start, *covariance.bounds.T))
         elif own_search:
@@ -140,7 +142,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
             )
         noise_variance = covariance.noise_variance
         (Z,) = self._choose_basis(covariance, rows)
-        if self.optimizer is None:
+        if not teaches:
             gp = Inducing.of(covariance, rows, Z)
         else:
             most = max(_WORK / len(Z) ** 2, _ROWS_A_POINT * len(Z)) if own_search else np.inf

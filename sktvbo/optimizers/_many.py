@@ -86,9 +86,10 @@ def _learnt(run, observations):
     X, targets = run.to_surrogate(rows, y)
     known = run.some_variances(variances)
     if run.holds:
-        return run.surrogate.updated(X, targets, *known)
+        return run.surrogate.updated(X, targets, *known, hold_scale=False)
     kernel = run.temporal_kernel_for(np.append(run.surrogate.X_train_[:, -1], X[:, -1]))
-    return run.surrogate.updated(X, targets, *known, refit=True, temporal_kernel=kernel)
+    options = {"refit": True, "hold_scale": False, "temporal_kernel": kernel}
+    return run.surrogate.updated(X, targets, *known, **options)
 
 
 def _conditioned(run, learnt, kept):
@@ -128,7 +129,8 @@ def without(run, position):
             surrogate, policy = None, run.make_policy()
         elif len(kept) != len(run.kept) or (kept.positions != run.kept.positions).any():
             if run.n_absorbed:
-                surrogate = surrogate.updated(drop=np.flatnonzero(run.kept.positions == position))
+                drop = np.flatnonzero(run.kept.positions == position)
+                surrogate = surrogate.updated(drop=drop, hold_scale=False)
             else:
                 surrogate = _conditioned(run, surrogate, kept)
             if hasattr(surrogate, "rewound"):

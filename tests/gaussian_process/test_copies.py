@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from gaussian_process.cases import MODELS, data, everything, make
+from gaussian_process.cases import MODELS, afresh, data, everything, make
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -126,7 +126,7 @@ def test_copies_go_on_alone(duplicate, name):
         other.partial_fit(X[k + 10 : k + 11], y[k + 10 : k + 11])
     gp.forget([2])
     for model, rows in ((gp, [0, 1, *range(3, 50)]), (other, [*range(41), *range(51, 60)])):
-        fresh = make(spatial, temporal, normalize_y=True).fit(X[rows], y[rows])
+        fresh = afresh(gp, X[rows], y[rows])
         assert_array_equal(model.X_train_, X[rows])
         assert_allclose(everything(model, X), everything(fresh, X), rtol=1e-8, atol=1e-8)
 

@@ -1,4 +1,4 @@
-"""A scale of y that is held while a handful of rows is left."""
+"""A scale of y that is held with the hyperparameters."""
 
 import copy
 import pickle
@@ -7,9 +7,14 @@ from functools import partial
 import numpy as np
 import pytest
 from gaussian_process import cases
-from gaussian_process.cases import dense_prediction, lifted
+from gaussian_process.cases import dense_prediction, lifted, prior
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
+
+from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
+from sktvbo.exceptions import ModelWarning
+from sktvbo.gaussian_process import WeightedGPRegressor
 
 make = partial(cases.make, noise_variance=0.05)
 NEW, NEW_Y, NEW_V = lifted(n=4, seed=9)
@@ -40,10 +45,9 @@ def test_a_held_scale_stays(name, drop):
     assert_allclose(gp.predict(test, return_std=True), expected, rtol=1e-9)
     assert_allclose(gp.noise_std_, np.sqrt(0.05) * scale, rtol=1e-12)
 
-    # Held for this once, the scale follows the targets again, from the next change on.
+    # So it does from then on.
     gp.forget([0])
-    noise = 0.05 + np.append(v[keep], NEW_V)[1:] / y[1:].std() ** 2
-    expected = dense_prediction(gp, X[1:], y[1:], noise, test, y[1:].mean(), y[1:].std())
+    expected = dense_prediction(gp, X[1:], y[1:], noise[1:], test, mean, scale)
     assert_allclose(gp.predict(test, return_std=True), expected, rtol=1e-9)
 
 
@@ -63,15 +67,7 @@ def scale_of(gp):
     return gp.noise_std_ / np.sqrt(gp.noise_variance_)
 
 
-def test_a_copy_holds_for_itself():
-    X, y, _ = lifted()
-    gp = copy.deepcopy(SCALED["exact"]).fit(X, y)
-    other = copy.copy(gp).updated(X[:1], 50.0 + y[:1], hold_scale=True)
-    gp.partial_fit(X[:1], 50.0 + y[:1])
-    assert scale_of(other) == pytest.approx(y.std(), rel=1e-12)
-    assert scale_of(gp) == pytest.approx(np.append(y, 50.0 + y[0]).std())
-
-
+@pytest.mark.parametrize("hold_scale", [None, True])
 @pytest.mark.parametrize(
     "change",
     [
@@ -82,14 +78,11 @@ def test_a_copy_holds_for_itself():
     ],
     ids=["forget", "partial_fit", "updated", "nothing left"],
 )
-def test_the_next_change_lets_go_of_the_scale(change):
+def test_the_next_change_holds_it_too(change, hold_scale):
     X, y, _ = lifted()
     gp = copy.deepcopy(SCALED["exact"]).fit(X, y)
-    held = gp.updated(NEW, 50.0 * NEW_Y, drop=range(29), hold_scale=True)
-    assert scale_of(held) == pytest.approx(y.std(), rel=1e-12)
-    changed = change(held)
-    assert scale_of(changed) == pytest.approx(changed.y_train_.std() or 1.0, rel=1e-12)
-    assert abs(scale_of(changed) / y.std() - 1.0) > 0.05
+    held = gp.updated(NEW, 50.0 * NEW_Y, drop=range(29), hold_scale=hold_scale)
+    assert scale_of(change(held)) == pytest.approx(y.std(), rel=1e-12)
 
 
 def test_fit_lets_go_of_the_scale():
@@ -122,3 +115,108 @@ def test_without_normalization_there_is_nothing_to_hold():
     gp = gp.updated(X[:1] + 0.1, y[:1] + 9.0, drop=[2], hold_scale=True)
     fresh = make(RBF(0.4), RBF(3.0)).fit(gp.X_train_, gp.y_train_)
     assert_allclose(gp.predict(X), fresh.predict(X), rtol=1e-9)
+
+
+# --- what is held is held in the units of y -------------------------------------------------------
+
+SENSORS = np.column_stack([np.arange(0.0, 150.0, 2.5) % 3.0, np.arange(0.0, 150.0, 2.5)])
+KINDS = {
+    "exact": (TimeVaryingGPRegressor, {}),
+    "kalman": (TimeVaryingGPRegressor, {"solver": "kalman"}),
+    "weighted": (WeightedGPRegressor, {}),
+    "sparse": (SparseTimeVaryingGPRegressor, {"inducing": SENSORS}),
+}
+every_kind = pytest.mark.parametrize("kind", KINDS)
+every_search = pytest.mark.parametrize("optimizer", ["fmin_l_bfgs_b", None])
+
+
+def sensors(n=150, level=0.0):
+    """Readings of three sensors in turn, with places to ask about."""
+    t = np.arange(float(n))
+    X = np.column_stack([t % 3.0, t])
+    y = level + 20.0 + 5.0 * np.sin(X[:, 0] + t / 8.0)
+    return X, y + 0.5 * np.random.RandomState(0).normal(size=n)
+
+
+def of_kind(name, optimizer):
+    kind, options = KINDS[name]
+    kernels = Matern(2.0, nu=2.5), Matern(10.0, nu=1.5)
+    return kind(*kernels, normalize_y=True, optimizer=optimizer, warn=False, **options)
+
+
+@every_search
+@every_kind
+def test_an_outlier_leaves_the_intervals(kind, optimizer):
+    X, y = sensors()
+    gp = of_kind(kind, optimizer).fit(X[:-1], y[:-1])
+    early, noise = X[:40:7] + np.array([0.0, 0.3]), gp.noise_std_
+    stds = [gp.predict(early, return_std=True)[1]]
+    for value in (y[-1], 5e3):
+        other = copy.deepcopy(gp).partial_fit(X[-1:], [value])
+        assert other.noise_std_ == noise
+        stds.append(other.predict(early, return_std=True)[1])
+    assert_allclose(stds[1:], [stds[0]] * 2, rtol=1e-2)
+
+
+@pytest.mark.parametrize("kind", ["exact", "kalman"])
+def test_a_stream_is_scikit_learns_with_what_was_learnt(kind):
+    """All rows at once, y standardized by hand as it was when the hyperparameters were learnt."""
+    X, y = sensors()
+    y[140:] += 300.0
+    gp = of_kind(kind, "fmin_l_bfgs_b").fit(X[:90], y[:90])
+    for i in range(90, 150, 4):
+        gp.partial_fit(X[i : i + 4], y[i : i + 4]).forget([0, 1])
+    n_left = len(gp.y_train_)
+    mean, scale = y[:90].mean(), y[:90].std()
+    theirs = GaussianProcessRegressor(prior(gp), alpha=gp.noise_variance_, optimizer=None)
+    theirs.fit(X[-n_left:], (y[-n_left:] - mean) / scale)
+    new = np.column_stack([np.arange(6) % 3, np.linspace(60.0, 170.0, 6)])
+    expected, std = theirs.predict(new, return_std=True)
+    assert_allclose(
+        gp.predict(new, return_std=True), [mean + scale * expected, scale * std], rtol=1e-6
+    )
+
+
+@every_kind
+def test_a_stream_that_begins_with_a_row_finds_its_scale_and_holds_it(kind):
+    X, y = sensors(level=1e9)
+    gp = of_kind(kind, "fmin_l_bfgs_b").partial_fit(X[:1], y[:1])
+    for i in range(1, 60):
+        gp.partial_fit(X[i : i + 1], y[i : i + 1])
+    scale = scale_of(gp)
+    assert 0.3 < scale / y.std() < 3.0
+    gp.partial_fit(X[60:61], [2e9])
+    assert scale_of(gp) == scale
+
+
+@every_search
+@every_kind
+@pytest.mark.parametrize("first", ["fit", "partial_fit"])
+@pytest.mark.parametrize("level", [0.0, 3.0, 1e9])
+def test_what_is_constant_at_first_has_no_scale(kind, optimizer, first, level):
+    X, y = sensors(level=level)
+    gp = of_kind(kind, optimizer)
+    theta = of_kind(kind, None).fit(X, y).theta_
+    getattr(gp, first)(X[:40], np.full(40, level))
+    assert_array_equal(gp.theta_, theta)
+    gp.partial_fit(X[40:60], y[40:60])
+    told = np.append(np.full(40, level), y[40:60])
+    assert scale_of(gp) == pytest.approx(told.std(), rel=1e-6)
+    gp.partial_fit(X[60:], 1e3 * y[60:])
+    assert scale_of(gp) == pytest.approx(told.std(), rel=1e-6)
+
+
+def test_a_search_with_constant_rows_holds_what_is_known():
+    X, y = sensors()
+    gp = of_kind("exact", "fmin_l_bfgs_b").fit(X, y)
+    other = gp.updated(X[:3], [7.0] * 3, drop=np.arange(150), refit=True)
+    assert_array_equal(other.theta_, gp.theta_)
+    assert other.noise_std_ == gp.noise_std_
+    assert other.search_gain() == 0.0
+
+
+def test_a_constant_is_warned_of():
+    X, _ = sensors()
+    gp = of_kind("exact", "fmin_l_bfgs_b").set_params(warn=True)
+    with pytest.warns(ModelWarning, match=r"y is constant \(7\)"):
+        gp.fit(X, np.full(150, 7.0))

@@ -5,8 +5,8 @@ from collections import deque
 
 import numpy as np
 import pytest
+from gaussian_process.cases import afresh
 from numpy.testing import assert_allclose
-from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from sktvbo import TimeVaryingGPRegressor
@@ -64,7 +64,7 @@ def mixed_steps(gp, n_steps, rng, n=40):
 
 
 def assert_as_afresh(gp, now, tolerance=1e-8):
-    fresh = clone(gp).fit(gp.X_train_, gp.y_train_)
+    fresh = afresh(gp, gp.X_train_, gp.y_train_)
     grid = np.column_stack([np.random.RandomState(3).uniform(size=(20, 2)), np.full(20, now)])
     for mine, other in zip(gp.predict(grid, return_std=True), fresh.predict(grid, return_std=True)):
         assert_allclose(mine, other, rtol=0.0, atol=tolerance * np.abs(other).max())
@@ -116,7 +116,7 @@ def test_steps_are_not_told_from_a_search_and_its_inverse():
     for each in (gp, held):
         expected = wasserstein_relevancy(
             each.X_train_,
-            (each.y_train_ - each.y_train_.mean()) / each.y_train_.std(),
+            (each.y_train_ - gp.y_train_.mean()) / gp.y_train_.std(),
             spatial_kernel=each.spatial_kernel_,
             temporal_kernel=each.temporal_kernel_,
             signal_variance=each.signal_variance_,
@@ -162,7 +162,7 @@ def test_arms_and_time_alone():
         for i in (27, 28, 29):
             gp = gp.updated(rows[i : i + 1], y[i : i + 1]).updated(drop=[0])
             gp.relevancy()
-        expected = clone(gp).fit(gp.X_train_, gp.y_train_).relevancy(31.0)
+        expected = afresh(gp, gp.X_train_, gp.y_train_).relevancy(31.0)
         assert_allclose(gp.relevancy(31.0), expected, rtol=1e-8)
 
 

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from gaussian_process.cases import afresh
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime, brentq
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -212,8 +213,9 @@ def test_a_stream_is_a_fresh_fit(prior, kind, normalize_y):
             m = rng.randint(1, 3)
             gp.partial_fit(X[told : told + m], y[told : told + m])
             told += m
-    options = {"inducing": gp.inducing_points_} if kind is SparseTimeVaryingGPRegressor else {}
-    fresh = make(prior, kind, normalize_y=normalize_y, **options).fit(gp.X_train_, gp.y_train_)
+    if kind is SparseTimeVaryingGPRegressor:
+        gp.set_params(inducing=gp.inducing_points_)
+    fresh = afresh(gp, gp.X_train_, gp.y_train_)
     places = gp.X_train_[-5:] + 0.03
     for found, expected in zip(
         gp.predict(places, return_std=True), fresh.predict(places, return_std=True)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from gaussian_process.cases import dense_prediction, lifted, prior, shuffled
+from gaussian_process.cases import afresh, dense_prediction, lifted, prior, shuffled
 from scipy import stats
 from scipy.optimize import approx_fprime
 from sklearn.base import clone
@@ -106,7 +106,7 @@ def test_streaming_equals_a_fresh_fit(model, normalize_y, known_noise):
         if i % 3 == 0:
             gp.forget([1])
     rows = [int(np.flatnonzero((x == X).all(axis=1))[0]) for x in gp.X_train_]
-    fresh = make(model, normalize_y=normalize_y).fit(X[rows], y[rows], v[rows])
+    fresh = afresh(gp, X[rows], y[rows], v[rows])
     assert gp.now_ == fresh.now_
     for a, b in zip(gp.predict(X, return_std=True), fresh.predict(X, return_std=True)):
         np.testing.assert_allclose(a, b, atol=1e-8)
@@ -195,17 +195,18 @@ def test_a_total_variance_is_the_whole_noise_of_a_row(kind, model):
     extra, answers = X[:3] + 0.02, y[:3] + 0.5
     gp = gp.updated(extra, answers, given, total_variance=True)
 
+    location, scale = y.mean(), y.std()  # they are held
     X, y = np.vstack([X, extra]), np.append(y, answers)
     age = X[:, -1].max() - X[:, -1]
     growth = 0.05 * (1.0 + (0.5 * age) ** 2) if model else np.full(len(X), 0.05)
-    noise = np.append(growth[:-3] + v / y.std() ** 2, given / y.std() ** 2)
+    noise = np.append(growth[:-3] + v / scale**2, given / scale**2)
     test = lifted(6, seed=2)[0]
-    mean, std = dense_prediction(gp, X, y, noise, test, y.mean(), y.std())
+    mean, std = dense_prediction(gp, X, y, noise, test, location, scale)
     np.testing.assert_allclose(gp.predict(test), mean, rtol=1e-9)
     if kind is WeightedGPRegressor:
         c = np.linalg.solve(prior(gp)(X) + np.diag(noise), prior(gp)(X, test))
         excess = np.append(growth[:-3] - 0.05, np.zeros(3))
-        std = np.sqrt(std**2 - y.std() ** 2 * excess @ c**2)
+        std = np.sqrt(std**2 - scale**2 * excess @ c**2)
     np.testing.assert_allclose(gp.predict(test, return_std=True)[1], std, rtol=1e-9)
 
 

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from gaussian_process.cases import MODELS, X0, both, data, everything, make, stream
+from gaussian_process.cases import MODELS, X0, afresh, both, data, everything, make, stream
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
 from sklearn.gaussian_process.kernels import (
     RBF,
     ConstantKernel,
@@ -40,7 +39,7 @@ def test_relevancy_is_the_functions(name, normalize_y):
 def test_relevancy_after_a_stream():
     gp = make(normalize_y=True)
     for X, y, v in stream(gp, 0, 60, variances=True):
-        fresh = clone(gp).fit(X, y, v)
+        fresh = afresh(gp, X, y, v)
         assert_allclose(gp.relevancy(9.0), fresh.relevancy(9.0), rtol=1e-6, atol=1e-9)
 
 

@@ -1,7 +1,7 @@
 """Rows: what was observed, as a value."""
 
 import pickle
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError
 
 import joblib
 import numpy as np
@@ -84,7 +84,7 @@ def test_append(standardize, m):
     rows = make(*first, standardize=standardize)
     grown = rows.append(*more)
     both = [np.concatenate(parts) for parts in zip(first, more)]
-    assert_equal(grown, make(*both, standardize=standardize))
+    assert_equal(grown, make(*both, standardize=standardize).scaled_as(rows))
     assert_equal(rows, make(*first, standardize=standardize))
 
 
@@ -96,7 +96,7 @@ def test_drop(standardize, indices):
     fewer = rows.drop(indices)
     left = [np.delete(a, indices, axis=0) for a in arrays]
     # The latest row may be among those that go: the present time stays.
-    assert_equal(fewer, make(*left, standardize=standardize).at(rows.now))
+    assert_equal(fewer, make(*left, standardize=standardize).scaled_as(rows).at(rows.now))
     assert_equal(rows, make(*arrays, standardize=standardize))
 
 
@@ -111,14 +111,24 @@ def test_at():
     assert rows.now == rows.latest
 
 
-def test_a_scale_may_stay():
-    rows = make(*given())
-    held = replace(rows, standardize=False)
-    for other in (held.append(*given(3, seed=1)), held.drop([2, 5])):
-        assert (other.location, other.scale) == (rows.location, rows.scale)
-        assert replace(other, standardize=True).at(80.0).scale == rows.scale
-        let_go = replace(other, standardize=True).drop([0])
-        assert let_go.scale == pytest.approx(other.y[1:].std(), rel=1e-12)
+def test_location_and_scale_follow_y_until_it_has_a_scale():
+    X, y, *rest = given()
+    y = np.array([5.0, 5.0, 5.0, 0.0, 6.0, 7.0, 1.0, 2.0, 3.0, 4.0, 8.0, 9.0])
+    rows = make(X[:1], y[:1], *(a[:1] for a in rest))
+    assert (rows.location, rows.scale) == (5.0, 1.0)
+    for i in range(1, 12):
+        rows = rows.append(X[i : i + 1], y[i : i + 1], *(a[i : i + 1] for a in rest))
+        told = y[: i + 1]
+        assert rows.location == pytest.approx(told.mean(), rel=1e-12)
+        assert rows.scale == pytest.approx(told.std() or 1.0, rel=1e-12)
+        assert rows.standardize is (i < 11)
+    assert rows.append(X[:1], np.array([1e6]), *(a[:1] for a in rest)).scale == rows.scale
+    assert rows.drop(range(1, 12)).scale == rows.scale
+    # Few different values are a scale when they are many.
+    X, nothing, total = np.arange(120.0)[:, np.newaxis], np.zeros(120), np.zeros(120, dtype=bool)
+    two = make(X, np.arange(120.0) % 2.0, nothing, total, position=0)
+    assert not two.standardize
+    assert two.drop(range(30)).scale == pytest.approx(0.5)
 
 
 def test_frozen():
@@ -151,21 +161,7 @@ def test_rows_that_grow_share_memory_and_not_what_differs():
     assert not np.shares_memory(one.X, other.X)
     assert_equal(one, make(*(a[:10] for a in given())))
     assert_equal(other, make(*(np.delete(a, [8, 9], axis=0) for a in given())))
-    assert_equal(longer, make(*given()))
+    assert_equal(longer, make(*given()).scaled_as(one))
     assert pickle.loads(pickle.dumps(longer)).room is None
     again = pickle.loads(pickle.dumps(one)).append(*(a[10:12] for a in given()))
     assert_equal(again, longer)
-
-
-def test_the_scale_of_many_rows_is_kept_up():
-    rng = np.random.RandomState(0)
-    y = 1e3 + rng.normal(size=1500) * np.linspace(1.0, 50.0, 1500)
-    X, nothing = np.arange(1500.0)[:, np.newaxis], np.zeros(1500)
-    total = np.zeros(1500, dtype=bool)
-    rows = make(X[:1000], y[:1000], nothing[:1000], total[:1000], position=0)
-    for i in range(1000, 1500, 5):
-        new = slice(i, i + 5)
-        rows = rows.append(X[new], y[new], nothing[new], total[new])
-    assert_allclose([rows.location, rows.scale], [y.mean(), y.std()], rtol=1e-13)
-    huge = rows.append(X[:1], np.array([1e100]), nothing[:1], total[:1])
-    assert np.isfinite(huge.scale)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from gaussian_process.cases import prior
+from gaussian_process.cases import afresh, prior
 from numpy.testing import assert_allclose
 from sklearn.gaussian_process.kernels import (
     RBF,
@@ -159,8 +159,7 @@ def test_a_stream_is_a_fresh_fit(normalize_y):
         gp.partial_fit(X[i : i + 1], y[i : i + 1])
         if i % 3 == 0:
             gp.forget([0])
-    fresh = make(KERNELS["matern"], MODELS["geometric"], normalize_y=normalize_y)
-    fresh.fit(gp.X_train_, gp.y_train_)
+    fresh = afresh(gp, gp.X_train_, gp.y_train_)
     new = data(8, seed=1)[0]
     for found, expected in zip(
         gp.predict(new, return_std=True), fresh.predict(new, return_std=True)

@@ -58,10 +58,7 @@ def told(opt, n, first=0, size=10):
 
 
 @pytest.mark.parametrize("last", [300, pytest.param(2000, marks=pytest.mark.slow)])
-def test_steps_are_the_same_whatever_is_remembered(last, monkeypatch):
-    if last < 2000:
-        # From so many rows on the scale of y is kept up in all.
-        monkeypatch.setattr("sktvbo.gaussian_process._rows._MANY", 150)
+def test_steps_are_the_same_whatever_is_remembered(last):
     full, none, some = opts = [tracker(history) for history in (None, 0, 50)]
     steps(opts, last)
     n = full.n_told_
