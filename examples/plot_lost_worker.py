@@ -31,7 +31,7 @@ while waiting[0][0] < ENDS:
     if query is not None:
         opt.tell(query, -((query.x[0] - best(query.t)) ** 2))
         made.append((worker, query.x[0], query.t, now))
-    query = opt.ask(now, return_query=True)
+    query = opt.suggest(now)
     pending.append((now, len(opt.pending_)))
     if worker == 3 and now > DIES:
         lost = query  # and the worker with it

@@ -23,7 +23,7 @@ from joblib.externals.loky import ProcessPoolExecutor
 from ._checks import check_int, check_real, invalid
 from .domain import as_domain
 from .evaluation import WallClock
-from .evaluation._contestants import check_contestant, may_wait
+from .evaluation._contestants import check_contestant, next_query
 from .evaluation._run import progress_bar
 from .optimizers._names import as_optimizer
 
@@ -326,7 +326,6 @@ class _Loop:
         self._began = time.monotonic()
         self._running = {}  # queries that are being made, by future; by None the one made here
         self._telling = None  # the future whose result is being told, or was the latest
-        self._may_wait = may_wait(optimizer)
         told = getattr(optimizer, "told_X_", ())
         asked = getattr(optimizer, "next_time_", None)
         clock.start(max([0.0, *(row[-1] for row in told), *([] if asked is None else [asked])]))
@@ -429,9 +428,9 @@ class _Loop:
     def _ask(self, may_wait=False):
         """A query and its time, waited for where the optimizer chooses to."""
         t = self.clock.now()
-        if not (may_wait and self._may_wait):
+        if not (may_wait and hasattr(self.optimizer, "suggest")):
             return self.optimizer.ask(t), t
-        x, t = self.optimizer.ask(t, return_time=True)
+        x, t = next_query(self.optimizer, t)
         self.clock.answer(len(getattr(self.optimizer, "X_", self.calls)), t)
         return x, t
 

@@ -60,7 +60,7 @@ CALLS = {
     ],
     "The optimizers": [
         ("opt.ask({})", ["nan", "3.0", "'now'", "[1.0, 2.0]", "10**400"]),
-        ("opt.ask(99.0, n_points={})", COUNTS[:-2]),
+        ("opt.suggest(99.0, n={})", COUNTS[:-2]),
         ("opt.tell(x, {})", NUMBERS),
         ("opt.tell({}, 1.0, 99.0)", POINTS),
         ("opt.tell(x, 1.0, {})", [*NUMBERS[:2], *NUMBERS[3:]]),
@@ -69,7 +69,7 @@ CALLS = {
         ("WDBO([(0.0, 1.0)], max_step={}).ask(0.0)", ["-0.1", "nan", "[0.1, 0.1]", "'small'"]),
         ("opt.cancel({})", ["[0.25, 0.25]", "None", "Query(9, x, 8.0)"]),
         ("opt.tell({}, 1.0)", ["Query(0, [0.2, 0.2], 8.0)", "Query(0, x, 7.0)"]),
-        ("opt.recommend({})", ["nan", "'now'", "[9.0, nan]"]),
+        ("opt.recommend({})", ["nan", "'now'", "[9.0, 10.0]"]),
         ("opt.untell({})", ["[0.25, 0.25]", "X[0, :2], 3.0", "t=99.0", "id=0", "t=nan"]),
         ("opt.tell_many({}, y[:2], 9.0)", ["X[:2]", "X[:3, :2]", "[x, [3.0, 0.5]]", "None"]),
         ("opt.tell_many([x, x], {})", ["[1.0, nan]", "[1.0]", "[1.0, 2.0]"]),

@@ -30,10 +30,9 @@ class Rival(BaseEstimator):
             self.X_, self.y_ = np.empty((0, self.domain.n_dims + 1)), np.empty(0)
             self._start(self.domain.n_dims, self.random_state)
 
-    def ask(self, t=None, *, return_time=False):
+    def ask(self, t):
         self._begin()
-        x = self.domain.from_unit(np.clip(self._suggest(t), 0.0, 1.0))
-        return (x, t) if return_time else x
+        return self.domain.from_unit(np.clip(self._suggest(t), 0.0, 1.0))
 
     def tell(self, x, y, t=None):
         self._begin()

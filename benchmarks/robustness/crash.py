@@ -61,7 +61,7 @@ def step(optimizer, note=lambda *what: None):
         optimizer.untell(id=optimizer._run.entries[-1 if total % 4 else -3].query)
         note("untell", len(untold) + 1)
     elif not pending:
-        optimizer.ask(n_points=2 if answered % 5 == 3 else 1, **there)
+        optimizer.suggest(n=2 if answered % 5 == 3 else 1, **there)
         note("ask", len(optimizer.pending_))
     elif len(pending) > 1 and answered % 2:
         optimizer.cancel(pending[0])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 from typing import TYPE_CHECKING, Protocol
 
 from sklearn.base import clone
@@ -36,10 +35,12 @@ class AskTell(Protocol):
     -----
     A run looks at more where there is more: the size of the data set is ``len(X_)``, plus
     ``n_absorbed_``, and otherwise the number of observations; ``n_removed_`` observations were
-    removed; ``ask(t, return_time=True)`` may choose a later time. A `SimulatedClock` is told a size
-    of 0 for an algorithm that has no model: one whose ``surrogate_`` is None, as that of
-    `~sktvbo.optimizers.RandomSearch`, and one with neither ``surrogate_`` nor ``X_``. An algorithm
-    of another package that does think shows its data as ``X_``, or is run on a `WallClock`.
+    removed. Where there is ``suggest(t)``, it is called in place of ``ask``: it returns an object
+    with the point ``x`` and the time ``t`` of the query, which may be later. A `SimulatedClock` is
+    told a size of 0 for an algorithm that has no model: one whose ``surrogate_`` is None, as that
+    of `~sktvbo.optimizers.RandomSearch`, and one with neither ``surrogate_`` nor ``X_``. An
+    algorithm of another package that does think shows its data as ``X_``, or is run on a
+    `WallClock`.
 
     Examples
     --------
@@ -119,9 +120,12 @@ def contestant(optimizer, domain, seed):
     return optimizer.set_params(**{name: given[name] for name in given if name in known})
 
 
-def may_wait(optimizer):
-    """Whether its ``ask`` says for when a query is."""
-    return "return_time" in inspect.signature(optimizer.ask).parameters
+def next_query(optimizer, t):
+    """The next query of an optimizer, and its time, which ``suggest`` may choose."""
+    if not hasattr(optimizer, "suggest"):
+        return optimizer.ask(t), t
+    query = optimizer.suggest(t)
+    return query.x, query.t
 
 
 def model_of(optimizer):

@@ -20,7 +20,7 @@ from ._arguments import (
     random_seeds,
 )
 from ._clocks import StepClock
-from ._contestants import check_contestant, contestant, may_wait, model_of, size_thought_about
+from ._contestants import check_contestant, contestant, model_of, next_query, size_thought_about
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -177,7 +177,6 @@ class Trial:
         self.clock = StepClock() if clock is None else deepcopy(clock)
         self.problem = deepcopy(problem).seed(noise_seed)
         self.optimizer = contestant(optimizer, self.problem.domain, optimizer_seed)
-        self._may_wait = may_wait(self.optimizer)
         self.now = None
         consulting = expert is not None and hasattr(self.optimizer, "ask_expert")
         self._expert = expert if consulting else None
@@ -223,16 +222,12 @@ class Trial:
         tic = perf_counter()
         if self._expert is not None:
             self._consult(t)
-        x, not_before = (
-            self.optimizer.ask(t, return_time=True)
-            if self._may_wait
-            else (self.optimizer.ask(t), t)
-        )
+        x, not_before = next_query(self.optimizer, t)
         seconds = perf_counter() - tic
         # A time before t by less than a billionth of it is a rounding error.
         if not not_before >= t - 1e-9 * max(1.0, t):
             raise invalid(
-                "The time that ask(t, return_time=True) returns",
+                "The time of the query that suggest(t) returns",
                 "at least t",
                 got=f"{not_before} for t={t}",
                 error=AskTellError,

@@ -30,12 +30,12 @@ class ABO(Algorithm):
     Until l_T has settled (its last five values change by less than a tenth a step) queries are made
     at once. Nothing is ever forgotten.
 
-    ``ask(t)`` alone is for a query at once, since it does not say until when to wait: then only the
-    place is chosen.
+    ``suggest(t)`` returns a `Query`, which has the time to wait for. ``ask(t)`` returns a point
+    alone, for a query at once.
 
     When to use it: queries are expensive and the function is smooth in time, so that it pays to
-    wait for a good moment, with ``ask(t, return_time=True)``. When not: regret counts all the time;
-    or the run is long.
+    wait for a good moment, with ``suggest(t)``. When not: regret counts all the time; or the run is
+    long.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ class ABO(Algorithm):
     Attributes
     ----------
     next_time_ : float
-        When the last query asked for is to be made: ``ask(t, return_time=True)`` returns it too,
-        and ``tell`` assumes it.
+        Time of the last query asked for: the ``t`` of the `Query` that ``suggest`` returns, and
+        the time that ``tell`` assumes.
 
     References
     ----------
@@ -59,9 +59,10 @@ class ABO(Algorithm):
     >>> opt = ABO([(0.0, 10.0)], n_initial_points=5, random_state=0)
     >>> t = 0.0
     >>> while t < 100.0:
-    ...     x, t = opt.ask(t, return_time=True)      # t is later than asked for
-    ...     opt.tell(x, np.exp(-(x[0] - 5.0 - 2.0 * np.sin(0.1 * t)) ** 2))
-    ...     t += 1.0
+    ...     query = opt.suggest(t)                   # query.t may be later than t
+    ...     center = 5.0 + 2.0 * np.sin(0.1 * query.t)
+    ...     opt.tell(query, np.exp(-(query.x[0] - center) ** 2))
+    ...     t = query.t + 1.0
     >>> opt.n_told_ < 100
     True
     """

@@ -1,4 +1,4 @@
-"""What an optimizer believes and what it was told, in the user's units."""
+"""Methods of an optimizer that answer: queries, recommendations, predictions, tables."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
+from .._checks import check_int
 from .._tables import is_one
 from ..exceptions import MissingExtraError
 from ..gaussian_process._dates import NUMBERS, ZONED, dates_of
-from ._contexts import in_context, rows_of
+from ._contexts import after_asking, in_context, rows_of
+from ._queries import Query, handles
 from ._run import too_few
 
 if TYPE_CHECKING:
@@ -18,11 +20,117 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
-    from .._typing import Array, ContextsLike, Point, Points, PointsLike, Time
+    from .._typing import Array, ContextLike, ContextsLike, Point, PointsLike, Time
 
 
 class Answers:
-    """Methods of an optimizer that look at its run, and change nothing."""
+    """Part of an optimizer: queries, and views of its run, which change nothing."""
+
+    def ask(self, t: Time | None = None, context: ContextLike = None) -> Point:
+        """Return the point to query now.
+
+        Queries that were asked for and not told yet are pending: the surrogate takes them for
+        observations of its own mean, so that a new query looks elsewhere (hallucinated
+        observations, Desautels et al. 2014). The latest 32 are heeded, the latest 1024 remembered;
+        see ``cancel``.
+
+        Parameters
+        ----------
+        t : float or date, default=None
+            Present time, in the user's unit; None reads the clock. Never before an earlier time.
+        context : array-like of shape (c,), or a dict for named variables, default=None
+            Measured values, on a domain with a `~sktvbo.domain.Context`: the query is the best
+            choice in this context.
+
+        Returns
+        -------
+        x : ndarray of shape (d,), or a dict for named parameters
+
+        Raises
+        ------
+        InvalidObservationError
+            The time is not finite, goes backwards, or is a date among numbers.
+
+        Warns
+        -----
+        ForgottenQueryWarning
+            More than 1024 queries are pending, and the oldest are forgotten.
+
+        See Also
+        --------
+        suggest : Query with its handle and its time, or a batch of queries.
+        """
+        return self._asked(t, 1, context, may_wait=False)[0].x
+
+    @overload
+    def suggest(
+        self, t: Time | None = None, n: None = None, *, context: ContextLike = None
+    ) -> Query: ...
+    @overload
+    def suggest(
+        self, t: Time | None = None, *, n: int, context: ContextsLike = None
+    ) -> list[Query]: ...
+    @overload
+    def suggest(self, t: Time | None, n: int, *, context: ContextsLike = None) -> list[Query]: ...
+    def suggest(
+        self, t: Time | None = None, n: int | None = None, *, context: ContextsLike = None
+    ) -> Query | list[Query]:
+        """Return the next query, as a `Query` with its time, or a batch of queries.
+
+        It is pending until it is told, as a query of ``ask``. Its time may be later than t for an
+        algorithm that chooses the time too, such as `ABO`.
+
+        Parameters
+        ----------
+        t : float or date, default=None
+            Present time, as in ``ask``.
+        n : int, default=None
+            Size of a batch. Each query of a batch takes those before it as pending.
+        context : array-like of shape (c,), or a dict for named variables, default=None
+            Measured values, as in ``ask``; with ``n`` also a list of n of them.
+
+        Returns
+        -------
+        query : Query
+            With ``n``: a list of n of them.
+
+        Raises
+        ------
+        InvalidObservationError
+            As in ``ask``.
+        ValueError
+            ``n`` is not an integer of at least 1.
+
+        Warns
+        -----
+        ForgottenQueryWarning
+            As in ``ask``.
+
+        Examples
+        --------
+        >>> from sktvbo import WDBO
+        >>> opt = WDBO([(0.0, 10.0)], random_state=0)
+        >>> batch = opt.suggest(0.0, n=3)
+        >>> for query in reversed(batch):
+        ...     opt.tell(query, -((query.x[0] - 5.0) ** 2))
+        >>> [query.id for query in batch], opt.suggest(1.0).t
+        ([0, 1, 2], 1.0)
+        """
+        if n is None:
+            return self._asked(t, 1, context, may_wait=True)[0]
+        return self._asked(t, check_int(n, "n"), context, may_wait=True)
+
+    def _asked(self, t, size, context, may_wait):
+        """Make one step: ``size`` more queries are pending; their handles."""
+        with self._lock():
+            before = self._run_or_new()
+            run, t = before.forward_time(t)
+            after, found = after_asking(run, t, size, context, may_wait=may_wait)
+            first = after.n_queries - size
+            queries = [Query(first + i, x, time, t) for i, (x, time) in enumerate(found)]
+            queries = handles(run.domain, queries)
+            self._take(before, after, "ask")
+        return queries
 
     def now(self) -> float:
         """Read the clock: the time that ``ask()`` without one would take.
@@ -116,99 +224,34 @@ class Answers:
             mean, std = float(mean[0]), float(std[0])
         return (mean, std) if return_std else mean
 
-    @overload
-    def recommend(
-        self,
-        t: Time | None = None,
-        *,
-        context: ContextsLike = None,
-        return_value: Literal[False] = False,
-        return_std: Literal[False] = False,
-    ) -> Point: ...
-    @overload
-    def recommend(
-        self,
-        t: Time | None = None,
-        *,
-        context: ContextsLike = None,
-        return_value: Literal[True],
-        return_std: Literal[False] = False,
-    ) -> tuple[Point, float]: ...
-    @overload
-    def recommend(
-        self,
-        t: Time | None = None,
-        *,
-        context: ContextsLike = None,
-        return_value: Literal[True],
-        return_std: Literal[True],
-    ) -> tuple[Point, float, float]: ...
-    @overload
-    def recommend(
-        self,
-        t: ArrayLike,
-        *,
-        context: ContextsLike = None,
-        return_value: Literal[False] = False,
-        return_std: Literal[False] = False,
-    ) -> Points: ...
-    @overload
-    def recommend(
-        self,
-        t: Time | ArrayLike | None = None,
-        *,
-        context: ContextsLike = None,
-        return_value: bool = False,
-        return_std: bool = False,
-    ) -> tuple[Points | Array, ...]: ...
-    def recommend(
-        self,
-        t: Time | ArrayLike | None = None,
-        *,
-        context: ContextsLike = None,
-        return_value: bool = False,
-        return_std: bool = False,
-    ) -> object:
-        """Where the posterior mean is best at a time: exploitation without exploration.
+    def recommend(self, t: Time | None = None, *, context: ContextLike = None) -> Point:
+        """Return the point with the best posterior mean: exploitation without exploration.
+
+        ``predict`` there gives the posterior mean and its standard deviation.
 
         Parameters
         ----------
-        t : float, date, or array-like of shape (m,), default=None
-            Any time, past or future, or several; None reads the clock.
+        t : float or date, default=None
+            Any time, past or future; None reads the clock.
         context : array-like of shape (c,), or a dict for named variables, default=None
-            In which, on a domain with a `~sktvbo.domain.Context`; or one for each time.
-        return_value : bool, default=False
-            Also return the posterior mean there, in units of y.
-        return_std : bool, default=False
-            Also return its standard deviation.
+            Measured values, on a domain with a `~sktvbo.domain.Context`.
 
         Returns
         -------
         x : ndarray of shape (d,), or a dict for named parameters
-            Of several times: ndarray of shape (m, d), or a list of dicts.
-        value, std : float
-            Only when asked for; of several times ndarrays of shape (m,).
 
         Raises
         ------
         AskTellError
             There are fewer than ``n_initial_points`` observations.
+        InvalidObservationError
+            The time is not finite, or is a date among numbers.
         """
         run = self._run_or_new()
-        one = t is None or np.ndim(t) == 0
-        times = run.timed_many(t, 1 if one else len(t))[1]
-        contexts = run.domain.contexts(context, len(times))
+        t = run.timed(t)[1]
+        context = run.domain.contexts(context, 1)[0]
         _check_belief(run, "recommend()")
-        found = zip(contexts, times.tolist())
-        rows = np.array([in_context(run, row).best_mean(time) for row, time in found])
-        rows = rows.reshape(-1, run.domain.n_dims)
-        found = [run.domain.decode(rows[0]) if one else run.domain.decode_all(rows)]
-        if return_value or return_std:
-            values = _predicted(run, rows, times, include_noise=False)
-            for value, wanted in zip(values, (return_value, return_std)):
-                if wanted:
-                    found.append(float(value[0]) if one else value)
-        return found[0] if len(found) == 1 else tuple(found)
+        return run.domain.decode(in_context(run, context).best_mean(t))
 
     def to_frame(self) -> pd.DataFrame:
         """What was asked and told, as a data frame.

@@ -37,7 +37,6 @@ from ..exceptions import (
 from ..gaussian_process._dates import check_time_unit, number_of_duration
 from ..staleness import KeepAll, MaximumSize, as_policy
 from ._answers import Answers
-from ._asking import Asking
 from ._attributes import Attributes
 from ._clock import make_clock
 from ._contexts import measured
@@ -79,7 +78,7 @@ if TYPE_CHECKING:
 
 
 @algorithm
-class BayesianOptimizer(Asking, Answers, Attributes, Durable, BaseEstimator):
+class BayesianOptimizer(Answers, Attributes, Durable, BaseEstimator):
     """Optimizer of a function that changes with time, composed of three parts.
 
     A surrogate is conditioned on the observations, an acquisition function says where to query

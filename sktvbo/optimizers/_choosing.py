@@ -1,7 +1,6 @@
 """Where a run queries next: at random, or where its acquisition function is largest."""
 
 from functools import partial
-from time import monotonic
 
 import numpy as np
 
@@ -51,7 +50,7 @@ def random_queries(run, t, size, rng):
     return found
 
 
-def best_queries(run, t, size, rng, may_wait, until):
+def best_queries(run, t, size, rng, may_wait):
     """Queries (x, time), each with the pending ones and those before hallucinated."""
     surrogate = run.belief.advanced(t)
     pending = run.pending_at(t)[-_MAX_HALLUCINATED:]
@@ -62,10 +61,8 @@ def best_queries(run, t, size, rng, may_wait, until):
         if i:
             surrogate = _hallucinated(run, surrogate, queries[-1:])
         latest = run.latest_query_time(t, surrogate, run.policy) if may_wait else t
-        now = monotonic()
-        share = now + (until - now) / (size - i)
         domain = run.domain if run.limiter is None else run.limiter.part_of(run, t)
-        x, time = best_query(run, surrogate, run.acquisition, t, latest, rng, risk, share, domain)
+        x, time = best_query(run, surrogate, run.acquisition, t, latest, rng, risk, domain)
         if run.limiter is not None:
             x = run.limiter.heading(run, surrogate, t, domain, x, risk)
             run = replaced(run, limiter=run.limiter.moved(x, time))
@@ -73,12 +70,11 @@ def best_queries(run, t, size, rng, may_wait, until):
     return queries
 
 
-def best_query(run, surrogate, acquisition, t, latest, rng, risk, until=np.inf, part=None):
+def best_query(run, surrogate, acquisition, t, latest, rng, risk, part=None):
     """Where, and when between t and ``latest``, an acquisition function is largest.
 
     Scores are to be maximized: the surrogate was given -y when minimizing. They are weighed by
-    a ``risk`` unless it is None. The search ends at the time ``until`` of the monotonic clock.
-    It is of a ``part`` of the domain; None: of all.
+    a ``risk`` unless it is None. The search is of a ``part`` of the domain; None: of all.
     """
     part = run.domain if part is None else part
     posterior = surrogate.posterior_at(t, run.domain.continuous)
@@ -100,7 +96,7 @@ def best_query(run, surrogate, acquisition, t, latest, rng, risk, until=np.inf, 
     )
     if not latest > t:
         score = _score(run, acquisition, state, TimeWindow(part, t, t), risk)
-        return maximize(score, posterior, part, rng, anchors=recent, until=until), t
+        return maximize(score, posterior, part, rng, anchors=recent), t
     window = TimeWindow(part, t, latest)
     row = maximize(
         _score(run, acquisition, state, window, risk),
@@ -108,7 +104,6 @@ def best_query(run, surrogate, acquisition, t, latest, rng, risk, until=np.inf, 
         window,
         rng,
         anchors=np.column_stack([recent, np.zeros(len(recent))]),
-        until=until,
     )
     return row[:-1], float(row[-1])
 

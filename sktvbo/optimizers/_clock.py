@@ -1,12 +1,10 @@
 """What an optimizer takes for the time when the caller gives none."""
 
-import math
 import time
-from time import monotonic
 
 import numpy as np
 
-from .._checks import check_real, finite_array, finite_number, invalid
+from .._checks import finite_array, finite_number, invalid
 from .._limits import LARGEST_X
 from ..exceptions import InvalidObservationError
 from ..gaussian_process._dates import DURATIONS, read_time, read_times
@@ -75,13 +73,6 @@ def make_clock(clock, owner=None):
     if isinstance(clock, str) and clock == "step":
         return StepCount()
     raise invalid("clock", "'wall', 'calendar', 'step' or a callable", clock, owner)
-
-
-def end_of(deadline):
-    """When, on the monotonic clock, so many seconds have passed from now; None: never."""
-    if deadline is None:
-        return math.inf
-    return monotonic() + check_real(deadline, "deadline", interval="[0, inf]")
 
 
 def as_time(t, unit):

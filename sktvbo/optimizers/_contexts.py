@@ -4,8 +4,6 @@ A run whose domain has a context holds rows of both. To be asked, it is given th
 the present context, of which a search moves only what is chosen.
 """
 
-from time import monotonic
-
 import numpy as np
 
 from .._checks import invalid
@@ -22,18 +20,16 @@ def in_context(run, context):
     return replaced(run, domain=run.domain.given(context), start=start)
 
 
-def after_asking(run, t, size, context, *, until, **options):
+def after_asking(run, t, size, context, *, may_wait):
     """As `Run.after_asking`, in a context as users give it: one for all, or one for each query."""
     if context is None and run.domain.n_chosen == run.domain.n_dims:
-        return run.after_asking(t, size, until=until, **options)
+        return run.after_asking(t, size, may_wait=may_wait)
     contexts = run.domain.contexts(context, size)
     same = len(contexts) == 1 or (contexts == contexts[0]).all()
     groups = [(contexts[0], size)] if same else [(row, 1) for row in contexts]
     after, queries = run, []
     for i, (row, n) in enumerate(groups):
-        now = monotonic()
-        share = until if same else now + (until - now) / (len(groups) - i)
-        asked, found = in_context(after, row).after_asking(t, n, until=share, **options)
+        asked, found = in_context(after, row).after_asking(t, n, may_wait=may_wait)
         queries += found
         # It is one step, whatever the contexts.
         of_step = after.queries if i else asked.queries

@@ -1,7 +1,10 @@
 """Queries that were asked for: their handles, and which of them an answer is for."""
 
+from __future__ import annotations
+
 import warnings
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +18,9 @@ from ..exceptions import (
 )
 from ._contexts import corrected
 
+if TYPE_CHECKING:
+    from .._typing import Point
+
 # At most this many queries are remembered until they are told, and as many of those made with a
 # surrogate.
 MAX_PENDING = 1024
@@ -27,9 +33,9 @@ FLOAT32 = 2.0**-23
 class Query:
     """A query that an optimizer was asked for: its handle, in place of x.
 
-    `BayesianOptimizer.ask` gives them with ``return_query=True``, and ``pending_`` lists those
-    whose answers are still to come. ``tell(query, y)`` answers this very query, where x alone may
-    match several, and ``cancel(query)`` withdraws it. Handles may be pickled.
+    `BayesianOptimizer.suggest` returns them, and ``pending_`` lists those whose answers are still
+    to come. ``tell(query, y)`` answers this very query, where x alone may match several, and
+    ``cancel(query)`` withdraws it. Handles may be pickled.
 
     Attributes
     ----------
@@ -48,8 +54,7 @@ class Query:
     >>> from sktvbo import WDBO
     >>> from sktvbo.domain import Arms
     >>> opt = WDBO(Arms(2), random_state=0)
-    >>> X = opt.ask(0.0, n_points=3)
-    >>> first, *others = opt.pending_
+    >>> first, *others = opt.suggest(0.0, n=3)
     >>> opt.tell(first, 1.0)
     >>> opt.cancel(others[0])
     >>> [query.id for query in opt.pending_]
@@ -57,10 +62,10 @@ class Query:
     """
 
     id: int
-    x: object
+    x: Point
     t: float
     asked: float = field(default=-np.inf, repr=False)
-    context: object = field(default=None, repr=False)
+    context: Point | None = field(default=None, repr=False)
 
 
 def handles(domain, queries):
@@ -76,8 +81,8 @@ def warn_ambiguous():
     warnings.warn(
         "Several queries at this x are pending, which were asked for at different times or in "
         "different contexts. The one asked for last is taken. To choose, give the time (t=) or the "
-        "context (context=) of the query, or its handle: ask(..., return_query=True). Withdraw "
-        "those whose results are lost by cancel(query), or set query_timeout.",
+        "context (context=) of the query, or its handle, which suggest() returns. Withdraw those "
+        "whose results are lost by cancel(query), or set query_timeout.",
         AmbiguousQueryWarning,
         stacklevel=3,
     )

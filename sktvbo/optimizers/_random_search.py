@@ -15,11 +15,20 @@ from ._base import Algorithm, BayesianOptimizer
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import timedelta
-    from typing import Any, NoReturn
+    from typing import NoReturn
 
     from numpy.typing import ArrayLike
 
-    from .._typing import ContextsLike, PathLike, PointsLike, RandomState, Time, TimeSource
+    from .._typing import (
+        ContextLike,
+        ContextsLike,
+        PathLike,
+        Point,
+        PointsLike,
+        RandomState,
+        Time,
+        TimeSource,
+    )
     from ..domain import StepLimit
     from ..domain._convert import DomainLike
     from ..domain._rules import Constraint
@@ -89,23 +98,14 @@ class RandomSearch(Algorithm):
         context: ContextsLike = None,
         include_noise: bool = False,
     ) -> NoReturn:
-        raise _no_model("predict()")
+        raise AskTellError(
+            "predict() needs a surrogate, and RandomSearch has none. Take another one."
+        )
 
-    def recommend(
-        self,
-        t: Time | ArrayLike | None = None,
-        *,
-        context: ContextsLike = None,
-        return_value: bool = False,
-        return_std: bool = False,
-    ) -> Any:
-        # It is the best query so far, at whatever time that was, and its value what was observed.
+    def recommend(self, t: Time | None = None, *, context: ContextLike = None) -> Point:
+        # The best query so far, whatever its time.
         run = self._run_or_new()
-        if return_std:
-            raise _no_model("recommend(return_std=True)")
-        one = t is None or np.ndim(t) == 0
-        times = run.timed_many(t, 1 if one else len(t))[1]
-        run.domain.contexts(context, len(times))  # which is checked, and does not matter
+        run.timed(t), run.domain.contexts(context, 1)  # validated, and without effect
         rows, y = run.kept.rows.reshape(-1, run.domain.n_dims + 1)[:, :-1], run.kept.y
         allowed = run.domain.allowed(run.domain.to_unit(rows))
         if not allowed.any():
@@ -115,14 +115,4 @@ class RandomSearch(Algorithm):
                 got=str(len(rows) and "none that does"),
                 error=AskTellError,
             )
-        best = np.argmax(np.where(allowed, run.sign * y, -np.inf))
-        x, value = rows[best], float(y[best])
-        if one:
-            x = run.domain.decode(x)
-        else:
-            x, value = run.domain.decode_all([x] * len(times)), np.full(len(times), value)
-        return (x, value) if return_value else x
-
-
-def _no_model(call):
-    return AskTellError(f"{call} needs a surrogate, and RandomSearch has none. Take another one.")
+        return run.domain.decode(rows[np.argmax(np.where(allowed, run.sign * y, -np.inf))])

@@ -357,11 +357,10 @@ class Run(Asked):
 
     # --- querying ---------------------------------------------------------------------------------
 
-    def after_asking(self, t, size, *, may_wait, until=np.inf):
+    def after_asking(self, t, size, *, may_wait):
         """The run with ``size`` more queries pending, and these queries (x, time).
 
-        Queries are for time t, unless they ``may_wait`` until the algorithm's latest time. To be
-        found, they share the time until ``until``, of the monotonic clock.
+        Queries are for time t, unless they ``may_wait`` until the algorithm's latest time.
         """
         rng, queries = copied(self.rng), self.queries
         first, n_started = start_queries(self, t, size)
@@ -370,7 +369,7 @@ class Run(Asked):
         if self.surrogate is None:
             found = random_queries(run, t, size, rng)
         else:
-            found = best_queries(run, t, size, rng, may_wait, until) if size else []
+            found = best_queries(run, t, size, rng, may_wait) if size else []
             # Queries at later times were taken back.
             queries = (*made_until(t, queries), (t, self.size))[-MAX_PENDING:]
         after, found = run._with_queries(found, t), first + found

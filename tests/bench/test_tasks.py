@@ -28,10 +28,10 @@ class Exhausted(RandomSearch):
 
     tired = False
 
-    def ask(self, t=None, *, return_time=False):
+    def suggest(self, t=None, n=None, *, context=None):
         if self.tired:
             raise RuntimeError("too tired")
-        return super().ask(t, return_time=return_time)
+        return super().suggest(t)
 
 
 def test_runs_that_are_kept_are_not_made_again(tmp_path, monkeypatch):

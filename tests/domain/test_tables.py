@@ -72,7 +72,8 @@ def test_every_call_takes_tables(form):
         GPUCB(SPACE, start_points=table, **options),
         GPUCB(SPACE, start_points=POINTS, **options),
     )
-    assert opt.ask(0.0, n_points=3) == twin.ask(0.0, n_points=3) == POINTS
+    found = [[query.x for query in each.suggest(0.0, n=3)] for each in (opt, twin)]
+    assert found == [POINTS, POINTS]
     opt.tell_many(table, [1.0, 2.0, 3.0], [0.0, 0.0, 1.0])
     twin.tell_many(POINTS, [1.0, 2.0, 3.0], [0.0, 0.0, 1.0])
     assert_array_equal(opt.told_X_, twin.told_X_)
@@ -236,13 +237,13 @@ def test_tables_of_contexts(form):
         opt = RandomSearch(LOADS, random_state=0)
         opt.tell_many(X, [1.0, 2.0], 0.0, context=context)
         assert_array_equal(opt.told_X_, expected.told_X_)
-    queries = opt.ask(1.0, n_points=2, context=contexts, return_query=True)
+    queries = opt.suggest(1.0, n=2, context=contexts)
     assert [query.context for query in queries] == listed
     for wrong in ({"day": ["no", "yes"], "lod": [1.0, 2.0]}, {"day": ["no", "yes"]}):
         with pytest.raises(
             InvalidObservationError, match="context must be a dict of 'load', 'day'"
         ):
-            opt.ask(1.0, n_points=2, context=TABLES[form](wrong))
+            opt.suggest(1.0, n=2, context=TABLES[form](wrong))
 
 
 @pytest.mark.parametrize("value", [datetime(2026, 1, 1), np.datetime64("2026"), pd.Timestamp(0)])
@@ -259,7 +260,7 @@ def test_a_date_is_no_context(value):
 def test_a_series_is_one_context():
     row = pd.Series({"day": "no", "load": 30.0})
     opt = GPUCB(LOADS, n_initial_points=1, random_state=0)
-    query = opt.ask(0.0, context=row, return_query=True)
+    query = opt.suggest(0.0, context=row)
     assert query.context == {"load": 30.0, "day": "no"}
     opt.tell(query, 1.0)
     opt.tell(pd.Series({"load": 30.0, "day": "no", "power": 0.5}), 1.0, 1.0)

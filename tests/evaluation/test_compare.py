@@ -26,13 +26,12 @@ class Fixed(BaseEstimator):
         self.maximize = maximize
         self.random_state = random_state
 
-    def ask(self, t=None, *, return_time=False):
+    def ask(self, t=None):
         if not hasattr(self, "rng_"):
             self.rng_ = np.random.RandomState(self.random_state)
-        x = self.domain.sample(1, self.rng_)[0]
         if self.at is not None:
-            x = self.domain.from_unit(np.full(self.domain.n_dims, self.at))
-        return (x, t) if return_time else x
+            return self.domain.from_unit(np.full(self.domain.n_dims, self.at))
+        return self.domain.sample(1, self.rng_)[0]
 
     def tell(self, x, y, t=None):
         row = np.append(x, t)[np.newaxis]

@@ -14,6 +14,7 @@ from sktvbo import ETGPUCB
 from sktvbo.domain import FiniteSet, as_domain
 from sktvbo.evaluation import RunResult, SimulatedClock, StepClock, WallClock, run
 from sktvbo.exceptions import AskTellError, InvalidObservationError, MissingExtraError
+from sktvbo.optimizers import Query
 from sktvbo.problems import from_callable, make
 
 
@@ -46,12 +47,15 @@ class Toy(BaseEstimator):
             self.X_ = np.empty((0, as_domain(self.domain).n_dims + 1))
             self.asked_ = []
 
-    def ask(self, t=None, *, return_time=False):
+    def suggest(self, t):
         self._start()
         time.sleep(self.think)
         self.asked_.append(t)
         x = as_domain(self.domain).sample(1, self.rng_)[0]
-        return (x, t + self.wait) if return_time else x
+        return Query(len(self.asked_), x, t + self.wait)
+
+    def ask(self, t):
+        raise AssertionError("an optimizer that has suggest is asked by it")
 
     def tell(self, x, y, t=None):
         self._start()

@@ -1,6 +1,7 @@
 """Runs step by step: what a step tells, and that a run is its steps."""
 
 import inspect
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -141,8 +142,8 @@ def test_what_fails_on_the_way_is_raised_there(problem):
     assert seen == [0.0, 1.0, 2.0, 3.0]
 
     class Late(RandomSearch):
-        def ask(self, t=None, *, return_time=False):
-            return super().ask(t), t - 1.0
+        def suggest(self, t=None, n=None, *, context=None):
+            return replace(super().suggest(t), t=t - 1.0)
 
     with pytest.raises(AskTellError, match=r"must be at least t\. Got 0\.0 for t=1\.0"):
         list(steps(Late(), problem, n_initial=1))

@@ -39,11 +39,10 @@ class Touchy(BaseEstimator):
         self.maximize = maximize
         self.random_state = random_state
 
-    def ask(self, t=None, *, return_time=False):
+    def ask(self, t=None):
         if self.domain.n_dims == self.fails_at:
             raise RuntimeError("too touchy")
-        x = self.domain.from_unit(np.full(self.domain.n_dims, 0.5))
-        return (x, t) if return_time else x
+        return self.domain.from_unit(np.full(self.domain.n_dims, 0.5))
 
     def tell(self, x, y, t=None):
         self.X_, self.n_removed_ = [x], 0

@@ -187,6 +187,17 @@ def points(X, domain="box"):
     return as_domain(DOMAINS[domain]).validate_points(list(X))
 
 
+def points_of(queries):
+    """Points of a batch: an array (n, d), or a list of dicts."""
+    X = [query.x for query in queries]
+    return X if isinstance(X[0], dict) else np.array(X)
+
+
+def timed(query):
+    """Point and time of a query."""
+    return query.x, query.t
+
+
 def space(domain):
     return as_domain(DOMAINS[domain])
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from optimizers.cases import BOX, BY_NAME, DOMAINS, objective, points, space
+from optimizers.cases import BOX, BY_NAME, DOMAINS, objective, points, space, timed
 from optimizers.dense import inside
 from sklearn.gaussian_process.kernels import RBF
 
@@ -24,7 +24,7 @@ def drive(opt, until, value=value):
     t = 0.0
     while t < until:
         surrogate, history = getattr(opt, "surrogate_", None), getattr(opt, "history_", {})
-        x, t_query = opt.ask(t, return_time=True)
+        x, t_query = timed(opt.suggest(t))
         assert opt.next_time_ == t_query
         yield t, x, t_query, surrogate, history
         opt.tell(x, value(x, t_query))
@@ -88,7 +88,7 @@ def test_place_and_time_are_best_together(beta, inside):
     )
     for t, x in zip(np.linspace(0.0, 60.0, 60), np.random.RandomState(0).uniform(size=60)):
         opt.tell([x], np.cos(0.1 * t) - (x - 0.4) ** 2, t)  # high tide will be at t = 62.8
-    x, t_query = opt.ask(60.0, return_time=True)
+    x, t_query = timed(opt.suggest(60.0))
     gp, latest = opt.surrogate_, 60.0 + LOOKAHEAD * 15.0
     rows = np.stack(np.meshgrid(GRID, np.linspace(60.0, latest, 201)), axis=-1).reshape(-1, 2)
     mean, std = gp.predict(np.vstack([[*x, t_query], rows]), return_std=True)
@@ -159,7 +159,7 @@ def test_time_of_the_query_is_not_before_that_of_the_question(domain):
     span = opt.lookahead * temporal_length_scale(opt.surrogate_.temporal_kernel_)
     waits = []
     for t in (10.0, 11.0, 40.0, 41.0):
-        x, query_time = opt.ask(t, return_time=True)
+        x, query_time = timed(opt.suggest(t))
         assert opt.next_time_ == query_time
         assert t <= query_time <= t + span * (1.0 + 1e-12)
         assert len(points([x], domain)) == 1
@@ -170,7 +170,7 @@ def test_time_of_the_query_is_not_before_that_of_the_question(domain):
 
 def test_tell_takes_the_time_of_the_query():
     opt = waiting()
-    x, t = opt.ask(10.0, return_time=True)
+    x, t = timed(opt.suggest(10.0))
     opt.tell(x, 0.5)
     assert t > 10.0
     assert opt.told_X_[-1].tolist() == [*x, t]
@@ -182,36 +182,36 @@ def test_tell_takes_the_time_of_the_query():
 
 def test_asking_again_while_waiting_is_allowed():
     opt = waiting()
-    _, t = opt.ask(10.0, return_time=True)
+    t = opt.suggest(10.0).t
     assert t > 10.1
-    assert opt.ask(10.1, return_time=True)[1] >= 10.1
+    assert opt.suggest(10.1).t >= 10.1
     with pytest.raises(InvalidObservationError, match=r"t must be at least 10\.1"):
         opt.ask(10.0)
 
 
 def test_told_earlier_than_it_was_due():
     opt = waiting()
-    x, t = opt.ask(10.0, return_time=True)
+    x, t = timed(opt.suggest(10.0))
     opt.tell(x, 0.5, 10.2)
     assert opt.told_X_[-1, 2] == 10.2 < t
     assert opt.ask(10.3).shape == (2,)
 
 
 def test_in_the_plain_loop_a_query_is_for_now():
-    """Who does not ask for the time of a query cannot wait for it."""
+    """A caller that takes the point alone cannot wait for its time."""
     opt = waiting()
     for t in (10.0, 10.5, 11.0):
         x = opt.ask(t)
         assert opt.next_time_ == t
         opt.tell(x, objective(x, t))
         assert opt.told_X_[-1].tolist() == [*x, t]
-    assert opt.ask(11.5, return_time=True)[1] > 11.5
+    assert opt.suggest(11.5).t > 11.5
 
 
 def test_each_query_of_a_batch_has_its_time():
     opt = waiting()
-    X, times = opt.ask(10.0, n_points=4, return_time=True)
-    assert np.all(times >= 10.0)
+    X, times = zip(*map(timed, opt.suggest(10.0, n=4)))
+    assert min(times) >= 10.0
     assert opt.next_time_ == times[-1]
     for i in (3, 1, 0, 2):
         opt.tell(X[i], 0.1 * i)
@@ -220,19 +220,18 @@ def test_each_query_of_a_batch_has_its_time():
 
 def test_without_lookahead_it_never_waits():
     opt = waiting(lookahead=0.0)
-    assert [opt.ask(t, return_time=True)[1] for t in (10.0, 11.0)] == [10.0, 11.0]
+    assert [opt.suggest(t).t for t in (10.0, 11.0)] == [10.0, 11.0]
 
 
 def test_a_run_keeps_the_lookahead_it_began_with():
     opt = waiting()
     opt.set_params(lookahead=0.0)
-    assert max(opt.ask(t, return_time=True)[1] - t for t in (10.0, 11.0, 40.0)) > 0.0
+    assert max(opt.suggest(t).t - t for t in (10.0, 11.0, 40.0)) > 0.0
 
 
 def test_until_the_lengthscale_has_settled_it_does_not_wait():
     opt = ABO(BOX, n_initial_points=5, random_state=0)
-    times = [opt.ask(float(t), return_time=True) for t in range(5)]
-    for x, t in times:
-        opt.tell(x, objective(x, t))
+    for query in [opt.suggest(float(t)) for t in range(5)]:
+        opt.tell(query, objective(query.x, query.t))
     assert not opt.policy_.settled
-    assert opt.ask(6.0, return_time=True)[1] == 6.0
+    assert opt.suggest(6.0).t == 6.0

@@ -120,14 +120,14 @@ def started(name):
 OPTIMIZER_CALLS = {
     "tell": lambda opt, x: opt.tell(x, 0.7),
     "ask": lambda opt, x: opt.ask(STEPS + 1.0),
-    "batch": lambda opt, x: opt.ask(STEPS + 1.0, n_points=2),
+    "batch": lambda opt, x: opt.suggest(STEPS + 1.0, n=2),
     "cancel": lambda opt, x: opt.cancel(x),
     "untell": lambda opt, x: opt.untell(),
     "earlier": lambda opt, x: opt.untell(id=opt._run.entries[-3].query),
     "tell_many": lambda opt, x: opt.tell_many([x, [0.5, 0.5]], [0.1, 0.2], STEPS),
     "fail": lambda opt, x: opt.tell(x, failed=True),
     "announce": lambda opt, x: opt.announce([0.5, 0.5], STEPS + 1.0),
-    "ask there": lambda opt, x: opt.ask(STEPS + 1.0, n_points=2, context=[[0.2], [0.9]]),
+    "ask there": lambda opt, x: opt.suggest(STEPS + 1.0, n=2, context=[[0.2], [0.9]]),
     "tell there": lambda opt, x: opt.tell(x, 0.7, context=0.6),
     "tell_many there": lambda opt, x: opt.tell_many(
         [x, [0.5, 0.5]], [0.1, 0.2], STEPS, context=[[0.6], [0.2]]
@@ -474,7 +474,7 @@ def test_interrupts_of_what_is_taken_back_told_at_once_and_measured_beside(count
         t += 0.5
         places, context = rng.uniform(size=(2, 2)), rng.uniform(size=2)
         call = {
-            "ask": lambda: opt.ask(t, n_points=2, context=context[:, np.newaxis]),  # noqa: B023
+            "ask": lambda: opt.suggest(t, n=2, context=context[:, np.newaxis]),  # noqa: B023
             "tell": lambda: opt.tell(places[0], 0.3, t, context=context[0]),  # noqa: B023
             "untell": lambda: opt.untell(t=opt.told_X_[-1 - i % 4, -1]),  # noqa: B023
             "tell_many": lambda: opt.tell_many(places, [0.1, 0.2], t, context=context[0]),  # noqa: B023

@@ -7,7 +7,18 @@ from functools import cache
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from optimizers.cases import BOX, BY_NAME, JUMP, STEPS, is_dict, objective, points, space
+from optimizers.cases import (
+    BOX,
+    BY_NAME,
+    JUMP,
+    STEPS,
+    is_dict,
+    objective,
+    points,
+    points_of,
+    space,
+    timed,
+)
 
 from sktvbo import GPUCB
 from sktvbo import optimizers as opts
@@ -46,23 +57,20 @@ def unit_distances(X):
 @pytest.mark.parametrize("steps", [0, STEPS], ids=["initial", "later"])
 def test_shapes(few, domain, steps):
     opt, _ = few.after(steps, domain)
-    batch, times = opt.ask(20.0, n_points=2, return_time=True)
-    assert isinstance(batch, list if is_dict(domain) else np.ndarray)
-    assert len(batch) == 2
+    batch, times = zip(*map(timed, opt.suggest(20.0, n=2)))
+    assert all(isinstance(x, dict if is_dict(domain) else np.ndarray) for x in batch)
     assert points(batch, domain).shape == (2, space(domain).n_dims)
-    assert times.shape == (2,)
-    assert np.all(times >= 20.0)
+    assert min(times) >= 20.0
     assert opt.next_time_ == times[-1]
 
 
 def test_a_batch_of_one_is_the_query(few, domain):
     one, _ = few.after(domain=domain)
     many, _ = few.after(domain=domain)
-    x, t = one.ask(20.0, return_time=True)
-    X, times = many.ask(20.0, n_points=np.int64(1), return_time=True)
-    assert len(X) == 1
-    assert_array_equal(points([x], domain), points(X, domain))
-    assert times.tolist() == [t]
+    x, t = timed(one.suggest(20.0))
+    (query,) = many.suggest(20.0, n=np.int64(1))
+    assert_array_equal(points([x], domain), points([query.x], domain))
+    assert query.t == t
 
 
 def test_points_of_a_batch_are_distinct(exploring):
@@ -78,7 +86,7 @@ def test_points_of_a_batch_are_distinct(exploring):
     opt, _ = exploring.after(steps)
     assert opt.surrogate_ is not None or not exploring.modelled
     exploring.consult(opt, steps)
-    X = opt.ask(steps, n_points=4)
+    X = points_of(opt.suggest(steps, n=4))
     assert unit_distances(X).min() > 1e-3
 
 
@@ -94,7 +102,7 @@ def test_an_acquisition_function_knows_how_many_queries_are_pending():
     for t in range(5):
         opt.tell(opt.ask(t), t % 3)
     seen.clear()
-    opt.ask(5, n_points=3)
+    opt.suggest(5, n=3)
     assert sorted(set(seen)) == [0, 1, 2]
     seen.clear()
     opt.ask(5)
@@ -103,7 +111,7 @@ def test_an_acquisition_function_knows_how_many_queries_are_pending():
 
 def test_the_posterior_mean_alone_asks_for_one_place_again():
     opt, _ = BY_NAME["mean"].after()
-    X = opt.ask(STEPS, n_points=4)
+    X = points_of(opt.suggest(STEPS, n=4))
     assert unit_distances(X).max() < 1e-2
 
 
@@ -121,9 +129,9 @@ def test_a_pending_query_sends_the_next_one_elsewhere(name):
 def test_a_query_that_was_told_is_not_pending_any_more():
     opt, _ = BY_NAME["GPUCB"].after()
     twin, _ = BY_NAME["GPUCB"].after()
-    batch = opt.ask(STEPS, n_points=3)
-    for x in twin.ask(STEPS, n_points=3):
-        twin.cancel(x)
+    batch = points_of(opt.suggest(STEPS, n=3))
+    for query in twin.suggest(STEPS, n=3):
+        twin.cancel(query)
     for x in batch:
         opt.tell(x, 0.2, STEPS)
         twin.tell(x, 0.2, STEPS)  # not asked for any more
@@ -132,7 +140,7 @@ def test_a_query_that_was_told_is_not_pending_any_more():
 
 def test_a_batch_is_told_in_any_order(few, domain):
     opt, _ = few.after(domain=domain)
-    batch, times = opt.ask(20.0, n_points=3, return_time=True)
+    batch, times = zip(*map(timed, opt.suggest(20.0, n=3)))
     order = [2, 0, 1]
     for i in order:
         opt.tell(batch[i], 0.1 * i)
@@ -151,7 +159,7 @@ def test_the_order_of_telling_does_not_matter_to_the_model():
     first, second = case.make(refit_every=100), case.make(refit_every=100)
     for opt, order in ((first, [0, 1, 2, 3]), (second, [3, 1, 0, 2])):
         case.drive(opt, STEPS)
-        batch = opt.ask(STEPS, n_points=4)
+        batch = points_of(opt.suggest(STEPS, n=4))
         for i in order:
             opt.tell(batch[i], objective(batch[i], STEPS))
     rows = np.random.RandomState(0).uniform(size=(20, 3)) * [1, 1, 20]
@@ -163,12 +171,12 @@ def test_three_workers_that_finish_when_they_like(case):
     """Each has a query of its own; the answers come late and out of order."""
     opt = case.make()
     rng = np.random.RandomState(0)
-    running = [opt.ask(0.0, return_time=True) for _ in range(3)]
+    running = [timed(opt.suggest(0.0)) for _ in range(3)]
     asked = {(*x, t) for x, t in running}
     for t in range(1, 12):
         x, started = running.pop(rng.randint(3))
         opt.tell(x, objective(x, started))
-        running.append(opt.ask(max(t, opt.history_["time"][-1]), return_time=True))
+        running.append(timed(opt.suggest(max(t, opt.history_["time"][-1]))))
         asked.add((*running[-1][0], running[-1][1]))
     told = set(map(tuple, opt.told_X_))
     assert len(told) == opt.n_told_ == 11
@@ -184,13 +192,13 @@ def test_three_workers_that_finish_when_they_like(case):
 
 def test_a_batch_may_exceed_the_arms():
     opt, _ = BY_NAME["WDBO"].after(domain="finite")
-    assert opt.ask(20.0, n_points=20).shape == (20, 2)
+    assert points_of(opt.suggest(20.0, n=20)).shape == (20, 2)
 
 
 def test_a_thousand_forgotten_queries_do_no_harm():
     opt = GPUCB(BOX, n_initial_points=3, random_state=0)
     with pytest.warns(ForgottenQueryWarning, match="1100 queries were asked for and not told"):
-        X = opt.ask(0.0, n_points=1100)
+        X = points_of(opt.suggest(0.0, n=1100))
     for t in range(4):
         opt.tell([1.0, 0.1 * t], 0.5, t)
     with pytest.warns(ForgottenQueryWarning, match="1025 queries"):

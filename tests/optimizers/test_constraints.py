@@ -46,7 +46,7 @@ def test_no_query_breaks_them(name, domain):
     case, few = BY_NAME[name], {"n_initial_points": 4} if BY_NAME[name].modelled else {}
     opt = constrained(name, domain, **few)
     queries = case.drive(opt, 6, 0, domain)
-    queries += list(opt.ask(6.0, n_points=2))
+    queries += [query.x for query in opt.suggest(6.0, n=2)]
     queries.append(opt.recommend(7.0))
     assert all(allowed(x, domain) for x in queries)
     free = case.make(domain, **few)
@@ -172,9 +172,9 @@ def test_no_infeasible_query_in_ten_thousand():
         for kind, options, n_batches in kinds:
             opt = kind(domain, constraints=rules, random_state=0, **options)
             for t in range(n_batches):
-                queries = opt.ask(10.0 * t, n_points=10)
-                assert all(check(x) for x in queries)
-                for x in queries:
-                    opt.tell(x, rng.normal())
+                queries = opt.suggest(10.0 * t, n=10)
+                assert all(check(query.x) for query in queries)
+                for query in queries:
+                    opt.tell(query, rng.normal())
                 n += len(queries)
     assert n >= 10_000

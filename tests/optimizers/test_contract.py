@@ -18,8 +18,10 @@ from optimizers.cases import (
     fingerprint,
     objective,
     points,
+    points_of,
     same_state,
     space,
+    timed,
 )
 from scipy.optimize import Bounds
 from sklearn.base import clone
@@ -119,7 +121,7 @@ def test_a_first_call_that_fails_begins_nothing(case):
 def test_nothing_is_there_before_the_first_observation(case, domain):
     opt = case.make(domain)
     d = space(domain).n_dims
-    time = opt.ask(0.0, return_time=True)[1]
+    time = opt.suggest(0.0).t
     assert opt.X_.shape == opt.told_X_.shape == (0, d + 1)
     assert opt.y_.shape == opt.told_y_.shape == opt.removed_at_.shape == (0,)
     assert (opt.n_told_, opt.n_removed_, opt.next_time_, opt.history_) == (0, 0, time, {})
@@ -216,10 +218,10 @@ BAD_CALLS = {
         r"t must be at least \d+\.0, the latest .* Got -?\d",
     ),
     "ask-inf": (lambda o: o.ask(np.inf), InvalidObservationError, "t must be finite"),
-    "ask-none": (lambda o: o.ask(99.0, n_points=0), ValueError, "n_points must be an int in"),
-    "ask-half": (lambda o: o.ask(99.0, n_points=1.5), ValueError, "n_points must be an int"),
-    "ask-true": (lambda o: o.ask(99.0, n_points=True), ValueError, "n_points must be an int"),
-    "ask-word": (lambda o: o.ask(99.0, n_points="4"), ValueError, "n_points must be an int"),
+    "suggest-none": (lambda o: o.suggest(99.0, n=0), ValueError, "n must be an int in"),
+    "suggest-half": (lambda o: o.suggest(99.0, n=1.5), ValueError, "n must be an int"),
+    "suggest-true": (lambda o: o.suggest(99.0, n=True), ValueError, "n must be an int"),
+    "suggest-word": (lambda o: o.suggest(99.0, n="4"), ValueError, "n must be an int"),
     "recommend": (lambda o: o.recommend(np.nan), InvalidObservationError, "t must be finite"),
 }
 
@@ -292,11 +294,11 @@ def test_failure_while_asking_changes_nothing(modelled, monkeypatch):
         called.append(rng.uniform(size=100))
         raise MemoryError("planted")
 
-    for call in ({}, {"n_points": 3}):
+    for call in (opt.ask, lambda t: opt.suggest(t, n=3)):
         with monkeypatch.context() as patch:
             patch.setattr(Box, "candidates", fail)
             with pytest.raises(MemoryError, match="planted"):
-                opt.ask(STEPS + 1.0, **call)
+                call(STEPS + 1.0)
         assert fingerprint(opt) == before
     assert len(called) == 2
     assert_array_equal(opt.ask(STEPS), twin.ask(STEPS))  # nor has time moved on
@@ -308,7 +310,7 @@ def test_the_second_of_a_batch_may_fail_without_a_trace(modelled, monkeypatch):
     with monkeypatch.context() as patch:
         calls = fail_after(patch, Box, "candidates", calls=2)
         with pytest.raises(MemoryError, match="planted"):
-            opt.ask(STEPS, n_points=3)
+            opt.suggest(STEPS, n=3)
     assert len(calls) == 2
     assert fingerprint(opt) == before
 
@@ -373,7 +375,7 @@ def test_the_same_point_any_number_of_times(few, domain):
     x = space(domain).sample(1, np.random.RandomState(1))[0]
     for t in range(16):
         opt.tell(x, 0.3, t // 2)  # also twice at one time
-    query, t = opt.ask(8.0, return_time=True)
+    query, t = timed(opt.suggest(8.0))
     assert space(domain).contains(query)
     assert t == opt.next_time_
     assert t == 8.0 or few.name == "ABO"
@@ -418,7 +420,7 @@ def test_callers_arrays_are_neither_changed_nor_kept(case):
     for name in ("X_", "y_", "told_X_", "told_y_", "removed_at_"):
         getattr(opt, name)[...] = 77.0
     opt.history_["n"][...] = 77.0
-    batch = opt.ask(6.0, n_points=2)
+    batch = points_of(opt.suggest(6.0, n=2))
     asked = batch.copy()
     batch[:] = 77.0
     assert opt.told_X_.max() < 7.0
@@ -509,7 +511,7 @@ def test_clocks(case, clock):
     opt = case.make(clock=clock)
     times = []
     for _ in range(7):
-        x, t = opt.ask(return_time=True)
+        x, t = timed(opt.suggest())
         opt.tell(x, 0.0)
         times.append(t)
     assert opt.told_X_[:, 2].tolist() == times

@@ -46,9 +46,6 @@ def test_every_call_takes_dates(form):
     )
     assert opt.predict(X[0], date(9)) == twin.predict(X[0], HOURS + 9)
     assert_array_equal(opt.recommend(date(10)), twin.recommend(HOURS + 10))
-    assert_array_equal(
-        opt.recommend([date(10), date(11)]), twin.recommend([HOURS + 10, HOURS + 11])
-    )
     opt.untell([0.6, 0.0], date(9))
     assert_array_equal(opt.told_X_, twin.told_X_[:-1])
 
@@ -144,7 +141,7 @@ def test_a_clock_that_tells_no_dates_is_refused_among_dates():
 
 def test_the_times_that_a_run_of_dates_shows_are_known():
     opt = GPUCB(BOX, n_initial_points=2, time_unit="h", random_state=0)
-    first, second = opt.ask(NOON, n_points=2, return_query=True)
+    first, second = opt.suggest(NOON, n=2)
     opt.tell(first, 1.0, first.t)
     opt.tell(second.x, 2.0, opt.next_time_)
     opt.tell_many(opt.told_X_[:, :-1], opt.told_y_, opt.told_X_[:, -1])
@@ -192,7 +189,7 @@ def test_local_time_without_a_zone_that_goes_back_is_explained():
 def test_the_clock_may_tell_dates():
     opt = RandomSearch(BOX, clock=lambda: NOON, time_unit="D", random_state=0)
     assert opt.now() == HOURS / 24.0
-    assert opt.ask(return_query=True).t == HOURS / 24.0
+    assert opt.suggest().t == HOURS / 24.0
 
 
 def test_an_expert_answers_at_dates():
@@ -228,7 +225,7 @@ def test_units(unit):
 def test_what_is_no_date_is_refused(bad):
     opt = WDBO(BOX, random_state=0)
     with pytest.raises(InvalidObservationError, match="t must be"):
-        opt.recommend([bad])
+        opt.predict([0.5, 0.0], [bad])
     if bad is not None:
         with pytest.raises(InvalidObservationError, match="t must be"):
             opt.ask(bad)

@@ -1,13 +1,12 @@
-"""ask(deadline=...): the best found in time, and never less than the best candidate."""
+"""Maximizer with a time limit: the best found in time, and never less than the best candidate."""
 
 import itertools
 
 import numpy as np
 import pytest
-from optimizers.cases import N_INITIAL, fingerprint, points, space
 from sklearn.gaussian_process.kernels import Matern, RationalQuadratic
 
-from sktvbo import GPUCB, TimeVaryingGPRegressor, _maximizer
+from sktvbo import TimeVaryingGPRegressor, _maximizer
 from sktvbo._maximizer import maximize
 from sktvbo._score import Score
 from sktvbo.acquisition import UCB, AcquisitionState
@@ -50,54 +49,3 @@ def test_what_is_found_grows_with_the_time(domain, kernel, monkeypatch):
     assert found[0] >= best - 1e-12
     assert (np.diff(found) >= -1e-12).all()
     assert found[-1] > best
-
-
-def test_a_batch_shares_the_time(monkeypatch):
-    """Each query has a part of what is left."""
-    ends = []
-    original = _maximizer.maximize
-
-    def spy(*args, until, **options):
-        ends.append(until)
-        return original(*args, until=until, **options)
-
-    monkeypatch.setattr("sktvbo.optimizers._choosing.maximize", spy)
-    monkeypatch.setattr("sktvbo.optimizers._choosing.monotonic", lambda: 100.0)
-    monkeypatch.setattr("sktvbo.optimizers._clock.monotonic", lambda: 100.0)
-    opt = GPUCB([(0.0, 1.0)], n_initial_points=3, random_state=0)
-    for t in range(3):
-        opt.tell(opt.ask(t), float(t))
-    opt.ask(3.0, n_points=4, deadline=20.0)
-    assert ends == [105.0, pytest.approx(100.0 + 20.0 / 3.0), 110.0, 120.0]
-    ends.clear()
-    opt.ask(4.0, n_points=2)
-    assert ends == [np.inf, np.inf]
-
-
-def test_every_algorithm_answers_in_no_time(few, domain):
-    opt = few.make(domain)
-    few.drive(opt, N_INITIAL + 1, domain=domain)
-    t = float(N_INITIAL + 1)
-    few.consult(opt, t, domain)
-    x = opt.ask(t, deadline=0.0)
-    assert space(domain).contains(points([x], domain)[0])
-    assert len(opt.ask(t, n_points=3, deadline=0.0)) == 3
-    assert opt.tell(x, 0.5) is None
-
-
-def test_time_enough_is_no_limit(few, domain):
-    limited, unlimited = (few.after(N_INITIAL + 2, domain)[0] for _ in range(2))
-    t = float(N_INITIAL + 2)
-    queries = limited.ask(t, deadline=1e9), unlimited.ask(t)
-    np.testing.assert_array_equal(*(points([x], domain) for x in queries))
-    assert fingerprint(limited) == fingerprint(unlimited)
-
-
-@pytest.mark.parametrize("deadline", [-1.0, np.nan, "soon", True, [1.0], 1j])
-def test_a_deadline_that_is_none(deadline):
-    opt = GPUCB([(0.0, 1.0)], n_initial_points=3, random_state=0)
-    opt.tell(opt.ask(0.0), 1.0)
-    before = fingerprint(opt)
-    with pytest.raises(ValueError, match=r"deadline must be a float in the range \[0, inf\]\. Got"):
-        opt.ask(1.0, deadline=deadline)
-    assert fingerprint(opt) == before

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from optimizers.cases import ARMS, BOX, DOMAINS, SHOWN, same_state
+from optimizers.cases import ARMS, BOX, DOMAINS, SHOWN, same_state, timed
 from scipy.spatial.distance import pdist
 from scipy.stats import norm
 from sklearn.gaussian_process.kernels import Matern
@@ -102,7 +102,7 @@ def test_times_and_queries_that_were_not_asked_for():
 def test_a_failure_takes_a_step_of_the_clock_that_counts():
     opt = GPUCB(BOX, clock="step", random_state=0)
     for step in range(4):
-        x, t = opt.ask(return_time=True)
+        x, t = timed(opt.suggest())
         assert t == step
         opt.tell(x, *([] if step % 2 else [1.0]), failed=bool(step % 2))
 
@@ -347,7 +347,7 @@ def test_the_window_of_abo():
     opt = ABO(UNIT, lookahead=2.0, n_initial_points=5, refit_every=50, random_state=0)
     t, waited = 0.0, 0.0
     for _ in range(30):
-        x, query = opt.ask(t, return_time=True)
+        x, query = timed(opt.suggest(t))
         waited = max(waited, query - t)
         opt.tell(x, *([] if fails(x) else [value(x, query)]), failed=bool(fails(x)))
         t = query + 1.0
@@ -388,7 +388,7 @@ def test_the_chance_of_success_is_worked_out_once_a_call(options, n_initial, mon
     opt.tell([0.5, 0.5], failed=True, t=8.0)
     fitted, fits = _failures._fitted, []
     monkeypatch.setattr(_failures, "_fitted", lambda *of: fits.append(of) or fitted(*of))
-    opt.ask(9.0, n_points=3)
+    opt.suggest(9.0, n=3)
     assert len(fits) == 1
 
 

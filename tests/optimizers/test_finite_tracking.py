@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from optimizers.cases import points_of
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from sktvbo import GPUCB, TVGPUCB, UITVBO, WDBO, BayesianOptimizer, TimeVaryingGPRegressor
@@ -35,7 +36,7 @@ def told(opt, steps, start=0):
     """Queries of some steps; every tenth observation is late, every seventh is a batch of three."""
     queries, rng = [], np.random.RandomState(start)
     for t in range(start, start + steps):
-        X = opt.ask(float(t), n_points=3 if t % 7 == 3 else 1)
+        X = points_of(opt.suggest(float(t), n=3 if t % 7 == 3 else 1))
         for x in X:
             y = float(np.sin(x[0] + 0.1 * t) - (x[1] - 1.0) ** 2 + 0.1 * rng.normal())
             opt.tell(x, y, t - 2.5 if t % 10 == 9 else float(t))

@@ -15,12 +15,18 @@ from optimizers.cases import (
     STEPS,
     fingerprint,
     points,
+    points_of,
     same_state,
 )
 
 from sktvbo import BOLT, GPUCB, RandomSearch
 from sktvbo.domain import Arms
-from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError
+from sktvbo.exceptions import (
+    AskTellError,
+    DomainError,
+    ForgottenQueryWarning,
+    InvalidObservationError,
+)
 from sktvbo.optimizers import Query
 
 
@@ -29,7 +35,7 @@ def test_pending_queries_are_listed_as_users_see_them_oldest_first(domain):
     case = BY_NAME["WDBO"]
     opt, _ = case.after(domain=domain)
     first = len(opt.told_y_)
-    asked = [opt.ask(STEPS), *opt.ask(STEPS + 1.0, n_points=2)]
+    asked = [opt.ask(STEPS), *points_of(opt.suggest(STEPS + 1.0, n=2))]
     opt.announce(asked[0], 3.0)
     found = opt.pending_
     assert [query.id for query in found] == list(range(first, first + 4))
@@ -39,27 +45,30 @@ def test_pending_queries_are_listed_as_users_see_them_oldest_first(domain):
     assert_array_equal(opt.pending_X_[:, -1], [query.t for query in found])
 
 
-def test_a_query_comes_in_place_of_x_or_with_its_time():
+def test_ask_returns_the_points_of_the_queries_of_suggest():
     opt, _ = BY_NAME["GPUCB"].after()
-    query = opt.ask(STEPS, return_query=True)
+    query = opt.suggest(STEPS)
     assert isinstance(query, Query)
     assert query.t == STEPS
-    first, second = opt.ask(STEPS + 1.0, n_points=2, return_query=True)
+    first, second = opt.suggest(STEPS + 1.0, n=2)
     assert [first.id, second.id] == [query.id + 1, query.id + 2]
     twin, _ = BY_NAME["GPUCB"].after()
     assert_array_equal(twin.ask(STEPS), query.x)
-    assert_array_equal(twin.ask(STEPS + 1.0, n_points=2), [first.x, second.x])
-    query, t = opt.ask(STEPS + 2.0, return_time=True, return_query=True)
-    assert query.t == t
+    assert_array_equal(twin.ask(STEPS + 1.0), first.x)
+    assert_array_equal(twin.ask(STEPS + 1.0), second.x)
+    assert [query.id for query in twin.pending_] == [query.id, first.id, second.id]
 
 
-def test_a_handle_that_has_a_time_may_wait():
-    waiting, _ = BY_NAME["ABO"].after()
-    x, t = waiting.ask(STEPS, return_time=True)
-    opt, _ = BY_NAME["ABO"].after()
-    query = opt.ask(STEPS, return_query=True)
-    assert query.t == t
-    assert_array_equal(query.x, x)
+def test_a_batch_that_exceeds_what_is_remembered_is_returned_whole():
+    opt = RandomSearch(BOX, random_state=0)
+    with pytest.warns(ForgottenQueryWarning, match="1030 queries"):
+        queries = opt.suggest(0.0, n=1030)
+    assert [query.id for query in queries] == list(range(1030))
+    assert [query.id for query in opt.pending_] == list(range(6, 1030))
+    assert_array_equal([query.x for query in queries[6:]], opt.pending_X_[:, :-1])
+    opt.tell(queries[6], 1.0)
+    with pytest.raises(AskTellError, match="query 5, which was cancelled, has expired"):
+        opt.tell(queries[5], 1.0)
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
@@ -68,14 +77,14 @@ def test_telling_a_query_is_telling_its_x_at_its_time(domain):
     (opt, _), (twin, _) = case.after(domain=domain), case.after(domain=domain)
     x = twin.ask(STEPS)
     twin.tell(x, 0.3, STEPS)
-    opt.tell(opt.ask(STEPS, return_query=True), 0.3)
+    opt.tell(opt.suggest(STEPS), 0.3)
     same_state(opt, twin)
     assert opt.pending_ == []
 
 
 def test_equal_queries_keep_their_times():
     opt = RandomSearch(Arms(1), random_state=0)
-    early, late = opt.ask(1.0, return_query=True), opt.ask(2.0, return_query=True)
+    early, late = opt.suggest(1.0), opt.suggest(2.0)
     opt.tell(late, 20.0)
     opt.tell(early, 10.0)
     assert_array_equal(opt.told_X_[:, -1], [2.0, 1.0])
@@ -88,7 +97,7 @@ def test_equal_queries_keep_their_times():
 
 def test_a_handle_may_correct_its_time():
     opt = RandomSearch(Arms(1), random_state=0)
-    first, second = opt.ask(1.0, return_query=True), opt.ask(2.0, return_query=True)
+    first, second = opt.suggest(1.0), opt.suggest(2.0)
     opt.tell(second, 1.0, 2.5)
     assert opt.told_X_[-1, -1] == 2.5
     assert [query.id for query in opt.pending_] == [first.id]
@@ -96,7 +105,7 @@ def test_a_handle_may_correct_its_time():
 
 def test_a_handle_outlives_its_journey():
     opt, _ = BY_NAME["GPUCB"].after(domain="named")
-    handle = pickle.loads(pickle.dumps(opt.ask(STEPS, return_query=True)))
+    handle = pickle.loads(pickle.dumps(opt.suggest(STEPS)))
     opt = pickle.loads(pickle.dumps(opt))
     opt.tell(handle, 1.0)
     assert opt.pending_ == []
@@ -113,10 +122,10 @@ def test_cancelling_a_query_leaves_its_equals(how):
 
 def test_what_is_not_pending_is_refused():
     opt, other = (GPUCB([(0.0, 1.0)], random_state=seed) for seed in (0, 1))
-    told, gone, left = (opt.ask(t, return_query=True) for t in (0.0, 1.0, 2.0))
+    told, gone, left = (opt.suggest(t) for t in (0.0, 1.0, 2.0))
     opt.tell(told, 1.0)
     opt.cancel(gone)
-    strange = [other.ask(t, return_query=True) for t in (0.0, 1.0, 2.0, 3.0)]
+    strange = [other.suggest(t) for t in (0.0, 1.0, 2.0, 3.0)]
     before = fingerprint(opt)
     for call in (opt.cancel, lambda query: opt.tell(query, 1.0)):
         with pytest.raises(AskTellError, match="query 0, which was told already"):
@@ -256,7 +265,7 @@ def test_a_query_is_waited_for_as_long_as_was_said():
 def test_time_does_not_go_back_beyond_what_was_told():
     opt = RandomSearch([(0.0, 1.0)], random_state=0)
     opt.tell([0.5], 1.0, 5.0)
-    opt.cancel(opt.ask(1e12, return_query=True))
+    opt.cancel(opt.suggest(1e12))
     with pytest.raises(InvalidObservationError, match=r"at least 5\.0"):
         opt.ask(4.0)
     opt.ask(5.0)
@@ -264,6 +273,6 @@ def test_time_does_not_go_back_beyond_what_was_told():
 
 def test_handles_and_places_may_be_told_together():
     opt = RandomSearch(BOX, random_state=0)
-    query = opt.ask(0.0, return_query=True)
+    query = opt.suggest(0.0)
     opt.tell_many([query, np.array([0.5, 0.5])], [1.0, 2.0], 1.0)
     assert_array_equal(opt.told_X_, [[*query.x, 1.0], [0.5, 0.5, 1.0]])

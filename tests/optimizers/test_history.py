@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from optimizers.cases import BOX, BY_NAME, STEPS, objective
+from optimizers.cases import BOX, BY_NAME, STEPS, objective, points_of
 
 from sktvbo import GPUCB, SWGPUCB, RandomSearch
 from sktvbo.exceptions import ForgottenQueryWarning
@@ -164,7 +164,7 @@ def test_an_expert_is_asked_about_what_is_remembered():
 
 def test_the_1025th_query_says_that_the_oldest_is_forgotten():
     opt = RandomSearch(BOX, random_state=0)
-    X = opt.ask(0.0, n_points=1024)
+    X = points_of(opt.suggest(0.0, n=1024))
     with pytest.warns(ForgottenQueryWarning, match=r"latest 1024 of them .* cancel\(x\) it"):
         opt.ask(1.0)
     opt.tell(X[0], 1.0, 0.0)  # with its time it is as welcome as ever

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from optimizers.cases import BOX, BY_NAME, STEPS, objective, points, same_state
+from optimizers.cases import BOX, BY_NAME, STEPS, objective, points, points_of, same_state
 from optimizers.test_atomic import places_of, some_of, stopped_at
 from scipy.stats import gamma
 from sklearn.gaussian_process.kernels import RBF, Matern
@@ -179,7 +179,7 @@ def test_nothing_is_searched_again(path, monkeypatch):
 def test_what_was_asked_and_not_told_is_known_after_a_resume(path):
     opt = BY_NAME["WDBO"].make(journal=path)
     BY_NAME["WDBO"].drive(opt, 7)
-    X = opt.ask(7.0, n_points=3)
+    X = points_of(opt.suggest(7.0, n=3))
     opt.cancel(X[1])
     opt.close()
     again = WDBO.resume(path)
@@ -351,14 +351,14 @@ def test_a_calendar_goes_on_while_there_is_no_process(clock, gone, path, monkeyp
     opt = RandomSearch(BOX, clock=clock, random_state=0, journal=path)
     opt.ask()
     now[0] = 53.0
-    assert opt.ask(return_time=True)[1] == 3.0
+    assert opt.suggest().t == 3.0
     opt.close()
     now[0] = 1053.0
     again = RandomSearch.resume(path)
-    assert again.ask(return_time=True)[1] == 3.0 + gone
+    assert again.suggest().t == 3.0 + gone
     now[0] = 40.0  # the computer's clock was put back
     if clock == "calendar":
-        assert again.ask(return_time=True)[1] == 3.0 + gone
+        assert again.suggest().t == 3.0 + gone
 
 
 # --- who else is there ----------------------------------------------------------------------------

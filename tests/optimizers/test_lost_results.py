@@ -114,7 +114,7 @@ def test_a_time_with_two_contexts_is_ambiguous_and_a_corrected_context_is_not():
 
 def test_a_batch_of_equal_queries_is_not_ambiguous():
     opt = RandomSearch(Arms(1), random_state=0)
-    opt.ask(1.0, n_points=3)
+    opt.suggest(1.0, n=3)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for _ in range(3):

@@ -61,7 +61,7 @@ def rates_seen(monkeypatch, opt, times, **asked):
 
     monkeypatch.setattr("sktvbo.optimizers._choosing.Inside", Spy)
     for t in times:
-        opt.tell(opt.ask(float(t), return_query=True, **asked), -float(t % 3))
+        opt.tell(opt.suggest(float(t), **asked), -float(t % 3))
     return seen
 
 
@@ -82,7 +82,7 @@ def test_time_has_no_faces(monkeypatch):
     opt = drive(ABO([(0.0, 1.0)], lookahead=1.0, refit_every=50, **quarter()), 25, 1)
     seen = rates_seen(monkeypatch, opt, [])
     opt.cancel(opt.ask(25.0))
-    _, t = opt.ask(25.0, return_time=True)
+    t = opt.suggest(25.0).t
     assert t > 25.0
     assert_array_equal(seen[0], [4.0])
     assert_array_equal(seen[1], [4.0, 0.0])

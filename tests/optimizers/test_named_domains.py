@@ -5,7 +5,16 @@ import copy
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from optimizers.cases import NAMED, STEPS, fingerprint, objective, points, same_state, space
+from optimizers.cases import (
+    NAMED,
+    STEPS,
+    fingerprint,
+    objective,
+    points,
+    points_of,
+    same_state,
+    space,
+)
 
 from sktvbo import WDBO, RandomSearch
 from sktvbo.exceptions import DomainError, InvalidObservationError
@@ -15,7 +24,7 @@ GOOD = {"rate": 0.5, "alpha": 0.1, "depth": 3, "loss": None}
 
 def test_queries_are_dicts_of_the_users_own_values(case):
     opt, queries = case.after(domain="named")
-    batch = opt.ask(STEPS, n_points=3)
+    batch = points_of(opt.suggest(STEPS, n=3))
     if case.expert:
         batch = [*batch, *opt.ask_expert(STEPS)]
     for x in [*queries, *batch, opt.recommend(STEPS)]:
@@ -108,7 +117,7 @@ def test_a_domain_that_makes_no_sense_is_noticed_at_the_first_step(case):
 
 def test_telling_a_batch_by_its_dicts(case):
     opt, _ = case.after(domain="named")
-    batch = opt.ask(STEPS, n_points=3)
+    batch = points_of(opt.suggest(STEPS, n=3))
     for i, x in enumerate(batch):
         opt.tell(dict(x), 0.1 * i)
     assert_array_equal(opt.told_X_[-3:, :-1], points(batch, "named"))
@@ -129,7 +138,7 @@ VALUES = {
 def goes_on(domain, path):
     """Queries of a run whose journal, frame and copies know them again."""
     opt = WDBO(domain, n_initial_points=4, random_state=0, journal=path)
-    queries = [opt.ask(0.0, n_points=2)[0]]
+    queries = [opt.suggest(0.0, n=2)[0].x]
     for t in range(1, 9):
         queries.append(opt.ask(float(t)))
         opt.tell(queries[-1], np.sin(t), float(t))

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from optimizers.cases import ARMS, BOX, NAMED, fingerprint, objective
+from optimizers.cases import ARMS, BOX, NAMED, fingerprint, objective, timed
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, clone
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -208,7 +208,7 @@ def test_arms_with_an_empirical_covariance(kind):
     opt = kind(Arms(8), surrogate=surrogate, n_initial_points=6, random_state=0, **options)
     t, regrets = 0.0, []
     for _ in range(40):
-        x, t = opt.ask(t, return_time=True)
+        x, t = timed(opt.suggest(t))
         values = A @ np.array([np.sin(0.05 * t), np.cos(0.05 * t), 1.0, 0.0])
         opt.tell(x, values[int(x[0])])
         regrets.append(values.max() - values[int(x[0])])
@@ -428,7 +428,7 @@ def test_a_surrogate_of_ones_own_needs_six_names(policy):
             assert_array_equal(gp.X_train_[:, -1], opt.X_[:, -1])
             assert_array_equal(gp.values, opt.y_)
     assert not hasattr(surrogate, "X_train_")
-    assert len(opt.ask(20, n_points=3)) == 3
+    assert len(opt.suggest(20, n=3)) == 3
     assert opt.recommend(20.0) in ARMS.points
     if policy is None:
         values = [objective(x, 0.0, "finite") for x in ARMS.points]
@@ -518,10 +518,10 @@ def test_no_optimizer_asks_for_more_than_the_protocol(kind, options):
             if kind is SparQGPUCB:
                 places = opt.ask_expert(t)
                 opt.tell_expert(places, [value(x, t) for x in places])
-            x, t = opt.ask(t, return_time=True)
+            x, t = timed(opt.suggest(t))
             opt.tell(x, value(x, t))
             t += 1.0
-        opt.ask(t + 20.0, n_points=2)
+        opt.suggest(t + 20.0, n=2)
     assert_array_equal(opts[0].told_X_, opts[1].told_X_)
     assert_array_equal(opts[0].removed_at_, opts[1].removed_at_)
 

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from optimizers.cases import BOX, BY_NAME, N_INITIAL, STEPS, points, same_state
+from optimizers.cases import BOX, BY_NAME, N_INITIAL, STEPS, points, points_of, same_state
 from sklearn.base import clone
 
 from sktvbo import RandomSearch
@@ -36,7 +36,7 @@ def test_a_copy_in_mid_run_goes_on_alike(few, domain, at, twin_of):
 def test_a_copy_between_ask_and_tell_with_several_pending(few, twin_of):
     opt, _ = few.after(8)
     few.consult(opt, 8)
-    batch = opt.ask(8.0, n_points=2)
+    batch = points_of(opt.suggest(8.0, n=2))
     single = opt.ask(8.5)
     twin = twin_of(opt)
     for each in (opt, twin):
@@ -82,8 +82,8 @@ def test_a_copy_is_independent(case, twin_of):
 def test_wall_clock_goes_on_where_it_stood(twin_of):
     opt = RandomSearch(BOX, random_state=0)
     opt.ask()
-    earlier = opt.ask(return_time=True)[1]
-    assert earlier <= twin_of(opt).ask(return_time=True)[1] < earlier + 60.0
+    earlier = opt.suggest().t
+    assert earlier <= twin_of(opt).suggest().t < earlier + 60.0
 
 
 def test_clone_starts_afresh_with_the_same_parameters(case):

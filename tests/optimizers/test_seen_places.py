@@ -75,7 +75,7 @@ def test_in_the_window_of_abo_it_sees_when():
 
     opt = ABO([(0.0, 10.0)], acquisition=Later(), lookahead=1.0, refit_every=50, random_state=0)
     drive(opt, 25)
-    _, t = opt.ask(25.0, return_time=True)
+    t = opt.suggest(25.0).t
     length = opt.surrogate_.temporal_kernel_.length_scale
     assert_allclose(t, 25.0 + length, rtol=1e-9)
     assert (min(times), max(times)) == (15.0, t)

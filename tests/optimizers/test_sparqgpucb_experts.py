@@ -13,6 +13,7 @@ from optimizers.cases import (
     fingerprint,
     objective,
     points,
+    points_of,
     same_state,
     space,
 )
@@ -181,7 +182,7 @@ def test_answers_and_pending_queries_together():
     opt = started()
     first = opt.ask(STEPS)
     CASE.consult(opt, STEPS + 1)
-    batch = opt.ask(STEPS + 1, n_points=3)
+    batch = points_of(opt.suggest(STEPS + 1, n=3))
     U = space("box").to_unit(np.vstack([first, batch]))
     assert len(np.unique(U.round(3), axis=0)) == 4
     opt.tell(batch[0], 0.4)

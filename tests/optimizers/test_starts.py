@@ -16,6 +16,7 @@ from optimizers.cases import (
     STEPS,
     fingerprint,
     points,
+    points_of,
     same_state,
 )
 from scipy.optimize import LinearConstraint
@@ -41,7 +42,7 @@ def test_start_points_are_asked_first(name, domain):
     opt = BY_NAME[name].make(domain, start_points=STARTS[domain])
     found = [opt.ask(0.0)]
     opt.tell(found[0], 1.0)
-    found += opt.ask(1.0, n_points=3)[:1] if domain == "named" else [opt.ask(1.0, n_points=3)[0]]
+    found.append(opt.suggest(1.0, n=3)[0].x)
     assert_array_equal(points(found, domain), points(STARTS[domain], domain))
     assert len(opt.pending_) == 3
 
@@ -72,7 +73,7 @@ def test_random_search_stays_random():
 def test_where_they_are_told_of_history_they_are_asked_all_the_same():
     opt = GPUCB(BOX, start_points=STARTS["box"], random_state=0)
     opt.tell_many(np.random.RandomState(0).uniform(0.0, 1.0, (20, 2)), np.arange(20.0), 0.0)
-    found = opt.ask(1.0, n_points=3)
+    found = points_of(opt.suggest(1.0, n=3))
     assert_array_equal(found[:2], STARTS["box"])
     assert np.abs(found[2] - found[:2]).max(axis=1).min() > 1e-3
 
@@ -145,7 +146,7 @@ def test_far_ones_are_approached_by_steps(domain, by, tmp_path):
     opt = GPUCB(FAR_DOMAINS[domain], random_state=0, journal=path, **options)
     found, n = [], reached[-1] + 3
     while len(found) < n:
-        found += list(opt.ask(len(found), n_points=n if by == "batch" else 1))
+        found += points_of(opt.suggest(len(found), n=n if by == "batch" else 1))
         if by == "resumed":
             opt.close()
             opt = GPUCB.resume(path)
@@ -162,7 +163,7 @@ def test_what_was_told_before_is_where_they_are_approached_from():
     opt.tell_many([[0.5], [0.2]], [1.0, 2.0], [0.0, 1.0])
     assert_allclose(opt.ask(2.0), [0.45], atol=1e-12)
     opt.announce([0.1], 3.0)  # somebody moved the machine
-    X = opt.ask(4.0, n_points=5)
+    X = points_of(opt.suggest(4.0, n=5))
     assert_allclose(X[:4, 0], [0.35, 0.6, 0.85, 0.9], atol=1e-12)
     assert abs(X[4, 0] - 0.9) <= 0.25 + 1e-9
     again = WDBO([(0.0, 1.0)], start_points=[[0.9]], max_step=0.25, random_state=0)
@@ -184,7 +185,7 @@ def test_steps_to_start_points_satisfy_constraints():
     starts = [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
     options = {"max_step": 0.3, "random_state": 0}
     opt = GPUCB([(0.0, 1.0)] * 3, start_points=starts, constraints=MIXTURE, **options)
-    X = opt.ask(0.0, n_points=12)
+    X = points_of(opt.suggest(0.0, n=12))
     assert_allclose(X.sum(axis=1), 1.0, atol=1e-9)
     assert np.abs(np.diff(X, axis=0)).max() <= 0.3 + 1e-9
     assert_allclose(X[[0, 4, 8]], starts, atol=1e-12)
@@ -199,13 +200,13 @@ def test_start_points_that_cannot_be_reached_are_left_out():
         max_step=0.1,
         random_state=0,
     )
-    X = opt.ask(0.0, n_points=6)[:, 0]
+    X = points_of(opt.suggest(0.0, n=6))[:, 0]
     assert_allclose(X[:4], [0.05, 0.15, 0.25, 0.3], atol=0.02)
     assert (X < 0.3 + 1e-9).all()
     assert 0.2 in X
     assert np.abs(np.diff(X)).max() <= 0.1 + 1e-9
     held = GPUCB(NAMED, start_points=STARTS["named"], max_step={"loss": 0.0, "rate": 0.0})
-    found = held.ask(0.0, n_points=3)
+    found = points_of(held.suggest(0.0, n=3))
     assert found[0] == STARTS["named"][0]
     expected = STARTS["named"][1] | {"loss": "l2", "rate": 0.5}
     assert found[1] == expected | {"alpha": pytest.approx(expected["alpha"])}
@@ -275,7 +276,7 @@ def test_a_worker_that_never_answers_is_forgotten():
     for each in (opt, twin):
         for t in range(20):
             each.tell(each.ask(t), float(t % 3))
-        lost = each.ask(20.0, return_query=True)
+        lost = each.suggest(20.0)
         each.ask(25.0)
         assert len(each.pending_) == 2  # as old as that is not too old
     queries = [each.ask(25.5) for each in (opt, twin)]
@@ -294,7 +295,7 @@ def test_a_worker_that_never_answers_is_forgotten():
 
 def test_a_wild_time_lets_nothing_expire():
     opt = RandomSearch(BOX, query_timeout=timedelta(minutes=1), time_unit="min", random_state=0)
-    waiting, wild = opt.ask(0.0, return_query=True), opt.ask(1e12, return_query=True)
+    waiting, wild = opt.suggest(0.0), opt.suggest(1e12)
     assert [query.id for query in opt.pending_] == [wild.id]
     opt.cancel(wild)
     opt.ask(1.0)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from optimizers.cases import ARMS, BOX, BY_NAME, DOMAINS, NAMED
+from optimizers.cases import ARMS, BOX, BY_NAME, DOMAINS, NAMED, points_of, timed
 from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import ABO, GPUCB, WDBO, RandomSearch, TimeVaryingGPRegressor
@@ -58,11 +58,11 @@ def test_what_is_held_stays():
 
 def test_batches_go_step_by_step():
     opt = GPUCB(UNIT, max_step=0.1, n_initial_points=4, random_state=0)
-    X = opt.ask(0.0, n_points=6)
+    X = points_of(opt.suggest(0.0, n=6))
     opt_steps = [np.abs(np.diff(X, axis=0)).max()]
     for x in X:
         opt.tell(x, float(x.sum()))
-    Y = opt.ask(1.0, n_points=5)
+    Y = points_of(opt.suggest(1.0, n=5))
     opt_steps.append(np.abs(np.diff(np.vstack([X[-1:], Y]), axis=0)).max())
     assert max(opt_steps) <= 0.1 + SLACK
 
@@ -78,7 +78,7 @@ def test_per_unit_of_time():
     speed = np.abs(np.diff(rows[:, :2], axis=0)) / np.diff(rows[:, 2])[:, np.newaxis]
     assert speed.max() <= 0.02 + SLACK
     assert speed.max() > 0.019
-    X = opt.ask(times[-1] + 1.0, n_points=3)
+    X = points_of(opt.suggest(times[-1] + 1.0, n=3))
     assert_allclose(X, np.tile(X[:1], (3, 1)), atol=1e-9)
 
 
@@ -86,7 +86,7 @@ def test_the_window_of_abo():
     opt = ABO(UNIT, lookahead=2.0, n_initial_points=5, refit_every=50, max_step=0.1, random_state=0)
     t, waited = 0.0, False
     for _ in range(25):
-        x, query = opt.ask(t, return_time=True)
+        x, query = timed(opt.suggest(t))
         waited |= query > t
         opt.tell(x, float(np.exp(-4.0 * np.sum((x - 0.6) ** 2))))
         t = query + 1.0
@@ -165,7 +165,7 @@ def on_a_low_hill(domain, top=4.0, **options):
 @pytest.mark.parametrize("domain", [[(0.0, 1.0)], FiniteSet(LINE)], ids=["box", "finite"])
 def test_it_leaves_a_hill_for_a_higher_one_beyond_its_reach(domain):
     opt = on_a_low_hill(domain)
-    X = opt.ask(21.0, n_points=5)
+    X = points_of(opt.suggest(21.0, n=5))
     assert_allclose(X[:, 0], [0.3, 0.4, 0.5, 0.6, 0.7], atol=1e-9)
     for x in X:
         opt.tell(x, -1.0)

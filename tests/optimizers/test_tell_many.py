@@ -15,6 +15,7 @@ from optimizers.cases import (
     fingerprint,
     objective,
     points,
+    points_of,
     same_state,
     space,
 )
@@ -88,7 +89,7 @@ def test_the_hyperparameters_are_those_of_a_fit_to_all(name):
 
 def test_queries_are_answered_at_their_times():
     opt = RandomSearch(Arms(2), random_state=0)
-    queries = [opt.ask(t, return_query=True) for t in (1.0, 2.0, 3.0)]
+    queries = [opt.suggest(t) for t in (1.0, 2.0, 3.0)]
     twin = copy.deepcopy(opt)
     opt.tell_many([queries[2], queries[0]], [30.0, 10.0])
     assert opt.told_X_[:, -1].tolist() == [1.0, 3.0]
@@ -113,7 +114,7 @@ def test_failures_are_told_as_columns(name, form):
     n = 24
     if form == "queries":
         n = 5  # which are all random
-        X = [opt.ask(float(t), return_query=True) for t in range(n)]
+        X = [opt.suggest(float(t)) for t in range(n)]
         for t in range(n):
             twin.ask(float(t))
         y, t, rows = np.arange(float(n)), None, [query.x for query in X]
@@ -154,7 +155,7 @@ def test_failures_alone():
 
 def test_named_parameters():
     opt = RandomSearch(NAMED, random_state=0)
-    X = opt.ask(0.0, n_points=3)
+    X = points_of(opt.suggest(0.0, n=3))
     opt.tell_many(X, [1.0, 2.0, 3.0], 0.0)
     assert_array_equal(opt.told_X_[:, :-1], points(X, "named"))
 
@@ -207,7 +208,7 @@ def test_bad_ones_change_nothing(bad):
 
 def test_a_query_is_told_once():
     opt = GPUCB(BOX, random_state=0)
-    query = opt.ask(0.0, return_query=True)
+    query = opt.suggest(0.0)
     before = fingerprint(opt)
     with pytest.raises(AskTellError):
         opt.tell_many([query, query], [1.0, 2.0])

@@ -87,10 +87,10 @@ def test_a_reset_by_an_outlier_is_taken_back():
         x = opt.ask(t)
         opt.tell(x, 0.01 * x[0])
     before = opt.X_
-    outlier = opt.ask(12.0, return_query=True)
+    outlier = opt.suggest(12.0)
     opt.tell(outlier, 1e6)
     assert len(opt.X_) == 1
-    late = opt.ask(13.0, return_query=True)
+    late = opt.suggest(13.0)
     opt.tell(late, 0.01 * late.x[0])
     assert opt.X_[-1, -1] == 13.0
     opt.untell(late)  # what was told since goes first, and may be told again
@@ -104,7 +104,7 @@ def test_a_reset_by_an_outlier_is_taken_back():
 
 def test_which_one_is_taken_back():
     opt = RandomSearch([(0.0, 1.0)], random_state=0)
-    query = opt.ask(1.0, return_query=True)
+    query = opt.suggest(1.0)
     opt.tell(query, 1.0)
     for t, y in ((2.0, 2.0), (3.0, 3.0), (2.5, 4.0)):
         opt.tell([0.1], y, t)
@@ -117,7 +117,7 @@ def test_which_one_is_taken_back():
     opt.untell()
     assert opt.n_told_ == 0
     assert opt.X_.shape == (0, 2)
-    x = opt.ask(0.5, return_query=True)
+    x = opt.suggest(0.5)
     opt.tell(x, 5.0)
     opt.untell(id=x.id)
     assert opt.n_told_ == 0

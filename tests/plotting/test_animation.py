@@ -111,9 +111,8 @@ class Follower(BaseEstimator):
     X_ = np.empty((0, 2))
     y_ = np.empty(0)
 
-    def ask(self, t=None, *, return_time=False):
-        x = self.X_[-5:][np.argmax(self.y_[-5:]), :-1]
-        return (x, t) if return_time else x
+    def ask(self, t=None):
+        return self.X_[-5:][np.argmax(self.y_[-5:]), :-1]
 
     def tell(self, x, y, t=None):
         self.X_, self.y_ = np.vstack([self.X_, np.append(x, t)]), np.append(self.y_, y)

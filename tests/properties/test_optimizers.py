@@ -66,12 +66,11 @@ class Calls(RuleBasedStateMachine):
     @rule(step=steps, size=st.sampled_from([None, None, 1, 2]))
     def ask(self, step, size):
         t = self.new_time(step)
-        found, times = self.opt.ask(t, n_points=size, return_time=True)
-        queries = [(found, times)] if size is None else list(zip(found, times, strict=True))
-        for x, time in queries:
-            assert time >= t
-            space(self.domain).validate_point(x)
-            self.pending.append((x, float(time), t))
+        found = self.opt.suggest(t, size)
+        for query in [found] if size is None else found:
+            assert query.t >= t
+            space(self.domain).validate_point(query.x)
+            self.pending.append((query.x, query.t, t))
 
     @precondition(lambda self: self.pending)
     @rule(data=st.data())
@@ -188,7 +187,7 @@ class Calls(RuleBasedStateMachine):
             "point": (BAD_POINTS, lambda bad: opt.tell(bad, 1.0, now)),
             "cancelled": (BAD_POINTS, opt.cancel),
             "past": ([1.0, 1e9], lambda bad: opt.ask(latest - bad)),
-            "size": ([0, -1, 1.5, "two"], lambda bad: opt.ask(now, n_points=bad)),
+            "size": ([0, -1, 1.5, "two"], lambda bad: opt.suggest(now, n=bad)),
         }
         values, call = calls[data.draw(st.sampled_from(sorted(calls)))]
         bad = data.draw(st.sampled_from(values))

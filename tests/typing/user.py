@@ -37,11 +37,12 @@ def loop() -> float:
     for t in range(20):
         x = opt.ask(t)
         opt.tell(x, -float(np.sum((x - 0.5) ** 2)) + x[0] * x[1])
-    x, when = ABO([(0.0, 1.0)]).ask(0.0, return_time=True)
-    batch = opt.ask(20.0, n_points=3)
-    for x in batch:
-        opt.tell(x, float(x.sum()), 20.0, y_variance=0.01)
-    query = opt.ask(return_query=True)
+    when = ABO([(0.0, 1.0)]).suggest(0.0).t
+    batch = opt.suggest(20.0, n=3)
+    for asked in [*batch, *opt.suggest(20.0, 2)]:
+        opt.tell(asked, float(asked.x.sum()), y_variance=0.01)
+    opt.tell(batch[0].x, 1.0, 20.0)
+    query = opt.suggest()
     opt.cancel(query)
     times = opt.X_[:, -1]
     return opt.recommend(21.0)[0] + times.max() + when + opt.n_told_ + query.t

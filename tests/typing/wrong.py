@@ -21,10 +21,13 @@ opt = WDBO([(0.0, 1.0)])
 opt.tell(None, 1.0)  # wrong
 opt.tell([0.5], "1.0")  # wrong
 opt.ask("now")  # wrong
-opt.ask(0.0, 4)  # wrong
+opt.ask(0.0, n=4)  # wrong
 opt.best()  # wrong
 opt.ask().queries  # noqa: B018  # wrong
-when: float = ABO([(0.0, 1.0)]).ask(return_time=True)  # wrong
+when: float = ABO([(0.0, 1.0)]).suggest()  # wrong
+opt.suggest(0.0, n=3).t  # noqa: B018  # wrong
+opt.suggest(0.0).index  # noqa: B018  # wrong
+x, value = opt.recommend(0.0, return_value=True)  # wrong
 
 X, y = np.zeros((3, 2)), np.zeros(3)
 gp = TimeVaryingGPRegressor(Forgetting(epsilon=[0.03]))  # wrong
