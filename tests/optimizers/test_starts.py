@@ -146,7 +146,7 @@ def test_far_ones_are_approached_by_steps(domain, by, tmp_path):
     opt = GPUCB(FAR_DOMAINS[domain], random_state=0, journal=path, **options)
     found, n = [], reached[-1] + 3
     while len(found) < n:
-        found += points_of(opt.suggest(len(found), n=n if by == "batch" else 1))
+        found.extend(points_of(opt.suggest(len(found), n=n if by == "batch" else 1)))
         if by == "resumed":
             opt.close()
             opt = GPUCB.resume(path)
