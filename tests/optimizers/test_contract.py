@@ -177,7 +177,7 @@ BAD_CALLS = {
     "short": (lambda o: o.tell([0.5], 1.0, 20.0), InvalidObservationError, "shape"),
     "two": (lambda o: o.tell([[0.5, 0.5]] * 2, 1.0, 20.0), InvalidObservationError, "shape"),
     "words": (lambda o: o.tell(["a", "b"], 1.0, 20.0), InvalidObservationError, "real numbers"),
-    "dict": (lambda o: o.tell({"a": 1.0}, 1.0, 20.0), InvalidObservationError, "real numbers"),
+    "dict": (lambda o: o.tell({"a": 1.0}, 1.0, 20.0), InvalidObservationError, "has the unknown"),
     "y-nan": (lambda o: o.tell([0.5, 0.5], np.nan, 20.0), InvalidObservationError, "y must be fin"),
     "y-inf": (lambda o: o.tell([0.5, 0.5], np.inf, 20.0), InvalidObservationError, "y must be fin"),
     "y-big": (
