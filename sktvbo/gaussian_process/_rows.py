@@ -39,6 +39,9 @@ class Layout:
 # this many different values, or of this many rows that differ at all.
 _VALUES, _ROWS = 10, 100
 
+# From this many rows on, moments are updated and not computed from all rows.
+_MANY = 1000
+
 _ARRAYS = ("X", "y", "variance", "total")
 
 
@@ -187,13 +190,16 @@ class Rows:
         old = {name: getattr(self, name) for name in _ARRAYS}
         added = {"X": X, "y": y, "variance": variance, "total": total}
         arrays, room = grown(old, added, self.room)
-        return replace(
+        rows = replace(
             self,
             **arrays,
             room=room,
             standardize=self.standardize if standardize is None else standardize,
             now=max(self.now, float(X[:, self.layout.position].max())),
-        )._restandardized()
+        )
+        if self.n_all >= _MANY and "moments" in vars(self):
+            vars(rows)["moments"] = self.moments.plus(Moments.of(np.asarray(y)))
+        return rows._restandardized()
 
     def drop(self, indices, standardize=None):
         """These rows without some of them; at least one stays. ``standardize`` as in `append`."""
@@ -201,10 +207,17 @@ class Rows:
         follow = self.standardize if standardize is None else standardize
         return replace(self, **kept, room=None, standardize=follow)._restandardized()
 
+    @cached_property
+    def moments(self):
+        """Those of y, absorbed rows included; of many rows, kept up as rows are appended."""
+        found = Moments.of(self.y)
+        return self.before.plus(found) if self.before.n else found
+
     @property
     def is_constant(self):
         """Whether y is constant, up to rounding."""
-        return self._moments[1] == 0.0
+        rounding = 10.0 * np.finfo(float).eps * abs(self.moments.mean)
+        return not self.moments.std > max(rounding, 1e-150)
 
     def held(self):
         """The same rows, with location and scale as they are from now on."""
@@ -234,22 +247,16 @@ class Rows:
         """The same rows at another present time."""
         return replace(self, now=float(now))
 
-    @property
-    def _moments(self):
-        """Mean and standard deviation of y, the latter 0 if it is mere rounding."""
-        found = Moments.of(self.y)
-        if self.before.n:
-            found = self.before.plus(found)
-        rounding = 10.0 * np.finfo(float).eps * max(abs(found.mean), np.abs(self.y).max())
-        return found.mean, found.std if found.std > max(rounding, 1e-150) else 0.0
-
     def _restandardized(self):
         """The same rows, with location and scale of their y where these are to follow it."""
         if not self.standardize:
             return self
-        location, scale = self._moments
-        known = scale and (self.n_all >= _ROWS or len(np.unique(self.y)) >= _VALUES)
-        return replace(self, location=location, scale=scale or 1.0, standardize=not known)
+        location, scale = self.moments.mean, 1.0 if self.is_constant else self.moments.std
+        enough = self.n_all >= _ROWS or len(np.unique(self.y)) >= _VALUES
+        follow = self.is_constant or not enough
+        rows = replace(self, location=location, scale=scale, standardize=follow)
+        vars(rows)["moments"] = self.moments
+        return rows
 
 
 def time_position(column, n_columns, names, owner):

@@ -72,7 +72,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
     is taken for noise that exact regression does not take for noise.
 
     ``partial_fit`` and ``forget`` cost O(m²) a row and O(m³) a call (all rows again where the noise
-    of all rows moves: with a ``noise_model``, or ``normalize_y`` with ``y_variance``). They keep
+    of all rows moves: with a ``noise_model``). They keep
     the inducing points, unless these were chosen, and tell little of the rows that are new: then
     they are chosen anew. ``log_marginal_likelihood``, ``log_marginal_likelihood_value_``,
     ``kl_divergence`` and ``relevancy`` are those of the exact regressor, at its price.

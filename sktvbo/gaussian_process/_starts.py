@@ -6,8 +6,8 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
-from ..kernels import ProportionalMatern
-from ._conditioned import Dense
+from ..kernels import Forgetting, ProportionalMatern
+from ._conditioned import LOG_2PI, Dense
 from ._search import HyperPrior, Knowledge
 
 # A lengthscale is far from the data's scale if neighbours are more than the first number of it
@@ -42,8 +42,11 @@ _N_SCREENED, _N_SCREENING = 64, (48, 250)
 # The largest lengthscale compared, in extents of the data, and the factor between one and the next.
 _COARSEST, _APART = 0.3, 3.0
 
-# The noise's parts of y² that they are compared with.
-_NOISE_SHARES = (0.03, 0.6)
+# They are not compared where a start has this many nats a row more than noise alone.
+_MUCH = 0.5
+
+# The noise's parts of the variance of y that they are compared with.
+_NOISE_SHARES = (0.03, 0.15, 0.6)
 
 # The kernels whose lengthscale is in units of the columns.
 _IN_UNITS = (RBF, RationalQuadratic)
@@ -122,59 +125,73 @@ def screened(criterion, covariance, rows, hyperpriors):
     """Where a search starts (n_starts, n_theta): `within_reach`, or a likelier one at other scales.
 
     A search from one lengthscale does not find another one that is far away: between them the
-    likelihood is flat. So lengthscales, each with little and with much noise, are compared on a
-    part of the rows, and the best of each lengthscale on all rows: as long as a few steps take.
+    likelihood is flat. So where a start explains little, lengthscales, with several levels of
+    much noise, are compared on a part of the rows, and the best of each lengthscale on all rows. In
+    all this takes as long as a few steps of a search.
     """
-    starts, names = within_reach(covariance, rows), covariance.names
+    starts = within_reach(covariance, rows)
     scales = _scales(covariance, rows) if rows.n >= _N_SCREENED else {}
     if not scales:
         return starts
-    with np.errstate(over="ignore"):
-        power = np.mean(rows.targets**2) or 1.0
-    places = list(product(*(range(len(values)) for values in scales.values()), _NOISE_SHARES))
-    *indices, shares = np.array(places).T
-    columns = {name: values[i.astype(int)] for (name, values), i in zip(scales.items(), indices)}
-    columns["signal_variance"] = np.log((1.0 - shares[:, np.newaxis]) * power)
-    columns["noise_variance"] = np.log(shares[:, np.newaxis] * power)
-    grid = np.tile(covariance.theta, (len(places), 1))
-    for name, values in columns.items():
-        where = [i for i, known in enumerate(names) if known == name]
-        grid[:, where] = values if where else np.empty((len(places), 0))
-    grid = np.clip(grid, *covariance.bounds.T)
-    prior = HyperPrior(hyperpriors, names)
+    prior = HyperPrior(hyperpriors, covariance.names)
 
     def likelihoods(criterion, thetas):
         values = [criterion(covariance.with_theta(theta), False)[0] for theta in thetas]
         return np.array([value + prior(theta) for value, theta in zip(values, thetas)])
 
+    known, power = likelihoods(criterion, starts), np.var(rows.targets) or 1.0
+    noise_alone = -0.5 * rows.n * (LOG_2PI + 1.0 + np.log(power))
+    if known.max() > noise_alone + _MUCH * rows.n:
+        return starts
     n_part = int(np.clip(rows.n // 3, *_N_SCREENING))
     part = _with_neighbours(rows, n_part, np.random.RandomState(0))
-    values = likelihoods(Dense.criterion(part), grid)
-    chosen = set()
-    for i in indices:
-        for k in np.unique(i):
-            those = np.flatnonzero(i == k)
+    grid, axes = _grid(covariance, scales, power)
+    values, chosen = likelihoods(Dense.criterion(part), grid), set()
+    for places in axes:
+        for k in np.unique(places):
+            those = np.flatnonzero(places == k)
             chosen.add(int(those[np.argmax(values[those])]))
-    candidates = np.vstack([starts, grid[sorted(chosen)]])
-    best = np.argmax(likelihoods(criterion, candidates))
-    return starts if best < len(starts) else candidates[[best]]
+    found = grid[sorted(chosen)]
+    likely = likelihoods(criterion, found)
+    return found[[np.argmax(likely)]] if likely.max() > known.max() else starts
+
+
+def _grid(covariance, scales, power):
+    """Thetas (k, n_theta) at all combinations of scales, and their places (k,) on each axis."""
+    names = covariance.names
+    places = list(product(*(range(len(values)) for values in scales.values()), _NOISE_SHARES))
+    *axes, shares = np.array(places).T
+    columns = {name: values[i.astype(int)] for (name, values), i in zip(scales.items(), axes)}
+    columns["signal_variance"] = np.log((1.0 - shares) * power)[:, np.newaxis]
+    columns["noise_variance"] = np.log(shares * power)[:, np.newaxis]
+    grid = np.tile(covariance.theta, (len(places), 1))
+    for name, values in columns.items():
+        if name in names:
+            grid[:, [i for i, known in enumerate(names) if known == name]] = values
+    return np.clip(grid, *covariance.bounds.T), axes
 
 
 def _scales(covariance, rows):
-    """Logarithms of the lengthscales that rows may tell apart: {name: (k, 1) or (k, d)}."""
+    """Theta (k, 1) or (k, d) of the lengthscales that rows may tell apart, by name."""
     found = {}
-    for part, _, columns in _parts(covariance, rows):
-        name, extents = f"{part}__length_scale", np.ptp(columns, axis=0)
-        n_learnt, largest = covariance.names.count(name), extents.max()
+    parts = [(f"{part}__length_scale", *rest) for part, *rest in _parts(covariance, rows)]
+    if isinstance(covariance.temporal, Forgetting):
+        parts.append(("temporal_kernel__epsilon", covariance.temporal, rows.t[:, np.newaxis]))
+    for name, kernel, columns in parts:
+        n_learnt, extents = covariance.names.count(name), np.ptp(columns, axis=0)
+        largest = extents.max()
         if not (n_learnt and largest > 0.0):
             continue
-        if part == "temporal_kernel":
+        if name.startswith("temporal"):
             least = np.median(np.diff(np.unique(columns))) / largest
         else:
             least = 2.0 * rows.n ** (-1.0 / len(extents))
         n_scales = 1 + max(int(np.ceil(np.log(_COARSEST / least) / np.log(_APART))), 0)
         units = np.where(extents > 0.0, extents, largest) if n_learnt > 1 else [largest]
-        found[name] = np.log(np.multiply.outer(_COARSEST * _APART ** -np.arange(n_scales), units))
+        lengths = np.multiply.outer(_COARSEST * _APART ** -np.arange(n_scales), units)
+        # Its lengthscale is l = -2 / log(1 - ε).
+        forgets = isinstance(kernel, Forgetting)
+        found[name] = np.log(-np.expm1(-2.0 / lengths) if forgets else lengths)
     return found
 
 

@@ -165,3 +165,17 @@ def test_rows_that_grow_share_memory_and_not_what_differs():
     assert pickle.loads(pickle.dumps(longer)).room is None
     again = pickle.loads(pickle.dumps(one)).append(*(a[10:12] for a in given()))
     assert_equal(again, longer)
+
+
+def test_the_scale_of_many_rows_is_kept_up():
+    rng = np.random.RandomState(0)
+    y = 1e3 + rng.normal(size=1500) * np.linspace(1.0, 50.0, 1500)
+    X, nothing = np.arange(1500.0)[:, np.newaxis], np.zeros(1500)
+    total = np.zeros(1500, dtype=bool)
+    rows = make(X[:1000], y[:1000], nothing[:1000], total[:1000], position=0)
+    for i in range(1000, 1500, 5):
+        new = slice(i, i + 5)
+        rows = rows.append(X[new], y[new], nothing[new], total[new], standardize=True)
+    assert_allclose([rows.location, rows.scale], [y.mean(), y.std()], rtol=1e-13)
+    huge = rows.append(X[:1], np.array([1e300]), nothing[:1], total[:1], standardize=True)
+    assert np.isfinite(huge.scale)

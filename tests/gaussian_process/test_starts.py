@@ -5,10 +5,17 @@ import pytest
 from gaussian_process.cases import data
 from scipy import stats
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    Matern,
+    RationalQuadratic,
+    WhiteKernel,
+)
 
 from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from sktvbo.gaussian_process import QuadraticInjection, WeightedGPRegressor
+from sktvbo.kernels import Forgetting
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1e9])
@@ -97,6 +104,17 @@ def test_fast_changes_in_time_or_space_are_found(kind, waves, days, irregular):
     y = f + 0.1 * rng.normal(size=600)
     gp = kind(normalize_y=True, warn=False).fit(X, y)
     assert np.mean((gp.predict(X) - f) ** 2) < 0.05 * np.var(f)
+
+
+@pytest.mark.parametrize(
+    "temporal",
+    [RBF(100.0), RationalQuadratic(100.0), Matern(100.0, nu=0.5), Forgetting(0.001, (1e-6, 0.999))],
+    ids=lambda kernel: type(kernel).__name__,
+)
+def test_kernels_that_start_at_long_lengthscales_find_a_cycle(temporal):
+    t, y = cycles(360, 12, 0.1)
+    gp = TimeVaryingGPRegressor(temporal_kernel=temporal, normalize_y=True, warn=False)
+    assert gp.fit(t[:, np.newaxis], y).score(t[:, np.newaxis], y) > 0.8
 
 
 @pytest.mark.parametrize("fixed", ["time", "all"])
