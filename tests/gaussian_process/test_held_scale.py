@@ -212,7 +212,6 @@ def test_a_search_with_constant_rows_holds_what_is_known():
     other = gp.updated(X[:3], [7.0] * 3, drop=np.arange(150), refit=True)
     assert_array_equal(other.theta_, gp.theta_)
     assert other.noise_std_ == gp.noise_std_
-    assert other.search_gain() == 0.0
 
 
 def test_a_constant_is_warned_of():
