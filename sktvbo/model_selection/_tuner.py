@@ -522,10 +522,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
 
 
 def _as_rows(X):
-    """Return X, or a batch of y, in a form whose rows can be counted and sliced.
-
-    All batches pass here first: the place to convert a column of dates to numbers.
-    """
+    """Return X, or a batch of y, in a form whose rows can be counted and sliced."""
     if sparse.issparse(X):
         return X.tocsr()
     return X if hasattr(X, "shape") else np.asarray(X)
@@ -540,6 +537,8 @@ def _stack(above, below):
         import pandas as pd
 
         return pd.concat([above, below])
+    if hasattr(above, "vstack") and type(above) is type(below):  # polars
+        return above.vstack(below)
     if sparse.issparse(above):
         return sparse.vstack([above, below]).tocsr()
     return np.concatenate([np.asarray(above), np.asarray(below)])

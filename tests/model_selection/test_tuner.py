@@ -20,6 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sktvbo.exceptions import DomainError
+from sktvbo.gaussian_process import TimeVaryingGPRegressor
 from sktvbo.model_selection import OnlineTuner
 
 ETA = {"eta0": ("log-real", 1e-4, 0.3)}
@@ -373,6 +374,30 @@ def test_scikit_learns_checks(estimator, check):
 
 
 # --- failures -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("window", [None, 20])
+@pytest.mark.parametrize("form", ["pandas", "polars", "list", "object array"])
+def test_learners_convert_dates(form, window):
+    pd = pytest.importorskip("pandas")
+    rng = np.random.RandomState(0)
+    frame = pd.DataFrame({"x": rng.uniform(size=60)})
+    frame["hour"] = pd.date_range("2024-01-01", periods=60, freq="h")
+    numbers = frame.assign(hour=frame["hour"].to_numpy().astype("M8[h]").astype(float)).to_numpy()
+    y = np.sin(6.0 * numbers[:, 0]) + np.arange(60) / 50.0
+    estimator = TimeVaryingGPRegressor(time_unit="h", optimizer=None)
+    space = {"signal_variance": ("log-real", 0.1, 10.0)}
+    tuner = OnlineTuner(estimator, space, n_settings=2, window=window, batch_size=20)
+    expected = clone(tuner).fit(numbers, y)
+    if form == "polars":
+        dates = pytest.importorskip("polars").from_pandas(frame)
+    elif form == "list":
+        dates = frame.to_numpy().tolist()
+    else:
+        dates = frame if form == "pandas" else frame.to_numpy()
+    tuner.fit(dates, y)
+    assert tuner.prequential_loss_ == expected.prequential_loss_
+    assert_array_equal(tuner.predict(dates[:30]), expected.predict(numbers[:30]))
 
 
 @pytest.mark.parametrize(
