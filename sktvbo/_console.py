@@ -6,7 +6,7 @@ import os
 import sys
 import textwrap
 
-from ._checks import check_int, check_real, invalid
+from ._validation import check_int, check_real, invalid
 from .evaluation import StoreError
 from .evaluation._files import replacing
 

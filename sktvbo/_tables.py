@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ._checks import invalid
+from ._validation import invalid
 from .exceptions import InvalidObservationError
 
 # Columns of `BaseOptimizer.to_frame` beside the parameters: no error in a table of points. Where a

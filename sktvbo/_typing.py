@@ -30,6 +30,15 @@ class Posterior(Protocol):
     def __call__(self, U: Array, /) -> tuple[Array, Array]: ...
 
 
+class Sweep(Protocol):
+    """Relevancies (n,) that stay up to date while rows are removed; see `RelevancySweep`."""
+
+    index: Indices
+
+    def relevancy(self) -> Array: ...
+    def remove(self, i: Any) -> None: ...
+
+
 # What is measured and not chosen: one context, and one for each query.
 ContextLike: TypeAlias = ArrayLike | Parameters | None
 ContextsLike: TypeAlias = ContextLike | Sequence[Parameters]

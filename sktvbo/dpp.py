@@ -22,8 +22,8 @@ from sklearn.gaussian_process.kernels import RBF, Kernel
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._checks import check_choice, check_int, invalid
 from ._fast import kdpp as _fast
+from ._validation import check_choice, check_int, invalid
 from .exceptions import NotPositiveDefiniteError
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from sklearn.gaussian_process.kernels import (
     StationaryKernelMixin,
 )
 
-from ._checks import check_choice, check_int, check_real, invalid
+from ._validation import check_choice, check_int, check_real, invalid
 
 if TYPE_CHECKING:
     from typing import Any, Literal

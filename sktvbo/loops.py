@@ -20,7 +20,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from joblib.externals.loky import ProcessPoolExecutor
 
-from ._checks import check_int, check_real, invalid
+from ._validation import check_int, check_real, invalid
 from .domain import as_domain
 from .evaluation import WallClock
 from .evaluation._contestants import check_contestant, next_query

@@ -18,7 +18,7 @@ FIGURE = Path(__file__).parents[1] / "docs" / "observation.svg"
 
 # Packages that are one room, and tools that every room has.
 WHOLE = ("domain", "staleness")
-TOOLS = ("_arrays", "_checks", "_values")
+TOOLS = ("_arrays", "_validation", "_values")
 
 
 def room_of(module):

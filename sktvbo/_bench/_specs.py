@@ -5,7 +5,7 @@ import difflib
 import re
 
 from .. import evaluation, optimizers
-from .._checks import invalid
+from .._validation import invalid
 from ._tasks import Task
 
 # The optimizers' classes by their labels. A composition of the user's parts has none.

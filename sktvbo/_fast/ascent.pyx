@@ -356,7 +356,7 @@ cdef class Ascents:
 cdef double _inside(
     const double* x, const double* units, const double* rates, Py_ssize_t u, double* rise
 ) noexcept nogil:
-    """Square root of the share of `sktvbo._inside.Inside` at a place, and its logarithm's slopes."""
+    """Square root of the share of `sktvbo.acquisition._boundary_margin.Inside` at a place, and its logarithm's slopes."""
     cdef Py_ssize_t i
     cdef double a, low, high, share, product = 1.0
     for i in range(u):
@@ -396,7 +396,7 @@ def climb(
     units : ndarray of shape (n_coordinates,)
         Of the coordinates, over those of the unit box.
     rates : ndarray of shape (n_coordinates,)
-        See `sktvbo._inside.Inside`, by which variances are multiplied.
+        See `sktvbo.acquisition._boundary_margin.Inside`, by which variances are multiplied.
     """
     cdef Py_ssize_t b = X.shape[0], u = X.shape[1], f = free_columns.shape[0], i, j, k, m, a
     if u != posterior.n_coordinates or ascents.b != b or ascents.f != f:

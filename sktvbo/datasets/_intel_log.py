@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.datasets import get_data_home
 
-from .._checks import check_int, check_real, invalid
+from .._validation import check_int, check_real, invalid
 from ..exceptions import MissingDataError
 from ._download import download, unexpected
 from ._files import INTEL

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.utils import Bunch
 
-from .._checks import check_choice
+from .._validation import check_choice
 from ._files import INTEL, OZONE, STOCKS, TRAFFIC, WIND
 from ._table import damaged, data_frame, dates, floats, places, seconds
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._checks import invalid, real_array
 from .._tables import as_row, as_table, check_names, is_table
+from .._validation import invalid, real_array
 from ..exceptions import DomainError, InvalidObservationError
 from ._views import Within
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copyreg
 from typing import TYPE_CHECKING
 
-from .._checks import invalid
+from .._validation import invalid
 from ..exceptions import DomainError
 from ._base import Domain
 from ._context import WithContext, as_domain

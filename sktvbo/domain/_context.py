@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .._checks import invalid
 from .._tables import Row, as_row, as_table, is_one, is_table, rows_of
+from .._validation import invalid
 from ..exceptions import DomainError, InvalidObservationError
 from ._base import Domain
 from ._convert import without_context

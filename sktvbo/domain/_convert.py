@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import Bounds
 
-from .._checks import invalid
+from .._validation import invalid
 from ..exceptions import DomainError
 from ._base import Domain
 from ._product import Box, ParameterSpace

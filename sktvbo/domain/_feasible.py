@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .._checks import invalid
+from .._validation import invalid
 from ..exceptions import DomainError
 from ._climbs import box, programmed
 

@@ -9,8 +9,8 @@ from scipy.spatial import KDTree
 from sklearn.utils import check_random_state
 
 from .._arrays import distinct_rows
-from .._checks import check_int, invalid, real_array
 from .._tables import as_table
+from .._validation import check_int, invalid, real_array
 from ..exceptions import DomainError
 from ._base import TOLERANCE, Domain
 

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.stats import qmc
 from sklearn.utils import check_random_state
 
-from .._checks import invalid, real_array
 from .._tables import Row, check_names, rows_of
+from .._validation import invalid, real_array
 from ..exceptions import DomainError
 from ._base import Domain
 from ._terms import Ordinal, Real, named_term

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 from scipy.sparse import issparse
 
-from .._checks import invalid, real_array
+from .._validation import invalid, real_array
 from ..exceptions import DomainError
 from ._base import TOLERANCE
 

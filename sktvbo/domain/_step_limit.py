@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._checks import check_choice, invalid, real_array
 from .._tables import as_row
+from .._validation import check_choice, invalid, real_array
 
 if TYPE_CHECKING:
     from typing import Literal

@@ -15,7 +15,7 @@ from datetime import date
 import numpy as np
 from scipy.stats.distributions import rv_frozen
 
-from .._checks import invalid, real_array
+from .._validation import invalid, real_array
 from ..exceptions import DomainError, InvalidObservationError
 from ._base import TOLERANCE
 

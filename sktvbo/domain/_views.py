@@ -9,7 +9,7 @@ import math
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .._checks import invalid
+from .._validation import invalid
 from ..exceptions import DomainError
 
 # A member that far outside of the bounds, in unit form, is outside by rounding alone.

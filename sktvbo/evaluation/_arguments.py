@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .._checks import check_int, check_real, invalid
+from .._validation import check_int, check_real, invalid
 
 # A run sets these parameters of an optimizer, whatever they were.
 SET_BY_RUN = ("domain", "maximize", "random_state")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._checks import check_real, invalid
+from .._validation import check_real, invalid
 from ..exceptions import InvalidObservationError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from joblib import Parallel, delayed, effective_n_jobs
 
-from .._checks import check_choice, check_int, invalid
+from .._validation import check_choice, check_int, invalid
 from ._arguments import check_horizon, check_run_options, random_seeds
 from ._comparison import Comparison, Failure, record_failure
 from ._contestants import check_contestant

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._checks import check_choice, invalid
+from .._validation import check_choice, invalid
 from ..exceptions import MissingExtraError
 from ._files import read_json, replacing, write_json
 from ._results import RunResult

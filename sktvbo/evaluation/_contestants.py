@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from sklearn.base import clone
 
-from .._checks import invalid
+from .._validation import invalid
 from ._arguments import SET_BY_RUN
 
 if TYPE_CHECKING:

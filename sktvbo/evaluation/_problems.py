@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._checks import invalid
+from .._validation import invalid
 from ..problems import available, make
 from ._arguments import check_problem
 

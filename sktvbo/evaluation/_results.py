@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._checks import check_int, finite_array, finite_number, invalid
+from .._validation import check_int, finite_array, finite_number, invalid
 from ..exceptions import InvalidObservationError
 
 if TYPE_CHECKING:

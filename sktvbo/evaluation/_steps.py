@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._checks import invalid
+from .._validation import invalid
 from ..exceptions import AskTellError, InvalidObservationError
 from ._arguments import (
     check_horizon,

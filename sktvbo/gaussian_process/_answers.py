@@ -10,7 +10,7 @@ from scipy.stats import norm
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import check_choice, check_int, check_real, invalid
+from .._validation import check_choice, check_int, check_real, invalid
 from ._dates import NUMBERS, mixed_kinds, read_time
 from ._inputs import finite_posterior, validated
 from ._views import TimeSlice, TimeWindow
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
     from .._typing import Array, Mask, Posterior, RandomState, Time
-    from ..relevancy import RelevancySweep
     from ._noise import NoiseModel
+    from ._relevancy import RelevancySweep
 
 
 class Answers:

@@ -12,7 +12,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.gaussian_process.kernels import Kernel
 
-from .._checks import (
+from .._validation import (
+    LARGEST_X,
+    LARGEST_Y,
     check_bounds,
     check_choice,
     check_int,
@@ -22,9 +24,6 @@ from .._checks import (
     invalid,
     known_variance,
 )
-from .._covariance import SeparableCovariance
-from .._limits import LARGEST_X, LARGEST_Y
-from .._mean import prior_variance
 from ._advice import (
     advise_on_constant,
     advise_on_dates,
@@ -34,6 +33,8 @@ from ._advice import (
 )
 from ._answers import Answers
 from ._conditioned import Conditioned
+from ._constant_mean import prior_variance
+from ._covariance import SeparableCovariance
 from ._dates import check_time_unit, numeric_durations
 from ._inputs import validated
 from ._noise import NoiseModel

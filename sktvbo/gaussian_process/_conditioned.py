@@ -10,17 +10,16 @@ from functools import cached_property
 
 import numpy as np
 
-from .. import relevancy as _relevancy
-from .._checks import finite_number
-from .._covariance import SeparableCovariance
 from .._fast import cholesky as _cholesky
-from .._forms import Forms
-from .._limits import RESOLUTION
-from .._mean import ZERO, Mean, given
-from .._plain import NO_UPDATES, Updates
-from .._solvers import DenseCholesky, cholesky, lower_inverse, matvec, try_cholesky
+from .._validation import RESOLUTION, finite_number
+from .._values import NO_UPDATES, Updates
 from ..exceptions import NotPositiveDefiniteError
+from . import _relevancy
+from ._cholesky import DenseCholesky, cholesky, lower_inverse, matvec, try_cholesky
+from ._constant_mean import ZERO, Mean, given
+from ._covariance import SeparableCovariance
 from ._kept import Kept
+from ._relevancy_forms import Forms
 from ._rows import Rows
 
 LOG_2PI = np.log(2.0 * np.pi)

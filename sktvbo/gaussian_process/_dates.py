@@ -17,8 +17,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
-from .._checks import check_choice, invalid
 from .._tables import frame_columns
+from .._validation import check_choice, invalid
 
 # Nanoseconds of each unit of time that dates and durations can be counted in.
 _UNITS = {

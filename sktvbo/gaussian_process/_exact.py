@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY
 
 import numpy as np
 
-from .._checks import check_choice, finite_array, invalid
+from .._validation import check_choice, finite_array, invalid
 from ..exceptions import UnsupportedKernelError
 from ._base import TimeVaryingGP, estimator
 from ._conditioned import Dense

@@ -21,12 +21,12 @@ import numpy as np
 from scipy.linalg import cho_solve, lapack, solve_triangular
 
 from .._arrays import distinct_rows
-from .._covariance import SeparableCovariance
-from .._limits import RESOLUTION
-from .._mean import ZERO, Mean, posterior
-from .._plain import NO_UPDATES, Updates
+from .._validation import RESOLUTION
+from .._values import NO_UPDATES, Updates
 from ..exceptions import AbsorbedError, NotPositiveDefiniteError
 from ._conditioned import LOG_2PI, Conditioned, Dense, squares
+from ._constant_mean import ZERO, Mean, posterior
+from ._covariance import SeparableCovariance
 from ._markov import state_space
 from ._rows import Rows
 from ._timeline import Observations, Timeline

@@ -27,12 +27,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import blas
 
-from .._covariance import SeparableCovariance
-from .._mean import ZERO, Mean, posterior
-from .._plain import NO_UPDATES, Updates
-from .._solvers import DenseCholesky, dot, matvec, rmatvec, try_cholesky
+from .._values import NO_UPDATES, Updates
 from ..exceptions import NotPositiveDefiniteError
+from ._cholesky import DenseCholesky, dot, matvec, rmatvec, try_cholesky
 from ._conditioned import LOG_2PI, Conditioned, squares
+from ._constant_mean import ZERO, Mean, posterior
+from ._covariance import SeparableCovariance
 from ._rows import Rows
 
 # Sums are made of this many rows at a time, which bounds the memory.

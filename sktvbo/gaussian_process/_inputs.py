@@ -3,8 +3,7 @@
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from .._checks import check_size, invalid
-from .._limits import LARGEST_X, LARGEST_Y
+from .._validation import LARGEST_X, LARGEST_Y, check_size, invalid
 from ._dates import NUMBERS, check_kinds, columns_of, numeric_times, read_times
 
 

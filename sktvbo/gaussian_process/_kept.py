@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._fast import cholesky as _cholesky
-from .._forms import BOUND, Forms
-from .._solvers import matvec
 from .._values import replaced
+from ._cholesky import matvec
+from ._relevancy_forms import BOUND, Forms
 
 # After so many updates what is kept is compared with what the factor says.
 _PERIOD = 16

@@ -18,10 +18,9 @@ from math import factorial
 import numpy as np
 from scipy.special import gammainc
 
-from .._factors import Factor, recognize
-from .._families import FAMILIES
 from .._fast.gram import Family
 from ..kernels import Wiener
+from ._kernel_families import FAMILIES, Factor, recognize
 
 _ORDERS = {
     Family.CONSTANT: 1,

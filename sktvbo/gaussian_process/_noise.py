@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._checks import check_bounds, check_real
+from .._validation import check_bounds, check_real
 
 if TYPE_CHECKING:
     from typing import Self

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._checks import check_choice, check_int, check_real, invalid
+from .._validation import check_choice, check_int, check_real, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from .._arrays import Room, grown
-from .._checks import check_int, invalid
+from .._validation import check_int, invalid
 from ..exceptions import AbsorbedError
 from ._prior_mean import Polynomial
 

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from .._checks import invalid
+from .._validation import invalid
 from ._conditioned import LOG_2PI
 from ._newton import minimize, promise
 

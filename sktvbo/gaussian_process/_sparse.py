@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .._checks import check_choice, check_int, finite_array, invalid, plain_number
 from .._docstrings import described_like
+from .._validation import check_choice, check_int, finite_array, invalid, plain_number
 from ._advice import advise_on_points
 from ._base import TimeVaryingGP, estimator
 from ._conditioned import Dense

@@ -9,7 +9,7 @@ from .._fast import posterior as _posterior
 from .._fast.ascent import Ascents, climb
 from .._fast.gram import Family
 from .._fast.posterior import Formula
-from .._inside import Inside
+from ..acquisition._boundary_margin import Inside
 
 # A climb ends where no more than this part of the unit of scores is to be gained.
 _GAIN = 1e-12
@@ -51,7 +51,7 @@ class Posterior:
 
         Parameters
         ----------
-        score : sktvbo._score.Score
+        score : sktvbo.acquisition._score.Score
             With a ``formula`` no Python is called on the way. Of another callable there is none.
         """
         gp, moves, in_time = self._gp, self._width > 0.0, None
@@ -228,7 +228,7 @@ class Landscape:
         return found
 
     def climb(self, places, free, unit, until, reach=None):
-        """See `sktvbo._maximizer.Plain`; all climbs together."""
+        """See `sktvbo.acquisition._maximize.Plain`; all climbs together."""
         columns = np.flatnonzero(free)
         places, units = np.array(places), self._units[columns]
         X = places * self._units

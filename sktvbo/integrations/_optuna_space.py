@@ -9,7 +9,7 @@ import numpy as np
 from optuna.distributions import CategoricalDistribution, IntDistribution
 from scipy.optimize import NonlinearConstraint
 
-from .._checks import invalid
+from .._validation import invalid
 from ..domain import ParameterSpace
 from ..exceptions import DomainError
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .._checks import check_choice, invalid
+from .._validation import check_choice, invalid
 from ..exceptions import JournalError
 from ._rows import COLUMNS, START, Place, checked, event_sum, part_sum, stored_parts
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .. import evaluation
-from .._checks import check_choice, check_int, invalid
+from .._validation import check_choice, check_int, invalid
 from ..evaluation._arguments import (
     check_horizon,
     check_optimizer,

@@ -24,7 +24,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._checks import check_int, check_real, invalid
+from .._validation import check_int, check_real, invalid
 from ..domain import ParameterSpace
 
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from .._checks import check_real
-from .._factors import temporal_length_scale
+from .._validation import check_real
 from ..acquisition import as_acquisition
+from ..gaussian_process._kernel_families import temporal_length_scale
 from ..staleness import StaleDataPolicy
 from ._base import Algorithm
 from ._parameters import algorithm

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from .._checks import check_int
 from .._tables import is_one
+from .._validation import check_int
 from ..exceptions import MissingExtraError
 from ..gaussian_process._dates import NUMBERS, ZONED, dates_of
 from ._contexts import after_asking, in_context, rows_of

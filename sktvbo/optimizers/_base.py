@@ -13,7 +13,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
-from .._checks import (
+from .._tables import rows_of
+from .._validation import (
+    LARGEST_Y,
     check_bool,
     check_int,
     check_real,
@@ -22,8 +24,6 @@ from .._checks import (
     invalid,
     plain_number,
 )
-from .._limits import LARGEST_Y
-from .._tables import rows_of
 from .._values import replaced
 from ..acquisition import UCB, as_acquisition
 from ..domain import as_domain

@@ -1,6 +1,6 @@
 """What BR- and SW-GP-UCB share: a length that a variation budget gives."""
 
-from .._checks import check_int, check_real
+from .._validation import check_int, check_real
 from ..acquisition import InformationGainBeta
 from ..staleness import VariationBudget
 from ._base import StaticAlgorithm

@@ -4,11 +4,11 @@ from functools import partial
 
 import numpy as np
 
-from .._inside import Inside
-from .._maximizer import TimeWindow, maximize, maximize_joint
-from .._score import Score, ScoreInside, ScoreOfPlaces
 from .._values import replaced
 from ..acquisition import AcquisitionState
+from ..acquisition._boundary_margin import Inside
+from ..acquisition._maximize import TimeWindow, maximize, maximize_joint
+from ..acquisition._score import Score, ScoreInside, ScoreOfPlaces
 from ._failures import sampled, weighed
 
 # A new query keeps away from at most this many pending ones, the latest.

@@ -4,8 +4,7 @@ import time
 
 import numpy as np
 
-from .._checks import finite_array, finite_number, invalid
-from .._limits import LARGEST_X
+from .._validation import LARGEST_X, finite_array, finite_number, invalid
 from ..exceptions import InvalidObservationError
 from ..gaussian_process._dates import DURATIONS, read_time, read_times
 

@@ -6,7 +6,7 @@ the present context, of which a search moves only what is chosen.
 
 import numpy as np
 
-from .._checks import invalid
+from .._validation import invalid
 from .._values import replaced
 from ..exceptions import AskTellError
 

@@ -10,9 +10,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .._plain import types_within
 from ..exceptions import JournalError, VersionWarning
 from ..journal import Journal
+from ..journal._encoding import types_within
 from ..journal._file import FORMAT, JournalFile
 from ._lock import StepLock
 from ._state import (

@@ -1,6 +1,6 @@
 """ET-GP-UCB: forget everything when something has happened."""
 
-from .._checks import check_real
+from .._validation import check_real
 from ..staleness import EventTriggeredReset
 from ._base import StaticAlgorithm
 from ._parameters import algorithm

@@ -22,8 +22,7 @@ from scipy.special import log_ndtr
 from scipy.stats import lognorm
 from sklearn.gaussian_process.kernels import Matern
 
-from .._checks import check_bool, check_size, invalid, real_array
-from .._limits import LARGEST_Y
+from .._validation import LARGEST_Y, check_bool, check_size, invalid, real_array
 from ..exceptions import InvalidObservationError
 from ..gaussian_process import TimeVaryingGPRegressor
 

@@ -1,6 +1,6 @@
 """IGP-UCB: GP-UCB for functions of a bounded norm."""
 
-from .._checks import check_real
+from .._validation import check_real
 from ..acquisition import InformationGainBeta
 from ._base import StaticAlgorithm
 from ._parameters import algorithm

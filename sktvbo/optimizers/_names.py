@@ -2,7 +2,7 @@
 
 from sklearn.base import clone
 
-from .._checks import invalid
+from .._validation import invalid
 from ._abo import ABO
 from ._bolt import BOLT
 from ._brgpucb import BRGPUCB

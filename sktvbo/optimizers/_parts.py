@@ -1,6 +1,6 @@
 """The parts that users give, checked before anything is asked."""
 
-from .._checks import invalid
+from .._validation import invalid
 
 
 def check_parts(owner, surrogate, policy):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._checks import invalid
+from .._validation import invalid
 from .._values import replaced
 from ..exceptions import (
     AmbiguousQueryWarning,

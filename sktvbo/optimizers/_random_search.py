@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._checks import invalid
 from .._docstrings import described_like
+from .._validation import invalid
 from ..exceptions import AskTellError
 from ._base import Algorithm, BayesianOptimizer
 

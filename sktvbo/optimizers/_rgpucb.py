@@ -5,8 +5,8 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from .. import theory
-from .._checks import check_int
-from .._factors import forgetting_rate
+from .._validation import check_int
+from ..gaussian_process._kernel_families import forgetting_rate
 from ..staleness import PeriodicReset
 from ._base import StaticAlgorithm
 from ._parameters import algorithm

@@ -14,7 +14,7 @@ from numbers import Real
 import numpy as np
 from sklearn.base import clone
 
-from .._checks import check_rows, invalid
+from .._validation import check_rows, invalid
 from .._values import replaced
 from ..acquisition import PosteriorMean
 from ..exceptions import AskTellError, InvalidObservationError

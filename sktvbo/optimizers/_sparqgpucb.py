@@ -12,8 +12,7 @@ from scipy.linalg.lapack import dpstrf
 from sklearn.utils.random import sample_without_replacement
 
 from .._arrays import distinct_rows
-from .._checks import check_real, finite_array, invalid
-from .._limits import LARGEST_Y
+from .._validation import LARGEST_Y, check_real, finite_array, invalid
 from .._values import replaced
 from ..acquisition import InformationGainBeta
 from ..dpp import sample_kdpp

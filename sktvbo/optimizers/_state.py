@@ -9,9 +9,9 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from .._checks import plain_number
-from .._plain import NotPlainError, Updates, decode, encode, types_within
+from .._validation import plain_number
 from ..exceptions import JournalError
+from ..journal._encoding import NotPlainError, Updates, decode, encode, types_within
 from ..journal._file import FORMAT
 from ..journal._rows import START, Place
 from ._clock import make_clock

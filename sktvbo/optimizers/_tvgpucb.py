@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from numbers import Real
 
-from .._checks import invalid
-from .._factors import forgetting_rate
+from .._validation import invalid
+from ..gaussian_process._kernel_families import forgetting_rate
 from ..kernels import Forgetting
 from ._base import Algorithm
 from ._parameters import algorithm

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._checks import check_real
+from .._validation import check_real
 from ..kernels import Wiener
 from ._base import Algorithm
 from ._parameters import algorithm

@@ -1,6 +1,6 @@
 """W-DBO: forget what no longer matters to the future, within a budget."""
 
-from .._checks import check_real
+from .._validation import check_real
 from ..staleness import RelevancyBudget
 from ._base import Algorithm
 from ._parameters import algorithm

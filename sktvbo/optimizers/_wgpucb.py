@@ -1,6 +1,6 @@
 """W-GP-UCB: weights that fade."""
 
-from .._checks import check_real
+from .._validation import check_real
 from ..acquisition import InformationGainBeta
 from ..gaussian_process import GeometricInjection, WeightedGPRegressor
 from ._base import Algorithm

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._checks import check_int, check_real, invalid
+from .._validation import check_int, check_real, invalid
 from ..domain import FiniteSet
 from ..evaluation import steps
 from ..evaluation._arguments import check_optimizer, check_problem

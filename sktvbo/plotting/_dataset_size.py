@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._checks import invalid
+from .._validation import invalid
 from ..exceptions import AskTellError, InvalidObservationError
 from ._common import runs_on, stored
 from ._curves import Curves

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._checks import invalid
+from .._validation import invalid
 from ..domain import FiniteSet, ParameterSpace, WithContext
 
 # Up to this many whole numbers are drawn one by one.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._checks import check_real
+from .._validation import check_real
 from ..domain import FiniteSet, as_domain
 from ._common import (
     TEXT_BOX,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._checks import check_int, finite_array, invalid
+from .._validation import check_int, finite_array, invalid
 from ..domain import as_domain
 from ._common import (
     Display,

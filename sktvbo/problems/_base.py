@@ -9,8 +9,8 @@ import numpy as np
 from scipy.stats import qmc
 from sklearn.utils import check_random_state
 
-from .._checks import check_real, invalid, real_array
-from .._maximizer import search
+from .._validation import check_real, invalid, real_array
+from ..acquisition._maximize import search
 from ..domain import FiniteSet, as_domain
 from ..exceptions import InvalidObservationError
 

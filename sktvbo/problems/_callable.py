@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._checks import invalid
+from .._validation import invalid
 from ..exceptions import InvalidObservationError
 from ._base import Problem, numeric_maximum
 

@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.linalg import expm
 
-from .._checks import check_real
-from .._maximizer import search
+from .._validation import check_real
+from ..acquisition._maximize import search
 from ..domain import Box
 from ._base import STEP_SLACK, Problem
 from ._registry import register

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg.lapack import dpstrf
 from sklearn.gaussian_process.kernels import RBF, Kernel
 
-from .._checks import check_int, check_real, invalid, real_array
+from .._validation import check_int, check_real, invalid, real_array
 from ..domain import FiniteSet
 from ._base import STEP_SLACK, Problem, seed_of_function
 from ._registry import member

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from .._checks import check_choice, check_int, check_real, invalid
+from .._validation import check_choice, check_int, check_real, invalid
 from ._base import STEP_SLACK, Problem, seed_of_function
 from ._registry import register
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._checks import invalid
+from .._validation import invalid
 
 
 def check_days(days, name, owner, n_days):

@@ -6,7 +6,7 @@ import difflib
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING
 
-from .._checks import invalid
+from .._validation import invalid
 
 if TYPE_CHECKING:
     from typing import Any

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.covariance import ledoit_wolf
 from sklearn.gaussian_process.kernels import ConstantKernel
 
-from .._checks import invalid
+from .._validation import invalid
 from ..datasets import (
     load_intel_temperature,
     load_irish_wind,

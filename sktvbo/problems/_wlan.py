@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from .._arrays import distinct_rows
-from .._checks import check_choice, check_int, check_real
+from .._validation import check_choice, check_int, check_real
 from ._base import Problem, seed_of_function
 from ._registry import register
 

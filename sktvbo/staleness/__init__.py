@@ -16,13 +16,13 @@ copy of the policy, and takes it over only when the whole step has succeeded. Th
 as it is; what policies and optimizers ask of it is written down in `Surrogate`.
 """
 
+from .._surrogate import Surrogate
 from ._base import KeepAll, RunSoFar, StaleDataPolicy
 from ._names import as_policy
 from ._noise import NoiseThreshold
 from ._relevancy import RelevancyBudget, RelevancyCap, ResponseTime
 from ._resets import EventTriggeredReset, PeriodicReset
 from ._size import MaximumSize
-from ._surrogate import Surrogate
 from ._windows import SlidingWindow, VariationBudget
 
 __all__ = [

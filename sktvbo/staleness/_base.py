@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._checks import check_int, invalid
+from .._validation import check_int, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import ArrayLike
 
+    from .._surrogate import Surrogate
     from .._typing import Array, Indices
-    from ._surrogate import Surrogate
 
 NOTHING = np.empty(0, dtype=np.intp)
 

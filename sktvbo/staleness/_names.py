@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sklearn.base import clone
 
-from .._checks import invalid
+from .._validation import invalid
 from ._base import KeepAll
 from ._noise import NoiseThreshold
 from ._relevancy import RelevancyBudget, RelevancyCap

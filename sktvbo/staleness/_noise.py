@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._checks import invalid
+from .._validation import invalid
 from ._base import StaleDataPolicy
 
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from .._surrogate import Surrogate
     from ._base import RunSoFar
-    from ._surrogate import Surrogate
 
 
 class NoiseThreshold(StaleDataPolicy):

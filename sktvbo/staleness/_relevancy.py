@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import nnls
 
-from .._checks import check_int, check_real
-from .._factors import recognize_or_raise, temporal_length_scale
+from .._validation import check_int, check_real
+from ..gaussian_process._kernel_families import recognize_or_raise, temporal_length_scale
 from ..kernels import Empirical
 from ..theory import recommended_dataset_size
 from ._base import StaleDataPolicy, least_relevant
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from .._surrogate import Surrogate
     from ._base import RunSoFar
-    from ._surrogate import Surrogate
 
 # Messages say that this is what a kernel is needed for.
 _PURPOSE = "The relevancy of observations"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._checks import check_int, check_real
+from .._validation import check_int, check_real
 from ._base import NOTHING, StaleDataPolicy, check_length
 
 if TYPE_CHECKING:
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from .._surrogate import Surrogate
     from .._typing import Array
-    from ._surrogate import Surrogate
 
 
 class PeriodicReset(StaleDataPolicy):

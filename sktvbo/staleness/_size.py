@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._checks import check_int
+from .._validation import check_int
 from ..exceptions import UnsupportedKernelError
 from ._base import NOTHING, StaleDataPolicy, least_relevant
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from ._surrogate import Surrogate
+    from .._surrogate import Surrogate
 
 
 class MaximumSize(StaleDataPolicy):

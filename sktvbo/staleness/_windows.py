@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import qmc
 from sklearn.base import BaseEstimator
 
-from .._checks import check_int, check_real
+from .._validation import check_int, check_real
 from ..kernels import Empirical
 from ..theory import maximum_information_gain
 from ._base import StaleDataPolicy, check_length
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from ._surrogate import Surrogate
+    from .._surrogate import Surrogate
 
 
 class SlidingWindow(StaleDataPolicy):

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from .._checks import invalid
+from .._validation import invalid
 from ..exceptions import UnsupportedKernelError
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._checks import check_int, invalid
+from .._validation import check_int, invalid
 from ..exceptions import UnsupportedKernelError
 from ._correlation import correlation_of
 

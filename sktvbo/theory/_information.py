@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky
 
-from .._checks import check_int, check_variances, finite_array, invalid
+from .._validation import check_int, check_variances, finite_array, invalid
 from ..exceptions import NotPositiveDefiniteError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from .._checks import check_int, check_real, invalid, real_array
+from .._validation import check_int, check_real, invalid, real_array
 from ..exceptions import UnsupportedKernelError
 from ._correlation import correlation_of
 from ._dataset_size import dataset_size_criterion

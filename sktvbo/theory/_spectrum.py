@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.gaussian_process.kernels import Matern
 
-from .._checks import invalid, real_array
-from .._families import FAMILIES, family_of, matern_spectrum
+from .._validation import invalid, real_array
 from ..exceptions import UnsupportedKernelError
+from ..gaussian_process._kernel_families import FAMILIES, family_of, matern_spectrum
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -9,10 +9,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 from scipy.sparse import csr_array
 
-from sktvbo._maximizer import TimeWindow, maximize, maximize_joint
-from sktvbo._plain import decode, encode
+from sktvbo.acquisition._maximize import TimeWindow, maximize, maximize_joint
 from sktvbo.domain import Box, Constrained, FiniteSet, ParameterSpace
 from sktvbo.exceptions import DomainError
+from sktvbo.journal._encoding import decode, encode
 
 CUBE = Box([(0.0, 1.0)] * 3)
 DISC = Box([(-2.0, 2.0)] * 2)

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sktvbo._maximizer import TimeWindow, maximize
-from sktvbo._plain import decode, encode
+from sktvbo.acquisition._maximize import TimeWindow, maximize
 from sktvbo.domain import (
     Box,
     Constrained,
@@ -19,6 +18,7 @@ from sktvbo.domain import (
     as_domain,
 )
 from sktvbo.exceptions import DomainError, InvalidObservationError
+from sktvbo.journal._encoding import decode, encode
 
 BOX = WithContext([(0.0, 2.0), (-1.0, 1.0)], [(0.0, 100.0)])
 ARMS = WithContext(FiniteSet(np.random.RandomState(5).uniform(size=(40, 2))), [(0.0, 1.0)] * 2)

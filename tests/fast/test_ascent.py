@@ -9,7 +9,7 @@ from twins import ascent as twin
 from sktvbo._fast.ascent import Ascents, climb, model_minimum
 from sktvbo._fast.gram import Family
 from sktvbo._fast.posterior import Formula, Posterior, scores
-from sktvbo._inside import Inside
+from sktvbo.acquisition._boundary_margin import Inside
 
 
 def drive(function, starts, upper, gain=1e-12):

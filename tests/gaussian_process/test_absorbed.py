@@ -10,10 +10,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from sktvbo import TimeVaryingGPRegressor
-from sktvbo._plain import decode, encode
 from sktvbo.exceptions import AbsorbedError, NotPositiveDefiniteError
 from sktvbo.gaussian_process._filter import Checkpoint, Filter
 from sktvbo.gaussian_process._rows import Moments
+from sktvbo.journal._encoding import decode, encode
 from sktvbo.kernels import Forgetting
 
 

@@ -10,10 +10,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
 
-from sktvbo._covariance import SeparableCovariance
 from sktvbo.exceptions import NotPositiveDefiniteError
 from sktvbo.gaussian_process import GeometricInjection, QuadraticInjection, _conditioned
 from sktvbo.gaussian_process._conditioned import Dense, Weighted, log_likelihood
+from sktvbo.gaussian_process._covariance import SeparableCovariance
 from sktvbo.gaussian_process._inducing import Inducing
 from sktvbo.gaussian_process._rows import Layout, Rows
 from sktvbo.gaussian_process._views import TimeSlice

@@ -9,10 +9,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
-from sktvbo._covariance import SeparableCovariance
 from sktvbo.exceptions import NotPositiveDefiniteError
 from sktvbo.gaussian_process import SparseTimeVaryingGPRegressor
 from sktvbo.gaussian_process._conditioned import Dense
+from sktvbo.gaussian_process._covariance import SeparableCovariance
 from sktvbo.gaussian_process._inducing import Inducing, Sums, bound
 from sktvbo.gaussian_process._rows import Layout, Rows
 

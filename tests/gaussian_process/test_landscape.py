@@ -11,8 +11,6 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from sktvbo import TimeVaryingGPRegressor
 from sktvbo._fast.posterior import Formula
-from sktvbo._maximizer import Plain, TimeWindow, maximize
-from sktvbo._score import Score
 from sktvbo.acquisition import (
     UCB,
     AcquisitionState,
@@ -20,6 +18,8 @@ from sktvbo.acquisition import (
     PosteriorMean,
     ProbabilityOfImprovement,
 )
+from sktvbo.acquisition._maximize import Plain, TimeWindow, maximize
+from sktvbo.acquisition._score import Score
 from sktvbo.domain import Box
 from sktvbo.gaussian_process import _views
 from sktvbo.kernels import Forgetting

@@ -13,8 +13,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
-from sktvbo._score import Score
 from sktvbo.acquisition import UCB
+from sktvbo.acquisition._score import Score
 from sktvbo.gaussian_process import QuadraticInjection, QuadraticMean, WeightedGPRegressor, _base
 from sktvbo.gaussian_process._search import Knowledge
 from sktvbo.kernels import Forgetting, Separable

@@ -10,8 +10,8 @@ from gaussian_process.cases import lifted
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import RBF
 
-from sktvbo._covariance import SeparableCovariance
 from sktvbo.gaussian_process import QuadraticInjection
+from sktvbo.gaussian_process._covariance import SeparableCovariance
 from sktvbo.gaussian_process._rows import Layout, Rows
 
 COVARIANCE = SeparableCovariance(

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from sktvbo import WDBO, RandomSearch, journal
-from sktvbo._cli import main
-from sktvbo._plain import NotPlainError, decode, encode
+from sktvbo._cli._main import main
 from sktvbo.exceptions import JournalError
 from sktvbo.journal import _file
+from sktvbo.journal._encoding import NotPlainError, decode, encode
 from sktvbo.optimizers._durable import _digest
 
 STEPS = 6
@@ -349,7 +349,7 @@ def test_code_is_not_plain(value):
         {"#": "object", "type": "subprocess.Popen", "state": {"args": "ls"}},
         {"#": "object", "type": "builtins.eval", "state": {}},
         {"#": "object", "type": "sktvbo.os.system", "state": {}},
-        {"#": "object", "type": "sktvbo._plain.decode", "state": {}},
+        {"#": "object", "type": "sktvbo.journal._encoding.decode", "state": {}},
         {"#": "object", "type": "sktvbo.journal._file.sqlite3.Connection", "state": {}},
         {"#": "made", "type": "sktvbo.staleness._base.KeepAll", "of": {}},
         {"#": "enum", "type": "sktvbo.staleness._base.KeepAll", "value": 1},

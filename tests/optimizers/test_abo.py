@@ -7,9 +7,9 @@ from optimizers.dense import inside
 from sklearn.gaussian_process.kernels import RBF
 
 from sktvbo import ABO, TimeVaryingGPRegressor
-from sktvbo._factors import temporal_length_scale
 from sktvbo.acquisition import UCB, AcquisitionState, DimensionBeta, GrowingBeta
 from sktvbo.exceptions import InvalidObservationError
+from sktvbo.gaussian_process._kernel_families import temporal_length_scale
 
 LOOKAHEAD = 0.5
 GRID = np.linspace(0.0, 1.0, 101)

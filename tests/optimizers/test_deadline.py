@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import Matern, RationalQuadratic
 
-from sktvbo import TimeVaryingGPRegressor, _maximizer
-from sktvbo._maximizer import maximize
-from sktvbo._score import Score
+from sktvbo import TimeVaryingGPRegressor
 from sktvbo.acquisition import UCB, AcquisitionState
+from sktvbo.acquisition import _maximize as _maximizer
+from sktvbo.acquisition._maximize import maximize
+from sktvbo.acquisition._score import Score
 from sktvbo.domain import Box, ParameterSpace
 
 BOX = Box([(-2.0, 4.0), (10.0, 30.0)])

@@ -12,14 +12,14 @@ from scipy.stats import norm
 from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import ABO, GPUCB, WDBO, RandomSearch, SparQGPUCB
-from sktvbo._maximizer import Plain, maximize
-from sktvbo._score import Score
 from sktvbo.acquisition import (
     UCB,
     AcquisitionState,
     ExpectedImprovement,
     ProbabilityOfImprovement,
 )
+from sktvbo.acquisition._maximize import Plain, maximize
+from sktvbo.acquisition._score import Score
 from sktvbo.domain import Box, as_domain
 from sktvbo.exceptions import AskTellError, InvalidObservationError
 from sktvbo.optimizers import _failures
@@ -422,7 +422,7 @@ def test_a_run_with_failures_survives(tmp_path):
 
 def test_the_journal_tells_of_failures(tmp_path, capsys):
     from sktvbo import journal
-    from sktvbo._cli import main
+    from sktvbo._cli._main import main
 
     path = tmp_path / "run.db"
     opt = RandomSearch(BOX, random_state=0, journal=path)

@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from optimizers.dense import without_prior_mean
 
 from sktvbo import ABO, BOLT, GPUCB, WDBO, BayesianOptimizer
-from sktvbo._inside import Inside
 from sktvbo.acquisition import UCB, ExpectedImprovement
+from sktvbo.acquisition._boundary_margin import Inside
 from sktvbo.domain import Arms, FiniteSet, WithContext
 
 

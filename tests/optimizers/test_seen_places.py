@@ -5,9 +5,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sktvbo import ABO, GPUCB, WDBO, BayesianOptimizer
-from sktvbo._maximizer import maximize
-from sktvbo._score import Score, ScoreOfPlaces
 from sktvbo.acquisition import UCB, AcquisitionState
+from sktvbo.acquisition._maximize import maximize
+from sktvbo.acquisition._score import Score, ScoreOfPlaces
 from sktvbo.domain import Box, ParameterSpace
 
 

@@ -7,7 +7,7 @@ import pytest
 from optimizers.dense import above_prior_mean, inside
 
 from sktvbo import WDBO
-from sktvbo._factors import temporal_length_scale
+from sktvbo.gaussian_process._kernel_families import temporal_length_scale
 from sktvbo.relevancy import wasserstein_relevancy
 from sktvbo.staleness import RelevancyBudget
 

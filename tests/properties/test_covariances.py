@@ -9,7 +9,7 @@ from scipy.optimize import approx_fprime
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 from sktvbo import TimeVaryingGPRegressor
-from sktvbo._covariance import SeparableCovariance
+from sktvbo.gaussian_process._covariance import SeparableCovariance
 from sktvbo.kernels import Forgetting, Separable, Wiener
 from sktvbo.relevancy import spatial_convolution, temporal_convolution
 

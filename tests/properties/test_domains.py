@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from properties import strategies as some
 
-from sktvbo._checks import check_rows, finite_number, real_array
+from sktvbo._validation import check_rows, finite_number, real_array
 from sktvbo.domain import Box, FiniteSet, ParameterSpace, as_domain
 from sktvbo.exceptions import SktvboError
 

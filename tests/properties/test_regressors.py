@@ -8,7 +8,7 @@ from properties import strategies as some
 from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
-from sktvbo._solvers import DenseCholesky, cholesky
+from sktvbo.gaussian_process._cholesky import DenseCholesky, cholesky
 
 
 def factor(A):

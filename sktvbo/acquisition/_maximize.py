@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import minimize
 
-from ._arrays import distinct_rows
-from ._checks import invalid
-from .domain._climbs import climbed
-from .exceptions import DomainError
+from .._arrays import distinct_rows
+from .._validation import invalid
+from ..domain._climbs import climbed
+from ..exceptions import DomainError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import ArrayLike
 
-    from ._typing import Array, Numbers, Posterior
+    from .._typing import Array, Numbers, Posterior
 
 # From each start, gradients and neighbours take at most this many turns; they seldom need five.
 _MAX_ROUNDS = 50
@@ -62,7 +62,7 @@ def maximize(
     Parameters
     ----------
     score : callable, (mean, std) -> (value, d value / d mean, d value / d std)
-        See `sktvbo._score.Score` for one that ``sees_places``.
+        See `sktvbo.acquisition._score.Score` for one that ``sees_places``.
     posterior : callable, (m, u) -> mean (m,), std (m,)
         At places in unit form. For a domain with reals it also has ``with_gradient(place)``, which
         returns mean, std and their gradients (u,) at one place (u,). It may have

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._fast import cholesky as _cholesky
-from ._solvers import matvec
+from .._fast import cholesky as _cholesky
+from ._cholesky import matvec
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.gaussian_process.kernels import Kernel
 
-    from .._typing import Array, Mask, Posterior
-    from ..relevancy import RelevancySweep
+    from ._typing import Array, Mask, Posterior, Sweep
 
 
 class Surrogate(Protocol):
@@ -161,7 +160,7 @@ class Surrogate(Protocol):
     def check_relevancy(self) -> None:
         """Raise an `~sktvbo.exceptions.UnsupportedKernelError` where the sweep is impossible."""
 
-    def relevancy_sweep(self, now: float) -> RelevancySweep:
+    def relevancy_sweep(self, now: float) -> Sweep:
         """A `~sktvbo.relevancy.RelevancySweep` over the rows: ``relevancy()``, ``remove(i)``.
 
         Parameters

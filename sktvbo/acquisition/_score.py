@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from ._checks import check_real, invalid, real_array
-from ._fast.posterior import Formula
-from .acquisition import UCB, ExpectedImprovement, PosteriorMean, ProbabilityOfImprovement
+from .._fast.posterior import Formula
+from .._validation import check_real, invalid, real_array
+from . import UCB, ExpectedImprovement, PosteriorMean, ProbabilityOfImprovement
 
 # Exact types only: a subclass may compute anything.
 _FORMULAS = {
@@ -78,7 +78,7 @@ class ScoreInside(Score):
     ----------
     acquisition : callable
     state : AcquisitionState
-    inside : sktvbo._inside.Inside
+    inside : sktvbo.acquisition._boundary_margin.Inside
     """
 
     sees_places = True

@@ -16,7 +16,6 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from sktvbo import GPUCB, BayesianOptimizer, TimeVaryingGPRegressor
-from sktvbo._maximizer import maximize_joint
 from sktvbo.acquisition import (
     UCB,
     AcquisitionState,
@@ -32,6 +31,7 @@ from sktvbo.acquisition import (
     ThompsonSampling,
     maximize,
 )
+from sktvbo.acquisition._maximize import maximize_joint
 from sktvbo.domain import Box, FiniteSet
 from sktvbo.kernels import Wiener
 

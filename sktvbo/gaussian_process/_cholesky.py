@@ -5,10 +5,10 @@ import warnings
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from ._fast import cholesky as _cholesky
-from ._fast import tiles as _tiles
-from ._limits import FIRST_JITTER, LAST_JITTER
-from .exceptions import JitterWarning, NotPositiveDefiniteError
+from .._fast import cholesky as _cholesky
+from .._fast import tiles as _tiles
+from .._validation import FIRST_JITTER, LAST_JITTER
+from ..exceptions import JitterWarning, NotPositiveDefiniteError
 
 # Below this many rows compiled code in one thread does the work: waking other threads costs more
 # than they compute, most of all when other processes want the same cores (see

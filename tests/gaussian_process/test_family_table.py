@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
 
-from sktvbo._families import FAMILIES, family_of, matern_spectrum
 from sktvbo._fast import gram as compiled
 from sktvbo._fast.gram import Family
+from sktvbo.gaussian_process._kernel_families import FAMILIES, family_of, matern_spectrum
 from sktvbo.kernels import Empirical, Forgetting, Wiener
 
 STATIONARY = [family for family in Family if family != Family.CONSTANT]

@@ -22,11 +22,10 @@ from math import comb
 
 import numpy as np
 
-from ._factors import Factor
-from ._families import FAMILIES
-from ._solvers import Buffer, product
-from ._values import replaced
-from .relevancy import basis_products, convolutions_in_space, future_basis
+from .._values import replaced
+from ._cholesky import Buffer, product
+from ._kernel_families import FAMILIES, Factor
+from ._relevancy import basis_products, convolutions_in_space, future_basis
 
 # What is kept from step to step is not right any more where it is off by more, relatively.
 BOUND = 1e-9

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import TimeVaryingGPRegressor
-from sktvbo._maximizer import TimeWindow, maximize, maximize_joint
+from sktvbo.acquisition._maximize import TimeWindow, maximize, maximize_joint
 from sktvbo.domain import Box, FiniteSet, ParameterSpace
 from sktvbo.exceptions import DomainError
 

@@ -12,14 +12,14 @@ from sklearn.gaussian_process.kernels import (
     RationalQuadratic,
 )
 
-from sktvbo._factors import (
+from sktvbo._fast.gram import Family
+from sktvbo.exceptions import SktvboError, UnsupportedKernelError
+from sktvbo.gaussian_process._kernel_families import (
     forgetting_rate,
     recognize,
     recognize_or_raise,
     temporal_length_scale,
 )
-from sktvbo._fast.gram import Family
-from sktvbo.exceptions import SktvboError, UnsupportedKernelError
 from sktvbo.kernels import Empirical, Forgetting, Wiener
 
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sktvbo import WDBO
-from sktvbo._checks import (
+from sktvbo._validation import (
     check_bounds,
     check_choice,
     check_int,

@@ -6,9 +6,9 @@ import time
 from collections import deque
 from pathlib import Path
 
-from . import journal
-from ._console import printing, whole_number
-from .exceptions import JournalError
+from .. import journal
+from .._console import printing, whole_number
+from ..exceptions import JournalError
 
 
 def add_journal(commands):

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sktvbo._solvers import (
+from sktvbo.exceptions import JitterWarning, NotPositiveDefiniteError, SktvboError
+from sktvbo.gaussian_process._cholesky import (
     DenseCholesky,
     cholesky,
     dot,
@@ -18,7 +19,6 @@ from sktvbo._solvers import (
     rmatvec,
     try_cholesky,
 )
-from sktvbo.exceptions import JitterWarning, NotPositiveDefiniteError, SktvboError
 
 
 def spd(rng, n):

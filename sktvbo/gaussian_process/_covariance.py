@@ -10,13 +10,13 @@ from itertools import accumulate, pairwise
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel
 
-from ._checks import invalid, real_array
-from ._factors import Factor, recognize, recognize_or_raise
-from ._fast import cholesky as _cholesky
-from ._fast import gram as _gram
-from ._fast.gram import Family
-from ._solvers import dot
-from .kernels import Empirical, Separable
+from .._fast import cholesky as _cholesky
+from .._fast import gram as _gram
+from .._fast.gram import Family
+from .._validation import invalid, real_array
+from ..kernels import Empirical, Separable
+from ._cholesky import dot
+from ._kernel_families import Factor, recognize, recognize_or_raise
 
 # This is the spatial factor when time is the only column.
 _NO_SPACE = Factor(Family.CONSTANT, np.ones(0), 0)

@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
 
-from sktvbo._covariance import SeparableCovariance
 from sktvbo._fast.gram import Family
 from sktvbo.exceptions import UnsupportedKernelError
 from sktvbo.gaussian_process import GeometricInjection, QuadraticInjection
+from sktvbo.gaussian_process._covariance import SeparableCovariance
 from sktvbo.kernels import Empirical, Forgetting, Wiener
 
 BOUNDS, D = (1e-3, 1e3), 2

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 from joblib import parallel_config
 
-from . import GPUCB, WDBO, RandomSearch, __version__, evaluation, problems
-from ._bench import ALGORITHMS, PRESETS
-from ._bench._command import add_bench
-from ._bench._report import costs
-from ._console import (
+from .. import GPUCB, WDBO, RandomSearch, __version__, evaluation, problems
+from .._bench import ALGORITHMS, PRESETS
+from .._bench._command import add_bench
+from .._bench._report import costs
+from .._console import (
     has_tqdm,
     jobs,
     make_folder,
@@ -25,10 +25,10 @@ from ._console import (
     whole_number,
     writing,
 )
-from ._journal_command import add_journal
-from .evaluation._tables import format_table
-from .exceptions import MissingDataError, SktvboError
-from .plotting import PosteriorDisplay, RegretDisplay
+from ..evaluation._tables import format_table
+from ..exceptions import MissingDataError, SktvboError
+from ..plotting import PosteriorDisplay, RegretDisplay
+from ._journal import add_journal
 
 # An answer is pretended to take this many seconds, whatever the machine and the algorithm. With
 # 4 s, a run of 600 s has 146 queries after the initial ones.

@@ -8,10 +8,10 @@ from gaussian_process.models import WithoutLandscape
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 
-from sktvbo._inside import Inside
-from sktvbo._maximizer import TimeWindow, maximize
-from sktvbo._score import Score, ScoreInside
 from sktvbo.acquisition import UCB, AcquisitionState
+from sktvbo.acquisition._boundary_margin import Inside
+from sktvbo.acquisition._maximize import TimeWindow, maximize
+from sktvbo.acquisition._score import Score, ScoreInside
 from sktvbo.domain import Box
 
 ALL = np.ones(3, dtype=bool)

@@ -20,8 +20,9 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel
 
-from .domain import Arms, Box, FiniteSet, ParameterSpace
-from .exceptions import SktvboError
+from .._values import Updates
+from ..domain import Arms, Box, FiniteSet, ParameterSpace
+from ..exceptions import SktvboError
 
 _FOREIGN = "sklearn.gaussian_process.kernels"
 _DOMAINS = (Arms, Box, FiniteSet, ParameterSpace)
@@ -30,15 +31,6 @@ _CODE = (type, FunctionType, BuiltinFunctionType, MethodType, ModuleType)
 
 class NotPlainError(SktvboError, TypeError):
     """A value that cannot be written as plain data."""
-
-
-class Updates(tuple):
-    """Changes that follow one another, which may be written one by one, apart from the rest."""
-
-    __slots__ = ()
-
-
-NO_UPDATES = Updates()
 
 
 def encode(value, templates=None, apart=False):

@@ -1,0 +1,335 @@
+"""What an acquisition function may depend on, and the schedules of β."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from .._arrays import distinct_rows
+from .._validation import check_choice, check_int, check_real
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
+    from .._surrogate import Surrogate
+    from .._typing import Posterior
+
+    # A custom schedule of β.
+    Schedule: TypeAlias = Callable[["AcquisitionState"], float]
+
+
+@dataclass(frozen=True)
+class AcquisitionState:
+    """What a score may depend on besides the posterior at the place.
+
+    Attributes
+    ----------
+    n : int
+        Observations in the data set.
+    n_told : int
+        Observations told so far, removed ones included.
+    n_dims : int
+        Dimensions of the domain, without time.
+    surrogate : estimator
+        Fitted.
+    posterior : callable, (m, u) -> mean (m,), std (m,)
+        At places in unit form, at the time of the query.
+    n_pending : int
+        Queries not told yet, which the surrogate takes for observations.
+    information_gain : float
+        Of the data set, ½ log det(I + Σ⁻¹ K), in nats.
+    incumbent : float
+        The largest posterior mean, at the time of the query, where the function was observed.
+    scale : float
+        Spread of the observations, by which those that improvement is measured in are divided
+        before anything that could overflow; 1 where the posterior does not have any.
+    """
+
+    n: int
+    n_told: int
+    n_dims: int
+    surrogate: Surrogate = field(default=None, repr=False)
+    posterior: Posterior = field(default=None, repr=False)
+    n_pending: int = 0
+
+    @cached_property
+    def information_gain(self) -> float:
+        """What the observations tell about f, in nats."""
+        return self.surrogate.information_gain()
+
+    @cached_property
+    def incumbent(self) -> float:
+        """Largest posterior mean at the places of the observations."""
+        places, _ = distinct_rows(self.surrogate.X_train_[:, :-1])
+        mean = getattr(self.posterior, "mean", lambda S: self.posterior(S)[0])
+        return float(np.max(mean(places)))
+
+    @property
+    def scale(self) -> float:
+        return getattr(self.posterior, "scale", 1.0)
+
+
+class LogBeta(BaseEstimator):
+    """β = scale · log(rate · t) or 0, t being the number of observations told (TVGP section 5).
+
+    Parameters
+    ----------
+    scale, rate : float, default=0.8, 4.0
+        TVGP's; ET has 0.4 and 4 on synthetic data, and both have 0.8 and 0.4 on temperatures.
+
+    Examples
+    --------
+    >>> from sktvbo.acquisition import AcquisitionState, LogBeta
+    >>> round(LogBeta()(AcquisitionState(n=5, n_told=25, n_dims=2)), 3)
+    3.684
+    """
+
+    def __init__(self, scale: float = 0.8, rate: float = 4.0) -> None:
+        self.scale = scale
+        self.rate = rate
+
+    def check(self) -> None:
+        """Raise a ValueError for a parameter that makes no sense."""
+        check_real(self.scale, "scale", self, interval="[0, inf)")
+        check_real(self.rate, "rate", self, interval="(0, inf)")
+
+    def __call__(self, state: AcquisitionState) -> float:
+        return self.scale * max(float(np.log(self.rate * state.n_told)), 0.0)
+
+
+class DimensionBeta(BaseEstimator):
+    """β = scale · (1 + p) d log(2 n), with n observations and p queries pending.
+
+    That of W-DBO's authors, in their code, where nothing is pending. Pending queries narrow the
+    standard deviations before anything has been observed; the bound is made wider in return
+    (Desautels et al. 2014 do so by a constant), so that queries made together do not crowd.
+
+    Parameters
+    ----------
+    scale : float, default=0.2
+        The authors'. BayesianOptimizer, WDBO, BOLT and ABO have a smaller one with few
+        observations, see `GrowingBeta`.
+
+    Examples
+    --------
+    >>> from sktvbo.acquisition import AcquisitionState, DimensionBeta
+    >>> round(DimensionBeta()(AcquisitionState(n=5, n_told=25, n_dims=2)), 3)
+    0.921
+    """
+
+    def __init__(self, scale: float = 0.2) -> None:
+        self.scale = scale
+
+    def check(self) -> None:
+        """Raise a ValueError for a parameter that makes no sense."""
+        check_real(self.scale, "scale", self, interval="[0, inf)")
+
+    def __call__(self, state: AcquisitionState) -> float:
+        return self.scale * (1 + state.n_pending) * state.n_dims * float(np.log(2.0 * state.n))
+
+
+class GrowingBeta(BaseEstimator):
+    """β = min(few · max(n / n_few, 1), many) · (1 + p) d log(2 n), a `DimensionBeta` that widens.
+
+    Of a data set from which what is stale is removed, the size n says how often an optimizer
+    queries while the function hardly changes. Where a few queries have to do, what changes becomes
+    uncertain by itself, and is looked at again; where there are hundreds, to explore costs little
+    of them. It is from no paper: see the page on the choice of the defaults.
+
+    Parameters
+    ----------
+    few, many : float, default=0.05, 0.2
+        Smallest and largest scale.
+    n_few : int, default=None
+        Observations up to which the scale is the smallest. None is 25 in one dimension, where few
+        say much about the whole box, and 100 in more.
+
+    Examples
+    --------
+    >>> from sktvbo.acquisition import AcquisitionState, DimensionBeta, GrowingBeta
+    >>> for n in (20, 200, 2000):
+    ...     state = AcquisitionState(n=n, n_told=n, n_dims=2)
+    ...     print(round(GrowingBeta()(state) / DimensionBeta()(state), 3))
+    0.25
+    0.5
+    1.0
+    """
+
+    def __init__(self, few: float = 0.05, many: float = 0.2, n_few: int | None = None) -> None:
+        self.few = few
+        self.many = many
+        self.n_few = n_few
+
+    def check(self) -> None:
+        """Raise a ValueError for a parameter that makes no sense."""
+        few = check_real(self.few, "few", self, interval="[0, inf)")
+        check_real(self.many, "many", self, interval=f"[{few}, inf)")
+        if self.n_few is not None:
+            check_int(self.n_few, "n_few", self)
+
+    def __call__(self, state: AcquisitionState) -> float:
+        n_few = self.n_few or (25 if state.n_dims == 1 else 100)
+        scale = min(self.few * max(state.n / n_few, 1.0), self.many)
+        return DimensionBeta(scale)(state)
+
+
+# SmoothnessBeta has this constant c, by the theorem that it comes from.
+_THEOREMS = {"reset": 2.0 / 3.0, "forgetting": 0.5, "event": 4.0 / 3.0}
+
+
+class SmoothnessBeta(BaseEstimator):
+    """β of the regret bounds for smooth draws from a Gaussian process.
+
+    β = 2 log(c π² t² / δ) + 2 d log(r d b t² √log(c d a π² t² / δ)): with probability 1 − δ the
+    function is within √β σ of the posterior mean, at all times and on a grid so fine that the rest
+    is within 1/t². t is the number of observations told. Conservative: in practice use
+    `LogBeta`.
+
+    Parameters
+    ----------
+    theorem : {"reset", "forgetting", "event"}, default="forgetting"
+        Whose constant c: "reset" 2/3 (R-GP-UCB, TVGP eq. 16), "forgetting" 1/2 (TV-GP-UCB, TVGP
+        eq. 19), "event" 4/3 (ET theorem 1).
+    delta : float in (0, 1), default=0.1
+    a, b : float, default=1.0
+        Of the derivatives' tails: ``P(sup |∂f/∂x_j| > L)`` ≤ a exp(−(L/b)²) (TVGP eq. 10).
+    r : float, default=1.0
+        Side of the domain, 1 in the unit box.
+
+    Examples
+    --------
+    >>> from sktvbo.acquisition import AcquisitionState, SmoothnessBeta
+    >>> round(SmoothnessBeta()(AcquisitionState(n=5, n_told=25, n_dims=2)), 1)
+    54.0
+    """
+
+    def __init__(
+        self,
+        theorem: str = "forgetting",
+        delta: float = 0.1,
+        a: float = 1.0,
+        b: float = 1.0,
+        r: float = 1.0,
+    ) -> None:
+        self.theorem = theorem
+        self.delta = delta
+        self.a = a
+        self.b = b
+        self.r = r
+
+    def check(self) -> None:
+        """Raise a ValueError for a parameter that makes no sense."""
+        check_choice(self.theorem, tuple(_THEOREMS), "theorem", self)
+        check_real(self.delta, "delta", self, interval="(0, 1)")
+        for name in ("a", "b", "r"):
+            check_real(getattr(self, name), name, self, interval="(0, inf)")
+
+    def __call__(self, state: AcquisitionState) -> float:
+        self.check()
+        d, t = state.n_dims, float(state.n_told)
+        ratio = _THEOREMS[self.theorem] * np.pi**2 * t**2 / self.delta
+        fineness = self.r * d * self.b * t**2 * np.sqrt(np.log(d * self.a * ratio))
+        return float(2.0 * np.log(ratio) + 2.0 * d * np.log(fineness))
+
+
+class BOLTBeta(BaseEstimator):
+    """β = 2 d log(L d t²) + 2 log(π² t² / (6 δ)) (BOLT eq. 63), t being the observations told.
+
+    Parameters
+    ----------
+    lipschitz : float, default=1.0
+        L, in units of y per side of the unit box.
+    delta : float in (0, 1), default=0.1
+
+    Notes
+    -----
+    This is what the union bound behind it needs. The paper prints 6 δ under the power d,
+    which is the same for d = 1 only.
+
+    Examples
+    --------
+    >>> from sktvbo.acquisition import AcquisitionState, BOLTBeta
+    >>> round(BOLTBeta()(AcquisitionState(n=5, n_told=25, n_dims=1)), 2)
+    31.35
+    """
+
+    def __init__(self, lipschitz: float = 1.0, delta: float = 0.1) -> None:
+        self.lipschitz = lipschitz
+        self.delta = delta
+
+    def check(self) -> None:
+        """Raise a ValueError for a parameter that makes no sense."""
+        check_real(self.delta, "delta", self, interval="(0, 1)")
+        check_real(self.lipschitz, "lipschitz", self, interval="(0, inf)")
+
+    def __call__(self, state: AcquisitionState) -> float:
+        self.check()
+        d, t = state.n_dims, float(state.n_told)
+        union = np.log(np.pi**2 * t**2 / (6.0 * self.delta))
+        return float(2.0 * d * np.log(self.lipschitz * d * t**2) + 2.0 * union)
+
+
+class InformationGainBeta(BaseEstimator):
+    """β = (B + R √(2 (γ + c + log(1/δ))))², γ being the information gain of the data set.
+
+    For functions of a bounded norm: IGP-UCB (Chowdhury & Gopalan 2017), in a window or a block SW-
+    and BR-GP-UCB (Zhou & Shroff 2021), and with c = log 2 SparQ-GP-UCB (SparQ theorem 3.1, whose β
+    is the root of this one).
+
+    Parameters
+    ----------
+    norm_bound : float, default=1.0
+        B, bound of the function's norm in the space of the surrogate's kernel, λ included, in units
+        of the standardized y.
+    noise_ratio : float, default=1.0
+        R, bound of the noise's standard deviation in units of the surrogate's σ. The literature,
+        which regularizes by 1 rather than by σ², has R in units of y.
+    delta : float in (0, 1), default=0.1
+    constant : float, default=1.0
+        c.
+    anytime : bool, default=False
+        Spend δ over the steps, δ_t = δ / (2 t (1 + log t)²), as a bound that is to hold at all
+        times needs for W-GP-UCB.
+
+    Examples
+    --------
+    >>> from sktvbo import TimeVaryingGPRegressor
+    >>> from sktvbo.acquisition import AcquisitionState, InformationGainBeta
+    >>> gp = TimeVaryingGPRegressor(optimizer=None).fit([[0.1, 0.0], [0.9, 1.0]], [1.0, 2.0])
+    >>> state = AcquisitionState(n=2, n_told=2, n_dims=1, surrogate=gp)
+    >>> round(InformationGainBeta()(state), 1)
+    24.7
+    """
+
+    def __init__(
+        self,
+        norm_bound: float = 1.0,
+        noise_ratio: float = 1.0,
+        delta: float = 0.1,
+        constant: float = 1.0,
+        anytime: bool = False,
+    ) -> None:
+        self.norm_bound = norm_bound
+        self.noise_ratio = noise_ratio
+        self.delta = delta
+        self.constant = constant
+        self.anytime = anytime
+
+    def check(self) -> None:
+        """Raise a ValueError for a parameter that makes no sense."""
+        check_real(self.delta, "delta", self, interval="(0, 1)")
+        for name in ("norm_bound", "noise_ratio", "constant"):
+            check_real(getattr(self, name), name, self, interval="[0, inf)")
+
+    def __call__(self, state: AcquisitionState) -> float:
+        self.check()
+        delta, t = self.delta, float(state.n_told)
+        if self.anytime:
+            delta = delta / (2.0 * t * (1.0 + np.log(t)) ** 2)
+        inner = state.information_gain + self.constant - np.log(delta)
+        return float((self.norm_bound + self.noise_ratio * np.sqrt(2.0 * inner)) ** 2)
