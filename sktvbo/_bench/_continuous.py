@@ -5,7 +5,7 @@ from functools import partial
 from sklearn.gaussian_process.kernels import Matern
 
 from .. import evaluation
-from ..optimizers._surrogates import default_surrogate
+from ..optimizers._default_models import default_surrogate
 from ._published import (
     BOLT_ALGORITHMS,
     BOLT_TABLE_2,

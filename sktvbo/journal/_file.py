@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # "sktv" in ASCII says whose file it is, the other number which form it has.
 APPLICATION = 0x736B7476
-FORMAT = 1
+FORMAT = 2
 
 # Checksums of at most this many events, the latest, are compared when a run is taken up again.
 _N_CHECKED = 100_000

@@ -2,20 +2,13 @@
 
 from ._abo import ABO
 from ._base import BayesianOptimizer
-from ._bolt import BOLT
-from ._brgpucb import BRGPUCB
-from ._etgpucb import ETGPUCB
-from ._gpucb import GPUCB
-from ._igpucb import IGPUCB
+from ._drifting import TVGPUCB, UITVBO, WGPUCB
 from ._queries import Query
 from ._random_search import RandomSearch
-from ._rgpucb import RGPUCB
-from ._sparqgpucb import SparQGPUCB
-from ._swgpucb import SWGPUCB
-from ._tvgpucb import TVGPUCB
-from ._uitvbo import UITVBO
-from ._wdbo import WDBO
-from ._wgpucb import WGPUCB
+from ._relevancy import BOLT, WDBO
+from ._resets import BRGPUCB, ETGPUCB, RGPUCB, SWGPUCB
+from ._sparq import SparQGPUCB
+from ._static import GPUCB, IGPUCB
 
 __all__ = [
     "ABO",

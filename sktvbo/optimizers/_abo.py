@@ -7,8 +7,8 @@ from ..acquisition import as_acquisition
 from ..gaussian_process._kernel_families import temporal_length_scale
 from ..staleness import StaleDataPolicy
 from ._base import Algorithm
+from ._default_models import smooth_surrogate
 from ._parameters import algorithm
-from ._surrogates import smooth_surrogate
 
 # The trend is that of this many lengthscales, the latest ones.
 _N_TREND = 5

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import copy
+import json
 import re
+import warnings
 from contextlib import suppress
 from dataclasses import field, replace
 from itertools import repeat
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
-from .._tables import rows_of
+from .._tables import is_one, rows_of
 from .._validation import (
     LARGEST_Y,
     check_bool,
@@ -32,37 +35,56 @@ from ..exceptions import (
     AskTellError,
     DomainError,
     InvalidObservationError,
+    JournalError,
+    MissingExtraError,
     NotBegunError,
+    VersionWarning,
 )
-from ..gaussian_process._dates import check_time_unit, number_of_duration
+from ..gaussian_process._dates import NUMBERS, ZONED, check_time_unit, dates_of, number_of_duration
+from ..journal import Journal
+from ..journal._encoding import types_within
+from ..journal._file import FORMAT, JournalFile
 from ..staleness import KeepAll, MaximumSize, as_policy
-from ._answers import Answers
-from ._attributes import Attributes
 from ._clock import make_clock
-from ._contexts import measured
-from ._durable import Durable
+from ._contexts import after_asking, in_context, measured, rows_in_context
+from ._dataset import Log
+from ._default_models import smooth_surrogate, static_surrogate
 from ._failures import has_failed, with_failures
 from ._lock import StepLock
-from ._log import Log
 from ._many import position_of, with_many
 from ._parameters import algorithm
-from ._parts import check_parts
-from ._queries import Query, warn_ambiguous
-from ._run import Run, remembered
+from ._queries import Query, handles, warn_ambiguous
+from ._run import Run, remembered, too_few
+from ._serialization import (
+    Recorder,
+    digest,
+    explained_state,
+    of_header,
+    of_plain,
+    parameters_as_plain,
+    qualified,
+    read,
+    restored,
+    to_plain,
+    version,
+)
 from ._step_limiter import StepLimiter
-from ._surrogates import smooth_surrogate, static_surrogate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import timedelta
+    from typing import Any, Literal, Self
 
+    import pandas as pd
     from numpy.typing import ArrayLike
 
     from .._typing import (
+        Array,
         ContextLike,
         ContextsLike,
         Model,
         PathLike,
+        Point,
         PointLike,
         PointsLike,
         RandomState,
@@ -74,11 +96,12 @@ if TYPE_CHECKING:
     from ..domain._convert import DomainLike
     from ..domain._rules import Constraint
     from ..journal import Journal
-    from ..staleness import StaleDataPolicy
+    from ..staleness import StaleDataPolicy, Surrogate
+    from ._queries import Query
 
 
 @algorithm
-class BayesianOptimizer(Answers, Attributes, Durable, BaseEstimator):
+class BayesianOptimizer(BaseEstimator):
     """Optimizer of a function that changes with time, composed of three parts.
 
     A surrogate is conditioned on the observations, an acquisition function says where to query
@@ -354,6 +377,112 @@ class BayesianOptimizer(Answers, Attributes, Durable, BaseEstimator):
 
     # --- the contract -----------------------------------------------------------------------------
 
+    def ask(self, t: Time | None = None, context: ContextLike = None) -> Point:
+        """Return the point to query now.
+
+        Queries that were asked for and not told yet are pending: the surrogate takes them for
+        observations of its own mean, so that a new query looks elsewhere (hallucinated
+        observations, Desautels et al. 2014). The latest 32 are heeded, the latest 1024 remembered;
+        see ``cancel``.
+
+        Parameters
+        ----------
+        t : float or date, default=None
+            Present time, in the user's unit; None reads the clock. Never before an earlier time.
+        context : array-like of shape (c,), or a dict for named variables, default=None
+            Measured values, on a domain with a `~sktvbo.domain.Context`: the query is the best
+            choice in this context.
+
+        Returns
+        -------
+        x : ndarray of shape (d,), or a dict for named parameters
+
+        Raises
+        ------
+        InvalidObservationError
+            The time is not finite, goes backwards, or is a date among numbers.
+
+        Warns
+        -----
+        ForgottenQueryWarning
+            More than 1024 queries are pending, and the oldest are forgotten.
+
+        See Also
+        --------
+        suggest : Query with its handle and its time, or a batch of queries.
+        """
+        return self._asked(t, 1, context, may_wait=False)[0].x
+
+    @overload
+    def suggest(
+        self, t: Time | None = None, n: None = None, *, context: ContextLike = None
+    ) -> Query: ...
+    @overload
+    def suggest(
+        self, t: Time | None = None, *, n: int, context: ContextsLike = None
+    ) -> list[Query]: ...
+    @overload
+    def suggest(self, t: Time | None, n: int, *, context: ContextsLike = None) -> list[Query]: ...
+    def suggest(
+        self, t: Time | None = None, n: int | None = None, *, context: ContextsLike = None
+    ) -> Query | list[Query]:
+        """Return the next query, as a `Query` with its time, or a batch of queries.
+
+        It is pending until it is told, as a query of ``ask``. Its time may be later than t for an
+        algorithm that chooses the time too, such as `ABO`.
+
+        Parameters
+        ----------
+        t : float or date, default=None
+            Present time, as in ``ask``.
+        n : int, default=None
+            Size of a batch. Each query of a batch takes those before it as pending.
+        context : array-like of shape (c,), or a dict for named variables, default=None
+            Measured values, as in ``ask``; with ``n`` also a list of n of them.
+
+        Returns
+        -------
+        query : Query
+            With ``n``: a list of n of them.
+
+        Raises
+        ------
+        InvalidObservationError
+            As in ``ask``.
+        ValueError
+            ``n`` is not an integer of at least 1.
+
+        Warns
+        -----
+        ForgottenQueryWarning
+            As in ``ask``.
+
+        Examples
+        --------
+        >>> from sktvbo import WDBO
+        >>> opt = WDBO([(0.0, 10.0)], random_state=0)
+        >>> batch = opt.suggest(0.0, n=3)
+        >>> for query in reversed(batch):
+        ...     opt.tell(query, -((query.x[0] - 5.0) ** 2))
+        >>> [query.id for query in batch], opt.suggest(1.0).t
+        ([0, 1, 2], 1.0)
+        """
+        if n is None:
+            return self._asked(t, 1, context, may_wait=True)[0]
+        return self._asked(t, check_int(n, "n"), context, may_wait=True)
+
+    def _asked(self, t, size, context, may_wait):
+        """Make one step: ``size`` more queries are pending; their handles."""
+        with self._lock():
+            before = self._run_or_new()
+            run, t = before.forward_time(t)
+            after, found = after_asking(run, t, size, context, may_wait=may_wait)
+            first = after.n_queries - size
+            queries = [Query(first + i, x, time, t) for i, (x, time) in enumerate(found)]
+            queries = handles(run.domain, queries)
+            self._take(before, after, "ask")
+        return queries
+
     def tell(
         self,
         x: PointLike | Query,
@@ -583,6 +712,462 @@ class BayesianOptimizer(Answers, Attributes, Durable, BaseEstimator):
                 )
             self._take(run, run.after_untelling(position), "untell")
 
+    # --- predictions and tables -------------------------------------------------------------------
+
+    def now(self) -> float:
+        """Read the clock: the time that ``ask()`` without one would take.
+
+        Returns
+        -------
+        t : float
+            In the user's unit.
+        """
+        return self._run_or_new().timed(None)[1]
+
+    @overload
+    def predict(
+        self,
+        X: PointsLike,
+        t: Time | ArrayLike | None = None,
+        return_std: Literal[False] = False,
+        *,
+        context: ContextsLike = None,
+        include_noise: bool = False,
+    ) -> Array: ...
+    @overload
+    def predict(
+        self,
+        X: PointsLike,
+        t: Time | ArrayLike | None = None,
+        return_std: bool = False,
+        *,
+        context: ContextsLike = None,
+        include_noise: bool = False,
+    ) -> tuple[Array, Array]: ...
+    def predict(
+        self,
+        X: PointsLike,
+        t: Time | ArrayLike | None = None,
+        return_std: bool = False,
+        *,
+        context: ContextsLike = None,
+        include_noise: bool = False,
+    ) -> Array | tuple[Array, Array]:
+        """What the function is believed to be at places and times, past or future.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d), a list of dicts for named parameters, or a table
+            Places in the domain; or one of them, of shape (d,), a dict or a Series. The columns of
+            a data frame, or of a dict of columns, are found by name; those of `to_frame` may be
+            among them.
+        t : float, date, or array-like of shape (m,), default=None
+            One time for all, or one for each; None reads the clock.
+        return_std : bool, default=False
+            Also return the standard deviation.
+        context : array-like of shape (c,), or a dict for named variables, default=None
+            In which, on a domain with a `~sktvbo.domain.Context`; or a list of m of them.
+        include_noise : bool, default=False
+            Of an observation of the function, instead of the function itself.
+
+        Returns
+        -------
+        mean : ndarray of shape (m,), or a float for one place
+            In units of y, and with its sign.
+        std : ndarray of shape (m,), or a float for one place
+            Only with ``return_std``.
+
+        Raises
+        ------
+        AskTellError
+            There are fewer than ``n_initial_points`` observations.
+        ValueError
+            Places outside of the domain, times that are none, wrong shapes.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sktvbo import WDBO
+        >>> opt = WDBO([(0.0, 10.0)], maximize=False, n_initial_points=8, random_state=0)
+        >>> for t in range(20):
+        ...     x = opt.ask(t)
+        ...     opt.tell(x, 300.0 + (x[0] - 5.0) ** 2)
+        >>> mean, std = opt.predict([[5.0], [6.0]], t=20, return_std=True)
+        >>> bool((np.abs(mean - [300.0, 301.0]) < 0.5).all() and (std < 1.0).all())
+        True
+        """
+        run = self._run_or_new()
+        one = is_one(X)
+        rows = rows_in_context(run.domain, X, context, one)
+        times = run.timed_many(t, len(rows))[1]
+        _check_belief(run, "predict()")
+        mean, std = _predicted(run, rows, times, include_noise)
+        if one:
+            mean, std = float(mean[0]), float(std[0])
+        return (mean, std) if return_std else mean
+
+    def recommend(self, t: Time | None = None, *, context: ContextLike = None) -> Point:
+        """Return the point with the best posterior mean: exploitation without exploration.
+
+        ``predict`` there gives the posterior mean and its standard deviation.
+
+        Parameters
+        ----------
+        t : float or date, default=None
+            Any time, past or future; None reads the clock.
+        context : array-like of shape (c,), or a dict for named variables, default=None
+            Measured values, on a domain with a `~sktvbo.domain.Context`.
+
+        Returns
+        -------
+        x : ndarray of shape (d,), or a dict for named parameters
+
+        Raises
+        ------
+        AskTellError
+            There are fewer than ``n_initial_points`` observations.
+        InvalidObservationError
+            The time is not finite, or is a date among numbers.
+        """
+        run = self._run_or_new()
+        t = run.timed(t)[1]
+        context = run.domain.contexts(context, 1)[0]
+        _check_belief(run, "recommend()")
+        return run.domain.decode(in_context(run, context).best_mean(t))
+
+    def to_frame(self) -> pd.DataFrame:
+        """What was asked and told, as a data frame.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            A row for each observation told, in that order, as far as ``history`` goes, then for
+            each failed measurement in ``failed_X_``, and for each pending query, the oldest first.
+            Columns are the parameters by name (x0, x1, ... where they have none) and
+
+            - ``time``, of a measurement or a query, and ``y``, NaN for what failed or is pending;
+              times are dates where dates were given;
+            - ``removed_at``: when it was removed from the data set; NaN while it is in it;
+            - ``failed`` and ``pending``: bool;
+            - ``query``: id of the query, or <NA> for what failed, or was not asked for.
+
+            An underscore is put behind the name of one of these when a parameter is called so.
+
+        Raises
+        ------
+        MissingExtraError
+            pandas is not installed.
+
+        Examples
+        --------
+        >>> from sktvbo import RandomSearch
+        >>> opt = RandomSearch({"rate": ("log-real", 1e-3, 1.0), "loss": ["l1", "l2"]})
+        >>> opt.tell({"rate": 0.1, "loss": "l2"}, 0.5, t=1.0)
+        >>> opt.tell({"rate": 1.0, "loss": "l2"}, t=2.0, failed=True)
+        >>> opt.announce({"rate": 0.01, "loss": "l1"}, t=3.0)
+        >>> print(opt.to_frame().to_string())
+           rate loss  time    y  removed_at  failed  pending query
+        0  0.10   l2   1.0  0.5         NaN   False    False  <NA>
+        1  1.00   l2   2.0  NaN         NaN    True    False  <NA>
+        2  0.01   l1   3.0  NaN         NaN   False     True     0
+        """
+        try:
+            import pandas as pd
+        except ImportError as exc:
+            raise MissingExtraError(
+                "to_frame() needs pandas, which is not installed: pip install pandas."
+            ) from exc
+        run = self._begun()
+        shown, failed, pending = run.shown, self.failed_X_, run.pending
+        rows = np.concatenate([run.rows(shown), failed, self.pending_X_])
+        kind = np.repeat([0, 1, 2], [len(shown), len(failed), len(pending)])
+        columns = run.domain.described(rows[:, :-1])
+        unknown = np.full(len(rows) - len(shown), np.nan)
+        queries = [entry.query for entry in shown] + [None] * len(failed)
+
+        def dated(times):
+            if run.times in (None, NUMBERS):
+                return times
+            dates = pd.Series(dates_of(times, run.algorithm.time_unit))
+            return dates.dt.tz_localize("UTC") if run.times == ZONED else dates
+
+        own = {
+            "time": dated(rows[:, -1]),
+            "y": np.append(self.told_y_, unknown),
+            "removed_at": dated(np.append(self.removed_at_, unknown)),
+            "failed": kind == 1,
+            "pending": kind == 2,
+            "query": pd.array([*queries, *(query.id for query in pending)], dtype="Int64"),
+        }
+        for name, values in own.items():
+            while name in columns:
+                name += "_"
+            columns[name] = values
+        # pandas would make NaN of None among strings, and 1.0 of 1 beside None.
+        for name, values in columns.items():
+            if isinstance(values, list) and len(set(map(type, values))) > 1:
+                columns[name] = pd.Series(values, dtype=object)
+        return pd.DataFrame(columns)
+
+    # --- attributes -------------------------------------------------------------------------------
+
+    @property
+    def X_(self) -> Array:
+        run = self._begun()
+        return run.kept.rows.reshape(-1, run.domain.n_dims + 1).copy()
+
+    @property
+    def y_(self) -> Array:
+        return self._begun().kept.y.copy()
+
+    @property
+    def told_X_(self) -> Array:
+        run = self._begun()
+        return run.rows(run.shown)
+
+    @property
+    def told_y_(self) -> Array:
+        return np.array([entry.y for entry in self._begun().shown], dtype=np.float64)
+
+    @property
+    def removed_at_(self) -> Array:
+        run = self._begun()
+        shown = run.shown
+        positions = np.array(run.positions, dtype=np.intp)[len(run.entries) - len(shown) :]
+        removed_at = np.full(len(shown), np.nan)
+        for entry in shown:
+            removed_at[np.isin(positions, entry.removed)] = entry.now
+        removed_at[np.isin(positions, run.kept.positions)] = np.nan  # it has come back
+        return removed_at
+
+    @property
+    def history_(self) -> dict[str, Array]:
+        rows = [{"time": entry.now, "n": entry.n, **entry.record} for entry in self._begun().shown]
+        names = dict.fromkeys(name for row in rows for name in row)
+        return {name: np.array([row.get(name) for row in rows], dtype=np.float64) for name in names}
+
+    @property
+    def pending_(self) -> list[Query]:
+        run = self._begun()
+        return handles(run.domain, run.pending)
+
+    @property
+    def pending_X_(self) -> Array:
+        run = self._begun()
+        rows = [np.append(query.x, query.t) for query in run.pending]
+        return np.array(rows).reshape(-1, run.domain.n_dims + 1)
+
+    @property
+    def surrogate_(self) -> Surrogate | None:
+        return self._begun().surrogate
+
+    @property
+    def belief_(self) -> Surrogate | None:
+        return self._begun().belief
+
+    @property
+    def policy_(self) -> StaleDataPolicy:
+        return self._begun().policy
+
+    @property
+    def n_told_(self) -> int:
+        return self._begun().n_told
+
+    @property
+    def n_removed_(self) -> int:
+        run = self._begun()
+        return run.n_told - run.size
+
+    @property
+    def n_absorbed_(self) -> int:
+        return self._begun().n_absorbed
+
+    @property
+    def n_failed_(self) -> int:
+        return self._begun().n_failed
+
+    @property
+    def failed_X_(self) -> Array:
+        run = self._begun()
+        if run.failures is None:
+            return np.empty((0, run.domain.n_dims + 1))
+        return run.failures.rows.copy()
+
+    @property
+    def next_time_(self) -> float | None:
+        return self._begun().next_time
+
+    # --- journals, JSON and pickles ---------------------------------------------------------------
+
+    def __getstate__(self):
+        state = dict(super().__getstate__())
+        state.pop("_lock", None)
+        state.pop("_recorder", None)
+        return state | {"_version": version("sktvbo")}
+
+    def __setstate__(self, state):
+        state, mine = dict(state), version("sktvbo")
+        made_by = state.pop("_version", "an unknown version")
+        if made_by != mine:
+            warnings.warn(
+                f"This {type(self).__name__} was pickled by sktvbo {made_by}, and is read by "
+                f"{mine}: it may go on otherwise, or fail. A journal, or to_json(), says when it "
+                "cannot be read.",
+                VersionWarning,
+                stacklevel=2,
+            )
+        super().__setstate__(state)
+        self._lock = StepLock()
+
+    @classmethod
+    def resume(cls, journal: PathLike | Journal, **parameters: Any) -> Self:
+        """Go on with a run where its journal ends.
+
+        Parameters
+        ----------
+        journal : path-like or `~sktvbo.journal.Journal`
+        **parameters
+            Those that plain data cannot hold, such as functions and objects of one's own classes:
+            the error names them. Others may be given too, if they are as they were.
+
+        Returns
+        -------
+        optimizer
+            As it was after the last call that returned, random state included: it goes on as if
+            nothing had happened. Hyperparameters are not searched again.
+
+        Raises
+        ------
+        JournalError
+            The journal does not exist, is in use, damaged, not complete, another algorithm's, or
+            lacks a parameter; says what to do.
+
+        Notes
+        -----
+        A clock ``"wall"`` stands still while there is no process; ``"calendar"`` goes on.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from sktvbo import WDBO
+        >>> path = os.path.join(tempfile.mkdtemp(), "run.db")
+        >>> opt = WDBO([(0.0, 1.0)], n_initial_points=3, random_state=0, journal=path)
+        >>> for t in range(5):
+        ...     opt.tell(opt.ask(t), 0.1 * t)
+        >>> opt.close()                                   # or the process ends, in any way
+        >>> WDBO.resume(path).n_told_
+        5
+        """
+        where = Journal.of(journal)
+        if not Path(where.path).is_file():
+            advice = f"Begin a run with {cls.__name__}(..., journal=path)."
+            raise JournalError(f"The journal {where.path} does not exist. {advice}")
+        file = JournalFile(where)
+        try:
+            header = file.header()
+            new = of_header(cls, header, parameters | {"journal": journal}, where.path)
+            run = new._new_run()
+            with explained_state(where.path):
+                stored = read(file, run.told.limit)
+            new._restore(run, stored, where.path)
+            new._recorder = Recorder(file, new._run, header, written=True)
+        except BaseException:
+            file.close()
+            raise
+        return new
+
+    def close(self) -> None:
+        """Let the journal go, so that another optimizer may `resume` it; the next step reopens it.
+
+        Its file is complete then, and may be copied alone. Without a journal this does nothing.
+
+        Raises
+        ------
+        JournalError
+            The file was deleted, renamed or replaced, or cannot be written.
+        """
+        with self._lock():
+            recorder = vars(self).pop("_recorder", None)
+            if recorder is not None:
+                recorder.close()
+
+    def to_json(self) -> str:
+        """All of the optimizer as JSON: parameters, and the state of the run if it has begun.
+
+        Returns
+        -------
+        text : str
+            Of plain data, with version, format and a checksum; for `from_json`.
+
+        Raises
+        ------
+        JournalError
+            A part holds what plain data cannot.
+        """
+        run = vars(self).get("_run")
+        source = self if run is None else run.algorithm
+        state = None if run is None else to_plain(run)
+        content = source._header() | {"state": state}
+        return json.dumps(content | {"sha256": digest(content)}, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str, **parameters: Any) -> Self:
+        """The optimizer of `to_json`, without a journal; it goes on as the other would.
+
+        Parameters
+        ----------
+        text : str
+        **parameters
+            As in `resume`.
+
+        Raises
+        ------
+        JournalError
+            The text is another's, has been changed, or lacks a parameter.
+        """
+        try:
+            content = json.loads(text)
+            header = {name: content[name] for name in ("format", "optimizer", "parameters")}
+            state, digest = content["state"], content.pop("sha256")
+        except (ValueError, KeyError, TypeError, RecursionError) as exc:
+            found = f"{type(exc).__name__}: {exc}"
+            raise JournalError(f"The text must be that of to_json(). Got {found} instead.") from exc
+        if header["format"] == FORMAT and digest != digest(content):
+            raise JournalError(
+                "The text must be that of to_json(), as it was written. Got one whose checksum is "
+                "another instead: something in it has changed. Restore a copy."
+            )
+        new = of_header(cls, header, parameters, "JSON")
+        if state is not None:
+            run = new._new_run()
+            with explained_state("JSON"):
+                stored = of_plain(state)
+            new._restore(run, stored, "JSON")
+        return new
+
+    def _header(self):
+        """What a journal begins with."""
+        return {
+            "format": FORMAT,
+            "version": version("sktvbo"),
+            "optimizer": qualified(type(self)),
+            "parameters": parameters_as_plain(self),
+        }
+
+    def _restore(self, run, stored, source):
+        with explained_state(source):
+            self._run = restored(run, stored, types_within(*self.get_params(deep=False).values()))
+
+    def _recorder_of(self, run):
+        """What writes the run's journal, opened if need be."""
+        recorder = vars(self).get("_recorder")
+        if recorder is None or not recorder.is_open:
+            begun = run.place.number > 0
+            file = JournalFile(Journal.of(run.algorithm.journal), begun)
+            header = None if run.place.number else run.algorithm._header()
+            recorder = self._recorder = Recorder(file, run, header)
+        return recorder
+
     # --- the run ----------------------------------------------------------------------------------
 
     def __post_init__(self):
@@ -665,6 +1250,37 @@ class BayesianOptimizer(Answers, Attributes, Durable, BaseEstimator):
         if run.algorithm.journal is not None:
             after = self._recorder_of(run).record(run, after, kind, said)
         self._run = after
+
+
+def check_parts(owner, surrogate, policy):
+    """Raise unless an optimizer's surrogate, None for its own, and policy can work together."""
+    if surrogate is not None:
+        if not hasattr(surrogate, "fit") or isinstance(surrogate, type):
+            expected = "None or an estimator, see sktvbo.staleness.Surrogate"
+            raise invalid("surrogate", expected, surrogate, owner)
+        if hasattr(surrogate, "check"):
+            surrogate.check()
+    if hasattr(policy, "check"):
+        policy.check(surrogate)
+
+
+def _check_belief(run, caller):
+    """Raise an AskTellError unless the run has a surrogate."""
+    if run.surrogate is None:
+        raise too_few(caller, run)
+
+
+def _predicted(run, rows, times, include_noise):
+    """Mean and standard deviation (m,) at rows (m, d) and times (m,), with the user's sign."""
+    places = run.domain.to_unit(rows)
+    mean, std = np.empty(len(rows)), np.empty(len(rows))
+    for time in np.unique(times):
+        here = times == time
+        surrogate = run.belief.advanced(time)
+        mean[here], std[here] = surrogate.posterior_at(time)(places[here])
+    if include_noise:
+        std = np.hypot(std, run.belief.noise_std_)
+    return run.sign * mean, std
 
 
 def begun(optimizer, n_started=0):

@@ -37,7 +37,7 @@ def after_asking(run, t, size, context, *, may_wait):
     return after, queries
 
 
-def rows_of(domain, X, context, one):
+def rows_in_context(domain, X, context, one):
     """Rows (m, d) of places as users give them, one or several, with their contexts."""
     rows = domain.place(X, context)[np.newaxis] if one else domain.places(X, context)
     if np.isnan(rows).any():

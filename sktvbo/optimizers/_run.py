@@ -21,16 +21,16 @@ from ..exceptions import AskTellError, InvalidObservationError
 from ..gaussian_process._dates import NAIVE, NUMBERS, mixed_kinds
 from ..journal._rows import START, Place
 from ..staleness import KeepAll, RunSoFar
-from ._choosing import best_queries, best_query, random_queries, start_queries
 from ._clock import as_time, as_times
 from ._contexts import corrected, measured
+from ._dataset import DataSet, Log, Told
+from ._default_models import Times, suited
 from ._failures import Failures, Risk, with_failure
-from ._log import DataSet, Log, Told
 from ._many import absorbed, without
 from ._queries import FLOAT32, MAX_PENDING, Asked, Query, not_pending
 from ._random import copied
 from ._step_limiter import StepLimiter
-from ._surrogates import Times, suited
+from ._suggest import best_queries, best_query, random_queries, start_queries
 
 # At least this many of the observations told are remembered, whatever is shown of them: policies
 # may ask for the latest, and hyperparameters be learnt from some that were removed.

@@ -11,7 +11,7 @@ from optimizers.cases import BOX, BY_NAME, STEPS, objective, points_of
 
 from sktvbo import GPUCB, SWGPUCB, RandomSearch
 from sktvbo.exceptions import ForgottenQueryWarning
-from sktvbo.optimizers._log import Log
+from sktvbo.optimizers._dataset import Log
 
 TOLD = ("told_X_", "told_y_", "removed_at_")
 

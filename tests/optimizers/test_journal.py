@@ -545,7 +545,7 @@ def test_a_pickle_of_another_version_says_so(monkeypatch):
     opt, _ = BY_NAME["WDBO"].after(8)
     text = pickle.dumps(opt)
     pickle.loads(text)
-    monkeypatch.setattr("sktvbo.optimizers._durable.version", lambda package: "9.9")
+    monkeypatch.setattr("sktvbo.optimizers._base.version", lambda package: "9.9")
     with pytest.warns(VersionWarning, match=r"pickled by sktvbo .*, and is read by 9\.9"):
         twin = pickle.loads(text)
     assert "_version" not in vars(twin)

@@ -59,7 +59,7 @@ def rates_seen(monkeypatch, opt, times, **asked):
             seen.append(rates)
             super().__init__(rates)
 
-    monkeypatch.setattr("sktvbo.optimizers._choosing.Inside", Spy)
+    monkeypatch.setattr("sktvbo.optimizers._suggest.Inside", Spy)
     for t in times:
         opt.tell(opt.suggest(float(t), **asked), -float(t % 3))
     return seen

@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import Matern
 from sktvbo import ABO, BOLT, WDBO, BayesianOptimizer, TimeVaryingGPRegressor, evaluation, problems
 from sktvbo.domain import Context, FiniteSet, WithContext
 from sktvbo.gaussian_process import QuadraticMean
-from sktvbo.optimizers._surrogates import Times, smooth_surrogate
+from sktvbo.optimizers._default_models import Times, smooth_surrogate
 from sktvbo.staleness import RelevancyBudget
 
 

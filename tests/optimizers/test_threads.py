@@ -15,7 +15,7 @@ from optimizers.cases import BOX, BY_NAME
 from sktvbo import GPUCB, SWGPUCB, BayesianOptimizer, RandomSearch
 from sktvbo.acquisition import UCB
 from sktvbo.exceptions import AskTellError
-from sktvbo.optimizers._log import Log
+from sktvbo.optimizers._dataset import Log
 
 
 def in_threads(count, work):

@@ -21,10 +21,10 @@ from ..gaussian_process import QuadraticInjection
 from ..staleness import NoiseThreshold
 from ._base import Algorithm
 from ._contexts import check_no_context
+from ._default_models import static_surrogate
 from ._parameters import algorithm
 from ._random import copied
 from ._run import Run, too_few
-from ._surrogates import static_surrogate
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sktvbo.optimizers._log import DataSet, Log
+from sktvbo.optimizers._dataset import DataSet, Log
 
 
 def test_a_longer_log_leaves_the_shorter_as_it_was():

@@ -4,8 +4,12 @@ Two states that follow one another share most of their parts, the same objects; 
 those that differ. What was told, and the times of the queries, are in the events.
 """
 
+import hashlib
+import json
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from functools import cache
+from importlib import metadata
 
 import numpy as np
 
@@ -15,7 +19,7 @@ from ..journal._encoding import NotPlainError, Updates, decode, encode, types_wi
 from ..journal._file import FORMAT
 from ..journal._rows import START, Place
 from ._clock import make_clock
-from ._log import DataSet, Log, Told
+from ._dataset import DataSet, Log, Told
 from ._run import MAX_PENDING, made_until
 
 # These fields of a run are made of the optimizer's parameters.
@@ -398,3 +402,15 @@ def of_plain(plain):
         told[i] = Told(np.array(row), y, np.nan, 0, np.empty(0, dtype=np.intp), {}, variance)
     queries = tuple((float(t), n) for t, n in plain["queries"])
     return Stored(plain["parts"], plain["updates"], told, plain["n_told"], queries)
+
+
+@cache
+def version(package):
+    """Version of a package that is installed."""
+    return metadata.version(package)
+
+
+def digest(content):
+    """Checksum of plain data, whatever their layout as text."""
+    text = json.dumps(content, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,215 @@
+"""Algorithms whose model forgets gradually: TV-GP-UCB, UI-TVBO, W-GP-UCB."""
+
+from __future__ import annotations
+
+from numbers import Real
+
+import numpy as np
+
+from .._validation import check_real, invalid
+from ..acquisition import InformationGainBeta
+from ..gaussian_process import GeometricInjection, WeightedGPRegressor
+from ..gaussian_process._kernel_families import forgetting_rate
+from ..kernels import Forgetting, Wiener
+from ._base import Algorithm
+from ._default_models import default_surrogate, smooth_kernel, static_surrogate
+from ._parameters import algorithm
+
+
+@algorithm
+class TVGPUCB(Algorithm):
+    """TV-GP-UCB (Bogunovic et al. 2016, TVGP algorithm 2): correlation that decays with time.
+
+    1. Query where μ + √β σ is largest now, under the covariance k_S(x, x') (1 − ε)^(``|t − t'|`` /
+       2) (eq. 7-8); near the faces of a box σ counts for less, see the ``margin`` of
+       `~sktvbo.acquisition.UCB`.
+    2. Observe; add the observation to the data set.
+    3. Refit, ε included unless it is given (appendix B).
+
+    Nothing is forgotten for good, so over a box a step becomes slower and slower. On a
+    `~sktvbo.domain.FiniteSet` of M points, and while the hyperparameters are held, the posterior is
+    an exact Kalman filter's: a step takes O(M²) however long the run. They are held between
+    searches (``refit_every``), each O(n M²) or less; with ``refit_every=None`` from the first one
+    on, and always if the ``surrogate`` has no ``optimizer``. Then memory, too, is constant with a
+    ``history``.
+
+    When to use it: the function changes all the time, like a Markov process. When not: it changes
+    smoothly (`WDBO` models that), or the run over a box is long.
+
+    Parameters
+    ----------
+    epsilon : float in (0, 1) or "learn", default="learn"
+        Rate of change ε per unit of time.
+
+    Attributes
+    ----------
+    epsilon_ : float
+        ε per unit of time, as given or learnt.
+
+    References
+    ----------
+    I. Bogunovic, J. Scarlett, V. Cevher, "Time-Varying Gaussian Process Bandit Optimization",
+    AISTATS 2016.
+
+    Examples
+    --------
+    >>> from sktvbo import TVGPUCB
+    >>> opt = TVGPUCB([(0.0, 10.0)], n_initial_points=5, random_state=0)
+    >>> for t in range(40):
+    ...     x = opt.ask(t)
+    ...     opt.tell(x, -(x[0] - 5.0 - 0.05 * t) ** 2)
+    >>> bool(abs(opt.recommend(40)[0] - 7.0) < 1.0)
+    True
+    """
+
+    epsilon: float | str = "learn"
+
+    label = "TV-GP-UCB"
+
+    _surrogate_parameters = ("epsilon",)
+
+    @property
+    def _learns(self):
+        return isinstance(self.epsilon, str) and self.epsilon == "learn"
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        known = isinstance(self.epsilon, Real) and 0.0 < self.epsilon < 1.0
+        if not (known or self._learns):
+            expected = "'learn' or a float in the range (0, 1)"
+            raise invalid("epsilon", expected, self.epsilon, self)
+
+    def _make_beta(self):
+        return "dimension"
+
+    def _make_surrogate(self, times):
+        if not self._learns:
+            return default_surrogate(Forgetting(self.epsilon, "fixed"))
+        # The same kernel is learnt by its lengthscale, -2 / log(1 - ε): with many queries in a unit
+        # of time ε is so near to 1 that floats cannot tell.
+        return default_surrogate(smooth_kernel(times, nu=0.5))
+
+    @property
+    def epsilon_(self) -> float:
+        return forgetting_rate(self.surrogate_.temporal_kernel_)
+
+
+@algorithm
+class UITVBO(Algorithm):
+    """UI-TVBO (Brunzema et al. 2022): a mean that stays, a variance that grows.
+
+    1. Query where μ + √β σ is largest now, under the covariance k_S(x, x') (1 + σ_w² (min(t, t') −
+       t_start)); near the faces of a box σ counts for less, see the ``margin`` of
+       `~sktvbo.acquisition.UCB`.
+    2. Observe; add the observation to the data set.
+    3. Refit the spatial hyperparameters.
+
+    Between observations the mean stays as it is, and the variance grows by σ_w² k_S per unit of
+    time: what was learnt is doubted, but not replaced by the prior.
+
+    When to use it: the function takes a random walk, and the last known good place is better than
+    none. When not: the run is long; the variance has no bound, and nothing is forgotten for good.
+
+    Parameters
+    ----------
+    drift_variance : float, default=0.03
+        σ_w², variance added per unit of time, relative to the spatial variance.
+
+    References
+    ----------
+    P. Brunzema, A. von Rohr, S. Trimpe, "On Controller Tuning with Time-Varying Bayesian
+    Optimization", CDC 2022.
+
+    Examples
+    --------
+    >>> from sktvbo import UITVBO
+    >>> opt = UITVBO([(0.0, 10.0)], n_initial_points=5, random_state=0)
+    >>> for t in range(40):
+    ...     x = opt.ask(t)
+    ...     opt.tell(x, -(x[0] - 5.0 - 0.05 * t) ** 2)
+    >>> bool(abs(opt.recommend(40)[0] - 7.0) < 1.0)
+    True
+    """
+
+    drift_variance: float = 0.03
+
+    label = "UI-TVBO"
+
+    _surrogate_parameters = ("drift_variance",)
+
+    _searches_for_the_past = True
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_real(self.drift_variance, "drift_variance", self, interval="(0, inf)")
+
+    def _make_beta(self):
+        return "dimension"
+
+    def _make_surrogate(self, times):
+        # Pending queries may be older than all data, and the kernel knows of no time before start.
+        start = min(times.kept.min(), *times.pending, np.inf)
+        # One may ask what would have been best even earlier, however.
+        return default_surrogate(
+            Wiener(self.drift_variance, "fixed", start=start, before="constant")
+        )
+
+
+@algorithm
+class WGPUCB(Algorithm):
+    """W-GP-UCB (Deng et al. 2022): weighted regression, with weights that fade.
+
+    1. Query where μ + √β s is largest: μ from the observations weighted by discount^age, s from its
+       two matrices (`~sktvbo.gaussian_process.WeightedGPRegressor`); near the faces of a box s
+       counts for less, see the ``margin`` of `~sktvbo.acquisition.UCB`.
+    2. Observe; add the observation to the data set.
+    3. Refit a Gaussian process of space alone, of which the noise variance is σ² discount^(−age).
+
+    When to use it: the function drifts steadily, at a known pace. When not: `TVGPUCB` learns the
+    pace, and its variance grows where nothing new was seen.
+
+    Parameters
+    ----------
+    discount : float in (0, 1], default=0.99
+        Weight that is left after a unit of time. The regret bound has 1 − discount = γ_T^{−1/4}
+        √(B_T / T).
+
+    Notes
+    -----
+    The published confidence bound does not hold at all times at once; β spends its δ over the steps
+    (`~sktvbo.acquisition.InformationGainBeta`, ``anytime=True``). Its constants are from
+    secondary sources.
+
+    References
+    ----------
+    Y. Deng, X. Zhou, B. Kim, A. Tewari, A. Gupta, N. Shroff, "Weighted Gaussian Process Bandits for
+    Non-stationary Environments", AISTATS 2022.
+
+    Examples
+    --------
+    >>> from sktvbo import WGPUCB
+    >>> opt = WGPUCB([(0.0, 10.0)], discount=0.9, n_initial_points=5, random_state=0)
+    >>> for t in range(40):
+    ...     x = opt.ask(t)
+    ...     opt.tell(x, -(x[0] - 5.0 - 0.02 * t) ** 2)
+    >>> bool(abs(opt.recommend(40)[0] - 5.8) < 1.0)
+    True
+    """
+
+    discount: float = 0.99
+
+    label = "W-GP-UCB"
+
+    _surrogate_parameters = ("discount",)
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_real(self.discount, "discount", self, interval="(0, 1]")
+
+    def _make_beta(self):
+        return InformationGainBeta(anytime=True)
+
+    def _make_surrogate(self, times):
+        return static_surrogate(
+            kind=WeightedGPRegressor, noise_model=GeometricInjection(self.discount)
+        )
