@@ -57,7 +57,7 @@ from ._queries import Query, handles, warn_ambiguous
 from ._run import Run, remembered, too_few
 from ._serialization import (
     Recorder,
-    digest,
+    checksum,
     explained_state,
     of_header,
     of_plain,
@@ -1108,7 +1108,7 @@ class BayesianOptimizer(BaseEstimator):
         source = self if run is None else run.algorithm
         state = None if run is None else to_plain(run)
         content = source._header() | {"state": state}
-        return json.dumps(content | {"sha256": digest(content)}, allow_nan=False)
+        return json.dumps(content | {"sha256": checksum(content)}, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str, **parameters: Any) -> Self:
@@ -1132,7 +1132,7 @@ class BayesianOptimizer(BaseEstimator):
         except (ValueError, KeyError, TypeError, RecursionError) as exc:
             found = f"{type(exc).__name__}: {exc}"
             raise JournalError(f"The text must be that of to_json(). Got {found} instead.") from exc
-        if header["format"] == FORMAT and digest != digest(content):
+        if header["format"] == FORMAT and digest != checksum(content):
             raise JournalError(
                 "The text must be that of to_json(), as it was written. Got one whose checksum is "
                 "another instead: something in it has changed. Restore a copy."

@@ -410,7 +410,7 @@ def version(package):
     return metadata.version(package)
 
 
-def digest(content):
+def checksum(content):
     """Checksum of plain data, whatever their layout as text."""
     text = json.dumps(content, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -14,7 +14,7 @@ from sktvbo._cli._main import main
 from sktvbo.exceptions import JournalError
 from sktvbo.journal import _file
 from sktvbo.journal._encoding import NotPlainError, decode, encode
-from sktvbo.optimizers._serialization import digest as _digest
+from sktvbo.optimizers._serialization import checksum as _digest
 
 STEPS = 6
 
