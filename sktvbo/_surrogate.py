@@ -35,15 +35,12 @@ class Surrogate(Protocol):
     - ``noise_std_``: `EventTriggeredReset`; ``noise_model_``: `NoiseThreshold`;
     - ``information_gain``: `~sktvbo.acquisition.InformationGainBeta`;
     - ``spatial_kernel_``, ``signal_variance_``, ``noise_variance_``: `VariationBudget`;
-    - ``search_gain``: ``refit_every="auto"``, which searches at every observation without it;
-    - ``absorbed`` and ``n_absorbed_``: a ``history``, which without them says only what is shown.
+    - ``search_gain``: ``refit_every="auto"``, which searches at every observation without it.
 
     Attributes
     ----------
     X_train_ : ndarray of shape (n, d + 1)
         Rows conditioned on, in the order in which they came.
-    n_absorbed_ : int
-        Rows that came before, and that it does without.
     optimizer : object
         None: hyperparameters are never searched, and ``updated`` is not asked to. A surrogate
         without this parameter is searched.
@@ -109,15 +106,6 @@ class Surrogate(Protocol):
         Parameters
         ----------
         now : float
-        """
-
-    def absorbed(self, keep: int) -> Self:
-        """The surrogate without some of its first rows, where that does not change what it says.
-
-        Parameters
-        ----------
-        keep : int
-            So many of the latest rows stay.
         """
 
     def predict(self, X: Array) -> Array:

@@ -7,7 +7,6 @@ clauses catch it.
 from sklearn.exceptions import NotFittedError
 
 __all__ = [
-    "AbsorbedError",
     "AmbiguousQueryWarning",
     "AskTellError",
     "DomainError",
@@ -44,10 +43,6 @@ class UnsupportedKernelError(SktvboError, ValueError):
 
 class NotPositiveDefiniteError(SktvboError, ValueError):
     """A covariance matrix that could not be factored."""
-
-
-class AbsorbedError(SktvboError, RuntimeError):
-    """Observations are needed that a regressor has absorbed, and holds no longer."""
 
 
 class AskTellError(SktvboError, RuntimeError):

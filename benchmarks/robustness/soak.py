@@ -2,10 +2,10 @@
 
     OMP_NUM_THREADS=1 python benchmarks/robustness/soak.py [--steps 50000] [--algorithms WDBO BOLT]
 
-Every algorithm has a bounded data set (TV-GP-UCB, which forgets nothing, a finite set and so the
-Kalman filter) and runs in a process of its own. Prints memory after a fifth of the steps and at
-the end; the processor time of a step then, of both optimizers in turn; the regret in the second
-and in the last tenth, ± the standard error over blocks; and the warnings by kind.
+Every algorithm has a bounded data set (but for TV-GP-UCB, which forgets nothing, on a finite set
+and so with the Kalman filter) and runs in a process of its own. Prints memory after a fifth of the
+steps and at the end; the processor time of a step then, of both optimizers in turn; the regret in
+the second and in the last tenth, ± the standard error over blocks; and the warnings by kind.
 """
 
 import argparse

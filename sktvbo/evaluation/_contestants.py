@@ -33,14 +33,13 @@ class AskTell(Protocol):
 
     Notes
     -----
-    A run looks at more where there is more: the size of the data set is ``len(X_)``, plus
-    ``n_absorbed_``, and otherwise the number of observations; ``n_removed_`` observations were
-    removed. Where there is ``suggest(t)``, it is called in place of ``ask``: it returns an object
-    with the point ``x`` and the time ``t`` of the query, which may be later. A `SimulatedClock` is
-    told a size of 0 for an algorithm that has no model: one whose ``surrogate_`` is None, as that
-    of `~sktvbo.optimizers.RandomSearch`, and one with neither ``surrogate_`` nor ``X_``. An
-    algorithm of another package that does think shows its data as ``X_``, or is run on a
-    `WallClock`.
+    A run looks at more where there is more: the size of the data set is ``len(X_)``, and
+    otherwise the number of observations; ``n_removed_`` observations were removed. Where there is
+    ``suggest(t)``, it is called in place of ``ask``: it returns an object with the point ``x`` and
+    the time ``t`` of the query, which may be later. A `SimulatedClock` is told a size of 0
+    for an algorithm that has no model: one whose ``surrogate_`` is None, as that of
+    `~sktvbo.optimizers.RandomSearch`, and one with neither ``surrogate_`` nor ``X_``. An algorithm
+    of another package that does think shows its data as ``X_``, or is run on a `WallClock`.
 
     Examples
     --------

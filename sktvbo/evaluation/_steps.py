@@ -252,9 +252,7 @@ class Trial:
         tic = perf_counter()
         optimizer.tell(x.copy(), y, t)
         seconds += perf_counter() - tic
-        size = n
-        if hasattr(optimizer, "X_"):
-            size = len(optimizer.X_) + getattr(optimizer, "n_absorbed_", 0)
+        size = len(optimizer.X_) if hasattr(optimizer, "X_") else n
         removed = getattr(optimizer, "n_removed_", 0)
         return Step(t, x, y, seconds, size, removed, initial, surrogate, optimizer)
 

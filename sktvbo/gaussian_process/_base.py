@@ -268,35 +268,6 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         latest = self._fitted.rows.latest
         return self if self.now_ == latest else self._with(self._gp.at(latest))
 
-    def absorbed(self, keep: int) -> Self:
-        """This estimator, or another one, holding fewer of its rows where it goes on without them.
-
-        Where the rows are conditioned on by a Kalman filter its state tells what those of the past
-        do about the present and the future: that posterior, and all that comes, stays the same. But
-        ``X_train_`` and ``y_train_`` are the rows that are held, and what is wanted of those that
-        were absorbed is an `~sktvbo.exceptions.AbsorbedError`: a search of the hyperparameters,
-        the posterior before their times or an observation then, a relevancy.
-
-        Parameters
-        ----------
-        keep : int
-            So many of the latest rows are held, and at least 32; if this is called after each row,
-            at most twice as many. A row with a known variance is, and those after it, while y is
-            standardized.
-
-        Returns
-        -------
-        estimator : TimeVaryingGPRegressor
-
-        Raises
-        ------
-        NotFittedError
-            Before `fit`.
-        """
-        keep = check_int(keep, "keep", low=0)
-        gp = self._fitted.absorb(keep)
-        return self if gp is self._gp else self._with(gp)
-
     def updated(
         self,
         X: ArrayLike | None = None,
@@ -377,7 +348,6 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
                 new._gp = new._gp.drop(borrowed, standardize=follow)
             return new
         if len(drop) == n:
-            self._gp.rows.check_held("To drop all rows")
             rows = new._rows(*appended, like=self._gp.rows, standardize=follow)
             new._gp = new._condition(self._gp.covariance, rows)
             return new
@@ -392,7 +362,6 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     def _relearnt(self, drop, appended, learn_with):
         """Conditioned on the rows kept, learnt with and appended, with what they teach."""
         rows = self._gp.rows
-        rows.check_held("A search of the hyperparameters")
         parts = [[np.delete(a, drop, axis=0) for a in (rows.X, rows.y, rows.variance, rows.total)]]
         if learn_with is not None and len(learn_with[1]):
             X = finite_array(learn_with[0], "X of learn_with", ("m", rows.X.shape[1]))
@@ -598,10 +567,6 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     @property
     def now_(self) -> float:
         return self._fitted.rows.now
-
-    @property
-    def n_absorbed_(self) -> int:
-        return self._fitted.rows.before.n
 
     @property
     def n_remade_(self) -> int:

@@ -200,7 +200,6 @@ class Conditioned(ABC):
                 "drop": found.drop,
                 "at": found.at,
                 "keep": found.keep,
-                "absorb": found.absorb,
             }
             found = calls[name](*arguments)
         return found
@@ -218,10 +217,6 @@ class Conditioned(ABC):
 
     def keep(self, *arguments):
         """The same, with more at hand for what is to come."""
-        return self
-
-    def absorb(self, keep):
-        """The same, holding fewer than all rows where it goes on without them."""
         return self
 
     def _worn(self, n):
@@ -273,7 +268,6 @@ class Dense(Conditioned):
         NotPositiveDefiniteError
             Δ has no Cholesky factor even with jitter, or solving with it overflows.
         """
-        rows.check_held("The Cholesky factor")
         K = covariance.gram(rows.S, rows.t)
         solver = DenseCholesky(*cholesky(K, rows.noise(covariance), covariance))
         return cls._solved(covariance, rows, solver)

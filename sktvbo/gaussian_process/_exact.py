@@ -110,7 +110,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     Attributes
     ----------
     X_train_ : ndarray of shape (n, d + 1)
-        Training inputs, but for absorbed ones.
+        Training inputs.
     y_train_ : ndarray of shape (n,)
         Training targets, in the units given.
     spatial_kernel_, temporal_kernel_ : Kernel
@@ -127,8 +127,6 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         With the learnt hyperparameter.
     now_ : float
         Present time, from which ages count: the latest training time unless ``advance`` moved it.
-    n_absorbed_ : int
-        Training rows that are held no longer: see `absorbed`.
     n_remade_ : int
         How often, since the hyperparameters were searched, what is kept up to date row by row was
         made anew: after 256 updates, or as many as there are rows, or when a row of its residual is
@@ -157,8 +155,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     O(N³) once for a place that is new. Predictions from the latest time on take O(1) at one of the
     sites; those of the past O(n N²) and O(N²) a place (a smoother). A row that is late, by no more
     than the latest 32, is put in its place exactly, at the price of those after it; a later one,
-    and `forget`, condition afresh. `relevancy` is dense, O(n³). `absorbed` makes memory constant,
-    too: ``gp = gp.absorbed(100)`` after each `partial_fit` holds 100 to 200 rows.
+    and `forget`, condition afresh. `relevancy` is dense, O(n³). Memory grows by the rows.
 
     References
     ----------
@@ -226,8 +223,6 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
 
     def _suited(self, gp, n_new):
         if self.solver != "auto":
-            return gp
-        if gp.rows.before.n:
             return gp
         sites = gp.sites if isinstance(gp, Filter) else None
         least = (_MIN_ROWS, _ROWS_A_STATE)

@@ -7,9 +7,6 @@ all that a learnt mean (`_mean`) and a scale that follows y need:
 
     1ᵀ G 1, 1ᵀ G y, yᵀ G y  come from the innovations,   1 − kᵀ G 1  is 1 less the filtered 1.
 
-The state knows all that the rows tell about the present and the future. Rows of the past may be
-absorbed in it, and are held no longer: the filter begins with a state of that time, its `Start`.
-
 Other places are explained by those that were observed: f(x, t) = Σ_j w_j f(x_j, t) and an
 independent rest, w from the Gram matrix in space.
 """
@@ -23,7 +20,7 @@ from scipy.linalg import cho_solve, lapack, solve_triangular
 from .._arrays import distinct_rows
 from .._validation import RESOLUTION
 from .._values import NO_UPDATES, Updates
-from ..exceptions import AbsorbedError, NotPositiveDefiniteError
+from ..exceptions import NotPositiveDefiniteError
 from ._conditioned import LOG_2PI, Conditioned, Dense, squares
 from ._constant_mean import ZERO, Mean, posterior
 from ._covariance import SeparableCovariance
@@ -84,26 +81,6 @@ def distinct(S):
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
-    """With what a filter begins in place of rows that were absorbed.
-
-    Attributes
-    ----------
-    state : Tracked
-        After these rows; none of the others is before its time.
-    units : tuple
-        As of `Filter`.
-    log_noise, precision : float
-        Sums of the logarithms of their noise variances, and of the inverses.
-    """
-
-    state: Tracked
-    units: tuple
-    log_noise: float
-    precision: float
-
-
-@dataclass(frozen=True, eq=False)
 class Checkpoint:
     """From what a filter goes on, without the rows before.
 
@@ -113,34 +90,13 @@ class Checkpoint:
         Before the ``later`` observations.
     later : tuple of Observations
         One by one.
-    units, start, mark
+    units
         As of `Filter`.
     """
 
     state: Tracked
     later: tuple
     units: tuple
-    start: Start | None = None
-    mark: tuple | None = None
-
-    def to_plain(self):
-        """The covariance of the places, which all states have, is there once."""
-        plain, start, mark = vars(self).copy(), self.start, self.mark
-        if start is not None:
-            plain["start"] = replace(start, state=replace(start.state, K=None))
-        if mark is not None:
-            plain["mark"] = replace(mark[0], K=None), mark[1]
-        return plain
-
-    @classmethod
-    def from_plain(cls, plain):
-        """Made again of `to_plain`."""
-        K, start, mark = plain["state"].K, plain["start"], plain["mark"]
-        if start is not None:
-            start = replace(start, state=replace(start.state, K=K))
-        if mark is not None:
-            mark = replace(mark[0], K=K), mark[1]
-        return cls(**plain | {"start": start, "mark": mark})
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,11 +111,6 @@ class Filter(Conditioned):
         never change, and of 1.
     tail : tuple of (Tracked, Observations)
         The states before the latest observations, with these.
-    start : Start or None
-        What is known of absorbed rows; None: there are none.
-    mark : (Tracked, int) or None
-        The state after so many of the rows, none of the others being before its time: these may be
-        absorbed.
     or_dense : bool
         Whether it becomes a `Dense`, which knows jitter, where the filter breaks down.
     """
@@ -173,17 +124,13 @@ class Filter(Conditioned):
     units: tuple
     or_dense: bool
     tail: tuple = ()
-    start: Start | None = None
-    mark: tuple | None = None
     made_of: tuple | None = None
     updates: Updates = NO_UPDATES
     n_remade: int = 0
 
     @classmethod
-    def of(cls, covariance, rows, sites, or_dense=False, checkpoint=None, start=None):
+    def of(cls, covariance, rows, sites, or_dense=False, checkpoint=None):
         """O(n N²) for N = p M, the size of the state; from a `Checkpoint` of the rows O(N²).
-
-        ``start`` is what is known of rows that were absorbed.
 
         Raises
         ------
@@ -194,24 +141,19 @@ class Filter(Conditioned):
             return cls._gone_on(covariance, rows, sites, or_dense, checkpoint)
         # What the rows keep when asked for S they would keep until the filter is made anew.
         sites = sites.with_those_of(rows.layout.split(rows.X)[0])
-        units = (rows.location, rows.scale) if start is None else start.units
+        units = rows.location, rows.scale
         given = _observations(rows, sites, rows.noise(covariance), units)
         try:
-            if start is None:
-                process = state_space(covariance.temporal)
-                state = Tracked.of(process, _spatial(covariance, process, sites.S), given)
-            else:
-                state = start.state.after(given)
-            return cls._solved(covariance, rows, sites, state, units, or_dense, start=start)
+            process = state_space(covariance.temporal)
+            state = Tracked.of(process, _spatial(covariance, process, sites.S), given)
+            return cls._solved(covariance, rows, sites, state, units, or_dense)
         except NotPositiveDefiniteError:
-            if not or_dense or start is not None:
+            if not or_dense:
                 raise
         return Dense.of(covariance, rows)
 
     @classmethod
-    def _solved(
-        cls, covariance, rows, sites, state, units, or_dense, tail=(), start=None, mark=None
-    ):
+    def _solved(cls, covariance, rows, sites, state, units, or_dense, tail=()):
         mean, value = _solve(state, rows, units, covariance.mean_variance)
         if not np.isfinite(value):
             raise NotPositiveDefiniteError(
@@ -219,7 +161,7 @@ class Filter(Conditioned):
                 "(normalize_y=True), or raise noise_variance."
             )
         value = float(value)
-        return cls(covariance, rows, sites, state, mean, value, units, or_dense, tail, start, mark)
+        return cls(covariance, rows, sites, state, mean, value, units, or_dense, tail)
 
     @staticmethod
     def criterion(rows, sites, *_):
@@ -253,30 +195,22 @@ class Filter(Conditioned):
 
     @property
     def information_gain(self):
-        log_noise, precision = self._noise_sums(self.rows.noise(self.covariance))
-        gain = self.state.sums[0, -1] - log_noise
-        return 0.5 * float(gain + self.mean.lost(self.covariance.mean_variance, precision))
-
-    def _noise_sums(self, noise):
-        """Sums of log and inverse noise variances (n,), those of absorbed rows included."""
-        found = np.array([np.sum(np.log(noise)), np.sum(1.0 / noise)])
-        if self.start is not None:
-            found += self.start.log_noise, self.start.precision
-        return tuple(found.tolist())
+        noise = self.rows.noise(self.covariance)
+        gain = self.state.sums[0, -1] - np.sum(np.log(noise))
+        lost = self.mean.lost(self.covariance.mean_variance, np.sum(1.0 / noise))
+        return 0.5 * float(gain + lost)
 
     # --- other rows -------------------------------------------------------------------------------
 
     def append(self, X, y, variance, total, standardize=None):
         """O(N²) a row that is not before the others, or late by at most 32; else O(n N²)."""
         rows = self.rows.append(X, y, variance, total, standardize)
-        S, t = rows.layout.split(rows.X[self.rows.n :])
-        self._check_times(t, "of observations")
-        before = self._with_places(S)
+        before = self._with_places(rows.layout.split(rows.X[self.rows.n :])[0])
         if self._same_noise(rows):
             try:
                 found = before._appended(rows)
             except NotPositiveDefiniteError:
-                if not self.or_dense or self.start is not None:
+                if not self.or_dense:
                     raise
                 return Dense.of(self.covariance, rows)
             if found is not None and self._worn(rows.n):
@@ -286,42 +220,8 @@ class Filter(Conditioned):
         return before._of_rows(rows)
 
     def _of_rows(self, rows):
-        """The same of other rows, from nothing or from the start."""
+        """The same of other rows, from nothing."""
         return self.of(self.covariance, rows, *self._chosen)
-
-    def _check_times(self, t, whose):
-        """Raise an AbsorbedError for times (m,) that are before what is held."""
-        if self.start is not None and len(t) and t.min() < self.start.state.t:
-            origin = self.rows.layout.origin
-            raise AbsorbedError(
-                f"The times {whose} must be at least {self.start.state.t + origin}, until which "
-                f"observations are absorbed. Got {t.min() + origin} instead. An optimizer holds "
-                "more of them with a larger history, and all with history=None."
-            )
-
-    def absorb(self, keep):
-        """The same, holding the latest ``keep`` rows (and 32) and some more.
-
-        At most twice as many are held when this is called after each row: the present state is
-        marked, and what is before the mark absorbed when so many rows are behind it.
-        """
-        keep, rows = max(keep, _TAIL), self.rows
-        if self.mark is None:
-            found = replace(self, mark=(self.state, rows.n))
-        else:
-            state, k = self.mark
-            given = rows.variance[:k].any() or rows.total[:k].any()
-            # The state takes known variances in units of the scale, which may change.
-            if rows.n - k < keep or (given and (rows.standardize or rows.scale != 1.0)):
-                return self
-            noise = self._noise_sums(rows.noise(self.covariance, slice(0, k)))
-            found = replace(
-                self,
-                rows=rows.absorbed(k),
-                start=Start(state, self.units, *noise),
-                mark=(self.state, rows.n - k),
-            )
-        return self._after(found, ("absorb", (keep,)))
 
     def _updates_worth_making(self, n):
         """An update takes some 500 bytes, a row 40."""
@@ -331,7 +231,7 @@ class Filter(Conditioned):
         """The same, made of a `Checkpoint`: updates are forgotten, and no row is filtered again."""
         first = self.tail[0][0] if self.tail else self.state
         later = tuple(given for _, given in self.tail)
-        checkpoint = Checkpoint(first, later, self.units, self.start, self.mark)
+        checkpoint = Checkpoint(first, later, self.units)
         return self.of(self.covariance, self.rows, self.sites, self.or_dense, checkpoint)
 
     @classmethod
@@ -341,46 +241,28 @@ class Filter(Conditioned):
         for given in checkpoint.later:
             tail.append((state, given))
             state = state.after(given)
-        found = cls._solved(
-            covariance,
-            rows,
-            sites,
-            state,
-            checkpoint.units,
-            or_dense,
-            tuple(tail),
-            checkpoint.start,
-            checkpoint.mark,
-        )
+        units = checkpoint.units
+        found = cls._solved(covariance, rows, sites, state, units, or_dense, tuple(tail))
         return replace(found, made_of=(rows, (sites, or_dense, checkpoint)))
 
     @property
     def _chosen(self):
-        chosen = self.sites, self.or_dense
-        return chosen if self.start is None else (*chosen, None, self.start)
+        return self.sites, self.or_dense
 
     def _with_places(self, S):
         """The same, tracking also the places (m, d)."""
         sites = self.sites.with_those_of(S)
         if sites is self.sites:
             return self
-        start, mark = self.start, self.mark
         W, _ = self._interpolate(sites.S[len(self.sites) :])
         K = _spatial(self.covariance, self.state.process, sites.S)
-        if start is not None:
-            start = replace(start, state=start.state.extended(K, W))
-        if mark is not None:
-            mark = mark[0].extended(K, W), mark[1]
-        state = self.state.extended(K, W)
-        return replace(self, sites=sites, state=state, tail=(), start=start, mark=mark)
+        return replace(self, sites=sites, state=self.state.extended(K, W), tail=())
 
     def _appended(self, rows):
         """With the rows behind the present ones, or None if one is too late to be put in place."""
-        new, state, tail, mark = slice(self.rows.n, None), self.state, self.tail, self.mark
+        new, state, tail = slice(self.rows.n, None), self.state, self.tail
         noise = rows.noise(self.covariance, new)
         given = _observations(rows, self.sites, noise, self.units, new)
-        if mark is not None and given.t[0] < mark[0].t:
-            mark = None
         while given.t[0] < state.t:
             # What came after the late one is taken back, and told again in the order of time.
             if not tail:
@@ -394,17 +276,8 @@ class Filter(Conditioned):
                 one = given.part(slice(i, i + 1))
                 tail = (*tail, (state, one))[-_TAIL:]
                 state = state.after(one)
-        return self._solved(
-            self.covariance,
-            rows,
-            self.sites,
-            state,
-            self.units,
-            self.or_dense,
-            tuple(tail),
-            self.start,
-            mark,
-        )
+        chosen = self.units, self.or_dense, tuple(tail)
+        return self._solved(self.covariance, rows, self.sites, state, *chosen)
 
     def drop(self, indices, standardize=None):
         """O(n N²)."""
@@ -490,9 +363,9 @@ class Filter(Conditioned):
         past = np.flatnonzero(~later)
         if len(past):
             past = past[np.argsort(t[past], kind="stable")]
-            line, start = self._timeline(t[past])
+            line = self._timeline(t[past])
             at = np.searchsorted(line.t, t[past]).astype(np.intp)
-            answers = line.smooth(self.state.K, queries=(at, site[past], W), state=start)[1]
+            answers = line.smooth(self.state.K, queries=(at, site[past], W))[1]
             found[past], left[past] = answers[:, :2], answers[:, 2]
         if len(outside):
             left[outside] += own[outside] * self._prior(t[outside])
@@ -512,24 +385,20 @@ class Filter(Conditioned):
             found, left = H @ m.T, H @ P @ H.T
         else:
             order = np.argsort(t, kind="stable")
-            line, start = self._timeline(t)
+            line = self._timeline(t)
             at = np.searchsorted(line.t, t[order])
             found, left = np.empty((len(t), 2)), np.empty((len(t), len(t)))
-            found[order], left[np.ix_(order, order)] = line.joint(self.state.K, at, H[order], start)
+            found[order], left[np.ix_(order, order)] = line.joint(self.state.K, at, H[order])
         if len(outside):
             temporal = self.covariance.temporal(t[outside, np.newaxis])
             left[np.ix_(outside, outside)] += self._own(S[outside], half, full=True) * temporal
         return found, left
 
     def _timeline(self, stops):
-        """All rows, and times to halt at; and the start's means and covariance, if there is one."""
-        self._check_times(stops, "of the posterior")
+        """All rows, and times to halt at."""
         noise = self.rows.noise(self.covariance)
         given = _observations(self.rows, self.sites, noise, self.units)
-        if self.start is None:
-            return Timeline.of(self.state.process, given, stops), None
-        state = self.start.state
-        return Timeline.of(self.state.process, given, stops, state.t), (state.m, state.P)
+        return Timeline.of(self.state.process, given, stops)
 
     def _prior(self, t):
         """Prior variance (m,) in time, relative to that in space."""
@@ -608,10 +477,9 @@ class Snapshot(Conditioned):
 def log_likelihood(covariance, rows, sites, eval_gradient):
     """log p(y) by innovations, and its gradient in theta, or None where it is not asked for.
 
-    O(n N²), by a smoother whose derivatives of the state are contracted as they come; of all rows,
-    none of them absorbed. Minus infinity where the filter breaks down, so that a search turns back.
+    O(n N²), by a smoother whose derivatives of the state are contracted as they come; minus
+    infinity where the filter breaks down, so that a search turns back.
     """
-    rows.check_held("The likelihood of other hyperparameters, or its gradient,")
     process, noise = state_space(covariance.temporal), rows.noise(covariance)
     units = rows.location, rows.scale
     given = _observations(rows, sites, noise, units)

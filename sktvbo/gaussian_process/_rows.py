@@ -7,7 +7,6 @@ import numpy as np
 
 from .._arrays import Room, grown
 from .._validation import check_int, invalid
-from ..exceptions import AbsorbedError
 from ._prior_mean import Polynomial
 
 
@@ -55,9 +54,9 @@ class Moments:
     mean, std : float
     """
 
-    n: int = 0
-    mean: float = 0.0
-    std: float = 0.0
+    n: int
+    mean: float
+    std: float
 
     @classmethod
     def of(cls, y):
@@ -93,8 +92,6 @@ class Rows:
         held from then on: in the units of y, so are the hyperparameters.
     location, scale : float
         y is standardized as (y − location) / scale.
-    before : Moments
-        Of the y of rows before these, which were absorbed: these count in location and scale.
     prior_mean : Polynomial or None
         Of the standardized y, beside a constant.
     """
@@ -108,7 +105,6 @@ class Rows:
     standardize: bool = False
     location: float = 0.0
     scale: float = 1.0
-    before: Moments = Moments()
     prior_mean: Polynomial | None = None
     room: Room | None = field(default=None, repr=False)
 
@@ -126,11 +122,6 @@ class Rows:
     @property
     def n(self):
         return len(self.y)
-
-    @property
-    def n_all(self):
-        """How many rows there are, absorbed ones included."""
-        return self.before.n + self.n
 
     @cached_property
     def _space_time(self):
@@ -197,7 +188,7 @@ class Rows:
             standardize=self.standardize if standardize is None else standardize,
             now=max(self.now, float(X[:, self.layout.position].max())),
         )
-        if self.n_all >= _MANY and "moments" in vars(self):
+        if self.n >= _MANY and "moments" in vars(self):
             vars(rows)["moments"] = self.moments.plus(Moments.of(np.asarray(y)))
         return rows._restandardized()
 
@@ -209,9 +200,8 @@ class Rows:
 
     @cached_property
     def moments(self):
-        """Those of y, absorbed rows included; of many rows, kept up as rows are appended."""
-        found = Moments.of(self.y)
-        return self.before.plus(found) if self.before.n else found
+        """Those of y; of many rows, kept up as rows are appended."""
+        return Moments.of(self.y)
 
     @property
     def is_constant(self):
@@ -228,21 +218,6 @@ class Rows:
         scales = {name: getattr(other, name) for name in ("standardize", "location", "scale")}
         return replace(self, **scales)
 
-    def absorbed(self, k):
-        """These rows without the first k, which count in the scale of y for ever."""
-        held = {name: getattr(self, name)[k:].copy() for name in _ARRAYS}
-        before = self.before.plus(Moments.of(self.y[:k]))
-        return replace(self, **held, before=before, room=None)
-
-    def check_held(self, what):
-        """Raise an AbsorbedError where rows are no longer held that something needs."""
-        if self.before.n:
-            raise AbsorbedError(
-                f"{what} needs all observations, and the first {self.before.n} are absorbed. "
-                "absorbed() is for regressors that go on without them; an optimizer holds all "
-                "with history=None."
-            )
-
     def at(self, now):
         """The same rows at another present time."""
         return replace(self, now=float(now))
@@ -252,7 +227,7 @@ class Rows:
         if not self.standardize:
             return self
         location, scale = self.moments.mean, 1.0 if self.is_constant else self.moments.std
-        enough = self.n_all >= _ROWS or len(np.unique(self.y)) >= _VALUES
+        enough = self.n >= _ROWS or len(np.unique(self.y)) >= _VALUES
         follow = self.is_constant or not enough
         rows = replace(self, location=location, scale=scale, standardize=follow)
         vars(rows)["moments"] = self.moments

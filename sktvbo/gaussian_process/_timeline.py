@@ -141,8 +141,8 @@ class Timeline:
         given = self.given.part(slice(start[0], start[-1]))
         return self.move[first:last], given, start - start[0]
 
-    def smooth(self, K, combine=None, learning=False, queries=None, state=None):
-        """Back from the end, from the prior on or a state; see ``kalman.smooth``.
+    def smooth(self, K, combine=None, learning=False, queries=None):
+        """Back from the end; see ``kalman.smooth``.
 
         The way forward is gone twice and all that is kept is of some √T times at once.
 
@@ -154,8 +154,6 @@ class Timeline:
         learning : bool
         queries : (time, place, W), default=None
             Positions among the times (q,), ascending; places (q,); weights (w, M).
-        state : (m, P), default=None
-            Means (k, N) and covariance (N, N) at the time ``after``, of a timeline that has one.
 
         Returns
         -------
@@ -171,7 +169,7 @@ class Timeline:
         k, N = given.Y.shape[1], p * M
         length = max(1, int(np.ceil(np.sqrt(T))))
         blocks = [slice(i, min(i + length, T)) for i in range(0, T, length)]
-        (m, P), states = _first(state, k, N), []
+        m, P, states = np.zeros((k, N)), np.zeros((N, N)), []
         for block in blocks:
             states.append((m.copy(), P.copy()))
             if block is not blocks[-1]:
@@ -200,7 +198,7 @@ class Timeline:
             _kalman.smooth(move, *moves, K, start, part.site, part.Y, part.R, *state, **options)
         return slopes, answers
 
-    def joint(self, K, at, H, state=None):
+    def joint(self, K, at, H):
         """Means (q, k) and covariance (q, q) of z_1 at places and times, given everything.
 
         Each query is carried on from its time: what is observed later tells of it by its covariance
@@ -213,12 +211,10 @@ class Timeline:
             Positions among the times, ascending.
         H : ndarray of shape (q, M)
             Weights of the places.
-        state : (m, P), default=None
-            As in `smooth`.
         """
         (A, Q), p, M, q = self.moves(), self.process.order, len(K), len(at)
         k, N = self.given.Y.shape[1], p * M
-        m, P = _first(state, k, N)
+        m, P = np.zeros((k, N)), np.zeros((N, N))
         mean, cov, C = np.zeros((q, k)), np.zeros((q, q)), np.zeros((q, N))
         first = np.searchsorted(at, np.arange(len(self.t) + 1))
         for i in range(len(self.t)):
@@ -257,10 +253,3 @@ class Timeline:
                 cov[old, new] = C[old][:, :M] @ H[new].T
                 cov[new, old] = cov[old, new].T
         return mean, cov
-
-
-def _first(state, k, N):
-    """Means (k, N) and covariance (N, N) with which to begin, to be overwritten."""
-    if state is None:
-        return np.zeros((k, N)), np.zeros((N, N))
-    return tuple(part.copy() for part in state)

@@ -151,13 +151,8 @@ class BayesianOptimizer(BaseEstimator):
         they are in the data set or not. None is all, and memory grows then with the run; 0 is none.
         What the optimizer does is the same, but that a policy which asks for more of the latest
         observations than that (and than 256), and the expert's places of `SparQGPUCB`, have no more
-        to choose from. Where the surrogate is a Kalman filter, nothing is forgotten, and the
-        hyperparameters are held (``refit_every=None``, or a surrogate without ``optimizer``), the
-        data set is capped as well, at the latest ``history`` observations (at least 32) to twice as
-        many: the surrogate absorbs those before, and memory does not grow at all. The posterior is
-        still that of all, from the time of the first of those left on. These alone can be taken
-        back, and failures weigh as the worst place of these; what is told, or predicted, of an
-        earlier time is an `~sktvbo.exceptions.AbsorbedError`.
+        to choose from. The data set stays whole: of an algorithm that forgets nothing memory grows
+        by it.
     journal : path-like or `~sktvbo.journal.Journal`, default=None
         File in which every step is written before the call returns; see `resume`.
     max_step : float, sequence of float of shape (d,), dict or StepLimit, default=None
@@ -186,7 +181,7 @@ class BayesianOptimizer(BaseEstimator):
     ----------
     X_ : ndarray of shape (n, d + 1)
         Data set: queries and times, in the user's units; a context stands between them, and counts
-        among the d. Without the ``n_absorbed_`` oldest.
+        among the d.
     y_ : ndarray of shape (n,)
         Data set: observations, as told.
     surrogate_ : estimator or None
@@ -196,9 +191,6 @@ class BayesianOptimizer(BaseEstimator):
     policy_ : stale-data policy
     n_told_, n_removed_ : int
         Observations told; observations removed from the data set. Of the whole run, always.
-    n_absorbed_ : int
-        Observations that the surrogate is conditioned on, and that are held no longer: see
-        ``history``.
     told_X_ : ndarray of shape (m, d + 1)
         All queries and times told, or the latest m = ``history`` of them.
     told_y_ : ndarray of shape (m,)
@@ -522,8 +514,6 @@ class BayesianOptimizer(BaseEstimator):
         ValueError
             x outside of the domain, y or t not finite, a negative variance, wrong shapes. The
             optimizer is as before.
-        AbsorbedError
-            A time before that of observations that are held no longer: see ``history``.
         AskTellError
             No t was given and x was not asked for; a `Query` that is not pending.
 
@@ -705,9 +695,8 @@ class BayesianOptimizer(BaseEstimator):
                 got = ", ".join(f"{k}={v!r}" for k, v in wanted.items() if v is not None)
                 raise invalid(
                     "What is taken back",
-                    f"one of the {len(run.returnable)} observations that are remembered",
+                    f"one of the {len(run.positions)} observations that are remembered",
                     got=got or "none at all",
-                    advice="With history=None all are." if run.n_absorbed else "",
                     error=AskTellError,
                 )
             self._take(run, run.after_untelling(position), "untell")
@@ -976,11 +965,7 @@ class BayesianOptimizer(BaseEstimator):
     @property
     def n_removed_(self) -> int:
         run = self._begun()
-        return run.n_told - run.size
-
-    @property
-    def n_absorbed_(self) -> int:
-        return self._begun().n_absorbed
+        return run.n_told - len(run.kept)
 
     @property
     def n_failed_(self) -> int:

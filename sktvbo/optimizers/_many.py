@@ -47,8 +47,7 @@ def with_many(run, observations):
             run = observe(run, observation, only_kept=True)
         if len(learnt.X_train_) < len(run.kept):
             learnt = _conditioned(run, learnt, run.kept)
-        run = replaced(run, surrogate=learnt, searched=run.size, **searched)
-        return absorbed(run) if run.absorbs else run, entries
+        return replaced(run, surrogate=learnt, searched=len(run.kept), **searched), entries
     if run.surrogate is None:
         x, y, t, variance, _ = rest[0]
         kept = run.kept.append(run.told.total, np.append(x, t), y, variance)
@@ -58,15 +57,7 @@ def with_many(run, observations):
         run = replaced(run, surrogate=_conditioned(run, learnt, run.kept))
     for observation in rest:
         run = observe(run, observation, held=True)
-    return replaced(run, searched=run.size, **searched), entries
-
-
-def absorbed(run):
-    """A run that ``absorbs``, without the oldest rows of its data set."""
-    surrogate = run.surrogate.absorbed(run.algorithm.history)
-    n = surrogate.n_absorbed_
-    kept = run.kept.drop(np.arange(n - run.n_absorbed))
-    return replaced(run, surrogate=surrogate, kept=kept, n_absorbed=n)
+    return replaced(run, searched=len(run.kept), **searched), entries
 
 
 def _learnt(run, observations):
@@ -128,11 +119,7 @@ def without(run, position):
         if not len(kept) or told.total - len(untold) < run.n_initial:
             surrogate, policy = None, run.make_policy()
         elif len(kept) != len(run.kept) or (kept.positions != run.kept.positions).any():
-            if run.n_absorbed:
-                drop = np.flatnonzero(run.kept.positions == position)
-                surrogate = surrogate.updated(drop=drop, hold_scale=False)
-            else:
-                surrogate = _conditioned(run, surrogate, kept)
+            surrogate = _conditioned(run, surrogate, kept)
             if hasattr(surrogate, "rewound"):
                 # Noise may have grown until a time that is taken back as well.
                 surrogate = surrogate.rewound()
@@ -158,7 +145,7 @@ def position_of(run, x, t, handle):
 
     ``handle`` is the id of the query that it answered, None: any; x and t may be None as well.
     """
-    for position in reversed(run.returnable):
+    for position in reversed(run.positions):
         entry = run.told.at([position])[0]
         place, time = entry.row[:-1], entry.row[-1]
         here = x is None or (np.abs(place - x) <= 2.0**-23 * np.abs(place))[~np.isnan(x)].all()

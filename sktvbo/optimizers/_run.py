@@ -26,7 +26,7 @@ from ._contexts import corrected, measured
 from ._dataset import DataSet, Log, Told
 from ._default_models import Times, suited
 from ._failures import Failures, Risk, with_failure
-from ._many import absorbed, without
+from ._many import without
 from ._queries import FLOAT32, MAX_PENDING, Asked, Query, not_pending
 from ._random import copied
 from ._step_limiter import StepLimiter
@@ -107,8 +107,6 @@ class Run(Asked):
     kept : DataSet
     place : Place
         Where in its journal, if it has one.
-    n_absorbed : int
-        Observations before the ``kept`` ones that the surrogate has absorbed.
     failures : Failures or None
         None as long as no query has failed.
     limiter : StepLimiter or None
@@ -146,7 +144,6 @@ class Run(Asked):
     untold: tuple = ()
     kept: DataSet = field(default_factory=DataSet)
     place: Place = START
-    n_absorbed: int = 0
     failures: Failures | None = None
     limiter: StepLimiter | None = None
     times: str | None = None
@@ -206,15 +203,14 @@ class Run(Asked):
             row,
             y,
             now,
-            after.size,
+            len(after.kept),
             removed,
             record,
             variance,
             None if query is None else query.id,
         )
         left |= self._at_place(x, t, query)
-        after = replaced(after, **left, told=self.told.append(entry), policy_before=self.policy)
-        return absorbed(after) if after.absorbs and not only_kept else after
+        return replaced(after, **left, told=self.told.append(entry), policy_before=self.policy)
 
     def after_failing(self, x, t, query):
         """The run with a measurement at x (d,) and t that failed, which may answer a query."""
@@ -371,7 +367,7 @@ class Run(Asked):
         else:
             found = best_queries(run, t, size, rng, may_wait) if size else []
             # Queries at later times were taken back.
-            queries = (*made_until(t, queries), (t, self.size))[-MAX_PENDING:]
+            queries = (*made_until(t, queries), (t, len(self.kept)))[-MAX_PENDING:]
         after, found = run._with_queries(found, t), first + found
         after = replaced(after, rng=rng, now=t, next_time=found[-1][1], queries=queries)
         return after, found
@@ -399,11 +395,6 @@ class Run(Asked):
         return min(self.algorithm.n_initial_points, _MIN_TO_LEARN)
 
     @property
-    def size(self):
-        """How many observations the surrogate is conditioned on."""
-        return self.n_absorbed + len(self.kept)
-
-    @property
     def holds(self):
         """Whether the hyperparameters are never searched again, once there is a surrogate."""
         return self.algorithm.refit_every is None or not _is_searched(self.surrogate)
@@ -412,16 +403,6 @@ class Run(Asked):
     def keeps_all(self):
         """Whether nothing is ever dropped."""
         return type(self.policy) is KeepAll and self.cap is None
-
-    @property
-    def absorbs(self):
-        """Whether the surrogate goes on without its oldest rows.
-
-        So it may if nothing is ever dropped or searched, and not all of the history is to be shown.
-        """
-        if self.algorithm.history is None or self.surrogate is None:
-            return False
-        return self.keeps_all and self.holds and hasattr(self.surrogate, "absorbed")
 
     @property
     def n_told(self):
@@ -436,14 +417,6 @@ class Run(Asked):
             return remembered
         gone = set(self.untold)
         return [position for position in remembered if position not in gone]
-
-    @property
-    def returnable(self):
-        """Those of these positions that may still be taken back: not what was absorbed."""
-        if not self.n_absorbed:
-            return self.positions
-        held = self.kept.positions
-        return held[held >= self.told.first].tolist() if len(held) > 1 else []
 
     @property
     def entries(self):
@@ -546,17 +519,15 @@ class Run(Asked):
 
     def _next_surrogate(self, row, target, variance, drop, kept, only_held):
         """The surrogate without some rows and with the new one; see `searched_if_due`."""
-        size = self.n_absorbed + len(kept)
-        few = size < self.min_to_learn
+        few = len(kept) < self.min_to_learn
         known = self.some_variances(np.array([variance]))
         held = partial(self.surrogate.updated, row, target, *known, drop=drop, hold_scale=few)
         if only_held or (few and self.holds_when_few):
             return held(), self.since_search + 1, self.searched
         searched = partial(self._searched_surrogate, row, target, variance, drop, kept)
-        # Before absorbed rows there is no earlier time: the surrogate refuses it.
-        early = self.searches_for_the_past and not self.n_absorbed
-        early = early and row[0, -1] < self.surrogate.X_train_[:, -1].min()
-        return self.searched_if_due(held, searched, size, early)
+        times = self.surrogate.X_train_[:, -1]
+        early = self.searches_for_the_past and row[0, -1] < times.min()
+        return self.searched_if_due(held, searched, len(kept), early)
 
     def _searched_surrogate(self, row, target, variance, drop, kept):
         """The surrogate without some rows and with the new one, after a search."""

@@ -206,7 +206,7 @@ def events_of(run, after, kind, said):
     if surrogate is not run.surrogate and after.since_search == 0 and surrogate is not None:
         theta = getattr(surrogate, "theta_", None)
         if theta is not None and getattr(surrogate, "optimizer", None) is not None:
-            events.append(("search", None, {"theta": encode(theta.tolist()), "n": after.size}))
+            events.append(("search", None, {"theta": encode(theta.tolist()), "n": len(after.kept)}))
     return events
 
 

@@ -87,7 +87,7 @@ def best_query(run, surrogate, acquisition, t, latest, rng, risk, part=None):
             draw = risk.at(t).weigh_draw(draw)
         return maximize_joint(draw, part, rng, anchors=recent), t
     state = AcquisitionState(
-        run.size,
+        len(run.kept),
         run.n_told,
         run.domain.n_dims,
         surrogate,

@@ -1,5 +1,6 @@
 """The Kalman solver against the dense one: the same regressor, whatever happens to its rows."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -16,8 +17,9 @@ from sktvbo.gaussian_process import (
     WeightedGPRegressor,
 )
 from sktvbo.gaussian_process._conditioned import Dense
-from sktvbo.gaussian_process._filter import Filter
+from sktvbo.gaussian_process._filter import Checkpoint, Filter
 from sktvbo.gaussian_process._timeline import Timeline
+from sktvbo.journal._encoding import decode, encode
 from sktvbo.kernels import Empirical, Forgetting, Wiener
 
 TEMPORAL = {
@@ -508,6 +510,27 @@ def test_a_pickle_goes_on_to_the_bit():
     places = np.column_stack([sites, np.full(150, 20.5)])
     for found, expected in zip(again.predict(places, True), gp.predict(places, True)):
         assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("many", [False, True], ids=["few sites", "many sites"])
+def test_copies_pickles_and_plain_data_go_on_to_the_bit_from_a_checkpoint(many, monkeypatch):
+    monkeypatch.setattr("sktvbo.gaussian_process._conditioned._MAX_UPDATES", 50)
+    monkeypatch.setattr("sktvbo.gaussian_process._filter._MOST_UPDATES", 50)
+    sites = np.random.RandomState(2).uniform(size=(260, 2)) if many else SITES
+    X, y = stream(260, sites=sites)
+    X = X[np.argsort(X[:, -1], kind="stable")]
+    gp = both(X[:20], y[:20], normalize_y=True, sites=sites)[1]
+    for i in range(20, 200):
+        gp = gp.updated(X[i : i + 1], y[i : i + 1])
+    assert type(gp._gp.made_of[1][-1]) is Checkpoint
+    again = [copy.deepcopy(gp), pickle.loads(pickle.dumps(gp)), decode(encode(gp))]
+    for i in range(200, 260):
+        gp = gp.updated(X[i : i + 1], y[i : i + 1])
+        again = [one.updated(X[i : i + 1], y[i : i + 1]) for one in again]
+    places = np.column_stack([sites, np.full(len(sites), X[-1, -1] + 0.5)])
+    for one in again:
+        assert_array_equal(one.predict(places, True), gp.predict(places, True))
+        assert_array_equal(one.X_train_, gp.X_train_)
 
 
 @pytest.mark.filterwarnings("ignore::sktvbo.exceptions.JitterWarning")

@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from sktvbo.gaussian_process import QuadraticInjection
 from sktvbo.gaussian_process._covariance import SeparableCovariance
-from sktvbo.gaussian_process._rows import Layout, Rows
+from sktvbo.gaussian_process._rows import Layout, Moments, Rows
 
 COVARIANCE = SeparableCovariance(
     RBF(0.4), RBF(3.0), (1.3, (1e-3, 1e3)), (0.05, (1e-6, 1e1)), 2, QuadraticInjection(0.3)
@@ -179,3 +179,17 @@ def test_the_scale_of_many_rows_is_kept_up():
     assert_allclose([rows.location, rows.scale], [y.mean(), y.std()], rtol=1e-13)
     huge = rows.append(X[:1], np.array([1e300]), nothing[:1], total[:1], standardize=True)
     assert np.isfinite(huge.scale)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-100, 1e100])
+def test_moments_are_put_together(scale):
+    rng = np.random.RandomState(0)
+    y = scale * (3.0 + rng.normal(size=1000))
+    first, *others = np.split(y, [1, 2, 40, 41, 700])
+    found = Moments.of(first)
+    for part in others:
+        found = found.plus(Moments.of(part))
+    assert found.n == 1000
+    assert_allclose(
+        [found.mean, found.std], [scale * (y / scale).mean(), scale * (y / scale).std()]
+    )
