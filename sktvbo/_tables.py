@@ -50,7 +50,7 @@ def as_table(X):
 
 
 def is_table(X):
-    """Whether something is a data frame, or a dict of which each value is a column."""
+    """Return whether a value is a data frame or a dict of columns."""
     if not isinstance(X, Mapping):
         return type(X) is not np.ndarray and frame_columns(X) is not None
     columns = (isinstance(v, list | np.ndarray) or hasattr(v, "to_numpy") for v in X.values())
@@ -81,7 +81,7 @@ def as_row(x):
 
 
 def is_one(X):
-    """Whether something is one point and not several, in any form."""
+    """Return whether a value is a single point, in any accepted form."""
     if isinstance(X, Mapping) or frame_columns(X) is not None:
         return not is_table(X)
     return np.ndim(X) < 2 and not any(isinstance(x, Mapping) for x in np.atleast_1d(X))
@@ -90,7 +90,7 @@ def is_one(X):
 def check_names(given, names, what, form):
     """Raise an InvalidObservationError unless these names are given, in any order.
 
-    A table may have the columns of ``to_frame()`` besides.
+    A table may also have the other columns of ``to_frame()``.
     """
     if given.keys() == set(names):
         return
@@ -111,5 +111,5 @@ def check_names(given, names, what, form):
 
 
 def is_added(name):
-    """Whether a column of this name is one that ``to_frame()`` adds."""
+    """Return whether ``to_frame()`` adds a column of this name."""
     return isinstance(name, str) and name.rstrip("_") in ADDED

@@ -4,10 +4,10 @@
     python benchmarks/papers/arena.py FOLDER --query 0.1 --optimizers W-DBO wdbo_algo
     python benchmarks/papers/arena.py FOLDER --preset wdbo-table2 --optimizers W-DBO wdbo_algo
 
-Equal queries (--every): one query every so many seconds of 600, at the same times for all: only
-the decisions count. Equal time (--query): a query takes so long, and thinking as long as it takes,
-in processor seconds of one thread. A preset: the setting of a paper's table, on which an answer
-takes what a step of the paper's authors takes. The initial design and the noise are the same for
+With --every, all optimizers query at the same times of a run of 600 seconds, so that only decisions
+count. With --query, a query takes that long and each optimizer also spends its own computing time,
+in processor seconds of one thread. A preset is the setting of a paper's table, in which an answer
+takes as long as a step of the authors' code. The initial design and the noise are the same for
 all. The noise has 5 % of the function's variance over box and time (--noise); with --printed what
 BOLT's table 2 prints; with a preset what that says. --still stops the functions in the middle of
 their time; --problems development and held-out are those of decisions/. The packages of the rivals

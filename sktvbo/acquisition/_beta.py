@@ -1,4 +1,4 @@
-"""What an acquisition function may depend on, and the schedules of β."""
+"""State of the run for acquisition functions, and schedules of β."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AcquisitionState:
-    """What a score may depend on besides the posterior at the place.
+    """State of the run that an acquisition function may use besides mean and standard deviation.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class AcquisitionState:
 
     @cached_property
     def information_gain(self) -> float:
-        """What the observations tell about f, in nats."""
+        """Information gain of the observations about f, in nats."""
         return self.surrogate.information_gain()
 
     @cached_property

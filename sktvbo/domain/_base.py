@@ -538,7 +538,7 @@ class Domain:
         return np.column_stack(columns)
 
     def _has_names(self, labels):
-        """Whether labels are names: of a frame or a Series made without, they are numbers."""
+        """Return whether labels are names; frames and Series without names have numbers."""
         return self.is_named or any(isinstance(label, str) for label in labels)
 
     def _encode(self, point, what, *where):

@@ -120,7 +120,7 @@ class _Asked:
         return self._numbers(self._answer(point))
 
     def _answer(self, point):
-        """What the function returns."""
+        """Return the value of the function."""
         try:
             return self._function(point)
         except LookupError as exc:

@@ -325,7 +325,7 @@ class Categorical(Ordinal):
 
 
 def _is_missing(value):
-    """Whether a table holds nothing: NaN, NaT or <NA>."""
+    """Return whether a value is missing: NaN, NaT or <NA>."""
     try:
         return bool(value != value)
     except TypeError:  # <NA>

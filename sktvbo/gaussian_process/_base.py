@@ -43,7 +43,7 @@ from ._noise import NoiseModel
 from ._prior_mean import QuadraticMean
 from ._rows import Layout, Rows, time_position
 from ._search import Knowledge, explains_little, log_posterior, search
-from ._starts import anew, or_defaults, screened
+from ._starts import kernels_or_defaults, restarts, screened_starts
 from ._views import TimeSlice, TimeWindow
 
 if TYPE_CHECKING:
@@ -440,7 +440,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     def _initial_covariance(self, rows, follow_data):
         """The covariance that a search starts from; default kernels may follow the data."""
         temporal = self._numeric_temporal_kernel
-        spatial, temporal = or_defaults(self.spatial_kernel, temporal, rows, follow_data)
+        spatial, temporal = kernels_or_defaults(self.spatial_kernel, temporal, rows, follow_data)
         # The kernels are cloned because what is learnt must never reach those that were given.
         return SeparableCovariance(
             None if spatial is None else clone(spatial),
@@ -488,7 +488,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             rows = rows.held()
             criterion = kind.criterion(rows, *basis)
             if start is None and not callable(self.optimizer):
-                start = screened(criterion, covariance, rows, self.hyperpriors)
+                start = screened_starts(criterion, covariance, rows, self.hyperpriors)
             known = knowledge and knowledge.hessian_for(len(covariance.bounds), rows.n)
             options = {"warn": warn, "hessian": known}
             initial = covariance
@@ -500,7 +500,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             # ... of them, where all is noise at little cost, another beginning is tried.
             n_lost = knowledge.n_lost + first
             if first and not n_lost & (n_lost - 1):
-                starts = np.array([covariance.theta, *anew(initial, rows, self.hyperpriors)])
+                starts = np.array([covariance.theta, *restarts(initial, rows, self.hyperpriors)])
                 options = {"n_restarts": 0, "hessian": hessian}
                 covariance, hessian = self._search(criterion, initial, starts, **options)
                 gp = kind.learnt(criterion, covariance, rows, *basis)

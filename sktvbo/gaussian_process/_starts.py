@@ -52,7 +52,7 @@ _NOISE_SHARES = (0.03, 0.15, 0.6)
 _IN_UNITS = (RBF, RationalQuadratic)
 
 
-def or_defaults(spatial, temporal, rows, follow_data):
+def kernels_or_defaults(spatial, temporal, rows, follow_data):
     """The kernels, or defaults for None, whose bounds may follow the data; no space, no kernel."""
     if rows.S.shape[1] == 0:
         spatial = None
@@ -121,8 +121,8 @@ def within_reach(covariance, rows):
     return np.array(starts)
 
 
-def screened(criterion, covariance, rows, hyperpriors):
-    """Where a search starts (n_starts, n_theta): `within_reach`, or a likelier one at other scales.
+def screened_starts(criterion, covariance, rows, hyperpriors):
+    """Starts of a search (n_starts, n_theta): `within_reach`, or a likelier one at other scales.
 
     A search from one lengthscale does not find another one that is far away: between them the
     likelihood is flat. So where a start explains little, lengthscales, with several levels of
@@ -195,8 +195,8 @@ def _scales(covariance, rows):
     return found
 
 
-def anew(covariance, rows, hyperpriors):
-    """A list of starts without what was learnt before, one of them for fast change.
+def restarts(covariance, rows, hyperpriors):
+    """List of starts that do not depend on earlier results, one of them for fast change.
 
     A few old rows may make the extent in time a hundred times that of the others. Starts without a
     density are left out.
@@ -231,7 +231,7 @@ def learnt_from_part(covariance, rows, searched, hyperpriors, rng):
         return covariance, Knowledge()
     few = _with_neighbours(rows, _N_FIRST, rng)
     criterion = Dense.criterion(few)
-    starts = list(screened(criterion, covariance, rows, hyperpriors))
+    starts = list(screened_starts(criterion, covariance, rows, hyperpriors))
     if not any(np.array_equal(start, theta) for start in starts):
         starts.insert(0, theta)
     with np.errstate(over="ignore"):

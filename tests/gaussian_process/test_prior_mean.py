@@ -357,8 +357,8 @@ def test_fruitless_searches_count_once(monkeypatch):
     X = sample("waves")[0]
     y = np.random.RandomState(4).normal(size=N) - 1.5 * ((X[:, :3] - 0.5) ** 2).sum(axis=1)
     gp, starts = choose().fit(X[:30], y[:30]), []
-    found = _base.anew
-    monkeypatch.setattr(_base, "anew", lambda *each: starts.append(i) or found(*each))
+    found = _base.restarts
+    monkeypatch.setattr(_base, "restarts", lambda *each: starts.append(i) or found(*each))
     monkeypatch.setattr(Knowledge, "gain", lambda *each: np.inf)
     chosen = set()
     for i in range(1, 10):
