@@ -148,11 +148,6 @@ class DenseCholesky:
         solve(self._buffer.array, self.n, B, transpose=transpose)
         return B
 
-    def half_solve_few(self, B, transpose=False):
-        """The same, faster where B has so few rows that reading L takes most of the time."""
-        _tiles.solve_lower_few(self._buffer.array, self.n, B, transpose=transpose)
-        return B
-
     def solve(self, b):
         """Δ⁻¹ b for b (n,)."""
         x = np.array(b, dtype=np.float64, ndmin=2)
