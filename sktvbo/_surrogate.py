@@ -1,4 +1,4 @@
-"""What optimizers, policies and acquisition functions ask of a surrogate."""
+"""Protocol of surrogates, for optimizers, policies and acquisition functions."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 class Surrogate(Protocol):
-    """What a surrogate must have: a regressor of one's own with these names will do as well.
+    """Protocol of surrogates; a custom regressor with these methods can be used as one.
 
     `~sktvbo.gaussian_process.TimeVaryingGPRegressor` has them all. A surrogate is a scikit-learn
-    estimator, of which the optimizer fits a `~sklearn.base.clone`. Rows are (x, t), x in the unit
-    box and time, in the user's unit, last: a parameter ``time_column``, where there is one, is set
-    to -1. When the optimizer minimizes, y comes with the opposite sign.
+    estimator, of which the optimizer fits a `~sklearn.base.clone`. Rows are (x, t), with x in the
+    unit box and time, in the user's unit, last: a parameter ``time_column`` is set to -1. When the
+    optimizer minimizes, y comes with the opposite sign.
 
-    Every optimizer needs ``fit``, ``updated``, ``advanced``, ``predict``, ``posterior_at`` and
-    ``X_train_``. The rest is for the parts that say so:
+    Every optimizer needs ``fit``, ``condition_on``, ``without``, ``with_rows``, ``refit``, ``at``,
+    ``predict``, ``posterior_at`` and ``X_train_``. Some parts need more:
 
     - ``posterior_between``: `~sktvbo.optimizers.ABO`;
-    - ``spatial_kernel_``, and ``updated`` with ``y_variance`` and ``total_variance``:
+    - ``spatial_kernel_``, and ``condition_on`` with ``y_variance`` and ``total_variance``:
       `~sktvbo.optimizers.SparQGPUCB`;
     - a parameter ``temporal_kernel``: ``RGPUCB(reset_period="auto")``, which sets it; a surrogate
       whose ``optimizer`` is None is held otherwise, and its ``spatial_kernel_`` read;
@@ -42,8 +42,7 @@ class Surrogate(Protocol):
     X_train_ : ndarray of shape (n, d + 1)
         Rows conditioned on, in the order in which they came.
     optimizer : object
-        None: hyperparameters are never searched, and ``updated`` is not asked to. A surrogate
-        without this parameter is searched.
+        None: ``refit`` is never called. A surrogate without this parameter is refitted.
     spatial_kernel_, temporal_kernel_ : Kernel
         With the learnt hyperparameters.
     signal_variance_, noise_variance_ : float
@@ -63,45 +62,76 @@ class Surrogate(Protocol):
         y : ndarray of shape (n,)
         """
 
-    def updated(
+    def condition_on(
         self,
-        X: Array | None = None,
-        y: Array | None = None,
+        X: Array,
+        y: Array,
         y_variance: Array | None = None,
         *,
-        drop: ArrayLike = (),
-        refit: bool = False,
-        hold_scale: bool = False,
-        learn_with: tuple[Array, ...] | None = None,
         total_variance: bool = False,
-        temporal_kernel: Kernel | None = None,
+        restandardize: bool | None = None,
     ) -> Self:
-        """A new surrogate without some rows and with others at the end; this one stays as it is.
+        """Return a surrogate with more rows at the end, hyperparameters held; this one is unchanged.
 
         Parameters
         ----------
-        X : ndarray of shape (m, d + 1), default=None
-        y : ndarray of shape (m,), default=None
+        X : ndarray of shape (m, d + 1)
+        y : ndarray of shape (m,)
         y_variance : ndarray of shape (m,), default=None
-            Variances of the new rows' noise: with ``total_variance`` all there is, otherwise on top
-            of the learnt one.
-        drop : ndarray of int, default=()
-            Rows to drop, in any order; all may go when others come.
-        refit : bool, default=False
-            Search the hyperparameters, or hold them.
-        hold_scale : bool, default=False
-            Standardize y as before, rather than by the rows there are.
-        learn_with : (X, y) or (X, y, y_variance), default=None
-            More rows for the search and the scale, not to be conditioned on; with ``refit``. There
-            are variances where some were told.
+            Known variances of the noise, on top of the learnt one. Passed only where some are told.
         total_variance : bool, default=False
-        temporal_kernel : Kernel, default=None
-            Kernel from which the search starts, with its bounds; None: as before. Only surrogates
-            that the optimizer makes itself are given one.
+            ``y_variance`` is the whole noise. Passed by `~sktvbo.optimizers.SparQGPUCB` alone.
+        restandardize : bool
+            Standardize y by the rows there are, rather than as before.
         """
 
-    def advanced(self, now: float) -> Self:
-        """The surrogate at a later time, itself if nothing has changed; it stays as it is.
+    def without(self, indices: ArrayLike, *, restandardize: bool | None = None) -> Self:
+        """Return a surrogate without some rows, hyperparameters held; this one is unchanged.
+
+        Parameters
+        ----------
+        indices : ndarray of int
+            In any order, at least one and not all.
+        restandardize : bool
+            See ``condition_on``.
+        """
+
+    def with_rows(
+        self,
+        X: Array,
+        y: Array,
+        y_variance: Array | None = None,
+        *,
+        restandardize: bool | None = None,
+    ) -> Self:
+        """Return a surrogate with other rows, hyperparameters held; this one is unchanged.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d + 1)
+        y, y_variance, restandardize
+            See ``condition_on``.
+        """
+
+    def refit(
+        self,
+        extra_rows: tuple[Array, ...] | None = None,
+        *,
+        temporal_kernel: Kernel | None = None,
+    ) -> Self:
+        """Return a surrogate with other hyperparameters, searched from the present ones.
+
+        Parameters
+        ----------
+        extra_rows : (X, y) or (X, y, y_variance), default=None
+            More rows for the search and the scale of y, not to be conditioned on.
+        temporal_kernel : Kernel, default=None
+            Kernel from which the search starts, with its bounds; None: as before. Passed only to
+            surrogates that the optimizer makes itself.
+        """
+
+    def at(self, now: float) -> Self:
+        """Return the surrogate at a later time, itself if nothing changes.
 
         Parameters
         ----------
@@ -157,7 +187,7 @@ class Surrogate(Protocol):
         """
 
     def information_gain(self) -> float:
-        """What the rows tell about f, in nats."""
+        """Return the information of the rows about f, in nats."""
 
     def search_gain(self) -> float:
-        """What a search of the hyperparameters promises to gain, in nats."""
+        """Return the gain that a search of the hyperparameters promises, in nats."""

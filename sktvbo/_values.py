@@ -15,12 +15,3 @@ def replaced(value, **changes):
     vars(found).update(fields)
     vars(found).update(changes)
     return found
-
-
-class Updates(tuple):
-    """Changes that follow one another, which may be written one by one, apart from the rest."""
-
-    __slots__ = ()
-
-
-NO_UPDATES = Updates()

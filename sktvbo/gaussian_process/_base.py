@@ -65,9 +65,9 @@ estimator = dataclass(eq=False, repr=False)
 class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the regressors; `TimeVaryingGPRegressor` documents the parameters.
 
-    All that was learnt is one value, a ``Conditioned``. A change makes a new estimator around a new
-    value (`updated`, `advanced`); what changes an estimator in place takes such a one over when it
-    is complete, so that an error leaves everything as it was.
+    All that was learnt is one value, a ``Conditioned``. `condition_on`, `without`, `with_rows`,
+    `refit` and `at` return a new estimator with a new value. A method that changes an estimator in
+    place takes over a complete one, so that an error leaves it unchanged.
     """
 
     spatial_kernel: Kernel | None = None
@@ -184,9 +184,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         new = copy.copy(self)
         if self.__sklearn_is_fitted__():
             rows = new._validated(X, y, y_variance, reset=False)
-            new._gp = self._gp.append(*rows)
-            if self.solver != "dense":
-                new._gp = new._suited(new._gp, len(X))
+            new._gp = new._suited(self._gp.append(*rows), len(X))
         else:
             self._check_parameters()
             rows = new._rows(*new._validated(X, y, y_variance, reset=True))
@@ -206,7 +204,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         -------
         self : TimeVaryingGP
         """
-        return self._take_over(self.updated(drop=indices))
+        return self._take_over(self.without(indices))
 
     def advance(self, now: Time) -> Self:
         """Move the present time on: with a ``noise_model`` all observations age.
@@ -230,8 +228,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             raise invalid("now", f"a time not before the latest training time {latest}", now)
         return self._take_over(self._with(self._gp.at(now)))
 
-    def advanced(self, now: Time) -> Self:
-        """This estimator, or another one that has been advanced where that changes anything.
+    def at(self, now: Time) -> Self:
+        """Return this estimator at a later present time; see `advance`.
 
         Parameters
         ----------
@@ -240,7 +238,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
         Returns
         -------
-        estimator : TimeVaryingGPRegressor
+        estimator : TimeVaryingGP
+            Itself if nothing changes.
 
         Raises
         ------
@@ -252,128 +251,165 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             return self
         return self._with(self._gp.at(now))
 
-    def rewound(self) -> Self:
-        """This estimator at its latest training time, after a present time that was none.
-
-        Returns
-        -------
-        estimator : TimeVaryingGPRegressor
-            Another one, or itself if it is there.
-
-        Raises
-        ------
-        NotFittedError
-            Before `fit`.
-        """
-        latest = self._fitted.rows.latest
-        return self if self.now_ == latest else self._with(self._gp.at(latest))
-
-    def updated(
+    def condition_on(
         self,
-        X: ArrayLike | None = None,
-        y: ArrayLike | None = None,
+        X: ArrayLike,
+        y: ArrayLike,
         y_variance: ArrayLike | None = None,
         *,
-        drop: ArrayLike = (),
-        refit: bool = False,
-        hold_scale: bool | None = None,
-        learn_with: tuple[Array, ...] | None = None,
         total_variance: bool = False,
-        temporal_kernel: Kernel | None = None,
+        restandardize: bool | None = None,
     ) -> Self:
-        """A new estimator with rows dropped and rows appended; this one stays as it is.
+        """Return an estimator that has more rows, with the hyperparameters held, O(n²) a row.
 
         Parameters
         ----------
-        X : array-like of shape (m, d + 1), default=None
-            New rows; None for none.
-        y : array-like of shape (m,), default=None
+        X : array-like of shape (m, d + 1)
+        y : array-like of shape (m,)
         y_variance : array-like of shape (m,), default=None
             See `fit`.
-        drop : array-like of int, or bool mask of shape (n,), default=()
-            Rows of ``X_train_`` to drop; all of them may go when new ones come.
-        refit : bool, default=False
-            Search the hyperparameters on from ``theta_``; otherwise they are held, O(n²) a row.
-            Without an ``optimizer`` this and what needs it have no effect.
-        hold_scale : bool, default=None
-            With ``normalize_y``, False standardizes y by the rows that are left. True lets it stay
-            standardized as it is (with ``refit``: as the rows that are learnt from ask for), None
-            as `partial_fit` does.
-        learn_with : (X, y) or (X, y, y_variance) of array-likes, default=None
-            Rows to learn the hyperparameters and the scale from, besides those kept and appended,
-            but not to be conditioned on. Needs ``refit``.
         total_variance : bool, default=False
-            ``y_variance`` is all the noise that the new rows have, not on top of
+            ``y_variance`` is the whole noise variance of these rows, in place of
             ``noise_variance``.
-        temporal_kernel : Kernel, default=None
-            Replaces the parameter of that name. Needs ``refit``.
+        restandardize : bool, default=None
+            With ``normalize_y``: True standardizes y by all rows, False keeps location and scale,
+            None follows `partial_fit`.
 
         Returns
         -------
-        estimator : TimeVaryingGPRegressor
+        estimator : TimeVaryingGP
 
         Raises
         ------
         ValueError
-            Indices that are no rows, none that stay, arrays of other shapes or not finite, or an
-            argument without the one that it needs.
+            Arrays of other shapes or not finite.
         """
-        n, d = self._fitted.rows.X.shape
-        drop = check_rows(drop, n, "indices")
-        for name, value in {"learn_with": learn_with, "temporal_kernel": temporal_kernel}.items():
-            if value is not None and not refit:
-                raise invalid(name, "None without refit=True", value)
-        if total_variance and y_variance is None:
-            raise invalid("y_variance", "given with total_variance=True", y_variance)
-        if X is None and not (y is None and y_variance is None):
-            raise invalid("X", "given with y and y_variance", X)
-        appended = None
-        if X is not None:
-            X = finite_array(X, "X", ("m", d), largest=LARGEST_X)
-            y = finite_array(y, "y", (len(X),), largest=LARGEST_Y)
-            appended = X, y, *known_variance(y_variance, len(X))
-            if total_variance:
-                appended[-1][:] = True
-        elif len(drop) == n:
-            raise invalid("The rows to drop", f"fewer than all {n}", got="all of them")
-        new = copy.copy(self)
-        follow = None if hold_scale is None else self.normalize_y and not hold_scale
-        if refit and self.optimizer is not None:
-            if temporal_kernel is not None:
-                new.temporal_kernel = temporal_kernel
-                new._check_parameters()
-            new._gp, new._knowledge = new._relearnt(drop, appended, learn_with)
-            if learn_with is not None and len(learn_with[1]):
-                borrowed = n - len(drop) + np.arange(len(learn_with[1]))
-                new._gp = new._gp.drop(borrowed, standardize=follow)
-            return new
-        if len(drop) == n:
-            rows = new._rows(*appended, like=self._gp.rows, standardize=follow)
-            new._gp = new._condition(self._gp.covariance, rows)
-            return new
-        if len(drop):
-            new._gp = new._gp.drop(drop, standardize=follow)
-        if appended is not None:
-            new._gp = new._gp.append(*appended, standardize=follow)
-        if self.solver != "dense":
-            new._gp = new._suited(new._gp, 0 if X is None else len(X))
-        return new
+        rows = self._new_rows(X, y, y_variance, total_variance)
+        gp = self._fitted.append(*rows, standardize=self._standardize(restandardize))
+        return self._with(self._suited(gp, len(rows[1])))
 
-    def _relearnt(self, drop, appended, learn_with):
-        """Conditioned on the rows kept, learnt with and appended, with what they teach."""
-        rows = self._gp.rows
-        parts = [[np.delete(a, drop, axis=0) for a in (rows.X, rows.y, rows.variance, rows.total)]]
-        if learn_with is not None and len(learn_with[1]):
-            X = finite_array(learn_with[0], "X of learn_with", ("m", rows.X.shape[1]))
-            y = finite_array(learn_with[1], "y of learn_with", (len(X),))
-            variance = learn_with[2] if learn_with[2:] else None
-            parts.append([X, y, *known_variance(variance, len(X))])
-        if appended is not None:
-            parts.append(appended)
-        learnt = replace(self._rows(*map(np.concatenate, zip(*parts))), prior_mean=rows.prior_mean)
+    def without(self, indices: ArrayLike, *, restandardize: bool | None = None) -> Self:
+        """Return an estimator that lacks rows, with the hyperparameters held, O(n²) a row.
+
+        Parameters
+        ----------
+        indices : array-like of int, or bool mask of shape (n,)
+            Rows of ``X_train_``; at least one row has to stay.
+        restandardize : bool, default=None
+            See `condition_on`.
+
+        Returns
+        -------
+        estimator : TimeVaryingGP
+
+        Raises
+        ------
+        ValueError
+            Indices of no rows, or of all.
+        """
+        n = self._fitted.rows.n
+        indices = check_rows(indices, n, "indices")
+        if len(indices) == n:
+            raise invalid("The rows to drop", f"fewer than all {n}", got="all of them")
+        if not len(indices) and restandardize is None:
+            return self
+        gp = self._gp.drop(indices, standardize=self._standardize(restandardize))
+        return self._with(self._suited(gp, 0))
+
+    def with_rows(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        y_variance: ArrayLike | None = None,
+        *,
+        restandardize: bool | None = None,
+    ) -> Self:
+        """Return an estimator conditioned on other rows, with the hyperparameters held.
+
+        The present time is the latest of their times.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d + 1)
+        y : array-like of shape (m,)
+        y_variance : array-like of shape (m,), default=None
+            See `fit`.
+        restandardize : bool, default=None
+            See `condition_on`.
+
+        Returns
+        -------
+        estimator : TimeVaryingGP
+
+        Raises
+        ------
+        ValueError
+            See `condition_on`.
+        """
+        rows = self._new_rows(X, y, y_variance)
+        rows = self._rows(*rows, like=self._gp.rows, standardize=self._standardize(restandardize))
+        return self._with(self._condition(self._gp.covariance, rows))
+
+    def refit(
+        self,
+        extra_rows: tuple[Array, ...] | None = None,
+        *,
+        temporal_kernel: Kernel | None = None,
+    ) -> Self:
+        """Return an estimator with the same rows whose hyperparameters are searched again.
+
+        The search starts from ``theta_``. Without an ``optimizer`` nothing changes. With
+        ``normalize_y`` y is standardized by the rows that are learnt from.
+
+        Parameters
+        ----------
+        extra_rows : (X, y) or (X, y, y_variance) of array-likes, default=None
+            Rows to learn from as well, without being conditioned on them.
+        temporal_kernel : Kernel, default=None
+            Replaces the parameter of that name.
+
+        Returns
+        -------
+        estimator : TimeVaryingGP
+
+        Raises
+        ------
+        ValueError
+            Arrays of other shapes or not finite, or no kernel.
+        """
+        rows = self._fitted.rows
+        if self.optimizer is None:
+            return self
+        new = copy.copy(self)
+        if temporal_kernel is not None:
+            new.temporal_kernel = temporal_kernel
+            new._check_parameters()
+        arrays, n_extra = (rows.X, rows.y, rows.variance, rows.total), 0
+        if extra_rows is not None:
+            extra = self._new_rows(*extra_rows)
+            arrays, n_extra = map(np.concatenate, zip(arrays, extra)), len(extra[1])
+        learnt = replace(new._rows(*arrays), prior_mean=rows.prior_mean)
         if self.normalize_y and learnt.is_constant:
             learnt = learnt.scaled_as(rows)
-        return self._learn(learnt.at(max(learnt.now, rows.now)), self.theta_, self._knowledge)
+        learnt = learnt.at(max(learnt.now, rows.now))
+        new._gp, new._knowledge = new._learn(learnt, self.theta_, self._knowledge)
+        if n_extra:
+            new._gp = new._gp.drop(rows.n + np.arange(n_extra), standardize=False)
+        return new
+
+    def _new_rows(self, X, y, y_variance=None, total_variance=False):
+        """Return X (m, d + 1), y, variance and mask (m,) of rows for a fitted estimator."""
+        X = finite_array(X, "X", ("m", self._fitted.rows.X.shape[1]), largest=LARGEST_X)
+        y = finite_array(y, "y", (len(X),), largest=LARGEST_Y)
+        if total_variance and y_variance is None:
+            raise invalid("y_variance", "given with total_variance=True", y_variance)
+        variance, total = known_variance(y_variance, len(X))
+        total[:] = total_variance
+        return X, y, variance, total
+
+    def _standardize(self, restandardize):
+        """Return the argument of that name of a conditioned GP."""
+        return None if restandardize is None else self.normalize_y and restandardize
 
     def _with(self, gp):
         """This estimator around another conditioned GP."""
@@ -407,8 +443,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         options["prior_mean"] = like.prior_mean
         options["standardize"] = like.standardize if standardize is None else standardize
         options |= {"location": like.location, "scale": like.scale}
-        rows = Rows.of(X, y, variance, total, layout, **options)
-        return rows.at(max(rows.now, like.now))
+        return Rows.of(X, y, variance, total, layout, **options)
 
     def check(self) -> None:
         """Raise a ValueError for a parameter that makes no sense, as `fit` does."""
@@ -548,10 +583,11 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
     @property
     def _fitted(self):
-        """The conditioned GP, or a NotFittedError."""
-        if not self.__sklearn_is_fitted__():
+        """Conditioned GP, or a NotFittedError."""
+        gp = self.__dict__.get("_gp")
+        if gp is None:
             check_is_fitted(self)
-        return self._gp
+        return gp
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "_gp")
@@ -567,30 +603,6 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     @property
     def now_(self) -> float:
         return self._fitted.rows.now
-
-    @property
-    def n_remade_(self) -> int:
-        return self._fitted.n_remade
-
-    @property
-    def updates_(self) -> tuple[object, ...]:
-        """How this estimator was made of others, by ``updated``."""
-        return self._fitted.updates
-
-    def updates_since(self, other: object) -> list[Any] | None:
-        """The latest of ``updates_``, by which this estimator was made of another.
-
-        Parameters
-        ----------
-        other : estimator
-            A fitted one.
-
-        Returns
-        -------
-        list or None
-            None: it was not made of the other one.
-        """
-        return self._fitted.updates_since(other._fitted)
 
     @property
     def signal_variance_(self) -> float:

@@ -1,42 +1,46 @@
-"""A Gaussian process conditioned on rows, as a value; `Dense` does it by a Cholesky factor.
+"""Gaussian processes conditioned on rows: immutable values, and the exact one of them.
 
-`Conditioned` says what every such value can do. Which one an estimator has is a matter of data and
-kernel: `Dense` is exact, ``Inducing`` (of `_inducing`) goes through a few points.
+Notation: n rows with space S (n, d) and time t (n,), K = k((S, t), (S, t)), noise variances Σ (n,),
+Δ = K + diag(Σ) = L Lᵀ, P = Δ⁻¹ (with the prior variance of a learnt mean added to all entries of Δ),
+a = Δ⁻¹ (y − mean).
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from .._fast import cholesky as _cholesky
 from .._validation import RESOLUTION, finite_number
-from .._values import NO_UPDATES, Updates
 from ..exceptions import NotPositiveDefiniteError
 from . import _relevancy
 from ._cholesky import DenseCholesky, cholesky, lower_inverse, matvec, try_cholesky
 from ._constant_mean import ZERO, Mean, given
 from ._covariance import SeparableCovariance
-from ._kept import Kept
-from ._relevancy_forms import Forms
+from ._inverse import InverseCache
+from ._relevancy_forms import RelevancyForms
 from ._rows import Rows
 
 LOG_2PI = np.log(2.0 * np.pi)
 
-# What was updated so many times is made anew: then as many updates as there are rows have shared
-# its price, and rounding errors have no more to add up from. So is a factor of which a row is off
-# by more than this part of the diagonal; one row is looked at every few updates.
+# Refactorize after this many rank-one updates, or n: amortizes the O(n³) cost and bounds round-off.
 _MAX_UPDATES = 256
+
+# Refactorize if a row of L Lᵀ differs from that of Δ by more, relative to the diagonal. One row is
+# compared after this many updates.
 _MAX_RESIDUAL = 1e-9
-_LOOK_EVERY = 8
+_COMPARE_EVERY = 8
 
-# Ages, in temporal lengthscales, from which on the forms of the relevancies are not kept.
-_FAR = 50.0
+# Update the inverse and the relevancy forms from this many rows on. For fewer rows it is faster to
+# compute them from the factor.
+_MIN_ROWS_TO_UPDATE = 200
+
+# Relevancy forms underflow at larger ages, in temporal lengthscales.
+_MAX_AGE = 50.0
 
 
-class Conditioned(ABC):
-    """A Gaussian process conditioned on rows.
+class PosteriorFunction(ABC):
+    """A posterior as a function of a place: a weighted sum of covariances with a few points.
 
     Attributes
     ----------
@@ -50,58 +54,7 @@ class Conditioned(ABC):
         Of k in the posterior mean of the standardized y, less ``mean.value`` and the prior mean.
     objective : float
         What the search for hyperparameters maximizes, without priors.
-    information_gain : float
-        What the rows tell about f, in nats.
-    made_of : (Rows, tuple) or None
-        What it was last made of from nothing, besides the covariance; None for its own.
-    updates : Updates of (str, tuple)
-        The calls that have updated it since, and their arguments.
-    n_remade : int
-        How often it was made from nothing because of too many updates, or of their errors.
     """
-
-    made_of = None
-    updates = NO_UPDATES
-    n_remade = 0
-
-    @classmethod
-    @abstractmethod
-    def of(cls, covariance, rows, *basis):
-        """Conditioned on rows from nothing."""
-
-    @staticmethod
-    @abstractmethod
-    def criterion(rows, *basis):
-        """What a search maximizes: a callable (covariance, eval_gradient) -> (value, gradient)."""
-
-    @classmethod
-    def learnt(cls, criterion, covariance, rows, *basis):
-        """Conditioned on rows, after a search for the maximum of their ``criterion``."""
-        return cls.of(covariance, rows, *basis)
-
-    @property
-    def gradient(self):
-        """That of ``objective`` in theta (n_theta,)."""
-        return type(self).criterion(self.rows, *self._chosen)(self.covariance, True)[1]
-
-    @abstractmethod
-    def append(self, X, y, variance, total, standardize=None):
-        """Conditioned on more rows, with the hyperparameters held.
-
-        ``standardize`` says whether the scale follows y from now on; None: as before.
-        """
-
-    @abstractmethod
-    def drop(self, indices, standardize=None):
-        """Conditioned on fewer rows, with the hyperparameters held; see `append`."""
-
-    @abstractmethod
-    def at(self, now):
-        """The same at another present time, which moves the noise that grows with age."""
-
-    def during(self, low, high):
-        """The same as seen between two times since the origin, for many evaluations."""
-        return self
 
     @abstractmethod
     def explained(self, K, full=False):
@@ -163,83 +116,105 @@ class Conditioned(ABC):
             found += rows.prior_mean(S)
         return rows.location + rows.scale * found
 
-    # --- from nothing, and by updates -------------------------------------------------------------
+
+class Conditioned(PosteriorFunction):
+    """A Gaussian process conditioned on rows, a value: every change returns another one.
+
+    Attributes
+    ----------
+    information_gain : float
+        ½ log det(I + Σ⁻¹ K) of the rows, in nats.
+    n_updates : int
+        Updates since it was computed from the rows alone.
+    """
+
+    n_updates = 0
+
+    @classmethod
+    @abstractmethod
+    def of(cls, covariance, rows, *basis):
+        """Condition on rows, with known hyperparameters."""
+
+    @staticmethod
+    @abstractmethod
+    def criterion(rows, *basis):
+        """Return the objective of a search: (covariance, eval_gradient) -> (value, gradient)."""
+
+    @classmethod
+    def learnt(cls, criterion, covariance, rows, *basis):
+        """Condition on rows, after a search for the maximum of their ``criterion``."""
+        return cls.of(covariance, rows, *basis)
 
     @property
-    def origin(self):
-        """The rows that it was last made of from nothing."""
-        return self.rows if self.made_of is None else self.made_of[0]
+    def chosen(self):
+        """Arguments of `of` after covariance and rows, a tuple."""
+        return ()
 
-    def updates_since(self, other):
-        """The latest updates, by which this was made of another; None if it was not."""
-        if self.origin is not other.origin or self.covariance is not other.covariance:
-            return None
-        before, n = other.updates, len(other.updates)
-        if n > len(self.updates) or (n and self.updates[n - 1] is not before[-1]):
-            return None
-        return self.updates[n:]
+    @property
+    def gradient(self):
+        """Gradient of ``objective`` in theta (n_theta,)."""
+        return type(self).criterion(self.rows, *self.chosen)(self.covariance, True)[1]
+
+    @abstractmethod
+    def append(self, X, y, variance, total, standardize=None):
+        """Condition on more rows, with the hyperparameters held.
+
+        ``standardize`` says whether the scale follows y from now on; None: as before.
+        """
+
+    @abstractmethod
+    def drop(self, indices, standardize=None):
+        """Condition on fewer rows, with the hyperparameters held; see `append`."""
+
+    @abstractmethod
+    def at(self, now):
+        """Move the present time, and with it the noise that grows with age."""
+
+    def during(self, low, high):
+        """Return the `PosteriorFunction` between two times since the origin."""
+        return self
 
     def to_plain(self):
-        """What makes it again, the same to the bit: by the same calls."""
-        return {
-            "covariance": self.covariance,
-            "rows": self.origin,
-            "basis": self._chosen if self.made_of is None else self.made_of[1],
-            "updates": self.updates,
-            "n_remade": self.n_remade,
-        }
+        """Return the arguments of `of`."""
+        return {"covariance": self.covariance, "rows": self.rows, "basis": self.chosen}
 
     @classmethod
     def from_plain(cls, plain):
-        """Made again of `to_plain`."""
-        found = cls.of(plain["covariance"], plain["rows"], *plain["basis"])
-        found = replace(found, n_remade=plain["n_remade"])
-        for name, arguments in plain["updates"]:
-            calls = {
-                "append": found.append,
-                "drop": found.drop,
-                "at": found.at,
-                "keep": found.keep,
-            }
-            found = calls[name](*arguments)
-        return found
+        """Condition again on `to_plain`: equal up to rounding."""
+        return cls.of(plain["covariance"], plain["rows"], *plain["basis"])
 
-    @property
-    def _chosen(self):
-        """What `of` takes besides covariance and rows."""
-        return ()
+    def _is_worn(self, n):
+        """Return True if another update, to n rows, would be one too many."""
+        return self.n_updates >= max(_MAX_UPDATES, n)
 
-    def _after(self, found, call):
-        """What an update has found, with a note of the call."""
-        updates = Updates((*self.updates, call))
-        made_of = (self.rows, self._chosen) if self.made_of is None else self.made_of
-        return replace(found, made_of=made_of, updates=updates, n_remade=self.n_remade)
+    def _recomputed(self, rows):
+        """Condition on other rows from nothing."""
+        return type(self).of(self.covariance, rows, *self.chosen)
 
-    def keep(self, *arguments):
-        """The same, with more at hand for what is to come."""
-        return self
-
-    def _worn(self, n):
-        """Whether another update, to n rows, would be one too many."""
-        return len(self.updates) >= max(_MAX_UPDATES, self._updates_worth_making(n))
-
-    def _updates_worth_making(self, n):
-        """How many updates take as long as to make n rows anew."""
-        return n
-
-    def _remade(self, rows):
-        """The same of other rows, from nothing."""
-        found = type(self).of(self.covariance, rows, *self._chosen)
-        return replace(found, n_remade=self.n_remade + 1)
-
-    def _same_noise(self, rows):
-        """Whether the rows that are here and in other ``rows`` have the same noise in both.
+    def _has_same_noise(self, rows):
+        """Return True if the rows here and in ``rows`` have the same noise in both.
 
         It is in units of the standardized y, and may grow with age.
         """
         rescaled = rows.scale != self.rows.scale and rows.variance.any()
         aged = self.covariance.noise_model is not None and rows.now != self.rows.now
         return not (rescaled or aged)
+
+
+class Cache:
+    """Matrices of a `Dense` that are computed on demand; never copied nor stored with it.
+
+    Attributes
+    ----------
+    inverse : InverseCache or None
+    spare : ndarray of shape (n, n) or None
+        Lower triangle of P as a search has left it, from which ``inverse`` is made.
+    """
+
+    __slots__ = ("inverse", "spare")
+
+    def __init__(self, inverse=None, spare=None):
+        self.inverse, self.spare = inverse, spare
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,13 +230,12 @@ class Dense(Conditioned):
     mean: Mean
     weights: np.ndarray
     objective: float
-    made_of: tuple | None = None
-    updates: Updates = NO_UPDATES
-    n_remade: int = 0
+    n_updates: int = 0
+    cache: Cache = field(default_factory=Cache, repr=False)
 
     @classmethod
     def of(cls, covariance, rows):
-        """O(n³).
+        """Factorize Δ, O(n³).
 
         Raises
         ------
@@ -273,15 +247,16 @@ class Dense(Conditioned):
         return cls._solved(covariance, rows, solver)
 
     @classmethod
-    def _solved(cls, covariance, rows, solver):
-        """O(n²), for a known factor."""
+    def _solved(cls, covariance, rows, solver, n_updates=0, inverse=None):
+        """Condition with a known factor, O(n²)."""
         mean, weights, value = _weights(solver, rows, covariance.mean_variance)
         if value == -np.inf:
             raise NotPositiveDefiniteError(
                 f"Solving with the covariance matrix of {covariance} overflowed. "
                 "Scale y to a moderate range (normalize_y=True), or raise noise_variance."
             )
-        return cls(covariance, rows, solver, mean, weights, float(value))
+        known = (solver, mean, weights, float(value), n_updates, Cache(inverse))
+        return cls(covariance, rows, *known)
 
     @staticmethod
     def criterion(rows):
@@ -293,42 +268,28 @@ class Dense(Conditioned):
         if found is None:
             return cls.of(covariance, rows)
         solver, mean, weights, value, P = found
-        new = cls(covariance, rows, solver, mean, weights, float(value))
-        vars(new)["_spare"] = P
-        return new
-
-    @cached_property
-    def kept(self):
-        """The inverse covariance of y and what belongs to it; from now on it is kept up to date."""
-        P = vars(self).pop("_spare", None)
-        if P is None:
-            P = self.mean.removed(self.solver.inverse())
-        _cholesky.symmetrize(P)
-        self._note("keep", ())
-        return Kept(P)
-
-    def keep(self, now=None):
-        """The same; its inverse is kept from now on, and the forms at a time if that is given."""
-        _ = self.kept
-        if now is not None:
-            self._forms_at(self.covariance.stationary_factors(), now)
-        return self
+        return cls(covariance, rows, solver, mean, weights, float(value), cache=Cache(spare=P))
 
     def __getstate__(self):
-        # What may serve to keep the inverse is made again where it is missing.
-        return {name: value for name, value in vars(self).items() if name != "_spare"}
+        return vars(self) | {"cache": Cache()}
 
-    def _note(self, *call):
-        """Note that something is kept from now on, for whoever makes this again."""
-        if self.made_of is None:
-            vars(self)["made_of"] = self.rows, self._chosen
-        vars(self)["updates"] = Updates((*self.updates, call))
+    @property
+    def inverse(self):
+        """P and the relevancy forms, an `InverseCache`."""
+        cache = self.cache
+        if cache.inverse is None:
+            P, cache.spare = cache.spare, None
+            if P is None:
+                P = self.mean.removed(self.solver.inverse())
+            _cholesky.symmetrize(P)
+            cache.inverse = InverseCache(P)
+        return cache.inverse
 
     @property
     def gradient(self):
-        """O(n²), but for the first time after a search."""
+        """Gradient of ``objective`` in theta, O(n²) once P is there."""
         K = self.covariance.gram(*self.basis)
-        return _gradient(self.covariance, self.rows, K, self.kept.P, self.weights)
+        return _gradient(self.covariance, self.rows, K, self.inverse.P, self.weights)
 
     @property
     def basis(self):
@@ -344,74 +305,65 @@ class Dense(Conditioned):
 
     def append(self, X, y, variance, total, standardize=None):
         """O(n²) a row; O(n³) for many, or where the noise of the present rows moves."""
-        rows = self.rows.append(X, y, variance, total, standardize)
-        n, solver, kept = self.rows.n, None, None
-        if self._same_noise(rows) and 10 * len(X) <= n:
-            solver = self.solver
-            noise = rows.noise(self.covariance, slice(n, None))
-            for i in range(n, rows.n):
-                k = self.covariance.row(rows.S[: i + 1], rows.t[: i + 1], i)
-                solver = solver.append(k[:-1], k[-1] + noise[i - n])
-                if solver is None:
-                    break
-            if solver is not None and "kept" in vars(self) and rows.n == n + 1:
-                kept = self._kept_with(rows, k[:-1], solver)
-        call = "append", (X, y, variance, total, standardize)
-        return self._updated(rows, solver, call, kept)
+        rows, n = self.rows.append(X, y, variance, total, standardize), self.rows.n
+        if 10 * len(X) > n or self._is_worn(rows.n) or not self._has_same_noise(rows):
+            return self._recomputed(rows)
+        noise, solver = rows.noise(self.covariance, slice(n, None)), self.solver
+        for i in range(n, rows.n):
+            k = self.covariance.row(rows.S[: i + 1], rows.t[: i + 1], i)
+            solver = solver.append(k[:-1], k[-1] + noise[i - n])
+            if solver is None:
+                return self._recomputed(rows)
+        inverse = self.cache.inverse
+        if inverse is not None:
+            updated = rows.n == n + 1 and n >= _MIN_ROWS_TO_UPDATE
+            inverse = self._inverse_with(rows, k[:-1], solver) if updated else None
+        return self._updated(rows, solver, inverse)
 
-    def _kept_with(self, rows, k, solver):
-        """What is kept, with the last of some rows, from its covariances k (n,) and the factor."""
+    def _inverse_with(self, rows, k, solver):
+        """Append the last of some rows to the inverse, from its covariances k (n,) and the factor."""
         l, pivot = np.split(solver.L[-1], [len(k)])
         u, variance = self.solver.half_solve(l[np.newaxis].copy(), transpose=True)[0], pivot[0] ** 2
         u, more = self.mean.widened(k, u)
-        return self.kept.grown(rows.S[-1:], rows.t[-1], u, variance + more)
+        return self.cache.inverse.append(rows.S[-1:], rows.t[-1], u, variance + more)
 
     def drop(self, indices, standardize=None):
         """O(n²) a row; O(n³) for many, or where the noise of the other rows moves."""
-        rows, solver, kept = self.rows.drop(indices, standardize), None, None
-        if self._same_noise(rows) and 10 * len(indices) <= self.rows.n:
-            solver, kept = self.solver, vars(self).get("kept")
-            for i in reversed(indices):
-                solver = solver.drop(int(i))
-                kept = None if kept is None else kept.without(int(i))
-        return self._updated(rows, solver, ("drop", (indices, standardize)), kept)
+        rows, n = self.rows.drop(indices, standardize), self.rows.n
+        if 10 * len(indices) > n or self._is_worn(rows.n) or not self._has_same_noise(rows):
+            return self._recomputed(rows)
+        solver, inverse = self.solver, self.cache.inverse
+        if n < _MIN_ROWS_TO_UPDATE:
+            inverse = None
+        for i in reversed(indices):
+            solver = solver.drop(int(i))
+            inverse = None if inverse is None else inverse.drop(int(i))
+        return self._updated(rows, solver, inverse)
 
     def at(self, now):
         """O(n³) with a noise model, nothing without."""
         rows = self.rows.at(now)
-        if not self._same_noise(rows):
-            return type(self).of(self.covariance, rows)
-        if self._worn(rows.n):
-            return self._remade(rows)
-        new = self._after(replace(self, rows=rows), ("at", (now,)))
-        if "kept" in vars(self):
-            vars(new)["kept"] = self.kept
-        return new
+        if not self._has_same_noise(rows):
+            return self._recomputed(rows)
+        return replace(self, rows=rows)
 
-    def _updated(self, rows, solver, call, kept=None):
-        """With other rows, of which the factor is known, or None, after a call.
-
-        ``kept`` is what is kept of them, or None.
-        """
-        if solver is None:
-            return type(self).of(self.covariance, rows)
-        count = len(self.updates) + 1
-        look = count % _LOOK_EVERY == 0
-        if self._worn(rows.n) or (look and self._residual(rows, solver, count) > _MAX_RESIDUAL):
-            return self._remade(rows)
-        new = self._after(self._solved(self.covariance, rows, solver), call)
-        if kept is not None:
-            if not kept.is_right(solver, new.mean):
-                return self._remade(rows)
-            vars(new)["kept"] = kept
+    def _updated(self, rows, solver, inverse=None):
+        """Condition on other rows, with their factor and, if not None, their inverse."""
+        count = self.n_updates + 1
+        compare = count % _COMPARE_EVERY == 0
+        if compare and self._residual(rows, solver, count) > _MAX_RESIDUAL:
+            return self._recomputed(rows)
+        new = self._solved(self.covariance, rows, solver, count, inverse)
+        if inverse is not None and not inverse.is_accurate(solver, new.mean):
+            return self._recomputed(rows)
         return new
 
     def _residual(self, rows, solver, count):
-        """By how much a row of L Lᵀ is off that of Δ, relative to its diagonal; another each time.
+        """Largest difference between a row of L Lᵀ and of Δ, relative to the diagonal, O(n²).
 
-        O(n²) at most.
+        Another row each time.
         """
-        i = (count // _LOOK_EVERY * 7919) % rows.n
+        i = (count // _COMPARE_EVERY * 7919) % rows.n
         row, behind = slice(i, i + 1), slice(i, None)
         k = self.covariance.row(rows.S[behind], rows.t[behind], 0)
         k[0] += rows.noise(self.covariance, row)[0] + solver.jitter
@@ -443,35 +395,33 @@ class Dense(Conditioned):
         factors, now = self.covariance.stationary_factors(), now - rows.layout.origin
         signal = self.covariance.variance(rows.S, rows.t).mean()
         past = _relevancy.long_past(factors[1], rows.t) if self.mean.is_learnt else None
-        if self.kept.P.diagonal().max() * RESOLUTION * signal > 1.0:
+        if self.inverse.P.diagonal().max() * RESOLUTION * signal > 1.0:
             C = _relevancy.convolutions(*factors, rows.S, now - rows.t)
             mean_variance = self.covariance.mean_variance
             return _relevancy.sweep(self.solver, rows.targets, mean_variance, signal, C, past)
         forms = self._forms_at(factors, now)
         if forms is None:
             C = _relevancy.convolutions(*factors, rows.S, now - rows.t)
-            return _relevancy.RelevancySweep(self.kept.P, self.weights, C, past=past)
+            return _relevancy.RelevancySweep(self.inverse.P, self.weights, C, past=past)
         known = forms.q, forms.sums(self.weights), past
         return _relevancy.RelevancySweep(
-            self.kept.P, self.weights, lambda: forms.convolutions, *known
+            self.inverse.P, self.weights, lambda: forms.convolutions, *known
         )
 
     def _forms_at(self, factors, now):
-        """The forms of the relevancies at a time since the origin, where it pays to keep them.
+        """Return the relevancy forms at a time since the origin; None where they do not pay.
 
-        They pay when the hyperparameters are held. O(n) when the forms are there, otherwise O(n³).
+        O(n) if they are cached, otherwise O(n³). They pay for many rows whose inverse is updated.
         """
-        kept, rows = self.kept, self.rows
+        inverse, rows = self.inverse, self.rows
         youngest = now - rows.t.max()
-        # Forms of what has decayed too far would underflow.
-        if not (kept.n_updates and 0.0 <= youngest * factors[1].units[0] < _FAR):
+        if not (inverse.n_updates and 0.0 <= youngest * factors[1].units[0] < _MAX_AGE):
             return None
-        forms = kept.forms
+        forms = inverse.forms
         if forms is None or now < forms.now:
-            forms = Forms.of(factors, rows.S, rows.t, now, kept.P)
+            forms = RelevancyForms.of(factors, rows.S, rows.t, now, inverse.P)
             if forms is not None:
-                self._note("keep", (now,))
-                vars(self)["kept"] = replace(kept, forms=forms)
+                self.cache.inverse = replace(inverse, forms=forms)
             return forms
         return forms.at(now)
 

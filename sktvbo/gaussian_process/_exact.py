@@ -127,10 +127,6 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         With the learnt hyperparameter.
     now_ : float
         Present time, from which ages count: the latest training time unless ``advance`` moved it.
-    n_remade_ : int
-        How often, since the hyperparameters were searched, what is kept up to date row by row was
-        made anew: after 256 updates, or as many as there are rows, or when a row of its residual is
-        beyond 1e-9 of the diagonal. A Kalman filter never is.
     theta_ : ndarray of shape (n_theta,)
         Logarithms of signal variance, spatial, temporal and noise hyperparameters (noise variance,
         then noise model); fixed ones are left out.

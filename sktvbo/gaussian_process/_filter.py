@@ -19,9 +19,8 @@ from scipy.linalg import cho_solve, lapack, solve_triangular
 
 from .._arrays import distinct_rows
 from .._validation import RESOLUTION
-from .._values import NO_UPDATES, Updates
 from ..exceptions import NotPositiveDefiniteError
-from ._conditioned import LOG_2PI, Conditioned, Dense, squares
+from ._conditioned import LOG_2PI, Conditioned, Dense, PosteriorFunction, squares
 from ._constant_mean import ZERO, Mean, posterior
 from ._covariance import SeparableCovariance
 from ._markov import state_space
@@ -32,10 +31,6 @@ from ._tracked import Tracked
 # So many of the latest observations are remembered with the state before: one that comes late
 # by no more is put in its place at the price of those after it.
 _TAIL = 32
-
-# A filter goes on from a checkpoint, its state and the rows, when the updates since the last one
-# take as much memory, and at the latest after so many.
-_MOST_UPDATES = 4096
 
 
 class Sites:
@@ -81,25 +76,6 @@ def distinct(S):
 
 
 @dataclass(frozen=True, eq=False)
-class Checkpoint:
-    """From what a filter goes on, without the rows before.
-
-    Attributes
-    ----------
-    state : Tracked
-        Before the ``later`` observations.
-    later : tuple of Observations
-        One by one.
-    units
-        As of `Filter`.
-    """
-
-    state: Tracked
-    later: tuple
-    units: tuple
-
-
-@dataclass(frozen=True, eq=False)
 class Filter(Conditioned):
     """Conditioned by a Kalman filter.
 
@@ -124,21 +100,16 @@ class Filter(Conditioned):
     units: tuple
     or_dense: bool
     tail: tuple = ()
-    made_of: tuple | None = None
-    updates: Updates = NO_UPDATES
-    n_remade: int = 0
 
     @classmethod
-    def of(cls, covariance, rows, sites, or_dense=False, checkpoint=None):
-        """O(n N²) for N = p M, the size of the state; from a `Checkpoint` of the rows O(N²).
+    def of(cls, covariance, rows, sites, or_dense=False):
+        """Filter all rows, O(n N²) for N = p M, the size of the state.
 
         Raises
         ------
         NotPositiveDefiniteError
             What was observed has no covariance, numerically, or solving with it overflows.
         """
-        if checkpoint is not None:
-            return cls._gone_on(covariance, rows, sites, or_dense, checkpoint)
         # What the rows keep when asked for S they would keep until the filter is made anew.
         sites = sites.with_those_of(rows.layout.split(rows.X)[0])
         units = rows.location, rows.scale
@@ -206,47 +177,19 @@ class Filter(Conditioned):
         """O(N²) a row that is not before the others, or late by at most 32; else O(n N²)."""
         rows = self.rows.append(X, y, variance, total, standardize)
         before = self._with_places(rows.layout.split(rows.X[self.rows.n :])[0])
-        if self._same_noise(rows):
+        if self._has_same_noise(rows):
             try:
                 found = before._appended(rows)
             except NotPositiveDefiniteError:
                 if not self.or_dense:
                     raise
                 return Dense.of(self.covariance, rows)
-            if found is not None and self._worn(rows.n):
-                return replace(found._checked_in(), n_remade=self.n_remade)
             if found is not None:
-                return self._after(found, ("append", (X, y, variance, total, standardize)))
-        return before._of_rows(rows)
-
-    def _of_rows(self, rows):
-        """The same of other rows, from nothing."""
-        return self.of(self.covariance, rows, *self._chosen)
-
-    def _updates_worth_making(self, n):
-        """An update takes some 500 bytes, a row 40."""
-        return min(self.state.m.shape[1] ** 2 // 64 + n // 8, _MOST_UPDATES)
-
-    def _checked_in(self):
-        """The same, made of a `Checkpoint`: updates are forgotten, and no row is filtered again."""
-        first = self.tail[0][0] if self.tail else self.state
-        later = tuple(given for _, given in self.tail)
-        checkpoint = Checkpoint(first, later, self.units)
-        return self.of(self.covariance, self.rows, self.sites, self.or_dense, checkpoint)
-
-    @classmethod
-    def _gone_on(cls, covariance, rows, sites, or_dense, checkpoint):
-        """From a checkpoint."""
-        state, tail = checkpoint.state, []
-        for given in checkpoint.later:
-            tail.append((state, given))
-            state = state.after(given)
-        units = checkpoint.units
-        found = cls._solved(covariance, rows, sites, state, units, or_dense, tuple(tail))
-        return replace(found, made_of=(rows, (sites, or_dense, checkpoint)))
+                return found
+        return before._recomputed(rows)
 
     @property
-    def _chosen(self):
+    def chosen(self):
         return self.sites, self.or_dense
 
     def _with_places(self, S):
@@ -281,10 +224,10 @@ class Filter(Conditioned):
 
     def drop(self, indices, standardize=None):
         """O(n N²)."""
-        return self._of_rows(self.rows.drop(indices, standardize))
+        return self._recomputed(self.rows.drop(indices, standardize))
 
     def at(self, now):
-        return self._after(replace(self, rows=self.rows.at(now)), ("at", (now,)))
+        return replace(self, rows=self.rows.at(now))
 
     def during(self, low, high):
         """A GP whose weights are on the sites at one time, for the posterior from low to high.
@@ -414,18 +357,12 @@ class Filter(Conditioned):
         return *self._combined(m.T), P
 
 
-class Snapshot(Conditioned):
+class Snapshot(PosteriorFunction):
     """A filter's posterior as weights on the sites at one time, for the views of it."""
 
     def __init__(self, gp, t):
         self._gp, self._t = gp, t
-        self.covariance, self.rows, self.objective = gp.covariance, gp.rows, gp.objective
-
-    of = criterion = append = drop = at = None
-
-    @property
-    def information_gain(self):
-        return self._gp.information_gain
+        self.covariance, self.rows = gp.covariance, gp.rows
 
     @property
     def basis(self):

@@ -27,7 +27,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import blas
 
-from .._values import NO_UPDATES, Updates
 from ..exceptions import NotPositiveDefiniteError
 from ._cholesky import DenseCholesky, dot, matvec, rmatvec, try_cholesky
 from ._conditioned import LOG_2PI, Conditioned, squares
@@ -145,9 +144,7 @@ class Inducing(Conditioned):
     weights: np.ndarray
     objective: float
     units: tuple
-    made_of: tuple | None = None
-    updates: Updates = NO_UPDATES
-    n_remade: int = 0
+    n_updates: int = 0
 
     @classmethod
     def of(cls, covariance, rows, Z):
@@ -164,8 +161,8 @@ class Inducing(Conditioned):
         return cls._solved(covariance, rows, Z, solver, sums, units)
 
     @classmethod
-    def _solved(cls, covariance, rows, Z, solver, sums, units):
-        """O(m³), for known sums."""
+    def _solved(cls, covariance, rows, Z, solver, sums, units, n_updates=0):
+        """Condition with known sums, O(m³)."""
         units_now = (rows.location - units[0]) / units[1], rows.scale / units[1]
         value, outer, beta, mean = sums.solve(*units_now, covariance.mean_variance)
         if value == -np.inf:
@@ -178,7 +175,8 @@ class Inducing(Conditioned):
         if mean.is_learnt:
             direction = solver.half_solve(mean.direction[np.newaxis].copy(), transpose=True)[0]
             mean = replace(mean, direction=direction)
-        return cls(covariance, rows, Z, solver, outer, sums, mean, weights, float(value), units)
+        known = (solver, outer, sums, mean, weights, float(value), units, n_updates)
+        return cls(covariance, rows, Z, *known)
 
     @staticmethod
     def criterion(rows, Z):
@@ -225,38 +223,28 @@ class Inducing(Conditioned):
     def append(self, X, y, variance, total, standardize=None):
         """O(m²) a row and O(m³); O(n m²) where the noise of the present rows moves."""
         rows = self.rows.append(X, y, variance, total, standardize)
-        call = ("append", (X, y, variance, total, standardize))
-        return self._updated(rows, rows, slice(self.rows.n, None), 1, call)
+        return self._updated(rows, rows, slice(self.rows.n, None), 1)
 
     def drop(self, indices, standardize=None):
         """O(m²) a row and O(m³); O(n m²) where the noise of the other rows moves."""
-        call = ("drop", (indices, standardize))
-        rows = self.rows.drop(indices, standardize)
-        return self._updated(rows, self.rows, indices, -1, call)
+        return self._updated(self.rows.drop(indices, standardize), self.rows, indices, -1)
 
     @property
-    def _chosen(self):
+    def chosen(self):
         return (self.Z,)
 
-    def _updated(self, rows, source, where, sign, call):
-        """With other rows, which differ by those of a ``source`` at ``where``, after a call."""
-        if not self._same_noise(rows):
-            return self.of(self.covariance, rows, self.Z)
-        if self._worn(rows.n):
-            return self._remade(rows)
+    def _updated(self, rows, source, where, sign):
+        """Condition on other rows, which differ by those of a ``source`` at ``where``."""
+        if self._is_worn(rows.n) or not self._has_same_noise(rows):
+            return self._recomputed(rows)
         change = _sums(self.covariance, source, where, self.Z, self.solver, self.units)
-        sums = self.sums.plus(change, sign)
-        found = self._solved(self.covariance, rows, self.Z, self.solver, sums, self.units)
-        return self._after(found, call)
+        known = (self.Z, self.solver, self.sums.plus(change, sign), self.units, self.n_updates + 1)
+        return self._solved(self.covariance, rows, *known)
 
     def at(self, now):
         """O(n m²) with a noise model, nothing without."""
         rows = self.rows.at(now)
-        if not self._same_noise(rows):
-            return self.of(self.covariance, rows, self.Z)
-        if self._worn(rows.n):
-            return self._remade(rows)
-        return self._after(replace(self, rows=rows), ("at", (now,)))
+        return replace(self, rows=rows) if self._has_same_noise(rows) else self._recomputed(rows)
 
     def explained(self, K, full=False):
         """|L⁻¹ k|² less what B leaves open, v · B⁻¹ v."""

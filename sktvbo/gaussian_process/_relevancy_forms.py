@@ -1,4 +1,4 @@
-"""The quadratic forms of the relevancies, kept while rows come and go and time passes.
+"""The quadratic forms of the relevancies, updated as rows come and go and time passes.
 
 With P the inverse covariance of the observations and C = C_S ∘ (B G Bᵀ) (see `relevancy`), the
 sweep needs q_i = P_iᵀ C P_i of all rows: a product of matrices. For kernels that are an exponential
@@ -27,16 +27,16 @@ from ._cholesky import Buffer, product
 from ._kernel_families import FAMILIES, Factor
 from ._relevancy import basis_products, convolutions_in_space, future_basis
 
-# What is kept from step to step is not right any more where it is off by more, relatively.
+# Recompute what is updated from step to step where its relative error is larger.
 BOUND = 1e-9
 
 
-# Which k <= l there are, for as many coefficients.
+# Pairs k <= l, by number of coefficients.
 _PAIRS = [np.triu_indices(r) for r in range(4)]
 
 
 @dataclass(frozen=True, eq=False)
-class Forms:
+class RelevancyForms:
     """Q and what changes it, at a present time.
 
     Attributes
@@ -64,7 +64,7 @@ class Forms:
 
     @classmethod
     def of(cls, factors, S, t, now, P):
-        """From nothing, O(n³); None for kernels that have no such forms.
+        """Compute them, O(n³); None for kernels without such forms.
 
         Parameters
         ----------
@@ -93,7 +93,7 @@ class Forms:
         return self.buffer.array[: len(self.S), : len(self.S)]
 
     def at(self, now):
-        """The same at another time, O(n)."""
+        """Move to another time, O(n)."""
         if now == self.now:
             return self
         eta, order = self.temporal.units[0] * (now - self.now), range(self.B.shape[1])
@@ -102,13 +102,13 @@ class Forms:
         Q, V = np.einsum("km,kln,lo->mon", T, self.Q, T), np.einsum("km,kl,lo->mo", T, self.V, T)
         return replaced(self, now=now, B=self.B @ T, Q=Q, V=V)
 
-    def grown(self, s, t, P, u, variance):
-        """With a row at a place s (1, d) and time; P is of before, ``u`` and ``variance`` as above.
+    def append(self, s, t, P, u, variance):
+        """Append a row at a place s (1, d) and time; P is of before, u and ``variance`` as above.
 
         A time after the present moves it.
         """
         if t > self.now:
-            return self.at(t).grown(s, t, P, u, variance)
+            return self.at(t).append(s, t, P, u, variance)
         n, alpha = len(self.S), FAMILIES[self.temporal.family].polynomial
         buffer = self.buffer.behind(n)
         C = buffer.array
@@ -123,8 +123,8 @@ class Forms:
         new = replaced(self, S=np.vstack([self.S, s]), buffer=buffer, B=np.vstack([self.B, b]), Q=Q)
         return new._changed(P, np.append(u, -1.0), variance)
 
-    def without(self, i, P):
-        """Without row i; P is of before."""
+    def drop(self, i, P):
+        """Drop row i; P is of before."""
         new = self._changed(P, P[i], -P[i, i])
         n, buffer = len(self.S), self.buffer.without(len(self.S))
         buffer.filled, C = n - 1, buffer.array[: n - 1, : n - 1]
@@ -134,10 +134,10 @@ class Forms:
         return replaced(new, S=S, buffer=buffer, B=B, Q=np.delete(new.Q, i, axis=2))
 
     def _changed(self, P, u, s):
-        """After P, padded with zeros, has changed by u uᵀ / s."""
+        """Update for a change of P, padded with zeros, by u uᵀ / s."""
         n, r = len(P), self.B.shape[1]
         W = self.B[:, :, np.newaxis] * product(self.C, self.B * u[:, np.newaxis])[:, np.newaxis]
-        # Of w^kl + w^lk those of k <= l tell all.
+        # w^kl + w^lk is symmetric: k <= l suffices.
         k, l = _PAIRS[r]
         both = product(P, W[:n, k, l] + W[:n, l, k])
         linear = np.zeros((r, r, len(u)))
@@ -156,9 +156,9 @@ class Forms:
         A, G = self.B * a[:, np.newaxis], basis_products(len(self.Q))
         return np.einsum("kl,nk,nl->", G, A, product(self.C, A)), np.sum(G * self.V)
 
-    def is_right(self, P):
-        """Whether there is little rounding in Q and V, in comparison with P; O(n²)."""
-        # Of Q, that of the row that has been here longest is computed afresh.
+    def is_accurate(self, P):
+        """Return True unless round-off shows in Q or V, in comparison with P; O(n²)."""
+        # Of Q, the entry of the oldest row is recomputed.
         q, (first, total) = self.q, self.sums(P[0])
         fresh = np.sum(basis_products(len(self.Q)) * _sums(self.C, self.B, P))
         return abs(first - q[0]) <= BOUND * q.max() and abs(fresh - total) <= BOUND * abs(fresh)

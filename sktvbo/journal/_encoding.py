@@ -20,7 +20,6 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel
 
-from .._values import Updates
 from ..domain import Arms, Box, FiniteSet, ParameterSpace
 from ..exceptions import SktvboError
 
@@ -33,7 +32,7 @@ class NotPlainError(SktvboError, TypeError):
     """A value that cannot be written as plain data."""
 
 
-def encode(value, templates=None, apart=False):
+def encode(value, templates=None, apart=None):
     """A value as plain data.
 
     Parameters
@@ -42,18 +41,18 @@ def encode(value, templates=None, apart=False):
     templates : dict of str to object, default=None
         Objects that whoever decodes will have: of a value of the type of one of them only the
         attributes are written that are no parameters.
-    apart : bool, default=False
-        Leave out `Updates`.
+    apart : dict of str to object, default=None
+        Objects that are stored elsewhere: of each only its name is written.
 
     Raises
     ------
     NotPlainError
         Something in the value has code of its own, or is of a type that says nothing of itself.
     """
-    return _Encoder(templates or {}, apart).encode(value)
+    return _Encoder(templates or {}, apart or {}).encode(value)
 
 
-def decode(plain, templates=None, types=(), updates=None):
+def decode(plain, templates=None, types=(), apart=None):
     """The value of plain data.
 
     Parameters
@@ -64,15 +63,15 @@ def decode(plain, templates=None, types=(), updates=None):
         As in `encode`; they are copied.
     types : iterable of type, default=()
         Classes that may occur besides this package's and scikit-learn's kernels.
-    updates : Updates, default=None
-        What was left out.
+    apart : dict of str to object, default=None
+        Objects that were stored elsewhere, by name.
 
     Raises
     ------
     NotPlainError
         The data hold a class that is not known, or are not of `encode`.
     """
-    return _Decoder(templates or {}, types, updates).decode(plain)
+    return _Decoder(templates or {}, types, apart or {}).decode(plain)
 
 
 def learnt(thing):
@@ -111,13 +110,15 @@ def _ours(cls):
 class _Encoder:
     def __init__(self, templates, apart):
         self._templates = {type(value): (name, value) for name, value in templates.items()}
-        self._apart = apart
+        self._apart = {id(value): (name, value) for name, value in apart.items()}
         self._within = []
 
     def encode(self, value):
         kind = type(value)
         if value is None or kind in (bool, int, str):
             return value
+        if id(value) in self._apart:
+            return {"#": "apart", "name": self._apart[id(value)][0]}
         if kind is float:
             return value if math.isfinite(value) else {"#": "float", "value": repr(value)}
         if kind is list:
@@ -142,10 +143,6 @@ class _Encoder:
         return {"#": "array", "dtype": value.dtype.str, "shape": list(value.shape), "data": data}
 
     def _object(self, value, kind):
-        if kind is Updates:
-            if self._apart:
-                return {"#": "apart"}
-            return {"#": "updates", "items": [self.encode(item) for item in value]}
         if kind is slice:
             ends = [self.encode(end) for end in (value.start, value.stop, value.step)]
             return {"#": "slice", "ends": ends}
@@ -198,10 +195,10 @@ def _argument(domain):
 
 
 class _Decoder:
-    def __init__(self, templates, types, updates):
+    def __init__(self, templates, types, apart):
         self._templates = templates
         self._types = {_name(cls): cls for cls in types}
-        self._updates = updates
+        self._apart = apart
 
     def decode(self, plain):
         if isinstance(plain, list):
@@ -223,9 +220,6 @@ class _Decoder:
 
     def _tuple(self, plain):
         return tuple(self.decode(item) for item in plain["items"])
-
-    def _own_updates(self, plain):
-        return Updates(self.decode(item) for item in plain["items"])
 
     def _dict(self, plain):
         return {self.decode(key): self.decode(item) for key, item in plain["items"]}
@@ -266,10 +260,8 @@ class _Decoder:
     def _linearconstraint(self, plain):
         return LinearConstraint(*map(self.decode, plain["parts"]))
 
-    def _apart(self, plain):
-        if self._updates is None:
-            raise NotPlainError("The updates that were left out are missing.")
-        return self._updates
+    def _elsewhere(self, plain):
+        return self._apart[plain["name"]]
 
     def _like(self, plain):
         template = self._templates[plain["name"]]
@@ -318,8 +310,7 @@ _READERS = {
     "domain": _Decoder._domain,
     "Bounds": _Decoder._bounds,
     "LinearConstraint": _Decoder._linearconstraint,
-    "updates": _Decoder._own_updates,
-    "apart": _Decoder._apart,
+    "apart": _Decoder._elsewhere,
     "like": _Decoder._like,
     "made": _Decoder._made,
     "object": _Decoder._object,

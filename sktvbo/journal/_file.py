@@ -37,7 +37,6 @@ CREATE TABLE events (
     body TEXT NOT NULL, sum TEXT NOT NULL);
 CREATE UNIQUE INDEX events_told ON events (told) WHERE told IS NOT NULL;
 CREATE TABLE parts (name TEXT PRIMARY KEY, body TEXT NOT NULL, sum TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE updates (number INTEGER PRIMARY KEY, body TEXT NOT NULL, sum TEXT NOT NULL);
 """
 
 # Connections that a forked child found open: they are the parent's, and closing one would end what
@@ -349,7 +348,7 @@ class JournalFile:
             row = self._connection.execute(query).fetchone()
         return START if row is None else Place(*row)
 
-    def append(self, place, events, parts, updates, *, anew):
+    def append(self, place, events, parts, *, rewrite):
         """Write a step, all of it or nothing, behind a place; the place behind it.
 
         Parameters
@@ -359,11 +358,8 @@ class JournalFile:
             ``told`` is the position of an observation among all, or None.
         parts : dict of str to plain data
             Those of the state that have changed.
-        updates : list of plain data
-            Of the surrogate, more of them.
-        anew : bool or "updates"
-            True: what stands behind the place is taken back, and the parts are all there are.
-            "updates": the updates are all there are.
+        rewrite : bool
+            Delete the events behind the place, and all parts, first.
         """
         self._check_place()
         # Unknown, until the step is whole.
@@ -378,9 +374,9 @@ class JournalFile:
             try:
                 if self._empty:
                     self._create(db)
-                self._take_back(db, place, anew)
+                self._take_back(db, place, rewrite)
                 after = self._insert(db, place, events)
-                self._replace(db, parts, updates)
+                self._replace(db, parts)
                 db.execute("COMMIT")
             except BaseException:
                 if db.in_transaction:
@@ -396,12 +392,10 @@ class JournalFile:
         for statement in _SCHEMA.split(";")[:-1]:
             db.execute(statement)
 
-    def _take_back(self, db, place, anew):
-        if anew is True:
+    def _take_back(self, db, place, rewrite):
+        if rewrite:
             db.execute("DELETE FROM events WHERE number > ?", (place.number,))
             db.execute("DELETE FROM parts")
-        if anew:
-            db.execute("DELETE FROM updates")
         query = "SELECT number, sum FROM events ORDER BY number DESC LIMIT 1"
         last = db.execute(query).fetchone() or (0, "")
         if last != (place.number, place.sum):
@@ -419,16 +413,11 @@ class JournalFile:
             db.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", row)
         return Place(number, chain)
 
-    def _replace(self, db, parts, updates):
+    def _replace(self, db, parts):
         for name, plain in parts.items():
             text = to_text(plain)
             row = (name, text, part_sum(name, text))
             db.execute("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", row)
-        for plain in updates:
-            text = to_text(plain)
-            db.execute(
-                "INSERT INTO updates (body, sum) VALUES (?, ?)", (text, part_sum("update", text))
-            )
 
     # --- what was written -------------------------------------------------------------------------
 
@@ -496,8 +485,3 @@ class JournalFile:
     def parts(self):
         """The parts of the state, plain data by name."""
         return stored_parts(self._rows("SELECT name, body, sum FROM parts"), self.path)
-
-    def updates(self):
-        """The updates of the surrogate, plain data."""
-        rows = self._rows("SELECT 'update', body, sum FROM updates ORDER BY number")
-        return [stored_parts([row], self.path)["update"] for row in rows]

@@ -118,7 +118,4 @@ def check(path: PathLike) -> dict[str, int]:
         for event in checked(connection.execute(_EVENTS, (0,)), START, path):
             counts[event.kind] = counts.get(event.kind, 0) + 1
         stored_parts(connection.execute("SELECT name, body, sum FROM parts"), path)
-        query = "SELECT 'update', body, sum FROM updates"
-        for row in connection.execute(query):
-            stored_parts([row], path)
     return counts

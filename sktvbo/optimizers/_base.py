@@ -1261,7 +1261,7 @@ def _predicted(run, rows, times, include_noise):
     mean, std = np.empty(len(rows)), np.empty(len(rows))
     for time in np.unique(times):
         here = times == time
-        surrogate = run.belief.advanced(time)
+        surrogate = run.belief.at(time)
         mean[here], std[here] = surrogate.posterior_at(time)(places[here])
     if include_noise:
         std = np.hypot(std, run.belief.noise_std_)

@@ -77,22 +77,17 @@ def _learnt(run, observations):
     X, targets = run.to_surrogate(rows, y)
     known = run.some_variances(variances)
     if run.holds:
-        return run.surrogate.updated(X, targets, *known, hold_scale=False)
+        return run.surrogate.condition_on(X, targets, *known, restandardize=True)
     kernel = run.temporal_kernel_for(np.append(run.surrogate.X_train_[:, -1], X[:, -1]))
-    options = {"refit": True, "hold_scale": False, "temporal_kernel": kernel}
-    return run.surrogate.updated(X, targets, *known, **options)
+    surrogate = run.surrogate.condition_on(X, targets, *known, restandardize=True)
+    return surrogate.refit(temporal_kernel=kernel)
 
 
 def _conditioned(run, learnt, kept):
     """A surrogate with the hyperparameters that were learnt, and a data set for its own."""
     X, y = run.to_surrogate(kept.rows, kept.y)
-    return learnt.updated(
-        X,
-        y,
-        *run.some_variances(kept.variance),
-        drop=np.arange(len(learnt.X_train_)),
-        hold_scale=len(kept) < run.min_to_learn,
-    )
+    follow = len(kept) >= run.min_to_learn
+    return learnt.with_rows(X, y, *run.some_variances(kept.variance), restandardize=follow)
 
 
 def without(run, position):
@@ -120,9 +115,6 @@ def without(run, position):
             surrogate, policy = None, run.make_policy()
         elif len(kept) != len(run.kept) or (kept.positions != run.kept.positions).any():
             surrogate = _conditioned(run, surrogate, kept)
-            if hasattr(surrogate, "rewound"):
-                # Noise may have grown until a time that is taken back as well.
-                surrogate = surrogate.rewound()
     after = replaced(
         run,
         surrogate=surrogate,

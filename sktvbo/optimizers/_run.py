@@ -7,7 +7,6 @@ fails half-way has therefore not happened.
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice
 from numbers import Real
 
@@ -374,7 +373,7 @@ class Run(Asked):
 
     def best_mean(self, t):
         """Row (d,) where the posterior mean at time t is best."""
-        surrogate, rng = self.belief.advanced(t), copied(self.rng)
+        surrogate, rng = self.belief.at(t), copied(self.rng)
         return best_query(self, surrogate, PosteriorMean(), t, t, rng, self.risk)[0]
 
     @property
@@ -499,7 +498,7 @@ class Run(Asked):
         if not len(drop):
             return surrogate, kept
         kept = kept.drop(drop)
-        return surrogate.updated(drop=drop, hold_scale=len(kept) < self.min_to_learn), kept
+        return surrogate.without(drop, restandardize=len(kept) >= self.min_to_learn), kept
 
     def first_surrogate(self, kept):
         """The surrogate fitted to all that was told, the new observation included."""
@@ -518,39 +517,28 @@ class Run(Asked):
         return suited(clone(surrogate), self.domain, self.policy)
 
     def _next_surrogate(self, row, target, variance, drop, kept, only_held):
-        """The surrogate without some rows and with the new one; see `searched_if_due`."""
-        few = len(kept) < self.min_to_learn
-        known = self.some_variances(np.array([variance]))
-        held = partial(self.surrogate.updated, row, target, *known, drop=drop, hold_scale=few)
-        if only_held or (few and self.holds_when_few):
-            return held(), self.since_search + 1, self.searched
-        searched = partial(self._searched_surrogate, row, target, variance, drop, kept)
-        times = self.surrogate.X_train_[:, -1]
-        early = self.searches_for_the_past and row[0, -1] < times.min()
-        return self.searched_if_due(held, searched, len(kept), early)
-
-    def _searched_surrogate(self, row, target, variance, drop, kept):
-        """The surrogate without some rows and with the new one, after a search."""
+        """Return the surrogate without some rows and with the new one; with its hyperparameters searched if due."""
         surrogate, few = self.surrogate, len(kept) < self.min_to_learn
-        known = self.some_variances(np.array([variance]))
-        times, borrowed = np.delete(surrogate.X_train_[:, -1], drop), None
+        known, scale = self.some_variances(np.array([variance])), {"restandardize": not few}
+        early = self.searches_for_the_past and row[0, -1] < surrogate.X_train_[:, -1].min()
+        if len(drop) == len(self.kept):
+            surrogate = surrogate.with_rows(row, target, *known, **scale)
+        else:
+            surrogate = surrogate.without(drop, **scale) if len(drop) else surrogate
+            surrogate = surrogate.condition_on(row, target, *known, **scale)
+        if only_held or (few and self.holds_when_few):
+            return surrogate, self.since_search + 1, self.searched
+        if not self.search_is_due(surrogate, len(kept), early):
+            return surrogate, self.since_search + 1, self.searched
+        times, extra = surrogate.X_train_[:, -1], None
         if few:
-            # What kind of function it is survives what is forgotten of its values.
+            # Forgotten observations still tell which kind of function it is.
             forgotten = self._forgotten(kept, self.min_to_learn - len(kept))
             variances = np.array([entry.variance for entry in forgotten])
-            borrowed = *self.observations(forgotten), *self.some_variances(variances)
-            times = np.append(times, borrowed[0][:, -1])
-        times = np.append(times, row[:, -1])
-        return surrogate.updated(
-            row,
-            target,
-            *known,
-            drop=drop,
-            refit=True,
-            hold_scale=few,
-            learn_with=borrowed,
-            temporal_kernel=self.temporal_kernel_for(times),
-        )
+            extra = *self.observations(forgotten), *self.some_variances(variances)
+            times = np.concatenate([times[:-1], extra[0][:, -1], times[-1:]])
+        kernel = self.temporal_kernel_for(times)
+        return surrogate.refit(extra, temporal_kernel=kernel), 0, len(kept)
 
     def temporal_kernel_for(self, times):
         """The default temporal kernel, whose bounds follow the times of what is learnt from.
@@ -575,24 +563,20 @@ class Run(Asked):
         latest = (i for i in reversed(range(first, self.told.total)) if i not in held)
         return self.told.at(sorted(islice(latest, count)))
 
-    def searched_if_due(self, held, searched, size, due=False):
-        """A surrogate of ``size`` rows, the count since the latest search, and the size then.
-
-        What ``held()`` returns, with the hyperparameters held, or what ``searched()`` does.
-        """
+    def search_is_due(self, surrogate, size, due=False):
+        """Return True if hyperparameters are to be searched for a surrogate of ``size`` rows."""
         every = self.algorithm.refit_every
-        if not _is_searched(self.surrogate):
-            return held(), self.since_search + 1, self.searched
-        if every == "auto":
-            due = due or not 0.5 * self.searched <= size <= 1.1 * self.searched
-            due = due or self.since_search + 1 >= _AT_THE_LATEST * size
-        elif every is not None:
-            due = due or self.since_search + 1 >= every
-        if not due:
-            surrogate = held()
-            if every != "auto" or _search_gain(surrogate) <= _WORTH_A_SEARCH:
-                return surrogate, self.since_search + 1, self.searched
-        return searched(), 0, size
+        if not _is_searched(surrogate):
+            return False
+        if due or every is None:
+            return due
+        if every != "auto":
+            return self.since_search + 1 >= every
+        return (
+            not 0.5 * self.searched <= size <= 1.1 * self.searched
+            or self.since_search + 1 >= _AT_THE_LATEST * size
+            or _search_gain(surrogate) > _WORTH_A_SEARCH
+        )
 
     def times_of(self, kept):
         """What bounds may follow, of a data set at these times, the new observation last."""

@@ -15,7 +15,8 @@ import numpy as np
 
 from .._validation import plain_number
 from ..exceptions import JournalError
-from ..journal._encoding import NotPlainError, Updates, decode, encode, types_within
+from ..gaussian_process._base import TimeVaryingGP
+from ..journal._encoding import NotPlainError, decode, encode, types_within
 from ..journal._file import FORMAT
 from ..journal._rows import START, Place
 from ._clock import make_clock
@@ -47,8 +48,6 @@ class Stored:
     Attributes
     ----------
     parts : dict of str to plain data
-    updates : list of plain data
-        Of the surrogate.
     told : dict of int to Told
         By position: what is remembered, and the data set.
     n_told : int
@@ -57,7 +56,6 @@ class Stored:
     """
 
     parts: dict
-    updates: list
     told: dict
     n_told: int
     queries: tuple
@@ -71,12 +69,9 @@ def templates_of(run):
     return templates if surrogate is None else templates | {"surrogate": surrogate}
 
 
-def parts_of(run, templates, known=None, updated=False):
-    """Parts of a run's state that differ from those of a known one (None: all), plain data.
-
-    ``updated`` says that the surrogate's updates, which are told apart, are all that it differs by.
-    """
-    parts, scalars = {}, {}
+def parts_of(run, templates, known=None):
+    """Return the parts of a run's state that differ from a known one's (None: all), plain data."""
+    parts, scalars, apart = {}, {}, _stored_apart(run.surrogate)
     for field in fields(run):
         name, value = field.name, getattr(run, field.name)
         if name in _MADE or name in _TOLD:
@@ -84,57 +79,55 @@ def parts_of(run, templates, known=None, updated=False):
         if value is None or isinstance(value, int | float):
             scalars[name] = encode(value)
         elif name == "clock" or known is None or getattr(known, name) is not value:
-            if name == "surrogate" and updated:
-                continue
             stored = value.positions if name == "kept" else value
             try:
-                parts[name] = encode(stored, templates, apart=name == "surrogate")
+                parts[name] = encode(stored, templates, apart if name == "surrogate" else None)
             except NotPlainError as exc:
                 raise JournalError(
                     f"The {name} of this run cannot be stored: {exc} Let it hold numbers, strings, "
                     "arrays, lists and dicts of them."
                 ) from exc
+    covariance = apart.get("covariance")
+    if covariance is not None:
+        before = None if known is None else _stored_apart(known.surrogate).get("covariance")
+        if covariance is not before:
+            parts["covariance"] = encode(covariance)
     return parts | {"run": scalars}
 
 
-def new_updates(known, run, written=()):
-    """Updates of the surrogate since that of a known run; and whether they are all there are.
+def _stored_apart(surrogate):
+    """Return what is stored beside a regressor of this package: its rows are those of the data set.
 
-    ``written`` are those that the known surrogate had: looking at it may have added one.
+    Its covariance changes only when hyperparameters are searched.
     """
-    updates, n = getattr(run.surrogate, "updates_", ()), len(written)
-    if known is None or known.surrogate is None or run.surrogate is None:
-        return updates, True
-    same = known.surrogate is run.surrogate
-    if not same and hasattr(run.surrogate, "updates_since"):
-        before = vars(known.surrogate)
-        changed = [k for k, value in vars(run.surrogate).items() if value is not before.get(k)]
-        # Updates change what it is conditioned on, and no other attribute.
-        same = len(changed) <= 1 and run.surrogate.updates_since(known.surrogate) is not None
-    if same and (not n or (len(updates) >= n and updates[n - 1] is written[-1])):
-        return updates[n:], False
-    return updates, True
+    if not isinstance(surrogate, TimeVaryingGP) or type(surrogate).__module__[:7] != "sktvbo.":
+        return {}
+    gp = surrogate._gp
+    arrays = {name: getattr(gp.rows, name) for name in ("X", "y", "variance", "total")}
+    return arrays | {"covariance": gp.covariance}
 
 
 def restored(run, stored, types):
     """A new run as it begins, with a stored state; ``types`` may occur besides this package's."""
     templates, parts = templates_of(run), dict(stored.parts)
-    scalars = decode(parts.pop("run"), types=types)
-    updates = Updates(decode(update, types=types) for update in stored.updates)
-    values = {
-        name: decode(plain, templates, types, updates if name == "surrogate" else None)
-        for name, plain in parts.items()
-    } | scalars
-    told, limit = stored.told, run.told.limit
-    positions = values.pop("kept").astype(np.intp)
+    values, told, limit = {}, stored.told, run.told.limit
+    positions = decode(parts.pop("kept")).astype(np.intp)
     if len(positions):
         entries = [told[i] for i in positions]
-        values["kept"] = DataSet(
+        values["kept"] = kept = DataSet(
             positions,
             np.array([entry.row for entry in entries]),
             np.array([entry.y for entry in entries]),
             np.array([entry.variance for entry in entries]),
         )
+    apart = {}
+    if "covariance" in parts:
+        X, y = run.to_surrogate(kept.rows, kept.y)
+        apart = {"X": X, "y": y, "variance": kept.variance, "total": np.zeros(len(y), dtype=bool)}
+        apart["covariance"] = decode(parts.pop("covariance"), types=types)
+    values |= decode(parts.pop("run"), types=types)
+    for name, plain in parts.items():
+        values[name] = decode(plain, templates, types, apart if name == "surrogate" else None)
     first = 0 if limit is None else max(stored.n_told - limit, 0)
     log = Log([told[i] for i in range(first, stored.n_told)], limit, stored.n_told)
     return replace(run, **values, told=log, queries=stored.queries, place=stored.place)
@@ -311,7 +304,6 @@ class Recorder:
         self._header = header
         self._templates = templates_of(run)
         self._written = run if written else None
-        self._updates = getattr(run.surrogate, "updates_", ())
         try:
             self._check(run)
         except BaseException:
@@ -347,17 +339,12 @@ class Recorder:
         # call may have written is taken back by the next one.
         known, self._written = self._written, None
         known = known if known is run else None
-        updates, all_of_them = new_updates(known, after, self._updates)
-        parts = parts_of(after, self._templates, known, updated=not all_of_them)
+        parts = parts_of(after, self._templates, known)
         events = events_of(run, after, kind, said)
         if not run.place.number:
             events.insert(0, ("begin", None, self._header))
-        all_there_are = (*(() if all_of_them else self._updates), *updates)
-        anew = True if known is None else "updates" if all_of_them else False
-        updates = [encode(update) for update in updates]
-        place = self._file.append(run.place, events, parts, updates, anew=anew)
-        after = replace(after, place=place)
-        self._updates, self._written = all_there_are, after
+        place = self._file.append(run.place, events, parts, rewrite=known is None)
+        self._written = after = replace(after, place=place)
         return after
 
 
@@ -374,7 +361,7 @@ def read(file, history):
         if body["n"] is not None:
             time = float(body["now"])
             queries = (*made_until(time, queries), (time, body["n"]))[-MAX_PENDING:]
-    return Stored(parts, file.updates(), told, n_told, queries, file.end)
+    return Stored(parts, told, n_told, queries, file.end)
 
 
 def to_plain(run):
@@ -387,7 +374,6 @@ def to_plain(run):
     old = [[i, *row.tolist(), y, v] for i, row, y, v in kept if i < run.told.first]
     return {
         "parts": parts_of(run, templates),
-        "updates": [encode(update) for update in new_updates(None, run)[0]],
         "told": [[i, told_as_plain(entry)] for i, entry in entries.items()],
         "kept": old,
         "n_told": run.told.total,
@@ -401,7 +387,7 @@ def of_plain(plain):
     for i, *row, y, variance in plain["kept"]:
         told[i] = Told(np.array(row), y, np.nan, 0, np.empty(0, dtype=np.intp), {}, variance)
     queries = tuple((float(t), n) for t, n in plain["queries"])
-    return Stored(plain["parts"], plain["updates"], told, plain["n_told"], queries)
+    return Stored(plain["parts"], told, plain["n_told"], queries)
 
 
 @cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING
 
@@ -99,28 +98,28 @@ class SparQRun(Run):
         algorithm, told = self.algorithm, np.column_stack([X, np.full(len(X), t)])
         variance = algorithm.expert_noise_variance
         rows, values = self.to_surrogate(told, y)
-        surrogate = self.surrogate.advanced(t)
+        surrogate = self.surrogate.at(t)
         n, q = len(surrogate.X_train_), len(rows)
         few = n + q < self.min_to_learn
-        consult = partial(
-            surrogate.updated,
-            rows,
-            values,
-            None if variance is None else np.full(q, variance),
-            total_variance=variance is not None,
-            hold_scale=few,
+        consulted, since, searched = (
+            surrogate.condition_on(
+                rows,
+                values,
+                None if variance is None else np.full(q, variance),
+                total_variance=variance is not None,
+                restandardize=not few,
+            ),
+            self.since_search,
+            self.searched,
         )
-        if few:
-            consulted, since, searched = consult(), self.since_search, self.searched
-        else:
-            search = partial(consult, refit=True)
-            consulted, since, searched = self.searched_if_due(consult, search, n + q)
-        without = consulted.updated(drop=np.arange(n, n + q), hold_scale=n < self.min_to_learn)
+        if not few and self.search_is_due(consulted, n + q):
+            consulted, since, searched = consulted.refit(), 0, n + q
+        follow = n >= self.min_to_learn
+        without = consulted.without(np.arange(n, n + q), restandardize=follow)
         return replaced(
             self,
             surrogate=without,
-            # Answers are no observations.
-            since_search=min(since, self.since_search),
+            since_search=since,
             searched=searched,
             now=max(t, self.now),
             answers=Answers(told, y, consulted),

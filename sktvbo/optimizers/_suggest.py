@@ -52,7 +52,7 @@ def random_queries(run, t, size, rng):
 
 def best_queries(run, t, size, rng, may_wait):
     """Queries (x, time), each with the pending ones and those before hallucinated."""
-    surrogate = run.belief.advanced(t)
+    surrogate = run.belief.at(t)
     pending = run.pending_at(t)[-_MAX_HALLUCINATED:]
     if pending:
         surrogate = _hallucinated(run, surrogate, [(query.x, query.t) for query in pending])
@@ -111,7 +111,7 @@ def best_query(run, surrogate, acquisition, t, latest, rng, risk, part=None):
 def _hallucinated(run, surrogate, queries):
     """The surrogate with its own posterior mean observed at some queries."""
     X = np.array([np.append(run.domain.to_unit(x), t) for x, t in queries])
-    return surrogate.updated(X, surrogate.predict(X), hold_scale=True)
+    return surrogate.condition_on(X, surrogate.predict(X), restandardize=False)
 
 
 def _score(run, acquisition, state, window, risk):

@@ -188,7 +188,7 @@ def _watch(run, U):
     queries, frames, kept = [], [], np.empty(0, dtype=np.intp)
     for step in run:
         if step.surrogate is not None:
-            posterior = step.surrogate.advanced(step.time).posterior_at(step.time)
+            posterior = step.surrogate.at(step.time).posterior_at(step.time)
             frames.append(_Frame(step.time, *posterior(U), kept=kept, query=len(queries)))
         queries.append((*step.x.tolist(), step.time, step.y))
         rows = set(map(tuple, np.asarray(step.optimizer.X_).tolist()))

@@ -129,7 +129,7 @@ class EventTriggeredReset(StaleDataPolicy):
         self.check()
         n = len(surrogate.X_train_)
         steps = getattr(self, "steps_", n) + 1
-        mean, std = surrogate.advanced(t).posterior_at(t)(x[np.newaxis])
+        mean, std = surrogate.at(t).posterior_at(t)(x[np.newaxis])
         rho = 2.0 * np.log(2.0 * (np.pi**2 * steps**2 / 6.0) / self.delta)  # eq. (10)
         noise_bound = np.sqrt(rho) * surrogate.noise_std_
         self.deviation_ = float(abs(y - mean[0]))
