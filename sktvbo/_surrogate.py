@@ -19,7 +19,7 @@ class Surrogate(Protocol):
     `~sktvbo.gaussian_process.TimeVaryingGPRegressor` has them all. A surrogate is a scikit-learn
     estimator, of which the optimizer fits a `~sklearn.base.clone`. Rows are (x, t), with x in the
     unit box and time, in the user's unit, last: a parameter ``time_column`` is set to -1. When the
-    optimizer minimizes, y comes with the opposite sign.
+    optimizer minimizes, y comes with the opposite sign. Methods leave the surrogate unchanged.
 
     Every optimizer needs ``fit``, ``condition_on``, ``without``, ``with_rows``, ``refit``, ``at``,
     ``predict``, ``posterior_at`` and ``X_train_``. Some parts need more:
@@ -71,7 +71,7 @@ class Surrogate(Protocol):
         total_variance: bool = False,
         restandardize: bool | None = None,
     ) -> Self:
-        """Return a surrogate with more rows at the end, hyperparameters held; this one is unchanged.
+        """Return a surrogate with more rows at the end, hyperparameters held.
 
         Parameters
         ----------
@@ -86,7 +86,7 @@ class Surrogate(Protocol):
         """
 
     def without(self, indices: ArrayLike, *, restandardize: bool | None = None) -> Self:
-        """Return a surrogate without some rows, hyperparameters held; this one is unchanged.
+        """Return a surrogate without some rows, hyperparameters held.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ class Surrogate(Protocol):
         *,
         restandardize: bool | None = None,
     ) -> Self:
-        """Return a surrogate with other rows, hyperparameters held; this one is unchanged.
+        """Return a surrogate with other rows, hyperparameters held.
 
         Parameters
         ----------

@@ -47,7 +47,7 @@ from ._starts import kernels_or_defaults, restarts, screened_starts
 from ._views import TimeSlice, TimeWindow
 
 if TYPE_CHECKING:
-    from typing import Any, Literal, Self
+    from typing import Literal, Self
 
     from numpy.typing import ArrayLike
     from sklearn.gaussian_process.kernels import Kernel

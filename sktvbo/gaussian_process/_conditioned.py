@@ -1,7 +1,7 @@
 """Gaussian processes conditioned on rows: immutable values, and the exact one of them.
 
 Notation: n rows with space S (n, d) and time t (n,), K = k((S, t), (S, t)), noise variances Σ (n,),
-Δ = K + diag(Σ) = L Lᵀ, P = Δ⁻¹ (with the prior variance of a learnt mean added to all entries of Δ),
+Δ = K + diag(Σ) = L Lᵀ, P = Δ⁻¹ (with the prior variance of a learnt mean in all entries of Δ), and
 a = Δ⁻¹ (y − mean).
 """
 
@@ -321,7 +321,7 @@ class Dense(Conditioned):
         return self._updated(rows, solver, inverse)
 
     def _inverse_with(self, rows, k, solver):
-        """Append the last of some rows to the inverse, from its covariances k (n,) and the factor."""
+        """Append the last of some rows to the inverse, from its covariances k (n,)."""
         l, pivot = np.split(solver.L[-1], [len(k)])
         u, variance = self.solver.half_solve(l[np.newaxis].copy(), transpose=True)[0], pivot[0] ** 2
         u, more = self.mean.widened(k, u)

@@ -34,7 +34,7 @@ class InverseCache:
     n_updates: int = 0
 
     def append(self, s, t, u, variance):
-        """Append a row at a place s (1, d) and time; u is P k, ``variance`` its given the others."""
+        """Append a row at a place s (1, d) and time; u is P k, the variance given the others."""
         P = _square(len(self.P) + 1)
         _cholesky.grow_inverse(self.P, u, variance, P)
         forms = None if self.forms is None else self.forms.append(s, t, self.P, u, variance)

@@ -318,14 +318,15 @@ class TimeVaryingSampler(BaseSampler):
         known, domain = step.known | start, run.domain
         if (known or alone) and self._template.constraints is not None:
             domain = self._constrained(step, space, known)
-        run = replaced(run, rng=rng, domain=domain)
+        run = replaced(run, rng=rng, config=replaced(run.config, domain=domain))
         if limited:
             run = replaced(run, limiter=limiter_of(step, space, run.limiter, rng))
         if start:
             if len(start) < len(space.distributions):
                 # The rest of it is a query like any other.
                 start = space.decode(with_run(optimizer, run).ask(now)) | start
-            run = replaced(run, start=domain.places([space.encode(start)]), n_started=0)
+            config = replaced(run.config, start_points=domain.places([space.encode(start)]))
+            run = replaced(run, config=config, n_started=0)
         optimizer = with_run(optimizer, run)
         point, run = optimizer.ask(now), run_of(optimizer)
         params = space.decode(point)
@@ -335,7 +336,7 @@ class TimeVaryingSampler(BaseSampler):
             storage = step.study._storage
             storage.set_trial_system_attr(step.trial._trial_id, ON_THE_WAY, True)
         # Some algorithms follow the times at which queries were made.
-        after = replaced(run_of(model.optimizer), queries=run.queries)
+        after = replaced(run_of(model.optimizer), query_sizes=run.query_sizes)
         return params, replace(model, optimizer=with_run(model.optimizer, after))
 
     def _constrained(self, step, space, known):

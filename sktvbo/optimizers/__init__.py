@@ -3,11 +3,11 @@
 from ._abo import ABO
 from ._base import BayesianOptimizer
 from ._drifting import TVGPUCB, UITVBO, WGPUCB
-from ._queries import Query
 from ._random_search import RandomSearch
 from ._relevancy import BOLT, WDBO
 from ._resets import BRGPUCB, ETGPUCB, RGPUCB, SWGPUCB
 from ._sparq import SparQGPUCB
+from ._state import Query
 from ._static import GPUCB, IGPUCB
 
 __all__ = [

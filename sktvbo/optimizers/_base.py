@@ -32,6 +32,7 @@ from ..acquisition import UCB, as_acquisition
 from ..domain import as_domain
 from ..domain._constrained import constrained
 from ..exceptions import (
+    AmbiguousQueryWarning,
     AskTellError,
     DomainError,
     InvalidObservationError,
@@ -46,15 +47,11 @@ from ..journal._encoding import types_within
 from ..journal._file import FORMAT, JournalFile
 from ..staleness import KeepAll, MaximumSize, as_policy
 from ._clock import make_clock
-from ._contexts import after_asking, in_context, measured, rows_in_context
-from ._dataset import Log
 from ._default_models import smooth_surrogate, static_surrogate
 from ._failures import has_failed, with_failures
 from ._lock import StepLock
-from ._many import position_of, with_many
+from ._observe import addressed, observe, observe_failure, observe_many, with_known_context
 from ._parameters import algorithm
-from ._queries import Query, handles, warn_ambiguous
-from ._run import Run, remembered, too_few
 from ._serialization import (
     Recorder,
     checksum,
@@ -68,7 +65,20 @@ from ._serialization import (
     to_plain,
     version,
 )
+from ._state import (
+    History,
+    Log,
+    PendingQueries,
+    Query,
+    RunConfig,
+    RunState,
+    handles,
+    n_stored,
+    too_few,
+)
 from ._step_limiter import StepLimiter
+from ._suggest import announce, in_context, recommend, suggest
+from ._undo import cancel, position_of, untell
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -97,7 +107,6 @@ if TYPE_CHECKING:
     from ..domain._rules import Constraint
     from ..journal import Journal
     from ..staleness import StaleDataPolicy, Surrogate
-    from ._queries import Query
 
 
 @algorithm
@@ -360,9 +369,6 @@ class BayesianOptimizer(BaseEstimator):
     # effect when the user gives that part.
     _surrogate_parameters = _acquisition_parameters = ()
 
-    # An algorithm that has more to remember sets another class of a run's state.
-    _run_class = Run
-
     # Where this is True, an observation from before all others makes a search of hyperparameters,
     # whatever refit_every says: the temporal kernel of _make_surrogate knows of no earlier time.
     _searches_for_the_past = False
@@ -467,9 +473,9 @@ class BayesianOptimizer(BaseEstimator):
         """Make one step: ``size`` more queries are pending; their handles."""
         with self._lock():
             before = self._run_or_new()
-            run, t = before.forward_time(t)
-            after, found = after_asking(run, t, size, context, may_wait=may_wait)
-            first = after.n_queries - size
+            t, run = before.read_present_time(t)
+            after, found = suggest(run, t, size, context, may_wait=may_wait)
+            first = after.pending.n_total - size
             queries = [Query(first + i, x, time, t) for i, (x, time) in enumerate(found)]
             queries = handles(run.domain, queries)
             self._take(before, after, "ask")
@@ -526,18 +532,19 @@ class BayesianOptimizer(BaseEstimator):
             before = run = self._run_or_new()
             x = _place(run, x, context)
             if t is not None:
-                run, t = run.timed(t)
-            if len(run.unanswered) > 1 and not isinstance(x, Query) and run.is_ambiguous(x, t):
-                warn_ambiguous()
+                t, run = run.read_time(t)
+            if len(run.pending.queries) > 1 and not isinstance(x, Query) and run.is_ambiguous(x, t):
+                _warn_ambiguous()
             if failed is not False and has_failed(y, failed):
-                after = run.after_failing(*run.addressed(x, t))
+                after = observe_failure(run, *addressed(run, x, t))
                 row = after.failures.rows[-1].tolist()
                 self._take(before, after, "fail", x=row[:-1], t=row[-1])
                 return
             y, variance = finite_number(y, "y", InvalidObservationError, LARGEST_Y), 0.0
             if y_variance is not None:
                 variance = check_real(y_variance, "y_variance", interval="[0, inf)")
-            self._take(before, run.after_telling(x, y, t, variance), "tell")
+            row, t, query = addressed(run, x, t)
+            self._take(before, observe(run, row, y, t, variance, query), "tell")
 
     def announce(self, x: PointLike, t: Time | None = None, *, context: ContextLike = None) -> None:
         """Take notice of a query that was not asked for here: it is pending until it is told.
@@ -558,9 +565,9 @@ class BayesianOptimizer(BaseEstimator):
         """
         with self._lock():
             run = self._run_or_new()
-            x = measured(run.domain.place(x, context))
-            timed, t = run.timed(t)
-            self._take(run, timed.after_announcing(x, t), "announce")
+            x = with_known_context(run.domain.place(x, context))
+            t, timed = run.read_time(t)
+            self._take(run, announce(timed, x, t), "announce")
 
     def cancel(self, x: PointLike | Query) -> None:
         """Withdraw a query that will not be told: others need not keep away from it any longer.
@@ -587,8 +594,8 @@ class BayesianOptimizer(BaseEstimator):
             run = self._run_or_new()
             x = _place(run, x)
             if not isinstance(x, Query) and run.is_ambiguous(x, None):
-                warn_ambiguous()
-            self._take(run, run.after_cancelling(x), "cancel")
+                _warn_ambiguous()
+            self._take(run, cancel(run, x), "cancel")
 
     def tell_many(
         self,
@@ -645,17 +652,18 @@ class BayesianOptimizer(BaseEstimator):
             for i in _matching_order(run, places, t):
                 time = None if t is None else float(t[i])
                 place = places[i]
-                if isinstance(place, Query) and all(q.id != place.id for q in left.unanswered):
+                if isinstance(place, Query) and all(
+                    query.id != place.id for query in left.pending.queries
+                ):
                     left.query_of(place)  # an error: it was told above
-                x, time, query = left.addressed(place, time)
+                x, time, query = addressed(left, place, time)
                 if query is not None:
-                    others = tuple(q for q in left.unanswered if q.id != query.id)
-                    left = replaced(left, unanswered=others)
+                    left = replaced(left, pending=left.pending.without(query))
                 observations[i] = x, y[i], time, float(variances[i]), query
             if _is_ambiguous(left, places, t, observations):
-                warn_ambiguous()
+                _warn_ambiguous()
             found = sorted(observations, key=lambda observation: observation[2])
-            after, entries = with_many(run, found)
+            after, entries = observe_many(run, found)
             self._take(before, after, "tell_many", entries=entries)
 
     def untell(
@@ -688,18 +696,18 @@ class BayesianOptimizer(BaseEstimator):
             if isinstance(x, Query):
                 x, t, id = x.x, t, x.id
             row = None if x is None else run.domain.as_row(x)
-            time = None if t is None else run.timed(t)[1]
+            time = None if t is None else run.read_time(t)[0]
             position = position_of(run, row, time, id)
             if position is None:
                 wanted = {"x": x, "t": t, "id": id}
                 got = ", ".join(f"{k}={v!r}" for k, v in wanted.items() if v is not None)
                 raise invalid(
                     "What is taken back",
-                    f"one of the {len(run.positions)} observations that are remembered",
+                    f"one of the {len(run.history.positions)} observations that are remembered",
                     got=got or "none at all",
                     error=AskTellError,
                 )
-            self._take(run, run.after_untelling(position), "untell")
+            self._take(run, untell(run, position), "untell")
 
     # --- predictions and tables -------------------------------------------------------------------
 
@@ -711,7 +719,7 @@ class BayesianOptimizer(BaseEstimator):
         t : float
             In the user's unit.
         """
-        return self._run_or_new().timed(None)[1]
+        return self._run_or_new().read_time(None)[0]
 
     @overload
     def predict(
@@ -787,8 +795,8 @@ class BayesianOptimizer(BaseEstimator):
         """
         run = self._run_or_new()
         one = is_one(X)
-        rows = rows_in_context(run.domain, X, context, one)
-        times = run.timed_many(t, len(rows))[1]
+        rows = _rows_in_context(run.domain, X, context, one)
+        times = run.read_times(t, len(rows))[0]
         _check_belief(run, "predict()")
         mean, std = _predicted(run, rows, times, include_noise)
         if one:
@@ -819,10 +827,10 @@ class BayesianOptimizer(BaseEstimator):
             The time is not finite, or is a date among numbers.
         """
         run = self._run_or_new()
-        t = run.timed(t)[1]
+        t = run.read_time(t)[0]
         context = run.domain.contexts(context, 1)[0]
         _check_belief(run, "recommend()")
-        return run.domain.decode(in_context(run, context).best_mean(t))
+        return run.domain.decode(recommend(in_context(run, context), t))
 
     def to_frame(self) -> pd.DataFrame:
         """What was asked and told, as a data frame.
@@ -867,7 +875,7 @@ class BayesianOptimizer(BaseEstimator):
                 "to_frame() needs pandas, which is not installed: pip install pandas."
             ) from exc
         run = self._begun()
-        shown, failed, pending = run.shown, self.failed_X_, run.pending
+        shown, failed, pending = run.shown, self.failed_X_, run.pending_now
         rows = np.concatenate([run.rows(shown), failed, self.pending_X_])
         kind = np.repeat([0, 1, 2], [len(shown), len(failed), len(pending)])
         columns = run.domain.described(rows[:, :-1])
@@ -875,10 +883,10 @@ class BayesianOptimizer(BaseEstimator):
         queries = [entry.query for entry in shown] + [None] * len(failed)
 
         def dated(times):
-            if run.times in (None, NUMBERS):
+            if run.time.kind in (None, NUMBERS):
                 return times
             dates = pd.Series(dates_of(times, run.algorithm.time_unit))
-            return dates.dt.tz_localize("UTC") if run.times == ZONED else dates
+            return dates.dt.tz_localize("UTC") if run.time.kind == ZONED else dates
 
         own = {
             "time": dated(rows[:, -1]),
@@ -903,11 +911,11 @@ class BayesianOptimizer(BaseEstimator):
     @property
     def X_(self) -> Array:
         run = self._begun()
-        return run.kept.rows.reshape(-1, run.domain.n_dims + 1).copy()
+        return run.data.rows.reshape(-1, run.domain.n_dims + 1).copy()
 
     @property
     def y_(self) -> Array:
-        return self._begun().kept.y.copy()
+        return self._begun().data.y.copy()
 
     @property
     def told_X_(self) -> Array:
@@ -922,11 +930,12 @@ class BayesianOptimizer(BaseEstimator):
     def removed_at_(self) -> Array:
         run = self._begun()
         shown = run.shown
-        positions = np.array(run.positions, dtype=np.intp)[len(run.entries) - len(shown) :]
+        stored = run.history.positions
+        positions = np.array(stored, dtype=np.intp)[len(stored) - len(shown) :]
         removed_at = np.full(len(shown), np.nan)
         for entry in shown:
             removed_at[np.isin(positions, entry.removed)] = entry.now
-        removed_at[np.isin(positions, run.kept.positions)] = np.nan  # it has come back
+        removed_at[np.isin(positions, run.data.positions)] = np.nan  # it has come back
         return removed_at
 
     @property
@@ -938,12 +947,12 @@ class BayesianOptimizer(BaseEstimator):
     @property
     def pending_(self) -> list[Query]:
         run = self._begun()
-        return handles(run.domain, run.pending)
+        return handles(run.domain, run.pending_now)
 
     @property
     def pending_X_(self) -> Array:
         run = self._begun()
-        rows = [np.append(query.x, query.t) for query in run.pending]
+        rows = [np.append(query.x, query.t) for query in run.pending_now]
         return np.array(rows).reshape(-1, run.domain.n_dims + 1)
 
     @property
@@ -952,7 +961,7 @@ class BayesianOptimizer(BaseEstimator):
 
     @property
     def belief_(self) -> Surrogate | None:
-        return self._begun().belief
+        return self._begun().model
 
     @property
     def policy_(self) -> StaleDataPolicy:
@@ -960,12 +969,12 @@ class BayesianOptimizer(BaseEstimator):
 
     @property
     def n_told_(self) -> int:
-        return self._begun().n_told
+        return self._begun().history.n_told
 
     @property
     def n_removed_(self) -> int:
         run = self._begun()
-        return run.n_told - len(run.kept)
+        return run.history.n_told - len(run.data)
 
     @property
     def n_failed_(self) -> int:
@@ -980,7 +989,7 @@ class BayesianOptimizer(BaseEstimator):
 
     @property
     def next_time_(self) -> float | None:
-        return self._begun().next_time
+        return self._begun().time.next
 
     # --- journals, JSON and pickles ---------------------------------------------------------------
 
@@ -1053,7 +1062,7 @@ class BayesianOptimizer(BaseEstimator):
             new = of_header(cls, header, parameters | {"journal": journal}, where.path)
             run = new._new_run()
             with explained_state(where.path):
-                stored = read(file, run.told.limit)
+                stored = read(file, run.history.log.limit)
             new._restore(run, stored, where.path)
             new._recorder = Recorder(file, new._run, header, written=True)
         except BaseException:
@@ -1182,9 +1191,9 @@ class BayesianOptimizer(BaseEstimator):
         if acquisition is None:
             acquisition = algorithm._make_acquisition()
         check_parts(self, algorithm.surrogate, policy)
-        cap = None
+        size_limit = None
         if self.max_size not in (None, getattr(policy, "max_size", None)):
-            cap = MaximumSize(self.max_size)
+            size_limit = MaximumSize(self.max_size)
         domain = constrained(as_domain(self.domain), self.constraints, self)
         start = np.empty((0, domain.n_dims))
         if self.start_points is not None:
@@ -1199,26 +1208,25 @@ class BayesianOptimizer(BaseEstimator):
                 expected = "points that satisfy the constraints"
                 raise invalid("start_points", expected, owner=self, got=got, error=DomainError)
         timeout = number_of_duration(self.query_timeout, self.time_unit)
-        return self._run_class(
+        config = RunConfig(
             algorithm=algorithm,
-            make_policy=algorithm._make_policy,
-            make_surrogate=algorithm._make_surrogate,
-            latest_query_time=algorithm._latest_query_time,
-            searches_for_the_past=algorithm._searches_for_the_past,
             domain=domain,
-            limiter=StepLimiter.of(algorithm, domain),
-            n_initial=self._n_initial(len(start)),
-            start=start,
-            cap=cap,
-            timeout=np.inf if timeout is None else float(timeout),
-            told=Log(limit=remembered(algorithm.history)),
-            clock=make_clock(self.clock, self),
             acquisition=as_acquisition(acquisition, self),
+            n_initial=self._n_initial(len(start)),
+            start_points=start,
+            size_limit=size_limit,
+        )
+        return RunState(
+            config=config,
+            clock=make_clock(self.clock, self),
             policy=policy,
             # A copy of NumPy's global generator would be every optimizer's.
             rng=np.random.RandomState()
             if self.random_state is None
             else copy.deepcopy(check_random_state(self.random_state)),
+            pending=PendingQueries(timeout=np.inf if timeout is None else float(timeout)),
+            history=History(Log(limit=n_stored(algorithm.history))),
+            limiter=StepLimiter.of(algorithm, domain),
         )
 
     def _take(self, run, after, kind, **said):
@@ -1261,17 +1269,18 @@ def _predicted(run, rows, times, include_noise):
     mean, std = np.empty(len(rows)), np.empty(len(rows))
     for time in np.unique(times):
         here = times == time
-        surrogate = run.belief.at(time)
+        surrogate = run.model.at(time)
         mean[here], std[here] = surrogate.posterior_at(time)(places[here])
     if include_noise:
-        std = np.hypot(std, run.belief.noise_std_)
+        std = np.hypot(std, run.model.noise_std_)
     return run.sign * mean, std
 
 
 def begun(optimizer, n_started=0):
-    """A copy of an optimizer that begins a run, of which others ask the start points."""
+    """Return a copy of an optimizer that begins a run, whose start points are asked elsewhere."""
     run = optimizer._new_run()
-    return with_run(optimizer, replaced(run, n_initial=optimizer._n_initial(n_started)))
+    config = replaced(run.config, n_initial=optimizer._n_initial(n_started))
+    return with_run(optimizer, replaced(run, config=config))
 
 
 def run_of(optimizer):
@@ -1296,7 +1305,42 @@ def _place(run, x, context=None):
     try:
         return run.domain.place(x, context)
     except DomainError as exc:
-        return run.domain.place(run.point_near(x, exc), context)
+        return run.domain.place(_point_near(run, x, exc), context)
+
+
+def _point_near(run, x, error):
+    """Return the chosen part (k,) of the pending query that x was before rounding to float32.
+
+    x is outside of the domain. Without such a query, raise the domain's error.
+    """
+    try:
+        row = run.domain.as_row(x)
+    except DomainError:  # an unknown category has no number
+        raise error from None
+    found = run.pending_near(row)
+    if not found:
+        raise error
+    return found[0].x[: run.domain.n_chosen]
+
+
+def _rows_in_context(domain, X, context, one):
+    """Return rows (m, d) of places as users give them, one or several, with their contexts."""
+    rows = domain.place(X, context)[np.newaxis] if one else domain.places(X, context)
+    if np.isnan(rows).any():
+        domain.contexts(None, len(rows))  # an error: it must be given
+    return rows
+
+
+def _warn_ambiguous():
+    """Warn the caller of an optimizer's method that x may be the answer to another query."""
+    warnings.warn(
+        "Several queries at this x are pending, which were asked for at different times or in "
+        "different contexts. The one asked for last is taken. To choose, give the time (t=) or the "
+        "context (context=) of the query, or its handle, which suggest() returns. Withdraw those "
+        "whose results are lost by cancel(query), or set query_timeout.",
+        AmbiguousQueryWarning,
+        stacklevel=3,
+    )
 
 
 def _matching_order(run, places, t):
@@ -1305,7 +1349,7 @@ def _matching_order(run, places, t):
     Handles come first, then times at which a query was asked for, then the latest time and row:
     each row takes the latest query that is left.
     """
-    asked = {query.t for query in run.pending}
+    asked = {query.t for query in run.pending_now}
 
     def priority(i):
         known = (False, 0.0) if t is None else (t[i] in asked, t[i])
@@ -1316,12 +1360,15 @@ def _matching_order(run, places, t):
 
 def _is_ambiguous(left, places, t, observations):
     """Return True if a query that many observations have left pending matches one of them."""
-    if not left.unanswered:
+    pending = left.pending
+    if not pending.queries:
         return False
     for i, (place, (*_, query)) in enumerate(zip(places, observations)):
         if query is not None and not isinstance(place, Query):
-            with_it = replaced(left, unanswered=(*left.unanswered, query))
-            if with_it.is_ambiguous(place, None if t is None else float(t[i])):
+            with_it = replaced(pending, queries=(*pending.queries, query))
+            if replaced(left, pending=with_it).is_ambiguous(
+                place, None if t is None else float(t[i])
+            ):
                 return True
     return False
 
@@ -1355,7 +1402,7 @@ def _columns(run, X, y, t, y_variance, context, failed):
     n = len(places)
     y = with_failures(y, failed, n)
     if t is not None:
-        run, t = run.timed_many(t, n)
+        t, run = run.read_times(t, n)
     variances = np.zeros(n)
     if y_variance is not None:
         variances = check_variances(y_variance, n, "y_variance", zero=True)

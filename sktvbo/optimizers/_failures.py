@@ -118,7 +118,7 @@ def with_failure(failures, row, run):
     rows = row[np.newaxis] if failures is None else np.vstack([failures.rows, row])
     before = Failures(rows) if failures is None else failures
     after = replace(before, rows=rows[-MAX_FAILURES:], total=before.total + 1)
-    queries = run.n_told + after.total
+    queries = run.history.n_told + after.total
     due = min(_GROWTH * after.searched, after.searched + _MOST)
     if after.total < _MIN_FAILURES or queries < due:
         return after
@@ -133,7 +133,7 @@ def with_failure(failures, row, run):
 
 def _fitted(failures, run, search=False):
     """A regressor of the labels; with hyperparameters that are searched, or those learnt."""
-    succeeded = run.rows(run.entries[max(len(run.entries) - MAX_FAILURES, 0) :])
+    succeeded = run.rows(run.history.latest(MAX_FAILURES))
     rows = np.vstack([succeeded, failures.rows])
     X = np.column_stack([run.domain.to_unit(rows[:, :-1]), rows[:, -1]])
     labels = np.repeat([0.0, 1.0], [len(succeeded), len(failures.rows)])

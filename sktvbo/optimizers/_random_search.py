@@ -105,8 +105,8 @@ class RandomSearch(Algorithm):
     def recommend(self, t: Time | None = None, *, context: ContextLike = None) -> Point:
         # The best query so far, whatever its time.
         run = self._run_or_new()
-        run.timed(t), run.domain.contexts(context, 1)  # validated, and without effect
-        rows, y = run.kept.rows.reshape(-1, run.domain.n_dims + 1)[:, :-1], run.kept.y
+        run.read_time(t), run.domain.contexts(context, 1)  # validated, and without effect
+        rows, y = run.data.rows.reshape(-1, run.domain.n_dims + 1)[:, :-1], run.data.y
         allowed = run.domain.allowed(run.domain.to_unit(rows))
         if not allowed.any():
             raise invalid(

@@ -7,7 +7,7 @@ those that differ. What was told, and the times of the queries, are in the event
 import hashlib
 import json
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import metadata
 
@@ -20,25 +20,26 @@ from ..journal._encoding import NotPlainError, decode, encode, types_within
 from ..journal._file import FORMAT
 from ..journal._rows import START, Place
 from ._clock import make_clock
-from ._dataset import DataSet, Log, Told
-from ._run import MAX_PENDING, made_until
+from ._observe import made_until
+from ._state import MAX_PENDING, DataSet, History, Log, Observation
 
-# These fields of a run are made of the optimizer's parameters.
-_MADE = (
-    "algorithm",
-    "make_policy",
-    "make_surrogate",
-    "latest_query_time",
-    "searches_for_the_past",
-    "domain",
-    "acquisition",
-    "n_initial",
-    "start",
-    "cap",
-    "timeout",
+# Fields of a state that are stored as they are. History, data set and query sizes are restored
+# from the events, the configuration from the parameters.
+_STORED = (
+    "clock",
+    "rng",
+    "policy",
+    "policy_before",
+    "surrogate",
+    "answers",
+    "expert_asked",
+    "search",
+    "time",
+    "pending",
+    "n_started",
+    "failures",
+    "limiter",
 )
-# These are told by the events, or are of the journal.
-_TOLD = ("told", "queries", "place")
 
 
 @dataclass(frozen=True)
@@ -48,58 +49,61 @@ class Stored:
     Attributes
     ----------
     parts : dict of str to plain data
-    told : dict of int to Told
-        By position: what is remembered, and the data set.
+    told : dict of int to Observation
+        By position: those that the history stores, and the data set.
     n_told : int
-    queries : tuple of (float, int)
+    query_sizes : tuple of (float, int)
     place : Place
     """
 
     parts: dict
     told: dict
     n_told: int
-    queries: tuple
+    query_sizes: tuple
     place: Place = START
 
 
 def templates_of(run):
     """The parts of a run as its parameters make them, of which only what was learnt is stored."""
-    templates = {"policy": run.make_policy(), "clock": make_clock(run.algorithm.clock)}
-    surrogate = run.given_surrogate()
-    return templates if surrogate is None else templates | {"surrogate": surrogate}
+    algorithm = run.algorithm
+    templates = {"policy": algorithm._make_policy(), "clock": make_clock(algorithm.clock)}
+    if algorithm.surrogate is not None:
+        templates["surrogate"] = run.new_surrogate(None)
+    return templates
 
 
 def parts_of(run, templates, known=None):
     """Return the parts of a run's state that differ from a known one's (None: all), plain data."""
-    parts, scalars, apart = {}, {}, _stored_apart(run.surrogate)
-    for field in fields(run):
-        name, value = field.name, getattr(run, field.name)
-        if name in _MADE or name in _TOLD:
+    apart, untold, positions = _stored_apart(run), run.history.untold, run.data.positions
+    values = {name: getattr(run, name) for name in _STORED} | {"untold": untold, "data": positions}
+    before = {}
+    if known is not None:
+        before = {name: getattr(known, name) for name in _STORED if name != "clock"}
+        before |= {"untold": known.history.untold, "data": known.data.positions}
+    parts = {}
+    for name, value in values.items():
+        if name in before and before[name] is value:
             continue
-        if value is None or isinstance(value, int | float):
-            scalars[name] = encode(value)
-        elif name == "clock" or known is None or getattr(known, name) is not value:
-            stored = value.positions if name == "kept" else value
-            try:
-                parts[name] = encode(stored, templates, apart if name == "surrogate" else None)
-            except NotPlainError as exc:
-                raise JournalError(
-                    f"The {name} of this run cannot be stored: {exc} Let it hold numbers, strings, "
-                    "arrays, lists and dicts of them."
-                ) from exc
+        try:
+            parts[name] = encode(value, templates, apart if name == "surrogate" else None)
+        except NotPlainError as exc:
+            raise JournalError(
+                f"The {name} of this run cannot be stored: {exc} Let it hold numbers, strings, "
+                "arrays, lists and dicts of them."
+            ) from exc
     covariance = apart.get("covariance")
-    if covariance is not None:
-        before = None if known is None else _stored_apart(known.surrogate).get("covariance")
-        if covariance is not before:
-            parts["covariance"] = encode(covariance)
-    return parts | {"run": scalars}
+    stored = {} if known is None else _stored_apart(known)
+    if covariance is not None and covariance is not stored.get("covariance"):
+        parts["covariance"] = encode(covariance)
+    return parts
 
 
-def _stored_apart(surrogate):
+def _stored_apart(run):
     """Return what is stored beside a regressor of this package: its rows are those of the data set.
 
     Its covariance changes only when hyperparameters are searched.
     """
+    surrogate = run.surrogate
     if not isinstance(surrogate, TimeVaryingGP) or type(surrogate).__module__[:7] != "sktvbo.":
         return {}
     gp = surrogate._gp
@@ -110,27 +114,30 @@ def _stored_apart(surrogate):
 def restored(run, stored, types):
     """A new run as it begins, with a stored state; ``types`` may occur besides this package's."""
     templates, parts = templates_of(run), dict(stored.parts)
-    values, told, limit = {}, stored.told, run.told.limit
-    positions = decode(parts.pop("kept")).astype(np.intp)
-    if len(positions):
-        entries = [told[i] for i in positions]
-        values["kept"] = kept = DataSet(
-            positions,
-            np.array([entry.row for entry in entries]),
-            np.array([entry.y for entry in entries]),
-            np.array([entry.variance for entry in entries]),
-        )
+    told, limit = stored.told, run.history.log.limit
+    positions, data = decode(parts.pop("data")).tolist(), DataSet()
+    if positions:
+        data = DataSet.of(positions, [told[i] for i in positions])
     apart = {}
     if "covariance" in parts:
-        X, y = run.to_surrogate(kept.rows, kept.y)
-        apart = {"X": X, "y": y, "variance": kept.variance, "total": np.zeros(len(y), dtype=bool)}
+        X, y = run.to_surrogate(data.rows, data.y)
+        apart = {"X": X, "y": y, "variance": data.variance, "total": np.zeros(len(y), dtype=bool)}
         apart["covariance"] = decode(parts.pop("covariance"), types=types)
-    values |= decode(parts.pop("run"), types=types)
-    for name, plain in parts.items():
-        values[name] = decode(plain, templates, types, apart if name == "surrogate" else None)
+    untold = decode(parts.pop("untold"))
+    values = {
+        name: decode(plain, templates, types, apart if name == "surrogate" else None)
+        for name, plain in parts.items()
+    }
     first = 0 if limit is None else max(stored.n_told - limit, 0)
     log = Log([told[i] for i in range(first, stored.n_told)], limit, stored.n_told)
-    return replace(run, **values, told=log, queries=stored.queries, place=stored.place)
+    return replace(
+        run,
+        **values,
+        data=data,
+        history=History(log, untold),
+        query_sizes=stored.query_sizes,
+        place=stored.place,
+    )
 
 
 def told_as_plain(entry):
@@ -150,7 +157,7 @@ def told_as_plain(entry):
 
 def told_of_plain(body):
     """The observation that an event tells of."""
-    return Told(
+    return Observation(
         np.array([*body["x"], body["t"]], dtype=np.float64),
         body["y"],
         body["now"],
@@ -166,40 +173,43 @@ def events_of(run, after, kind, said):
     """What has happened between two states: (kind, position of the observation, body)."""
     body, told = said, None
     if kind == "ask":
-        asked = [query for query in after.unanswered if query.id >= run.n_queries]
-        with_surrogate = after.queries is not run.queries
+        n_total = run.pending.n_total
+        asked = [query for query in after.pending.queries if query.id >= n_total]
+        with_surrogate = after.query_sizes is not run.query_sizes
         body = {
-            "now": after.now,
-            "n": after.queries[-1][1] if with_surrogate else None,
+            "now": after.time.now,
+            "n": after.query_sizes[-1][1] if with_surrogate else None,
             "x": [query.x.tolist() for query in asked],
             "t": [query.t for query in asked],
             "query": [query.id for query in asked],
         }
     elif kind == "tell":
-        told, body = run.told.total, told_as_plain(after.told[-1])
+        told, body = run.history.total, told_as_plain(after.history.log[-1])
     elif kind == "untell":
-        position = after.untold[-1]
-        body = {"told": position} | told_as_plain(run.told.at([position])[0])
+        position = after.history.untold[-1]
+        body = {"told": position} | told_as_plain(run.history.log.at([position])[0])
     elif kind == "announce":
-        body = _query_as_plain(after.unanswered[-1])
+        body = _query_as_plain(after.pending.queries[-1])
     elif kind == "cancel":
-        left = {query.id for query in after.unanswered}
-        body = _query_as_plain(next(query for query in run.unanswered if query.id not in left))
+        left = {query.id for query in after.pending.queries}
+        gone = (query for query in run.pending.queries if query.id not in left)
+        body = _query_as_plain(next(gone))
     events = [(kind, told, body)]
     if kind == "tell_many":
-        events, position = [], run.told.total
+        events, position = [], run.history.total
         for entry in said["entries"]:
-            if isinstance(entry, Told):
+            if isinstance(entry, Observation):
                 events.append(("tell", position, told_as_plain(entry)))
                 position += 1
             else:
                 *x, t = entry.tolist()
                 events.append(("fail", None, {"x": x, "t": t}))
     surrogate = after.surrogate
-    if surrogate is not run.surrogate and after.since_search == 0 and surrogate is not None:
+    searched = after.search.age == 0 and surrogate is not None
+    if searched and surrogate is not run.surrogate:
         theta = getattr(surrogate, "theta_", None)
         if theta is not None and getattr(surrogate, "optimizer", None) is not None:
-            events.append(("search", None, {"theta": encode(theta.tolist()), "n": len(after.kept)}))
+            events.append(("search", None, {"theta": encode(theta.tolist()), "n": len(after.data)}))
     return events
 
 
@@ -352,7 +362,7 @@ def read(file, history):
     """The `Stored` state of a journal's file, for a run that remembers so much."""
     n_told, limit = file.n_told, history
     parts = file.parts()
-    positions = decode(parts["kept"])
+    positions = decode(parts["data"])
     first = 0 if limit is None else max(n_told - limit, 0)
     told = {i: told_of_plain(body) for i, body in file.told(positions[positions < first], first)}
     queries = ()
@@ -367,17 +377,17 @@ def read(file, history):
 def to_plain(run):
     """All of a run's state as plain data."""
     templates = templates_of(run)
-    entries = dict(zip(range(run.told.first, run.told.total), run.told))
-    # Of what was told and is no longer remembered the data set has the rest.
-    data = run.kept
+    log, data = run.history.log, run.data
+    entries = dict(zip(range(log.first, log.total), log))
+    # The data set may hold older observations than the history stores.
     kept = zip(data.positions.tolist(), data.rows, data.y.tolist(), data.variance.tolist())
-    old = [[i, *row.tolist(), y, v] for i, row, y, v in kept if i < run.told.first]
+    old = [[i, *row.tolist(), y, v] for i, row, y, v in kept if i < log.first]
     return {
         "parts": parts_of(run, templates),
         "told": [[i, told_as_plain(entry)] for i, entry in entries.items()],
         "kept": old,
-        "n_told": run.told.total,
-        "queries": [list(query) for query in run.queries],
+        "n_told": log.total,
+        "queries": [list(query) for query in run.query_sizes],
     }
 
 
@@ -385,7 +395,7 @@ def of_plain(plain):
     """The `Stored` state of `to_plain`."""
     told = {i: told_of_plain(body) for i, body in plain["told"]}
     for i, *row, y, variance in plain["kept"]:
-        told[i] = Told(np.array(row), y, np.nan, 0, np.empty(0, dtype=np.intp), {}, variance)
+        told[i] = Observation(np.array(row), y, np.nan, 0, np.empty(0, dtype=np.intp), {}, variance)
     queries = tuple((float(t), n) for t, n in plain["queries"])
     return Stored(plain["parts"], told, plain["n_told"], queries)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING
 
@@ -19,11 +18,11 @@ from ..exceptions import AskTellError, InvalidObservationError
 from ..gaussian_process import QuadraticInjection
 from ..staleness import NoiseThreshold
 from ._base import Algorithm
-from ._contexts import check_no_context
 from ._default_models import static_surrogate
+from ._observe import search_is_due
 from ._parameters import algorithm
 from ._random import copied
-from ._run import Run, too_few
+from ._state import ExpertAnswers, SearchState, too_few
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -38,108 +37,6 @@ _DELTA = 0.05
 
 # Of more queries than this a uniform choice is made, and the k-DPP drawn from their places.
 _MAX_PLACES = 2000
-
-
-@dataclass(frozen=True)
-class Answers:
-    """Places and time (q, d + 1) and values (q,) as told, and the surrogate that has them."""
-
-    X: np.ndarray
-    y: np.ndarray
-    surrogate: object
-
-
-@dataclass(frozen=True)
-class SparQRun(Run):
-    """A run in which an expert is asked.
-
-    Attributes
-    ----------
-    expert_asked : float or None
-        When the expert was last asked.
-    answers : Answers or None
-        For the next query; None as long as nobody has answered.
-    """
-
-    expert_asked: float | None = None
-    answers: Answers | None = None
-
-    @property
-    def belief(self):
-        """The surrogate, with the expert's answers where there are any."""
-        return self.surrogate if self.answers is None else self.answers.surrogate
-
-    @property
-    def holds_when_few(self):
-        # The expert's answers have taught the hyperparameters more than stale rows would.
-        return self.answers is not None
-
-    def after_observing(self, *observation, **options):
-        """The run with an observation, and without the expert's answers."""
-        return replaced(super().after_observing(*observation, **options), answers=None)
-
-    def after_untelling(self, position):
-        """The run without an observation, and without the expert's answers."""
-        return replaced(super().after_untelling(position), answers=None)
-
-    def after_failing(self, *failure):
-        """The run after a query that failed: it too was the one that the answers were for."""
-        return replaced(super().after_failing(*failure), answers=None)
-
-    def after_asking_expert(self, t):
-        """The run at time t, and rows (q, d) to ask about."""
-        rng, rows = copied(self.rng), np.empty((0, self.domain.n_dims))
-        if self.surrogate is not None:
-            rows = self._places(rng)
-        return replaced(self, rng=rng, now=t, expert_asked=t), rows
-
-    def after_consulting(self, X, y, t):
-        """The run with answers y (q,) about rows X (q, d), given at time t."""
-        algorithm, told = self.algorithm, np.column_stack([X, np.full(len(X), t)])
-        variance = algorithm.expert_noise_variance
-        rows, values = self.to_surrogate(told, y)
-        surrogate = self.surrogate.at(t)
-        n, q = len(surrogate.X_train_), len(rows)
-        few = n + q < self.min_to_learn
-        consulted, since, searched = (
-            surrogate.condition_on(
-                rows,
-                values,
-                None if variance is None else np.full(q, variance),
-                total_variance=variance is not None,
-                restandardize=not few,
-            ),
-            self.since_search,
-            self.searched,
-        )
-        if not few and self.search_is_due(consulted, n + q):
-            consulted, since, searched = consulted.refit(), 0, n + q
-        follow = n >= self.min_to_learn
-        without = consulted.without(np.arange(n, n + q), restandardize=follow)
-        return replaced(
-            self,
-            surrogate=without,
-            since_search=since,
-            searched=searched,
-            now=max(t, self.now),
-            answers=Answers(told, y, consulted),
-        )
-
-    def _places(self, rng):
-        """Different places (q, d) among all that were queried, by a k-DPP."""
-        count, told = _count(self.algorithm.n_queries, self.n_told), self.entries
-        if len(told) > _MAX_PLACES:
-            chosen = sample_without_replacement(
-                len(told), _MAX_PLACES, method="tracking_selection", random_state=rng
-            )
-            told = [told[i] for i in np.sort(chosen)]
-        rows, _ = distinct_rows(self.rows(told)[:, :-1])
-        rows = rows[self.domain.allowed(self.domain.to_unit(rows))]
-        K = np.ascontiguousarray(self.surrogate.spatial_kernel_(self.domain.to_unit(rows)))
-        # There cannot be more places than K can tell apart.
-        rank = dpstrf(K, tol=10.0 * len(K) * np.finfo(float).eps)[2]
-        count = min(count, int(rank))
-        return rows[sample_kdpp(K, count, random_state=rng)] if count else rows[:0]
 
 
 @algorithm
@@ -213,7 +110,6 @@ class SparQGPUCB(Algorithm):
     expert_noise_variance: float | None = None
 
     label = "SparQ-GP-UCB"
-    _run_class = SparQRun
 
     def _make_surrogate(self, times):
         return static_surrogate(noise_model=QuadraticInjection())
@@ -248,11 +144,11 @@ class SparQGPUCB(Algorithm):
         """
         with self._lock():
             run = self._run_or_new()
-            check_no_context(run.domain, "ask_expert()")
-            timed, t = run.forward_time(t)
-            after, rows = timed.after_asking_expert(t)
+            _check_no_context(run.domain, "ask_expert()")
+            t, timed = run.read_present_time(t)
+            after, rows = _ask_expert(timed, t)
             places = run.domain.decode_all(rows)
-            self._take(run, after, "ask_expert", t=after.now, x=rows.tolist())
+            self._take(run, after, "ask_expert", t=t, x=rows.tolist())
         return places
 
     def tell_expert(self, X: PointsLike, y: ArrayLike, t: Time | None = None) -> None:
@@ -277,7 +173,7 @@ class SparQGPUCB(Algorithm):
         """
         with self._lock():
             before = run = self._run_or_new()
-            check_no_context(run.domain, "tell_expert()")
+            _check_no_context(run.domain, "tell_expert()")
             if t is None and run.expert_asked is None:
                 raise invalid(
                     "t",
@@ -289,14 +185,14 @@ class SparQGPUCB(Algorithm):
             if t is None:
                 t = run.expert_asked
             else:
-                run, t = run.forward_time(t)
+                t, run = run.read_present_time(t)
             if np.size(X) == np.size(y) == 0:
                 return
             X = run.domain.validate_points(X)
             y = finite_array(y, "y", (len(X),), InvalidObservationError, LARGEST_Y)
             if run.surrogate is None:
                 raise too_few("tell_expert()", run)
-            after = run.after_consulting(X, y, t)
+            after = _tell_expert(run, X, y, t)
             self._take(before, after, "tell_expert", t=t, x=X.tolist(), y=y.tolist())
 
     @property
@@ -323,3 +219,68 @@ def _count(n_queries, t):
         expected = "'log', an int in the range [0, inf), or a callable that gives one"
         raise invalid("n_queries", expected, count, SparQGPUCB)
     return int(count)
+
+
+def _check_no_context(domain, caller):
+    """Raise for a call that knows of no contexts."""
+    if domain.n_chosen < domain.n_dims:
+        raise invalid(
+            f"The domain of {caller}",
+            "one without a context",
+            domain,
+            advice="An expert is asked about places alone, whatever has been measured beside them.",
+            error=AskTellError,
+        )
+
+
+def _ask_expert(run, t):
+    """Return the run at time t, and rows (q, d) to ask about."""
+    rng, rows = copied(run.rng), np.empty((0, run.domain.n_dims))
+    if run.surrogate is not None:
+        rows = _drawn_places(run, rng)
+    return replaced(run, rng=rng, time=replaced(run.time, now=t), expert_asked=t), rows
+
+
+def _drawn_places(run, rng):
+    """Return different places (q, d) among all that were queried, by a k-DPP."""
+    domain, told = run.domain, run.history.entries
+    count = _count(run.algorithm.n_queries, run.history.n_told)
+    if len(told) > _MAX_PLACES:
+        chosen = sample_without_replacement(
+            len(told), _MAX_PLACES, method="tracking_selection", random_state=rng
+        )
+        told = [told[i] for i in np.sort(chosen)]
+    rows, _ = distinct_rows(run.rows(told)[:, :-1])
+    rows = rows[domain.allowed(domain.to_unit(rows))]
+    K = np.ascontiguousarray(run.surrogate.spatial_kernel_(domain.to_unit(rows)))
+    # There cannot be more places than K can tell apart.
+    rank = dpstrf(K, tol=10.0 * len(K) * np.finfo(float).eps)[2]
+    count = min(count, int(rank))
+    return rows[sample_kdpp(K, count, random_state=rng)] if count else rows[:0]
+
+
+def _tell_expert(run, X, y, t):
+    """Return the run with answers y (q,) about rows X (q, d), given at time t."""
+    told = np.column_stack([X, np.full(len(X), t)])
+    variance = run.algorithm.expert_noise_variance
+    rows, values = run.to_surrogate(told, y)
+    surrogate = run.surrogate.at(t)
+    n, q = len(surrogate.X_train_), len(rows)
+    few, search = n + q < run.min_to_learn, run.search
+    surrogate = surrogate.condition_on(
+        rows,
+        values,
+        None if variance is None else np.full(q, variance),
+        total_variance=variance is not None,
+        restandardize=not few,
+    )
+    if not few and search_is_due(run, surrogate, n + q):
+        surrogate, search = surrogate.refit(), SearchState(0, n + q)
+    follow = n >= run.min_to_learn
+    return replaced(
+        run,
+        surrogate=surrogate.without(np.arange(n, n + q), restandardize=follow),
+        search=search,
+        time=replaced(run.time, now=max(t, run.time.now)),
+        answers=ExpertAnswers(told, y, surrogate),
+    )

@@ -43,9 +43,9 @@ class StepLimiter:
         """After the query where the run is was cancelled: at the latest of the others."""
         if self.at is None or not np.array_equal(self.at, np.append(cancelled.x, cancelled.t)):
             return self
-        others = [np.append(query.x, query.t) for query in run.unanswered if query is not cancelled]
-        if len(run.entries):
-            others.insert(0, run.entries[-1].row)
+        queries = run.pending.queries
+        others = [np.append(query.x, query.t) for query in queries if query is not cancelled]
+        others = [*(entry.row for entry in run.history.latest(1)), *others]
         return replaced(self, at=max(others, key=lambda row: row[-1]) if others else None)
 
     def part_of(self, run, t):

@@ -1,31 +1,126 @@
-"""Where a run queries next: at random, or where its acquisition function is largest."""
+"""Queries: the initial design, the maximum of the acquisition function, batches, contexts."""
 
+import warnings
 from functools import partial
 
 import numpy as np
 
 from .._values import replaced
-from ..acquisition import AcquisitionState
+from ..acquisition import AcquisitionState, PosteriorMean
 from ..acquisition._boundary_margin import Inside
 from ..acquisition._maximize import TimeWindow, maximize, maximize_joint
 from ..acquisition._score import Score, ScoreInside, ScoreOfPlaces
-from ._failures import sampled, weighed
+from ..exceptions import ForgottenQueryWarning
+from ._failures import Risk, sampled, weighed
+from ._observe import made_until
+from ._random import copied
+from ._state import MAX_PENDING
 
 # A new query keeps away from at most this many pending ones, the latest.
 _MAX_HALLUCINATED = 32
 
-# A narrower margin is taken for this one, in sides of the box.
+# Least boundary margin, in sides of the box.
 _MIN_MARGIN = 1e-9
 
-# A failure is worth as much as the worst place of the data set, and of so many others.
+# Random places beside the data set over which the value of a failure is minimized.
 _N_FLOOR = 64
 
 
-def start_queries(run, t, size):
-    """At most ``size`` queries (x, time) at start points, or on the way; how many are done then."""
-    found, n_started = [], run.n_started
-    while len(found) < size and n_started < len(run.start):
-        x = aim = run.start[n_started]
+def suggest(run, t, size, context=None, *, may_wait):
+    """Return the run with ``size`` more queries pending, and these queries (x, time).
+
+    Parameters
+    ----------
+    run : RunState
+    t : float
+        Present time.
+    size : int
+    context : object, default=None
+        One context as users give it, or one for each query.
+    may_wait : bool
+        Queries may be for a later time, if the algorithm chooses it.
+    """
+    if context is None and run.domain.n_chosen == run.domain.n_dims:
+        return _suggested(run, t, size, may_wait)
+    contexts = run.domain.contexts(context, size)
+    same = len(contexts) == 1 or (contexts == contexts[0]).all()
+    groups = [(contexts[0], size)] if same else [(row, 1) for row in contexts]
+    after, queries = run, []
+    for i, (row, n) in enumerate(groups):
+        asked, found = _suggested(in_context(after, row), t, n, may_wait)
+        queries += found
+        # A batch counts as one step.
+        sizes = after.query_sizes if i else asked.query_sizes
+        after = replaced(asked, config=run.config, query_sizes=sizes)
+    return after, queries
+
+
+def in_context(run, context):
+    """Return the run with a domain in which a context (c,) is fixed."""
+    if not len(context):
+        return run
+    config = run.config
+    start_points = np.array(config.start_points)
+    start_points[:, config.domain.n_chosen :] = context
+    domain = config.domain.given(context)
+    return replaced(run, config=replaced(config, domain=domain, start_points=start_points))
+
+
+def recommend(run, t):
+    """Return the row (d,) where the posterior mean at time t is best."""
+    surrogate, rng = run.model.at(t), copied(run.rng)
+    return _best_query(run, surrogate, PosteriorMean(), t, t, rng, _risk(run))[0]
+
+
+def announce(run, x, t):
+    """Return the run with a query (d,) pending that it was not asked for."""
+    return _with_pending(run, [(x, t)], -np.inf)
+
+
+def _suggested(run, t, size, may_wait):
+    """Return the run with ``size`` more queries pending, and these queries (x, time)."""
+    rng, sizes = copied(run.rng), run.query_sizes
+    first, n_started = _start_queries(run, t, size)
+    before = replaced(_with_pending(run, first, t) if first else run, n_started=n_started)
+    size -= len(first)
+    if run.surrogate is None:
+        found = _random_queries(before, t, size, rng)
+    else:
+        found = _best_queries(before, t, size, rng, may_wait) if size else []
+        # Queries at later times were taken back.
+        sizes = (*made_until(t, sizes), (t, len(run.data)))[-MAX_PENDING:]
+    after, found = _with_pending(before, found, t), first + found
+    time = replaced(run.time, now=t, next=found[-1][1])
+    return replaced(after, rng=rng, time=time, query_sizes=sizes), found
+
+
+def _with_pending(run, queries, asked):
+    """Return the run with queries (x, time) more pending, asked for at a time."""
+    pending, n_forgotten = run.pending.append(queries, asked, run.time.now)
+    if n_forgotten:
+        warnings.warn(
+            f"{n_forgotten + MAX_PENDING} queries were asked for and not told; the latest "
+            f"{MAX_PENDING} of them are stored. Tell each one as it was asked for, or cancel(x) "
+            "it. A forgotten one can still be told with its time: tell(x, y, t).",
+            ForgottenQueryWarning,
+            stacklevel=6,  # the caller of ask
+        )
+    run = replaced(run, pending=pending)
+    if run.limiter is None or not queries:
+        return run
+    return replaced(run, limiter=run.limiter.moved(*queries[-1]))
+
+
+def _risk(run):
+    """Return where and when queries fail; None as long as none has."""
+    return None if run.failures is None else Risk(run.failures, run)
+
+
+def _start_queries(run, t, size):
+    """Return at most ``size`` queries (x, time) to start points; and how many of these are done."""
+    found, n_started, start_points = [], run.n_started, run.config.start_points
+    while len(found) < size and n_started < len(start_points):
+        x = aim = start_points[n_started]
         if run.limiter is not None:
             x = run.limiter.towards(run, t, aim)
         if x is None or np.array_equal(x, aim):
@@ -37,9 +132,9 @@ def start_queries(run, t, size):
     return found, n_started
 
 
-def random_queries(run, t, size, rng):
-    """Queries (x, time) made without a surrogate, each within reach of the one before."""
-    risk, domain = run.risk, run.domain
+def _random_queries(run, t, size, rng):
+    """Return queries (x, time) made without a surrogate, each within reach of the one before."""
+    risk, domain = _risk(run), run.domain
     if run.limiter is None:
         return [(x, t) for x in sampled(domain.sample, domain, risk, t, size, rng)]
     found = []
@@ -50,19 +145,21 @@ def random_queries(run, t, size, rng):
     return found
 
 
-def best_queries(run, t, size, rng, may_wait):
-    """Queries (x, time), each with the pending ones and those before hallucinated."""
-    surrogate = run.belief.at(t)
-    pending = run.pending_at(t)[-_MAX_HALLUCINATED:]
+def _best_queries(run, t, size, rng, may_wait):
+    """Return queries (x, time), each with the pending ones and those before hallucinated."""
+    surrogate, config = run.model.at(t), run.config
+    pending = run.pending.at(t)[-_MAX_HALLUCINATED:]
     if pending:
         surrogate = _hallucinated(run, surrogate, [(query.x, query.t) for query in pending])
-    queries, risk = [], run.risk
+    queries, risk = [], _risk(run)
     for i in range(size):
         if i:
             surrogate = _hallucinated(run, surrogate, queries[-1:])
-        latest = run.latest_query_time(t, surrogate, run.policy) if may_wait else t
-        domain = run.domain if run.limiter is None else run.limiter.part_of(run, t)
-        x, time = best_query(run, surrogate, run.acquisition, t, latest, rng, risk, domain)
+        latest = t
+        if may_wait:
+            latest = config.algorithm._latest_query_time(t, surrogate, run.policy)
+        domain = config.domain if run.limiter is None else run.limiter.part_of(run, t)
+        x, time = _best_query(run, surrogate, config.acquisition, t, latest, rng, risk, domain)
         if run.limiter is not None:
             x = run.limiter.heading(run, surrogate, t, domain, x, risk)
             run = replaced(run, limiter=run.limiter.moved(x, time))
@@ -70,29 +167,29 @@ def best_queries(run, t, size, rng, may_wait):
     return queries
 
 
-def best_query(run, surrogate, acquisition, t, latest, rng, risk, part=None):
-    """Where, and when between t and ``latest``, an acquisition function is largest.
+def _best_query(run, surrogate, acquisition, t, latest, rng, risk, part=None):
+    """Return where, and when between t and ``latest``, an acquisition function is largest.
 
-    Scores are to be maximized: the surrogate was given -y when minimizing. They are weighed by
-    a ``risk`` unless it is None. The search is of a ``part`` of the domain; None: of all.
+    Scores are weighed by a ``risk`` unless it is None. The search is of a ``part`` of the domain;
+    None: of all.
     """
     part = run.domain if part is None else part
     posterior = surrogate.posterior_at(t, run.domain.continuous)
-    # The latest queries are near the optimum when the optimizer has been tracking it. Those not
-    # told yet are left out: where nothing is in doubt, a search from one would end there again.
-    recent = run.belief.X_train_[-3:, :-1]
+    # The latest queries are near a tracked optimum. Pending ones are left out: where nothing is
+    # uncertain, a search from one would end there again.
+    recent = run.model.X_train_[-3:, :-1]
     if getattr(acquisition, "joint", False):
         draw = partial(posterior.sample, rng=rng)
         if risk is not None:
             draw = risk.at(t).weigh_draw(draw)
         return maximize_joint(draw, part, rng, anchors=recent), t
     state = AcquisitionState(
-        len(run.kept),
-        run.n_told,
+        len(run.data),
+        run.history.n_told,
         run.domain.n_dims,
         surrogate,
         posterior,
-        n_pending=len(surrogate.X_train_) - len(run.belief.X_train_),
+        n_pending=len(surrogate.X_train_) - len(run.model.X_train_),
     )
     if not latest > t:
         score = _score(run, acquisition, state, TimeWindow(part, t, t), risk)
@@ -109,13 +206,13 @@ def best_query(run, surrogate, acquisition, t, latest, rng, risk, part=None):
 
 
 def _hallucinated(run, surrogate, queries):
-    """The surrogate with its own posterior mean observed at some queries."""
+    """Return the surrogate with its own posterior mean observed at some queries."""
     X = np.array([np.append(run.domain.to_unit(x), t) for x, t in queries])
     return surrogate.condition_on(X, surrogate.predict(X), restandardize=False)
 
 
 def _score(run, acquisition, state, window, risk):
-    """An acquisition function as a score of places now, or in a window of time."""
+    """Return an acquisition function as a score of places now, or in a window of time."""
     waits = window.low < window.high
     faced, margin = run.domain.continuous, getattr(acquisition, "margin", 0.0)
     if getattr(acquisition, "sees_places", False):

@@ -1,0 +1,347 @@
+"""Steps that add observations or failures: functions from a state to the next one."""
+
+import copy
+from collections.abc import Mapping
+from numbers import Real
+
+import numpy as np
+
+from .._validation import check_rows, invalid
+from .._values import replaced
+from ..exceptions import AskTellError
+from ..staleness import RunSoFar
+from ._failures import with_failure
+from ._state import (
+    Observation,
+    Query,
+    SearchState,
+    not_pending,
+    some_variances,
+    with_context_of,
+)
+
+# With refit_every="auto", hyperparameters are searched when that promises a larger gain, in nats.
+_MIN_GAIN = 0.1
+
+# Search at the latest after this many times n observations: with wrong hyperparameters a policy
+# may remove the observations that would correct them.
+_MAX_AGE = 10
+
+# Hyperparameters are learnt from at most this many of the observations of tell_many, the latest.
+_MAX_LEARNT = 1000
+
+_NO_POSITIONS = np.empty(0, dtype=np.intp)
+
+
+def addressed(run, x, t):
+    """Return row (d,), time, and pending query or None, of an x or a `Query` and a time or None."""
+    found = [x] if isinstance(x, Query) else run.matching(x, t)
+    if found:
+        query = found[-1]
+        row, k = query.x, run.domain.n_chosen
+        if x is not query and k < len(x):
+            row = with_context_of(x, query.x, k)
+        return row, query.t if t is None else t, query
+    if t is None:
+        advice = "Give the time of the observation: tell(x, y, t)."
+        raise not_pending("x", str(x.tolist()), when=" when no t is given", advice=advice)
+    return with_known_context(x), t, None
+
+
+def with_known_context(row):
+    """Return a row (d,), or raise if its context is not known."""
+    if np.isnan(row).any():
+        raise invalid(
+            "context",
+            "given for a point that is no pending query of ask()",
+            None,
+            advice="It is what has been measured beside x: tell(x, y, t, context=...).",
+            error=AskTellError,
+        )
+    return row
+
+
+def observe(run, x, y, t, variance, query=None, *, hold=False, first=None, data_only=False):
+    """Return the run with an observation at x (d,) and t, which may answer a query.
+
+    Parameters
+    ----------
+    run : RunState
+    x : ndarray of shape (d,)
+    y, t, variance : float
+        ``variance`` is the known variance of the noise.
+    query : Query, default=None
+    hold : bool, default=False
+        Hold the hyperparameters.
+    first : Surrogate, default=None
+        A first surrogate that includes the observation.
+    data_only : bool, default=False
+        Leave surrogate and policy as they are.
+    """
+    row, history = np.append(x, t), run.history
+    time, pending = _after_answer(run, t, query)
+    data = run.data.append(history.total, row, y, variance)
+    surrogate, policy, search = run.surrogate, run.policy, run.search
+    if not data_only and (surrogate is not None or len(data) >= run.config.n_initial):
+        surrogate, policy, search, data = _updated_model(run, row, y, data, time.now, hold, first)
+    removed = _NO_POSITIONS
+    if len(data) <= len(run.data):
+        before = np.append(run.data.positions, history.total)
+        removed = np.setdiff1d(before, data.positions, assume_unique=True)
+    entry = Observation(
+        row,
+        y,
+        time.now,
+        len(data),
+        removed,
+        _checked_record(policy),
+        variance,
+        None if query is None else query.id,
+    )
+    return replaced(
+        run,
+        surrogate=surrogate,
+        policy=policy,
+        policy_before=run.policy,
+        answers=None,
+        search=search,
+        data=data,
+        time=time,
+        pending=pending,
+        limiter=_moved(run, x, t, query),
+        history=replaced(history, log=history.log.append(entry)),
+    )
+
+
+def observe_failure(run, x, t, query=None):
+    """Return the run with a measurement at x (d,) and t that failed, which may answer a query."""
+    time, pending = _after_answer(run, t, query)
+    failures = with_failure(run.failures, np.append(x, t), run)
+    limiter = _moved(run, x, t, query)
+    changes = {"failures": failures, "limiter": limiter, "answers": None}
+    return replaced(run, time=time, pending=pending, **changes)
+
+
+def _after_answer(run, t, query):
+    """Return time and pending queries after something is told at a time, which may be a query's."""
+    passed = max(t, run.time.passed)
+    if query is not None:
+        passed = max(passed, query.asked)
+    time = replaced(run.time, now=max(t, run.time.now), passed=passed)
+    return time, run.pending.answered(query, passed)
+
+
+def _moved(run, x, t, query):
+    """Return the step limiter after an observation, or a failure, at x (d,) and t."""
+    limiter = run.limiter
+    # A query was counted when it was asked for; a late observation moves nothing.
+    if limiter is None or query is not None or (limiter.at is not None and limiter.at[-1] > t):
+        return limiter
+    return limiter.moved(x, t)
+
+
+# --- surrogate and policy -------------------------------------------------------------------------
+
+
+def _updated_model(run, row, y, data, now, hold, first):
+    """Return surrogate, policy, search state and data set after an observation at row (d + 1,).
+
+    ``data`` is the data set with the observation; the policy may remove from it.
+    """
+    X, target = run.to_surrogate(row[np.newaxis], [y])
+    policy = copy.copy(run.policy)
+    history = run.history
+    policy.watch(
+        RunSoFar(
+            history.n_told + 1, made_until(run.time.now, run.query_sizes), run.latest_observations
+        )
+    )
+    if run.surrogate is None:
+        surrogate = first_surrogate(run, data) if first is None else first
+        search = SearchState(0, len(data))
+    else:
+        found = policy.before_add(run.surrogate, X[0, :-1], float(row[-1]), target[0])
+        drop = check_rows(found, len(run.data), _rows_of(policy, "before_add"))
+        data = data.drop(drop)
+        surrogate, search = _next_surrogate(run, X, target, drop, data, hold)
+    for each in (policy, run.config.size_limit):
+        if each is not None:
+            surrogate, data = _without_stale(run, each, surrogate, data, now)
+    return surrogate, policy, search, data
+
+
+def _without_stale(run, policy, surrogate, data, now):
+    """Return a surrogate and its data set without what a policy drops."""
+    found, name = policy.after_add(surrogate, now), _rows_of(policy, "after_add")
+    drop = check_rows(found, len(data), name)
+    if len(drop) == len(data):
+        raise invalid(name, f"fewer than all {len(data)}", got="all of them")
+    if not len(drop):
+        return surrogate, data
+    data = data.drop(drop)
+    return surrogate.without(drop, restandardize=len(data) >= run.min_to_learn), data
+
+
+def first_surrogate(run, data):
+    """Return the first surrogate, fitted to a data set."""
+    X, y = run.to_surrogate(data.rows, data.y)
+    return run.new_surrogate(X[:, -1]).fit(X, y, *some_variances(data.variance))
+
+
+def conditioned(run, surrogate, data):
+    """Return a surrogate with the same hyperparameters, conditioned on a data set."""
+    X, y = run.to_surrogate(data.rows, data.y)
+    follow = len(data) >= run.min_to_learn
+    return surrogate.with_rows(X, y, *some_variances(data.variance), restandardize=follow)
+
+
+def _next_surrogate(run, X, target, drop, data, hold):
+    """Return the surrogate without some rows and with the last of a data set; and the search."""
+    surrogate, few = run.surrogate, len(data) < run.min_to_learn
+    known, scale = some_variances(data.variance[-1:]), {"restandardize": not few}
+    early = run.algorithm._searches_for_the_past and X[0, -1] < surrogate.X_train_[:, -1].min()
+    if len(drop) == len(run.data):
+        surrogate = surrogate.with_rows(X, target, *known, **scale)
+    else:
+        surrogate = surrogate.without(drop, **scale) if len(drop) else surrogate
+        surrogate = surrogate.condition_on(X, target, *known, **scale)
+    # An expert's answers have taught more than stale observations would.
+    hold = hold or (few and run.answers is not None)
+    if hold or not search_is_due(run, surrogate, len(data), early):
+        return surrogate, run.search.later()
+    times, extra = surrogate.X_train_[:, -1], None
+    if few:
+        # Removed observations still tell which kind of function it is.
+        removed = run.history.latest_outside(data, run.min_to_learn - len(data))
+        if removed:
+            variances = np.array([entry.variance for entry in removed])
+            rows, y = run.to_surrogate(run.rows(removed), [entry.y for entry in removed])
+            extra = rows, y, *some_variances(variances)
+            times = np.concatenate([times[:-1], rows[:, -1], times[-1:]])
+    surrogate = surrogate.refit(extra, temporal_kernel=run.temporal_kernel_for(times))
+    return surrogate, SearchState(0, len(data))
+
+
+def can_be_searched(surrogate):
+    """Return True if a surrogate has hyperparameters to search."""
+    return getattr(surrogate, "optimizer", True) is not None
+
+
+def search_is_due(run, surrogate, size, required=False):
+    """Return True if the hyperparameters of a surrogate of ``size`` rows are to be searched."""
+    every, age = run.algorithm.refit_every, run.search.age + 1
+    if not can_be_searched(surrogate):
+        return False
+    if required or every is None:
+        return required
+    if every != "auto":
+        return age >= every
+    if not 0.5 * run.search.size <= size <= 1.1 * run.search.size or age >= _MAX_AGE * size:
+        return True
+    gain = getattr(surrogate, "search_gain", None)
+    return gain is None or gain() > _MIN_GAIN
+
+
+def made_until(t, queries):
+    """Return those of some queries (time, size), in order, that were made until a time."""
+    if not queries or queries[-1][0] <= t:
+        return queries
+    return tuple(query for query in queries if query[0] <= t)
+
+
+def _checked_record(policy):
+    """Return the record of a policy: a dict of str to float or None."""
+    record = policy.record() or {}
+    name = f"What {type(policy).__name__}.record returns"
+    if not isinstance(record, Mapping):
+        raise invalid(name, "a dict of names and numbers", record)
+    found = {}
+    for key, value in record.items():
+        number = isinstance(value, Real | np.bool_)
+        if not (isinstance(key, str) and (value is None or (number and value == value))):
+            expected = "a dict of names and numbers, None for what is not known"
+            raise invalid(name, expected, got=f"{key!r}: {value!r}")
+        found[key] = None if value is None else float(value)
+    return found
+
+
+def _rows_of(policy, method):
+    """Return the name of a policy's result in messages."""
+    return f"The rows that {type(policy).__name__}.{method} returns"
+
+
+# --- many observations ----------------------------------------------------------------------------
+
+
+def observe_many(run, observations):
+    """Return the run with observations (x, y, t, variance, query), in the order of time.
+
+    y is None of a measurement that failed. The hyperparameters are learnt once, from all. Then the
+    observations are added one by one with these, so that the policy sees each one as if it had been
+    told alone. Also return the history's entries: an `Observation`, or a row (d + 1,) that failed.
+    """
+    entries = []
+
+    def add(run, observation, **options):
+        x, y, t, _, query = observation
+        if y is None:
+            entries.append(np.append(x, t))
+            return observe_failure(run, x, t, query)
+        after = observe(run, *observation, **options)
+        entries.append(after.history.log[-1])
+        return after
+
+    # The last one that is needed makes the first surrogate.
+    measured = [i for i, (_, y, *_) in enumerate(observations) if y is not None]
+    needed = max(run.config.n_initial - len(run.data) - 1, 0) if run.surrogate is None else 0
+    before = measured[needed] if needed < len(measured) else len(observations)
+    for observation in observations[:before]:
+        run = add(run, observation)
+    rest = observations[before:]
+    if not rest:
+        return run, entries
+    learning = [observation for observation in rest if observation[1] is not None]
+    holds = run.surrogate is not None and (
+        run.algorithm.refit_every is None or not can_be_searched(run.surrogate)
+    )
+    learnt = _learnt(run, learning, holds)
+    age = run.search.age + len(learning) if holds else 0
+    if run.never_drops:
+        for observation in rest:
+            run = add(run, observation, data_only=True)
+        if len(learnt.X_train_) < len(run.data):
+            learnt = conditioned(run, learnt, run.data)
+        return replaced(run, surrogate=learnt, search=SearchState(age, len(run.data))), entries
+    if run.surrogate is None:
+        x, y, t, variance, _ = rest[0]
+        data = run.data.append(run.history.total, np.append(x, t), y, variance)
+        run, rest = add(run, rest[0], first=conditioned(run, learnt, data)), rest[1:]
+    else:
+        run = replaced(run, surrogate=conditioned(run, learnt, run.data))
+    for observation in rest:
+        run = add(run, observation, hold=True)
+    return replaced(run, search=SearchState(age, len(run.data))), entries
+
+
+def _learnt(run, observations, holds):
+    """Return a surrogate with hyperparameters learnt from observations and the data set.
+
+    Of more than 1000 observations the latest are used, unless none is ever removed and the
+    hyperparameters are held.
+    """
+    rows = np.array([np.append(x, t) for x, _, t, *_ in observations])
+    y, variances = (np.array([each[i] for each in observations]) for i in (1, 3))
+    if run.surrogate is None:
+        data, total = run.data, run.history.total
+        for i, (row, value, variance) in enumerate(zip(rows, y, variances)):
+            data = data.append(total + i, row, value, variance)
+        return first_surrogate(run, data.drop(np.arange(max(len(data) - _MAX_LEARNT, 0))))
+    if not (holds and run.never_drops):
+        rows, y, variances = rows[-_MAX_LEARNT:], y[-_MAX_LEARNT:], variances[-_MAX_LEARNT:]
+    X, targets = run.to_surrogate(rows, y)
+    known = some_variances(variances)
+    surrogate = run.surrogate.condition_on(X, targets, *known, restandardize=True)
+    if holds:
+        return surrogate
+    times = surrogate.X_train_[:, -1]
+    return surrogate.refit(temporal_kernel=run.temporal_kernel_for(times))

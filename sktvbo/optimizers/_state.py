@@ -1,0 +1,741 @@
+"""Configuration and state of a run: values. Each step replaces the state by the next one.
+
+Nothing here is changed in place, except for the clock, which starts when it is first read. A step
+that fails half-way leaves the optimizer as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.base import clone
+
+from .._arrays import GROWING, Room, grown
+from .._validation import invalid
+from .._values import replaced
+from ..exceptions import AskTellError, InvalidObservationError
+from ..gaussian_process._dates import NAIVE, NUMBERS, mixed_kinds
+from ..journal._rows import START, Place
+from ..staleness import KeepAll
+from ._clock import as_time, as_times
+from ._default_models import Times, suited
+
+if TYPE_CHECKING:
+    from .._typing import Point
+
+# Pending queries stored at most, and as many times of queries made with a surrogate.
+MAX_PENDING = 1024
+
+# Observations stored at least, whatever `history` exposes: policies may use the latest, and
+# hyperparameters may be learnt from removed ones.
+_MIN_STORED = 256
+
+# Observations from which the sampling interval is taken, the latest.
+_N_RECENT = 50
+
+# With fewer observations (or n_initial_points) neither hyperparameters nor the scale of y are
+# learnt from these alone.
+_MIN_TO_LEARN = 10
+
+# Relative spacing of float32 numbers: rounding to float32 changes a number by at most half of it.
+FLOAT32 = 2.0**-23
+
+
+# --- observations ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """An observation, and what it did to the data set.
+
+    Attributes
+    ----------
+    row : ndarray of shape (d + 1,)
+        Query and time.
+    y : float
+        As told.
+    now : float
+        Present time when it was told.
+    n : int
+        Size of the data set afterwards.
+    removed : ndarray of int
+        Positions, among all observations, of those that were removed then.
+    record : dict of str to float
+        Of the policy.
+    variance : float
+        Known variance of the noise of y, in units of y².
+    query : int or None
+        Id of the query that it answers, if it does.
+    """
+
+    row: np.ndarray
+    y: float
+    now: float
+    n: int
+    removed: np.ndarray
+    record: dict
+    variance: float = 0.0
+    query: int | None = None
+
+
+class Log(Sequence):
+    """A list that only grows, as a value: a longer one leaves the shorter one unchanged.
+
+    Values that grew from one another share their memory, so appending takes O(1).
+
+    Parameters
+    ----------
+    items : iterable, default=()
+    limit : int, default=None
+        Items stored, the latest; None: all.
+    total : int, default=None
+        Items appended so far; None: those that are given.
+    """
+
+    def __init__(self, items=(), limit=None, total=None):
+        self._items = list(items)
+        self._start, self._stop = 0, len(self._items)
+        self.limit = limit
+        self.total = self._stop if total is None else total
+
+    def __len__(self):
+        return self._stop - self._start
+
+    def __iter__(self):
+        return islice(self._items, self._start, self._stop)
+
+    def __getitem__(self, i):
+        found = range(self._start, self._stop)[i]
+        return [self._items[j] for j in found] if isinstance(i, slice) else self._items[found]
+
+    def __reduce__(self):
+        return Log, (list(self), self.limit, self.total)
+
+    @property
+    def first(self):
+        """Position, among all items so far, of the first one that is stored."""
+        return self.total - self._stop + self._start
+
+    def at(self, positions):
+        """Return the items at positions among all items so far, which must be stored."""
+        first = self.first
+        return [self[i - first] for i in positions]
+
+    def append(self, item):
+        """Return the log with one item more."""
+        longer = object.__new__(Log)
+        longer.limit, longer.total = self.limit, self.total + 1
+        full = self.limit is not None and len(self) >= self.limit
+        start = self._start + 1 if full else self._start
+        with GROWING:
+            # Share the memory unless another log has grown from this one, or an eighth of it is
+            # items that are no longer stored.
+            shared = len(self._items) == self._stop and start <= (self._stop - start) // 8 + 64
+            items = self._items if shared else self._items[start : self._stop]
+            longer._start = start if shared else 0
+            items.append(item)
+            longer._items, longer._stop = items, len(items)
+        return longer
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """All observations told, or the latest of them.
+
+    Attributes
+    ----------
+    log : Log of Observation
+    untold : tuple of int
+        Positions of those that were taken back.
+    """
+
+    log: Log = field(default_factory=Log)
+    untold: tuple = ()
+
+    @property
+    def total(self):
+        """Observations told, those taken back included: the position of the next one."""
+        return self.log.total
+
+    @property
+    def n_told(self):
+        """Observations told and not taken back, stored or not."""
+        return self.log.total - len(self.untold)
+
+    @property
+    def positions(self):
+        """Positions of the stored observations that were not taken back."""
+        stored = range(self.log.first, self.log.total)
+        if not self.untold:
+            return stored
+        gone = set(self.untold)
+        return [position for position in stored if position not in gone]
+
+    @property
+    def entries(self):
+        """Observations at these positions."""
+        return self.log if not self.untold else self.log.at(self.positions)
+
+    def latest(self, n):
+        """Return the latest n of them, or fewer; None: all."""
+        entries = self.entries
+        return entries[:] if n is None else entries[max(len(entries) - n, 0) :]
+
+    def latest_outside(self, data, n):
+        """Return the latest n of them, or fewer, that a data set lacks."""
+        held, first = {*data.positions.tolist(), *self.untold}, self.log.first
+        latest = (i for i in range(self.log.total - 1, first - 1, -1) if i not in held)
+        return self.log.at(sorted(islice(latest, n)))
+
+
+_ARRAYS = ("positions", "rows", "y", "variance")
+
+
+@dataclass(frozen=True, eq=False)
+class DataSet:
+    """The observations that the surrogate is conditioned on.
+
+    Attributes
+    ----------
+    positions : ndarray of int of shape (n,)
+        Among all observations told.
+    rows : ndarray of shape (n, d + 1)
+        Queries and times.
+    y, variance : ndarray of shape (n,)
+        Observations, and known variances of their noise.
+    room : Room or None
+        In which the arrays grow.
+    """
+
+    positions: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    rows: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+    y: np.ndarray = field(default_factory=lambda: np.empty(0))
+    variance: np.ndarray = field(default_factory=lambda: np.empty(0))
+    room: Room | None = field(default=None, repr=False)
+
+    def __getstate__(self):
+        return vars(self) | {"room": None}
+
+    def __len__(self):
+        return len(self.y)
+
+    @classmethod
+    def of(cls, positions, observations):
+        """Return a data set of observations at positions."""
+        rows = np.array([entry.row for entry in observations])
+        y = np.array([entry.y for entry in observations])
+        variance = np.array([entry.variance for entry in observations])
+        return cls(np.asarray(positions, dtype=np.intp), rows, y, variance)
+
+    def append(self, position, row, y, variance):
+        """Append an observation, row (d + 1,)."""
+        old = {name: getattr(self, name) for name in _ARRAYS}
+        if not len(self.y):
+            old["rows"] = np.empty((0, len(row)))
+        more = {"positions": [position], "rows": [row], "y": [y], "variance": [variance]}
+        arrays, room = grown(old, more, self.room)
+        return DataSet(**arrays, room=room)
+
+    def drop(self, indices):
+        """Drop some of the rows."""
+        if not len(indices):
+            return self
+        return self.take(np.delete(np.arange(len(self.y)), indices))
+
+    def take(self, indices):
+        """Return some of the rows, in this order."""
+        return DataSet(*(getattr(self, name)[indices] for name in _ARRAYS))
+
+
+# --- queries --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """A query that an optimizer was asked for: its handle, in place of x.
+
+    `BayesianOptimizer.suggest` returns them, and ``pending_`` lists those without an answer.
+    ``tell(query, y)`` answers this very query, where x alone may match several, and
+    ``cancel(query)`` withdraws it. Handles may be pickled.
+
+    Attributes
+    ----------
+    id : int
+        0, 1, 2, ... in the order in which they were asked for, or announced.
+    x : ndarray of shape (d,), or a dict for named parameters
+    t : float
+        Time at which it is to be made.
+    asked : float
+        Present time when it was asked for; -inf if it was announced.
+    context : ndarray of shape (c,), or a dict, or None
+        Context in which it was asked for, on a domain with one.
+
+    Examples
+    --------
+    >>> from sktvbo import WDBO
+    >>> from sktvbo.domain import Arms
+    >>> opt = WDBO(Arms(2), random_state=0)
+    >>> first, *others = opt.suggest(0.0, n=3)
+    >>> opt.tell(first, 1.0)
+    >>> opt.cancel(others[0])
+    >>> [query.id for query in opt.pending_]
+    [2]
+    """
+
+    id: int
+    x: Point
+    t: float
+    asked: float = field(default=-np.inf, repr=False)
+    context: Point | None = field(default=None, repr=False)
+
+
+def handles(domain, queries):
+    """Return queries as users see them."""
+    return [
+        replace(query, x=domain.decode(query.x), context=domain.decode_context(query.x))
+        for query in queries
+    ]
+
+
+def not_pending(what, got, *, when="", advice=""):
+    """Return the error of an x, or a query, that matches no pending one."""
+    expected = f"a query of ask() that is still pending{when}"
+    return invalid(what, expected, got=got, advice=advice, error=AskTellError)
+
+
+def with_context_of(row, pending, n_chosen):
+    """Return a pending query's row (d,), in the context of ``row`` where that is not NaN."""
+    found = np.append(pending[:n_chosen], row[n_chosen:])
+    return np.where(np.isnan(found), pending, found)
+
+
+@dataclass(frozen=True, eq=False)
+class PendingQueries:
+    """Queries without an answer.
+
+    Attributes
+    ----------
+    queries : tuple of Query
+        With rows (d,) for x, oldest first. Expired ones may be among them.
+    n_total : int
+        Queries asked for, or announced, so far: the id of the next one.
+    timeout : float
+        Age at which a query expires.
+    """
+
+    queries: tuple = ()
+    n_total: int = 0
+    timeout: float = np.inf
+
+    def at(self, now):
+        """Return the queries that have not expired."""
+        if self.timeout == np.inf:
+            return self.queries
+        return tuple(query for query in self.queries if query.t >= now - self.timeout)
+
+    def append(self, rows, asked, now):
+        """Add queries (x, time) asked for at a time; also return how many were forgotten."""
+        new = [Query(self.n_total + i, x, t, asked) for i, (x, t) in enumerate(rows)]
+        queries = (*self.queries, *new)
+        if len(queries) > MAX_PENDING:
+            queries = (*self.at(max(asked, now)), *new)
+        pending = replaced(self, queries=queries[-MAX_PENDING:], n_total=self.n_total + len(new))
+        return pending, max(len(queries) - MAX_PENDING, 0)
+
+    def without(self, query):
+        """Remove a query."""
+        return replaced(self, queries=tuple(q for q in self.queries if q.id != query.id))
+
+    def answered(self, query, passed):
+        """Remove a query, None for none, and those that expired before a time."""
+        if query is None and self.timeout == np.inf:
+            return self
+        pending = self if query is None else self.without(query)
+        return replaced(pending, queries=pending.at(passed))
+
+    def near(self, x, n_chosen, now, rounded):
+        """Return the queries at the chosen part of a row x (d,), oldest first.
+
+        If there are none and x may be ``rounded``, return those that x was before it went through
+        float32, unless they are at several places.
+        """
+        queries = self.at(now)
+        if not queries:
+            return []
+        rows = np.array([query.x for query in queries])[:, :n_chosen]
+        found = np.flatnonzero((rows == x[:n_chosen]).all(axis=1))
+        if rounded and not len(found):
+            close = (np.abs(rows - x[:n_chosen]) <= FLOAT32 * np.abs(rows)).all(axis=1)
+            found = np.flatnonzero(close)
+            if (rows[found] != rows[found[:1]]).any():
+                return []
+        return [queries[i] for i in found]
+
+
+# --- the run --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class RunConfig:
+    """Parameters of a run, as they were when it began.
+
+    Attributes
+    ----------
+    algorithm : BayesianOptimizer
+        A copy of the optimizer, for its parameters and hooks.
+    domain : Domain
+    acquisition : callable
+    n_initial : int
+        Observations before there is a surrogate.
+    start_points : ndarray of shape (k, d)
+        Rows to ask first.
+    size_limit : stale-data policy or None
+        Policy that forgets after the algorithm's own.
+    """
+
+    algorithm: object
+    domain: object
+    acquisition: object
+    n_initial: int
+    start_points: np.ndarray
+    size_limit: object = None
+
+
+@dataclass(frozen=True, eq=False)
+class TimeState:
+    """Times of a run.
+
+    Attributes
+    ----------
+    now : float
+        Present time: the latest of ``passed``, and of when the pending queries were asked for.
+    passed : float
+        Latest time told, or at which an answered query was asked for.
+    next : float or None
+        Time of the latest query asked for.
+    kind : str or None
+        Kind of the times given, numbers or dates of some kind; None before the first.
+    """
+
+    now: float = -np.inf
+    passed: float = -np.inf
+    next: float | None = None
+    kind: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class SearchState:
+    """When the hyperparameters were searched last.
+
+    Attributes
+    ----------
+    age : int
+        Observations since then.
+    size : int
+        Size of the data set then.
+    """
+
+    age: int = 0
+    size: int = 0
+
+    def later(self):
+        """Return the state one observation later."""
+        return SearchState(self.age + 1, self.size)
+
+
+@dataclass(frozen=True, eq=False)
+class ExpertAnswers:
+    """Answers of an expert, for the next query of SparQ-GP-UCB.
+
+    Attributes
+    ----------
+    X : ndarray of shape (q, d + 1)
+        Places and time.
+    y : ndarray of shape (q,)
+    surrogate : Surrogate
+        Conditioned on them, and on the data set.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    surrogate: object
+
+
+@dataclass(frozen=True, eq=False)
+class RunState:
+    """State of a run between two steps.
+
+    Attributes
+    ----------
+    config : RunConfig
+    clock : callable
+    rng : RandomState
+        A step draws from a copy.
+    policy : stale-data policy
+        With what it has learnt in the run.
+    policy_before : stale-data policy or None
+        As it was before the latest observation; None where that is not known.
+    surrogate : Surrogate or None
+        Conditioned on the data set; None before there are ``n_initial`` observations.
+    answers : ExpertAnswers or None
+    expert_asked : float or None
+        Time at which an expert was last asked.
+    search : SearchState
+    time : TimeState
+    pending : PendingQueries
+    n_started : int
+        Start points that were asked, or cannot be reached.
+    query_sizes : tuple of (float, int)
+        Times of the latest queries made with a surrogate, and sizes of the data set then.
+    history : History
+    data : DataSet
+    failures : Failures or None
+        None as long as no query has failed.
+    limiter : StepLimiter or None
+        None without a step limit.
+    place : Place
+        Position in its journal, if it has one.
+    """
+
+    config: RunConfig
+    clock: object
+    rng: np.random.RandomState
+    policy: object
+    policy_before: object = None
+    surrogate: object = None
+    answers: ExpertAnswers | None = None
+    expert_asked: float | None = None
+    search: SearchState = field(default_factory=SearchState)
+    time: TimeState = field(default_factory=TimeState)
+    pending: PendingQueries = field(default_factory=PendingQueries)
+    n_started: int = 0
+    query_sizes: tuple = ()
+    history: History = field(default_factory=History)
+    data: DataSet = field(default_factory=DataSet)
+    failures: object = None
+    limiter: object = None
+    place: Place = START
+
+    # --- configuration ----------------------------------------------------------------------------
+
+    @property
+    def domain(self):
+        return self.config.domain
+
+    @property
+    def algorithm(self):
+        return self.config.algorithm
+
+    @property
+    def sign(self):
+        """1.0, or -1.0 when minimizing: the surrogate is given what is to be maximized."""
+        return 1.0 if self.config.algorithm.maximize else -1.0
+
+    @property
+    def min_to_learn(self):
+        """Observations from which hyperparameters and a scale of y are learnt."""
+        return min(self.config.algorithm.n_initial_points, _MIN_TO_LEARN)
+
+    @property
+    def never_drops(self):
+        """True if no observation is ever removed from the data set."""
+        return type(self.policy) is KeepAll and self.config.size_limit is None
+
+    # --- observations as the surrogate sees them --------------------------------------------------
+
+    @property
+    def model(self):
+        """The surrogate that queries are made with: with an expert's answers if there are any."""
+        return self.surrogate if self.answers is None else self.answers.surrogate
+
+    @property
+    def n_failed(self):
+        """Queries that failed."""
+        return 0 if self.failures is None else self.failures.total
+
+    @property
+    def shown(self):
+        """Observations that users see: the latest ``history`` of them."""
+        return self.history.latest(self.config.algorithm.history)
+
+    def rows(self, entries):
+        """Return queries and times (n, d + 1) of some observations."""
+        return np.array([entry.row for entry in entries]).reshape(-1, self.domain.n_dims + 1)
+
+    def to_surrogate(self, rows, y):
+        """Return rows and values as the surrogate sees them: X (n, u + 1) and y (n,)."""
+        X = np.column_stack([self.domain.to_unit(rows[:, :-1]), rows[:, -1]])
+        return X, self.sign * np.array(y, dtype=np.float64)
+
+    def latest_observations(self, n):
+        """Return the latest n observations as the surrogate sees them."""
+        entries = self.history.latest(n)
+        return self.to_surrogate(self.rows(entries), [entry.y for entry in entries])
+
+    # --- surrogates -------------------------------------------------------------------------------
+
+    def new_surrogate(self, times):
+        """Return the user's surrogate, or the algorithm's own for data at some times, unfitted."""
+        surrogate = self.algorithm.surrogate
+        if surrogate is None:
+            surrogate = self.algorithm._make_surrogate(self.times_of(times))
+        return suited(clone(surrogate), self.domain, self.policy)
+
+    def temporal_kernel_for(self, times):
+        """Return the default temporal kernel, whose bounds follow the times of the data.
+
+        None for a surrogate that the user gave.
+        """
+        if self.algorithm.surrogate is not None:
+            return None
+        return self.algorithm._make_surrogate(self.times_of(times)).temporal_kernel
+
+    def times_of(self, times):
+        """Return the `Times` that bounds may follow, of data at some times, the new one last."""
+        recent = [entry.row[-1] for entry in self.history.latest(_N_RECENT)]
+        pending = tuple(query.t for query in self.pending.at(self.time.now))
+        domain, recent = self.domain, np.array([*recent, times[-1]])
+        has_context = domain.n_chosen < domain.n_dims
+        return Times(times, recent, pending, domain.n_unit, has_context, domain.is_constrained)
+
+    # --- pending queries --------------------------------------------------------------------------
+
+    @property
+    def pending_now(self):
+        """Queries (tuple) whose answers are awaited, oldest first."""
+        return self.pending.at(self.time.now)
+
+    def pending_near(self, x, rounded=True):
+        """Return the pending queries at a row x (d,), or near it as float32, oldest first."""
+        return self.pending.near(x, self.domain.n_chosen, self.time.now, rounded)
+
+    def matching(self, x, t):
+        """Return the pending queries that match a row x (d,) and a time (None: any) best.
+
+        A query in the context of x comes first, then the one asked for last at t or before. Oldest
+        first where several match equally.
+        """
+        k = self.domain.n_chosen
+        found = self.pending_near(x, self.domain.continuous.any())
+        if len(found) < 2:
+            return found
+        latest = np.inf if t is None else t + FLOAT32 * abs(t)
+
+        def distance(query):
+            elsewhere = not np.array_equal(query.x[k:], x[k:])
+            return elsewhere, query.t > latest, 0.0 if t is None else abs(query.t - t)
+
+        distances = [distance(query) for query in found]
+        best = min(distances)
+        return [query for query, each in zip(found, distances) if each == best]
+
+    def is_ambiguous(self, x, t):
+        """Return True if queries that match a row x (d,) and a time differ in what is recorded."""
+        k = self.domain.n_chosen
+        answers = {
+            (with_context_of(x, query.x, k).tobytes(), query.t if t is None else t)
+            for query in self.matching(x, t)
+        }
+        return len(answers) > 1
+
+    def query_of(self, handle):
+        """Return the pending query, with a row for x, of a user's handle."""
+        for query in self.pending_now:
+            if query.id == handle.id:
+                x, k = self.domain.place(handle.x), self.domain.n_chosen
+                if query.t == handle.t and np.array_equal(query.x[:k], x[:k]):
+                    return query
+        got = f"query {handle.id}, which"
+        if any(entry.query == handle.id for entry in self.history.entries):
+            raise not_pending("query", f"{got} was told already")
+        gone = "was cancelled, has expired or is another optimizer's"
+        raise not_pending("query", f"{got} {gone}")
+
+    # --- time -------------------------------------------------------------------------------------
+
+    def read_time(self, t):
+        """Return a time as a float, and the state that knows its kind; None reads the clock."""
+        given = t is not None
+        if not given:
+            t = self.clock(self.history.n_told + self.n_failed)
+        kind, t = as_time(t, self.config.algorithm.time_unit)
+        return t, self if kind == self.time.kind else self._with_kind(kind, t, given)
+
+    def read_times(self, t, n):
+        """Return one time, or n of them, as an array (n,), and the state as `read_time`."""
+        if t is None:
+            t, state = self.read_time(t)
+            return np.full(n, t), state
+        kind, t = as_times(t, n, self.config.algorithm.time_unit)
+        return t, self if kind == self.time.kind else self._with_kind(kind, t, True)
+
+    def _with_kind(self, kind, t, given):
+        """Return the state whose times are of a kind, which never changes afterwards.
+
+        Among dates, numbers that the run itself shows, such as those in ``told_X_``, are allowed.
+        """
+        if self.time.kind is None:
+            return replaced(self, time=replaced(self.time, kind=kind))
+        if kind == NUMBERS and given and np.isin(t, self._shown_times).all():
+            return self
+        name, advice = "t", ""
+        if not given:
+            name = "The time that the clock tells"
+            advice = "Give t, or another clock, such as clock=lambda: datetime.now(timezone.utc)."
+        where = "the earlier times of this run"
+        raise mixed_kinds(name, self.time.kind, kind, where, advice, InvalidObservationError)
+
+    @property
+    def _shown_times(self):
+        """Times that are told, pending or failed."""
+        times = [self.time.now, *(query.t for query in self.pending.queries)]
+        times += [entry.row[-1] for entry in self.history.log]
+        times += [row[-1] for row in self.data.rows]
+        return np.array(times if self.failures is None else [*times, *self.failures.rows[:, -1]])
+
+    def read_present_time(self, t):
+        """Return the same as `read_time`, of a time that is not before an earlier one."""
+        t, state = self.read_time(t)
+        if t < self.time.now:
+            advice = "A late observation is told with tell(x, y, t)."
+            if state.time.kind == NAIVE:
+                advice += (
+                    " Local times go back when daylight saving time ends: give dates with a time "
+                    "zone, such as datetime.now(timezone.utc)."
+                )
+            raise invalid(
+                "t",
+                f"at least {self.time.now}, the latest time asked or told",
+                t,
+                advice=advice,
+                error=InvalidObservationError,
+            )
+        return t, state
+
+
+def n_stored(history):
+    """Return the number of observations to store for a parameter ``history``; None: all."""
+    return None if history is None else max(history, _MIN_STORED)
+
+
+def too_few(caller, run):
+    """Return the error of a call that needs a surrogate, before there is one."""
+    return invalid(
+        f"The number of observations before {caller}",
+        f"at least n_initial_points={run.config.n_initial}",
+        got=str(run.history.n_told),
+        advice="Tell some more first.",
+        error=AskTellError,
+    )
+
+
+def some_variances(variances):
+    """Return known variances (n,) as the last argument of a surrogate's call; none where all are 0.
+
+    A custom surrogate need not know of variances unless some are told.
+    """
+    return (variances,) if variances.any() else ()
