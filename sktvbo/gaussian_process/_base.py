@@ -245,11 +245,14 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         ------
         NotFittedError
             Before `fit`.
+        ValueError
+            A time that is not finite.
         """
-        now = self._number_of(now, "now")
-        if self.noise_model is None or now <= self.now_:
+        gp = self._fitted
+        now = check_real(self._number_of(now, "now"), "now")
+        if self.noise_model is None or now <= gp.rows.now:
             return self
-        return self._with(self._gp.at(now))
+        return self._with(gp.at(now))
 
     def condition_on(
         self,
@@ -364,7 +367,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Parameters
         ----------
         extra_rows : (X, y) or (X, y, y_variance) of array-likes, default=None
-            Rows to learn from as well, without being conditioned on them.
+            Rows to learn from as well, without being conditioned on them; there may be none.
         temporal_kernel : Kernel, default=None
             Replaces the parameter of that name.
 
@@ -385,7 +388,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             new.temporal_kernel = temporal_kernel
             new._check_parameters()
         arrays, n_extra = (rows.X, rows.y, rows.variance, rows.total), 0
-        if extra_rows is not None:
+        if extra_rows is not None and np.size(extra_rows[0]):
             extra = self._new_rows(*extra_rows)
             arrays, n_extra = map(np.concatenate, zip(arrays, extra)), len(extra[1])
         learnt = replace(new._rows(*arrays), prior_mean=rows.prior_mean)
