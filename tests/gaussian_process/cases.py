@@ -78,7 +78,7 @@ def as_learnt(gp):
 
 def afresh(gp, X, y, v=None):
     """Conditioned on rows from nothing, with all that a regressor holds: y's scale as well."""
-    return gp.updated(X, y, v, drop=np.arange(len(gp.y_train_)))
+    return gp.with_rows(X, y, v)
 
 
 def prior(gp):

@@ -1,0 +1,323 @@
+"""``condition_on``, ``without``, ``with_rows``, ``refit`` and ``at``: changes in a new estimator."""
+
+import copy
+
+import joblib
+import numpy as np
+import pytest
+from gaussian_process.cases import (
+    X0,
+    Y0,
+    afresh,
+    as_learnt,
+    data,
+    everything,
+    first_start,
+    lifted,
+    make,
+)
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process.kernels import RBF, RationalQuadratic
+
+from sktvbo import TimeVaryingGPRegressor
+from sktvbo.gaussian_process import (
+    GeometricInjection,
+    QuadraticInjection,
+    SparseTimeVaryingGPRegressor,
+    WeightedGPRegressor,
+)
+from sktvbo.kernels import Wiener
+
+MODELS = {
+    "exact": make(),
+    "normalized": make(normalize_y=True),
+    "unknown": make(RationalQuadratic(0.4), normalize_y=True),
+    "ageing": make(noise_model=QuadraticInjection(0.3), normalize_y=True),
+    "weighted": make(kind=WeightedGPRegressor, noise_model=GeometricInjection(0.9)),
+    "sparse": make(
+        kind=SparseTimeVaryingGPRegressor, inducing=lifted(12, seed=7)[0], normalize_y=True
+    ),
+}
+every_model = pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
+X, Y, V = lifted()
+NEW, NEW_Y, NEW_V = lifted(n=4, seed=9)
+PLACES = lifted(n=9, seed=2)[0]
+EXTRA = lifted(n=7, seed=3)[0], lifted(n=7, seed=3)[1] + 5.0
+
+# name: (change, rows of X that remain, whether the rows of NEW follow them)
+CHANGES = {
+    "condition_on": (lambda gp, **o: gp.condition_on(NEW, NEW_Y, NEW_V, **o), range(30), True),
+    "without": (lambda gp, **o: gp.without([7, 0], **o), [*range(1, 7), *range(8, 30)], False),
+    "without many": (lambda gp, **o: gp.without(range(29), **o), [29], False),
+    "with_rows": (lambda gp, **o: gp.with_rows(NEW, NEW_Y, NEW_V, **o), [], True),
+    "without, condition_on": (
+        lambda gp, **o: gp.without([7, 0], **o).condition_on(NEW, NEW_Y, NEW_V, **o),
+        [*range(1, 7), *range(8, 30)],
+        True,
+    ),
+}
+every_change = pytest.mark.parametrize(
+    ("change", "left", "appended"), CHANGES.values(), ids=list(CHANGES)
+)
+
+
+def fitted(model, **parameters):
+    """Return a copy of a model, fitted to 30 rows."""
+    return copy.deepcopy(model).set_params(**parameters).fit(X, Y, V)
+
+
+def fingerprint(gp):
+    """Return a hash of the state and the predictions of an estimator."""
+    says = everything(gp, PLACES), gp.theta_, gp.X_train_, gp.y_train_, gp.now_, gp.noise_std_
+    gp.spatial_kernel_  # noqa: B018  (computed at the first access)
+    return joblib.hash((says, vars(gp)))
+
+
+# --- rows come and go -----------------------------------------------------------------------------
+
+
+@every_model
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(change for change, *_ in CHANGES.values()),
+        lambda gp: gp.refit(),
+        lambda gp: gp.refit(EXTRA, temporal_kernel=RBF(9.0)),
+        lambda gp: gp.at(99.0),
+    ],
+    ids=[*CHANGES, "refit", "refit with all", "at"],
+)
+def test_the_original_is_unchanged(model, change):
+    gp = fitted(model, optimizer=first_start)
+    before, state = fingerprint(gp), set(vars(gp))
+    new = change(gp)
+    if new is not gp:  # a later time changes nothing without a noise model
+        assert type(new) is type(gp)
+        new.partial_fit(NEW, NEW_Y).forget([0]).advance(99.0)
+        new.set_params(noise_variance=3.0)
+    else:
+        assert model.noise_model is None
+    assert fingerprint(gp) == before
+    assert set(vars(gp)) == state
+
+
+@every_model
+@every_change
+@pytest.mark.parametrize("restandardize", [None, False, True])
+def test_a_change_of_rows_is_a_fresh_fit(model, change, left, appended, restandardize):
+    new = change(fitted(model), restandardize=restandardize)
+    arrays = X[left], Y[left], V[left]
+    if appended:
+        arrays = [np.concatenate(pair) for pair in zip(arrays, (NEW, NEW_Y, NEW_V))]
+    rows, y, v = arrays
+    if restandardize:
+        expected = copy.deepcopy(model).fit(rows, y, v)
+    else:  # with the same scale of y
+        expected = afresh(fitted(model), rows, y, v)
+        assert new.noise_std_ == fitted(model).noise_std_
+    assert_array_equal(new.X_train_, rows)
+    assert_array_equal(new.y_train_, y)
+    assert new.now_ == expected.now_ == rows[:, -1].max()
+    assert_allclose(everything(new, PLACES), everything(expected, PLACES), rtol=1e-8, atol=1e-8)
+
+
+@every_model
+def test_it_is_what_is_done_in_place(model):
+    pure = fitted(model).condition_on(NEW, NEW_Y, NEW_V).without([7, 0])
+    in_place = fitted(model).partial_fit(NEW, NEW_Y, NEW_V).forget([7, 0])
+    assert_array_equal(everything(pure, PLACES), everything(in_place, PLACES))
+
+
+def test_indices_of_rows_in_any_form():
+    gp = fitted(MODELS["normalized"])
+    expected = everything(gp.without([3, 11]), PLACES)
+    mask = np.isin(np.arange(30), [3, 11])
+    for indices in (mask, mask.tolist(), (-19, 3, 3)):
+        assert_array_equal(everything(gp.without(indices), PLACES), expected)
+    assert gp.without([]) is gp
+
+
+def test_with_rows_alone_turns_the_clock_back():
+    """As after a present time that was none: the noise is that of the ages at the latest row."""
+    gp = fitted(MODELS["ageing"], optimizer=first_start).advance(80.0)
+    assert gp.condition_on(NEW, NEW_Y).now_ == 80.0
+    assert gp.without([29]).now_ == 80.0
+    assert gp.refit(EXTRA).now_ == 80.0
+    again = gp.with_rows(X, Y, V)
+    assert again.now_ == X[:, -1].max()
+    expected = fitted(MODELS["ageing"])
+    assert np.any(np.abs(gp.predict(PLACES) - expected.predict(PLACES)) > 1e-3)
+    assert_allclose(everything(again, PLACES), everything(expected, PLACES), rtol=1e-9)
+
+
+@every_model
+def test_rows_of_both_kinds_of_noise_come_and_go(model):
+    """A total variance belongs to the rows that came with it, at whatever index they are."""
+    gp = fitted(model)
+
+    def extended(gp):
+        new = gp.condition_on(NEW, NEW_Y, NEW_V, total_variance=True)
+        return new.condition_on(PLACES[:2], [3.0, 4.0])
+
+    found, expected = extended(gp).without(range(25)), extended(gp.without(range(25)))
+    assert_allclose(everything(found, PLACES), everything(expected, PLACES), rtol=1e-8, atol=1e-8)
+    each = [
+        gp.condition_on(NEW, NEW_Y),
+        gp.condition_on(NEW, NEW_Y, NEW_V),
+        gp.condition_on(NEW, NEW_Y, NEW_V, total_variance=True),
+    ]
+    means = np.array([one.predict(PLACES) for one in each])
+    assert np.abs(np.diff(means[[0, 1, 2, 0]], axis=0)).max(axis=1).min() > 1e-6
+
+
+# --- refit ----------------------------------------------------------------------------------------
+
+
+def test_a_search_goes_on_from_the_present_hyperparameters():
+    X, y = data(n=60)
+    gp = TimeVaryingGPRegressor(RBF(0.5), RBF(2.0)).fit(X[:50], y[:50])
+    held = gp.condition_on(X[50:], y[50:])
+    searched = held.refit()
+    assert_array_equal(held.theta_, gp.theta_)
+    assert_array_equal(searched.X_train_, X)
+    assert searched.log_marginal_likelihood() >= held.log_marginal_likelihood()
+    assert np.any(searched.theta_ != gp.theta_)
+    fresh = as_learnt(searched).fit(X, y)
+    assert_allclose(everything(searched, X), everything(fresh, X), rtol=1e-8)
+    waiting = copy.deepcopy(held).set_params(optimizer=first_start).refit()
+    assert_allclose(waiting.theta_, gp.theta_, rtol=1e-12)
+
+
+@every_model
+def test_without_an_optimizer_nothing_is_searched(model):
+    gp = fitted(model)
+    assert gp.refit(EXTRA, temporal_kernel=RBF(9.0)) is gp
+
+
+@every_model
+def test_extra_rows_are_learnt_from_and_not_conditioned_on(model):
+    gp = fitted(model, optimizer="fmin_l_bfgs_b")
+    new = gp.refit(EXTRA)
+    assert_array_equal(new.X_train_, X)
+    assert_array_equal(new.y_train_, Y)
+    learnt = gp.condition_on(*EXTRA).refit()
+    assert_array_equal(new.theta_, learnt.theta_)
+    assert np.any(new.theta_ != gp.refit().theta_)
+    expected = learnt.without(30 + np.arange(7), restandardize=False)
+    assert_allclose(everything(new, PLACES), everything(expected, PLACES), rtol=1e-8, atol=1e-8)
+    if model.normalize_y:
+        scale = np.append(Y, EXTRA[1]).std()
+        assert new.noise_std_ == pytest.approx(np.sqrt(new.noise_variance_) * scale)
+    # Of rows with little noise more is learnt.
+    assert np.any(new.theta_ != gp.refit((*EXTRA, np.full(7, 3.0))).theta_)
+
+
+def test_no_extra_rows():
+    gp = fitted(MODELS["exact"], optimizer="fmin_l_bfgs_b")
+    assert_array_equal(gp.refit((np.empty((0, 3)), [])).theta_, gp.refit().theta_)
+
+
+def test_another_temporal_kernel():
+    """A Wiener kernel that starts before a late row, at which the present one is not defined."""
+    late = X[:1] - np.array([0.0, 0.0, 20.0])
+    gp = make(RBF(0.4), Wiener(0.2, "fixed", start=50.0), optimizer=first_start).fit(X, Y)
+    with pytest.raises(ValueError, match="start"):
+        gp.condition_on(late, [3.0])
+    kernel = Wiener(0.3, "fixed", start=late[0, 2])
+    new = gp.refit(temporal_kernel=kernel)
+    assert gp.temporal_kernel_.start == 50.0
+    assert new.temporal_kernel is kernel
+    assert new.temporal_kernel_ == kernel
+    new = new.condition_on(late, [3.0])
+    fresh = as_learnt(new).fit(new.X_train_, new.y_train_)
+    assert_allclose(everything(new, X), everything(fresh, X), rtol=1e-9)
+
+
+# --- errors ---------------------------------------------------------------------------------------
+
+ROW, VALUE = [[0.1, 0.2, 61.0]], [1.0]
+# name: (arrays, message), for each method that takes rows
+BAD_ROWS = {
+    "X: columns": ((np.ones((2, 2)), [1.0, 2.0]), r"X must be .* shape \(m, 3\).* \(2, 2\)"),
+    "X: one row": (([0.1, 0.2, 61.0], [1.0]), r"X must be .* \(m, 3\). Got shape \(3,\)"),
+    "X: NaN": (([[0.1, np.nan, 61.0]], [1.0]), "X must be finite. Got 1 NaN or infinity"),
+    "X: words": (([["a", "b", "c"]], [1.0]), "X must be real numbers"),
+    "y: length": ((ROW, [1.0, 2.0]), r"y must be .* shape \(1,\). Got shape \(2,\)"),
+    "y: infinite": ((ROW, [np.inf]), "y must be finite"),
+    "y: missing": ((ROW, None), r"y must be .* shape \(1,\). Got shape \(\)"),
+    "y_variance: length": ((ROW, VALUE, [1.0, 2.0]), r"y_variance must be 1 non-negative"),
+    "y_variance: negative": ((ROW, VALUE, [-1.0]), r"y_variance must be .* minimum -1\.0"),
+    "y_variance: NaN": ((ROW, VALUE, [np.nan]), "y_variance must be 1 non-negative finite"),
+}
+TAKES_ROWS = {
+    "condition_on": lambda gp, *rows: gp.condition_on(*rows),
+    "with_rows": lambda gp, *rows: gp.with_rows(*rows),
+    "refit": lambda gp, *rows: gp.refit(rows),
+}
+# name: (call, message)
+BAD = {
+    "condition_on: none": (
+        lambda gp: gp.condition_on(np.empty((0, 3)), []), r"X must be .* Got shape \(0, 3\)",
+    ),
+    "with_rows: none": (
+        lambda gp: gp.with_rows(np.empty((0, 3)), []), r"X must be .* Got shape \(0, 3\)",
+    ),
+    "total_variance": (
+        lambda gp: gp.condition_on(ROW, VALUE, total_variance=True),
+        "y_variance must be given with total_variance",
+    ),
+    "without: not there": (
+        lambda gp: gp.without([30]), r"rows of X_train_, in \[0, 30\). Got 30",
+    ),
+    "without: not whole": (lambda gp: gp.without([0.5]), "indices must be integers or a mask"),
+    "without: short mask": (
+        lambda gp: gp.without([True, False]), r"shape \(30,\). Got shape \(2,",
+    ),
+    "without: all": (lambda gp: gp.without(range(30)), "rows to drop must be fewer than all 30"),
+    "refit: no kernel": (
+        lambda gp: gp.refit(temporal_kernel="rbf"), "'temporal_kernel' parameter of ",
+    ),
+    "at: NaN": (lambda gp: gp.at(np.nan), "now must be a float in the range"),
+} | {
+    f"{name}, {case}": (lambda gp, call=call, arrays=arrays: call(gp, *arrays), message)
+    for name, call in TAKES_ROWS.items()
+    for case, (arrays, message) in BAD_ROWS.items()
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["ageing", "sparse"])
+def test_bad_arguments_change_nothing(name):
+    gp = fitted(MODELS[name], optimizer=first_start)
+    before = fingerprint(gp)
+    for call, message in BAD.values():
+        with pytest.raises(ValueError, match=message):
+            call(gp)
+        assert fingerprint(gp) == before
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *(lambda gp, call=call: call(gp, X0, Y0) for call in TAKES_ROWS.values()),
+        lambda gp: gp.without([0]),
+        lambda gp: gp.at(1.0),
+    ],
+    ids=[*TAKES_ROWS, "without", "at"],
+)
+def test_before_fit(call):
+    with pytest.raises(NotFittedError):
+        call(make())
+
+
+def test_the_callers_arrays_are_the_callers():
+    gp = fitted(MODELS["normalized"], optimizer=first_start)
+    arrays = [NEW.copy(), NEW_Y.copy(), NEW_V.copy(), np.array([2, 1]), *map(np.copy, EXTRA)]
+    rows, indices, extra = arrays[:3], arrays[3], tuple(arrays[4:])
+    new = gp.without(indices).condition_on(*rows, total_variance=True).refit(extra)
+    other = gp.with_rows(*rows)
+    before = everything(new, PLACES), everything(other, PLACES)
+    for array, given in zip(arrays, (NEW, NEW_Y, NEW_V, [2, 1], *EXTRA)):
+        assert_array_equal(array, given)
+        array[:] = 7
+    assert_array_equal((everything(new, PLACES), everything(other, PLACES)), before)
