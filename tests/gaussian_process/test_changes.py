@@ -1,4 +1,4 @@
-"""``condition_on``, ``without``, ``with_rows``, ``refit`` and ``at``: changes in a new estimator."""
+"""``condition_on``, ``without``, ``with_rows``, ``refit`` and ``at`` return a new estimator."""
 
 import copy
 

@@ -1,5 +1,6 @@
-"""What is kept from step to step, against what is computed afresh."""
+"""Inverse and relevancy forms, updated row by row, against those of a fresh fit."""
 
+import copy
 import pickle
 from collections import deque
 
@@ -10,7 +11,10 @@ from numpy.testing import assert_allclose
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from sktvbo import TimeVaryingGPRegressor
-from sktvbo.gaussian_process import _kept
+from sktvbo.gaussian_process import _inverse
+from sktvbo.gaussian_process._conditioned import _MIN_ROWS_TO_UPDATE as N
+from sktvbo.gaussian_process._conditioned import Dense
+from sktvbo.journal._encoding import decode, encode
 from sktvbo.kernels import Empirical, Forgetting
 from sktvbo.relevancy import wasserstein_relevancy
 
@@ -40,7 +44,7 @@ def observed(rng, t):
     return np.append(x, t)[np.newaxis], [np.sin(5.0 * x[0] + t / 10.0) + 0.1 * rng.normal()]
 
 
-def mixed_steps(gp, n_steps, rng, n=40):
+def mixed_steps(gp, n_steps, rng, n=N):
     """A stream with late rows, pauses, batches, and drops of the least relevant; yields each."""
     start = [observed(rng, float(t)) for t in range(n)]
     gp = gp.fit(np.vstack([x for x, _ in start]), np.concatenate([y for _, y in start]))
@@ -51,7 +55,7 @@ def mixed_steps(gp, n_steps, rng, n=40):
         if i % 41 == 40:
             more = observed(rng, now)
             x, y = np.vstack([x, more[0]]), np.append(y, more[1])
-        gp = gp.updated(x, y)
+        gp = gp.condition_on(x, y)
         sweep = gp.relevancy_sweep(now)
         drop = []
         while sweep.n > n + i % 3:
@@ -59,61 +63,116 @@ def mixed_steps(gp, n_steps, rng, n=40):
             drop.append(sweep.index[least])
             sweep.remove(least)
         if drop:
-            gp = gp.updated(drop=drop)
+            gp = gp.without(drop)
         yield gp, now
+
+
+def last_of(steps):
+    return deque(steps, 1)[0]
+
+
+@pytest.fixture
+def recomputed(monkeypatch):
+    """List with an entry for each time a conditioned GP is computed from nothing."""
+    calls, call = [], Dense._recomputed
+    monkeypatch.setattr(Dense, "_recomputed", lambda gp, rows: calls.append(1) or call(gp, rows))
+    return calls
 
 
 def assert_as_afresh(gp, now, tolerance=1e-8):
     fresh = afresh(gp, gp.X_train_, gp.y_train_)
     grid = np.column_stack([np.random.RandomState(3).uniform(size=(20, 2)), np.full(20, now)])
-    for mine, other in zip(gp.predict(grid, return_std=True), fresh.predict(grid, return_std=True)):
+    pairs = [
+        *zip(gp.predict(grid, return_std=True), fresh.predict(grid, return_std=True)),
+        (gp.relevancy(now), fresh.relevancy(now)),
+        (gp._gp.inverse.P, fresh._gp.inverse.P),
+        (gp._gp.gradient, fresh.log_marginal_likelihood(gp.theta_, eval_gradient=True)[1]),
+    ]
+    for mine, other in pairs:
         assert_allclose(mine, other, rtol=0.0, atol=tolerance * np.abs(other).max())
-    mine, other = gp.relevancy(now), fresh.relevancy(now)
-    assert_allclose(mine, other, rtol=0.0, atol=tolerance * other.max())
 
 
+@pytest.mark.parametrize("n", [40, N])
 @pytest.mark.parametrize("mean_prior_std", [0.0, 0.7, np.inf])
 @pytest.mark.parametrize("temporal", TEMPORAL.values(), ids=list(TEMPORAL))
-def test_a_stream_is_as_afresh(temporal, mean_prior_std):
-    steps = mixed_steps(regressor(temporal, mean_prior_std), 45, np.random.RandomState(1))
-    gp, now = deque(steps, 1)[0]
+def test_a_stream_is_as_afresh(temporal, mean_prior_std, n):
+    gp, now = last_of(
+        mixed_steps(regressor(temporal, mean_prior_std), 45, np.random.RandomState(1), n)
+    )
+    assert gp._gp.n_updates > 0
     assert_as_afresh(gp, now)
 
 
-def test_two_thousand_steps(monkeypatch):
-    # The forms are computed from nothing once, at the first held step.
-    count = []
-    of = _kept.Forms.of.__func__
-    monkeypatch.setattr(
-        _kept.Forms, "of", classmethod(lambda cls, *args: count.append(1) or of(cls, *args))
-    )
-    steps = mixed_steps(regressor(TEMPORAL["3/2"]), 2000, np.random.RandomState(2))
+def test_long_streams(monkeypatch, recomputed):
+    forms, of = [], _inverse.RelevancyForms.of.__func__
+    counted = classmethod(lambda cls, *args: forms.append(1) or of(cls, *args))
+    monkeypatch.setattr(_inverse.RelevancyForms, "of", counted)
+    steps = mixed_steps(regressor(TEMPORAL["3/2"]), 600, np.random.RandomState(2))
+    counts = []
     for i, (gp, now) in enumerate(steps):
-        if i % 500 == 499:
+        counts.append(gp._gp.n_updates)
+        if i % 150 == 149:
             assert_as_afresh(gp, now)
-    # After a batch of two, every 41 steps, and when all is made anew, so are they.
-    assert len(count) <= 2000 // 41 + 1 + gp._gp.n_remade
+    # Three steps are four updates; 256 may follow one another.
+    assert max(counts) in (255, 256)
+    assert len(recomputed) == 800 // 257
+    # The forms are computed at the first step, after each batch of two, and with the factor.
+    assert len(forms) <= 1 + 600 // 41 + len(recomputed)
 
 
-def test_two_who_go_on_from_the_same_step():
-    # They share what stands before; the second to come must not write over the first one's row.
+@pytest.mark.parametrize("n", [N - 1, N])
+def test_few_rows_are_not_updated(n):
+    rng = np.random.RandomState(3)
+    gp, now = last_of(mixed_steps(regressor(TEMPORAL["3/2"]), 1, rng, n=n + 1))
+    gp = gp.without([0])
+    gp.relevancy(now)
+    for changed in (gp.condition_on(*observed(rng, now)), gp.without([0])):
+        assert (changed._gp.cache.inverse is None) == (n < N)
+        assert_as_afresh(changed, now)
+
+
+def test_two_that_go_on_from_the_same_step():
+    """They share memory; the second must not write over the row of the first."""
     rng = np.random.RandomState(7)
-    gp, now = deque(mixed_steps(regressor(TEMPORAL["5/2"]), 5, rng), 1)[0]
-    first, second = (gp.updated(*observed(rng, now)) for _ in range(2))
-    for each in (first.updated(*observed(rng, now)), second, first.updated(drop=[3]), gp):
+    gp, now = last_of(mixed_steps(regressor(TEMPORAL["5/2"]), 5, rng))
+    first, second = (gp.condition_on(*observed(rng, now)) for _ in range(2))
+    for each in (first.condition_on(*observed(rng, now)), second, first.without([3]), gp):
         assert_as_afresh(each, now)
-        again = pickle.loads(pickle.dumps(each)).updated(*observed(rng, now))
+        again = pickle.loads(pickle.dumps(each)).condition_on(*observed(rng, now))
         assert_as_afresh(again, now)
 
 
-def test_steps_are_not_told_from_a_search_and_its_inverse():
-    # A search leaves the inverse behind, which the sweep that follows takes.
+@pytest.mark.parametrize(
+    "duplicate",
+    [lambda gp: pickle.loads(pickle.dumps(gp)), copy.deepcopy, lambda gp: decode(encode(gp))],
+    ids=["pickle", "deepcopy", "plain data"],
+)
+def test_no_cache_is_copied_or_stored(duplicate):
+    rng = np.random.RandomState(9)
+    gp, now = last_of(mixed_steps(regressor(TEMPORAL["3/2"]), 3, rng))
+    size = len(pickle.dumps(afresh(gp, gp.X_train_, gp.y_train_)))
+    relevancy = gp.relevancy(now)
+    assert gp._gp.cache.inverse.forms is not None
+    assert len(pickle.dumps(gp)) < 1.2 * size
+    other = duplicate(gp)
+    assert (other._gp.cache.inverse, other._gp.cache.spare) == (None, None)
+    assert_allclose(other.predict(gp.X_train_, True), gp.predict(gp.X_train_, True), rtol=1e-9)
+    assert_allclose(other.relevancy(now), relevancy, rtol=0.0, atol=1e-8 * relevancy.max())
+    assert_as_afresh(other.condition_on(*observed(rng, now)), now)
+    # What was copied still has its own.
+    assert gp._gp.cache.inverse.forms is not None
+
+
+def test_a_search_leaves_its_inverse():
     rng = np.random.RandomState(4)
     gp = regressor(TEMPORAL["3/2"]).set_params(optimizer="fmin_l_bfgs_b")
     X, y = zip(*(observed(rng, float(t)) for t in range(40)))
     gp.fit(np.vstack(X), np.concatenate(y))
-    held = gp.updated(*observed(rng, 41.0)).updated(drop=[3])
-    for each in (gp, held):
+    assert gp._gp.cache.spare is not None
+    without = pickle.loads(pickle.dumps(gp))
+    assert without._gp.cache.spare is None
+    held = gp.condition_on(*observed(rng, 41.0)).without([3])
+    for each in (gp, without, held):
         expected = wasserstein_relevancy(
             each.X_train_,
             (each.y_train_ - gp.y_train_.mean()) / gp.y_train_.std(),
@@ -125,50 +184,40 @@ def test_steps_are_not_told_from_a_search_and_its_inverse():
             mean_prior_std=0.7,
         )
         assert_allclose(each.relevancy(42.0), expected, rtol=1e-8)
+    assert gp._gp.cache.spare is None
 
 
-def test_rounding_is_watched(monkeypatch):
+def test_round_off_in_the_inverse_is_found(recomputed):
     rng = np.random.RandomState(5)
-    steps = mixed_steps(regressor(TEMPORAL["3/2"]), 40, rng)
-    for _ in range(10):
-        gp, now = next(steps)
-    assert gp._gp.n_remade == 0
-    spoilt = gp._gp.kept.P.copy()
-    spoilt[0, 0] *= 1.001
-    object.__setattr__(gp._gp.kept, "P", spoilt)
+    gp, now = last_of(mixed_steps(regressor(TEMPORAL["3/2"]), 10, rng))
+    gp._gp.inverse.P[0, 0] *= 1.001
     for _ in range(20):
-        gp = gp.updated(*observed(rng, now)).updated(drop=[5])
-    assert gp._gp.n_remade == 1
+        gp = gp.condition_on(*observed(rng, now)).without([5])
+        gp.relevancy(now)
+    assert len(recomputed) == 1
     assert_as_afresh(gp, now)
 
 
-@pytest.mark.parametrize("now", [41.0, 39.0, 60.0, 5e3])
-def test_other_times_than_the_stream(now):
+@pytest.mark.parametrize("ahead", [3.0, 1.0, 22.0, 5e3])
+def test_other_times_than_the_stream(ahead):
     rng = np.random.RandomState(6)
-    gp, _ = next(mixed_steps(regressor(TEMPORAL["5/2"]), 1, rng, n=38))
-    gp.relevancy(50.0)
-    gp.forget(np.flatnonzero(gp.X_train_[:, -1] > 38.5)).partial_fit(*observed(rng, 38.0))
-    assert_as_afresh(gp, now)
+    start = float(N + 2)
+    gp, _ = next(mixed_steps(regressor(TEMPORAL["5/2"]), 1, rng, n=N + 2))
+    gp.relevancy(start + 12.0)
+    latest = np.flatnonzero(gp.X_train_[:, -1] > start + 0.5)
+    gp.forget(latest).partial_fit(*observed(rng, start))
+    assert_as_afresh(gp, start + ahead)
 
 
 def test_arms_and_time_alone():
     rng = np.random.RandomState(7)
     A = rng.normal(size=(6, 6))
     arms = regressor(TEMPORAL["3/2"], spatial=Empirical(A @ A.T + np.eye(6)))
-    X = np.column_stack([rng.randint(6, size=30), np.arange(30.0)])
+    X, y = np.column_stack([rng.randint(6, size=N + 3), np.arange(N + 3.0)]), rng.normal(size=N + 3)
     for gp, rows in ((arms, X), (regressor(TEMPORAL["3/2"]), X[:, 1:])):
-        y = rng.normal(size=30)
-        gp.fit(rows[:-3], y[:-3]).relevancy()
-        for i in (27, 28, 29):
-            gp = gp.updated(rows[i : i + 1], y[i : i + 1]).updated(drop=[0])
+        gp.fit(rows[:N], y[:N]).relevancy()
+        for i in range(N, N + 3):
+            gp = gp.condition_on(rows[i : i + 1], y[i : i + 1]).without([0])
             gp.relevancy()
-        expected = afresh(gp, gp.X_train_, gp.y_train_).relevancy(31.0)
-        assert_allclose(gp.relevancy(31.0), expected, rtol=1e-8)
-
-
-@pytest.mark.parametrize("mean_prior_std", [0.0, 0.7])
-def test_the_gradient_at_held_hyperparameters(mean_prior_std):
-    rng = np.random.RandomState(8)
-    gp, _ = deque(mixed_steps(regressor(TEMPORAL["forgetting"], mean_prior_std), 3, rng), 1)[0]
-    expected = gp.log_marginal_likelihood(gp.theta_, eval_gradient=True)[1]
-    assert_allclose(gp._gp.gradient, expected, rtol=1e-8, atol=1e-8)
+        expected = afresh(gp, gp.X_train_, gp.y_train_).relevancy(N + 4.0)
+        assert_allclose(gp.relevancy(N + 4.0), expected, rtol=1e-8)
