@@ -77,8 +77,8 @@ def as_learnt(gp):
 
 
 def afresh(gp, X, y, v=None):
-    """Conditioned on rows from nothing, with all that a regressor holds: y's scale as well."""
-    return gp.with_rows(X, y, v)
+    """Condition on rows from nothing, with the hyperparameters, scale of y and time of another."""
+    return gp.with_rows(X, y, v).at(gp.now_)
 
 
 def prior(gp):

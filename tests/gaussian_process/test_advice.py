@@ -317,7 +317,7 @@ def test_only_a_fit_warns(kind):
     gp = kind(Matern(0.3), Matern(2.0), random_state=0).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        gp.partial_fit(X[:3], y[:3] + 500.0).updated(X[:3], y[:3] + 500.0, refit=True)
+        gp.partial_fit(X[:3], y[:3] + 500.0).condition_on(X[:3], y[:3] + 500.0).refit()
 
 
 @each

@@ -142,13 +142,13 @@ def test_advancing_to_now_is_no_error(model, column):
             gp.advance(np.nextafter(t.max(), -np.inf))
 
 
-def test_advanced():
+def test_at():
     X, y, _ = lifted()
     still, ageing = make().fit(X, y), make(noise_model=QuadraticInjection(0.3)).fit(X, y)
-    assert still.advanced(99.0) is still
-    assert ageing.advanced(ageing.now_) is ageing
-    assert ageing.advanced(0.0) is ageing
-    later = ageing.advanced(99.0)
+    assert still.at(99.0) is still
+    assert ageing.at(ageing.now_) is ageing
+    assert ageing.at(0.0) is ageing
+    later = ageing.at(99.0)
     assert (ageing.now_, later.now_) == (X[:, 2].max(), 99.0)
     expected = make(noise_model=QuadraticInjection(0.3)).fit(X, y).advance(99.0)
     assert_array_equal(later.predict(X), expected.predict(X))

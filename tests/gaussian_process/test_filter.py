@@ -17,7 +17,7 @@ from sktvbo.gaussian_process import (
     WeightedGPRegressor,
 )
 from sktvbo.gaussian_process._conditioned import Dense
-from sktvbo.gaussian_process._filter import Checkpoint, Filter
+from sktvbo.gaussian_process._filter import Filter
 from sktvbo.gaussian_process._timeline import Timeline
 from sktvbo.journal._encoding import decode, encode
 from sktvbo.kernels import Empirical, Forgetting, Wiener
@@ -323,7 +323,7 @@ def test_an_updated_regressor_leaves_the_other_one_alone():
     X, y = stream()
     _, kalman = both(X, y)
     before = kalman.predict(questions(), return_std=True)
-    other = kalman.updated([[*SITES[1], 22.0]], [5.0])
+    other = kalman.condition_on([[*SITES[1], 22.0]], [5.0])
     assert_array_equal(kalman.predict(questions(), return_std=True), before)
     assert not np.array_equal(other.predict(questions()), before[0])
     again = pickle.loads(pickle.dumps(other))
@@ -471,65 +471,45 @@ def test_sites_are_checked(sites, message):
         gp.fit(*stream(10))
 
 
-def test_updates_are_not_remembered_for_ever(monkeypatch):
-    """Nor is any row filtered again, at no time, on time or late."""
-    monkeypatch.setattr("sktvbo.gaussian_process._conditioned._MAX_UPDATES", 20)
-    monkeypatch.setattr("sktvbo.gaussian_process._filter._MOST_UPDATES", 40)
+def test_no_row_is_filtered_again(monkeypatch):
+    """Neither on time nor late: at most the 32 latest."""
     X, y = stream(400)
     X = X[np.argsort(X[:, -1], kind="stable")]
     X[20::9, -1] -= 0.3
     dense, gp = both(X[:10], y[:10])
-    counts, filtered, call = [], [], Timeline.filter
+    filtered, call = [], Timeline.filter
     monkeypatch.setattr(
         Timeline, "filter", lambda line, *a, **o: filtered.append(line) or call(line, *a, **o)
     )
     for i in range(10, 400):
-        gp = gp.updated(X[i : i + 1], y[i : i + 1])
-        counts.append(len(gp.updates_))
+        gp = gp.condition_on(X[i : i + 1], y[i : i + 1])
     assert max(len(line.given) for line in filtered) <= 32
-    assert 20 < max(counts) <= 40
-    assert sum(np.diff(counts) < 0) > 5
     dense.fit(X, y)
     assert_equal(dense, gp)
 
 
-def test_a_pickle_goes_on_to_the_bit():
-    sites = np.random.RandomState(2).uniform(size=(150, 2))  # so many that steps wait
-    X, y = stream(300, sites=sites)
-    X = X[np.argsort(X[:, -1], kind="stable")]
-    gp = both(X[:200], y[:200])[1]
-    for i in range(200, 300):
-        gp = gp.updated(X[i : i + 1], y[i : i + 1])
-        if i == 260:
-            text = pickle.dumps(gp)
-            again = pickle.loads(text)
-            # The states before the latest observations share their covariance.
-            assert len(text) < 4 * gp._gp.state.P.nbytes
-        elif i > 260:
-            again = again.updated(X[i : i + 1], y[i : i + 1])
-    places = np.column_stack([sites, np.full(150, 20.5)])
-    for found, expected in zip(again.predict(places, True), gp.predict(places, True)):
-        assert_array_equal(found, expected)
-
-
 @pytest.mark.parametrize("many", [False, True], ids=["few sites", "many sites"])
-def test_copies_pickles_and_plain_data_go_on_to_the_bit_from_a_checkpoint(many, monkeypatch):
-    monkeypatch.setattr("sktvbo.gaussian_process._conditioned._MAX_UPDATES", 50)
-    monkeypatch.setattr("sktvbo.gaussian_process._filter._MOST_UPDATES", 50)
+def test_copies_pickles_and_plain_data_go_on(many):
+    """Copies and pickles to the bit; of many sites, so that steps wait to be settled."""
     sites = np.random.RandomState(2).uniform(size=(260, 2)) if many else SITES
     X, y = stream(260, sites=sites)
     X = X[np.argsort(X[:, -1], kind="stable")]
     gp = both(X[:20], y[:20], normalize_y=True, sites=sites)[1]
     for i in range(20, 200):
-        gp = gp.updated(X[i : i + 1], y[i : i + 1])
-    assert type(gp._gp.made_of[1][-1]) is Checkpoint
-    again = [copy.deepcopy(gp), pickle.loads(pickle.dumps(gp)), decode(encode(gp))]
+        gp = gp.condition_on(X[i : i + 1], y[i : i + 1])
+    text = pickle.dumps(gp)
+    if many:  # the states before the latest observations share their covariance
+        assert len(text) < 4 * gp._gp.state.P.nbytes
+    again = [copy.deepcopy(gp), pickle.loads(text), decode(encode(gp))]
     for i in range(200, 260):
-        gp = gp.updated(X[i : i + 1], y[i : i + 1])
-        again = [one.updated(X[i : i + 1], y[i : i + 1]) for one in again]
+        gp = gp.condition_on(X[i : i + 1], y[i : i + 1])
+        again = [one.condition_on(X[i : i + 1], y[i : i + 1]) for one in again]
     places = np.column_stack([sites, np.full(len(sites), X[-1, -1] + 0.5)])
+    expected = gp.predict(places, True)
+    for one in again[:2]:
+        assert_array_equal(one.predict(places, True), expected)
+    assert_allclose(again[2].predict(places, True), expected, rtol=1e-8, atol=1e-8)
     for one in again:
-        assert_array_equal(one.predict(places, True), gp.predict(places, True))
         assert_array_equal(one.X_train_, gp.X_train_)
 
 
@@ -538,11 +518,11 @@ def test_a_breakdown_is_an_error_or_left_to_the_dense_solver():
     X = np.array([[0.1, 0.2, 1.0]] * 300)
     y, exact = np.zeros(300), {"y_variance": np.zeros(1), "total_variance": True}
     kalman, auto = (
-        TimeVaryingGPRegressor(solver=s, optimizer=None).fit(X, y).updated(X[:1], [0.0], **exact)
+        TimeVaryingGPRegressor(solver=s, optimizer=None).fit(X, y).condition_on(X[:1], [0.0], **exact)
         for s in ("kalman", "auto")
     )
     with pytest.raises(NotPositiveDefiniteError, match="solver='dense'"):
-        kalman.updated(X[:1], [0.0], **exact)
+        kalman.condition_on(X[:1], [0.0], **exact)
     assert kalman.X_train_.shape == (301, 3)
     assert type(auto._gp) is Filter
-    assert type(auto.updated(X[:1], [0.0], **exact)._gp) is Dense
+    assert type(auto.condition_on(X[:1], [0.0], **exact)._gp) is Dense

@@ -30,11 +30,11 @@ SCALED = {
 def test_a_held_scale_stays(name, drop):
     X, y, v = lifted()
     mean, scale = y.mean(), y.std()
-    gp = (
-        copy.deepcopy(SCALED[name])
-        .fit(X, y, v)
-        .updated(NEW, 40.0 + NEW_Y, NEW_V, drop=list(drop), hold_scale=True)
-    )
+    gp, new = copy.deepcopy(SCALED[name]).fit(X, y, v), (NEW, 40.0 + NEW_Y, NEW_V)
+    if len(drop) == 30:
+        gp = gp.with_rows(*new, restandardize=False)
+    else:
+        gp = gp.without(drop, restandardize=False).condition_on(*new, restandardize=False)
 
     keep = np.delete(np.arange(30), list(drop))
     X, y = np.vstack([X[keep], NEW]), np.append(y[keep], 40.0 + NEW_Y)
@@ -54,8 +54,8 @@ def test_a_held_scale_stays(name, drop):
 def test_a_held_scale_stays_through_forgetting_and_pickling():
     X, y, _ = lifted()
     gp = copy.deepcopy(SCALED["exact"]).fit(X, y)
-    gp = gp.updated(drop=np.arange(28), hold_scale=True)
-    restored = pickle.loads(pickle.dumps(gp)).updated(X[:1], y[:1], hold_scale=True)
+    gp = gp.without(np.arange(28), restandardize=False)
+    restored = pickle.loads(pickle.dumps(gp)).condition_on(X[:1], y[:1], restandardize=False)
     kept = np.append(y[28:], y[0])
     rows_kept = np.vstack([X[28:], X[:1]])
     expected = dense_prediction(gp, rows_kept, kept, np.full(3, 0.05), X[:5], y.mean(), y.std())
@@ -67,28 +67,29 @@ def scale_of(gp):
     return gp.noise_std_ / np.sqrt(gp.noise_variance_)
 
 
-@pytest.mark.parametrize("hold_scale", [None, True])
+@pytest.mark.parametrize("restandardize", [None, False])
 @pytest.mark.parametrize(
     "change",
     [
         lambda gp: gp.forget([0]),
         lambda gp: gp.partial_fit(NEW[:1], [9.0]),
-        lambda gp: gp.updated(NEW[:1], [9.0]),
-        lambda gp: gp.updated(NEW[:1], [9.0], drop=range(5)),
+        lambda gp: gp.condition_on(NEW[:1], [9.0]),
+        lambda gp: gp.with_rows(NEW[:1], [9.0]),
     ],
-    ids=["forget", "partial_fit", "updated", "nothing left"],
+    ids=["forget", "partial_fit", "condition_on", "with_rows"],
 )
-def test_the_next_change_holds_it_too(change, hold_scale):
+def test_the_next_change_holds_it_too(change, restandardize):
     X, y, _ = lifted()
     gp = copy.deepcopy(SCALED["exact"]).fit(X, y)
-    held = gp.updated(NEW, 50.0 * NEW_Y, drop=range(29), hold_scale=hold_scale)
+    held = gp.without(range(29), restandardize=restandardize)
+    held = held.condition_on(NEW, 50.0 * NEW_Y, restandardize=restandardize)
     assert scale_of(change(held)) == pytest.approx(y.std(), rel=1e-12)
 
 
 def test_fit_lets_go_of_the_scale():
     X, y, _ = lifted()
     gp = copy.deepcopy(SCALED["exact"]).fit(X, y)
-    gp = gp.updated(X[:1], y[:1], hold_scale=True)
+    gp = gp.condition_on(X[:1], y[:1], restandardize=False)
     gp.fit(X, 100.0 * y)
     fresh = copy.deepcopy(SCALED["exact"]).fit(X, 100.0 * y)
     assert_array_equal(gp.predict(X), fresh.predict(X))
@@ -99,7 +100,7 @@ def test_a_search_holds_the_scale_of_what_it_learns_from():
     gp = copy.deepcopy(SCALED["exact"]).set_params(optimizer="fmin_l_bfgs_b").fit(X, y)
     gp.forget(np.arange(20))
     more = X[:5] + 0.05, y[:5] + 10.0
-    new = gp.updated(*more, refit=True, hold_scale=True, learn_with=(X[:20], y[:20]))
+    new = gp.condition_on(*more).refit((X[:20], y[:20]))
     assert not np.allclose(new.theta_, gp.theta_)
     learnt_from = np.append(y, more[1])
     assert_array_equal(new.y_train_, np.append(y[20:], more[1]))
@@ -112,7 +113,7 @@ def test_a_search_holds_the_scale_of_what_it_learns_from():
 def test_without_normalization_there_is_nothing_to_hold():
     X, y, _ = lifted()
     gp = make(RBF(0.4), RBF(3.0)).fit(X, y)
-    gp = gp.updated(X[:1] + 0.1, y[:1] + 9.0, drop=[2], hold_scale=True)
+    gp = gp.without([2]).condition_on(X[:1] + 0.1, y[:1] + 9.0, restandardize=False)
     fresh = make(RBF(0.4), RBF(3.0)).fit(gp.X_train_, gp.y_train_)
     assert_allclose(gp.predict(X), fresh.predict(X), rtol=1e-9)
 
@@ -209,7 +210,7 @@ def test_what_is_constant_at_first_has_no_scale(kind, optimizer, first, level):
 def test_a_search_with_constant_rows_holds_what_is_known():
     X, y = sensors()
     gp = of_kind("exact", "fmin_l_bfgs_b").fit(X, y)
-    other = gp.updated(X[:3], [7.0] * 3, drop=np.arange(150), refit=True)
+    other = gp.with_rows(X[:3], [7.0] * 3).refit()
     assert_array_equal(other.theta_, gp.theta_)
     assert other.noise_std_ == gp.noise_std_
 

@@ -193,7 +193,7 @@ def test_a_total_variance_is_the_whole_noise_of_a_row(kind, model):
     gp = make(model, RBF(3.0), kind, normalize_y=True).fit(X, y, v)
     given = np.array([1e-4, 0.3, 2.0])
     extra, answers = X[:3] + 0.02, y[:3] + 0.5
-    gp = gp.updated(extra, answers, given, total_variance=True)
+    gp = gp.condition_on(extra, answers, given, total_variance=True)
 
     location, scale = y.mean(), y.std()  # they are held
     X, y = np.vstack([X, extra]), np.append(y, answers)
@@ -214,7 +214,7 @@ def test_a_noise_that_is_all_given_has_no_share_in_the_likelihoods_gradient():
     X, y, _ = lifted()
     model = QuadraticInjection(0.5, (1e-3, 1e1))
     gp = make(model, RBF(3.0)).fit(X, y)
-    gp = gp.updated(X[:3] + 0.02, y[:3] + 0.5, [1e-2, 0.3, 2.0], total_variance=True)
+    gp = gp.condition_on(X[:3] + 0.02, y[:3] + 0.5, [1e-2, 0.3, 2.0], total_variance=True)
     theta = gp.theta_ + 0.1
     gradient = gp.log_marginal_likelihood(theta, eval_gradient=True)[1]
     np.testing.assert_allclose(

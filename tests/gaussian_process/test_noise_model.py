@@ -113,7 +113,8 @@ def test_without_a_ratio_it_is_no_model():
 def test_likelihood_gradient(kind, options, normalize_y):
     X, y, v = shuffled()
     gp = regressor(PowerInjection(), kind, normalize_y=normalize_y, **options)
-    gp = gp.fit(X[:30], y[:30], v[:30]).updated(X[30:], y[30:], v[30:], total_variance=True)
+    gp.fit(X[:30], y[:30], v[:30])
+    gp = gp.condition_on(X[30:], y[30:], v[30:], total_variance=True)
     theta = gp.theta_ + 0.1
     assert len(theta) == 6
     value = gp.elbo if isinstance(gp, SparseTimeVaryingGPRegressor) else gp.log_marginal_likelihood

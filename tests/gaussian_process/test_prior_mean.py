@@ -159,7 +159,7 @@ def test_a_stream_equals_a_fresh_fit(kind, normalize_y):
 def test_dropping_all_rows_keeps_the_prior():
     X, y = data()
     gp = make(normalize_y=True).fit(X, y)
-    other = gp.updated(X[:3], y[:3], drop=range(30), hold_scale=True)
+    other = gp.with_rows(X[:3], y[:3], restandardize=False)
     late = np.array([[0.5, 0.5, 1e6], [1.0, 1.0, 1e6]])
     assert_allclose(other.predict(late), gp.predict(late), rtol=1e-10)
 
@@ -318,7 +318,7 @@ def test_a_search_that_goes_on_changes_its_choice():
     Z, z = sample("quadratic", seed=1)
     Z[:, 3] += 500.0
     for i in range(N):
-        gp = gp.updated(Z[i : i + 1], z[i : i + 1], refit=True, drop=[0])
+        gp = gp.without([0]).condition_on(Z[i : i + 1], z[i : i + 1]).refit()
         if gp.prior_mean_ is not None:
             break
     fresh = choose(prior_mean=QuadraticMean(1.0)).fit(gp.X_train_, gp.y_train_)
@@ -341,7 +341,7 @@ def test_the_other_search_is_made_only_if_it_promises_more(monkeypatch):
         Z, z = sample("quadratic", seed=1)
         Z[:, 3] += 500.0
         for i in range(N):
-            gp = gp.updated(Z[i : i + 1], z[i : i + 1], refit=True, drop=[0])
+            gp = gp.without([0]).condition_on(Z[i : i + 1], z[i : i + 1]).refit()
             found.append(gp.prior_mean_ is None)
         return np.array(found)
 
@@ -362,7 +362,7 @@ def test_fruitless_searches_count_once(monkeypatch):
     monkeypatch.setattr(Knowledge, "gain", lambda *each: np.inf)
     chosen = set()
     for i in range(1, 10):
-        gp = gp.updated(X[29 + i : 30 + i], y[29 + i : 30 + i], refit=True)
+        gp = gp.condition_on(X[29 + i : 30 + i], y[29 + i : 30 + i]).refit()
         chosen.add(gp.prior_mean_)
         assert gp._knowledge.n_lost == i
     assert len(chosen) == 2  # whichever is held
@@ -383,7 +383,7 @@ def test_held_hyperparameters_hold_the_choice():
     ).fit(X[:40], y[:40])
     fresh = afresh(fresh, np.delete(X, [0, 7], axis=0), np.delete(y, [0, 7]))
     assert_allclose(gp.predict(X), fresh.predict(X), rtol=1e-9)
-    gp = gp.updated(X[:3], y[:3], drop=np.arange(len(gp.X_train_)))  # all rows replaced
+    gp = gp.with_rows(X[:3], y[:3])
     assert gp.prior_mean_ is CHOICE
     again = pickle.loads(pickle.dumps(gp))
     assert_array_equal(again.predict(X), gp.predict(X))

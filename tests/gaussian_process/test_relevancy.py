@@ -101,6 +101,6 @@ def test_relevancy_may_be_asked_for_again_and_before_an_update():
     gp = TimeVaryingGPRegressor(optimizer=None).fit(X[:-1], y[:-1])
     once = gp.relevancy()
     assert_array_equal(gp.relevancy(), once)
-    grown = gp.updated(X[-1:], y[-1:])
+    grown = gp.condition_on(X[-1:], y[-1:])
     fresh = TimeVaryingGPRegressor(optimizer=None).fit(X, y)
     assert_allclose(grown.relevancy(), fresh.relevancy(), rtol=1e-7)

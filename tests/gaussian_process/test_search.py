@@ -211,16 +211,15 @@ def lost(seed, **parameters):
 @pytest.mark.parametrize("seed", [4, 31])
 def test_what_explains_little_is_searched_from_the_beginning_as_well(seed, monkeypatch):
     gp, X, y = lost(seed)
-    everything = np.arange(60)
-    found = gp.updated(X, y, drop=everything, refit=True)
+    found = gp.with_rows(X, y).refit()
     fresh = clone(gp).set_params(n_restarts_optimizer=5, random_state=0).fit(X, y)
     best = fresh.log_marginal_likelihood_value_
     assert found.log_marginal_likelihood_value_ > best - 8.0 > 0.0
     monkeypatch.setattr(_base, "explains_little", lambda gp: False)
-    left = gp.updated(X, y, drop=everything, refit=True)
+    left = gp.with_rows(X, y).refit()
     assert left.log_marginal_likelihood_value_ < -80.0  # from where it was, it does not get away
     assert found._knowledge.n_lost == 1
-    assert found.updated(refit=True)._knowledge.n_lost == 0
+    assert found.refit()._knowledge.n_lost == 0
 
 
 def test_where_all_is_noise_searches_begin_anew_ever_more_seldom(monkeypatch):
@@ -235,11 +234,11 @@ def test_where_all_is_noise_searches_begin_anew_ever_more_seldom(monkeypatch):
     monkeypatch.setattr(_base, "search", noted)
     monkeypatch.setattr(_base, "explains_little", lambda gp: True)
     for _ in range(9):
-        gp = gp.updated(X, rng.normal(size=60), drop=np.arange(60), refit=True)
+        gp = gp.with_rows(X, rng.normal(size=60)).refit()
     # Each goes on from the one before; the first, second, fourth and eighth also begin anew.
     assert searches == [1, 3, 1, 3, 1, 1, 3, 1, 1, 1, 1, 3, 1]
     monkeypatch.setattr(_base, "explains_little", lambda gp: False)
-    assert gp.updated(refit=True)._knowledge.n_lost == 0
+    assert gp.refit()._knowledge.n_lost == 0
     again = pickle.loads(pickle.dumps(gp))
     assert again._knowledge.n_lost == 9
 
@@ -247,7 +246,7 @@ def test_where_all_is_noise_searches_begin_anew_ever_more_seldom(monkeypatch):
 def test_starts_without_a_density_are_left_out():
     gp, X, y = lost(4, hyperpriors={"noise_variance": stats.uniform(0.0, 0.99)})
     never = {"temporal_kernel__length_scale": stats.uniform(4e3, 6.6e4)}
-    found = gp.set_params(hyperpriors=never).updated(X, y, drop=np.arange(60), refit=True)
+    found = gp.set_params(hyperpriors=never).with_rows(X, y).refit()
     assert found.temporal_kernel_.length_scale >= 4e3
 
 
@@ -334,7 +333,7 @@ def test_no_inverse_is_computed_where_a_step_was_too_long(monkeypatch):
     assert 0 < calls.count("lower_inverse") < calls.count("try_cholesky")
     # That of the hyperparameters found is there.
     calls.clear()
-    gp._gp.keep()
+    assert gp._gp.inverse.P.shape == (40, 40)
     assert not calls
 
 

@@ -77,7 +77,7 @@ WAYS = {
     "from the middle": lambda gp: grown(gp, 25),
     "many at once": lambda gp: gp.fit(X[:10], Y[:10]).partial_fit(X[10:], Y[10:]),
     "dropped": dropped,
-    "updated": lambda gp: gp.fit(X[:38], Y[:38]).updated(X[38:], Y[38:]),
+    "conditioned on": lambda gp: gp.fit(X[:38], Y[:38]).condition_on(X[38:], Y[38:]),
 }
 
 
