@@ -1192,7 +1192,7 @@ class BayesianOptimizer(BaseEstimator):
             acquisition = algorithm._make_acquisition()
         check_parts(self, algorithm.surrogate, policy)
         size_limit = None
-        if self.max_size not in (None, getattr(policy, "max_size", None)):
+        if self.max_size not in (None, policy.max_size):
             size_limit = MaximumSize(self.max_size)
         domain = constrained(as_domain(self.domain), self.constraints, self)
         start = np.empty((0, domain.n_dims))
@@ -1253,8 +1253,7 @@ def check_parts(owner, surrogate, policy):
             raise invalid("surrogate", expected, surrogate, owner)
         if hasattr(surrogate, "check"):
             surrogate.check()
-    if hasattr(policy, "check"):
-        policy.check(surrogate)
+    policy.check(surrogate)
 
 
 def _check_belief(run, caller):

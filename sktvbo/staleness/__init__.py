@@ -1,28 +1,27 @@
-"""Stale-data policies: what to forget, and when.
+"""Stale-data policies: which observations to drop, and when.
 
-At each observation an optimizer calls its policy, in this order:
+At each observation the optimizer calls its policy in this order:
 
-1. ``watch(run)``, where the policy has it: what it may know of the run, a `RunSoFar`;
-2. ``before_add(surrogate, x, t, y)``: rows of the surrogate's training data to drop before the
-   observation is added; not called at the observation with which the surrogate is first fitted;
-3. ``after_add(surrogate, now)``: rows to drop now that it is added, and hyperparameters searched;
-4. ``record()``, where the policy has it: numbers by name, for the optimizer's history; None for
-   what is not known yet, as NaN is an error.
+1. ``watch(run)``: receives a `RunSoFar`;
+2. ``before_add(surrogate, x, t, y)``: returns the rows of the surrogate's training data to drop
+   before the observation is added. The first fit of the surrogate skips this call;
+3. ``after_add(surrogate, now)``: returns the rows to drop once the observation is added and the
+   hyperparameters are searched;
+4. ``record()``: returns numbers by name for the optimizer's history.
 
-``x`` is in the surrogate's coordinates, the unit box, and times are the user's.
-`StaleDataPolicy` is a base class, which nobody has to use. A policy's own state is in attributes
-with a trailing underscore, which it replaces and never changes in place: the optimizer works on a
-copy of the policy, and takes it over only when the whole step has succeeded. The surrogate is left
-as it is; what policies and optimizers ask of it is written down in `Surrogate`.
+A custom policy derives from `StaleDataPolicy`, which drops nothing, and overrides what it needs.
+``x`` is in the surrogate's coordinates, the unit box; times are in the user's unit. The state of a
+policy is in attributes with a trailing underscore. A method replaces such an attribute and never
+changes its value in place: the optimizer works on a shallow copy, and adopts the copy only when the
+whole step succeeds. A policy does not modify the surrogate, whose interface is `Surrogate`.
 """
 
 from .._surrogate import Surrogate
 from ._base import KeepAll, RunSoFar, StaleDataPolicy
 from ._names import as_policy
 from ._noise import NoiseThreshold
-from ._relevancy import RelevancyBudget, RelevancyCap, ResponseTime
+from ._relevancy import MaximumSize, RelevancyBudget, RelevancyCap, ResponseTime
 from ._resets import EventTriggeredReset, PeriodicReset
-from ._size import MaximumSize
 from ._windows import SlidingWindow, VariationBudget
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The base of all policies, and what they are told of a run."""
+"""Base class of all policies, and the view of a run that they receive."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._validation import check_int, invalid
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -19,20 +17,12 @@ if TYPE_CHECKING:
     from .._surrogate import Surrogate
     from .._typing import Array, Indices
 
-NOTHING = np.empty(0, dtype=np.intp)
-
-
-def check_length(length, name: str, owner: object):
-    """Raise unless this is a number of observations, or a callable that makes sense."""
-    if not callable(length):
-        check_int(length, name, owner)
-    elif hasattr(length, "check"):
-        length.check()
+NO_ROWS = np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True)
 class RunSoFar:
-    """What a policy may know of a run, besides the surrogate, before an observation is added.
+    """View of a run before an observation is added.
 
     Attributes
     ----------
@@ -49,7 +39,8 @@ class RunSoFar:
 
     Notes
     -----
-    A policy keeps of it what it needs, and not the whole: that would keep the whole run alive.
+    A policy stores the parts that it needs, never this object: that would keep the whole run in
+    memory.
     """
 
     n_told: int
@@ -66,7 +57,13 @@ class RunSoFar:
 
 
 class StaleDataPolicy(BaseEstimator):
-    """Base of stale-data policies: it forgets nothing, and each part may be overridden.
+    """Base of stale-data policies: it drops nothing, and each method may be overridden.
+
+    Attributes
+    ----------
+    max_size : int or None
+        Largest data set that the policy leaves, which makes the same ``max_size`` of the optimizer
+        redundant. None: no such limit.
 
     Examples
     --------
@@ -80,18 +77,20 @@ class StaleDataPolicy(BaseEstimator):
     ...         return np.flatnonzero(now - surrogate.X_train_[:, -1] > self.age)
     """
 
+    max_size: int | str | None = None
+
     def check(self, surrogate: Surrogate | None = None) -> None:
-        """Raise a ValueError for a parameter that makes no sense; called when a run begins.
+        """Raise a ValueError for an invalid parameter; called when a run begins.
 
         Parameters
         ----------
         surrogate : estimator, default=None
-            The user's, unfitted, so that one with which the policy cannot work is refused before
-            anything is observed; None: the algorithm's own.
+            The user's, unfitted: one that the policy cannot work with is refused before the first
+            observation. None: the algorithm's own.
         """
 
     def watch(self, run: RunSoFar) -> None:
-        """Take notice of the run.
+        """Take note of the run.
 
         Parameters
         ----------
@@ -99,14 +98,14 @@ class StaleDataPolicy(BaseEstimator):
         """
 
     def before_add(self, surrogate: Surrogate, x: Array, t: float, y: float) -> ArrayLike:
-        """Rows to drop before an observation is added.
+        """Return the rows to drop before an observation is added.
 
         Parameters
         ----------
         surrogate : Surrogate
-            Fitted; it stays as it is.
+            Fitted; not to be modified.
         x : ndarray of shape (u,)
-            Place of the observation, in the unit box.
+            Coordinates of the observation in the unit box.
         t, y : float
             Its time and its value.
 
@@ -115,15 +114,15 @@ class StaleDataPolicy(BaseEstimator):
         indices : array-like of int, or bool mask of shape (n,)
             Positions in ``surrogate.X_train_``; none here.
         """
-        return NOTHING
+        return NO_ROWS
 
     def after_add(self, surrogate: Surrogate, now: float) -> ArrayLike:
-        """Rows to drop after an observation was added.
+        """Return the rows to drop after an observation was added.
 
         Parameters
         ----------
         surrogate : Surrogate
-            Fitted, with the observation as its last row; it stays as it is.
+            Fitted, with the observation as its last row; not to be modified.
         now : float
             Present time, not before any observation.
 
@@ -132,33 +131,18 @@ class StaleDataPolicy(BaseEstimator):
         indices : array-like of int, or bool mask of shape (n,)
             Positions in ``surrogate.X_train_``; none here. At least one row has to stay.
         """
-        return NOTHING
+        return NO_ROWS
 
     def record(self) -> Mapping[str, float]:
-        """Columns of the optimizer's history: a dict of str to float, the same names always.
+        """Return columns of the optimizer's history, a dict of str to float.
 
-        None stands for what is not known yet; NaN is an error.
+        The names are the same at each step. None stands for an unknown value; NaN is an error.
         """
         return {}
 
 
-def least_relevant(sweep):
-    """Position of the least relevant observation of a `RelevancySweep`, and its relevancy."""
-    relevancy = np.asarray(sweep.relevancy())
-    unknown = np.count_nonzero(np.isnan(relevancy))
-    if unknown:
-        raise invalid(
-            "The relevancies of the surrogate",
-            "numbers",
-            got=f"NaN for {unknown} of {relevancy.size} observations",
-            advice="Without them no observation can be chosen to be forgotten.",
-        )
-    least = int(np.argmin(relevancy))
-    return least, float(relevancy[least])
-
-
 class KeepAll(StaleDataPolicy):
-    """Forget nothing.
+    """Drop nothing.
 
     Examples
     --------

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sklearn.base import clone
 
 from .._validation import invalid
-from ._base import KeepAll
+from ._base import KeepAll, StaleDataPolicy
 from ._noise import NoiseThreshold
-from ._relevancy import RelevancyBudget, RelevancyCap
+from ._relevancy import MaximumSize, RelevancyBudget, RelevancyCap
 from ._resets import EventTriggeredReset, PeriodicReset
-from ._size import MaximumSize
 from ._windows import SlidingWindow
-
-if TYPE_CHECKING:
-    from ._base import StaleDataPolicy
 
 _POLICIES = {
     "keep-all": KeepAll,
@@ -30,26 +24,26 @@ _POLICIES = {
 
 
 def as_policy(policy: StaleDataPolicy | str, owner: object = None) -> StaleDataPolicy:
-    """Return a new stale-data policy from any of the forms in which users give one.
+    """Return a new stale-data policy for a name or a policy.
 
     Parameters
     ----------
-    policy : stale-data policy or str
+    policy : StaleDataPolicy or str
         The names are those of the classes: "keep-all", "sliding-window", "periodic-reset",
         "event-triggered-reset", "relevancy-budget", "relevancy-cap", "noise-threshold"
         and "maximum-size".
     owner : object, default=None
-        Whose parameter it is, for messages.
+        Owner of the parameter, for messages.
 
     Returns
     -------
-    policy : stale-data policy
-        A clone, without a history.
+    policy : StaleDataPolicy
+        A clone, without state.
 
     Raises
     ------
     ValueError
-        Something else.
+        Neither a name nor an instance of a class derived from `StaleDataPolicy`.
 
     Examples
     --------
@@ -57,11 +51,10 @@ def as_policy(policy: StaleDataPolicy | str, owner: object = None) -> StaleDataP
     >>> as_policy("sliding-window")
     SlidingWindow()
     """
+    if isinstance(policy, StaleDataPolicy):
+        return clone(policy)
     if isinstance(policy, str) and policy in _POLICIES:
         return _POLICIES[policy]()
-    needed = ("before_add", "after_add")
-    if isinstance(policy, type) or not all(hasattr(policy, name) for name in needed):
-        names = ", ".join(map(repr, _POLICIES))
-        expected = f"{names}, None, or an object with {' and '.join(needed)}"
-        raise invalid("policy", expected, policy, owner)
-    return clone(policy, safe=False)
+    expected = f"{', '.join(map(repr, _POLICIES))}, None, or a StaleDataPolicy"
+    advice = "Derive the class of a custom policy from sktvbo.staleness.StaleDataPolicy."
+    raise invalid("policy", expected, policy, owner, advice=advice)

@@ -1,4 +1,4 @@
-"""A policy that forgets what has become too noisy."""
+"""Policy that drops observations whose noise has grown too large."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class NoiseThreshold(StaleDataPolicy):
-    """Forget observations whose injected noise exceeds a bound g(s) (SparQ algorithm 1, line 4).
+    """Drop observations whose injected noise exceeds a bound g(s) (SparQ algorithm 1, line 4).
 
     Parameters
     ----------
@@ -31,14 +31,13 @@ class NoiseThreshold(StaleDataPolicy):
     Attributes
     ----------
     steps_ : int
-        Observations so far, as `watch` was told; unless it was, those of the surrogate count.
+        Observations so far, from `watch`; without that call the rows of the surrogate count.
     cap_ : float
         The latest g.
 
     Notes
     -----
-    What is as new as the newest observation is kept whatever g says. The surrogate needs a
-    ``noise_model``.
+    Observations at the latest time always stay. The surrogate needs a ``noise_model``.
 
     Examples
     --------
@@ -52,32 +51,35 @@ class NoiseThreshold(StaleDataPolicy):
     18
     """
 
+    steps_: int | None = None
+    cap_: float | None = None
+
     def __init__(self, cap: float | str = "log") -> None:
         self.cap = cap
 
     def check(self, surrogate: Surrogate | None = None) -> None:
-        """Raise a ValueError for a parameter that makes no sense; see `StaleDataPolicy.check`."""
+        """Raise a ValueError for an invalid parameter; see `StaleDataPolicy.check`."""
         if not callable(self.cap):
             self._cap(1)
         if surrogate is not None and hasattr(surrogate, "noise_model"):
-            _need_noise_model(surrogate.noise_model, surrogate)
+            _check_noise_model(surrogate.noise_model, surrogate)
 
     def watch(self, run: RunSoFar) -> None:
         """Count the observations so far, removed ones included."""
         self.steps_ = run.n_told
 
     def after_add(self, surrogate: Surrogate, now: float) -> ArrayLike:
-        """Rows whose noise variance at time ``now`` exceeds g σ²."""
-        _need_noise_model(surrogate.noise_model_, surrogate)
+        """Return the rows whose noise variance at time ``now`` exceeds g σ²."""
+        _check_noise_model(surrogate.noise_model_, surrogate)
         times = surrogate.X_train_[:, -1]
-        self.cap_ = self._cap(getattr(self, "steps_", len(times)))
+        self.cap_ = self._cap(len(times) if self.steps_ is None else self.steps_)
         ratio = surrogate.noise_model_.ratio(np.maximum(now - times, 0.0))
         stale = ratio > self.cap_
         stale[times == times.max()] = False
         return np.flatnonzero(stale)
 
     def _cap(self, steps):
-        cap = np.log(steps) if isinstance(self.cap, str) and self.cap == "log" else self.cap
+        cap = np.log if isinstance(self.cap, str) and self.cap == "log" else self.cap
         cap = cap(steps) if callable(cap) else cap
         if not isinstance(cap, Real) or not cap >= 0.0:
             expected = "'log', a float in the range [0, inf], or a callable that gives one"
@@ -85,16 +87,16 @@ class NoiseThreshold(StaleDataPolicy):
         return float(cap)
 
     def record(self) -> Mapping[str, float]:
-        """Columns of the optimizer's history."""
-        return {"cap": getattr(self, "cap_", None)}
+        """Return columns of the optimizer's history."""
+        return {"cap": self.cap_}
 
 
-def _need_noise_model(noise_model, surrogate):
+def _check_noise_model(noise_model, surrogate):
     if noise_model is None:
         raise invalid(
             "noise_model",
             "a noise model, such as QuadraticInjection(), for NoiseThreshold",
             None,
             surrogate,
-            advice="Without one no observation ever becomes noisier.",
+            advice="Without one the noise of an observation never grows.",
         )

@@ -1,4 +1,4 @@
-"""Policies that remove the observations that matter least to the future."""
+"""Policies that remove the observations least relevant to future predictions."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import nnls
 
-from .._validation import check_int, check_real
+from .._validation import check_int, check_real, invalid
+from ..exceptions import UnsupportedKernelError
 from ..gaussian_process._kernel_families import recognize_or_raise, temporal_length_scale
 from ..kernels import Empirical
 from ..theory import recommended_dataset_size
-from ._base import StaleDataPolicy, least_relevant
+from ._base import NO_ROWS, StaleDataPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from numpy.typing import ArrayLike
 
     from .._surrogate import Surrogate
     from ._base import RunSoFar
 
-# Messages say that this is what a kernel is needed for.
+# Purpose of the kernel, as error messages state it.
 _PURPOSE = "The relevancy of observations"
 
 
@@ -39,19 +40,19 @@ class RelevancyBudget(StaleDataPolicy):
     min_size : int, default=10
         Observations that always stay.
     max_step : float, default=10.0
-        Cap on Δt / l_T in one step: a lengthscale that was fitted far too small would otherwise buy
-        the whole data set.
+        Cap on Δt / l_T in one step. Without it, a far too small fitted lengthscale pays for the
+        whole data set.
     max_size : int, default=None
-        Beyond so many observations the least relevant go whether the budget pays for them or not:
-        what changes little would need ever more. None is no limit.
+        Beyond this size the least relevant observations are removed even if the budget does not
+        pay for them. None: no limit.
 
     Attributes
     ----------
     budget_ : float
         b after the last step.
     removals_ : list of (index, relevancy)
-        Rows removed in the last step and what was paid: b was divided by 1 + relevancy, but not
-        for those that only ``max_size`` removes. Indices count the rows before the removals.
+        Rows removed in the last step. b was divided by 1 + relevancy for each, except for those
+        removed by ``max_size`` alone. Indices refer to the rows before the removals.
 
     Examples
     --------
@@ -68,6 +69,8 @@ class RelevancyBudget(StaleDataPolicy):
     True
     """
 
+    budget_: float | None = None
+
     def __init__(
         self,
         alpha: float = 0.25,
@@ -81,26 +84,25 @@ class RelevancyBudget(StaleDataPolicy):
         self.max_size = max_size
 
     def after_add(self, surrogate: Surrogate, now: float) -> ArrayLike:
-        """The least relevant rows, for a surrogate of which the relevancy is known."""
+        """Return the least relevant rows; the surrogate's kernels must support relevancies."""
         self.check()
         surrogate.check_relevancy()
         budget = 1.0
-        if hasattr(self, "budget_"):
-            # The lengthscale is the one known when the interval began (algorithm 1, line 24).
-            # Before that no time has passed: a wild one was taken back.
-            elapsed = max(now - self.now_, 0.0) / self.length_scale_
-            elapsed = min(elapsed, self.max_step)
+        if self.budget_ is not None:
+            # The lengthscale at the start of the interval (algorithm 1, line 24). Time goes back
+            # only when the latest observation was taken back.
+            elapsed = min(max(now - self.now_, 0.0) / self.length_scale_, self.max_step)
             budget = self.budget_ * (1.0 + self.alpha) ** elapsed
         removals, n = [], len(surrogate.X_train_)
         largest = max(n if self.max_size is None else self.max_size, self.min_size)
         if n > largest or (budget > 1.0 and n >= self.min_size):
             sweep = surrogate.relevancy_sweep(now)
             while True:
-                least, relevancy = least_relevant(sweep)
+                least, relevancy = _least_relevant(sweep)
                 price = 1.0 + relevancy
                 paid = sweep.n > self.min_size and budget > price
                 if not paid and sweep.n <= largest:
-                    # What min_size leaves unspent is not saved up: in the paper nothing is.
+                    # A budget that min_size leaves unspent does not accumulate.
                     budget = min(budget, price)
                     break
                 removals.append((int(sweep.index[least]), relevancy))
@@ -112,17 +114,17 @@ class RelevancyBudget(StaleDataPolicy):
         return np.array([index for index, _ in removals], dtype=np.intp)
 
     def check(self, surrogate: Surrogate | None = None) -> None:
-        """Raise a ValueError for a parameter that makes no sense; see `StaleDataPolicy.check`."""
+        """Raise a ValueError for an invalid parameter; see `StaleDataPolicy.check`."""
         check_real(self.alpha, "alpha", self, interval="[0, inf)")
         check_int(self.min_size, "min_size", self)
         check_real(self.max_step, "max_step", self, interval="(0, inf]")
         if self.max_size is not None:
             check_int(self.max_size, "max_size", self)
-        _check_forgets(surrogate)
+        _check_kernels(surrogate)
 
     def record(self) -> Mapping[str, float]:
-        """Columns of the optimizer's history."""
-        return {"budget": getattr(self, "budget_", 1.0)}
+        """Return columns of the optimizer's history."""
+        return {"budget": 1.0 if self.budget_ is None else self.budget_}
 
 
 class RelevancyCap(StaleDataPolicy):
@@ -131,19 +133,19 @@ class RelevancyCap(StaleDataPolicy):
     Parameters
     ----------
     max_size : int or "recommended", default="recommended"
-        n*, how many to keep. "recommended" follows the surrogate's temporal kernel and the times
-        between the queries so far: argmax_n Σ_{i≤n} k_T(i R(n))² (eq. 9).
+        n*, the largest data set. "recommended" follows the surrogate's temporal kernel and the
+        times between the queries so far: argmax_n Σ_{i≤n} k_T(i R(n))² (eq. 9).
     min_size : int, default=10
         Observations that always stay.
 
     Attributes
     ----------
     max_size_ : int or None
-        The present n*; None as long as nothing is known of the response time.
-    response_time_ : ResponseTime
-        The model R(n) of the times between the queries, which `watch` keeps up to date.
+        The present n*; None while the response time is unknown.
+    response_time_ : ResponseTime or None
+        The model R(n) of the times between the queries, updated by `watch`.
     removals_ : list of (index, relevancy)
-        Rows removed in the last step. Indices count the rows before the removals.
+        Rows removed in the last step. Indices refer to the rows before the removals.
 
     Examples
     --------
@@ -157,16 +159,19 @@ class RelevancyCap(StaleDataPolicy):
     10
     """
 
-    def __init__(self, max_size: int | str | Callable = "recommended", min_size: int = 10) -> None:
+    max_size_: int | None = None
+    response_time_: ResponseTime | None = None
+
+    def __init__(self, max_size: int | str = "recommended", min_size: int = 10) -> None:
         self.max_size = max_size
         self.min_size = min_size
 
     def check(self, surrogate: Surrogate | None = None) -> None:
-        """Raise a ValueError for a parameter that makes no sense; see `StaleDataPolicy.check`."""
+        """Raise a ValueError for an invalid parameter; see `StaleDataPolicy.check`."""
         check_int(self.min_size, "min_size", self)
         if not (isinstance(self.max_size, str) and self.max_size == "recommended"):
             check_int(self.max_size, "max_size", self)
-        _check_forgets(surrogate)
+        _check_kernels(surrogate)
 
     def watch(self, run: RunSoFar) -> None:
         """Fit the response time to the times between the queries, once they determine it."""
@@ -178,35 +183,70 @@ class RelevancyCap(StaleDataPolicy):
                 self.response_time_ = model
 
     def after_add(self, surrogate: Surrogate, now: float) -> ArrayLike:
-        """The least relevant rows, for a surrogate of which the relevancy is known."""
+        """Return the least relevant rows; the surrogate's kernels must support relevancies."""
         self.check()
         surrogate.check_relevancy()
         self.max_size_ = self._max_size(surrogate)
-        removals = []
+        self.removals_ = []
         if self.max_size_ is not None:
-            target = max(self.max_size_, self.min_size)
-            if len(surrogate.X_train_) > target:
-                sweep = surrogate.relevancy_sweep(now)
-                while sweep.n > target:
-                    least, relevancy = least_relevant(sweep)
-                    removals.append((int(sweep.index[least]), relevancy))
-                    sweep.remove(least)
-        self.removals_ = removals
-        return np.array([index for index, _ in removals], dtype=np.intp)
+            size = max(self.max_size_, self.min_size)
+            self.removals_ = _least_relevant_beyond(size, surrogate, now)
+        return np.array([index for index, _ in self.removals_], dtype=np.intp)
 
     def _max_size(self, surrogate):
         if not isinstance(self.max_size, str):
             return int(self.max_size)
-        response_time = getattr(self, "response_time_", None)
-        if response_time is None or not response_time.known:
+        if self.response_time_ is None:
             return None
         return recommended_dataset_size(
-            surrogate.temporal_kernel_, response_time, start=getattr(self, "max_size_", None)
+            surrogate.temporal_kernel_, self.response_time_, start=self.max_size_
         )
 
     def record(self) -> Mapping[str, float]:
-        """Columns of the optimizer's history."""
-        return {"max_size": getattr(self, "max_size_", None)}
+        """Return columns of the optimizer's history."""
+        return {"max_size": self.max_size_}
+
+
+class MaximumSize(StaleDataPolicy):
+    """Remove the observations beyond a number: the least relevant, or else the oldest.
+
+    An optimizer's ``max_size`` applies this policy after its own. It works with any surrogate:
+    where relevancies are unavailable, the oldest observations are removed.
+
+    Parameters
+    ----------
+    max_size : int, default=300
+        Observations that stay.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RationalQuadratic
+    >>> from sktvbo import TimeVaryingGPRegressor
+    >>> from sktvbo.staleness import MaximumSize
+    >>> X = np.column_stack([np.linspace(0.0, 1.0, 6), [5.0, 4.0, 3.0, 2.0, 1.0, 0.0]])
+    >>> unknown = TimeVaryingGPRegressor(temporal_kernel=RationalQuadratic(), optimizer=None)
+    >>> MaximumSize(4).after_add(unknown.fit(X, X[:, 0]), now=5.0)
+    array([5, 4])
+    """
+
+    def __init__(self, max_size: int = 300) -> None:
+        self.max_size = max_size
+
+    def check(self, surrogate: Surrogate | None = None) -> None:
+        """Raise a ValueError for an invalid parameter; see `StaleDataPolicy.check`."""
+        check_int(self.max_size, "max_size", self)
+
+    def after_add(self, surrogate: Surrogate, now: float) -> ArrayLike:
+        """Return the rows beyond the number."""
+        self.check()
+        X, size = surrogate.X_train_, int(self.max_size)
+        if len(X) <= size:
+            return NO_ROWS
+        if not _supports_relevancy(surrogate):
+            return np.argsort(X[:, -1], kind="stable")[: len(X) - size]
+        removals = _least_relevant_beyond(size, surrogate, now)
+        return np.array([index for index, _ in removals], dtype=np.intp)
 
 
 class ResponseTime:
@@ -224,13 +264,13 @@ class ResponseTime:
     Attributes
     ----------
     known : bool
-        Whether there is enough to go by.
+        True if the sizes determine the cubic: at least four different ones.
     coefficients : ndarray of shape (4,)
         Of 1, n, n² and n³.
 
     Notes
     -----
-    Plain least squares: a pause between two queries counts for as long as it was.
+    Plain least squares: a pause between two queries counts with its full length.
 
     Examples
     --------
@@ -243,25 +283,61 @@ class ResponseTime:
     def __init__(self, sizes: ArrayLike, durations: ArrayLike) -> None:
         n, R = np.asarray(sizes, dtype=np.float64), np.asarray(durations, dtype=np.float64)
         self.coefficients = np.zeros(4)
-        # Fewer different sizes leave the cubic open, and what it says of larger ones arbitrary.
         self.known = len(np.unique(n)) >= len(self.coefficients)
         if self.known:
-            # Sizes are in units of the largest, so that their powers are of one magnitude.
+            # Sizes in units of the largest have powers of one magnitude.
             scale = n.max()
             found = nnls(np.vander(n / scale, 4, increasing=True), R)[0]
             self.coefficients = found / scale ** np.arange(4.0)
 
     def __call__(self, n: int) -> float:
-        """R(n), in the units of the durations."""
+        """Return R(n) in the units of the durations."""
         return float(np.polynomial.polynomial.polyval(n, self.coefficients))
 
 
-def _check_forgets(surrogate):
-    """Raise unless a user's surrogate has kernels of which the relevancy is known."""
+def _least_relevant(sweep):
+    """Return the least relevant observation of a `RelevancySweep`: position and relevancy."""
+    relevancy = np.asarray(sweep.relevancy())
+    unknown = np.count_nonzero(np.isnan(relevancy))
+    if unknown:
+        raise invalid(
+            "The relevancies of the surrogate",
+            "numbers",
+            got=f"NaN for {unknown} of {relevancy.size} observations",
+            advice="Check the kernels of the surrogate.",
+        )
+    least = int(np.argmin(relevancy))
+    return least, float(relevancy[least])
+
+
+def _least_relevant_beyond(size, surrogate, now):
+    """Return the (row, relevancy) pairs to remove, in order, until ``size`` observations stay."""
+    removals = []
+    if len(surrogate.X_train_) > size:
+        sweep = surrogate.relevancy_sweep(now)
+        while sweep.n > size:
+            least, relevancy = _least_relevant(sweep)
+            removals.append((int(sweep.index[least]), relevancy))
+            sweep.remove(least)
+    return removals
+
+
+def _supports_relevancy(surrogate):
+    if not hasattr(surrogate, "check_relevancy"):
+        return False
+    try:
+        surrogate.check_relevancy()
+    except UnsupportedKernelError:
+        return False
+    return True
+
+
+def _check_kernels(surrogate):
+    """Raise unless the kernels of a user's surrogate support relevancies."""
     temporal = getattr(surrogate, "temporal_kernel", None)
     spatial = getattr(surrogate, "spatial_kernel", None)
     if temporal is not None:
         recognize_or_raise(temporal, 1, _PURPOSE)
     if not (spatial is None or isinstance(spatial, Empirical)):
-        # How many columns it is for, only one with several lengthscales can say.
+        # Only a kernel with several lengthscales states its number of columns.
         recognize_or_raise(spatial, np.size(getattr(spatial, "length_scale", 1.0)), _PURPOSE)

@@ -1,4 +1,4 @@
-"""Policies that forget everything."""
+"""Policies that drop the whole data set."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._validation import check_int, check_real
-from ._base import NOTHING, StaleDataPolicy, check_length
+from ._base import NO_ROWS, StaleDataPolicy
+from ._windows import check_length
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import ArrayLike
 
@@ -19,23 +20,22 @@ if TYPE_CHECKING:
 
 
 class PeriodicReset(StaleDataPolicy):
-    """Forget everything at the start of each block of observations.
+    """Drop all observations at the start of each block.
 
-    The first observation of a block is all that is left (R-GP-UCB, TVGP algorithm 1).
+    Only the first observation of the new block is left (R-GP-UCB, TVGP algorithm 1).
 
     Parameters
     ----------
     period : int or callable, default=50
-        Observations in a block; a callable is given the surrogate whenever a block is full and
-        returns how long blocks should be: the block goes on when that is longer. See
-        `VariationBudget`.
+        Observations in a block. A callable receives the surrogate whenever a block is full and
+        returns the length; a longer one continues the block. See `VariationBudget`.
 
     Attributes
     ----------
     period_ : int
         Length of the present block.
     steps_ : int
-        Observations in it so far.
+        Observations in the block so far.
     n_resets_ : int
 
     Examples
@@ -52,23 +52,26 @@ class PeriodicReset(StaleDataPolicy):
     (4, 2)
     """
 
-    def __init__(self, period: int = 50) -> None:
+    period_: int | None = None
+    steps_: int | None = None
+    n_resets_: int = 0
+
+    def __init__(self, period: int | Callable = 50) -> None:
         self.period = period
 
     def check(self, surrogate: Surrogate | None = None) -> None:
-        """Raise a ValueError for a parameter that makes no sense; see `StaleDataPolicy.check`."""
+        """Raise a ValueError for an invalid parameter; see `StaleDataPolicy.check`."""
         check_length(self.period, "period", self)
 
     def before_add(self, surrogate: Surrogate, x: Array, t: float, y: float) -> ArrayLike:
-        """All rows when a block is full."""
+        """Return all rows when a block is full."""
         n = len(surrogate.X_train_)
-        steps = getattr(self, "steps_", n) + 1
-        self.n_resets_ = getattr(self, "n_resets_", 0)
-        if not hasattr(self, "period_") or steps > self.period_:
+        steps = (n if self.steps_ is None else self.steps_) + 1
+        if self.period_ is None or steps > self.period_:
             self.period_ = self._length(surrogate)
         if steps <= self.period_:
             self.steps_ = steps
-            return NOTHING
+            return NO_ROWS
         self.steps_, self.n_resets_ = 1, self.n_resets_ + 1
         return np.arange(n)
 
@@ -77,27 +80,27 @@ class PeriodicReset(StaleDataPolicy):
         return check_int(period, "period", self)
 
     def record(self) -> Mapping[str, float]:
-        """Columns of the optimizer's history."""
-        return {"n_resets": getattr(self, "n_resets_", 0), "period": getattr(self, "period_", None)}
+        """Return columns of the optimizer's history."""
+        return {"n_resets": self.n_resets_, "period": self.period_}
 
 
 class EventTriggeredReset(StaleDataPolicy):
-    """Forget everything when an observation is beyond what a static function allows.
+    """Drop all observations when a new one contradicts a static function.
 
     With probability 1 − δ all observations of a static function satisfy
     ``|y − μ(x)| ≤ √ρ σ(x) + w̄``, ρ = 2 log(2 π_s / δ), w̄² = 2 σ_n² log(2 π_s / δ), π_s = π² s² /
-    6, s being the number of observations since the last reset. One that does not is all that is
-    left (ET lemma 3, algorithm 1).
+    6. Here s is the number of observations since the last reset. After a violation only the new
+    observation is left (ET lemma 3, algorithm 1).
 
     Parameters
     ----------
     delta : float in (0, 1), default=0.1
-        δ_B, probability of a reset though the function is static.
+        δ_B, probability of a reset when the function is static.
 
     Attributes
     ----------
     deviation_, bound_ : float
-        The two sides of the inequality at the last observation, in units of y.
+        Left and right side of the inequality at the last observation, in units of y.
     steps_ : int
         Observations since the last reset; 0 at a reset.
     n_resets_ : int
@@ -117,18 +120,23 @@ class EventTriggeredReset(StaleDataPolicy):
     12
     """
 
+    deviation_: float | None = None
+    bound_: float | None = None
+    steps_: int | None = None
+    n_resets_: int = 0
+
     def __init__(self, delta: float = 0.1) -> None:
         self.delta = delta
 
     def check(self, surrogate: Surrogate | None = None) -> None:
-        """Raise a ValueError for a parameter that makes no sense; see `StaleDataPolicy.check`."""
+        """Raise a ValueError for an invalid parameter; see `StaleDataPolicy.check`."""
         check_real(self.delta, "delta", self, interval="(0, 1)")
 
     def before_add(self, surrogate: Surrogate, x: Array, t: float, y: float) -> ArrayLike:
-        """All rows when the observation is out of bounds."""
+        """Return all rows when the observation is out of bounds."""
         self.check()
         n = len(surrogate.X_train_)
-        steps = getattr(self, "steps_", n) + 1
+        steps = (n if self.steps_ is None else self.steps_) + 1
         mean, std = surrogate.at(t).posterior_at(t)(x[np.newaxis])
         rho = 2.0 * np.log(2.0 * (np.pi**2 * steps**2 / 6.0) / self.delta)  # eq. (10)
         noise_bound = np.sqrt(rho) * surrogate.noise_std_
@@ -136,10 +144,9 @@ class EventTriggeredReset(StaleDataPolicy):
         self.bound_ = float(np.sqrt(rho) * std[0] + noise_bound)  # eq. (11)
         triggered = self.deviation_ > self.bound_
         self.steps_ = 0 if triggered else steps
-        self.n_resets_ = getattr(self, "n_resets_", 0) + int(triggered)
-        return np.arange(n) if triggered else NOTHING
+        self.n_resets_ = self.n_resets_ + int(triggered)
+        return np.arange(n) if triggered else NO_ROWS
 
     def record(self) -> Mapping[str, float]:
-        """Columns of the optimizer's history."""
-        names = {"n_resets": 0, "deviation": None, "bound": None}
-        return {name: getattr(self, f"{name}_", value) for name, value in names.items()}
+        """Return columns of the optimizer's history."""
+        return {"n_resets": self.n_resets_, "deviation": self.deviation_, "bound": self.bound_}

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from .._validation import check_int, check_real
 from ..kernels import Empirical
 from ..theory import maximum_information_gain
-from ._base import StaleDataPolicy, check_length
+from ._base import StaleDataPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,8 +27,8 @@ class SlidingWindow(StaleDataPolicy):
     Parameters
     ----------
     window : int or callable, default=50
-        How many, the new one included; a callable is given the first fitted surrogate. See
-        `VariationBudget`.
+        Number of observations, the new one included. A callable receives the first fitted
+        surrogate. See `VariationBudget`.
 
     Attributes
     ----------
@@ -48,43 +48,44 @@ class SlidingWindow(StaleDataPolicy):
     10.0
     """
 
+    window_: int | None = None
+
     def __init__(self, window: int | Callable = 50) -> None:
         self.window = window
 
     def check(self, surrogate: Surrogate | None = None) -> None:
-        """Raise a ValueError for a parameter that makes no sense; see `StaleDataPolicy.check`."""
+        """Raise a ValueError for an invalid parameter; see `StaleDataPolicy.check`."""
         check_length(self.window, "window", self)
 
     def after_add(self, surrogate: Surrogate, now: float) -> ArrayLike:
-        """All but the latest rows, by the times of the observations."""
-        if not hasattr(self, "window_"):
+        """Return all but the latest rows, by the times of the observations."""
+        if self.window_ is None:
             window = self.window(surrogate) if callable(self.window) else self.window
             self.window_ = check_int(window, "window", self)
         times = surrogate.X_train_[:, -1]
         return np.argsort(times, kind="stable")[: -self.window_]
 
     def record(self) -> Mapping[str, float]:
-        """Columns of the optimizer's history."""
-        return {"window": getattr(self, "window_", None)}
+        """Return columns of the optimizer's history."""
+        return {"window": self.window_}
 
 
 class VariationBudget(BaseEstimator):
-    """Window, or block, of SW- and BR-GP-UCB, ⌈γ_T^{1/4} √(T / B_T)⌉ observations.
+    """Length of a window of SW-GP-UCB or a block of BR-GP-UCB: ⌈γ_T^{1/4} √(T / B_T)⌉.
 
     Parameters
     ----------
     horizon : int
-        T, observations in the whole run.
+        T, number of observations in the whole run.
     variation_budget : float, default=1.0
         B_T, the sum of ‖f_{t+1} − f_t‖ over the run, in the norm of the surrogate's kernel and
         units of the standardized y.
 
     Notes
     -----
-    γ_T is the information that T observations can give at most
-    (`sktvbo.theory.maximum_information_gain`), under the fitted kernel, among 256 places of
-    the unit box, or all arms of an `~sktvbo.kernels.Empirical` kernel. It enters by its fourth root
-    only.
+    γ_T is the maximum information gain of T observations under the fitted kernel
+    (`sktvbo.theory.maximum_information_gain`). The candidates are 256 points of the unit box, or
+    all arms of an `~sktvbo.kernels.Empirical` kernel.
 
     References
     ----------
@@ -104,21 +105,28 @@ class VariationBudget(BaseEstimator):
         self.variation_budget = variation_budget
 
     def check(self) -> None:
-        """Raise a ValueError for a parameter that makes no sense."""
+        """Raise a ValueError for an invalid parameter."""
         check_int(self.horizon, "horizon", self)
         check_real(self.variation_budget, "variation_budget", self, interval="(0, inf)")
 
     def __call__(self, surrogate: Surrogate) -> int:
-        """Observations (int) to a window or block, for a fitted surrogate."""
+        """Return the number of observations in a window or block, for a fitted surrogate."""
         self.check()
         horizon = int(self.horizon)
-        n_dims = surrogate.X_train_.shape[1] - 1
         kernel = surrogate.spatial_kernel_
         if isinstance(kernel, Empirical):
-            places = np.arange(float(len(kernel.covariance)))[:, np.newaxis]
+            candidates = np.arange(float(len(kernel.covariance)))[:, np.newaxis]
         else:
-            places = qmc.Sobol(n_dims, scramble=False).random_base2(8)
-        K = surrogate.signal_variance_ * kernel(places)
+            candidates = qmc.Sobol(surrogate.X_train_.shape[1] - 1, scramble=False).random_base2(8)
+        K = surrogate.signal_variance_ * kernel(candidates)
         gain = maximum_information_gain(K, surrogate.noise_variance_, horizon)
         length = np.ceil(gain**0.25 * np.sqrt(horizon / self.variation_budget))
         return int(np.clip(length, 1, horizon))
+
+
+def check_length(length: int | Callable, name: str, owner: StaleDataPolicy) -> None:
+    """Raise a ValueError unless this is a number of observations or a callable."""
+    if isinstance(length, VariationBudget):
+        length.check()
+    elif not callable(length):
+        check_int(length, name, owner)

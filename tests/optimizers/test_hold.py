@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from optimizers.cases import BOX, N_INITIAL
-from sklearn.base import BaseEstimator
 
 from sktvbo import BayesianOptimizer, TimeVaryingGPRegressor
 from sktvbo.domain import Box
+from sktvbo.staleness import StaleDataPolicy
 
 X = Box(BOX).sample(30, np.random.RandomState(0))
 Y = 100.0 + 7.0 * np.sin(5.0 * X[:, 0]) + np.arange(30.0) / 10.0
 
 
-class DropAt(BaseEstimator):
+class DropAt(StaleDataPolicy):
     """All but the latest ``keep`` of the old observations go at one time, before or after."""
 
     def __init__(self, time=12.0, keep=0, before=True):

@@ -231,8 +231,8 @@ class Counting(SlidingWindow):
         return super().after_add(surrogate, now)
 
 
-class Plain:
-    """A policy that is no estimator."""
+class Stateful(StaleDataPolicy):
+    """A policy whose constructor makes a state."""
 
     def __init__(self, step):
         self.step = step
@@ -240,9 +240,6 @@ class Plain:
 
     def before_add(self, surrogate, x, t, y):
         self.state = {"n": self.state["n"] + self.step}
-        return []
-
-    def after_add(self, surrogate, now):
         return []
 
 
@@ -287,14 +284,16 @@ def test_parts_of_ones_own_are_given_again(path):
     assert_array_equal(twin.ask(12), full.ask(12))
 
 
-def test_a_policy_that_is_no_estimator_is_restored(path):
-    opt = BayesianOptimizer(BOX, policy=Plain(2), n_initial_points=3, random_state=0, journal=path)
+def test_the_state_that_a_policy_makes_in_its_constructor_is_restored(path):
+    opt = BayesianOptimizer(
+        BOX, policy=Stateful(2), n_initial_points=3, random_state=0, journal=path
+    )
     for t in range(8):
         opt.tell(opt.ask(t), float(t))
     expected = opt.policy_.state
     opt.close()
     assert expected["n"] > 0
-    assert BayesianOptimizer.resume(path, policy=Plain(2)).policy_.state == expected
+    assert BayesianOptimizer.resume(path, policy=Stateful(2)).policy_.state == expected
 
 
 def test_a_state_that_cannot_be_stored_is_refused_at_once(path):

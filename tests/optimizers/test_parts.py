@@ -219,14 +219,11 @@ def test_arms_with_an_empirical_covariance(kind):
 # --- parts of one's own ---------------------------------------------------------------------------
 
 
-class KeepBest:
-    """A policy without base class: the ten best, and the newest."""
+class KeepBest(StaleDataPolicy):
+    """A custom policy: the ten best, and the newest."""
 
     def before_add(self, surrogate, x, t, y):
         return np.argsort(surrogate.y_train_)[:-10]
-
-    def after_add(self, surrogate, now):
-        return np.empty(0, dtype=int)
 
     def record(self):
         return {"kept": 10}

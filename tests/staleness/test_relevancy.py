@@ -48,22 +48,27 @@ def test_one_step_is_capped():
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("policy", "message"),
     [
-        ({"alpha": -1.0}, "'alpha'"),
-        ({"alpha": None}, "'alpha'"),
-        ({"min_size": 0}, "'min_size'"),
-        ({"max_step": 0.0}, "'max_step'"),
-        ({"max_size": 0}, "'max_size'"),
+        (RelevancyBudget(alpha=-1.0), "'alpha'"),
+        (RelevancyBudget(alpha=None), "'alpha'"),
+        (RelevancyBudget(min_size=0), "'min_size'"),
+        (RelevancyBudget(max_step=0.0), "'max_step'"),
+        (RelevancyBudget(max_size=0), "'max_size'"),
+        (RelevancyCap(0), "'max_size' parameter of RelevancyCap must be an int .* Got 0"),
+        (RelevancyCap(2.0), "'max_size' .* Got 2.0"),
+        (RelevancyCap("all"), "'max_size' .* Got 'all'"),
+        (RelevancyCap(True), "'max_size' .* Got True"),
+        (RelevancyCap(min_size=-1), "'min_size' parameter of RelevancyCap must be an int .* -1"),
     ],
 )
-def test_bad_parameters(options, message):
+def test_invalid_parameters(policy, message):
     with pytest.raises(ValueError, match=message):
-        RelevancyBudget(**options).after_add(surrogate(), 40.0)
+        policy.after_add(surrogate(), 41.0)
 
 
 def recomputed(X, y, noise, now, l_T=5.0):
-    """Relevancies of `surrogate`'s rows, from nothing."""
+    """Relevancies of `surrogate`'s rows, without updates."""
     return wasserstein_relevancy(
         X,
         y,
@@ -76,7 +81,7 @@ def recomputed(X, y, noise, now, l_T=5.0):
 
 
 def removed_one_by_one(gp, noise, now, goes_on):
-    """Rows, in the order of a relevancy that is computed afresh after each removal, and prices."""
+    """Rows, in the order of a relevancy recomputed after each removal, and prices."""
     left, removals = np.arange(len(gp.X_train_)), []
     while True:
         relevancy = recomputed(gp.X_train_[left], gp.y_train_[left], noise[left], now)
@@ -93,7 +98,7 @@ def uneven(n=30):
     return gp.fit(gp.X_train_, gp.y_train_, v), gp.noise_variance_ + v
 
 
-def test_the_budget_pays_the_relevancies_computed_afresh():
+def test_the_budget_pays_the_relevancies_recomputed():
     gp, noise = uneven()
     policy = RelevancyBudget(alpha=0.25, min_size=5)
     policy.after_add(gp, 30.0)
@@ -140,7 +145,7 @@ def test_the_budget_pays_first_what_the_largest_size_would_remove():
 
 
 @pytest.mark.parametrize(("max_size", "min_size", "left"), [(12, 5, 12), (3, 8, 8), (29, 10, 29)])
-def test_the_cap_removes_in_the_order_of_relevancies_computed_afresh(max_size, min_size, left):
+def test_the_cap_removes_in_the_order_of_relevancies_recomputed(max_size, min_size, left):
     gp, noise = uneven()
     policy = RelevancyCap(max_size, min_size)
     found = policy.after_add(gp, 31.0)
@@ -155,7 +160,7 @@ def test_the_cap_removes_in_the_order_of_relevancies_computed_afresh(max_size, m
 
 @pytest.mark.parametrize("policy", [RelevancyCap(30, 5), RelevancyBudget(max_size=30)])
 def test_what_tells_of_nothing_but_the_mean_goes_first(policy):
-    """However extreme it is: those that stay would make mean and scale ever more so."""
+    """Even an extreme one: mean and scale of the other rows do not depend on it."""
     X, y = surrogate(30).X_train_, surrogate(30).y_train_
     X, y = np.vstack([[0.5, -1e3], X]), np.append(-50.0, y)
     gp = clone(surrogate()).set_params(mean_prior_std=1.0).fit(X, y)
@@ -198,23 +203,8 @@ def test_the_recommended_cap_follows_the_response_time_and_the_kernel():
 def test_two_response_times_are_not_enough():
     policy = RelevancyCap()
     policy.watch(so_far(30, [0.0, 0.1, 0.3], [10, 20, 30]))
-    assert not hasattr(policy, "response_time_")
+    assert policy.response_time_ is None
     assert policy.after_add(surrogate(), 41.0).size == 0
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"max_size": 0}, "'max_size' parameter of RelevancyCap must be an int .* Got 0"),
-        ({"max_size": 2.0}, "'max_size' .* Got 2.0"),
-        ({"max_size": "all"}, "'max_size' .* Got 'all'"),
-        ({"max_size": True}, "'max_size' .* Got True"),
-        ({"min_size": -1}, "'min_size' parameter of RelevancyCap must be an int .* Got -1"),
-    ],
-)
-def test_bad_caps(options, message):
-    with pytest.raises(ValueError, match=message):
-        RelevancyCap(**options).after_add(surrogate(), 41.0)
 
 
 def test_a_query_asked_for_again_at_once_says_nothing_of_the_response_time():
@@ -269,8 +259,8 @@ def test_response_times_never_decrease():
     assert falling(10) == pytest.approx(falling(40)) == pytest.approx(2.0)
 
 
-def test_a_pause_counts_for_as_long_as_it_was():
-    """As documented: least squares, without robustness."""
+def test_a_pause_counts_with_its_full_length():
+    """Least squares, without robustness."""
     n, seconds = noisy_response_times()
     usual = ResponseTime(n, seconds)
     odd = ResponseTime(*noisy_response_times(60.0))

@@ -18,7 +18,7 @@ from sktvbo.staleness import EventTriggeredReset, PeriodicReset
 
 
 def sizes_under(policy, n_initial, n_steps):
-    """Sizes of the data set after each step of a policy that sees nothing else."""
+    """Sizes of the data set after each step."""
     n, sizes = n_initial, []
     for _ in range(n_steps):
         gp = SimpleNamespace(X_train_=np.zeros((n, 2)))
@@ -29,18 +29,18 @@ def sizes_under(policy, n_initial, n_steps):
     return sizes
 
 
-def test_blocks():
-    policy = PeriodicReset(4)
-    assert sizes_under(policy, 2, 9) == [3, 4, 1, 2, 3, 4, 1, 2, 3]
-    assert (policy.n_resets_, policy.steps_, policy.period_) == (2, 3, 4)
-
-
-def test_more_observations_at_first_than_fit_in_a_block():
-    assert sizes_under(PeriodicReset(3), 5, 4) == [1, 2, 3, 1]
-
-
-def test_blocks_of_one():
-    assert sizes_under(PeriodicReset(1), 1, 3) == [1, 1, 1]
+@pytest.mark.parametrize(
+    ("period", "n_initial", "sizes", "steps", "n_resets"),
+    [
+        (4, 2, [3, 4, 1, 2, 3, 4, 1, 2, 3], 3, 2),
+        (3, 5, [1, 2, 3, 1], 1, 2),  # more observations at first than fit in a block
+        (1, 1, [1, 1, 1], 1, 3),
+    ],
+)
+def test_blocks(period, n_initial, sizes, steps, n_resets):
+    policy = PeriodicReset(period)
+    assert sizes_under(policy, n_initial, len(sizes)) == sizes
+    assert (policy.n_resets_, policy.steps_, policy.period_) == (n_resets, steps, period)
 
 
 def test_a_callable_period_is_asked_when_a_block_is_full():
