@@ -1,5 +1,6 @@
 import re
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,304 +13,198 @@ from sktvbo.datasets import (
     load_ny_ozone,
     load_sp500,
 )
+from sktvbo.datasets._files import INTEL, OZONE, STOCKS, TRAFFIC, WIND
 from sktvbo.exceptions import InvalidObservationError, MissingDataError, MissingExtraError
 
-FILE = "intel_lab_temperature.npz"
-OZONE_FILE = "ny_state_ozone_2020.npz"
-SUMMER_FILE = "ny_ozone_summer2006.npz"
-TRAFFIC_FILE = "metr_la_speed_week1.npz"
-WIND_FILE = "irish_wind.npz"
-STOCKS_FILE = "sp500_subset_close.npz"
+DATASETS = {
+    "intel": (load_intel_temperature, INTEL),
+    "ozone": (load_ny_ozone, OZONE["2020"]),
+    "summer": (partial(load_ny_ozone, version="summer2006"), OZONE["summer2006"]),
+    "traffic": (load_la_traffic, TRAFFIC),
+    "wind": (load_irish_wind, WIND),
+    "stocks": (load_sp500, STOCKS),
+}
+# Column of the Bunch -> array of the file, where the names differ.
+RENAMED = {
+    "temperature": "temperature_c",
+    "ozone": "ozone_ppb",
+    "speed": "speed_mph",
+    "wind": "wind_knots",
+    "close": "close_usd",
+    "site_id": "site_index",
+    "largest": "idx48",
+    "last823": "last823_start",
+    "t": "t_s",
+}
+COLUMNS = {stored: column for column, stored in RENAMED.items()} | {"xy_km": "xy", "xy_m": "xy"}
 
 
-def real(load):
-    """The real data, for the test to be skipped when they are not at hand."""
+def synthetic(table):
+    """Return random arrays that satisfy the rules of a table."""
+    rng, arrays = np.random.RandomState(0), {}
+    for name, shape in table.shapes.items():
+        kind = table.kinds.get(name)
+        if name == "date":
+            array = (np.datetime64("2006-07-01") + np.arange(*shape)).astype("U10")
+        elif name == "t_s":
+            array = np.arange(*shape, dtype=np.int32) * (600 if table is INTEL else 300)
+        elif name == "idx48":
+            array = rng.permutation(94)[:48].astype(np.int16)
+        elif name == "last823_start":
+            array = np.int16(436)
+        elif kind == "U":
+            array = np.array([f"S{i}" for i in range(*shape)])
+        elif kind == "b":
+            array = rng.uniform(size=shape) < 0.02
+        else:
+            array = rng.uniform(1.0, 70.0, size=shape).astype(np.float32)
+        arrays[name] = array
+    return arrays
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(table, **changes):
+        arrays = synthetic(table) | changes
+        arrays = {name: array for name, array in arrays.items() if array is not None}
+        np.savez(tmp_path / table.file, **arrays)
+        return tmp_path
+
+    return write
+
+
+each_dataset = pytest.mark.parametrize(("load", "table"), DATASETS.values(), ids=DATASETS.keys())
+
+
+# --- the real data --------------------------------------------------------------------------------
+
+
+def real(name):
+    """Load the real data; skip the test if the file is missing."""
     try:
-        return load()
+        return DATASETS[name][0]()
     except MissingDataError as exc:
         pytest.skip(str(exc))
 
 
-@pytest.fixture
-def arrays():
-    """Made-up arrays of the right form."""
-    rng = np.random.RandomState(0)
-    return {
-        "temperature_c": rng.normal(20.0, 2.0, size=(1152, 46)).astype(np.float32),
-        "t_s": np.arange(1152, dtype=np.int32) * 600,
-        "xy_m": rng.uniform(0.0, 40.0, size=(46, 2)).astype(np.float32),
-        "sensor_id": np.arange(1, 47, dtype=np.int16),
-        "fill_code": np.zeros((1152, 46), dtype=np.uint8),
-    }
+@pytest.mark.parametrize(
+    ("name", "values", "shape", "low", "high", "source"),
+    [
+        ("intel", "temperature", (1152, 46), 13.7, 37.59, "Intel Lab Data"),
+        ("ozone", "ozone", (338, 25), 1.0, 83.0, "US EPA AirData"),
+        ("summer", "ozone", (62, 28), 12.38, 107.0, "28 sites"),
+        ("traffic", "speed", (2016, 207), 1.0, 70.0, "METR-LA"),
+        ("wind", "wind", (6574, 12), 0.0, 42.54, "Haslett"),
+        ("stocks", "close", (1259, 94), 1.59, 1450.89, "kaggle.com"),
+    ],
+)
+def test_real_data(name, values, shape, low, high, source):
+    data = real(name)
+    assert data[values].shape == shape
+    assert data[values].dtype == data.t.dtype == np.float64
+    assert data[values].min() == pytest.approx(low, abs=0.05)
+    assert data[values].max() == pytest.approx(high, abs=0.05)
+    assert data.frame is None
+    assert source in data.DESCR
+    if "lat_deg" in data:
+        # The projection is local: a degree of latitude is 111 km.
+        assert np.ptp(data.xy[:, 1]) == pytest.approx(111.2 * np.ptp(data.lat_deg), rel=0.01)
 
 
-@pytest.fixture
-def write(tmp_path, arrays):
-    def write(**changes):
-        content = {k: v for k, v in {**arrays, **changes}.items() if v is not None}
-        np.savez_compressed(tmp_path / FILE, **content)
-        return tmp_path
-
-    return write
-
-
-@pytest.fixture
-def ozone_arrays():
-    """Made-up arrays of the right form."""
-    rng = np.random.RandomState(0)
-    date = np.datetime64("2020-01-01") + np.arange(338)
-    return {
-        "ozone_ppb": rng.randint(1, 84, size=(338, 25)).astype(np.float32),
-        "date": date.astype("U10"),
-        "xy_km": rng.uniform(-300.0, 300.0, size=(25, 2)).astype(np.float32),
-        "lat_deg": rng.uniform(40.0, 45.0, size=25),
-        "lon_deg": rng.uniform(-79.0, -72.0, size=25),
-        "site_id": 360010000 + np.arange(25),
-        "site_name": np.array([f"SITE {i}" for i in range(25)]),
-        "imputed": rng.uniform(size=(338, 25)) < 0.02,
-    }
+@pytest.mark.parametrize(
+    ("name", "first", "last", "n_days"),
+    [
+        ("ozone", "2020-01-01", "2020-12-03", 338),
+        ("summer", "2006-07-01", "2006-08-31", 62),
+        ("wind", "1961-01-01", "1978-12-31", 6574),
+        ("stocks", "2013-02-08", "2018-02-07", 1826),
+    ],
+)
+def test_real_dates(name, first, last, n_days):
+    data = real(name)
+    assert_array_equal(data.date[[0, -1]], np.array([first, last], "datetime64[D]"))
+    assert (data.t[0], data.t[-1]) == (0.0, n_days - 1.0)
+    assert set(np.diff(data.t)) == ({1.0, 2.0, 3.0, 4.0} if name == "stocks" else {1.0})
 
 
-@pytest.fixture
-def write_ozone(tmp_path, ozone_arrays):
-    def write(**changes):
-        content = {k: v for k, v in {**ozone_arrays, **changes}.items() if v is not None}
-        np.savez_compressed(tmp_path / OZONE_FILE, **content)
-        return tmp_path
-
-    return write
-
-
-def load_summer(**options):
-    return load_ny_ozone(version="summer2006", **options)
-
-
-def _made_up(name):
-    """Made-up arrays of the right form, of the other files."""
-    rng = np.random.RandomState(0)
-
-    def days(first, n):
-        return (np.datetime64(first) + np.arange(n)).astype("U10")
-
-    def places(m):
-        return {
-            "xy_km": rng.uniform(-300.0, 300.0, size=(m, 2)).astype(np.float32),
-            "lat_deg": rng.uniform(40.0, 45.0, size=m),
-            "lon_deg": rng.uniform(-79.0, -72.0, size=m),
-        }
-
-    def names(m):
-        return np.array([f"S{i}" for i in range(m)])
-
-    def readings(*shape):
-        return rng.uniform(1.0, 70.0, size=shape).astype(np.float32)
-
-    if name == SUMMER_FILE:
-        return places(28) | {
-            "ozone_ppb": readings(62, 28),
-            "date": days("2006-07-01", 62),
-            "site_index": np.arange(1, 29, dtype=np.int16),
-            "imputed": rng.uniform(size=(62, 28)) < 0.02,
-        }
-    if name == TRAFFIC_FILE:
-        return places(207) | {
-            "speed_mph": readings(2016, 207),
-            "t_s": np.arange(2016, dtype=np.int32) * 300,
-            "sensor_id": np.arange(207, dtype=np.int32),
-            "suspected_filled": rng.uniform(size=(2016, 207)) < 0.02,
-        }
-    if name == WIND_FILE:
-        return places(12) | {
-            "wind_knots": readings(6574, 12),
-            "date": days("1961-01-01", 6574),
-            "station": names(12),
-            "station_name": names(12),
-        }
-    return {
-        "close_usd": readings(1259, 94),
-        "date": days("2013-02-08", 1259),
-        "ticker": names(94),
-        "idx48": rng.permutation(94)[:48].astype(np.int16),
-        "last823_start": np.int16(436),
-    }
-
-
-@pytest.fixture
-def write_other(tmp_path):
-    def write(name, **changes):
-        content = {k: v for k, v in {**_made_up(name), **changes}.items() if v is not None}
-        np.savez(tmp_path / name, **content)
-        return tmp_path
-
-    return write
-
-
-OTHERS = {
-    "summer": (load_summer, SUMMER_FILE),
-    "traffic": (load_la_traffic, TRAFFIC_FILE),
-    "wind": (load_irish_wind, WIND_FILE),
-    "stocks": (load_sp500, STOCKS_FILE),
-}
-others = pytest.mark.parametrize(("load", "file"), OTHERS.values(), ids=OTHERS.keys())
-
-
-@pytest.fixture(params=["intel", "ozone", *OTHERS])
-def either(request):
-    """Loader, name of the file, function that writes a made-up one."""
-    if request.param == "intel":
-        return load_intel_temperature, FILE, request.getfixturevalue("write")
-    if request.param == "ozone":
-        return load_ny_ozone, OZONE_FILE, request.getfixturevalue("write_ozone")
-    load, file = OTHERS[request.param]
-    write = request.getfixturevalue("write_other")
-    return load, file, lambda: write(file)
-
-
-def test_the_real_file():
-    data = real(load_intel_temperature)
-    assert data.temperature.shape == (1152, 46)
-    assert data.temperature.dtype == np.float64
-    assert 10.0 < data.temperature.min() < data.temperature.max() < 40.0
+def test_real_temperatures():
+    data = real("intel")
     assert_array_equal(data.t, np.arange(1152) * 600.0)
     assert data.xy.shape == (46, 2)
     assert data.sensor_id.shape == (46,)
     assert np.mean(data.fill_code > 0) == pytest.approx(0.0101, abs=1e-3)
-    assert data.frame is None
-    assert "Intel Lab Data" in data.DESCR
 
 
-def test_the_real_ozone_file():
-    data = real(load_ny_ozone)
-    assert data.ozone.shape == data.imputed.shape == (338, 25)
-    assert data.ozone.dtype == np.float64
-    assert (data.ozone.min(), data.ozone.max()) == (1.0, 83.0)
-    assert_array_equal(data.date[[0, -1]], np.array(["2020-01-01", "2020-12-03"], "datetime64[D]"))
-    assert_array_equal(data.t, np.arange(338.0))
-    assert data.xy.shape == (25, 2)
-    assert "ROCHESTER 2" in data.site_name
-    assert len(set(data.site_id)) == 25
-    assert np.mean(data.imputed) == pytest.approx(0.023, abs=1e-3)
-    # The projection is local: a degree of latitude is 111 km.
-    assert np.ptp(data.xy[:, 1]) == pytest.approx(111.2 * np.ptp(data.lat_deg), rel=0.01)
-    assert data.frame is None
-    assert "US EPA AirData" in data.DESCR
+@pytest.mark.parametrize(("name", "share"), [("ozone", 0.023), ("summer", 0.014)])
+def test_real_ozone(name, share):
+    data = real(name)
+    assert data.imputed.shape == data.ozone.shape
+    assert np.mean(data.imputed) == pytest.approx(share, abs=1e-3)
+    assert data.xy.shape == (len(set(data.site_id)), 2) == (data.ozone.shape[1], 2)
+    assert data.site_name is None if name == "summer" else "ROCHESTER 2" in data.site_name
 
 
-def test_the_real_ozone_of_2006():
-    data = real(load_summer)
-    assert data.ozone.shape == data.imputed.shape == (62, 28)
-    assert data.ozone.dtype == np.float64
-    assert_array_equal(data.date[[0, -1]], np.array(["2006-07-01", "2006-08-31"], "datetime64[D]"))
-    assert_array_equal(data.site_id, np.arange(1, 29))
-    assert data.site_name is None
-    assert np.mean(data.imputed) == pytest.approx(0.014, abs=1e-3)
-    assert "28 sites" in data.DESCR
-
-
-def test_the_real_traffic():
-    data = real(load_la_traffic)
-    assert data.speed.shape == data.suspected_filled.shape == (2016, 207)
-    assert data.speed.dtype == np.float64
-    assert (data.speed.min(), data.speed.max()) == (1.0, 70.0)
+def test_real_traffic():
+    data = real("traffic")
+    assert data.suspected_filled.shape == (2016, 207)
     assert_array_equal(data.t, np.arange(2016) * 300.0)
     assert len(set(data.sensor_id)) == 207
-    assert np.ptp(data.xy[:, 1]) == pytest.approx(111.2 * np.ptp(data.lat_deg), rel=0.01)
-    # The rush hours of working days, and of no other.
+    # Rush hours on working days only.
     hour, day = data.t % 86400 / 3600, data.t // 86400
     morning = [data.speed[(day == k) & (hour >= 7) & (hour < 9)].mean() for k in range(7)]
     assert set(np.flatnonzero(np.array(morning) > 60.0)) == {2, 3}
-    assert "METR-LA" in data.DESCR
 
 
-def test_the_real_wind():
-    data = real(load_irish_wind)
-    assert data.wind.shape == (6574, 12)
-    assert data.wind.dtype == np.float64
+def test_real_wind():
+    data = real("wind")
     assert_array_equal(data.wind[0, :3], np.float32([15.04, 14.96, 13.17]))
-    assert_array_equal(data.date[[0, -1]], np.array(["1961-01-01", "1978-12-31"], "datetime64[D]"))
-    assert_array_equal(data.t, np.arange(6574.0))
     assert data.station_name[list(data.station).index("VAL")] == "Valentia"
-    assert np.ptp(data.xy[:, 1]) == pytest.approx(111.2 * np.ptp(data.lat_deg), rel=0.01)
-    assert "Haslett" in data.DESCR
 
 
-def test_the_real_stocks():
-    data = real(load_sp500)
-    assert data.close.shape == (1259, 94)
-    assert data.close.dtype == np.float64
-    assert_array_equal(data.date[[0, -1]], np.array(["2013-02-08", "2018-02-07"], "datetime64[D]"))
-    assert (data.t[0], data.t[-1]) == (0.0, 1825.0)
-    assert set(np.diff(data.t)) == {1.0, 2.0, 3.0, 4.0}
+def test_real_stocks():
+    data = real("stocks")
     assert data.ticker[data.largest[0]] == "AAPL"
     assert len(data.close[data.last823 :]) == 823
-    assert "kaggle.com" in data.DESCR
 
 
-def test_others_are_returned_as_stored(write_other):
-    renamed = {
-        "ozone": "ozone_ppb",
-        "speed": "speed_mph",
-        "wind": "wind_knots",
-        "close": "close_usd",
-        "site_id": "site_index",
-        "xy": "xy_km",
-        "largest": "idx48",
-        "last823": "last823_start",
-    }
-    ours = {stored: name for name, stored in renamed.items()}
-    for load, file in OTHERS.values():
-        data = load(data_dir=write_other(file))
-        for stored, array in _made_up(file).items():
-            value = np.asarray(data["t" if stored == "t_s" else ours.get(stored, stored)])
-            assert_array_equal(value.astype(array.dtype), array)
+# --- contents -------------------------------------------------------------------------------------
+
+
+@each_dataset
+def test_arrays_are_returned_as_stored(write, load, table):
+    data = load(data_dir=write(table))
+    for stored, array in synthetic(table).items():
+        value = np.asarray(data[COLUMNS.get(stored, stored)])
+        assert_array_equal(value.astype(array.dtype), array)
 
 
 @pytest.mark.parametrize(
     ("name", "values", "index", "columns"),
     [
+        ("intel", "temperature", "t", "sensor_id"),
         ("traffic", "speed", "t", "sensor_id"),
         ("wind", "wind", "date", "station"),
         ("stocks", "close", "date", "ticker"),
     ],
 )
-def test_others_as_frame(write_other, name, values, index, columns):
+def test_as_frame(write, name, values, index, columns):
     pytest.importorskip("pandas")
-    load, file = OTHERS[name]
-    data = load(data_dir=write_other(file), as_frame=True)
+    load, table = DATASETS[name]
+    data = load(data_dir=str(write(table)), as_frame=True)
     assert_array_equal(data.frame.to_numpy(), data[values])
     assert_array_equal(data.frame.index.to_numpy().astype(data[index].dtype), data[index])
     assert_array_equal(data.frame.columns, data[columns])
 
 
-def test_summer_as_frame(write_other):
+@pytest.mark.parametrize(("name", "n_days", "n_sites"), [("ozone", 338, 25), ("summer", 62, 28)])
+def test_ozone_as_frame(write, name, n_days, n_sites):
     pytest.importorskip("pandas")
-    data = load_summer(data_dir=write_other(SUMMER_FILE), as_frame=True)
-    assert len(data.frame) == 62 * 28
-    assert data.frame.ozone_ppb[28 + 3] == data.ozone[1, 3]
-
-
-def test_unknown_version_of_the_ozone():
-    with pytest.raises(
-        ValueError, match=r"version must be '2020' or 'summer2006'\. Got 2006 instead"
-    ):
-        load_ny_ozone(version=2006)
-
-
-def test_ozone_is_returned_as_stored(write_ozone, ozone_arrays):
-    data = load_ny_ozone(data_dir=write_ozone())
-    for ours, stored in [("ozone", "ozone_ppb"), ("xy", "xy_km"), ("date", "date")]:
-        assert_array_equal(data[ours].astype(ozone_arrays[stored].dtype), ozone_arrays[stored])
-    for name in ("lat_deg", "lon_deg", "site_id", "site_name", "imputed"):
-        assert_array_equal(data[name], ozone_arrays[name])
-
-
-def test_ozone_as_frame(write_ozone):
-    pytest.importorskip("pandas")
-    data = load_ny_ozone(data_dir=write_ozone(), as_frame=True)
+    load, table = DATASETS[name]
+    data = load(data_dir=write(table), as_frame=True)
     frame = data.frame
     assert list(frame.columns) == ["date", "day", "x_km", "y_km", "ozone_ppb"]
-    assert len(frame) == 338 * 25
-    row = frame.iloc[7 * 25 + 3]  # the eighth day, the fourth site
+    assert len(frame) == n_days * n_sites
+    row = frame.iloc[7 * n_sites + 3]  # the eighth day, the fourth site
     assert row.date == data.date[7]
     assert row.day == data.t[7] == 7.0
     assert_array_equal([row.x_km, row.y_km], data.xy[3])
@@ -318,25 +213,16 @@ def test_ozone_as_frame(write_ozone):
     assert frame.day.is_monotonic_increasing
 
 
-def test_arrays_are_returned_as_stored(write, arrays):
-    data = load_intel_temperature(data_dir=write())
-    assert_array_equal(data.temperature, arrays["temperature_c"])
-    assert_array_equal(data.xy, arrays["xy_m"])
-    assert_array_equal(data.sensor_id, arrays["sensor_id"])
-    assert_array_equal(data.fill_code, arrays["fill_code"])
+@each_dataset
+def test_as_frame_without_pandas_names_the_extra(write, load, table, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingExtraError, match=r"sktvbo\[frames\]"):
+        load(data_dir=write(table), as_frame=True)
 
 
-def test_as_frame(write):
-    pytest.importorskip("pandas")
-    data = load_intel_temperature(data_dir=str(write()), as_frame=True)
-    assert_array_equal(data.frame.to_numpy(), data.temperature)
-    assert_array_equal(data.frame.index, data.t)
-    assert_array_equal(data.frame.columns, data.sensor_id)
-
-
-def test_every_column_is_described(either):
-    load, _, write = either
-    data = load(data_dir=write())
+@each_dataset
+def test_every_column_is_described(write, load, table):
+    data = load(data_dir=write(table))
     described = set()
     for names in re.findall(r"^(\w.*) : ", data.DESCR, flags=re.MULTILINE):
         described |= set(names.split(", "))
@@ -345,143 +231,94 @@ def test_every_column_is_described(either):
     assert str(largest.shape) in data.DESCR
 
 
-def test_as_frame_without_pandas_names_the_extra(either, monkeypatch):
-    load, _, write = either
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingExtraError, match=r"sktvbo\[frames\]"):
-        load(data_dir=write(), as_frame=True)
+def test_unknown_version_of_the_ozone():
+    message = r"version must be '2020' or 'summer2006'\. Got 2006 instead"
+    with pytest.raises(ValueError, match=message):
+        load_ny_ozone(version=2006)
 
 
-# -- where it looks -----------------------------------------------------------------------------
+# --- missing files --------------------------------------------------------------------------------
 
 
-def test_environment_names_the_folder_and_data_dir_wins(write, monkeypatch, tmp_path_factory):
-    folder = write()
-    monkeypatch.setenv("SKTVBO_DATA", str(folder))
+def test_data_dir_precedes_the_environment(write, monkeypatch, tmp_path_factory):
+    monkeypatch.setenv("SKTVBO_DATA", str(write(INTEL)))
     assert load_intel_temperature().temperature.shape == (1152, 46)
     with pytest.raises(MissingDataError, match="empty"):
         load_intel_temperature(data_dir=tmp_path_factory.mktemp("empty"))
 
 
-def test_missing_file_says_what_to_do(monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("intel", ["MIT CSAIL", "db.csail.mit.edu", "temperature_c (1152, 46)"]),
+        (
+            "ozone",
+            [
+                "US EPA AirData, daily maximum 8-hour ozone",
+                "aqs.epa.gov/aqsweb/airdata/download_files.html",
+                "ozone_ppb (338, 25)",
+            ],
+        ),
+        ("summer", ["spTimer", "Fill the gaps", "site_index (28,)"]),
+        ("traffic", ["METR-LA", "7 days from 2012-03-01", "speed_mph (2016, 207)"]),
+        ("wind", ["R package gstat", "wind_knots (6574, 12)"]),
+        ("stocks", ["C. Nugent", "94 without a missing day", "idx48 (48,)"]),
+    ],
+)
+def test_the_error_of_a_missing_file_says_how_to_get_it(name, parts, monkeypatch, tmp_path):
     monkeypatch.setenv("SKTVBO_DATA", str(tmp_path))
+    load, table = DATASETS[name]
     with pytest.raises(MissingDataError) as info:
-        load_intel_temperature()
-    for part in (
-        FILE,
-        str(tmp_path),
-        "MIT CSAIL",
-        "db.csail.mit.edu",
-        "SKTVBO_DATA",
-        "temperature_c (1152, 46)",
-    ):
+        load()
+    for part in (table.file, str(tmp_path), "SKTVBO_DATA", *parts):
         assert part in str(info.value)
     assert isinstance(info.value, FileNotFoundError)
 
 
-def test_missing_ozone_says_what_to_do(monkeypatch, tmp_path):
-    monkeypatch.setenv("SKTVBO_DATA", str(tmp_path))
-    with pytest.raises(MissingDataError) as info:
-        load_ny_ozone()
-    for part in (
-        OZONE_FILE,
-        str(tmp_path),
-        "US EPA AirData",
-        "daily maximum 8-hour ozone",
-        "aqs.epa.gov/aqsweb/airdata/download_files.html",
-        "SKTVBO_DATA",
-        "ozone_ppb (338, 25)",
-    ):
-        assert part in str(info.value)
+# --- damaged files --------------------------------------------------------------------------------
 
 
-@others
-def test_other_missing_files_say_what_to_do(load, file, monkeypatch, tmp_path):
-    monkeypatch.setenv("SKTVBO_DATA", str(tmp_path))
-    parts = {
-        SUMMER_FILE: ["spTimer", "Fill the gaps", "site_index (28,)"],
-        TRAFFIC_FILE: ["METR-LA", "7 days from 2012-03-01", "speed_mph (2016, 207)"],
-        WIND_FILE: ["R package gstat", "wind_knots (6574, 12)"],
-        STOCKS_FILE: ["C. Nugent", "94 without a missing day", "idx48 (48,)"],
-    }
-    with pytest.raises(MissingDataError) as info:
-        load()
-    for part in (file, str(tmp_path), "SKTVBO_DATA", *parts[file]):
-        assert part in str(info.value)
+def _zeroed(content):
+    return content[:5000] + bytes(100) + content[5100:]
 
 
-# -- damaged files ------------------------------------------------------------------------------
+@each_dataset
+@pytest.mark.parametrize(
+    "damage",
+    [lambda content: content[:-2000], _zeroed, lambda _: b"not an archive", lambda _: b""],
+    ids=["truncated", "zeroed", "garbage", "empty"],
+)
+def test_damaged_bytes(write, load, table, damage):
+    path = write(table) / table.file
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(InvalidObservationError, match=rf"{table.file} is damaged"):
+        load(data_dir=path.parent)
 
 
-def _truncate(path):
-    path.write_bytes(path.read_bytes()[:-2000])
-
-
-def _flip(path):
-    content = bytearray(path.read_bytes())
-    content[5000:5100] = bytes(100)
-    path.write_bytes(bytes(content))
-
-
-def _garbage(path):
-    path.write_bytes(b"not an archive")
-
-
-def _empty(path):
-    path.write_bytes(b"")
-
-
-def _single_array(path):
-    with path.open("wb") as file:
+def test_a_single_array_is_no_archive(tmp_path):
+    with (tmp_path / WIND.file).open("wb") as file:
         np.save(file, np.zeros(3))
-
-
-@pytest.mark.parametrize("damage", [_truncate, _flip, _garbage, _empty, _single_array])
-def test_damaged_bytes(either, damage):
-    load, file, write = either
-    folder = write()
-    damage(folder / file)
-    with pytest.raises(InvalidObservationError, match=rf"{file} is damaged"):
-        load(data_dir=folder)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"xy_m": None, "t_s": None}, "missing t_s, xy_m"),
-        ({"temperature_c": np.zeros((1152, 45))}, r"shape \(1152, 46\)\. Got \(1152, 45\)"),
-        ({"temperature_c": np.full((1152, 46), np.nan)}, r"finite\. Got 52992 NaN"),
-        ({"sensor_id": np.array(["a"] * 46)}, r"sensor_id must be numeric\. Got dtype <U1"),
-        ({"xy_m": np.full((46, 2), None)}, "xy_m cannot be read"),
-        ({"t_s": np.zeros(1152)}, r"steps of 600 s\. Got 0.0 after 0.0 instead"),
-    ],
-)
-def test_damaged_content(write, changes, message):
-    with pytest.raises(InvalidObservationError, match=message):
-        load_intel_temperature(data_dir=write(**changes))
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"date": None, "xy_km": None}, "missing date, xy_km"),
-        ({"ozone_ppb": np.zeros((338, 24))}, r"shape \(338, 25\)\. Got \(338, 24\)"),
-        ({"ozone_ppb": np.full((338, 25), np.inf)}, r"finite\. Got 8450 NaN"),
-        ({"date": np.arange(338)}, "date must be text"),
-        ({"date": np.array(["monday"] * 338)}, "date must be given as YYYY-MM-DD"),
-        ({"date": np.array(["2020-01-01"] * 338)}, "one day. Got 2020-01-01 after 2020-01-01"),
-        ({"imputed": np.zeros((338, 25))}, "imputed must be bool"),
-        ({"site_name": np.full(25, None)}, "site_name cannot be read"),
-    ],
-)
-def test_damaged_ozone_content(write_ozone, changes, message):
-    with pytest.raises(InvalidObservationError, match=message):
-        load_ny_ozone(data_dir=write_ozone(**changes))
+    with pytest.raises(InvalidObservationError, match=r"is damaged: .*single array \(\.npy\)"):
+        load_irish_wind(data_dir=tmp_path)
 
 
 @pytest.mark.parametrize(
     ("name", "changes", "message"),
     [
+        ("intel", {"xy_m": None, "t_s": None}, "missing t_s, xy_m"),
+        ("intel", {"temperature_c": np.zeros((1152, 45))}, r"\(1152, 46\)\. Got \(1152, 45\)"),
+        ("intel", {"temperature_c": np.full((1152, 46), np.nan)}, r"finite\. Got 52992 NaN"),
+        ("intel", {"sensor_id": np.array(["a"] * 46)}, r"sensor_id must be numeric\. .* <U1"),
+        ("intel", {"xy_m": np.full((46, 2), None)}, "xy_m cannot be read"),
+        ("intel", {"t_s": np.zeros(1152)}, r"steps of 600 s\. Got 0.0 after 0.0 instead"),
+        ("ozone", {"date": None, "xy_km": None}, "missing date, xy_km"),
+        ("ozone", {"ozone_ppb": np.zeros((338, 24))}, r"shape \(338, 25\)\. Got \(338, 24\)"),
+        ("ozone", {"ozone_ppb": np.full((338, 25), np.inf)}, r"finite\. Got 8450 NaN"),
+        ("ozone", {"date": np.arange(338)}, "date must be text"),
+        ("ozone", {"date": np.array(["monday"] * 338)}, "date must be given as YYYY-MM-DD"),
+        ("ozone", {"date": np.array(["2020-01-01"] * 338)}, "Got 2020-01-01 after 2020-01-01"),
+        ("ozone", {"imputed": np.zeros((338, 25))}, "imputed must be bool"),
+        ("ozone", {"site_name": np.full(25, None)}, "site_name cannot be read"),
         ("summer", {"site_index": None}, "missing site_index"),
         ("summer", {"date": np.array(["2006-07-01"] * 62)}, "steps of one day"),
         ("traffic", {"t_s": np.arange(2016)}, "steps of 300 s"),
@@ -502,7 +339,7 @@ def test_damaged_ozone_content(write_ozone, changes, message):
         ("stocks", {"last823_start": np.zeros(1)}, r"shape \(\)\. Got \(1,\)"),
     ],
 )
-def test_damaged_content_of_the_others(write_other, name, changes, message):
-    load, file = OTHERS[name]
+def test_damaged_contents(write, name, changes, message):
+    load, table = DATASETS[name]
     with pytest.raises(InvalidObservationError, match=message):
-        load(data_dir=write_other(file, **changes))
+        load(data_dir=write(table, **changes))
