@@ -1,9 +1,9 @@
-"""The real data that the literature's experiments use: loaders and a download.
+"""Real data of the literature's experiments: loaders and a download.
 
-The data are not shipped. A loader looks for its file in ``data_dir``; else in the folder that the
-environment variable ``SKTVBO_DATA`` names; else in ``../shared/data`` beside the repository.
-`fetch_intel_temperature` downloads the original and keeps what it makes of it in scikit-learn's
-``data_home``. All return a Bunch, whose ``DESCR`` says what each column is.
+The data are not shipped. A loader looks for its file in ``data_dir``; else in the folder named by
+the environment variable ``SKTVBO_DATA``; else in ``../shared/data`` beside the repository.
+`fetch_intel_temperature` downloads the original and caches its table in scikit-learn's
+``data_home``. All return a Bunch, whose ``DESCR`` describes each column.
 """
 
 from ._intel_log import fetch_intel_temperature

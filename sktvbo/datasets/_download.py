@@ -1,4 +1,4 @@
-"""Downloads that end: within a size, a time and, where it is known, a checksum."""
+"""Downloads with limits on size and time, and a checksum if known."""
 
 import hashlib
 import time
@@ -9,37 +9,36 @@ from urllib.request import HTTPRedirectHandler, build_opener
 
 from ..exceptions import InvalidObservationError, MissingDataError
 
-_SILENCE = 30.0  # seconds without an answer
+_LONGEST_WAIT = 30.0  # seconds, for one answer
 _CHUNK = 1 << 16
 
 
 def download(url, path, *, largest, timeout, n_retries=0, delay=1.0, allow_http=False, sha256=None):
-    """Write what is at an address to a path.
+    """Download the content of an address to a path.
 
     Parameters
     ----------
     url : str
     path : Path
     largest : int
-        Bytes; more are refused, as soon as they are announced or arrive.
+        Limit in bytes. A larger file is refused once it is announced or arrives.
     timeout : float
-        Seconds for everything, all attempts included.
+        Seconds in total, all attempts included.
     n_retries : int, default=0
-        How often to try again when the connection fails.
+        Number of further attempts when the connection fails.
     delay : float, default=1.0
         Seconds between two attempts.
     allow_http : bool, default=False
-        Whether a connection may be one that anybody on the way can change, of the address or of
-        what it redirects to.
+        Allow unencrypted connections, for the address and for its redirects.
     sha256 : str, default=None
-        Checksum of the content, in hexadecimal digits; None where it is not known.
+        Checksum of the content, in hexadecimal digits; None if unknown.
 
     Raises
     ------
     MissingDataError
-        The address does not answer, or not in time, or not by https.
+        The address does not answer, answers too late, or does not use https.
     InvalidObservationError
-        Something else is there.
+        The content is too large or has another checksum.
     """
     end = time.monotonic() + timeout
     opener = build_opener(Redirects(allow_http))
@@ -64,17 +63,17 @@ def download(url, path, *, largest, timeout, n_retries=0, delay=1.0, allow_http=
 
 def unexpected(url, what):
     return InvalidObservationError(
-        f"What came from {url} is not the expected file: {what}. Nothing was stored; try again, or "
-        "look at the address with a browser."
+        f"The download of {url} is not the expected file: {what}. Nothing was stored. Try again, or "
+        "open the address in a browser."
     )
 
 
 class _InsecureError(OSError):
-    """A connection that was not asked for."""
+    """Connection without encryption that the caller did not allow."""
 
 
 class Redirects(HTTPRedirectHandler):
-    """Follows to https, and to http where that is allowed."""
+    """Handler that follows redirects to https, and to http if allowed."""
 
     def __init__(self, allow_http):
         self.allow_http = allow_http
@@ -88,25 +87,25 @@ def _check_scheme(url, allow_http):
     scheme = urlsplit(url).scheme
     if scheme != "https" and not (allow_http and scheme == "http"):
         raise _InsecureError(
-            f"{url} is not https, and what comes by another way may be anybody's; to take it all "
-            "the same, say allow_http=True"
+            f"{url} is not https, so its content could be altered on the way; to accept that, "
+            "set allow_http=True"
         )
 
 
 def _copy(opener, url, path, largest, end):
-    """Write the content to the path; its checksum."""
+    """Write the content to the path and return its checksum."""
     digest, size = hashlib.sha256(), 0
-    with opener.open(url, timeout=_left(end)) as response, path.open("wb") as file:
+    with opener.open(url, timeout=_time_left(end)) as response, path.open("wb") as file:
         announced = response.headers.get("Content-Length", "")
         expected = int(announced) if announced.isdecimal() else None
         _check_largest(url, expected or 0, largest)
-        # One piece at a time, as it arrives: a server that drips would keep a longer read for ever.
+        # read1 returns with the bytes that have arrived: a slow server cannot block it past `end`.
         while piece := response.read1(_CHUNK):
             size += len(piece)
             _check_largest(url, size, largest)
             file.write(piece)
             digest.update(piece)
-            _left(end)
+            _time_left(end)
     if expected is not None and size != expected:
         raise ConnectionError(f"it ended after {size} of {expected} bytes")
     return digest.hexdigest()
@@ -117,9 +116,9 @@ def _check_largest(url, size, largest):
         raise unexpected(url, f"it has more than {largest} bytes")
 
 
-def _left(end):
-    """Seconds that an answer may take, or a TimeoutError."""
+def _time_left(end):
+    """Return the seconds that an answer may take, or raise a TimeoutError."""
     left = end - time.monotonic()
     if left <= 0.0:
         raise TimeoutError("it took too long; a larger timeout gives it more time")
-    return min(left, _SILENCE)
+    return min(left, _LONGEST_WAIT)

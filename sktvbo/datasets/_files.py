@@ -1,15 +1,15 @@
-"""The files: what each holds, and where it comes from."""
+"""Contents and sources of the data files."""
 
 from ._table import Table
 
 
 def _places(m):
-    """Shapes of the positions on the earth of m sites; see `_table.places`."""
+    """Shapes of the coordinates of m sites; see `_table.places`."""
     return {"xy_km": (m, 2), "lat_deg": (m,), "lon_deg": (m,)}
 
 
 def _ozone(n, m):
-    """Shapes of what both files with the ozone of n days and m sites have."""
+    """Shapes of the arrays common to both ozone files, n days and m sites."""
     return {"ozone_ppb": (n, m), "date": (n,), **_places(m), "imputed": (n, m)}
 
 
@@ -23,7 +23,7 @@ INTEL = Table(
         "fill_code": (1152, 46),
     },
     original='MIT CSAIL "Intel Lab Data", db.csail.mit.edu/labdata/labdata.html',
-    rule="fetch_intel_temperature() downloads it and makes such a table of it.",
+    rule="fetch_intel_temperature() downloads it and makes this table of it.",
     descr="intel_temperature.rst",
 )
 

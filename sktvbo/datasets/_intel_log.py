@@ -1,4 +1,4 @@
-"""The log of the Intel Berkeley lab: its download, the means of its bins, and their gaps."""
+"""Log of the Intel Berkeley lab: download, means by bin, and gaps."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LOCATIONS_URL = "https://db.csail.mit.edu/labdata/mote_locs.txt"
 _COLUMNS = "date time epoch moteid temperature humidity light voltage"
 _FIRST_DAY, _N_DAYS = date(2004, 2, 28), 38
 
-# The log has 34 MB, and 151 MB when unpacked; what has much more is something else.
+# The log has 34 MB, and 151 MB when unpacked; a much larger file is another one.
 LARGEST_LOG, LARGEST_UNPACKED, LARGEST_LOCATIONS = 70_000_000, 300_000_000, 100_000
 _LONGEST_LINE = 500
 
@@ -42,12 +42,12 @@ _BIN = 600  # seconds
 _BINS_PER_DAY = 86400 // _BIN
 _N_BINS = _N_DAYS * _BINS_PER_DAY
 
-# A reading outside of these limits is that of a failing battery.
+# A reading outside of these limits indicates a failing battery.
 _COLDEST, _HOTTEST, _LOWEST_VOLTAGE = 0.0, 50.0, 2.35
 # A gap of at most this many bins is filled linearly in time, a longer one by this many motes.
 _SHORT_GAP, _N_NEIGHBOURS = 6, 4
 
-# The cache keeps each bin's number of valid readings and their mean, which is 0 when none are.
+# The cache stores each bin's number of valid readings and their mean, 0 without any.
 BINS = replace(
     INTEL,
     file="sktvbo_intel_lab_bins.npz",
@@ -75,52 +75,51 @@ def fetch_intel_temperature(
     allow_http: bool = False,
     sha256: str | None = None,
 ) -> Bunch:
-    """Download the log of the Intel Berkeley lab and make a table of temperatures of it.
+    """Download the log of the Intel Berkeley lab and build a table of temperatures.
 
-    The log (34 MB, compressed) is read once; the means of all its ten-minute bins are kept in
-    ``data_home``, and every later call takes them from there.
+    The log (34 MB, compressed) is read once. The means of all its ten-minute bins are stored in
+    ``data_home``, from which later calls read them.
 
     Parameters
     ----------
     data_home : path-like, default=None
-        Folder of the cache. None is scikit-learn's, ``~/scikit_learn_data`` unless the environment
-        variable ``SCIKIT_LEARN_DATA`` says otherwise.
+        Folder of the cache. None: scikit-learn's, ``~/scikit_learn_data`` or the one named by the
+        environment variable ``SCIKIT_LEARN_DATA``.
     download_if_missing : bool, default=True
         False: raise a MissingDataError instead of downloading.
     first_day : str or datetime.date, default="2004-03-01"
-        First day of the table; the log goes from 2004-02-28 to 2004-04-05.
+        First day of the table; the log covers 2004-02-28 to 2004-04-05.
     n_days : int, default=8
         Number of days.
     min_valid : float in (0, 1], default=0.92
         Motes with a smaller share of valid bins are left out.
     exclude : sequence of int, default=(18,)
-        Motes to leave out besides. The readings of 18 drift as its battery fades.
+        Further motes to leave out. The readings of 18 drift as its battery fades.
     as_frame : bool, default=False
-        Also give a pandas data frame.
+        Also return a pandas data frame.
     n_retries : int, default=3
-        How often to try again when the connection fails.
+        Number of further attempts when the connection fails.
     delay : float, default=1.0
         Seconds between two attempts.
     timeout : float, default=900.0
-        Seconds that each of both files may take, all attempts included.
+        Seconds for each of the two files, all attempts included.
     allow_http : bool, default=False
-        Take the log also by http, by which anybody on the way may change it, when the server
-        redirects there, or when `https` fails.
+        Accept unencrypted http, for example when the server redirects there. The content could be
+        altered on the way.
     sha256 : str, default=None
-        Checksum of the compressed log, where you know it: another log is refused.
+        Checksum of the compressed log, if known: another log is refused.
 
     Returns
     -------
     Bunch
-        As from `load_intel_temperature`, with 144 ``n_days`` bins and the motes that are kept.
+        As from `load_intel_temperature`, with 144 ``n_days`` bins and the remaining motes.
 
     Raises
     ------
     MissingDataError
-        There is no cache and no download was wanted, or the download failed, took too long, or
-        would have gone by http.
+        There is no cache and the download is disabled, failed, took too long, or would use http.
     InvalidObservationError
-        What was downloaded is not the log, or the cache is damaged. Nothing is stored then.
+        The downloaded file is not the log, or the cache is damaged. Nothing is stored then.
     MissingExtraError
         ``as_frame=True`` without pandas.
     ValueError
@@ -134,10 +133,10 @@ def fetch_intel_temperature(
     an offset linear in time such that both ends fit; without such motes they are linear too. A gap
     at the first or last bin has one end, whose value (or offset) holds throughout.
 
-    The file of `load_intel_temperature` was made by the same rule, but of another author's
-    ten-minute means, where only whole bins could be rejected: the tables differ by that, and may
-    differ in the motes kept. No checksum of the log was published: without ``sha256`` only its form
-    and its size are checked. More than 70 MB, or 300 MB unpacked, are refused.
+    The file of `load_intel_temperature` follows the same rule, but from another author's
+    ten-minute means, where only whole bins could be rejected. The tables therefore differ, possibly
+    in the motes as well. No checksum of the log was published: without ``sha256`` only its form and
+    its size are checked. More than 70 MB, or 300 MB unpacked, are refused.
 
     Examples
     --------
@@ -185,7 +184,7 @@ def fetch_intel_temperature(
 
 
 def _days_of_log(first_day, n_days):
-    """Range of the days, counted from the first of the log."""
+    """Return the range of the days, counted from the first of the log."""
     try:
         first = (date.fromisoformat(str(first_day)) - _FIRST_DAY).days
     except ValueError as exc:
@@ -198,8 +197,8 @@ def _days_of_log(first_day, n_days):
 
 
 def _make_bins(path, sha256, **options):
-    """Download log and positions, and store the means of the bins."""
-    # The folder is on the file system of the cache, so that nobody sees the last step half done.
+    """Download log and positions, and store the means by bin."""
+    # The folder is on the file system of the cache: os.replace is atomic there.
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="sktvbo-") as folder:
         locations, log, new = (Path(folder, name) for name in ("motes", "log", "bins.npz"))
         download(LOCATIONS_URL, locations, largest=LARGEST_LOCATIONS, **options)
@@ -211,7 +210,7 @@ def _make_bins(path, sha256, **options):
 
 
 def read_locations(path):
-    """Numbers (m,) and positions (m, 2) of the motes, by increasing number."""
+    """Return numbers (m,) and positions (m, 2) of the motes, by increasing number."""
     try:
         table = np.array(
             [line.split() for line in path.read_text("ascii").splitlines()], dtype=float
@@ -227,16 +226,16 @@ def read_locations(path):
 
 
 def read_log(path):
-    """Bin since the log's first day, mote, temperature and voltage, (n,) each, of a log's lines.
+    """Return bin since the first day, mote, temperature and voltage, (n,) each, of a log's lines.
 
-    Lines that lack a value are many in the original, and are skipped.
+    Lines that lack a value, of which the original has many, are skipped.
     """
     bins, motes, temperatures, voltages = (buffer("d") for _ in range(4))
     origin = _FIRST_DAY.toordinal()
     n_lines, n_unpacked, odd = 0, 0, None
     try:
         with gzip.open(path, "rt", encoding="ascii", errors="replace") as file:
-            # A line without an end would be as long as a bomb is large.
+            # The limit bounds the memory of a line without an end.
             lines = iter(lambda: file.readline(_LONGEST_LINE), "")
             for n_lines, line in enumerate(lines, start=1):
                 n_unpacked += len(line)
@@ -262,7 +261,7 @@ def read_log(path):
 
 
 def bin_means(bins, motes, temperature, voltage, sensor_id):
-    """Number of the valid readings and their mean, by bin and mote, each (n, m)."""
+    """Return number and mean of the valid readings by bin and mote, each (n, m)."""
     shape = _N_BINS, len(sensor_id)
     valid = (
         (temperature >= _COLDEST)
@@ -273,7 +272,7 @@ def bin_means(bins, motes, temperature, voltage, sensor_id):
         & np.isin(motes, sensor_id)
     )
     if not valid.any():
-        raise unexpected(LOG_URL, "it has no valid reading of a mote whose position is known")
+        raise unexpected(LOG_URL, "it has no valid reading of a mote with a known position")
     column = np.searchsorted(sensor_id, motes[valid])
     cell = bins[valid].astype(np.intp) * shape[1] + column
     count = np.bincount(cell, minlength=shape[0] * shape[1])

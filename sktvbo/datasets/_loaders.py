@@ -1,4 +1,4 @@
-"""The loaders of the files."""
+"""Loaders of the data files."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def intel_bunch(temperature, t, first_day, as_frame, **columns):
-    """Bunch of one of the Intel lab's tables, which are of several sizes."""
-    here = f"This table has the shape {temperature.shape} and begins on {first_day}."
+    """Return the Bunch of a table of the Intel lab, of any size."""
+    size = f"This table has the shape {temperature.shape} and begins on {first_day}."
     frame = data_frame(temperature, t, columns["sensor_id"]) if as_frame else None
-    descr = f"{INTEL.describe()}\n{here}\n"
+    descr = f"{INTEL.describe()}\n{size}\n"
     return Bunch(temperature=temperature, t=t, frame=frame, DESCR=descr, **columns)
 
 
@@ -31,10 +31,10 @@ def load_intel_temperature(*, data_dir: PathLike | None = None, as_frame: bool =
     Parameters
     ----------
     data_dir : path-like, default=None
-        Folder of ``intel_lab_temperature.npz``. None: that which ``SKTVBO_DATA`` names; see
-        `sktvbo.datasets`.
+        Folder of ``intel_lab_temperature.npz``. None: the folder named by
+        ``SKTVBO_DATA``, see `sktvbo.datasets`.
     as_frame : bool, default=False
-        Also give a pandas data frame.
+        Also return a pandas data frame.
 
     Returns
     -------
@@ -45,12 +45,12 @@ def load_intel_temperature(*, data_dir: PathLike | None = None, as_frame: bool =
     Raises
     ------
     MissingDataError, InvalidObservationError, MissingExtraError
-        The file is not at hand; it is damaged; ``as_frame=True`` without pandas.
+        The file is missing; it is damaged; ``as_frame=True`` without pandas.
 
     Notes
     -----
     Source: MIT CSAIL "Intel Lab Data", the data of TVGP section 5.2, W-DBO appendix G.2 and
-    ET section 5. `fetch_intel_temperature` makes such a table of the original log.
+    ET section 5. `fetch_intel_temperature` builds such a table from the original log.
 
     Examples
     --------
@@ -77,17 +77,17 @@ def load_ny_ozone(
     data_dir: PathLike | None = None,
     as_frame: bool = False,
 ) -> Bunch:
-    """Load the ozone of New York State, a value a day.
+    """Load the daily ozone of New York State.
 
     Parameters
     ----------
     version : {"2020", "summer2006"}, default="2020"
         25 sites and 338 days of 2020, or 28 sites and the 62 days of July and August 2006.
     data_dir : path-like, default=None
-        Folder of ``ny_state_ozone_2020.npz`` or ``ny_ozone_summer2006.npz``. None: that which
-        ``SKTVBO_DATA`` names, see `sktvbo.datasets`.
+        Folder of ``ny_state_ozone_2020.npz`` or ``ny_ozone_summer2006.npz``. None: the
+        folder named by ``SKTVBO_DATA``, see `sktvbo.datasets`.
     as_frame : bool, default=False
-        Also give a pandas data frame.
+        Also return a pandas data frame.
 
     Returns
     -------
@@ -99,7 +99,7 @@ def load_ny_ozone(
     Raises
     ------
     MissingDataError, InvalidObservationError, MissingExtraError
-        The file is not at hand; it is damaged; ``as_frame=True`` without pandas.
+        The file is missing; it is damaged; ``as_frame=True`` without pandas.
     ValueError
         An unknown version.
 
@@ -150,10 +150,10 @@ def load_la_traffic(*, data_dir: PathLike | None = None, as_frame: bool = False)
     Parameters
     ----------
     data_dir : path-like, default=None
-        Folder of ``metr_la_speed_week1.npz``. None: that which ``SKTVBO_DATA`` names; see
-        `sktvbo.datasets`.
+        Folder of ``metr_la_speed_week1.npz``. None: the folder named by
+        ``SKTVBO_DATA``, see `sktvbo.datasets`.
     as_frame : bool, default=False
-        Also give a pandas data frame.
+        Also return a pandas data frame.
 
     Returns
     -------
@@ -164,11 +164,11 @@ def load_la_traffic(*, data_dir: PathLike | None = None, as_frame: bool = False)
     Raises
     ------
     MissingDataError, InvalidObservationError, MissingExtraError
-        The file is not at hand; it is damaged; ``as_frame=True`` without pandas.
+        The file is missing; it is damaged; ``as_frame=True`` without pandas.
 
     Notes
     -----
-    Source: METR-LA. It stands for the data of TVGP section 5.2, the I-880 in California.
+    Source: METR-LA. It replaces the data of TVGP section 5.2, the I-880 in California.
 
     Examples
     --------
@@ -197,10 +197,10 @@ def load_irish_wind(*, data_dir: PathLike | None = None, as_frame: bool = False)
     Parameters
     ----------
     data_dir : path-like, default=None
-        Folder of ``irish_wind.npz``. None: that which ``SKTVBO_DATA`` names; see
-        `sktvbo.datasets`.
+        Folder of ``irish_wind.npz``. None: the folder named by
+        ``SKTVBO_DATA``, see `sktvbo.datasets`.
     as_frame : bool, default=False
-        Also give a pandas data frame.
+        Also return a pandas data frame.
 
     Returns
     -------
@@ -211,7 +211,7 @@ def load_irish_wind(*, data_dir: PathLike | None = None, as_frame: bool = False)
     Raises
     ------
     MissingDataError, InvalidObservationError, MissingExtraError
-        The file is not at hand; it is damaged; ``as_frame=True`` without pandas.
+        The file is missing; it is damaged; ``as_frame=True`` without pandas.
 
     Notes
     -----
@@ -245,10 +245,10 @@ def load_sp500(*, data_dir: PathLike | None = None, as_frame: bool = False) -> B
     Parameters
     ----------
     data_dir : path-like, default=None
-        Folder of ``sp500_subset_close.npz``. None: that which ``SKTVBO_DATA`` names; see
-        `sktvbo.datasets`.
+        Folder of ``sp500_subset_close.npz``. None: the folder named by
+        ``SKTVBO_DATA``, see `sktvbo.datasets`.
     as_frame : bool, default=False
-        Also give a pandas data frame.
+        Also return a pandas data frame.
 
     Returns
     -------
@@ -259,11 +259,11 @@ def load_sp500(*, data_dir: PathLike | None = None, as_frame: bool = False) -> B
     Raises
     ------
     MissingDataError, InvalidObservationError, MissingExtraError
-        The file is not at hand; it is damaged; ``as_frame=True`` without pandas.
+        The file is missing; it is damaged; ``as_frame=True`` without pandas.
 
     Notes
     -----
-    It stands for the 48 stocks and 823 days of Deng et al. (2022), in ET appendix A.
+    It replaces the 48 stocks and 823 days of Deng et al. (2022), in ET appendix A.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A data file: what it must hold, where it comes from, how it is found and read."""
+"""Data file: contents, source, lookup and reading."""
 
 import contextlib
 import errno
@@ -16,8 +16,8 @@ from ..exceptions import InvalidObservationError, MissingDataError, MissingExtra
 
 _ENVIRONMENT = "SKTVBO_DATA"
 
-# What NumPy and zipfile raise of files with faults: a ValueError of one of neither format, a
-# RuntimeError of one that needs a password, a MemoryError of a shape that is none.
+# Errors that NumPy and zipfile raise for damaged files: ValueError for an unknown format,
+# RuntimeError for a password, MemoryError for an absurd shape.
 _UNREADABLE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -36,22 +36,22 @@ _KIND_NAMES = {_NUMERIC: "numeric", "U": "text", "b": "bool"}
 
 @dataclass(frozen=True)
 class Table:
-    """A NumPy archive of arrays.
+    """NumPy archive of arrays.
 
     Parameters
     ----------
     file : str
         Its name.
     shapes : dict of str to tuple
-        Its arrays and their shapes, in which None stands for any length.
+        Names and shapes of its arrays; None stands for any length.
     kinds : dict of str to str, default={}
         NumPy's codes of the arrays' kinds, "U" for text and "b" for bool; the others are numeric.
     original : str
-        Where the data can be had.
+        Source of the data.
     rule : str, default=""
-        A sentence that says how the file is made of the original.
+        Sentence on how the file is made of the original.
     descr : str
-        Its description, a file of the folder ``descr``.
+        File of the folder ``descr`` with its description.
     """
 
     file: str
@@ -62,12 +62,12 @@ class Table:
     kinds: dict = field(default_factory=dict)
 
     def load(self, data_dir):
-        """Path and checked arrays of the file that `find` finds."""
+        """Return path and checked arrays of the file."""
         path = self.find(data_dir)
         return path, self.read(path)
 
     def find(self, data_dir):
-        """Path of the file, or a MissingDataError that says how to get it."""
+        """Return the path of the file; a MissingDataError says how to get it."""
         folder = data_folder(data_dir)
         if folder is not None and (folder / self.file).is_file():
             return folder / self.file
@@ -81,7 +81,7 @@ class Table:
         )
 
     def read(self, path):
-        """The arrays of the file at a path, of the right shapes and kinds, numbers finite."""
+        """Return the arrays of a file after a check of shapes, kinds and finite numbers."""
         with _faults_as_damage(path, "it is not a readable NumPy archive"):
             archive = np.load(path, allow_pickle=False)
         if not isinstance(archive, np.lib.npyio.NpzFile):
@@ -110,12 +110,12 @@ class Table:
         return array
 
     def describe(self):
-        """What the columns are."""
+        """Return the description of the columns."""
         return files(__package__).joinpath("descr", self.descr).read_text("utf-8")
 
 
 def data_folder(data_dir):
-    """Folder to look in, the first of the three places that is named; None when none is."""
+    """Return the folder of the data: the first of the three places that is set, or None."""
     if data_dir is not None:
         return Path(data_dir)
     if os.environ.get(_ENVIRONMENT):
@@ -126,11 +126,12 @@ def data_folder(data_dir):
 
 @contextlib.contextmanager
 def _faults_as_damage(path, what):
-    """Context of reading a file, in which a fault of it is said to be one."""
+    """Convert errors of reading a file to one that says it is damaged."""
     try:
         yield
     except (*_UNREADABLE, OSError) as exc:
-        # A place before the file's beginning is a fault; a file that is not for us is none.
+        # EINVAL is a seek before the file's beginning, so damage. Other OSErrors, such as a
+        # refused permission, are not.
         if isinstance(exc, OSError) and exc.errno != errno.EINVAL:
             raise
         raise damaged(path, f"{what} ({exc})") from exc
@@ -143,7 +144,7 @@ def damaged(path, what):
 
 
 def dates(path, text, *, daily=True):
-    """Dates (n,) of their text, one a day or at least increasing, and the days since the first."""
+    """Return dates (n,) from text, daily or at least increasing, and the days since the first."""
     try:
         date = text.astype("datetime64[D]")
     except ValueError as exc:
@@ -155,20 +156,20 @@ def dates(path, text, *, daily=True):
 
 
 def seconds(path, t, step):
-    """Times (n,) as floats, ``step`` seconds apart."""
+    """Return times (n,) as floats after a check that they are ``step`` seconds apart."""
     _check_steps(path, t, np.diff(t) == step, f"t_s must be in steps of {step} s")
     return floats(t)
 
 
 def _check_steps(path, values, right, what):
-    """Raise an error that names the first step that is not right, of as many steps (n - 1,)."""
+    """Raise an error that names the first wrong one of n - 1 steps."""
     if not right.all():
         k = int(np.argmin(right))
         raise damaged(path, f"{what}. Got {values[k + 1]} after {values[k]} instead")
 
 
 def places(arrays):
-    """The columns that all files with positions on the earth have in common."""
+    """Return the columns common to all files with coordinates."""
     return {
         "xy": floats(arrays["xy_km"]),
         "lat_deg": floats(arrays["lat_deg"]),
@@ -181,7 +182,7 @@ def floats(array):
 
 
 def data_frame(values, index=None, columns=None):
-    """A pandas data frame; dates in the index become those of pandas."""
+    """Return a pandas data frame; dates in the index become those of pandas."""
     try:
         import pandas as pd
     except ImportError as exc:
