@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Empirical", "Forgetting", "Separable", "Wiener"]
 
-# This is the advice to whoever asks for the limit at which nothing changes any more.
+# Advice for parameters at the static limit, which the kernels exclude.
 _STATIC = "For a static function use ConstantKernel(1.0, 'fixed')."
 
 
@@ -39,8 +39,8 @@ class Forgetting(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
 
     The covariance in time of the Markov model f_{t+1} = √(1-ε) f_t + √ε g_{t+1}, with g_t
     independent draws from the spatial process. It equals
-    ``Matern(nu=0.5, length_scale=-2 / log(1 - epsilon))``; ε → 0 is a static function, ε → 1 one
-    that is independent in time.
+    ``Matern(nu=0.5, length_scale=-2 / log(1 - epsilon))``. ε → 0 gives a static function, ε → 1
+    independence in time.
 
     Parameters
     ----------
@@ -69,11 +69,11 @@ class Forgetting(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
 
     @property
     def hyperparameter_epsilon(self) -> Hyperparameter:
-        """Name and bounds of ε, as scikit-learn asks for them."""
+        """Name and bounds of ε, for scikit-learn."""
         return Hyperparameter("epsilon", "numeric", self.epsilon_bounds)
 
     def check(self) -> None:
-        """Raise a ValueError unless the parameters make sense."""
+        """Raise a ValueError for an invalid parameter."""
         bounds = self.hyperparameter_epsilon
         if not bounds.fixed and not np.all((bounds.bounds > 0.0) & (bounds.bounds < 1.0)):
             expected = "'fixed' or a pair 0 < low <= high < 1"
@@ -97,7 +97,7 @@ class Forgetting(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
             return K
         if self.hyperparameter_epsilon.fixed:
             return K, np.empty((*K.shape, 0))
-        # This is TVGP appendix B times epsilon, as theta is log(epsilon).
+        # TVGP appendix B, times epsilon because theta is log(epsilon).
         slope = -self.epsilon / (1.0 - self.epsilon) * (age / 2.0) * K
         return K, slope[:, :, np.newaxis]
 
@@ -106,12 +106,12 @@ class Forgetting(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
 
 
 class Wiener(Kernel):
-    r"""Uncertainty that grows for ever: :math:`k(t, t') = 1 + \sigma_w^2 (\min(t, t') - t_0)`.
+    r"""Random walk in time: :math:`k(t, t') = 1 + \sigma_w^2 (\min(t, t') - t_0)`.
 
     The covariance of a function that starts as a draw from the spatial process and then takes a
     random walk, f_{t+1} = f_t + σ_w g_{t+1}, with g_t independent draws from the spatial process.
-    After the last observation the posterior mean stays as it is, and the posterior variance grows
-    by σ_w² k_S per unit of time, where a stationary kernel goes back to the prior.
+    After the last observation the posterior mean is constant and the posterior variance grows by
+    σ_w² k_S per unit of time, whereas a stationary kernel returns to the prior.
 
     Parameters
     ----------
@@ -120,15 +120,15 @@ class Wiener(Kernel):
     drift_variance_bounds : pair of floats or "fixed", default=(1e-5, 1e1)
         Bounds of the search when ``drift_variance`` is learnt from data.
     start : float, default=0.0
-        t_0, in the units and from the origin of the data's times.
+        t_0, in the unit and from the origin of the data's times.
     before : {"error", "constant"}, default="error"
-        Times before ``start`` are an error, or such at which the function was what it is then.
+        Times before ``start`` raise an error, or the function is constant until ``start``.
 
     Raises
     ------
     ValueError
-        When called with times before ``start``, or with other than one column, or if
-        ``drift_variance`` is not positive and finite.
+        When called: times before ``start``, more than one column, or a ``drift_variance`` that is
+        not positive and finite.
 
     References
     ----------
@@ -158,21 +158,21 @@ class Wiener(Kernel):
 
     @property
     def hyperparameter_drift_variance(self) -> Hyperparameter:
-        """Name and bounds of the variance, as scikit-learn asks for them."""
+        """Name and bounds of the variance, for scikit-learn."""
         return Hyperparameter("drift_variance", "numeric", self.drift_variance_bounds)
 
     def is_stationary(self) -> bool:
-        """False: the variance depends on the time since ``start``."""
+        """Return False: the variance depends on the time since ``start``."""
         return False
 
     def _elapsed(self, X):
-        """Times X (n, 1) since the start, (n,)."""
+        """Return the times (n,) since the start of X (n, 1)."""
         interval = "(0, inf)"
         check_real(self.drift_variance, "drift_variance", self, interval=interval, advice=_STATIC)
         check_real(self.start, "start", self)
         check_choice(self.before, ("error", "constant"), "before", self)
         t = _one_column(X, "times of Wiener")
-        # The comparison is negated, so that NaN is an error too.
+        # The negated comparison refuses NaN as well.
         if not np.all(t >= (self.start if self.before == "error" else -np.inf)):
             raise invalid(
                 "times of Wiener",
@@ -193,11 +193,11 @@ class Wiener(Kernel):
             return 1.0 + drift
         if self.hyperparameter_drift_variance.fixed:
             return 1.0 + drift, np.empty((*drift.shape, 0))
-        # theta is log(drift_variance), in which the drift is its own derivative.
+        # theta is log(drift_variance), so the drift is its own derivative.
         return 1.0 + drift, drift[:, :, np.newaxis]
 
     def diag(self, X: ArrayLike) -> Array:
-        """Variances at rows.
+        """Return the prior variances at rows.
 
         Parameters
         ----------
@@ -217,9 +217,9 @@ class Wiener(Kernel):
 class Empirical(Kernel):
     """Covariance of finitely many arms, given as a matrix: k(i, j) = ``covariance[i, j]``.
 
-    For arms without coordinates, or whose coordinates say little: sensors in a building, web pages,
-    channels. The matrix is usually estimated from earlier data, as in the experiments of TVGP. It
-    has no hyperparameters.
+    For arms without informative coordinates: sensors in a building, web pages, channels. The matrix
+    is usually estimated from earlier data, as in the experiments of TVGP. The kernel has no
+    hyperparameters.
 
     Parameters
     ----------
@@ -230,12 +230,12 @@ class Empirical(Kernel):
     Raises
     ------
     ValueError
-        When called, if ``covariance`` is no covariance matrix, or the points are no indices of it.
+        When called: ``covariance`` is not a covariance matrix, or a point is not an index of it.
 
     Notes
     -----
     With ``signal_variance=1.0, signal_variance_bounds="fixed"``, a
-    `~sktvbo.gaussian_process.TimeVaryingGPRegressor` takes the matrix in the units that it is in.
+    `~sktvbo.gaussian_process.TimeVaryingGPRegressor` uses the matrix unscaled.
 
     References
     ----------
@@ -244,7 +244,7 @@ class Empirical(Kernel):
 
     Examples
     --------
-    What is observed at one arm says something of the arms that vary with it:
+    An observation of one arm informs about correlated arms:
 
     >>> from sktvbo import TimeVaryingGPRegressor
     >>> from sktvbo.kernels import Empirical, Forgetting
@@ -257,18 +257,18 @@ class Empirical(Kernel):
     def __init__(self, covariance: ArrayLike) -> None:
         self.covariance = covariance
 
-    # scikit-learn compares parameters by !=, which fails on arrays of different sizes.
+    # scikit-learn compares parameters with !=, which fails on arrays of different sizes.
     def __eq__(self, other):
         return type(self) is type(other) and np.array_equal(self.covariance, other.covariance)
 
     __hash__ = None
 
     def is_stationary(self) -> bool:
-        """False: indices have no distances."""
+        """Return False: indices have no distances."""
         return False
 
     def _matrix(self):
-        """The validated covariance (m, m)."""
+        """Return the validated covariance (m, m)."""
         C = np.asarray(self.covariance)
         if C.ndim != 2 or C.shape[0] != C.shape[1] or C.size == 0 or C.dtype.kind not in "iuf":
             got = f"shape {C.shape}, dtype {C.dtype}"
@@ -279,7 +279,7 @@ class Empirical(Kernel):
         return C
 
     def _index(self, X, m):
-        """Points X (n, 1) as indices (n,)."""
+        """Return points X (n, 1) as indices (n,)."""
         x = _one_column(X, "indices of Empirical")
         wrong = ~((x == np.rint(x)) & (x >= 0) & (x < m))
         if wrong.any():
@@ -297,7 +297,7 @@ class Empirical(Kernel):
         return (K, np.empty((*K.shape, 0))) if eval_gradient else K
 
     def diag(self, X: ArrayLike) -> Array:
-        """Variances at rows.
+        """Return the prior variances at rows.
 
         Parameters
         ----------
@@ -311,14 +311,14 @@ class Empirical(Kernel):
         return np.diagonal(C)[self._index(X, len(C))]
 
     def convolution(self, X: ArrayLike, Y: ArrayLike | None = None) -> Array:
-        """Σ_m k(x, m) k(y, m) over the arms m, of which relevancies are made.
+        """Return Σ_m k(x, m) k(y, m) over the arms m, for relevancies.
 
         Parameters
         ----------
         X : array-like of shape (n, 1)
             Indices.
         Y : array-like of shape (k, 1), default=None
-            None is X.
+            None: X.
 
         Returns
         -------
@@ -329,13 +329,13 @@ class Empirical(Kernel):
         return rows @ (rows if Y is None else C[self._index(Y, len(C))]).T
 
     def __repr__(self):
-        # A list may be ragged, and a repr, which is for error messages, must not raise one.
+        # Error messages use the repr, so it must not fail on a ragged list.
         C = self.covariance
         shape = C.shape if hasattr(C, "shape") else np.asarray(C, dtype=object).shape
         return f"{type(self).__name__}(covariance of shape {shape})"
 
 
-# Kernels are cloned for every likelihood: an eigendecomposition each time would dwarf the rest.
+# Each likelihood clones the kernel: an eigendecomposition per clone would dominate the cost.
 @lru_cache(maxsize=4)
 def _check_covariance(data, m, rounding):
     """Raise unless the (m, m) matrix of these bytes is a covariance matrix up to rounding."""
@@ -355,7 +355,7 @@ def _check_covariance(data, m, rounding):
             "positive semi-definite",
             owner="Empirical",
             got=f"a smallest eigenvalue of {eigenvalues[0]:.3g}",
-            advice="Adding its size to the diagonal makes it so.",
+            advice="Add its absolute value to the diagonal.",
         )
 
 
@@ -365,7 +365,7 @@ def _check_gradient(Y, eval_gradient):
 
 
 def _one_column(X, name):
-    """Points X (n, 1) as (n,), in double precision."""
+    """Return points X (n, 1) as (n,), in double precision."""
     X = np.atleast_2d(np.asarray(X, dtype=np.float64))
     if X.shape[1] != 1:
         raise invalid(name, "one column, of shape (n, 1)", got=f"shape {X.shape}")
@@ -373,16 +373,16 @@ def _one_column(X, name):
 
 
 class ProportionalMatern(Matern):
-    """Matérn kernel with a lengthscale per column, whose ratios are given, and one hyperparameter.
+    """Matérn kernel with lengthscales in fixed ratios, one per column: one hyperparameter.
 
-    The default over several columns in different units: the ratios are those of their extents.
+    The default over columns in different units, with the ratios of their extents.
 
     Parameters
     ----------
     length_scale : array-like of shape (d,)
-        In the units of the columns. The logarithm of the largest one is the hyperparameter.
+        In the units of the columns. The logarithm of the largest is the hyperparameter.
     length_scale_bounds : pair of floats or "fixed", default=(1e-5, 1e5)
-        Of the largest one.
+        Bounds of the largest.
     nu : float, default=1.5
     """
 
@@ -411,22 +411,22 @@ class ProportionalMatern(Matern):
 
 
 class Separable(Kernel):
-    """Product of a kernel of the spatial columns and a kernel of the time column.
+    """Product of a kernel over the spatial columns and a kernel over the time column.
 
-    k((x, t), (x', t')) = k_S(x, x') k_T(t, t'); with time as the only column, k_T alone.
+    k((x, t), (x', t')) = k_S(x, x') k_T(t, t'); k_T alone if time is the only column.
 
     Parameters
     ----------
     spatial, temporal : Kernel
-        Any scikit-learn kernels; ``temporal`` sees one column.
+        Any scikit-learn kernels; ``temporal`` receives one column.
     time_column : int, default=-1
         Position of time among the columns of X.
 
     Notes
     -----
-    theta is that of ``spatial`` followed by that of ``temporal``. Parameters are reached by
-    ``spatial__...`` and ``temporal__...``. (W-DBO assumption 3.2, without the factor λ: multiply by
-    a ``ConstantKernel``.)
+    theta is that of ``spatial`` followed by that of ``temporal``. The parameters are
+    ``spatial__...`` and ``temporal__...``. The kernel is that of W-DBO assumption 3.2 without the
+    factor λ: multiply by a ``ConstantKernel`` to add it.
 
     Examples
     --------
@@ -449,12 +449,12 @@ class Separable(Kernel):
         return ("spatial", self.spatial), ("temporal", self.temporal)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters, and those of the kernels.
+        """Return the parameters and those of the kernels.
 
         Parameters
         ----------
         deep : bool, default=True
-            Whether those of the kernels are among them, after their name and two underscores.
+            Include those of the kernels, prefixed with their name and two underscores.
 
         Returns
         -------
@@ -467,7 +467,7 @@ class Separable(Kernel):
 
     @property
     def hyperparameters(self) -> list[Hyperparameter]:
-        """Names and bounds of the hyperparameters of all kernels."""
+        """Names and bounds of the hyperparameters of both kernels."""
         return [
             Hyperparameter(f"{name}__{h.name}", h.value_type, h.bounds, h.n_elements)
             for name, kernel in self._factors()
@@ -476,22 +476,19 @@ class Separable(Kernel):
 
     @property
     def theta(self) -> Array:
-        """Logarithms of the hyperparameters, one kernel after the other."""
-        return np.concatenate([kernel.theta for _, kernel in self._factors()])
+        """Logarithms of the hyperparameters, first the spatial ones."""
+        return np.append(self.spatial.theta, self.temporal.theta)
 
     @theta.setter
     def theta(self, theta: ArrayLike) -> None:
-        start = 0
-        for _, kernel in self._factors():
-            end = start + kernel.n_dims
-            kernel.theta = theta[start:end]
-            start = end
+        n_dims = self.spatial.n_dims
+        self.spatial.theta, self.temporal.theta = theta[:n_dims], theta[n_dims:]
 
     @property
     def bounds(self) -> Array:
-        """Logarithms of their lower and upper bounds."""
-        bounds = [kernel.bounds for _, kernel in self._factors() if kernel.bounds.size]
-        return np.vstack(bounds) if bounds else np.empty((0, 2))
+        """Logarithms of the lower and upper bounds of the hyperparameters."""
+        # scikit-learn's bounds without any hyperparameter have the shape (0,).
+        return np.vstack([kernel.bounds.reshape(-1, 2) for _, kernel in self._factors()])
 
     def __eq__(self, other):
         if type(self) is not type(other):
@@ -501,13 +498,13 @@ class Separable(Kernel):
     __hash__ = None
 
     def is_stationary(self) -> bool:
-        """Whether all kernels are.
+        """Return True if both kernels are stationary.
 
         Returns
         -------
         bool
         """
-        return all(kernel.is_stationary() for _, kernel in self._factors())
+        return self.spatial.is_stationary() and self.temporal.is_stationary()
 
     @property
     def requires_vector_input(self) -> bool:
@@ -536,7 +533,7 @@ class Separable(Kernel):
         return K_S * K_T, slopes
 
     def diag(self, X: ArrayLike) -> Array:
-        """Variances at rows.
+        """Return the prior variances at rows.
 
         Parameters
         ----------
@@ -553,7 +550,7 @@ class Separable(Kernel):
 
 
 def split_time(X: ArrayLike, time_column: int | str = -1):
-    """Columns of X (n, d + 1) as space (n, d) and time (n, 1)."""
+    """Return the columns of X (n, d + 1) as space (n, d) and time (n, 1)."""
     X = np.atleast_2d(X)
     n_columns = X.shape[1]
     column = check_int(

@@ -63,8 +63,8 @@ def download(url, path, *, largest, timeout, n_retries=0, delay=1.0, allow_http=
 
 def unexpected(url, what):
     return InvalidObservationError(
-        f"The download of {url} is not the expected file: {what}. Nothing was stored. Try again, or "
-        "open the address in a browser."
+        f"The download of {url} is not the expected file: {what}. Nothing was stored. Try again, "
+        "or open the address in a browser."
     )
 
 

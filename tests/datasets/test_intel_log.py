@@ -34,7 +34,7 @@ def packed(lines):
 
 
 def day_of(mote, day="2004-03-01", skip=(), base=20.0):
-    """Return readings in each bin of a day but ``skip``: ``base`` plus a tenth of a degree a bin."""
+    """Return a reading per bin of a day but ``skip``: ``base`` plus 0.1 degree a bin."""
     bins = sorted(set(range(144)).difference(skip))
     return [reading(day, 10 * k + 3, mote, base + 0.1 * k) for k in bins]
 
