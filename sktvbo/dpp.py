@@ -1,13 +1,13 @@
-"""Determinantal point processes: subsets of k rows that are spread out, greedily or at random.
+"""Determinantal point processes: diverse subsets of k rows, greedy or random.
 
 A k-DPP with kernel matrix K gives a set Z of k items a probability proportional to det K_Z
-(Kulesza & Taskar 2012): similar items seldom come together. Its samples make good inducing points
-(Burt et al. 2020), and good questions to an expert (SparQ algorithm 1).
+(Kulesza & Taskar 2012): similar items seldom appear together. Its samples make good inducing points
+(Burt et al. 2020) and good queries to an expert (SparQ algorithm 1).
 
-Rounding is decided upon here. An item whose variance given the chosen ones is at most 10 k ε of its
-own variance, with ε the spacing of K's floats, is a combination of them: a set with such an item
-has probability zero, and K has a rank below k when no other set can be found. Nothing is ever added
-to K's diagonal. A negative variance is an error beyond √ε, relatively.
+Rounding: an item counts as a combination of the chosen ones if its variance given them is at most
+10 k ε of its own variance, with ε the spacing of K's floats. A set with such an item has
+probability zero, and K has a rank below k if no other set exists. No jitter is added to K. A
+negative variance is an error beyond √ε, relatively.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ if TYPE_CHECKING:
 __all__ = ["KDPPSelector", "greedy_map", "sample_kdpp"]
 
 _EPS = np.finfo(np.float64).eps
-# SparQ makes this number of proposals; the mixing time asks for less when N k is below some 1,000.
+# Number of proposals in SparQ; the mixing time is shorter when N k is below about 1,000.
 _MAX_STEPS = 10_000
-# The default number of proposals brings the chain this near to its law, in total variation.
+# Distance of the chain from its law, in total variation, for the default number of proposals.
 _TOTAL_VARIATION = 0.01
-# NumPy's generator is called once for this number of proposals.
+# Proposals per call of NumPy's generator.
 _BLOCK = 16_384
-# After this number of updates the inverse is computed afresh.
-_PERIOD = 1_000
+# Rank-one updates of the inverse before it is recomputed, which bounds round-off.
+_REFRESH_AFTER = 1_000
 
 
 def greedy_map(K: ArrayLike | Kernel, k: int, *, X: ArrayLike | None = None) -> Indices:
-    """Choose k items one after the other, each time the one that makes the determinant largest.
+    """Choose k items one by one, each time the item that maximizes the determinant.
 
     Parameters
     ----------
     K : array-like of shape (N, N) or Kernel
-        Positive semi-definite, or a scikit-learn kernel of the rows of ``X``: then only k of its
-        columns are computed, never the whole matrix.
+        Positive semi-definite matrix, or a scikit-learn kernel of the rows of ``X``: then only k
+        columns of the matrix are computed.
     k : int
         From 1 to N.
     X : array-like of shape (N, d), default=None
@@ -62,21 +62,21 @@ def greedy_map(K: ArrayLike | Kernel, k: int, *, X: ArrayLike | None = None) -> 
     Returns
     -------
     indices : ndarray of int of shape (k,)
-        In the order chosen; the first of them are the answer to a smaller k. Of several
-        equally good ones, up to rounding, the one with the lowest index is taken.
+        In the order chosen; the first of them are the result for a smaller k. Ties, up to rounding,
+        go to the lowest index.
 
     Raises
     ------
     NotPositiveDefiniteError
-        The rank of K is below k, or a variance comes out negative. K is looked at only as far as
-        the choices lead: not every indefinite matrix is noticed.
+        The rank of K is below k, or a variance is negative. Only the chosen columns are checked:
+        some indefinite matrices pass.
     ValueError
-        K is not square, symmetric and finite, k is out of range, or X does not go with K.
+        K is not square, symmetric and finite, k is out of range, or X does not fit K.
 
     Notes
     -----
-    A pivoted Cholesky factorization, O(N k²) time and O(N k) memory besides K (SparQ algorithm 3,
-    Burt et al. 2020). The determinant is within a factor k!² of the largest.
+    A pivoted Cholesky factorization with O(N k²) time and O(N k) memory in addition to K (SparQ
+    algorithm 3, Burt et al. 2020). The determinant is within a factor k!² of the largest.
 
     Examples
     --------
@@ -118,13 +118,12 @@ def sample_kdpp(
     k : int
         From 1 to N.
     method : {"mcmc", "exact"}, default="mcmc"
-        - "mcmc": ``n_steps`` proposals to exchange an item, from the greedy maximum on
+        - "mcmc": ``n_steps`` proposals to exchange an item, starting at the greedy maximum
           (`~sktvbo.dpp.greedy_map`), O(N k² + n_steps k²);
         - "exact": from the eigenvectors of K, O(N³).
     n_steps : int, default=None
-        Proposals of the chain. None is 2 N k log(100), which is what a total variation of 0.01
-        asks for, or 10,000, which is what the authors of the method use, if that is less. 0 gives
-        the start.
+        Proposals of the chain; 0 gives the start. None is the smaller of 2 N k log(100), for a
+        total variation of 0.01, and 10,000, the number in SparQ.
     random_state : int, RandomState or None, default=None
 
     Returns
@@ -135,16 +134,16 @@ def sample_kdpp(
     Raises
     ------
     NotPositiveDefiniteError
-        The rank of K is below k, or K has a negative eigenvalue beyond rounding. The chain notices
-        the latter only as far as its start leads; "exact" always does.
+        The rank of K is below k, or K has a negative eigenvalue beyond rounding. "mcmc" checks only
+        the columns of its start, "exact" all eigenvalues.
     ValueError
         K is not square, symmetric and finite, or a parameter is out of range.
 
     Notes
     -----
     The chain is that of SparQ algorithm 2. It forgets a start Z within 2 N k log(1 / (ε P(Z)))
-    proposals, up to a total variation of ε (Anari et al. 2016); the term in P(Z), which the default
-    leaves out, is smallest for the best Z. The exact sampler is that of Kulesza & Taskar (2012,
+    proposals, up to a total variation of ε (Anari et al. 2016). The default omits the term in P(Z),
+    which is smallest for the best Z. The exact sampler is that of Kulesza & Taskar (2012,
     algorithms 7 and 8), with the elementary symmetric polynomials in log space.
 
     Examples
@@ -154,7 +153,7 @@ def sample_kdpp(
     >>> from sktvbo.dpp import sample_kdpp
     >>> K = RBF(2.0)(np.arange(20.0)[:, None])
     >>> indices = sample_kdpp(K, 5, random_state=0)
-    >>> bool(np.diff(indices).min() > 1)        # neighbours are much alike
+    >>> bool(np.diff(indices).min() > 1)        # neighbours are similar
     True
     """
     K, eps = _check_matrix(K)
@@ -165,20 +164,20 @@ def sample_kdpp(
 
 
 class KDPPSelector(BaseEstimator):
-    """Select rows that are spread out: a k-DPP of a kernel, for scikit-learn.
+    """Select diverse rows by a k-DPP of a kernel: a scikit-learn estimator.
 
-    It selects samples, not features, and so is no transformer: a pipeline expects as many rows out
-    of a step as went in.
+    It selects samples, not features, so it is no transformer: a step of a pipeline preserves the
+    number of rows.
 
     Parameters
     ----------
     kernel : Kernel, default=None
-        Of scikit-learn; None is ``RBF(1.0)``.
+        Kernel of scikit-learn; None is ``RBF(1.0)``.
     n_samples : int, default=10
         Rows to select.
     method : {"mcmc", "exact", "greedy"}, default="mcmc"
-        As in `~sktvbo.dpp.sample_kdpp`, or `~sktvbo.dpp.greedy_map`, which never computes the whole
-        kernel matrix.
+        As in `~sktvbo.dpp.sample_kdpp`, or `~sktvbo.dpp.greedy_map`, which does not compute the
+        whole kernel matrix.
     n_steps : int, default=None
         Proposals of "mcmc", as in `~sktvbo.dpp.sample_kdpp`.
     random_state : int, RandomState or None, default=None
@@ -227,8 +226,7 @@ class KDPPSelector(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n, d)
-            At least ``n_samples`` rows. Some may be alike as long as enough different ones are
-            left.
+            At least ``n_samples`` different rows.
         y : Ignored
 
         Returns
@@ -242,7 +240,7 @@ class KDPPSelector(BaseEstimator):
         """
         X = validate_data(self, X, dtype=np.float64, order="C")
         n = len(X)
-        # scikit-learn's checks of estimators look for these words.
+        # scikit-learn's check_estimator looks for these words.
         advice = f"X has n_samples = {n}."
         k = check_int(self.n_samples, "n_samples", self, high=n, advice=advice)
         check_choice(self.method, ("mcmc", "exact", "greedy"), "method", self)
@@ -274,7 +272,7 @@ class KDPPSelector(BaseEstimator):
         return self.fit(X, y).selected_
 
     def get_support(self, indices: bool = False) -> Mask | Indices:
-        """Which rows of the X of ``fit`` are selected, as a mask or by number.
+        """Return the selected rows of the X of ``fit``, as a mask or as indices.
 
         Parameters
         ----------
@@ -283,8 +281,7 @@ class KDPPSelector(BaseEstimator):
         Returns
         -------
         support : ndarray of bool of shape (n,), or of int of shape (n_samples,)
-            ``y[selector.get_support()]`` goes with ``X[selector.get_support()]``; the numbers are
-            ``indices_``.
+            The mask selects from X and y alike; the indices are ``indices_``.
         """
         check_is_fitted(self, "indices_")
         if indices:
@@ -298,7 +295,7 @@ class KDPPSelector(BaseEstimator):
 
 
 def _check_matrix(K):
-    """K as float64 in C order, and the spacing ε of the floats that it came in."""
+    """Return K as float64 in C order, and the spacing ε of its original floats."""
     if isinstance(K, Kernel):
         raise invalid("K", "a matrix (N, N)", got=f"the kernel {K}", advice="Give K(X).")
     K = np.asarray(K)
@@ -316,7 +313,7 @@ def _check_matrix(K):
 
 
 def _symmetrized(K, eps):
-    """The symmetric part, if that is finite and K but for rounding."""
+    """Return the symmetric part of K, which must equal K up to rounding."""
     if not np.isfinite(K).all():
         raise invalid("K", "finite", got="NaN or infinity")
     gap = np.abs(K - K.T).max()
@@ -325,13 +322,13 @@ def _symmetrized(K, eps):
             "K",
             "symmetric",
             got=f"entries K[i, j] and K[j, i] that differ by {gap:.1e}",
-            advice="Give (K + K.T) / 2 if they should not.",
+            advice="Give (K + K.T) / 2 if the difference is an error.",
         )
     return 0.5 * (K + K.T)
 
 
 def _proposals(n_steps, n, k, owner=None):
-    """The number of proposals that ``n_steps`` stands for."""
+    """Return the number of proposals for the parameter ``n_steps``."""
     if n_steps is None:
         return min(ceil(2.0 * n * k * log(1.0 / _TOTAL_VARIATION)), _MAX_STEPS)
     return check_int(n_steps, "n_steps", owner, low=0)
@@ -364,7 +361,7 @@ def _rank_error(rank, k):
 
 
 def _tolerance(k, eps):
-    """The variance, relative to the prior one, that is zero after k subtractions."""
+    """Return the relative variance that counts as zero after k subtractions."""
     return 10.0 * k * eps
 
 
@@ -386,7 +383,7 @@ def _greedy_rows(kernel, X, k):
 
 
 def _greedy(column, diagonal, k, eps):
-    """Indices (k,); ``column(j)`` is that of K, C-ordered (N,)."""
+    """Return indices (k,); ``column(j)`` is column j of K, C-ordered (N,)."""
     n = len(diagonal)
     if diagonal.min() < 0.0:
         raise _not_psd("a diagonal entry", diagonal.min())
@@ -398,7 +395,7 @@ def _greedy(column, diagonal, k, eps):
         if j < 0:
             break
         indices[m] = j
-        # The last choice is eliminated too, to see whether it leaves all variances >= 0.
+        # Eliminating the last choice too shows whether all variances stay >= 0.
         _fast.eliminate(column(j), L, residual, m, j)
     else:
         m = k
@@ -420,7 +417,7 @@ def _sample(K, k, method, n_steps, rng, eps):
 
 
 def _mcmc(K, k, n_steps, rng, eps):
-    """State of the chain (k,) after n_steps proposals."""
+    """Return the state of the chain (k,) after n_steps proposals."""
     n = len(K)
     Z = _greedy_matrix(K, k, eps)
     if k == n:
@@ -433,12 +430,12 @@ def _mcmc(K, k, n_steps, rng, eps):
         leave = rng.randint(k, size=size, dtype=np.intp)
         enter = rng.randint(n - k, size=size, dtype=np.intp)
         u = rng.uniform(size=size)
-        _fast.swap_chain(K, Z, rest, leave, enter, u, _tolerance(k, eps), _PERIOD)
+        _fast.swap_chain(K, Z, rest, leave, enter, u, _tolerance(k, eps), _REFRESH_AFTER)
     return Z
 
 
 def _exact_draws(K, k, n_draws, rng, eps):
-    """Independent draws (n_draws, k), each sorted, from one eigendecomposition."""
+    """Return independent draws (n_draws, k), each sorted, from one eigendecomposition."""
     n = len(K)
     values, vectors = eigh(K)
     scale = max(values[-1], -values[0])
@@ -447,16 +444,16 @@ def _exact_draws(K, k, n_draws, rng, eps):
     positive = values > n * eps * scale
     if np.count_nonzero(positive) < k:
         raise _rank_error(np.count_nonzero(positive), k)
-    # The eigenvalues may be scaled: the probabilities stay the same.
+    # Scaled eigenvalues give the same probabilities.
     values, vectors = values[positive] / scale, vectors[:, positive]
     chosen = _eigenvectors(np.log(values), k, n_draws, rng)
     return np.sort(_projection_draws(vectors.T[chosen], rng), axis=1)
 
 
 def _log_elementary_symmetric(log_values, k):
-    """Logs of the polynomials e_l of the first n values, (k + 1, N + 1) for l and n.
+    """Return logs of the polynomials e_l of the first n values, (k + 1, N + 1) for l and n.
 
-    Sums of positive terms only, so that nothing cancels (Kulesza & Taskar 2012, algorithm 7).
+    All terms are positive: no cancellation (Kulesza & Taskar 2012, algorithm 7).
     """
     E = np.full((k + 1, len(log_values) + 1), -np.inf)
     E[0] = 0.0
@@ -466,12 +463,12 @@ def _log_elementary_symmetric(log_values, k):
 
 
 def _eigenvectors(log_values, k, n_draws, rng):
-    """Indices (n_draws, k) of eigenvectors: k of them, in proportion to their values' product."""
+    """Draw indices (n_draws, k) of eigenvectors, with weights the products of their values."""
     E = _log_elementary_symmetric(log_values, k)
     left = np.full(n_draws, k)
     chosen = np.empty((n_draws, k), dtype=np.intp)
     for n in range(len(log_values), 0, -1):
-        # With as many left to choose as there are, both terms are the same and the probability 1.
+        # If all remaining eigenvectors are needed, both terms are equal and the probability is 1.
         log_odds = log_values[n - 1] + E[np.maximum(left - 1, 0), n - 1] - E[left, n]
         take = np.flatnonzero((left > 0) & (rng.uniform(size=n_draws) < np.exp(log_odds)))
         left[take] -= 1
@@ -480,10 +477,10 @@ def _eigenvectors(log_values, k, n_draws, rng):
 
 
 def _projection_draws(V, rng):
-    """Items (n_draws, k) of the projection DPPs onto the rows of V (n_draws, k, N), orthonormal.
+    """Draw items (n_draws, k) of the projection DPPs onto the rows of V (n_draws, k, N), orthonormal.
 
-    By the chain rule: an item in proportion to its variance given those before, as in ``_greedy``
-    (Kulesza & Taskar 2012, algorithm 8, whose projections are this Cholesky factorization).
+    Chain rule: each item with a probability proportional to its variance given those before, as in
+    ``_greedy`` (Kulesza & Taskar 2012, algorithm 8, with projections by Cholesky factorization).
     """
     n_draws, k, n = V.shape
     each = np.arange(n_draws)
