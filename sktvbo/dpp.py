@@ -477,7 +477,7 @@ def _eigenvectors(log_values, k, n_draws, rng):
 
 
 def _projection_draws(V, rng):
-    """Draw items (n_draws, k) of the projection DPPs onto the rows of V (n_draws, k, N), orthonormal.
+    """Draw items (n_draws, k) of the projection DPPs onto orthonormal rows V (n_draws, k, N).
 
     Chain rule: each item with a probability proportional to its variance given those before, as in
     ``_greedy`` (Kulesza & Taskar 2012, algorithm 8, with projections by Cholesky factorization).

@@ -1,1 +1,1 @@
-"""sktvbo within other tools: each module needs its tool, an extra, and is imported by itself."""
+"""Integrations with other tools: each module needs its tool, an extra, and a separate import."""

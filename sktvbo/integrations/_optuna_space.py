@@ -1,4 +1,4 @@
-"""Optuna's distributions, and the domain that stands for them."""
+"""Conversion of Optuna's distributions to a domain."""
 
 import math
 from decimal import Decimal
@@ -15,7 +15,7 @@ from ..exceptions import DomainError
 
 
 class Space:
-    """Optuna's distributions by name, and the domain that stands for them."""
+    """Optuna's distributions by name and the equivalent domain."""
 
     def __init__(self, distributions):
         self.distributions = distributions
@@ -23,15 +23,15 @@ class Space:
         self.domain = ParameterSpace({name: axis.spec for name, axis in self._axes.items()})
 
     def contains(self, name, value):
-        """Whether a parameter may have a value."""
+        """Return True if a parameter may have a value."""
         return _contains(self.distributions[name], value)
 
     def canonical(self, name, value):
-        """A value as Optuna gives it back: NumPy's numbers are Python's."""
+        """Return a value as Optuna returns it, with NumPy scalars converted to Python's."""
         return _canonical(self.distributions[name], value)
 
     def encode(self, params):
-        """The point of the domain with these parameters, or None where one lacks or is outside."""
+        """Return the point with these parameters; None if one is missing or out of range."""
         if not all(name in params and self.contains(name, params[name]) for name in self._axes):
             return None
         return {
@@ -40,7 +40,7 @@ class Space:
         }
 
     def nearest(self, name, value):
-        """What stands for a value of a parameter, or the nearest; None of what is no number."""
+        """Return the coordinate nearest to a value; None for a category out of range."""
         distribution = self.distributions[name]
         if self.contains(name, value):
             value = self.canonical(name, value)
@@ -51,19 +51,19 @@ class Space:
         return self._axes[name].encode(value)
 
     def decode(self, point):
-        """The parameters of a point of the domain."""
+        """Return the parameters of a point of the domain."""
         return {name: self._axes[name].decode(value) for name, value in point.items()}
 
 
-# Whole numbers beyond these, plain ones and on a logarithmic scale, are searched as reals.
-_MOST, _MOST_LOG = 2**50, 2**44
+# Integer ranges with more values, or with larger ones on a log scale, are searched as reals.
+_LARGEST, _LARGEST_LOG = 2**50, 2**44
 
-# How many values beside the nearest are tried, where floats hold only some of them.
+# Number of values tried around the nearest one, where floats represent only some of them.
 _N_TRIED = 512
 
 
 def _axis(distribution, name):
-    """The scale on which a domain has a parameter; messages call it by its name."""
+    """Return the scale of a parameter in the domain; ``name`` is for messages."""
     if isinstance(distribution, CategoricalDistribution):
         return _Choices(distribution)
     low, high, step = distribution.low, distribution.high, distribution.step
@@ -75,7 +75,7 @@ def _axis(distribution, name):
         raise invalid(f"The range of {name!r}", "of finite floats", distribution, error=DomainError)
     if distribution.log:
         whole = isinstance(distribution, IntDistribution)
-        if whole and high <= _MOST_LOG:
+        if whole and high <= _LARGEST_LOG:
             return _Plain(distribution, ("log-integer", low, high))
         if math.log(high) > math.log(low):
             kind = _Rounded if whole else _Plain
@@ -83,18 +83,18 @@ def _axis(distribution, name):
         step = 1 if whole else None
     if step is None and math.isfinite(high - low):
         return _Plain(distribution, ("real", low, high))
-    if step is not None and (Fraction(high) - Fraction(low)) / Fraction(step) <= _MOST:
+    if step is not None and (Fraction(high) - Fraction(low)) / Fraction(step) <= _LARGEST:
         return _Grid(distribution)
     return _Wide(distribution)
 
 
 class _Choices:
-    """Categories, by their positions."""
+    """Categories, as positions."""
 
     def __init__(self, distribution):
         self._distribution = distribution
         stored = [distribution.to_internal_repr(choice) for choice in distribution.choices]
-        # Of those that are equal, such as 1 and True, Optuna stores the first.
+        # Optuna stores the first of equal choices, such as 1 and True.
         self.spec = "categorical", sorted(set(map(int, stored)))
 
     def encode(self, value):
@@ -105,7 +105,7 @@ class _Choices:
 
 
 class _Plain:
-    """Numbers as they are."""
+    """Numbers without conversion."""
 
     def __init__(self, distribution, spec):
         self._distribution = distribution
@@ -119,14 +119,14 @@ class _Plain:
 
 
 class _Rounded(_Plain):
-    """Whole numbers that are searched as reals."""
+    """Integers that are searched as reals."""
 
     def decode(self, v):
         return _member(self._distribution, Fraction(v))
 
 
 class _Grid:
-    """Numbers of a grid, by their positions."""
+    """Numbers of a grid, as positions."""
 
     def __init__(self, distribution):
         self._distribution = distribution
@@ -138,14 +138,14 @@ class _Grid:
 
     def decode(self, v):
         value = self._distribution.low + v * self._distribution.step
-        value = min(value, self._distribution.high)  # which rounding must not exceed
+        value = min(value, self._distribution.high)  # rounding may exceed it
         if abs(value) <= 2**53 and _contains(self._distribution, value):
             return value
         return _member(self._distribution, self._low + v * self._step)
 
 
 class _Wide:
-    """Numbers of a range whose width is no float, or that are too many, as parts of it."""
+    """Numbers of a range with too large a width or too many values, as fractions of the range."""
 
     spec = "real", 0.0, 1.0
 
@@ -162,7 +162,7 @@ class _Wide:
 
 
 def _member(distribution, number):
-    """The value nearest to a Fraction, of those that Optuna, which stores floats, can store."""
+    """Return the value nearest to a Fraction that Optuna can store as a float."""
     low, high, step = distribution.low, distribution.high, distribution.step
     if step is None:
         return min(max(float(number), low), high)
@@ -181,13 +181,13 @@ def _member(distribution, number):
             for value in (min(low + k * step, high), float(decimal)):
                 if _contains(distribution, value):
                     return value
-    advice = "Optuna stores floats: give a wider step, or smaller numbers."
-    expected = "one of values that floats hold"
+    advice = "Optuna stores floats: use a wider step or smaller numbers."
+    expected = "one with values that floats represent"
     raise invalid("A range", expected, distribution, advice=advice, error=DomainError)
 
 
 def _contains(distribution, value):
-    """Whether a distribution has a value."""
+    """Return True if a value belongs to a distribution."""
     try:
         return bool(distribution._contains(distribution.to_internal_repr(value)))
     except (TypeError, ValueError, OverflowError):
@@ -199,31 +199,31 @@ def _canonical(distribution, value):
 
 
 def only_value(distribution):
-    """The value of a distribution of one."""
+    """Return the value of a distribution with a single value."""
     choices = getattr(distribution, "choices", None)
     return distribution.low if choices is None else choices[0]
 
 
 class Rule:
-    """A constraint of a trial's parameters, as one of points of a space.
+    """Constraint on a trial's parameters, as a constraint on points of a space.
 
-    Where it asks for a parameter that is not known yet it is satisfied.
+    It counts as satisfied where it needs a parameter without a value.
 
     Parameters
     ----------
     constraint : callable or NonlinearConstraint
-        Of a dict of parameters.
+        Function of a dict of parameters.
     space : Space
     known : dict
-        Parameters beside those of a point, or in place of them.
+        Parameters that complement or replace those of a point.
     unknown : set
-        To which the names are added that it asks for in vain.
+        Receives the names of parameters without a value.
     """
 
     def __init__(self, constraint, space, known, unknown):
         self._constraint, self._space = constraint, space
         self._known, self._unknown = known, unknown
-        self._by_answer = None
+        self._returns_bool = None
         self.__name__ = getattr(constraint, "__name__", "a constraint")
 
     def __call__(self, point):
@@ -235,11 +235,11 @@ class Rule:
                 raise
             self._unknown.add(exc.args[0])
             found = None
-        if self._by_answer is None:
-            self._by_answer = found is None or isinstance(found, bool | np.bool_)
+        if self._returns_bool is None:
+            self._returns_bool = found is None or isinstance(found, bool | np.bool_)
         if found is None:
-            return True if self._by_answer else math.inf
-        if self._by_answer and not isinstance(found, bool | np.bool_):
+            return True if self._returns_bool else math.inf
+        if self._returns_bool and not isinstance(found, bool | np.bool_):
             return bool(np.all(np.asarray(found) >= 0.0))
         return found
 

@@ -1,4 +1,4 @@
-"""What a sampler for Optuna knows of a study, and what it has learnt from it."""
+"""State of a sampler for Optuna: the trials of a study and the models fitted to them."""
 
 import copy
 import logging
@@ -14,26 +14,26 @@ _logger = logging.getLogger(__name__)
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
 KNOWN = (*FINISHED, TrialState.FAIL, TrialState.RUNNING)
 
-# System attributes of trials: the number of the start point, and that it was too far for one step.
+# System attributes of trials: the index of the start point, and a flag while it is approached.
 CHOSEN, ON_THE_WAY = "sktvbo:start_point", "sktvbo:on_the_way"
 
 
 @dataclass
 class Step:
-    """What is known when values are drawn for a trial.
+    """Information available when values are drawn for a trial.
 
     Attributes
     ----------
     study, trial
     running : list of FrozenTrial
-        The others that are running.
+        Other running trials.
     memory : Memory
     when : callable
-        The time of a trial.
+        Returns the time of a trial.
     groups : list of list of str
         Names of parameters that are modelled together.
     known : dict
-        Parameters that the trial has already.
+        Values of the trial's parameters so far.
     """
 
     study: object
@@ -45,30 +45,30 @@ class Step:
     known: dict
 
     def values_of(self, other):
-        """Parameters of a running trial, suggested or about to be."""
+        """Return the parameters of a running trial, suggested or about to be."""
         given = self.memory.given.get(other.number, {})
         return given | other.system_attrs.get("fixed_params", {}) | other.params
 
 
 class Memory:
-    """Trials of one study that have ended, in the order in which they were found.
+    """Ended trials of one study, in the order in which they were found.
 
     Attributes
     ----------
     key : tuple
-        Of the study.
+        Identifies the study.
     ended : list of FrozenTrial
     names : set of str
-        Parameters of those that are complete or pruned.
+        Parameters of complete or pruned trials.
     places : dict of str to ((float, int), object)
-        Of each parameter the latest time and trial that had it, and its value.
+        For each parameter the latest time and trial number, and the value.
     started : set of int
-        Numbers of the start points that were reached, or left out.
+        Indices of the start points that were reached or skipped.
     models : dict of tuple of str to Model
     given : dict of int to dict
-        Parameters that running trials were given here, by number.
+        Parameters drawn here for running trials, by trial number.
     unknown : set of str
-        Parameters that a constraint has asked for in vain.
+        Parameters that a constraint needed without a value.
     """
 
     def __init__(self, key=None):
@@ -76,11 +76,11 @@ class Memory:
         self.ended, self.names, self.places, self.started = [], set(), {}, set()
         self.models, self.given, self.unknown = {}, {}, set()
         self._known, self._warned = {}, set()
-        # Of each set of parameters that occurred, the latest trial with it.
+        # Latest trial of each set of parameters.
         self._finished, self._failed = {}, {}
 
     def is_of(self, key, ended):
-        """Whether these are trials of the same study, which have not changed."""
+        """Return True if the study is the same and the known trials have not changed."""
         if self.key != key:
             return False
         pairs = [(self._known.get(trial.number), trial) for trial in ended]
@@ -90,7 +90,7 @@ class Memory:
         )
 
     def add(self, ended, when):
-        """Remember trials that are new; ``when`` is None if nobody asks for the ``places``."""
+        """Add the new trials; ``when`` is None if ``places`` is not needed."""
         new = [trial for trial in ended if trial.number not in self._known]
         keys = [] if when is None else [(when(trial), trial.number) for trial in new]
         for key, trial in zip(keys, new):
@@ -108,9 +108,9 @@ class Memory:
         self.ended += new
 
     def groups(self, running, several):
-        """Lists of names that always occur together, or one of those that all trials have.
+        """Return lists of names that always occur together, or one list of those of all trials.
 
-        What no complete or pruned trial has, others have shown.
+        Names that no complete or pruned trial has come from failed and running ones.
         """
         found = _groups(self._finished, several)
         if several or not self._finished:
@@ -120,7 +120,7 @@ class Memory:
         return found
 
     def distributions(self, names, running):
-        """Distributions that parameters, which occur together, have in their latest trial."""
+        """Return the distributions of a group of parameters in their latest trial."""
         trials = [*self._finished.values()]
         if names[0] not in self.names:
             trials = [*self._failed.values(), *running]
@@ -128,8 +128,8 @@ class Memory:
         latest = max(trials, key=lambda trial: trial.number).distributions
         return {name: latest[name] for name in names}
 
-    def unknown_at_last(self):
-        """Names, each once, that constraints have asked for when parameters were known."""
+    def newly_unknown(self):
+        """Return names that constraints needed without a value; each name once."""
         new = self.unknown - self.names - self._warned if self.names else set()
         self._warned |= new
         self.unknown.clear()
@@ -141,13 +141,13 @@ def _identity(trial):
 
 
 def start_of(trial):
-    """Number of the start point that a trial has asked for, or None."""
+    """Return the index of the start point that a trial reached, or None."""
     attributes = trial.system_attrs
     return None if attributes.get(ON_THE_WAY) else attributes.get(CHOSEN)
 
 
 def _groups(sets, several):
-    """Lists of the names that always occur together in sets, or one of those that all have."""
+    """Return lists of names that always occur together in sets, or one of those in all sets."""
     if not several:
         common = frozenset.intersection(*sets) if sets else frozenset()
         return [sorted(common)] if common else []
@@ -159,7 +159,7 @@ def _groups(sets, several):
 
 
 def limiter_of(step, space, limiter, rng):
-    """The step limiter of a run whose place is where the latest trials left the parameters."""
+    """Return the step limiter, moved to the parameters of the latest trials."""
     latest = {name: v for name, v in step.memory.places.items() if name in space.distributions}
     for other in step.running:
         key = step.when(other), other.number
@@ -170,7 +170,7 @@ def limiter_of(step, space, limiter, rng):
     at = {name: value for name, value in at.items() if value is not None}
     if not at:
         return limiter
-    # What no trial has had may be anywhere.
+    # A parameter without a trial has no latest value.
     anywhere = space.domain.decode(space.domain.sample(1, rng)[0])
     row = space.domain.validate_point(anywhere | at)
     return limiter.moved(row, max(key[0] for key, _ in latest.values()))
@@ -178,16 +178,16 @@ def limiter_of(step, space, limiter, rng):
 
 @dataclass(frozen=True)
 class Model:
-    """An optimizer that was told the trials of one group of parameters; a value.
+    """Immutable optimizer with the trials of one group of parameters.
 
     Attributes
     ----------
     space : Space
     optimizer : BayesianOptimizer
     n_read : int
-        How many of the trials that have ended were looked at.
+        Number of ended trials that were read.
     waiting : tuple
-        Observations that are infinite, while none is finite.
+        Infinite observations, deferred until one is finite.
     lowest, highest : float
         Lowest and highest value told.
     latest : float
@@ -202,8 +202,8 @@ class Model:
     highest: float = -math.inf
     latest: float = -math.inf
 
-    def learnt(self, ended, when):
-        """The model with all of these trials told, in the order of their times."""
+    def with_trials(self, ended, when):
+        """Return the model with all of these trials told, in the order of their times."""
         if self.n_read == len(ended):
             return self
         new = list(self.waiting)
@@ -237,7 +237,7 @@ def _feasible(trial):
 
 
 def _value(trial):
-    """What a trial that is complete or pruned came to, or None where nobody knows."""
+    """Return the value of a complete or pruned trial, or None if unknown."""
     if trial.state == TrialState.COMPLETE:
         return trial.value
     y = trial.intermediate_values.get(trial.last_step)

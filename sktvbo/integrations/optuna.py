@@ -1,8 +1,8 @@
-"""A sampler for Optuna: its storages, dashboards and workers around an optimizer of this package.
+"""Sampler for Optuna: its storages, dashboards and workers with an optimizer of this package.
 
-The study's storage is the truth. All that a sampler knows, it learns from the trials that it finds
-there, so that any number of processes and machines may work on one study, and begin again after a
-crash; what it has learnt from trials that have not changed is kept in memory.
+A sampler derives its state from the trials in the study's storage. Any number of processes and
+machines may therefore work on one study, and resume after a crash. Models of unchanged trials are
+cached in memory.
 """
 
 from __future__ import annotations
@@ -58,58 +58,56 @@ _logger = logging.getLogger(__name__)
 
 
 class TimeVaryingSampler(BaseSampler):
-    """Sampler that tracks an optimum that moves while the study goes on.
+    """Sampler that tracks an optimum moving during the study.
 
     Parameters
     ----------
     algorithm : str or optimizer, default="W-DBO"
-        An algorithm's name in the literature, as in `sktvbo.optimizers`, or an optimizer with
-        parameters of your choice. Its domain and direction are the study's. What names parameters
-        does so by dicts: ``start_points``, ``constraints``, and ``max_step`` unless it is a number.
+        An algorithm's name, as in `sktvbo.optimizers`, or an optimizer. Its domain and direction
+        are the study's. ``start_points``, ``constraints``, and ``max_step`` unless it is a number,
+        use dicts with names of parameters.
     time : "start", "number", str or callable, default="start"
-        The time of a trial: when it started, in seconds since 1970; its number; the user attribute
-        of another name, to be set before the trial's first parameter is suggested; or
-        ``time(study, trial)``, a float, of a ``FrozenTrial``.
+        Time of a trial: its start, in seconds since 1970; its number; the user attribute of another
+        name, set before the first suggestion; or ``time(study, trial)``, a float, with a
+        ``FrozenTrial``.
     group : bool, default=True
-        Model parameters that always occur together, each such group by an optimizer of its own, as
-        conditional spaces need it. False: model only what all trials have in common.
+        Model each group of parameters that always occur together with a separate optimizer, for
+        conditional spaces. False: model only the parameters common to all trials.
     constraints_func : callable, default=None
-        ``constraints_func(trial)``, a list of floats, of the `FrozenTrial` of each trial that is
-        complete or pruned, as for Optuna's own samplers. A trial whose values are all 0 or less is
-        feasible. They are stored with the trial. Optuna deprecates it, with a warning, in favour of
-        ``trial.set_constraint(name, value)`` in the objective, which is heeded as well.
+        ``constraints_func(trial)`` returns a list of floats for the `FrozenTrial` of each complete
+        or pruned trial, stored with the trial. Values of at most 0 are feasible. Optuna deprecates
+        it; ``trial.set_constraint(name, value)`` in the objective also works.
     seed : int, default=None
-        Random draws depend on it and on the trial's number, so that processes with the same seed do
-        not draw the same. None takes the algorithm's ``random_state``.
+        Random draws depend on it and on the trial's number: processes with the same seed draw
+        different values. None takes the algorithm's ``random_state``.
 
     Raises
     ------
     ValueError
-        A parameter that makes no sense; values of ``constraints_func`` that are NaN.
+        An invalid parameter; values of ``constraints_func`` that are NaN.
     DomainError
-        Start points outside of what is suggested, constraints that cannot be satisfied, ranges of
-        which Optuna, which stores floats, can store no value.
+        Start points outside of the suggested ranges, constraints that cannot be satisfied, ranges
+        without a value that Optuna can store as a float.
 
     Notes
     -----
-    - Complete trials are told, and pruned ones with their last intermediate value; failed ones as
-      failures, from which is learnt where and when trials fail. A value that is infinite is taken
-      for the worst, or the best, of the finite ones.
-    - Trials that are not feasible, however their constraints were set, are told as failures as
-      well: which places are, and when, is learnt. Until one is feasible all are drawn at random.
-    - Running trials are pending: others keep away from them, on whatever machine they run.
-    - Each of the ``start_points`` is given to one trial, in their order, whoever asks; trials that
-      were enqueued come first. Parameters that it does not name are drawn as usual.
-    - ``max_step`` is from where the latest trial has left each parameter, whatever became of it.
-    - Before a trial has shown all parameters they are drawn one by one, each so that
-      ``constraints`` can hold. Where one asks for a parameter that a trial has not, it is not
-      heeded. Values of enqueued trials are taken as they are.
-    - Where the range of a parameter changes, the latest is what is searched, and trials outside of
-      it are left out. Until there are ``n_initial_points`` trials of a group its parameters are
-      drawn at random.
+    - The optimizer is told complete trials, pruned ones with their last intermediate value, and
+      failed ones as failures. It learns where and when trials fail. An infinite value counts as the
+      worst, or the best, of the finite ones.
+    - Infeasible trials are told as failures as well. Until one is feasible, all are drawn at
+      random.
+    - Running trials of all processes are pending queries, which new ones keep away from.
+    - Each of the ``start_points`` is given to one trial, in order; enqueued trials come first.
+      Parameters that it does not name are drawn as usual.
+    - ``max_step`` counts from the latest value of each parameter, whatever the trial's state.
+    - Before a trial has shown all parameters they are drawn one by one, each such that
+      ``constraints`` can hold. A constraint is ignored if it needs a parameter that the trial
+      lacks. Values of enqueued trials are used without a check.
+    - If the range of a parameter changes, the latest one is searched, and trials outside of it are
+      left out. Until a group has ``n_initial_points`` trials its parameters are drawn at random.
     - The study has one objective.
-    - Several processes on one SQLite file wait for one another, and after five seconds SQLite gives
-      up, unless the storage says otherwise: ``RDBStorage("sqlite:///study.db",
+    - Several processes on one SQLite file wait for each other. SQLite gives up after five seconds
+      unless the storage sets another limit: ``RDBStorage("sqlite:///study.db",
       engine_kwargs={"connect_args": {"timeout": 120.0}})``.
 
     Examples
@@ -121,7 +119,7 @@ class TimeVaryingSampler(BaseSampler):
     >>> study = optuna.create_study(sampler=sampler)
     >>> def objective(trial):
     ...     x = trial.suggest_float("x", 0.0, 10.0)
-    ...     return (x - 3.0 - 0.05 * trial.number) ** 2      # the best place moves
+    ...     return (x - 3.0 - 0.05 * trial.number) ** 2      # the optimum moves
     >>> study.optimize(objective, n_trials=40)
     >>> late = [trial.params["x"] for trial in study.trials[-5:]]
     >>> bool(abs(np.median(late) - 5.0) < 1.0)
@@ -144,14 +142,14 @@ class TimeVaryingSampler(BaseSampler):
             raise invalid("time", expected, time, self)
         self._template = template = as_optimizer(algorithm, owner=self)
         _check_template(template)
-        # Draws one parameter by itself.
+        # Draws a single parameter.
         self._alone = RandomSearch(max_step=template.max_step)
         self._start = [dict(point) for point in template.start_points or ()]
         self._time = time
         self._group = bool(group)
         self._constraints = None
         if constraints_func is not None:
-            # It evaluates and stores them, as Optuna's samplers do, and is asked for nothing else.
+            # Used only for its evaluation and storage of constraints.
             self._constraints = TPESampler(constraints_func=constraints_func)
         self._seed = None if seed is None else check_int(seed, "seed", self, low=0)
         if seed is None and template.random_state is not None:
@@ -161,18 +159,18 @@ class TimeVaryingSampler(BaseSampler):
         self._lock = threading.Lock()
 
     def __getstate__(self):
-        # What was learnt is in the storage.
+        # The memory is rebuilt from the storage.
         return vars(self) | {"_memory": None, "_lock": None}
 
     def __setstate__(self, state):
         vars(self).update(state, _memory=Memory(), _lock=threading.Lock())
 
-    # --- what Optuna calls ------------------------------------------------------------------------
+    # --- interface of Optuna ----------------------------------------------------------------------
 
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        """Parameters that are drawn together; see `optuna.samplers.BaseSampler`."""
+        """Return the parameters that are drawn together; see `optuna.samplers.BaseSampler`."""
         _check_objectives(study)
         with self._lock:
             step = self._new_step(study, trial)
@@ -187,7 +185,7 @@ class TimeVaryingSampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """Values of these parameters; see `optuna.samplers.BaseSampler`."""
+        """Return values of these parameters; see `optuna.samplers.BaseSampler`."""
         _check_objectives(study)
         if not search_space:
             return {}
@@ -203,17 +201,16 @@ class TimeVaryingSampler(BaseSampler):
                     model = memory.models.get(tuple(axes))
                     if model is None or model.space.distributions != axes:
                         model = self._new_model(study, self._template, axes)
-                    model = model.learnt(memory.ended, step.when)
+                    model = model.with_trials(memory.ended, step.when)
                     found, models[tuple(axes)] = self._query(step, model)
                     step.known = found | step.known
                     params |= found
             memory.models = models
             memory.given[trial.number] = params
-            unknown = memory.unknown_at_last()
+            unknown = memory.newly_unknown()
         if unknown:
             warnings.warn(
-                f"A constraint asks for {', '.join(unknown)}, which no trial has had so far: it is "
-                "not heeded where it does.",
+                f"A constraint is ignored: it needs {', '.join(unknown)}, which no trial has so far.",
                 stacklevel=2,
             )
         return params
@@ -225,7 +222,7 @@ class TimeVaryingSampler(BaseSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        """The value of one parameter by itself; see `optuna.samplers.BaseSampler`."""
+        """Return the value of a single parameter; see `optuna.samplers.BaseSampler`."""
         _check_objectives(study)
         if param_distribution.single():
             return only_value(param_distribution)
@@ -248,8 +245,8 @@ class TimeVaryingSampler(BaseSampler):
     # --- steps ------------------------------------------------------------------------------------
 
     def _new_step(self, study, trial):
-        """What is known when values are drawn for a trial; the memory is brought up to date."""
-        # Of all trials: a pruner such as Hyperband shows those of one bracket.
+        """Update the memory and return the information for drawing values of a trial."""
+        # The storage has all trials: the study filtered by Hyperband has one bracket.
         trials = study._storage.get_all_trials(study._study_id, deepcopy=False, states=KNOWN)
         ended = [other for other in trials if other.state != TrialState.RUNNING]
         running = [
@@ -260,19 +257,19 @@ class TimeVaryingSampler(BaseSampler):
         key = study.study_name, study.direction
         if not self._memory.is_of(key, ended):
             if self._memory.key == key:
-                _logger.info("Trials that were told have changed: all are told again.")
+                _logger.info("Known trials have changed: all are told again.")
             self._memory = Memory(key)
 
         def when(other):
-            return self._when(study, other)
+            return self._time_of(study, other)
 
         self._memory.add(ended, None if self._template.max_step is None else when)
-        # Optuna stores a trial's parameters when they are suggested, which is later.
+        # Optuna stores a trial's parameters later, when they are suggested.
         awaited = {other.number for other in running} | {trial.number}
         given = self._memory.given
         self._memory.given = {number: given[number] for number in given.keys() & awaited}
         groups = self._memory.groups(running, self._group)
-        # Optuna's PartialFixedSampler holds some parameters, and says so nowhere else.
+        # The only trace of the parameters that Optuna's PartialFixedSampler fixes.
         held = getattr(study.sampler, "_fixed_params", {})
         known = {**held, **trial.system_attrs.get("fixed_params", {}), **trial.params}
         return Step(study, trial, running, self._memory, when, groups, known)
@@ -292,20 +289,20 @@ class TimeVaryingSampler(BaseSampler):
             constraints=None if template is self._alone else self._rules(space, {}),
             start_points=None,
         )
-        # Trials are given the start points one by one, whatever their other parameters.
+        # Start points are given to trials by `_start_point`, whatever their other parameters.
         return Model(space, begun(optimizer, len(self._start)))
 
     def _rules(self, space, known):
-        """The constraints of points of a space, beside parameters that are known."""
+        """Return the constraints on points of a space, given known parameters."""
         found = as_list(self._template.constraints, self._template)
         return [Rule(one, space, known, self._memory.unknown) for one in found] or None
 
     def _query(self, step, model, alone=False):
-        """Values for a trial, away from those of the running ones; and the model afterwards."""
+        """Return values for a trial, away from those of running ones, and the updated model."""
         space, limited = model.space, self._template.max_step is not None
-        # Trials that began later elsewhere may have been told already.
+        # Trials of other processes that began later may have ended already.
         now = 0.0 if alone and not limited else max(step.when(step.trial), model.latest)
-        # A copy goes its own way: what is pending now need not be at the next call.
+        # A copy, as the pending queries of this call may end before the next one.
         optimizer = copy.copy(model.optimizer)
         for other in () if alone else step.running:
             point = space.encode(step.values_of(other))
@@ -323,7 +320,7 @@ class TimeVaryingSampler(BaseSampler):
             run = replaced(run, limiter=limiter_of(step, space, run.limiter, rng))
         if start:
             if len(start) < len(space.distributions):
-                # The rest of it is a query like any other.
+                # The other parameters are an ordinary query.
                 start = space.decode(with_run(optimizer, run).ask(now)) | start
             config = replaced(run.config, start_points=domain.places([space.encode(start)]))
             run = replaced(run, config=config, n_started=0)
@@ -335,23 +332,23 @@ class TimeVaryingSampler(BaseSampler):
         elif start and not run.n_started:
             storage = step.study._storage
             storage.set_trial_system_attr(step.trial._trial_id, ON_THE_WAY, True)
-        # Some algorithms follow the times at which queries were made.
+        # Some algorithms use the times of earlier queries.
         after = replaced(run_of(model.optimizer), query_sizes=run.query_sizes)
         return params, replace(model, optimizer=with_run(model.optimizer, after))
 
     def _constrained(self, step, space, known):
-        """A space's domain, of which what satisfies the constraints may be queried."""
+        """Return a space's domain, restricted to points that satisfy the constraints."""
         try:
             return constrained(space.domain, self._rules(space, known), self._template)
         except DomainError as exc:
             raise DomainError(
                 f"{exc} Trial {step.trial.number} has {known}. Before a trial has shown all "
-                "parameters they are drawn one by one: let study.enqueue_trial() or start_points "
-                "give a first one that satisfies the constraints."
+                "parameters they are drawn one by one. Give a first one that satisfies the "
+                "constraints by study.enqueue_trial() or start_points."
             ) from exc
 
     def _start_point(self, step):
-        """The start point (dict) that a trial is at, or on its way to; empty for none."""
+        """Return the start point (dict) that a trial is at or approaching; empty for none."""
         trial, storage = step.trial, step.study._storage
         if not self._start or "fixed_params" in trial.system_attrs:
             return {}
@@ -359,14 +356,14 @@ class TimeVaryingSampler(BaseSampler):
         if chosen is None:
             taken = step.memory.started.union(map(start_of, step.running))
             left = [i for i in range(len(self._start)) if i not in taken]
-            # Trials that began before, and have drawn nothing yet, take the first of them.
+            # Earlier trials without any draw take the first ones.
             ahead = sum(
                 other.number < trial.number
                 and not (other.params or {CHOSEN, "fixed_params"} & other.system_attrs.keys())
                 for other in step.running
             )
             if self._template.max_step is not None:
-                ahead = 0  # all are on the way to the same one
+                ahead = 0  # all approach the same one
             if ahead >= len(left):
                 return {}
             chosen = left[ahead]
@@ -374,13 +371,13 @@ class TimeVaryingSampler(BaseSampler):
         return self._start[chosen]
 
     def _rng(self, trial, space):
-        """Randomness of a trial's own."""
+        """Return the random state of a trial and a space."""
         names = "\0".join(space.distributions).encode()
         entropy = None if self._seed is None else [self._seed, trial.number, *names]
         return np.random.RandomState(np.random.MT19937(np.random.SeedSequence(entropy)))
 
-    def _when(self, study, trial):
-        """The time of a trial."""
+    def _time_of(self, study, trial):
+        """Return the time of a trial."""
         if callable(self._time):
             time = self._time(study, trial)
         elif self._time == "start":
@@ -408,7 +405,7 @@ def _check_objectives(study):
 
 
 def _check_template(optimizer):
-    """Raise a ValueError for a parameter that makes no sense in a study."""
+    """Raise a ValueError for a parameter that a study does not support."""
     if optimizer.journal is not None:
         expected, advice = "None in a study", "The study's storage is the journal."
         raise invalid("journal", expected, optimizer.journal, optimizer, advice=advice)
@@ -416,7 +413,7 @@ def _check_template(optimizer):
         domain = as_domain(optimizer.domain)
         if domain.is_constrained or domain.n_chosen < domain.n_dims:
             expected = "None in a study, or without constraints and context"
-            advice = "The domain is the study's; constraints=... are heeded."
+            advice = "The domain is the study's; use constraints=... instead."
             raise invalid("domain", expected, domain, optimizer, advice=advice)
     points = optimizer.start_points
     if points is not None and not (
@@ -435,7 +432,7 @@ def _check_template(optimizer):
 
 
 def _check_start(space, start):
-    """Raise a DomainError for values of a start point that trials may not have."""
+    """Raise a DomainError for values of a start point outside of their distribution."""
     for name, value in start.items():
         if not space.contains(name, value):
             expected = f"a value of {space.distributions[name]!r}"

@@ -1,4 +1,4 @@
-"""The sampler for Optuna: search spaces, storages, processes, and what becomes of each trial."""
+"""Sampler for Optuna: search spaces, storages, processes, and states of trials."""
 
 import pickle
 import subprocess
@@ -24,14 +24,6 @@ from optuna.trial import TrialState, create_trial  # noqa: E402
 from sktvbo.integrations.optuna import TimeVaryingSampler  # noqa: E402
 
 
-@pytest.fixture(autouse=True)
-def _quiet():
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    yield
-    optuna.logging.set_verbosity(before)
-
-
 def small(**options):
     """A sampler that models after few trials."""
     options = {"time": "number", "seed": 0} | options
@@ -51,7 +43,7 @@ def params(study, name="x"):
     return [trial.params[name] for trial in study.trials]
 
 
-# --- it tracks ------------------------------------------------------------------------------------
+# --- tracking -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
@@ -112,7 +104,7 @@ def test_values_are_members_of_their_distribution(distribution):
         assert isinstance(value, int if integral else float)
         if distribution.step is not None:
             steps = (value - distribution.low) / distribution.step
-            assert abs(steps - round(steps)) < 1e-9
+            assert steps == pytest.approx(round(steps), abs=1e-9)
     assert len(index) > 1
 
 
@@ -196,24 +188,18 @@ def test_a_partially_fixed_sampler_works():
     assert params(study, "y")[8:] == [0.25] * 4
 
 
-# --- what becomes of each trial -------------------------------------------------------------------
+# --- states of trials -----------------------------------------------------------------------------
 
 
 def finished(values, y=1.0, state=TrialState.COMPLETE, steps=None, **options):
     distributions = {name: FloatDistribution(0.0, 10.0) for name in values}
     value = {"value": y} if state == TrialState.COMPLETE else {}
-    return create_trial(
-        params=values,
-        distributions=distributions,
-        state=state,
-        intermediate_values=steps or {},
-        **value,
-        **options,
-    )
+    options |= {"params": values, "distributions": distributions, "state": state, **value}
+    return create_trial(intermediate_values=steps or {}, **options)
 
 
 class Watched(WDBO):
-    """Notes what it is told and what is announced to it; its domain is [0, 10]."""
+    """Optimizer on [0, 10] that records its calls."""
 
     told, announced, asked = [], [], []
 
@@ -267,7 +253,7 @@ def test_complete_pruned_failed_and_infinite_trials(watched):
     assert watched.asked == [7.0]
     study.tell(trial, 6.0)
     study.ask().suggest_float("x", 0.0, 10.0)
-    assert [t for *_, t in watched.told[5:]] == [7.0]  # the others are not told again
+    assert [t for *_, t in watched.told[5:]] == [7.0]  # earlier trials are not told again
 
 
 def test_only_infinite_values_tell_nothing():
@@ -289,7 +275,7 @@ def test_trials_that_run_are_pending(watched):
     assert watched.announced == [(queries[1], 7.0), (queries[2], 8.0)]
 
 
-def test_trials_that_changed_are_told_anew(watched):
+def test_another_study_is_told_from_the_start(watched):
     study = new_study(TimeVaryingSampler(watched, time="number", seed=0))
     study.add_trials([finished({"x": float(i)}) for i in range(4)])
     study.ask().suggest_float("x", 0.0, 10.0)
@@ -305,26 +291,19 @@ def test_trials_that_changed_are_told_anew(watched):
 deprecated = pytest.mark.filterwarnings("ignore:.*constraints_func.*:FutureWarning")
 
 
-def test_trials_that_are_not_feasible_are_told_as_failures(watched):
+def test_infeasible_trials_are_told_as_failures(watched):
     study = new_study(TimeVaryingSampler(watched, time="number", seed=0))
-    values = [
-        {},
-        {"constraints": [-1.0, 0.0]},
-        {"constraints": [0.5, -1.0]},
-        {"constraints:a": 1.0},
-    ]
-    study.add_trials(
-        [finished({"x": float(i)}, 5.0, system_attrs=attrs) for i, attrs in enumerate(values)]
-    )
-    study.add_trial(
-        finished({"x": 4.0}, state=TrialState.PRUNED, system_attrs={"constraints": [2.0]})
-    )
+    values = [[-1.0, 0.0], [0.5, -1.0], [2.0]]
+    attributes = [{}, {"constraints:a": 1.0}, *({"constraints": value} for value in values)]
+    states = [TrialState.COMPLETE] * 4 + [TrialState.PRUNED]
+    for i, (system_attrs, state) in enumerate(zip(attributes, states)):
+        study.add_trial(finished({"x": float(i)}, 5.0, state, system_attrs=system_attrs))
     study.ask().suggest_float("x", 0.0, 10.0)
     seen = [(x, y) for x, y, _ in watched.told]
-    assert seen == [(0.0, 5.0), (1.0, 5.0), (2.0, "failed"), (3.0, "failed"), (4.0, "failed")]
+    assert seen == [(0.0, 5.0), (1.0, "failed"), (2.0, 5.0), (3.0, "failed"), (4.0, "failed")]
 
 
-def test_constraints_are_stored_as_those_of_other_samplers(watched):
+def test_constraints_are_stored_like_those_of_other_samplers(watched):
     def of(trial):
         return [trial.params["x"] - 5.0, -1.0]
 
@@ -347,7 +326,7 @@ def test_constraints_are_stored_as_those_of_other_samplers(watched):
 @deprecated
 @pytest.mark.parametrize("by", ["constraints_func", "set_constraint"])
 def test_queries_move_to_where_constraints_hold(by):
-    """The best place is not feasible: that next to it is."""
+    """The optimum is infeasible; the best feasible x is 4."""
 
     def objective(trial):
         x = trial.suggest_float("x", 0.0, 10.0)
@@ -361,14 +340,14 @@ def test_queries_move_to_where_constraints_hold(by):
     study = new_study(small(constraints_func=excess if by == "constraints_func" else None))
     study.optimize(objective, n_trials=50)
     late = np.array(params(study)[25:])
-    assert np.mean(late > 4.0) < 0.5  # 0.6 at random, and all if nothing were learnt
+    assert np.mean(late > 4.0) < 0.5  # 0.6 at random, 1 without learning
     assert 3.0 < study.best_params["x"] <= 4.0
     assert np.median(np.abs(late - 4.0)) < 1.0
 
 
 @deprecated
 @pytest.mark.parametrize("found", [ZeroDivisionError, float("nan")])
-def test_constraints_that_cannot_be_had_are_errors(found):
+def test_constraints_that_fail_are_errors(found):
     def excess(trial):
         return [1.0 / 0.0 if found is ZeroDivisionError else found]
 
@@ -386,17 +365,15 @@ def test_time_is_the_start_in_seconds(watched):
     study.ask().suggest_float("x", 0.0, 10.0)
     starts = [trial.datetime_start.timestamp() for trial in study.trials]
     assert [t for *_, t in watched.told] == starts[:4]
-    assert watched.asked == starts[1:]  # the first knew of no parameter
+    assert watched.asked == starts[1:]  # the first trial has no known parameter
 
 
 def test_time_is_a_user_attribute(watched):
     study = new_study(TimeVaryingSampler(watched, time="hour", seed=0))
-
-    def objective(trial):
-        trial.set_user_attr("hour", 100.0 + 0.5 * trial.number)
-        return bump(trial)
-
-    study.optimize(objective, n_trials=5)
+    for number in range(5):
+        trial = study.ask()
+        trial.set_user_attr("hour", 100.0 + 0.5 * number)
+        study.tell(trial, bump(trial))
     assert [t for *_, t in watched.told] == [100.0, 100.5, 101.0, 101.5]
     assert watched.asked == [100.5, 101.0, 101.5, 102.0]
     with pytest.raises(ValueError, match="Trial 5 must be one with the user attribute 'hour'"):
@@ -415,9 +392,9 @@ def test_time_is_a_callable(watched):
 
 @pytest.fixture
 def storage(kind, tmp_path):
-    """What makes a storage of a file, here and in other processes."""
+    """Expression of a storage in a file, for this and other processes."""
     if kind == "sqlite":
-        # By default SQLite gives up after five seconds, which a busy machine takes to answer.
+        # SQLite's default of five seconds is too short on a busy machine.
         patience = {"connect_args": {"timeout": 120.0}}
         return f"RDBStorage('sqlite:///{tmp_path / 'study.db'}', engine_kwargs={patience})"
     return f"JournalStorage(JournalFileBackend('{tmp_path / 'study.log'}'))"
@@ -445,7 +422,7 @@ def open_storage(storage):
     return eval(storage, names)
 
 
-@pytest.mark.parametrize("kind", ["sqlite", pytest.param("journal", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", [pytest.param("sqlite", marks=pytest.mark.slow), "journal"])
 def test_several_processes_share_a_study(kind, storage):
     opened = open_storage(storage)
     study = optuna.create_study(study_name="shared", storage=opened, sampler=small())
@@ -457,11 +434,11 @@ def test_several_processes_share_a_study(kind, storage):
     assert [trial.number for trial in trials] == list(range(16))
     assert all(trial.state == TrialState.COMPLETE for trial in trials)
     queries = params(study)
-    assert len(set(queries[:5])) == 5  # the same seed, and yet others
+    assert len(set(queries[:5])) == 5  # despite the same seed
     assert abs(np.median(queries[-5:]) - 4.0) < 0.7
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "journal"])
+@pytest.mark.parametrize("kind", [pytest.param("sqlite", marks=pytest.mark.slow), "journal"])
 def test_a_restart_goes_on(kind, storage):
     once = optuna.create_study(study_name="once", sampler=small(), storage=open_storage(storage))
     once.optimize(bump, n_trials=6)
@@ -475,7 +452,7 @@ def test_threads_of_one_study():
     study = new_study()
     study.optimize(bump, n_trials=16, n_jobs=4)
     assert len(study.trials) == 16
-    # One that begins just after the best place was told may well ask for it once more.
+    # A trial that begins just after the optimum was told may repeat it.
     assert len(set(params(study))) >= 15
 
 
@@ -514,7 +491,7 @@ def test_a_pickle_goes_on_from_the_storage():
     assert other.ask().suggest_float("x", 0.0, 10.0) == pytest.approx(x, abs=1e-3)
 
 
-# --- bad input ------------------------------------------------------------------------------------
+# --- invalid input --------------------------------------------------------------------------------
 
 
 def test_several_objectives_are_refused():
@@ -534,12 +511,12 @@ def test_several_objectives_are_refused():
         ({"constraints_func": [0.0]}, "'constraints_func' parameter of TimeVaryingSampler"),
     ],
 )
-def test_bad_parameters(options, message):
+def test_invalid_parameters(options, message):
     with pytest.raises(ValueError, match=message):
         TimeVaryingSampler(**options)
 
 
-def test_a_bad_parameter_of_the_algorithm_is_said_at_the_first_trial_told():
+def test_an_invalid_parameter_of_the_algorithm_fails_at_the_first_trial_told():
     study = new_study(TimeVaryingSampler(WDBO(alpha=-1.0), time="number"))
     with pytest.raises(ValueError, match="'alpha' parameter of WDBO"):
         study.optimize(bump, n_trials=2)

@@ -1,4 +1,4 @@
-"""What an optimizer guarantees its sampler for Optuna guarantees: of trials, and of processes."""
+"""Guarantees of the optimizers, kept by the sampler for Optuna."""
 
 import math
 import pickle
@@ -26,23 +26,10 @@ from optuna.trial import TrialState, create_trial  # noqa: E402
 from sktvbo.integrations.optuna import TimeVaryingSampler  # noqa: E402
 
 
-@pytest.fixture(autouse=True)
-def _quiet():
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    yield
-    optuna.logging.set_verbosity(before)
-
-
 def new_study(algorithm, storage=None, name=None, direction="minimize", **options):
     sampler = TimeVaryingSampler(algorithm, **{"time": "number", "seed": 0} | options)
-    return optuna.create_study(
-        sampler=sampler,
-        storage=storage,
-        study_name=name,
-        direction=direction,
-        load_if_exists=True,
-    )
+    options = {"storage": storage, "study_name": name, "direction": direction}
+    return optuna.create_study(sampler=sampler, load_if_exists=True, **options)
 
 
 def square(trial):
@@ -56,7 +43,7 @@ def points(study, *names):
 
 
 class Spy(WDBO):
-    """The optimizer of each query that it was asked for."""
+    """Optimizer that records itself at each query."""
 
     asked: ClassVar = []
 
@@ -115,7 +102,7 @@ def test_start_points_with_several_workers(n_jobs):
 
     def objective(trial):
         if trial.number < n_jobs:
-            barrier.wait(60.0)  # all have begun before any has drawn
+            barrier.wait(60.0)  # all begin before any draws
         return square(trial)
 
     study = new_study(WDBO(start_points=STARTS))
@@ -161,20 +148,16 @@ def test_a_start_point_outside_of_a_distribution_is_an_error(first):
         study.optimize(square, n_trials=first + 1)
 
 
-# --- Thompson sampling, and seeds -----------------------------------------------------------------
+# --- Thompson sampling and seeds ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", [0, None])
-def test_each_trial_makes_a_draw_of_its_own(seed):
+def test_each_trial_has_a_different_draw(seed):
     study = new_study(GPUCB(acquisition="ts", n_initial_points=3), seed=seed)
     known = {"x": FloatDistribution(0.0, 10.0)}
-    study.add_trials(
-        [
-            create_trial(params={"x": x}, distributions=known, value=abs(x - 5.0))
-            for x in (0.0, 5.0, 10.0)
-        ]
-    )
-    # Nothing is told in between, and nothing is waited for.
+    for x in (0.0, 5.0, 10.0):
+        study.add_trial(create_trial(params={"x": x}, distributions=known, value=abs(x - 5.0)))
+    # No value is told in between, and no trial is pending.
     found = []
     for _ in range(4):
         trial = study.ask()
@@ -203,7 +186,7 @@ def test_the_seed_decides(acquisition):
 
 
 def grid(trial):
-    """Parameters whose domain has other numbers than they have."""
+    """Objective of parameters that the domain represents by other numbers."""
     n = trial.suggest_int("n", 10, 100, step=10)
     k = trial.suggest_int("k", -5, 5)
     kind = trial.suggest_categorical("kind", ["a", "b"])
@@ -268,15 +251,15 @@ def test_start_points_must_satisfy_the_constraints():
         study.optimize(square, n_trials=1)
 
 
-def test_a_first_trial_that_cannot_satisfy_them_says_so():
+def test_a_first_trial_that_cannot_satisfy_the_constraints():
     study = new_study(WDBO(constraints=lambda p: p["y"] <= -2.0))
-    with pytest.raises(DomainError, match=r"enqueue_trial.* or start_points give a first one"):
+    with pytest.raises(DomainError, match=r"satisfies .*enqueue_trial.* or start_points"):
         study.optimize(square, n_trials=1)
 
 
-def test_a_constraint_of_an_unknown_parameter_is_warned_of():
+def test_a_constraint_on_an_unknown_parameter_warns():
     study = new_study(WDBO(constraints=lambda p: p["speed"] > 0.0))
-    with pytest.warns(UserWarning, match="asks for 'speed', which no trial has had"):
+    with pytest.warns(UserWarning, match="needs 'speed', which no trial has"):
         study.optimize(square, n_trials=2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -357,7 +340,7 @@ def test_steps_per_unit_of_time():
     assert steps.max() > 0.0
 
 
-# --- other promises -------------------------------------------------------------------------------
+# --- failures, timeouts, policies and pruners -----------------------------------------------------
 
 
 def test_where_trials_fail_is_learnt_though_none_has_succeeded():
@@ -374,7 +357,7 @@ def test_where_trials_fail_is_learnt_though_none_has_succeeded():
         trial = study.ask()
         found.append(trial.suggest_float("x", 0.0, 10.0))
         study.tell(trial, state=TrialState.PRUNED)
-    assert np.mean(np.array(found) > 5.0) > 0.7  # a half if nothing were learnt
+    assert np.mean(np.array(found) > 5.0) > 0.7  # 0.5 without learning
 
 
 def test_expired_trials_are_no_longer_kept_away_from():
@@ -386,11 +369,11 @@ def test_expired_trials_are_no_longer_kept_away_from():
         square(lost)
         study.optimize(square, n_trials=5)
         found.append(len(Spy.asked[-1].pending_))
-    assert found == [2, 1]  # that which is asked for among them
+    assert found == [2, 1]  # the new query included
 
 
-def test_the_policy_hears_when_queries_were_made():
-    # A response time is known of those alone that have been asked for.
+def test_the_policy_receives_the_times_of_queries():
+    # The response time needs the times of queries.
     class Bolt(BOLT, Spy):
         pass
 
@@ -399,7 +382,7 @@ def test_the_policy_hears_when_queries_were_made():
     assert Spy.asked[-1].policy_.response_time_ is not None
 
 
-def test_hyperband_shows_a_part_of_the_trials_and_all_are_known():
+def test_all_brackets_of_hyperband_are_known():
     pruner = optuna.pruners.HyperbandPruner(1, 9, 3)
     sampler = TimeVaryingSampler(GPUCB(n_initial_points=4, max_step=0.1), time="number", seed=0)
     study = optuna.create_study(sampler=sampler, pruner=pruner)
@@ -456,9 +439,8 @@ def test_many_trials_are_told_at_once_and_read_once(monkeypatch):
     expected = []
     for new in (600, 1, 1):
         trial = study.ask()
-        study.tell(
-            trial, trial.suggest_float("x", 0.0, 10.0) + trial.suggest_int("k", 0, 100, step=5)
-        )
+        x, k = trial.suggest_float("x", 0.0, 10.0), trial.suggest_int("k", 0, 100, step=5)
+        study.tell(trial, x + k)
         expected.append(new)
         assert Counted.calls == expected
         if new == 1:
@@ -518,8 +500,8 @@ def test_values_are_those_that_optuna_stores(distribution):
     study.optimize(objective, n_trials=8)
     assert len(set(seen)) > 1
     told = Spy.asked[-1].told_X_[:, 0]
-    assert len(told) == 7  # all were understood
-    # Places are in the order of the values, and as many.
+    assert len(told) == 7  # all were encoded
+    # Coordinates are distinct and ordered like the values.
     assert len(set(told)) == len(set(seen[:7]))
     assert np.array_equal(np.argsort(told, kind="stable"), np.argsort(seen[:7], kind="stable"))
 
@@ -527,7 +509,7 @@ def test_values_are_those_that_optuna_stores(distribution):
 @pytest.mark.parametrize(
     ("distribution", "message"),
     [
-        (IntDistribution(2**62 + 1, 2**62 + 5), "must be one of values that floats hold"),
+        (IntDistribution(2**62 + 1, 2**62 + 5), "must be one with values that floats represent"),
         (IntDistribution(1, 10**400), "must be of finite floats"),
         (FloatDistribution(0.0, math.inf), "must be of finite floats"),
         (FloatDistribution(-1.5e308, 1.5e308, step=1e300), "must be of finite floats"),
@@ -578,7 +560,7 @@ def test_values_between_those_of_a_new_step_are_left_out():
     assert Spy.asked[-1].told_X_[:, 0].tolist() == [2.0, 2.0]
 
 
-# --- bad parameters -------------------------------------------------------------------------------
+# --- invalid parameters ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -593,12 +575,9 @@ def test_values_between_those_of_a_new_step_are_left_out():
         ({"constraints": LinearConstraint([[1.0, 1.0]], 1.0)}, "'constraints' parameter of WDBO"),
         ({"constraints": "x > y"}, "'constraints' parameter of WDBO"),
         ({"domain": Constrained([(0.0, 1.0)], lambda x: x[0] > 0.5)}, "'domain' parameter of WDBO"),
-        (
-            {"domain": {"x": ("real", 0.0, 1.0), "load": Context(0.0, 1.0)}},
-            "'domain' parameter of WDBO",
-        ),
+        ({"domain": {"x": ("real", 0.0, 1.0), "c": Context(0.0, 1.0)}}, "'domain' parameter"),
     ],
 )
-def test_what_a_study_cannot_heed_is_refused(options, message):
+def test_parameters_that_a_study_does_not_support(options, message):
     with pytest.raises(ValueError, match=message):
         TimeVaryingSampler(WDBO(**options))
