@@ -210,7 +210,7 @@ class TimeVaryingSampler(BaseSampler):
             unknown = memory.newly_unknown()
         if unknown:
             warnings.warn(
-                f"A constraint is ignored: it needs {', '.join(unknown)}, which no trial has so far.",
+                f"A constraint is ignored: it needs {', '.join(unknown)}, which no trial has yet.",
                 stacklevel=2,
             )
         return params

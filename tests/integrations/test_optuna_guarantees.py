@@ -259,7 +259,7 @@ def test_a_first_trial_that_cannot_satisfy_the_constraints():
 
 def test_a_constraint_on_an_unknown_parameter_warns():
     study = new_study(WDBO(constraints=lambda p: p["speed"] > 0.0))
-    with pytest.warns(UserWarning, match="needs 'speed', which no trial has"):
+    with pytest.warns(UserWarning, match="ignored: it needs 'speed', which no trial has"):
         study.optimize(square, n_trials=2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
