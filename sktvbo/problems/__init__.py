@@ -1,6 +1,6 @@
 """Time-varying problems with a known optimum, to be maximized: ``make(name)``, ``available()``."""
 
-# Importing these modules enters their problems in the register that `make` reads.
+# Importing these modules registers their problems for `make`.
 from . import (  # noqa: F401
     _cart_pole,
     _laboratory,

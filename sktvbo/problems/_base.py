@@ -1,4 +1,4 @@
-"""What every problem is: an objective over domain x [0, horizon], its noise and its optimum."""
+"""Base class of problems: an objective over domain x [0, horizon], its noise and its optimum."""
 
 from __future__ import annotations
 
@@ -21,24 +21,27 @@ if TYPE_CHECKING:
 
     from .._typing import Array, PointLike, PointsLike, RandomState
 
-# At most this many optima are kept: runs of several algorithms ask for the same ones again.
+# Number of cached optima: runs of several algorithms need the same ones.
 _CACHE_SIZE = 4096
 
-# A step begins this much early: a clock that adds up its ticks arrives with a rounding error.
+# A step begins this much early, which absorbs the rounding errors of a clock's ticks.
 STEP_SLACK = 1e-9
+
+# Entries of an array beyond which rows are evaluated in parts.
+_LARGEST_ARRAY = 2**20
 
 
 def seed_of_function(random_state):
-    """Seed of a random objective, whose stream has nothing in common with that of the noise."""
+    """Return the seed of a random objective, independent of the stream of the noise."""
     return check_random_state(random_state).randint(np.iinfo(np.int32).max)
 
 
 def numeric_maximum(values, domain, *, log2_samples=12, n_starts=8):
     """Maximize a vectorised function over a domain.
 
-    A domain of at most 2**log2_samples members is enumerated, and so is any finite set. In others a
-    Sobol set is searched, and the best points are improved by L-BFGS-B and by steps of integers and
-    categories: good for smooth functions with a few dozen maxima, a guess beyond.
+    A finite set, or a domain of at most 2**log2_samples members, is enumerated. In others a Sobol
+    set is searched, and the best points are improved by L-BFGS-B and by steps of integers and
+    categories: reliable for smooth functions with a few dozen maxima.
 
     Parameters
     ----------
@@ -47,7 +50,7 @@ def numeric_maximum(values, domain, *, log2_samples=12, n_starts=8):
     log2_samples : int, default=12
         Logarithm of the number of Sobol points.
     n_starts : int, default=8
-        How many of them are improved.
+        Number of points that are improved.
 
     Returns
     -------
@@ -64,36 +67,55 @@ def numeric_maximum(values, domain, *, log2_samples=12, n_starts=8):
     return domain.from_unit(search(unit_values, minus, domain, candidates, n_starts))
 
 
+def by_parts(values, X, t, size):
+    """Apply ``values(X, times)`` to parts of X and t, with arrays of ``size`` entries per row.
+
+    Parameters
+    ----------
+    values : callable, (n, d) and (n,) or (1,) -> (n,)
+    X : ndarray of shape (n, d)
+    t : float or ndarray of shape (n,)
+    size : int
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    n_parts = 1 + len(X) * size // _LARGEST_ARRAY
+    times = [np.atleast_1d(t)] * n_parts if np.ndim(t) == 0 else np.array_split(t, n_parts)
+    return np.concatenate([values(x, s) for x, s in zip(np.array_split(X, n_parts), times)])
+
+
 class Problem:
     """An objective f(x, t) to be maximized over x while the time t passes.
 
     A subclass defines ``_values(X, t)``, vectorised, and may define ``_argmax(t)``, the exact
-    maximizer; both get validated arguments.
+    maximizer; both receive validated arguments.
 
     Parameters
     ----------
     name : str
-    domain : Box, FiniteSet, ParameterSpace or whatever `sktvbo.domain.as_domain` accepts
+    domain : Box, FiniteSet, ParameterSpace or any form that `sktvbo.domain.as_domain` accepts
     horizon : float
-        The problem lasts from 0 to there, in seconds (or in steps, should you say so).
+        End of the problem, which starts at time 0, in any unit.
     noise_variance : float, default=0.0
         Variance of the Gaussian noise that `observe` adds, in squared units of f.
     random_state : int, RandomState or None, default=None
-        Of the noise.
+        Random state of the noise.
 
     Attributes
     ----------
     name, domain, horizon, noise_variance
         As given; ``domain`` is a Box, a FiniteSet or a ParameterSpace.
     needs_data : bool
-        Whether the problem needs a data file.
+        True if the problem needs a data file.
 
     Raises
     ------
     ValueError
-        A horizon or a noise variance that makes no sense.
+        An invalid horizon or noise variance.
     DomainError
-        A domain that makes no sense.
+        An invalid domain.
 
     Examples
     --------
@@ -127,11 +149,11 @@ class Problem:
         self.seed(random_state)
 
     def _values(self, X, t):
-        """Noise-free values; X (n, d) lies in the domain, t is a float or of shape (n,)."""
+        """Return noise-free values at X (n, d) in the domain; t is a float or of shape (n,)."""
         raise NotImplementedError(f"{type(self).__name__} must define _values(X, t).")
 
     def _argmax(self, t):
-        """Maximizer (d,) at time t; the default searches numerically."""
+        """Return the maximizer (d,) at time t; the default searches numerically."""
         return numeric_maximum(lambda X: self._values(X, t), self.domain)
 
     def seed(self, random_state: RandomState = None) -> Self:
@@ -149,7 +171,7 @@ class Problem:
         return self
 
     def value(self, x: PointLike, t: float) -> float:
-        """Noise-free objective.
+        """Return the noise-free objective.
 
         Parameters
         ----------
@@ -164,7 +186,7 @@ class Problem:
         Raises
         ------
         InvalidObservationError
-            A point or a time that cannot be used.
+            An invalid point or time.
         DomainError
             A point outside of the domain.
         """
@@ -172,7 +194,7 @@ class Problem:
         return float(self._values(x[np.newaxis], float(self._check_time(t)))[0])
 
     def values(self, X: PointsLike, t: ArrayLike) -> Array:
-        """Noise-free objective at many points.
+        """Return the noise-free objective at several points.
 
         Parameters
         ----------
@@ -187,7 +209,7 @@ class Problem:
         Raises
         ------
         InvalidObservationError
-            Points or times that cannot be used.
+            Invalid points or times.
         DomainError
             A point outside of the domain.
         """
@@ -195,7 +217,7 @@ class Problem:
         return self._values(X, self._check_time(t, n=len(X)))
 
     def observe(self, x: PointLike, t: float) -> float:
-        """Objective with Gaussian noise, drawn from the problem's own random state.
+        """Return the objective with Gaussian noise from the problem's random state.
 
         Parameters
         ----------
@@ -210,7 +232,7 @@ class Problem:
         Raises
         ------
         InvalidObservationError
-            A point or a time that cannot be used.
+            An invalid point or time.
         DomainError
             A point outside of the domain.
         """
@@ -218,7 +240,7 @@ class Problem:
         return value + math.sqrt(self.noise_variance) * float(self._rng.standard_normal())
 
     def optimum(self, t: float) -> tuple[Array, float]:
-        """Where the objective is best at a time, and how good it is there.
+        """Return the maximizer of the objective at a time, and its value.
 
         Parameters
         ----------
@@ -235,7 +257,7 @@ class Problem:
         Raises
         ------
         InvalidObservationError
-            A time that cannot be used.
+            An invalid time.
         """
         t = float(self._check_time(t))
         if t not in self._optima:
@@ -250,13 +272,13 @@ class Problem:
         return x_star, float(self._values(x_star[np.newaxis], t)[0])
 
     def _check_time(self, t, n=None):
-        """Time(s) as a 0-d array, or of shape (n,) where n is given and t is not a scalar."""
+        """Return time(s) as a 0-d array, or of shape (n,) if n is given and t is not a scalar."""
         times = real_array(t, "t", InvalidObservationError)
         if times.ndim and (n is None or times.shape != (n,)):
             expected = "a scalar" if n is None else f"a scalar or of shape ({n},)"
             got = f"shape {times.shape}"
             raise invalid("t", expected, got=got, error=InvalidObservationError)
-        slack = 1e-9 * self.horizon
+        slack = STEP_SLACK * self.horizon
         inside = (times >= -slack) & (times <= self.horizon + slack)
         if not np.all(inside):
             wrong = float(times[~inside][0]) if times.ndim else float(times)
@@ -264,25 +286,25 @@ class Problem:
                 "t",
                 f"in [0, {self.horizon}], the span of {self.name!r}",
                 wrong,
-                advice="Make the problem with a longer horizon.",
+                advice="Use a longer horizon.",
                 error=InvalidObservationError,
             )
         return np.clip(times, 0.0, self.horizon)
 
     def _objective_variance(self):
-        """Variance of f over domain x [0, horizon], from a fixed Sobol set."""
+        """Return the variance of f over domain x [0, horizon], from a fixed Sobol set."""
         if isinstance(self.domain, FiniteSet):
             points = self.domain.points
             times = qmc.Sobol(1, scramble=False).random_base2(9)[:, 0]
             X, u = np.tile(points, (len(times), 1)), np.repeat(times, len(points))
         else:
-            # The shift keeps the set off the dyadic fractions, where periodic functions repeat.
+            # The shift avoids the dyadic fractions, at which periodic functions repeat.
             U = (qmc.Sobol(self.domain.n_dims + 1, scramble=False).random_base2(14) + 0.5**0.5) % 1
             X, u = self.domain.quantile(U[:, :-1]), U[:, -1]
         return float(np.var(self._values(X, u * self.horizon)))
 
     def _set_noise(self, noise, variance=None):
-        """Set the noise variance: to a fraction of the objective's variance, unless it is given."""
+        """Set the noise variance: as given, or as a fraction of the objective's variance."""
         noise = check_real(noise, "noise", self, interval="[0, inf)")
         if variance is None:
             self.noise_variance = noise * self._objective_variance()

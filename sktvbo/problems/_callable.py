@@ -1,4 +1,4 @@
-"""A user's function as a problem."""
+"""User-defined functions as problems."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class CallableProblem(Problem):
-    """A user's function as a problem; made by `from_callable`."""
+    """User-defined function as a problem, made by `from_callable`."""
 
     def __init__(self, function, domain, horizon, optimum, noise_variance, random_state, name):
         super().__init__(name, domain, horizon, noise_variance, random_state)
@@ -29,11 +29,11 @@ class CallableProblem(Problem):
 
     def _values(self, X, t):
         times = np.broadcast_to(t, len(X)).tolist()
-        values = [self._call(self.function, self.domain.decode(x), s) for x, s in zip(X, times)]
+        values = [self._value(self.domain.decode(x), s) for x, s in zip(X, times)]
         return np.array(values, dtype=np.float64)
 
-    def _call(self, function, x, t):
-        value = function(x, t)
+    def _value(self, x, t):
+        value = self.function(x, t)
         if np.ndim(value) != 0 or not np.isfinite(value):
             what = f"The value of the function of {self.name!r} at x={x}, t={t}"
             raise invalid(what, "one finite number", value, error=InvalidObservationError)
@@ -61,27 +61,23 @@ def from_callable(
     random_state: RandomState = None,
     name: str = "callable",
 ) -> Problem:
-    """Make a problem of a Python function.
+    """Return a problem with a Python function as its objective.
 
     Parameters
     ----------
     function : callable, (x, t) -> float
-        Noise-free objective, to be maximized; x is (d,), or a dict for named parameters, and t a
-        float.
+        Noise-free objective, to be maximized; x is (d,), or a dict for named parameters.
     domain : Box, FiniteSet, ParameterSpace, sequence of (low, high) pairs, \
             scipy.optimize.Bounds, or dict of named parameters
     horizon : float
-        The problem lasts from 0 to there.
+        End of the problem, which starts at time 0.
     optimum : callable, t -> (x_star, f_star), default=None
-        The exact optimum. None: a finite set, or up to 1024 combinations of integers and
-        categories, is enumerated, which is exact. Anything else is searched at 1024 Sobol points
-        and the best four are improved, by L-BFGS-B and by steps of integers and categories, which
-        is **approximate** and calls the function some thousand times per t, so that a regret may
-        come out slightly wrong, even negative.
+        The exact optimum. None: at most 1024 members of the domain are enumerated. Larger domains
+        are searched numerically, with about a thousand calls per t; see Notes.
     noise_variance : float, default=0.0
         Variance of the Gaussian noise that `observe` adds.
     random_state : int, RandomState or None, default=None
-        Of the noise.
+        Random state of the noise.
     name : str, default="callable"
 
     Returns
@@ -91,9 +87,15 @@ def from_callable(
     Raises
     ------
     ValueError
-        A horizon or a noise variance that makes no sense.
+        An invalid horizon or noise variance.
     DomainError
-        A domain that makes no sense.
+        An invalid domain.
+
+    Notes
+    -----
+    Finite sets of any size are enumerated, too. The numeric search evaluates 1024 Sobol points and
+    improves the best four by L-BFGS-B and by steps of integers and categories. It is
+    **approximate**: a regret may be slightly wrong, even negative.
 
     Examples
     --------

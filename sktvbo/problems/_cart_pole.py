@@ -1,4 +1,4 @@
-"""Balance a pole on a cart while its bearing wears: search the gains of a linear controller."""
+"""Cart-pole whose bearing wears: tune the gains of a linear controller."""
 
 import numpy as np
 from scipy.linalg import expm
@@ -19,11 +19,11 @@ _N_STEPS = 1000  # 20 s
 _START = np.array([4.0, 0.0, 0.1, -0.01])  # m, m/s, rad, rad/s
 _Q, _R = 10.0 * np.eye(4), 1.0
 _GAINS = [(-3.0, -2.0), (-6.0, -4.0), (-50.0, -25.0), (-4.0, -2.0)]
-_MAX_FACTOR = 5.0  # beyond it some gains of the domain do not stabilize the pole
+_MAX_FACTOR = 5.0  # some gains of the domain do not stabilize the pole above it
 
 
 def _dynamics(friction):
-    """A (4, 4) and b (4,) of z' = A z + b u, exact for an input held over a sampling interval."""
+    """Return A (4, 4) and b (4,) of z' = A z + b u, exact for a constant input per sample."""
     inertia = _POLE_MASS * _POLE_LENGTH**2 / 3.0  # a thin rod about its end
     lever = 0.5 * _POLE_MASS * _POLE_LENGTH / inertia
     A = np.zeros((5, 5))  # of (z, u), u constant
@@ -36,12 +36,12 @@ def _dynamics(friction):
 
 
 def _quadratic(X, M):
-    """X' M X for stacks of matrices."""
+    """Return X' M X for stacks of matrices."""
     return np.swapaxes(X, -1, -2) @ M @ X
 
 
 class CartPole(Problem):
-    r"""Choose the gains of a cart-pole's controller; on the way its bearing gets stiff.
+    r"""Tune the gains of a cart-pole's controller while its bearing becomes stiffer.
 
     The state z is the cart's position and velocity and the pole's angle and angular velocity. For
     small angles, with the drive a first-order lag and the pole a thin rod turning about its end,
@@ -62,11 +62,11 @@ class CartPole(Problem):
     change_time : float, default=100.0
         The step at which the friction changes.
     friction_factor : float, default=2.5
-        How much larger it is from then on; at most 5, beyond which some gains don't stabilize.
+        Factor of the friction from then on; at most 5, as some gains do not stabilize above.
     process_noise : float, default=6e-4
         Standard deviation of each state's disturbance per sample, in the state's units.
     random_state : int, RandomState or None, default=None
-        Of the roll-outs.
+        Random state of the roll-outs.
 
     Attributes
     ----------
@@ -103,9 +103,8 @@ class CartPole(Problem):
     ):
         super().__init__("cart-pole", Box(_GAINS), horizon, random_state=random_state)
         self._change_time = check_real(change_time, "change_time", self, interval="(0, inf)")
-        factor = check_real(
-            friction_factor, "friction_factor", self, interval=f"(0, {_MAX_FACTOR:g}]"
-        )
+        interval = f"(0, {_MAX_FACTOR:g}]"
+        factor = check_real(friction_factor, "friction_factor", self, interval=interval)
         self._process_noise = check_real(process_noise, "process_noise", self, interval="[0, inf)")
         self._regimes = _dynamics(_FRICTION), _dynamics(factor * _FRICTION)
         self._best = {}
@@ -115,7 +114,7 @@ class CartPole(Problem):
         return (np.asarray(t) + STEP_SLACK >= self._change_time).astype(np.intp)
 
     def _closed_loop(self, X, regime):
-        """F (n, 4, 4) with z' = F z, and the weights W (n, 4, 4) of the cost z·W z."""
+        """Return F (n, 4, 4) with z' = F z, and the weights W (n, 4, 4) of the cost z·W z."""
         A, b = self._regimes[regime]
         return A - b[:, np.newaxis] * X[:, np.newaxis, :], _Q + _R * X[:, :, None] * X[:, None, :]
 
@@ -128,9 +127,9 @@ class CartPole(Problem):
         return values
 
     def _expected(self, F, W):
-        # A disturbance that has j states to come costs z'P_j z, P_j = sum_{k<j} (F^k)'W F^k, and
-        # the start has all n: so the cost is z0'P_n z0 + noise² tr S_n, S_n = sum_{j<n} P_j.
-        # From n = 1, doubling and adding one lead to the number of states, as its bits say.
+        # A disturbance z with j later states costs z'P_j z, P_j = sum_{k<j} (F^k)'W F^k. The start
+        # z0 has n, so the cost is z0'P_n z0 + noise² tr S_n, S_n = sum_{j<n} P_j. The bits of the
+        # number of states give the sequence of doublings and increments of n, from n = 1.
         n, P, S, power = 1, W, np.zeros_like(W), F
         for bit in f"{_N_STEPS:b}"[1:]:
             S = S + n * P + _quadratic(power, S)
@@ -143,11 +142,11 @@ class CartPole(Problem):
         return -(_START @ P @ _START + noise) / n
 
     def _rollout_variance(self, x, t):
-        """Variance of a roll-out's result.
+        """Return the variance of a roll-out's result.
 
-        The disturbance w of a state m + w, with the cost to come (m + w)·P (m + w), is the one
-        source of the difference 2 m·P w + w·P w - tr P noise² between two expectations; these
-        differences are uncorrelated, and their variances add up.
+        The disturbance w of a state m + w, with the future cost (m + w)·P (m + w), changes the
+        expectation by 2 m·P w + w·P w - tr P noise². These differences are uncorrelated, so their
+        variances add up.
         """
         (F,), (W,) = self._closed_loop(x[np.newaxis], int(self._regime(t)))
         to_come = [W]
@@ -162,7 +161,7 @@ class CartPole(Problem):
         return float(total) / _N_STEPS**2
 
     def observe(self, x, t):
-        """Result of one roll-out; see `Problem.observe`."""
+        """Return the result of one roll-out; see `Problem.observe`."""
         x = self.domain.validate_point(x)
         regime = int(self._regime(self._check_time(t)))
         (F,), (W,) = self._closed_loop(x[np.newaxis], regime)
@@ -180,7 +179,7 @@ class CartPole(Problem):
 
     def _search(self, regime):
         domain, h = self.domain, 1e-20
-        # The imaginary part of an analytic f(x + ih) is h f'(x), without a difference's rounding.
+        # Complex step: the imaginary part of f(x + ih) is h f'(x), without cancellation.
         steps = 1j * h * np.diag(domain.upper - domain.lower)
 
         def values(U):

@@ -1,4 +1,4 @@
-"""Temperatures in a laboratory whose sensors' places are known: those of the Intel lab."""
+"""Temperatures in the Intel lab, at the known positions of its sensors."""
 
 from functools import partial
 
@@ -17,18 +17,18 @@ _laboratory = partial(member, "_place")
 
 
 class Laboratory(Problem):
-    """Find the hottest place; a subclass says among which.
+    """Find the hottest point; a subclass defines the domain.
 
     A subclass defines ``_place(xy)``, which takes the sensors' positions (46, 2) and returns the
-    domain. The first ten-minute bin of the chosen days is at 0, the last one at the horizon;
-    between the beginnings of the bins the temperatures are linear.
+    domain. The first ten-minute bin of the chosen days is at time 0, the last one at the horizon.
+    Temperatures are interpolated linearly between the starts of the bins.
 
     Parameters
     ----------
     horizon, noise, noise_variance, random_state
         See `sktvbo.problems.make`.
     day : int or (int, int), default=0
-        Which of the eight days, or the first and the last, both included.
+        One of the eight days, or the first and the last, both included.
     data_dir : path-like, default=None
         See `sktvbo.datasets.load_intel_temperature`.
     """
@@ -53,7 +53,7 @@ class Laboratory(Problem):
         self._set_noise(noise, noise_variance)
 
     def _temperatures(self, t, sensors):
-        """Temperatures of some sensors at the times t; t and sensors are broadcast."""
+        """Return temperatures of some sensors at the times t; t and sensors are broadcast."""
         position = np.asarray(t) / self.horizon * (len(self._table) - 1)
         return between_rows(self._table, position, sensors)
 
@@ -79,17 +79,18 @@ class Temperature(Laboratory):
 
 @_laboratory("temperature-field")
 class TemperatureField(Laboratory):
-    """Find the hottest place of the lab.
+    """Find the hottest point of the lab.
 
     The domain is the bounding box of the sensors, scaled to the unit square. The field is linear
-    on the triangles of the Delaunay triangulation of the sensors and the box's corners, a corner
-    carrying the temperature of its nearest sensor. So it is continuous, and always hottest at a
+    on the triangles of the Delaunay triangulation of the sensors and the box's corners. A corner
+    has the temperature of its nearest sensor. The field is continuous, and its maximum is at a
     sensor. For the parameters see `Laboratory`.
 
     Notes
     -----
-    W-DBO appendix G.2 interpolates the first day of the log in space and time without saying how.
-    That is a Saturday; these data begin with the Monday after it, and day 5 is their Saturday.
+    W-DBO appendix G.2 interpolates the first day of the log in space and time, by an unspecified
+    method. That day is a Saturday; these data begin with the Monday after it, and their day 5 is a
+    Saturday.
     """
 
     def _place(self, xy):
@@ -100,7 +101,7 @@ class TemperatureField(Laboratory):
         nodes = np.vstack([xy, box[extra]])
         # Each node's temperature comes from the sensor of this index.
         source = np.r_[np.arange(len(xy)), np.argmin(to_sensor[extra], axis=1)]
-        # The triangulation is in metres: scaling the axes would change who is near whom.
+        # The triangulation is in metres, as scaled axes would change the neighbours.
         simplices = Delaunay(nodes).simplices
         unit = (nodes - lower) / (upper - lower)
         # The inverse of a triangle's corners, as rows x, y, 1, gives the barycentric coordinates.
@@ -115,8 +116,8 @@ class TemperatureField(Laboratory):
     def _values(self, X, t):
         plane = self._to_weights.transpose(2, 1, 0)  # (corner, coordinate, triangle)
         weights = np.stack([X @ p[:2] + p[2] for p in plane])
-        # A point belongs to the triangle in which its smallest weight is largest, so rounding on
-        # an edge or on the border leaves no point without a triangle.
+        # A point belongs to the triangle with the largest minimum weight, so rounding on an edge
+        # or on the border leaves no point without a triangle.
         triangle = np.argmax(weights.min(axis=0), axis=1)
         weights = weights[:, np.arange(len(X)), triangle].T
         times = np.broadcast_to(t, len(X))
@@ -124,6 +125,6 @@ class TemperatureField(Laboratory):
         return np.sum(weights * temperatures, axis=1)
 
     def _argmax(self, t):
-        # A function linear on triangles is largest at a node, and a corner copies a sensor.
+        # A function linear on triangles is largest at a node, and corners copy sensors.
         temperatures = self._temperatures(t, np.arange(len(self._sensors)))
         return self._sensors[np.argmax(temperatures)].copy()

@@ -1,4 +1,4 @@
-"""Samples of Gaussian processes on a grid of the unit cube, changing with the steps of time."""
+"""Samples of Gaussian processes on a grid of the unit cube that change with time."""
 
 import math
 import pickle
@@ -22,10 +22,10 @@ def _grid(n_grid, n_dims):
 # The key is the pickle: scikit-learn's kernels have no hash, and their repr rounds to 3 digits.
 @lru_cache(maxsize=2)
 def _factor(pickled_kernel, n_grid, n_dims):
-    """A (m, r) with A Aᵀ = k(grid, grid) up to 1e-12.
+    """Return A (m, r) with A Aᵀ = k(grid, grid) up to 1e-12.
 
-    Pivoted Cholesky stops at the numerical rank r, so a singular matrix needs no jitter: an RBF on
-    2500 points has r = 283, and a draw then costs a ninth.
+    Pivoted Cholesky stops at the numerical rank r, so a singular matrix needs no jitter. An RBF on
+    2500 points has r = 283, which makes a draw nine times cheaper.
     """
     K = pickle.loads(pickled_kernel)(_grid(n_grid, n_dims))
     L, pivots, rank, _ = dpstrf(K, lower=1)
@@ -38,12 +38,11 @@ _grid_gp = partial(member, "_draw_function")
 
 
 class GridGP(Problem):
-    """Samples of a Gaussian process on a grid of the unit cube; a subclass says how they change.
+    """Samples of a Gaussian process on a grid of the unit cube; a subclass defines the change.
 
-    A subclass defines ``_draw_function()``, which may have keyword-only options of its own and
-    draws what it needs by ``_samples(n)``, and ``_at(t, index)``. The samples come from a stream of
-    their own, derived from ``random_state``: restarting the noise leaves them as they are, and the
-    noise owes nothing to them.
+    A subclass defines ``_at(t, index)`` and ``_draw_function()``, which may have further
+    keyword-only options and draws by ``_samples(n)``. The samples come from a separate stream,
+    derived from ``random_state``: they and the noise are independent.
 
     Parameters
     ----------
@@ -51,15 +50,15 @@ class GridGP(Problem):
     kernel : scikit-learn kernel, default=None
         Covariance over the unit cube. None: ``RBF(0.2)``.
     n_grid : int, default=101
-        Points per dimension, the ends of [0, 1] among them.
+        Points per dimension, the ends of [0, 1] included.
     n_dims : int, default=1
     horizon : float, default=500.0
         In steps.
     noise_variance : float, default=0.1
     random_state : int, RandomState or None, default=None
-        Of the function and, by a stream of its own, of the noise.
+        Random state of the function and, by a separate stream, of the noise.
     **own
-        What ``_draw_function`` takes.
+        Options of ``_draw_function``.
     """
 
     def __init__(
@@ -87,12 +86,12 @@ class GridGP(Problem):
         self._draw_function(**own)
 
     def _samples(self, n):
-        """Independent samples (n, m) of the process."""
+        """Return independent samples (n, m) of the process."""
         A = _factor(*self._factor_key)
         return self._function_rng.standard_normal((n, A.shape[1])) @ A.T
 
     def _at(self, t, index):
-        """Values at the grid points of these indices; t and index are broadcast."""
+        """Return values at the grid points of these indices; t and index are broadcast."""
         raise NotImplementedError(f"{type(self).__name__} must define _at(t, index).")
 
     def _values(self, X, t):
@@ -109,16 +108,16 @@ class MarkovGP(GridGP):
 
     .. math:: f_0 = g_0, \quad f_{s+1} = \sqrt{1-\epsilon} f_s + \sqrt{\epsilon} g_{s+1},
 
-    with g independent samples of the process. The domain is a grid of the unit cube; time counts
-    steps, and between two steps the function stays what it was at the earlier one.
+    with g independent samples of the process. The domain is a grid of the unit cube. Time counts
+    steps, and the function is constant between two steps.
 
     Parameters
     ----------
     epsilon : float in [0, 1], default=0.01
-        Rate of change: 0 is a static function, 1 one that is independent from step to step.
+        Rate of change: 0 gives a static function, 1 independent functions at each step.
     kernel, n_grid, n_dims, horizon, noise_variance, random_state
-        See `GridGP`; by default 50 by 50 points and a noise variance of 0.01. The function is kept
-        whole, 8 bytes times ``n_grid**n_dims`` per step, and a longer horizon continues that of a
+        See `GridGP`; by default 50 by 50 points and a noise variance of 0.01. The whole function is
+        stored, 8 ``n_grid**n_dims`` bytes per step. A longer horizon continues the function of a
         shorter one.
 
     Notes
@@ -148,22 +147,22 @@ class MarkovGP(GridGP):
 
 @_grid_gp("gp-abrupt")
 class AbruptGP(GridGP):
-    """A Gaussian process sample that is replaced by an independent one at given times.
+    """A Gaussian process sample, replaced by an independent one at given times.
 
     The domain is a grid of the unit cube; between the changes the function is static.
 
     Parameters
     ----------
     change_times : sequence of float, default=(100.0, 200.0)
-        Increasing, each above 0; from a change time on, the new function holds.
+        Increasing, each above 0; the new function holds from a change time on.
     kernel, n_grid, n_dims, horizon, noise_variance, random_state
         See `GridGP`.
 
     Notes
     -----
-    ET appendix A (a) fixes the horizon, the change times, the kernel and the noise, and leaves the
-    three functions to Deng et al. (2022). These here are of the same kind but not the same:
-    regrets compare in order, not in size.
+    ET appendix A (a) fixes the horizon, the change times, the kernel and the noise. Its three
+    functions are those of Deng et al. (2022); these are others of the same kind, so regrets compare
+    in order, not in size.
 
     Examples
     --------
@@ -189,11 +188,11 @@ class AbruptGP(GridGP):
 
 @_grid_gp("gp-slow")
 class SlowGP(GridGP):
-    """A Gaussian process sample that turns slowly into an independent one.
+    """A Gaussian process sample that changes slowly into an independent one.
 
-    f(x, t) = cos(a) g(x) + sin(a) h(x), a = π t / (2 horizon), with g and h independent samples:
-    at every time a sample of the same process, at the horizon none of the first is left. The
-    domain is a grid of the unit cube.
+    f(x, t) = cos(a) g(x) + sin(a) h(x), a = π t / (2 horizon), with g and h independent samples.
+    It is a sample of the same process at each time, and equals h at the horizon. The domain is a
+    grid of the unit cube.
 
     Parameters
     ----------
@@ -202,9 +201,8 @@ class SlowGP(GridGP):
 
     Notes
     -----
-    ET appendix A (b) fixes the horizon, the kernel and the noise, and leaves the function to Deng
-    et al. (2022). This here is of the same kind but not the same: regrets compare in order, not
-    in size.
+    ET appendix A (b) fixes the horizon, the kernel and the noise. Its function is that of Deng et
+    al. (2022); this is another of the same kind, so regrets compare in order, not in size.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A bump that swings to and fro: follow it."""
+"""A bump with an oscillating centre."""
 
 import numpy as np
 from scipy.optimize import brentq
@@ -8,11 +8,11 @@ from ._registry import register
 
 
 class MovingBump(Problem):
-    r"""Follow a bump whose centre swings between -5 and 5.
+    r"""Follow a bump whose centre oscillates between -5 and 5.
 
     .. math:: f(x, t) = \exp(-0.05 (x - 5 \sin 0.1 t)^2) + 0.5 \cos(0.2 x) + 1.5
 
-    on [-50, 50]; time counts steps, and a swing takes 62.8 of them.
+    on [-50, 50]; time counts steps, and the period is 62.8 steps.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ class MovingBump(Problem):
         In steps.
     noise_variance : float, default=0.01
     random_state : int, RandomState or None, default=None
-        Of the noise.
+        Random state of the noise.
 
     Notes
     -----

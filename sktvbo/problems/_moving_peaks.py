@@ -1,18 +1,18 @@
-"""Peaks that move, grow and shrink: as many of them, in as many dimensions, as one likes."""
+"""Moving peaks of varying height and width, in any number and dimension."""
 
 import math
 
 import numpy as np
 
 from .._validation import check_choice, check_int, check_real, invalid
-from ._base import STEP_SLACK, Problem, seed_of_function
+from ._base import STEP_SLACK, Problem, by_parts, seed_of_function
 from ._registry import register
 
 _SIDE = 100.0
 
 
 def _check_range(pair, name, owner):
-    """The pair (low, high) as floats, 0 < low <= high."""
+    """Return the pair (low, high) as floats, 0 < low <= high."""
     values = np.asarray(pair)
     if values.shape == (2,) and values.dtype.kind in "iuf":
         low, high = values.tolist()
@@ -22,7 +22,7 @@ def _check_range(pair, name, owner):
 
 
 def _reflect(values, steps, low, high):
-    """Values moved by steps and thrown back at the ends of [low, high]; the steps' new signs."""
+    """Return values plus steps, reflected at the ends of [low, high], and the steps' signs."""
     fixed = low == high
     width = np.where(fixed, 1.0, high - low)
     folds, offset = np.divmod(values + np.where(fixed, 0.0, steps) - low, width)
@@ -31,13 +31,13 @@ def _reflect(values, steps, low, high):
 
 
 def _unit(V):
-    """Rows (n, d) scaled to length 1; zero stays zero."""
+    """Return rows (n, d) scaled to length 1; zero stays zero."""
     norms = np.linalg.norm(V, axis=1, keepdims=True)
     return np.divide(V, norms, out=np.zeros_like(V), where=norms > 0.0)
 
 
 def _history(n, n_peaks, low, high, severities, correlation, rng):
-    """Peaks (n, n_peaks, 2 + n_dims) after each change: height, steepness, centre."""
+    """Return the peaks (n, n_peaks, 2 + n_dims) after each change: height, steepness, centre."""
     *scales, shift = severities
     table = np.empty((n, n_peaks, len(low)))
     table[0] = low + (high - low) * rng.uniform(size=table[0].shape)
@@ -59,20 +59,20 @@ class MovingPeaks(Problem):
     .. math:: f(x, t) = \max_p \, h_p - w_p \lVert x - c_p \rVert \quad\text{(cones), or}\quad
         \max_p \, h_p \exp\left(-\tfrac12 (w_p \lVert x - c_p \rVert / h_p)^2\right)
 
-    on [0, 100]^d, where the heights h, the steepnesses w and the centres c change with time. A
-    peak is nowhere higher than at its centre, so the best place is exactly the highest centre.
+    on [0, 100]^d, where the heights h, the steepnesses w and the centres c change with time. The
+    maximizer is exactly the highest centre.
 
     At each change a height gets a Gaussian step of ``height_severity``, a steepness one of
     ``width_severity``, and a centre a step of length ``shift_severity`` in the direction of
-    (1 - λ) r + λ v, r being a random step of that length, v the centre's last one and λ the
-    ``correlation``. All are thrown back at the ends of their ranges.
+    (1 - λ) r + λ v. Here r is a random step of that length, v the centre's last one and λ the
+    ``correlation``. All are reflected at the ends of their ranges.
 
     Parameters
     ----------
     n_peaks : int, default=10
     n_dims : int, default=2
     shape : {"cone", "gaussian"}, default="cone"
-        A Gaussian's standard deviation, h / w, is the radius at which the cone is down to zero.
+        A Gaussian's standard deviation, h / w, is the radius at which the cone reaches zero.
     heights : (float, float), default=(30.0, 70.0)
     widths : (float, float), default=(1.0, 12.0)
         Range of the steepnesses, which Branke calls widths.
@@ -81,25 +81,25 @@ class MovingPeaks(Problem):
     height_severity : float, default=7.0
     width_severity : float, default=1.0
     correlation : float in [0, 1], default=0.0
-        0: every step in a new direction; 1: straight on.
+        0: each step has a new direction; 1: straight movement.
     change_every : float, default=10.0
         Steps between changes.
     smooth : bool, default=False
-        Between two changes, False: all stays as it is; True: heights, steepnesses and centres go
-        from the one to the other in a straight line.
+        Between two changes, False: all is constant; True: heights, steepnesses and centres are
+        interpolated linearly.
     horizon : float, default=500.0
-        In steps. The peaks are kept whole: 8 (``n_dims`` + 2) bytes per peak and change.
+        In steps. All peaks are stored: 8 (``n_dims`` + 2) bytes per peak and change.
     noise_variance : float, default=1.0
     random_state : int, RandomState or None, default=None
-        Of the peaks and, by a stream of its own, of the noise. A longer horizon continues the
-        movements of a shorter one.
+        Random state of the peaks and, by a separate stream, of the noise. A longer horizon
+        continues the movements of a shorter one.
 
     Notes
     -----
     The moving peaks benchmark of Branke (1999), "Memory enhanced evolutionary algorithms for
-    changing optimization problems", with the ranges and the severities of its second scenario; the
-    Gaussians, the movement in straight lines and the noise are added here. Centres start uniform
-    in the domain, heights and steepnesses uniform in their ranges.
+    changing optimization problems", with the ranges and the severities of its second scenario. The
+    Gaussians, the linear interpolation and the noise are additions. Centres start uniform in the
+    domain, heights and steepnesses uniform in their ranges.
 
     Examples
     --------
@@ -132,10 +132,10 @@ class MovingPeaks(Problem):
         n_dims = check_int(n_dims, "n_dims", self)
         self._shape = check_choice(shape, ("cone", "gaussian"), "shape", self)
         ranges = _check_range(heights, "heights", self), _check_range(widths, "widths", self)
+        named = {"height": height_severity, "width": width_severity, "shift": shift_severity}
         severities = [
-            check_real(height_severity, "height_severity", self, interval="[0, inf)"),
-            check_real(width_severity, "width_severity", self, interval="[0, inf)"),
-            check_real(shift_severity, "shift_severity", self, interval="[0, inf)"),
+            check_real(severity, f"{name}_severity", self, interval="[0, inf)")
+            for name, severity in named.items()
         ]
         correlation = check_real(correlation, "correlation", self, interval="[0, 1]")
         self._change_every = check_real(change_every, "change_every", self, interval="(0, inf)")
@@ -145,13 +145,13 @@ class MovingPeaks(Problem):
             "moving-peaks", [(0.0, _SIDE)] * n_dims, horizon, noise_variance, random_state
         )
         low, high = np.array([*ranges, *[(0.0, _SIDE)] * n_dims]).T
-        # One state more than the horizon reaches is what the last straight lines go to.
+        # The last interpolation needs one state beyond the horizon.
         n = math.floor(self.horizon / self._change_every + STEP_SLACK) + 2
         rng = np.random.RandomState(seed)
         self._table = _history(n, n_peaks, low, high, severities, correlation, rng)
 
     def _peaks(self, t):
-        """Heights and steepnesses (m, n_peaks) and centres (m, n_peaks, n_dims) at times (m,)."""
+        """Return heights, steepnesses (m, n_peaks), centres (m, n_peaks, n_dims) at times (m,)."""
         position = t / self._change_every
         k = np.floor(position + STEP_SLACK).astype(np.intp)
         peaks = self._table[k]
@@ -161,15 +161,10 @@ class MovingPeaks(Problem):
         return peaks[..., 0], peaks[..., 1], peaks[..., 2:]
 
     def _values(self, X, t):
-        # The points are taken in parts, whose arrays have some million entries.
-        n_parts = 1 + len(X) * self._table[0].size // 2**20
-        times = np.array_split(np.broadcast_to(t, len(X)), n_parts)
-        if np.ndim(t) == 0:
-            times = [np.atleast_1d(t)] * n_parts
-        parts = zip(np.array_split(X, n_parts), times)
-        return np.concatenate([self._highest(x, *self._peaks(s)) for x, s in parts])
+        return by_parts(self._highest, X, t, self._table[0].size)
 
-    def _highest(self, X, h, w, c):
+    def _highest(self, X, t):
+        h, w, c = self._peaks(t)
         fall = w * np.linalg.norm(X[:, np.newaxis] - c, axis=2)
         if self._shape == "cone":
             return np.max(h - fall, axis=1)

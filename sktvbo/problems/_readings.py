@@ -1,4 +1,4 @@
-"""Tables of readings, a row after the other: which days of them, and what is between the rows."""
+"""Selection of days and interpolation in tables of readings."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from .._validation import invalid
 
 
 def check_days(days, name, owner, n_days):
-    """First and last day, both included, of an option that is a day or such a pair."""
+    """Return the first and last day, both included, of an option that is a day or such a pair."""
     pair = (days, days) if np.ndim(days) == 0 else tuple(days)
     whole = all(isinstance(i, int | np.integer) and not isinstance(i, bool) for i in pair)
     if not (len(pair) == 2 and whole and 0 <= pair[0] <= pair[1] < n_days):
@@ -16,13 +16,13 @@ def check_days(days, name, owner, n_days):
 
 
 def rows_of_days(table, days, rows_per_day):
-    """Rows of a table from the first to the last of two days, both included."""
+    """Return the rows of a table from the first to the last of two days, both included."""
     first, last = days
     return table[first * rows_per_day : (last + 1) * rows_per_day]
 
 
 def between_rows(table, position, columns):
-    """Readings at a row position, which may be fractional; position and columns are broadcast."""
+    """Return readings at fractional row positions; position and columns are broadcast."""
     row = np.minimum(np.asarray(position).astype(np.intp), len(table) - 2)
     weight = position - row
     return (1.0 - weight) * table[row, columns] + weight * table[row + 1, columns]

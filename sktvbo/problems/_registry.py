@@ -1,4 +1,4 @@
-"""The problems by name, and families of problems that share their options."""
+"""Problems by name, and families of problems with common options."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ _FACTORIES = {}
 
 
 def register(name, factory):
-    """Enter a problem: ``factory`` takes the options as keywords and returns the `Problem`."""
+    """Register a problem: ``factory`` takes the options as keywords and returns the `Problem`."""
     _FACTORIES[name] = factory
 
 
 def member(method, name, **defaults):
-    """Class decorator that registers a problem of a family, in which an option is said once.
+    """Class decorator that registers a problem of a family.
 
-    The base class of the family says what is common, ``__init__(self, name, *, common options,
-    **own)``, and hands ``own`` on to a method that each problem defines. A problem's options are
-    the keyword-only ones of that method, and then the common ones.
+    The base class of the family has ``__init__(self, name, *, common options, **own)``, and passes
+    ``own`` to a method that each problem defines. The options of a problem are the keyword-only
+    ones of that method, then the common ones.
 
     Parameters
     ----------
     method : str
         Name of that method.
     name : str
-        Of the problem.
+        Name of the problem.
     **defaults
-        Of the common options, where the problem has others than the family.
+        Defaults of common options that differ from the family's.
     """
 
     def decorate(cls):
@@ -61,7 +61,7 @@ def _keywords(function):
 
 
 def available() -> list[str]:
-    """Names that `make` knows.
+    """Return the names of all problems.
 
     Returns
     -------
@@ -78,21 +78,14 @@ def available() -> list[str]:
 
 
 def make(name: str, **options: Any) -> Problem:
-    """Make a problem by its name.
+    """Return a problem by its name.
 
     Parameters
     ----------
     name : str
         One of `available`.
     **options
-        ``horizon=600.0`` (seconds; the function's own time coordinate spans its full range over
-        [0, horizon]), ``noise=0.05`` (variance of the noise as a fraction of the objective's
-        variance over domain x [0, horizon]) or ``noise_variance`` in its place (in squared units of
-        f), ``random_state=None`` (of the noise). The sensor problems also take ``day=0``, a day or
-        the (first, last) of several, and ``data_dir``. "markov-gp", "gp-abrupt", "gp-slow",
-        "moving-bump" and "moving-peaks" count ``horizon`` in steps and have no ``noise``, but a
-        ``noise_variance``. Other options are named in the error about one that a problem does not
-        have.
+        Options of the problem; see Notes. The error of an unknown option lists them all.
 
     Returns
     -------
@@ -105,12 +98,23 @@ def make(name: str, **options: Any) -> Problem:
     TypeError
         An option that the problem does not have.
     MissingDataError
-        The problem needs a data file that is not at hand.
+        The problem needs a data file that is missing.
 
     Notes
     -----
-    The defaults are those of W-DBO appendix G.1: 600 seconds, and 5 % of noise as its
-    text may be read; BOLT's table 2 prints other variances, most of them smaller.
+    Common options:
+
+    - ``horizon=600.0``: seconds, over which a function's time coordinate spans its full range;
+    - ``noise=0.05``: variance of the noise as a fraction of the objective's variance over
+      domain x [0, horizon], or ``noise_variance``, in squared units of f;
+    - ``random_state=None``: random state of the noise.
+
+    The sensor problems also take ``day=0``, a day or a (first, last) pair, and ``data_dir``.
+    "markov-gp", "gp-abrupt", "gp-slow", "moving-bump" and "moving-peaks" count ``horizon`` in steps
+    and have ``noise_variance``, without ``noise``.
+
+    The defaults are those of W-DBO appendix G.1: 600 seconds, and 5 % of noise as a reading of its
+    text. BOLT's table 2 has other variances, most of them smaller.
 
     Examples
     --------
@@ -123,9 +127,8 @@ def make(name: str, **options: Any) -> Problem:
     if name not in _FACTORIES:
         close = difflib.get_close_matches(str(name), _FACTORIES, n=1)
         hint = f"Did you mean {close[0]!r}?" if close else ""
-        raise invalid(
-            "The name of a problem", f"one of {', '.join(available())}", name, advice=hint
-        )
+        expected = f"one of {', '.join(available())}"
+        raise invalid("The name of a problem", expected, name, advice=hint)
     factory = _FACTORIES[name]
     known = signature(factory).parameters
     for option in options:

@@ -1,6 +1,6 @@
-"""Sensors and other arms: find the one that reads most while time goes on.
+"""Sensors and other arms: find the one with the largest reading as time passes.
 
-They know of no places: the arms have an empirical covariance, of earlier days, as in TVGP and ET.
+The arms have no coordinates but an empirical covariance from earlier days, as in TVGP and ET.
 """
 
 from functools import partial
@@ -29,35 +29,34 @@ _arms = partial(member, "_read")
 
 
 class SensorArms(Problem):
-    """Activate the arm that reads most; a subclass says whose readings.
+    """Activate the arm with the largest reading; a subclass provides the readings.
 
-    A subclass defines ``_read(data_dir)``, which may have keyword-only options of its own and
-    returns the readings (n_days * rows_per_day, m), what the data call the arms (m,), and
-    rows_per_day.
+    A subclass defines ``_read(data_dir)``, which may have further keyword-only options. It returns
+    the readings (n_days * rows_per_day, m), the labels of the arms (m,), and rows_per_day.
 
     Parameters
     ----------
     name : str
     train, test : int or (int, int), default=None
-        A day, counted from 0, or the first and the last, both included. None: the first half of
-        the days, and the second.
+        A day, counted from 0, or the first and the last, both included. None: the first and the
+        second half of the days.
     horizon : float, default=None
         None: time counts rows of the test days. A number stretches these days over [0, horizon].
-        Between rows the readings are linear; the last row lasts until the end.
+        Readings are interpolated linearly between rows; the last row lasts until the end.
     noise : float, default=0.0
-        Variance of the noise that `observe` adds to the readings, as a fraction of their variance
-        in the test days.
+        Variance of the noise that `observe` adds, as a fraction of the readings' variance in the
+        test days.
     noise_variance : float, default=None
-        The variance itself, in the unit of the normalized readings, in place of ``noise``.
+        The variance itself, in the unit of the normalized readings, instead of ``noise``.
     normalize : bool, default=True
-        Shift and scale all readings alike, such that those of the training days have mean 0 and
-        variance 1. This changes neither which arm is best nor, but for its unit, the regret.
+        Shift and scale all readings by the same amounts, such that those of the training days have
+        mean 0 and variance 1. The best arm is the same.
     random_state : int, RandomState or None, default=None
-        Of the noise.
+        Random state of the noise.
     data_dir : path-like, default=None
         See the loaders in `sktvbo.datasets`.
     **own
-        What ``_read`` takes besides.
+        Further options of ``_read``.
 
     Attributes
     ----------
@@ -71,10 +70,9 @@ class SensorArms(Problem):
 
     Notes
     -----
-    ET normalizes "all data" with the training days; TVGP does not speak of it. Normalizing each arm
-    by itself would be another problem, to find the arm that is furthest above its own average.
-    The prior mean of the surrogate is 0 for all arms: as in the papers, that an arm usually reads
-    more than others is not told to it.
+    ET normalizes "all data" with the training days; TVGP does not mention it. Normalizing each arm
+    separately would be another problem: to find the arm furthest above its average. The prior mean
+    of the surrogate is 0 for all arms, as in the papers, without their average readings.
     """
 
     needs_data = True
@@ -105,7 +103,7 @@ class SensorArms(Problem):
         self._set_noise(noise, noise_variance)
 
     def _split(self, table, train, test):
-        """Rows of the training days and those of the test days."""
+        """Return the rows of the training days and of the test days."""
         n_days = len(table) // self._rows_per_day
         train = (0, n_days // 2 - 1) if train is None else train
         test = (n_days // 2, n_days - 1) if test is None else test
@@ -113,25 +111,23 @@ class SensorArms(Problem):
         test = check_days(test, "test", self, n_days)
         if train[0] <= test[1] and test[0] <= train[1]:
             raise invalid("test", f"outside of the days of train, {train}", test, self)
-        training, testing = (
-            rows_of_days(table, days, self._rows_per_day) for days in (train, test)
-        )
+        training = rows_of_days(table, train, self._rows_per_day)
         if len(training) < 2:
-            raise invalid("train", "days that have at least two rows", train, self)
-        return training, testing
+            raise invalid("train", "days with at least two rows", train, self)
+        return training, rows_of_days(table, test, self._rows_per_day)
 
     @property
     def empirical_mean(self):
         return self.training.mean(axis=0)
 
     def empirical_kernel(self):
-        """Kernel of the arms: their covariance in the training days.
+        """Return the kernel of the arms: their covariance in the training days.
 
         Returns
         -------
         Empirical
-            The sample covariance; with no more training rows than arms, where that is singular,
-            the estimate of Ledoit and Wolf (2004), which is not.
+            The sample covariance. With no more training rows than arms it is singular, and the
+            estimate of Ledoit and Wolf (2004) replaces it.
         """
         n, m = self.training.shape
         if n > m:
@@ -139,15 +135,15 @@ class SensorArms(Problem):
         return Empirical(ledoit_wolf(self.training)[0])
 
     def forgetting_rate(self):
-        """Rate at which the arms forget, per row of the data: ε = 1 − ρ².
+        """Return the rate at which the arms forget, per row of the data: ε = 1 − ρ².
 
         Returns
         -------
         float in [0, 1]
-            ρ is the correlation of a reading with the arm's next one on the same day, about the
-            arm's mean, over all arms and training days; with one row a day, with the next day's.
-            ``Forgetting(epsilon)`` has the correlation √(1 − ε) over one step (TVGP eq. 4). Where
-            they correlate negatively ε is 1.
+            ρ is the correlation of successive readings of an arm on the same day, or on successive
+            days with one row a day, about the arm's mean, over all arms and training days.
+            ``Forgetting(epsilon)`` has the correlation √(1 − ε) over one step (TVGP eq. 4). ε is 1
+            for a negative ρ.
         """
         n_rows, m = self.training.shape
         per_day = n_rows if self._rows_per_day == 1 else self._rows_per_day
@@ -157,16 +153,16 @@ class SensorArms(Problem):
         return float(1.0 - max(rho, 0.0) ** 2)
 
     def surrogate(self, temporal_kernel=None, noise_variance=None):
-        """Unfitted surrogate with the empirical kernel and no hyperparameters to learn.
+        """Return an unfitted surrogate with the empirical kernel and fixed hyperparameters.
 
         Parameters
         ----------
         temporal_kernel : Kernel, default=None
-            Such as ``Forgetting(0.03, "fixed")``, per unit of the problem's time. None: constant in
-            time, for GP-UCB and the algorithms that reset.
+            For example ``Forgetting(0.03, "fixed")``, per unit of the problem's time. None:
+            constant in time, for GP-UCB and the algorithms that reset.
         noise_variance : float, default=None
-            None: 5 % of the arms' mean variance in the training days (TVGP section 5.2), plus what
-            the problem adds.
+            None: 5 % of the arms' mean variance in the training days (TVGP section 5.2), plus the
+            problem's noise variance.
 
         Returns
         -------
@@ -185,7 +181,7 @@ class SensorArms(Problem):
         )
 
     def _at(self, t, columns):
-        """Values at time t; t and columns are broadcast."""
+        """Return values at time t; t and columns are broadcast."""
         n = len(self._table)
         if n == 1:
             return self._table[0, columns]
@@ -200,7 +196,7 @@ class SensorArms(Problem):
 
 @_arms("temperature-arms", train=(0, 2), test=(3, 4))
 class TemperatureArms(SensorArms):
-    """Activate the hottest of 46 sensors, given how they varied in earlier days.
+    """Activate the hottest of 46 sensors, given their covariance in earlier days.
 
     A row is ten minutes, and there are eight days; for the parameters see `SensorArms`.
 
@@ -231,7 +227,7 @@ class TemperatureArms(SensorArms):
 
 @_arms("traffic", train=(0, 4), test=5)
 class Traffic(SensorArms):
-    """Find where a motorway is least congested, which is where the speed is highest.
+    """Find the least congested point of a motorway, with the highest speed.
 
     A row is five minutes, and there are seven days. With several test days the clock jumps from
     the end of one to the beginning of the next.
@@ -239,17 +235,17 @@ class Traffic(SensorArms):
     Parameters
     ----------
     sensors : int or sequence of int, default=50
-        Columns of the data; a number means that many of the 207, drawn once and for all.
+        Columns of the data, or a number of columns out of 207, drawn with a fixed seed.
     hours : (int, int), default=(6, 11)
-        The days are cut to these hours.
+        Hours of the day that are used.
     train, test, horizon, noise, noise_variance, normalize, random_state, data_dir
         See `SensorArms`.
 
     Notes
     -----
     TVGP section 5.2: ε = 0.04, a noise variance of 5.0 or 5 % of the signal's, β = 0.2 log(0.4 t),
-    50 sensors. There, 357 sensors of another motorway, a month, two thirds of it to train, and 84
-    rows a day; here, five days to train, two to test, and 60 rows a day.
+    50 sensors. The paper has 357 sensors of another motorway, a month with two thirds for training,
+    and 84 rows a day. Here are five days for training, two for testing, and 60 rows a day.
     """
 
     def _read(self, data_dir, *, sensors=50, hours=(6, 11)):
@@ -261,7 +257,7 @@ class Traffic(SensorArms):
         return table, data.sensor_id[columns], len(table) // 7
 
     def _columns(self, sensors, n_columns):
-        """Columns of the option ``sensors``."""
+        """Return the columns of the option ``sensors``."""
         if isinstance(sensors, int | np.integer) and 1 <= sensors <= n_columns:
             return np.sort(np.random.RandomState(0).permutation(n_columns)[:sensors])
         columns = np.asarray(sensors)
@@ -269,13 +265,13 @@ class Traffic(SensorArms):
             inside = 0 <= columns.min() <= columns.max() < n_columns
             if inside and len(np.unique(columns)) == len(columns):
                 return columns
-        expected = (
-            f"an int in the range [1, {n_columns}] or distinct columns from 0 to {n_columns - 1}"
+        columns = f"distinct columns from 0 to {n_columns - 1}"
+        raise invalid(
+            "sensors", f"an int in the range [1, {n_columns}] or {columns}", sensors, self
         )
-        raise invalid("sensors", expected, sensors, self)
 
     def _hours(self, hours):
-        """First and last hour of the option ``hours``."""
+        """Return first and last hour of the option ``hours``."""
         pair = np.asarray(hours)
         if pair.shape == (2,) and pair.dtype.kind in "iu" and 0 <= pair[0] < pair[1] <= 24:
             return pair
@@ -284,7 +280,7 @@ class Traffic(SensorArms):
 
 @_arms("ozone")
 class Ozone(SensorArms):
-    """Find the site with the highest ozone, a day a step.
+    """Find the site with the highest ozone; a step is a day.
 
     Parameters
     ----------
@@ -295,8 +291,8 @@ class Ozone(SensorArms):
 
     Notes
     -----
-    SparQ section 4.2 has 28 sites of New York City and two years, a day a step, and learns its
-    kernel's hyperparameters from the data; its set is not public.
+    SparQ section 4.2 has 28 sites of New York City and two years, with a step a day, and learns its
+    kernel's hyperparameters from the data. Its data set is not public.
     """
 
     def _read(self, data_dir, *, version="2020"):
@@ -306,7 +302,7 @@ class Ozone(SensorArms):
 
 @_arms("wind", train=(0, 6208), test=(6209, 6573))
 class Wind(SensorArms):
-    """Find the windiest of 12 Irish stations, a day a step.
+    """Find the windiest of 12 Irish stations; a step is a day.
 
     The default tests 1978, after the 17 years before; for the parameters see `SensorArms`.
     """
@@ -318,15 +314,15 @@ class Wind(SensorArms):
 
 @_arms("stocks", train=(0, 435), test=(436, 1258))
 class Stocks(SensorArms):
-    """Find the dearest of 48 stocks, a trading day a step.
+    """Find the most expensive of 48 stocks; a step is a trading day.
 
     The default tests the last 823 days; for the parameters see `SensorArms`.
 
     Notes
     -----
     ET appendix A and table 8, after Deng et al. (2022): 48 stocks, 823 steps, prices normalized to
-    mean 0 and variance 1, noise variance 0.01. Theirs are other stocks. Of these here, three are
-    the dearest at one time or another, and one most of the time.
+    mean 0 and variance 1, noise variance 0.01. Theirs are other stocks. Of these, three are the
+    most expensive at some time, and one most of the time.
     """
 
     def _read(self, data_dir):

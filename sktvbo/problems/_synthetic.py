@@ -1,8 +1,7 @@
-"""Synthetic functions, time being the last coordinate.
+"""Synthetic functions with time as the last coordinate.
 
-A function costs a few lines: g, vectorised over the rows of Z (n, n_dims), in the literature's
-form and to be *minimized* there; the problem maximizes -g. Where the spatial minimizer of g at a
-given time is known, ``argmin(s)`` gives it; the default is a numeric search.
+A function g is vectorised over the rows of Z (n, n_dims), in the literature's form, which is
+*minimized*; the problem maximizes -g. ``argmin`` is the spatial minimizer of g, if known.
 """
 
 from functools import partial
@@ -24,14 +23,14 @@ class Synthetic(Problem):
     ----------
     name : str
     g : callable, (n, n_dims) -> (n,)
-        In its own units, time last.
+        In the literature's units, time last.
     bounds : (low, high) or array-like of shape (n_dims, 2)
-        The range of each coordinate of z, or one for all.
+        Range of each coordinate of z, or one for all.
     n_dims : int
         Dimensions in all, time included.
-    argmin : callable, float -> (n_dims - 1,), default=None
-        The spatial minimizer of g when its time coordinate is s, all in g's own units. None:
-        a numeric search.
+    argmin : callable, float -> (n_dims - 1,), or sequence of float, default=None
+        Spatial minimizer of g at its time coordinate s, in g's units; a sequence if constant.
+        None: a numeric search.
     horizon, noise, noise_variance, random_state
         See `sktvbo.problems.make`.
     """
@@ -64,7 +63,8 @@ class Synthetic(Problem):
             return super()._argmax(t)
         z = np.full(self._box.n_dims, t / self.horizon)
         s = self._box.from_unit(z)[-1]
-        return self._box.to_unit(np.append(self._argmin(s), s))[:-1]
+        x = self._argmin(s) if callable(self._argmin) else self._argmin
+        return self._box.to_unit(np.append(x, s))[:-1]
 
 
 def _synthetic(name, *, bounds, n_dims, argmin=None):
@@ -78,15 +78,15 @@ def _synthetic(name, *, bounds, n_dims, argmin=None):
 
 
 def _best_of(g, candidates, s):
-    """The candidate with the smallest g; candidates (n, n_dims - 1), or (n,) of one coordinate."""
+    """Return the candidate with the smallest g, of (n, n_dims - 1), or (n,) in one dimension."""
     Z = np.column_stack([candidates, np.full(len(candidates), s)])
     return Z[np.argmin(g(Z)), :-1]
 
 
 def _descend(g, starts, s, bounds):
-    """The best of the local minima that L-BFGS-B finds from the starts (n, n_dims - 1)."""
+    """Return the best local minimizer that L-BFGS-B finds from the starts (n, n_dims - 1)."""
     d = starts.shape[1]
-    # The imaginary part of an analytic g(z + ih) is h g'(z), without a difference's rounding.
+    # Complex step: the imaginary part of g(z + ih) is h g'(z), without cancellation.
     h = 1e-20
     steps = 1j * h * np.eye(d, d + 1)
 
@@ -108,17 +108,8 @@ def _descend(g, starts, s, bounds):
     return _best_of(g, np.clip(np.vstack([starts, found]), *bounds), s)
 
 
-def _constant_argmin(x, s):
-    """The minimizer of a function whose minimum stays where it is."""
-    return np.array(x)
-
-
-def _ackley_argmin(s):
-    # Whatever the time, both exponentials are largest at the origin.
-    return np.zeros(3)
-
-
-@_synthetic("ackley", bounds=(-32.0, 32.0), n_dims=4, argmin=_ackley_argmin)
+# At each time both exponentials are largest at the origin.
+@_synthetic("ackley", bounds=(-32.0, 32.0), n_dims=4, argmin=(0.0,) * 3)
 def ackley(Z):
     """W-DBO appendix G.2, a = 20, b = 0.2, c = 2 pi."""
     radius = np.sqrt(np.mean(Z**2, axis=1))
@@ -131,8 +122,8 @@ def _eggholder_argmin(s):
     values = eggholder(np.column_stack([grid, np.full(len(grid), s)]))
     padded = np.r_[np.inf, values, np.inf]
     valleys = np.flatnonzero((values <= padded[:-2]) & (values <= padded[2:]))
-    # Half a grid step gains less than 1 at the best valley, so a far worse one cannot win. The
-    # cusps, where a root's argument is zero, are no candidates: all lie 100 above the best.
+    # Half a grid step gains less than 1 at the best valley, so a much worse one cannot win. The
+    # cusps, where a root's argument is zero, lie 100 above the best.
     valleys = valleys[values[valleys] <= values[valleys].min() + 5.0]
     refined = [
         minimize_scalar(
@@ -172,8 +163,7 @@ def _switched_argmin(s):
 
 
 def _polynomial_argmin(g, derivative, s):
-    # The real parts of all roots are tried: a double root may come out as a complex pair, and a
-    # candidate too many does no harm.
+    # Real parts of all roots, as rounding may turn a double root into a complex pair.
     stationary = np.clip(np.roots(derivative).real, -2.0, 2.0)
     return _best_of(g, np.r_[stationary, -2.0, 2.0], s)
 
@@ -186,48 +176,41 @@ def six_hump_camel(Z):
 
 @_synthetic("six-hump-camel-switched", bounds=(-2.0, 2.0), n_dims=2, argmin=_switched_argmin)
 def six_hump_camel_switched(Z):
-    """W-DBO appendix G.4: x and t change places at t = -1/2, a sudden change of the objective."""
+    """W-DBO appendix G.4: x and t swap at t = -1/2, a sudden change of the objective."""
     x, s = Z.T
     return np.where(s < -0.5, _camel(x, s), _camel(s, x))
 
 
-@_synthetic("rastrigin", bounds=(-4.0, 4.0), n_dims=5, argmin=partial(_constant_argmin, (0.0,) * 4))
+@_synthetic("rastrigin", bounds=(-4.0, 4.0), n_dims=5, argmin=(0.0,) * 4)
 def rastrigin(Z):
     """W-DBO appendix G.2, a = 10."""
     return 10.0 * Z.shape[1] + np.sum(Z**2 - 10.0 * np.cos(2.0 * np.pi * Z), axis=1)
 
 
-# x sin(sqrt x) is stationary where 2 sin y + y cos y = 0, y = sqrt x; this is the best such x.
+# x sin(sqrt x) is stationary where 2 sin y + y cos y = 0, y = sqrt x; the best such x.
 _SCHWEFEL = brentq(lambda y: 2.0 * np.sin(y) + y * np.cos(y), 20.0, 21.0, xtol=1e-14) ** 2
 
 
-@_synthetic(
-    "schwefel", bounds=(-500.0, 500.0), n_dims=4, argmin=partial(_constant_argmin, (_SCHWEFEL,) * 3)
-)
+@_synthetic("schwefel", bounds=(-500.0, 500.0), n_dims=4, argmin=(_SCHWEFEL,) * 3)
 def schwefel(Z):
     """W-DBO appendix G.2; its constant is rounded, so the minimum is 5e-5, not 0."""
     return 418.9829 * Z.shape[1] - np.sum(Z * np.sin(np.sqrt(np.abs(Z))), axis=1)
 
 
-# This is the least root of the derivative of x^4 - 16 x^2 + 5 x.
+# The least root of the derivative of x^4 - 16 x^2 + 5 x.
 _STYBLINSKI_TANG = np.roots([4.0, 0.0, -32.0, 5.0]).real.min()
 
 
-@_synthetic(
-    "styblinski-tang",
-    bounds=(-5.0, 5.0),
-    n_dims=4,
-    argmin=partial(_constant_argmin, (_STYBLINSKI_TANG,) * 3),
-)
+@_synthetic("styblinski-tang", bounds=(-5.0, 5.0), n_dims=4, argmin=(_STYBLINSKI_TANG,) * 3)
 def styblinski_tang(Z):
     """W-DBO appendix G.2, where 1/2 multiplies the whole sum."""
     return 0.5 * np.sum(Z**4 - 16.0 * Z**2 + 5.0 * Z, axis=1)
 
 
 def _rosenbrock_argmin(s):
-    # There are two polynomial equations. The slope in x1 vanishes at x2 = n(x1) / d(x1); put into
-    # the slope in x2, times d^3, that leaves a polynomial of degree 9 in x1. For all s in [-1, 1.5]
-    # the minimum lies inside the bounds; x2 would not, with x1 nearer to 0 than 1/302.
+    # The slope in x1 vanishes at x2 = n(x1) / d(x1). Substituted into the slope in x2, times d^3,
+    # this gives a polynomial of degree 9 in x1. For all s in [-1, 1.5] the minimum lies inside the
+    # bounds; for |x1| < 1/302, x2 does not.
     x = np.polynomial.Polynomial([0.0, 1.0])
     n, d = 200.0 * x**3 + x - 1.0, 200.0 * x
     slope = 200.0 * (n - x**2 * d) * d**2 - 400.0 * n * (s * d**2 - n**2) + 2.0 * (n - d) * d**2
@@ -250,9 +233,9 @@ _SHEKEL_C = np.array(
 
 
 def _shekel_argmin(s):
-    # Where the gradient vanishes, x is a weighted mean of the centres, and they have x1 = x3: so
-    # has the minimum, and a grid of the plane will do. Half a step off its place, the sharpest peak
-    # is lower by less than a tenth, so valleys that are shallower by more need no descent.
+    # Where the gradient vanishes, x is a weighted mean of the centres, which have x1 = x3, so a
+    # grid of that plane suffices. The sharpest peak loses less than a tenth at half a grid step, so
+    # valleys shallower by more need no descent.
     axis = np.linspace(0.0, 10.0, 101)
     a, b = (v.ravel() for v in np.meshgrid(axis, axis, indexing="ij"))
     values = shekel(np.column_stack([a, b, a, np.full(len(a), s)])).reshape(101, 101)
@@ -300,7 +283,7 @@ def _hartmann(Z, A, P):
     return -np.exp(-squares) @ _HARTMANN_ALPHA
 
 
-# These are all sets of four weights, multiples of 1/12, that add up to 1.
+# All sets of four weights, multiples of 1/12, with the sum 1.
 _WEIGHTS = (
     np.array([np.diff([0, *cuts, 12]) for cuts in combinations_with_replacement(range(13), 3)])
     / 12.0
@@ -308,8 +291,8 @@ _WEIGHTS = (
 
 
 def _hartmann_argmin(A, P, s):
-    # Where the gradient vanishes, x_j = sum_i w_i A_ij P_ij / sum_i w_i A_ij, the weights w being
-    # the bumps' shares of the value: the minimum lies on this image of the simplex, well inside.
+    # Where the gradient vanishes, x_j = sum_i w_i A_ij P_ij / sum_i w_i A_ij, with weights w the
+    # bumps' shares of the value: the minimum lies inside this image of the simplex.
     X = (_WEIGHTS @ (A * P) / (_WEIGHTS @ A))[:, :-1]
     g = partial(_hartmann, A=A, P=P)
     values = g(np.column_stack([X, np.full(len(X), s)]))
@@ -333,7 +316,7 @@ def hartmann_6(Z):
 
 
 def _powell_argmin(s):
-    # Even powers of linear terms are convex, so one descent finds the only minimum.
+    # Even powers of linear terms are convex: a single minimum.
     return _descend(powell, np.array([[s, -s / 10.0, s]]), s, (-4.0, 5.0))
 
 
@@ -345,9 +328,9 @@ def powell(Z):
 
 
 def _griewank_argmin(s):
-    # To be minimized: sum_i i a_i^2 / 4000 - c prod_i cos a_i, with a_i = x_i / sqrt(i). If c < 0,
-    # only a_1 moves: by the Pythagoras of the sphere, cos r = prod_i cos a_i for an r with
-    # r^2 <= sum_i a_i^2, so that a_1 = r alone is no worse. There sin r / r = 1 / (2000 |c|).
+    # Minimize sum_i i a_i^2 / 4000 - c prod_i cos a_i, with a_i = x_i / sqrt(i). If c < 0, only a_1
+    # differs from 0: by Pythagoras' theorem on the sphere, cos r = prod_i cos a_i for an r with
+    # r^2 <= sum_i a_i^2, so a_1 = r alone is no worse. There sin r / r = 1 / (2000 |c|).
     c, x = np.cos(s / np.sqrt(6.0)), np.zeros(5)
     if c < -1.0 / 2000.0:
         x[0] = brentq(lambda r: np.sinc(r / np.pi) + 1.0 / (2000.0 * c), 0.0, np.pi, xtol=1e-14)

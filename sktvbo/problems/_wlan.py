@@ -1,4 +1,4 @@
-"""A wireless network whose users walk about: tune the nodes' transmission powers."""
+"""Wireless network with moving users: tune the transmission powers of its nodes."""
 
 import math
 from itertools import product
@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from .._arrays import distinct_rows
 from .._validation import check_choice, check_int, check_real
-from ._base import Problem, seed_of_function
+from ._base import Problem, by_parts, seed_of_function
 from ._registry import register
 
 _POWERS = 10.0**0.1, 10.0**2.5  # mW
@@ -19,13 +19,12 @@ _LOSS_AT_1_M = 40.05  # dB, of free space at 2.4 GHz
 _LOSS_EXPONENT = 3.0
 _NOISE_DENSITY = -174.0 + 7.0  # dBm / Hz: thermal at 290 K, and a receiver's noise figure
 _MAX_NODES = 8
-# The search for the optimum tries this many powers of a node, takes this many turns over all nodes,
-# and climbs from this many of the places that it finds.
+# Search for the optimum: levels of a node's power, sweeps over all nodes, and starts of a descent.
 _N_LEVELS, _N_TURNS, _N_STARTS = 9, 4, 8
 
 
 def _walk(arena, horizon, seed):
-    """Times (k,) and positions (k, 2) of a user's waypoints, up to the horizon or beyond."""
+    """Return times (k,) and positions (k, 2) of a user's waypoints up to the horizon or beyond."""
     rng = np.random.RandomState(seed)
     times, places = [0.0], [arena * rng.uniform(size=2)]
     while times[-1] < horizon:
@@ -37,20 +36,20 @@ def _walk(arena, horizon, seed):
 
 
 def _received(powers, gains, serving):
-    """Power received by each user (n, n_nodes, n_users): from its own node, from the others."""
+    """Return the power (n, n_nodes, n_users) that users receive from their own and other nodes."""
     received = powers[:, :, np.newaxis] * gains
     return np.where(serving, received, 0.0), np.where(serving, 0.0, received)
 
 
 class WLAN(Problem):
-    r"""Maximize the throughput of a wireless network while its users walk about.
+    r"""Maximize the throughput of a wireless network with moving users.
 
     .. math:: f(x, t) = \sum_i \sum_{j \in N_i} W \log_2 \left( 1 + \frac{x_i g_{ij}(t)}
         {\eta + \sum_{k \ne i} x_k g_{kj}(t)} \right),
 
     the sum of the Shannon capacities of the links from node i to its users N_i, in Mbit/s, where
-    x_i is the power of node i in mW, from 10^0.1 to 10^2.5. All share one channel of W MHz: power
-    that serves a node's users disturbs those of the others.
+    x_i is the power of node i in mW, from 10^0.1 to 10^2.5. All share one channel of W MHz: the
+    power of a node interferes with the users of the others.
 
     Parameters
     ----------
@@ -60,22 +59,22 @@ class WLAN(Problem):
     bandwidth : float, default=1.0
         W, in MHz.
     association : {"nearest", "fixed"}, default="nearest"
-        Who the users N_i of a node are: those it is the nearest node of, so that f jumps when one
-        crosses between two cells; or, for good, those it was the nearest node of at time 0.
+        The users N_i of a node are those nearest to it, at the present time or at time 0. With
+        "nearest", f jumps when a user moves from one cell to another.
     horizon, noise, noise_variance, random_state
-        See `sktvbo.problems.make`; ``random_state`` is that of the users' walks and, by a stream
-        of its own, of the noise. A longer horizon continues the walks, and more users leave the
-        first ones' as they were.
+        See `sktvbo.problems.make`. ``random_state`` determines the walks and, by a separate stream,
+        the noise. A longer horizon continues the walks; more users do not change the first ones.
 
     Notes
     -----
     Source: W-DBO appendix G.2 (4 nodes, 18 users) and BOLT appendix F (6 nodes, 27 users): the
-    objective and the range of the powers. They don't say where the nodes are, how the users move
-    nor how the signal fades; the N_i of their formula do not depend on time. Here
+    objective and the range of the powers. They do not specify the positions of the nodes, the
+    movement of the users and the fading of the signal. The N_i of their formula do not depend on
+    time. Here
 
-    - the nodes stand in the middle of the square cells, 25 m wide, of a rectangle as square as
-      their number allows;
-    - the users move by random waypoints: straight to a place drawn uniformly from the
+    - the nodes are at the centres of square cells, 25 m wide, of a rectangle as square as their
+      number allows;
+    - the users move by random waypoints: straight to a point drawn uniformly from the
       rectangle, at a speed drawn uniformly from 0.5 to 1.5 m/s, without pauses;
     - the gain g is 40.05 dB of loss at one metre (free space at 2.4 GHz) and 30 dB more per
       decade of distance, which is at least one metre;
@@ -84,8 +83,8 @@ class WLAN(Problem):
     With the default of 1 MHz, one per cent of the variance of BOLT's network is 1.5, the noise in
     its Table 2.
 
-    f has several local maxima over x, and no closed form for the best. `optimum` climbs from up to
-    8 places, found by exhaustive searches over one power at a time from all corners of the domain.
+    f has several local maxima over x. `optimum` runs L-BFGS-B from up to 8 points, found by
+    exhaustive searches over one power at a time from all corners of the domain.
 
     Examples
     --------
@@ -124,7 +123,7 @@ class WLAN(Problem):
         self._set_noise(noise, noise_variance)
 
     def _users(self, t):
-        """Positions (m, n_users, 2) at the times (m,)."""
+        """Return positions (m, n_users, 2) at the times (m,)."""
         return np.stack(
             [
                 np.column_stack([np.interp(t, times, places[:, k]) for k in (0, 1)])
@@ -134,12 +133,12 @@ class WLAN(Problem):
         )
 
     def _distances(self, t):
-        """Distances (m, n_nodes, n_users) from the nodes to the users at the times (m,)."""
+        """Return distances (m, n_nodes, n_users) from the nodes to the users at the times (m,)."""
         offsets = self._users(t)[:, np.newaxis] - self._nodes[:, np.newaxis]
         return np.linalg.norm(offsets, axis=3)
 
     def _links(self, t):
-        """Gains (m, n_nodes, n_users) at the times (m,), and who serves whom, likewise."""
+        """Return gains (m, n_nodes, n_users) at the times (m,), and masks of served users."""
         distances = self._distances(t)
         fixed = self._association == "fixed"
         nearest = np.argmin(self._distances(np.zeros(1)) if fixed else distances, axis=1)
@@ -153,22 +152,18 @@ class WLAN(Problem):
         return self._bandwidth / math.log(2.0) * np.log1p(sinr).sum(axis=1)
 
     def _minus_capacity(self, log_powers, links):
-        """Minus the capacity at one point and its gradient, both in the logarithm of the powers."""
+        """Return minus the capacity at a point and its gradient, in the logarithm of the powers."""
         own, others = (received[0] for received in _received(np.exp(log_powers)[None], *links))
-        disturbance = self._noise_power + others.sum(axis=0)
+        interference = self._noise_power + others.sum(axis=0)
         signal = own.sum(axis=0)
         unit = self._bandwidth / math.log(2.0)
-        # log(1 + s/d) = log(d + s) - log d.
-        slopes = (own + others) / (disturbance + signal) - others / disturbance
-        return -unit * np.log1p(signal / disturbance).sum(), -unit * slopes.sum(axis=1)
+        # log(1 + s/i) = log(i + s) - log i.
+        slopes = (own + others) / (interference + signal) - others / interference
+        return -unit * np.log1p(signal / interference).sum(), -unit * slopes.sum(axis=1)
 
     def _values(self, X, t):
-        if np.ndim(t) == 0:
-            return self._capacity(X, self._links(np.atleast_1d(t)))
-        # The points are taken in parts, whose arrays have some million entries.
-        n_parts = 1 + len(X) * len(self._nodes) * len(self._walks) // 2**20
-        parts = zip(np.array_split(X, n_parts), np.array_split(t, n_parts))
-        return np.concatenate([self._capacity(x, self._links(s)) for x, s in parts])
+        size = len(self._nodes) * len(self._walks)
+        return by_parts(lambda x, s: self._capacity(x, self._links(s)), X, t, size)
 
     def _argmax(self, t):
         links = self._links(np.atleast_1d(t))
@@ -188,9 +183,9 @@ class WLAN(Problem):
         return np.clip(np.exp(best.x), self.domain.lower, self.domain.upper)
 
     def _starts(self, links):
-        """Logarithms of the powers where turns of one-node searches end, the best of them first.
+        """Return the logarithms of the powers at the ends of one-node searches, best first.
 
-        From each corner of the domain, node after node takes the best of some levels of power.
+        From each corner of the domain, node after node takes the best of several levels of power.
         """
         d, levels = len(self._nodes), np.linspace(*_LOG_POWERS, _N_LEVELS)
         starts = np.array(list(product((0, _N_LEVELS - 1), repeat=d)))

@@ -60,7 +60,7 @@ def test_callers_arrays_are_not_changed():
     ("t", "message"),
     [
         (-1.0, r"t must be in \[0, 600.0\].*Got -1.0"),
-        (600.1, r"Got 600.1 instead\. Make the problem with a longer horizon"),
+        (600.1, r"Got 600.1 instead\. Use a longer horizon"),
         (np.nan, "Got nan"),
         ([1.0, 2.0], r"scalar\. Got shape \(2,\)"),
         ("noon", "real numbers"),

@@ -178,7 +178,7 @@ def test_surrogate_without_a_temporal_kernel_is_static():
         ({"train": 4}, r"outside of the days of train, \(4, 4\)"),
         ({"train": (0, 9)}, r"'train' parameter of .* an int in the range \[0, 4\] or a pair"),
         ({"test": 5}, r"'test' parameter of .* an int in the range \[0, 4\] or a pair"),
-        ({"train": 0, "test": 7, "rows_per_day": 1}, "days that have at least two rows"),
+        ({"train": 0, "test": 7, "rows_per_day": 1}, "days with at least two rows"),
         ({"horizon": 0.0}, r"'horizon' .* float in the range \(0, inf\)"),
         ({"noise": -1.0}, r"'noise' .* float in the range \[0, inf\)"),
     ],
