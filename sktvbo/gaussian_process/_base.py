@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, ClassVar, overload
 
 import numpy as np
@@ -391,7 +391,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if extra_rows is not None and np.size(extra_rows[0]):
             extra = self._new_rows(*extra_rows)
             arrays, n_extra = map(np.concatenate, zip(arrays, extra)), len(extra[1])
-        learnt = replace(new._rows(*arrays), prior_mean=rows.prior_mean)
+        learnt = new._rows(*arrays).with_prior_mean(rows.prior_mean)
         if self.normalize_y and learnt.is_constant:
             learnt = learnt.scaled_as(rows)
         learnt = learnt.at(max(learnt.now, rows.now))
@@ -415,9 +415,9 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         return None if restandardize is None else self.normalize_y and restandardize
 
     def _with(self, gp):
-        """This estimator around another conditioned GP."""
-        new = copy.copy(self)
-        new._gp = gp
+        """Return this estimator around another conditioned GP."""
+        new = object.__new__(type(self))
+        vars(new).update(vars(self), _gp=gp)
         return new
 
     def _take_over(self, new):
@@ -502,7 +502,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if self.prior_mean is None or not self.prior_mean.only_if_likelier:
             return held
         other = self.prior_mean.polynomial(rows.S.shape[1]) if rows.prior_mean is None else None
-        other_rows, value = replace(rows, prior_mean=other), log_posterior(gp, self.hyperpriors)
+        other_rows, value = rows.with_prior_mean(other), log_posterior(gp, self.hyperpriors)
         if knowledge is None:
             challenger = self._learn_one(other_rows, warn=warn)
         else:

@@ -117,6 +117,11 @@ class Factor:
         Whether theta is the logarithm of the rate of a `Forgetting` kernel, not of a lengthscale.
     log_slope : float, default=1.0
         d log l / d theta.
+
+    Attributes
+    ----------
+    units : ndarray of shape (d,)
+        Factors from plain coordinates to those of the compiled code.
     """
 
     family: Family
@@ -151,13 +156,12 @@ class Factor:
             return np.log([self.length_scales.max()])
         return np.log(self.length_scales[: self.n_theta])
 
-    @property
-    def units(self):
-        """What plain coordinates are multiplied by for the compiled code, (d,)."""
-        return FAMILIES[self.family].scale / self.length_scales
+    def __post_init__(self):
+        scale = FAMILIES[self.family].scale
+        object.__setattr__(self, "units", scale / self.length_scales)
 
     def scale(self, X):
-        """X (n, d) as (d, n) in the units of the compiled code, C-ordered."""
+        """Return X (n, d) as (d, n) in the units of the compiled code, C-ordered."""
         with np.errstate(over="ignore"):
             Z = np.multiply(X.T, self.units[:, np.newaxis], order="C")
             length = sqrt(np.einsum("ij,ij->", Z, Z))

@@ -23,6 +23,7 @@ irrelevant, as it is where the mean is known.
 
 from __future__ import annotations
 
+from functools import cache
 from math import comb, factorial
 from typing import TYPE_CHECKING
 
@@ -303,11 +304,25 @@ def future_basis(alpha, rate, ages, origin=0.0):
     From now on k(τ − t) is an exponential times a polynomial of degree p in c times the time from
     now, with the coefficients b_m = e^{−z} Σ_{k≥m} α_k C(k, m) z^{k−m}.
     """
-    z, order = rate * ages, range(len(alpha))
-    b = [sum(alpha[k] * comb(k, m) * z ** (k - m) for k in order[m:]) for m in order]
-    return (np.exp(rate * origin - z) * np.array(b)).T
+    z = rate * ages
+    powers = z[:, np.newaxis] ** np.arange(len(alpha))
+    decay = np.exp(rate * origin - z)
+    return decay[:, np.newaxis] * np.einsum("nj,jm->nm", powers, _basis_coefficients(alpha))
 
 
+@cache
+def _basis_coefficients(alpha):
+    """Coefficients (p + 1, p + 1) of z^j in b_m: α_{j+m} C(j + m, m)."""
+    n = len(alpha)
+    return np.array(
+        [
+            [alpha[j + m] * comb(j + m, m) if j + m < n else 0.0 for m in range(n)]
+            for j in range(n)
+        ]
+    )
+
+
+@cache
 def basis_products(n):
     """G (n, n): the integrals (m + q)! / 2^{m+q+1} of e^{−2z} z^{m+q} over z ≥ 0."""
     return np.array([[factorial(m + q) / 2.0 ** (m + q + 1) for q in range(n)] for m in range(n)])

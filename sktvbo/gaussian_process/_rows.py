@@ -1,7 +1,8 @@
-"""What was observed: rows of inputs and targets, known variances, and the present time."""
+"""Training data: inputs, targets, known variances, standardization and the present time."""
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,19 +35,18 @@ class Layout:
         return S, X[:, self.position] - self.origin
 
 
-# A few rows have no scale. Where hyperparameters are not learnt, it is that of the first rows with
-# this many different values, or of this many rows that differ at all.
+# Without a search, location and scale of y are held from the first rows with this many different
+# values, or from this many rows that differ at all.
 _VALUES, _ROWS = 10, 100
 
-# From this many rows on, moments are updated and not computed from all rows.
-_MANY = 1000
+# Update the moments of y, rather than compute them from all rows, from this many rows on.
+_MIN_ROWS_TO_UPDATE = 1000
 
 _ARRAYS = ("X", "y", "variance", "total")
 
 
-@dataclass(frozen=True)
-class Moments:
-    """Of some numbers.
+class Moments(NamedTuple):
+    """Number, mean and standard deviation of values.
 
     Attributes
     ----------
@@ -60,10 +60,13 @@ class Moments:
 
     @classmethod
     def of(cls, y):
-        return cls(len(y), float(y.mean()), float(y.std()))
+        n = len(y)
+        mean = np.add.reduce(y) / n
+        deviations = y - mean
+        return cls(n, float(mean), float(np.sqrt(np.add.reduce(deviations * deviations) / n)))
 
     def plus(self, other):
-        """Of both (Chan, Golub & LeVeque 1983)."""
+        """Return the moments of both together (Chan, Golub & LeVeque 1983)."""
         n, gap = self.n + other.n, other.mean - self.mean
         part = other.n / n
         within = np.hypot(np.sqrt(1.0 - part) * self.std, np.sqrt(part) * other.std)
@@ -73,7 +76,7 @@ class Moments:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Training rows, as a value: every change makes another one.
+    """Training rows, a value: every change returns another one.
 
     Attributes
     ----------
@@ -83,13 +86,13 @@ class Rows:
     variance : ndarray of shape (n,)
         Known variance of each observation, in units of y².
     total : ndarray of bool of shape (n,)
-        Whether ``variance`` is all the noise that the row has, or comes on top of the model's.
+        True where ``variance`` is the whole noise variance of the row, in place of the model's.
     now : float
         Present time, from which ages count, in the user's unit.
     layout : Layout
     standardize : bool
-        Whether location and scale follow y at every change. They do until y has a scale, and are
-        held from then on: in the units of y, so are the hyperparameters.
+        True while location and scale follow y at every change: until y has a scale. Then they are
+        held, as the hyperparameters are.
     location, scale : float
         y is standardized as (y − location) / scale.
     prior_mean : Polynomial or None
@@ -109,33 +112,32 @@ class Rows:
     room: Room | None = field(default=None, repr=False)
 
     def __getstate__(self):
-        # A copy or a pickle is the same whether or not the properties below were ever asked for,
-        # and whatever room there is.
-        return {f.name: getattr(self, f.name) for f in fields(self)} | {"room": None}
+        # Neither values computed on demand nor spare room are part of the state.
+        own = vars(self)
+        return {name: own[name] for name in _FIELDS} | {"room": None}
 
     @classmethod
     def of(cls, X, y, variance, total, layout, **options):
         """Rows whose present time is their latest; options are other attributes."""
         now = float(X[:, layout.position].max())
-        return cls(X, y, variance, total, now, layout, **options)._restandardized()
+        rows = cls(X, y, variance, total, now, layout, **options)
+        if rows.standardize:
+            rows._follow_y()
+        return rows
 
     @property
     def n(self):
         return len(self.y)
 
     @cached_property
-    def _space_time(self):
-        return self.layout.split(self.X)
-
-    @property
     def S(self):
         """Space (n, d)."""
-        return self._space_time[0]
+        return self.layout.split(self.X)[0]
 
-    @property
+    @cached_property
     def t(self):
         """Time (n,) since the layout's origin."""
-        return self._space_time[1]
+        return self.X[:, self.layout.position] - self.layout.origin
 
     @property
     def latest(self):
@@ -155,7 +157,7 @@ class Rows:
 
     @cached_property
     def _is_plain(self):
-        """Whether no variance is known beforehand."""
+        """True if no variance is known beforehand."""
         return not (self.total.any() or self.variance.any())
 
     def noise(self, covariance, rows=None):
@@ -174,64 +176,81 @@ class Rows:
         return covariance.noise_gradient(w, self.ages)
 
     def append(self, X, y, variance, total, standardize=None):
-        """These rows with others (m, d + 1) behind them.
+        """Append rows X (m, d + 1).
 
         ``standardize`` says whether location and scale follow y; None: as before.
         """
         old = {name: getattr(self, name) for name in _ARRAYS}
         added = {"X": X, "y": y, "variance": variance, "total": total}
         arrays, room = grown(old, added, self.room)
-        rows = replace(
-            self,
-            **arrays,
-            room=room,
-            standardize=self.standardize if standardize is None else standardize,
-            now=max(self.now, float(X[:, self.layout.position].max())),
-        )
-        if self.n >= _MANY and "moments" in vars(self):
-            vars(rows)["moments"] = self.moments.plus(Moments.of(np.asarray(y)))
-        return rows._restandardized()
+        now = max(self.now, float(np.maximum.reduce(X[:, self.layout.position])))
+        moments = None
+        if self.n >= _MIN_ROWS_TO_UPDATE and "moments" in vars(self):
+            moments = self.moments.plus(Moments.of(np.asarray(y)))
+        return self._changed(arrays | {"room": room, "now": now}, standardize, moments)
 
     def drop(self, indices, standardize=None):
-        """These rows without some of them; at least one stays. ``standardize`` as in `append`."""
-        kept = {name: np.delete(getattr(self, name), indices, axis=0) for name in _ARRAYS}
-        follow = self.standardize if standardize is None else standardize
-        return replace(self, **kept, room=None, standardize=follow)._restandardized()
+        """Drop some of the rows; at least one stays. ``standardize`` as in `append`."""
+        stay = np.ones(self.n, dtype=bool)
+        stay[indices] = False
+        arrays = {name: getattr(self, name)[stay] for name in _ARRAYS}
+        return self._changed(arrays | {"room": None}, standardize)
 
     @cached_property
     def moments(self):
-        """Those of y; of many rows, kept up as rows are appended."""
+        """Moments of y; of many rows they are updated as rows are appended."""
         return Moments.of(self.y)
 
     @property
     def is_constant(self):
-        """Whether y is constant, up to rounding."""
+        """True if y is constant, up to rounding."""
         rounding = 10.0 * np.finfo(float).eps * abs(self.moments.mean)
         return not self.moments.std > max(rounding, 1e-150)
 
     def held(self):
-        """The same rows, with location and scale as they are from now on."""
-        return replace(self, standardize=False)
+        """Hold location and scale from now on."""
+        return self._changed({"standardize": False}, False)
 
     def scaled_as(self, other):
-        """The same rows, with location and scale of others."""
-        scales = {name: getattr(other, name) for name in ("standardize", "location", "scale")}
-        return replace(self, **scales)
+        """Take location and scale of other rows."""
+        scales = {name: getattr(other, name) for name in ("location", "scale", "standardize")}
+        return self._copy(scales)
 
     def at(self, now):
-        """The same rows at another present time."""
-        return replace(self, now=float(now))
+        """Move the present time."""
+        return self._copy({"now": float(now)})
 
-    def _restandardized(self):
-        """The same rows, with location and scale of their y where these are to follow it."""
-        if not self.standardize:
-            return self
-        location, scale = self.moments.mean, 1.0 if self.is_constant else self.moments.std
-        enough = self.n >= _ROWS or len(np.unique(self.y)) >= _VALUES
-        follow = self.is_constant or not enough
-        rows = replace(self, location=location, scale=scale, standardize=follow)
-        vars(rows)["moments"] = self.moments
-        return rows
+    def with_prior_mean(self, prior_mean):
+        """Take another prior mean."""
+        return self._copy({"prior_mean": prior_mean})
+
+    def _copy(self, changes):
+        """Return rows with other values for some fields, without values computed on demand."""
+        new, own = object.__new__(type(self)), vars(self)
+        vars(new).update({name: own[name] for name in _FIELDS}, **changes)
+        return new
+
+    def _changed(self, changes, standardize, moments=None):
+        """Return rows with other arrays, whose moments may be known; see `append`."""
+        new = self._copy(changes)
+        follow = self.standardize if standardize is None else standardize
+        vars(new)["standardize"] = follow
+        if follow:
+            if moments is not None:
+                vars(new)["moments"] = moments
+            new._follow_y()
+        return new
+
+    def _follow_y(self):
+        """Set location and scale of new rows by their y."""
+        n, mean, std = self.moments
+        constant = self.is_constant
+        enough = n >= _ROWS or len(set(self.y.tolist())) >= _VALUES
+        scale = 1.0 if constant else std
+        vars(self).update(location=mean, scale=scale, standardize=constant or not enough)
+
+
+_FIELDS = tuple(Rows.__dataclass_fields__)
 
 
 def time_position(column, n_columns, names, owner):

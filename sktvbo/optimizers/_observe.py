@@ -87,7 +87,8 @@ def observe(run, x, y, t, variance, query=None, *, hold=False, first=None, data_
     removed = _NO_POSITIONS
     if len(data) <= len(run.data):
         before = np.append(run.data.positions, history.total)
-        removed = np.setdiff1d(before, data.positions, assume_unique=True)
+        at = np.minimum(np.searchsorted(data.positions, before), len(data) - 1)
+        removed = before[data.positions[at] != before]
     entry = Observation(
         row,
         y,
