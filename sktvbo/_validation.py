@@ -68,7 +68,7 @@ def invalid(name, expected, value=None, owner=None, *, got=None, advice="", erro
 
 def check_real(value, name, owner=None, *, interval="(-inf, inf)", advice="", error=ValueError):
     """The value as a float within an interval such as "(0, 1]"; a bool or duration is no number."""
-    low, high = (float(bound) for bound in interval[1:-1].split(","))
+    low, high = map(float, interval[1:-1].split(","))
     if isinstance(value, Real) and not isinstance(value, bool | np.timedelta64):
         above = low < value or (low == value and interval[0] == "[")
         below = value < high or (value == high and interval[-1] == "]")
@@ -177,10 +177,9 @@ def finite_array(value, name, shape, error=ValueError, largest=np.inf):
     In ``shape``, a tuple, a number is a length; a str, such as "n", is any length but 0.
     """
     array = real_array(value, name, error)
-    fits = len(shape) == array.ndim and all(
-        length > 0 if isinstance(wanted, str) else length == wanted
-        for length, wanted in zip(array.shape, shape)
-    )
+    fits = len(shape) == array.ndim
+    for length, wanted in zip(array.shape, shape):
+        fits = fits and (length > 0 if isinstance(wanted, str) else length == wanted)
     if not fits:
         lengths = ", ".join(map(str, shape)) + "," * (len(shape) == 1)
         got = f"shape {array.shape}"
@@ -188,7 +187,7 @@ def finite_array(value, name, shape, error=ValueError, largest=np.inf):
     if not np.isfinite(array).all():
         count = np.count_nonzero(~np.isfinite(array))
         raise invalid(name, "finite", got=f"{count} NaN or infinity", error=error)
-    return check_size(array, name, largest, error)
+    return array if largest == np.inf else check_size(array, name, largest, error)
 
 
 def check_size(array, name, largest, error=ValueError):
@@ -223,7 +222,8 @@ def check_rows(value, n, name):
         raise invalid(name, "integers or a mask", got="NaN" if nan else f"dtype {rows.dtype}")
     if rows.min() < -n or rows.max() >= n:
         raise invalid(name, f"rows of X_train_, in [0, {n})", got=f"{rows.min()} to {rows.max()}")
-    return np.unique(rows.astype(np.intp) % n)
+    rows = rows.astype(np.intp).ravel() % n
+    return rows if rows.size == 1 else np.unique(rows)
 
 
 def check_variances(value, n, name, *, zero=False):

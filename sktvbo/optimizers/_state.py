@@ -244,7 +244,9 @@ class DataSet:
         """Drop some of the rows."""
         if not len(indices):
             return self
-        return self.take(np.delete(np.arange(len(self.y)), indices))
+        stay = np.ones(len(self.y), dtype=bool)
+        stay[indices] = False
+        return self.take(stay)
 
     def take(self, indices):
         """Return some of the rows, in this order."""

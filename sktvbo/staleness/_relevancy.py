@@ -143,7 +143,8 @@ class RelevancyCap(StaleDataPolicy):
     max_size_ : int or None
         The present n*; None while the response time is unknown.
     response_time_ : ResponseTime or None
-        The model R(n) of the times between the queries, updated by `watch`.
+        The model R(n) of the times between the queries, updated by `watch`; with a "recommended"
+        size only.
     removals_ : list of (index, relevancy)
         Rows removed in the last step. Indices refer to the rows before the removals.
 
@@ -175,7 +176,7 @@ class RelevancyCap(StaleDataPolicy):
 
     def watch(self, run: RunSoFar) -> None:
         """Fit the response time to the times between the queries, once they determine it."""
-        if len(run.queries) > 1:
+        if isinstance(self.max_size, str) and len(run.queries) > 1:
             durations = np.diff(run.query_times)
             passed = durations > 0.0  # a query asked for again takes no time
             model = ResponseTime(run.query_sizes[:-1][passed], durations[passed])
@@ -283,7 +284,7 @@ class ResponseTime:
     def __init__(self, sizes: ArrayLike, durations: ArrayLike) -> None:
         n, R = np.asarray(sizes, dtype=np.float64), np.asarray(durations, dtype=np.float64)
         self.coefficients = np.zeros(4)
-        self.known = len(np.unique(n)) >= len(self.coefficients)
+        self.known = len(set(n.tolist())) >= len(self.coefficients)
         if self.known:
             # Sizes in units of the largest have powers of one magnitude.
             scale = n.max()
