@@ -315,10 +315,7 @@ def _basis_coefficients(alpha):
     """Coefficients (p + 1, p + 1) of z^j in b_m: α_{j+m} C(j + m, m)."""
     n = len(alpha)
     return np.array(
-        [
-            [alpha[j + m] * comb(j + m, m) if j + m < n else 0.0 for m in range(n)]
-            for j in range(n)
-        ]
+        [[alpha[j + m] * comb(j + m, m) if j + m < n else 0.0 for m in range(n)] for j in range(n)]
     )
 
 

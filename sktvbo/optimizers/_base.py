@@ -1,4 +1,4 @@
-"""What all optimizers share: parameters, hooks, the ask/tell contract, and what they show."""
+"""BayesianOptimizer: parameters, hooks, the ask/tell contract, attributes, persistence."""
 
 from __future__ import annotations
 
@@ -113,95 +113,75 @@ if TYPE_CHECKING:
 class BayesianOptimizer(BaseEstimator):
     """Optimizer of a function that changes with time, composed of three parts.
 
-    A surrogate is conditioned on the observations, an acquisition function says where to query
-    next, a stale-data policy what to forget. The named algorithms of this package are such
+    A surrogate is conditioned on the observations, an acquisition function chooses the next query,
+    and a stale-data policy forgets observations. The named algorithms of this package are such
     compositions; this class takes any other.
 
     Parameters
     ----------
     domain : Box, FiniteSet, list of (low, high) pairs, scipy.optimize.Bounds, or dict
-        Where queries may lie. A dict names parameters, and queries are dicts then: see
-        `~sktvbo.domain.ParameterSpace`. With variables that are measured and not chosen, a dict
-        with some `~sktvbo.domain.Context` or a `~sktvbo.domain.WithContext`.
+        Where queries may lie. With a dict of named parameters, queries are dicts: see
+        `~sktvbo.domain.ParameterSpace`. A `~sktvbo.domain.Context` is measured, not chosen.
     surrogate : TimeVaryingGPRegressor, default=None
-        Sees the domain scaled to the unit box, and time in the user's unit, as last column. None is
-        a ``Matern(nu=2.5)`` in space and in time, with a mean that is learnt, and, without
-        constraints, a `~sktvbo.gaussian_process.QuadraticMean` where that is likelier, on
-        standardized observations. Custom regressors: see `~sktvbo.staleness.Surrogate`.
+        Sees the domain scaled to the unit box, then time in the user's unit. None: Matérn 5/2 in
+        space and time on standardized observations, with a learnt mean (see Notes).
     acquisition : callable or str, default=None
-        As in `sktvbo.acquisition`, or by name: "ucb", "ei", "pi", "ts", "mean". None is
+        See `sktvbo.acquisition`, or a name: "ucb", "ei", "pi", "ts", "mean". None is
         ``UCB("growing", margin=0.2)``.
     policy : stale-data policy or str, default=None
-        As in `sktvbo.staleness`, or by name, such as "sliding-window": see
-        `~sktvbo.staleness.as_policy`. None is ``KeepAll()``.
+        See `sktvbo.staleness`, or a name such as "sliding-window". None is ``KeepAll()``.
     n_initial_points : int, default=15
-        Queries drawn uniformly before the surrogate is fitted. When a policy has left fewer
-        observations, or fewer than 10, hyperparameters and the scale of y are found with the latest
-        of the forgotten ones besides: what kind of function it is survives.
+        Observations before the surrogate is fitted; their queries are drawn uniformly.
     refit_every : int, "auto" or None, default="auto"
-        Hyperparameters are searched at every ``refit_every``-th observation, from the present ones;
-        at the others the observation is added with the hyperparameters held, O(n²). "auto" searches
-        when the gradient of the likelihood promises that a search gains more than 0.1 nats, when
-        the data set has grown by a tenth, or fallen to half, since the last one, and when ten times
-        as many observations have come since. None holds those that the first surrogate has learnt.
+        Search the hyperparameters at every ``refit_every``-th observation; "auto": when a search
+        promises a gain (see Notes); None: only when the surrogate is first fitted.
     maximize : bool, default=True
         False to minimize.
     clock : "wall", "calendar", "step" or callable, default="wall"
-        Time when ``ask`` is given none: seconds since the first call, the number of observations
-        and failures told, or what the callable returns. Between a pickle and its use, or a journal
-        and `resume`, "wall" stands still, and "calendar" goes on.
+        Time where none is given: seconds since the first call ("wall" stands still between a
+        pickle or journal and its use, "calendar" goes on), observations and failures told, or the
+        callable's.
     constraints : LinearConstraint, NonlinearConstraint, callable, or a list of them, default=None
-        What queries and recommendations must satisfy, see `~sktvbo.domain.Constrained`: those of
-        `scipy.optimize`, and callables of x, a dict for named parameters, that return True, or a
-        number that is 0 or more, where x may be queried. What is told need not satisfy them.
+        What queries and recommendations must satisfy, see `~sktvbo.domain.Constrained`. A callable
+        of x returns True, or a number of at least 0, where x is allowed.
     random_state : int, RandomState or None, default=None
     history : int, default=None
-        Of how many of the observations told, the latest, the attributes below are to tell, whether
-        they are in the data set or not. None is all, and memory grows then with the run; 0 is none.
-        What the optimizer does is the same, but that a policy which asks for more of the latest
-        observations than that (and than 256), and the expert's places of `SparQGPUCB`, have no more
-        to choose from. The data set stays whole: of an algorithm that forgets nothing memory grows
-        by it.
+        Number of most recent observations exposed by ``told_X_``, ``told_y_`` and `to_frame`; None
+        keeps all. Bounds the memory of long runs (see Notes).
     journal : path-like or `~sktvbo.journal.Journal`, default=None
         File in which every step is written before the call returns; see `resume`.
     max_step : float, sequence of float of shape (d,), dict or StepLimit, default=None
-        How far a query may be from the one before, as a part of each range: see
-        `~sktvbo.domain.StepLimit`, which also limits what is moved per unit of time. All queries
-        are, once there is a first. None is no limit.
+        Largest distance of a query from the one before, as a fraction of each range; see
+        `~sktvbo.domain.StepLimit` for limits per unit of time. None is no limit.
     start_points : array-like of shape (k, d), or a list of dicts, default=None
-        Settings to be asked first, such as those known to be good. They take the place of random
-        queries: the surrogate is there once as many observations were told, or
-        ``n_initial_points`` if these are fewer. With ``max_step`` queries approach each of them by
-        one step at a time, and leave out a point that no step brings nearer.
+        Points to ask first, in place of random ones; with ``max_step`` they are approached step by
+        step. The surrogate is fitted after k observations, or ``n_initial_points`` if fewer.
     max_size : int, default=None
-        Largest data set, from when there is a surrogate. What the policy leaves beyond it is
-        removed, the least relevant observations, or the oldest where the relevancy is not known:
-        see `~sktvbo.staleness.MaximumSize`. None is no limit.
+        Largest data set. Beyond it the least relevant observations are removed, or the oldest if
+        relevancies are unavailable: see `~sktvbo.staleness.MaximumSize`. None is no limit.
     query_timeout : float or duration, default=None
-        Age, in the user's unit of time, at which a query that was not told is no longer waited for:
-        its worker may be gone. None is any age.
+        Age, in the user's unit of time, at which a query without an answer is given up. None is any
+        age.
     time_unit : {"ns", "us", "ms", "s", "min", "h", "D", "W"}, default="s"
-        Unit of time of dates: wherever a time is given it may be a ``date``, a ``datetime``, a
-        ``numpy.datetime64`` or a ``pandas.Timestamp``, or a column of them, which is the time since
-        1970. Dates without a time zone are taken as if in UTC, also where local time jumps. The
-        times of a run are all numbers, all dates with a time zone, or all dates without one.
+        Unit of times given as dates: ``datetime``, ``numpy.datetime64``, ``pandas.Timestamp``, or a
+        column of them. Dates without a time zone are read as UTC.
 
     Attributes
     ----------
     X_ : ndarray of shape (n, d + 1)
-        Data set: queries and times, in the user's units; a context stands between them, and counts
-        among the d.
+        Data set: queries and times, in the user's units. A context stands before the time, and is
+        part of the d columns.
     y_ : ndarray of shape (n,)
-        Data set: observations, as told.
+        Data set: observations.
     surrogate_ : estimator or None
         None before there are ``n_initial_points`` observations.
     belief_ : estimator or None
-        What the next query is made with: ``surrogate_``, or with an expert's answers besides.
+        Surrogate of the next query: ``surrogate_``, or conditioned on an expert's answers as well.
     policy_ : stale-data policy
     n_told_, n_removed_ : int
-        Observations told; observations removed from the data set. Of the whole run, always.
+        Observations told, and removed from the data set, in the whole run.
     told_X_ : ndarray of shape (m, d + 1)
-        All queries and times told, or the latest m = ``history`` of them.
+        Queries and times told, or the latest m = ``history`` of them.
     told_y_ : ndarray of shape (m,)
         Their observations.
     removed_at_ : ndarray of shape (m,)
@@ -209,27 +189,39 @@ class BayesianOptimizer(BaseEstimator):
     n_failed_ : int
         Queries that failed.
     failed_X_ : ndarray of shape (f, d + 1)
-        Those of them that are remembered, the latest, and their times.
+        The latest of them, at most 150, and their times.
     next_time_ : float or None
         Time of the latest query asked for.
     pending_ : list of Query
-        Queries that were asked for and not told yet, oldest first, with ``id``, ``x`` and ``t``:
-        after `resume`, those whose answers are still to come.
+        Queries without an answer, oldest first, with ``id``, ``x`` and ``t``.
     pending_X_ : ndarray of shape (p, d + 1)
         Their places and times.
     history_ : dict of str to ndarray of shape (m,)
-        After each of these ``tell``: the present time, the size n of the data set, and what the
-        policy records (resets, budget, window...).
+        After each of these ``tell``: the present time, the size n of the data set, and the policy's
+        record (resets, budget, window...).
     label : str or None
-        The algorithm's name in the literature, of the class.
+        Name of the algorithm in the literature.
 
     Notes
     -----
-    A run begins with the first ``ask`` or ``tell`` that succeeds, which checks all parameters, and
-    those of the parts. Before, an attribute with a trailing underscore raises a
-    `~sklearn.exceptions.NotFittedError`. A run goes on with the parameters that it began with, and
-    its parts with theirs: ``set_params`` later on is for the next run, which a
-    `~sklearn.base.clone` of the optimizer begins.
+    A run begins with the first ``ask`` or ``tell`` that succeeds, which checks all parameters. An
+    attribute with a trailing underscore raises a `~sklearn.exceptions.NotFittedError` before. The
+    run keeps the parameters that it began with: ``set_params`` affects the run of a
+    `~sklearn.base.clone`.
+
+    The default surrogate has a `~sktvbo.gaussian_process.QuadraticMean` where that is likelier,
+    unless there are constraints. With fewer than 10 observations, or ``n_initial_points``, the
+    latest removed ones are used to learn hyperparameters and the scale of y.
+
+    ``refit_every="auto"`` searches when the gradient of the likelihood promises more than 0.1 nats,
+    when the data set has grown by a tenth or fallen to half since the last search, and after ten
+    times as many observations as there are in the data set. Otherwise an observation is added in
+    O(n²) with the hyperparameters held.
+
+    At least the latest 256 observations are stored, whatever ``history`` is: policies and searches
+    may use them. `SparQGPUCB` draws the expert's places from the stored ones.
+
+    The times of a run are all numbers, all dates with a time zone, or all dates without one.
 
     Examples
     --------
@@ -265,16 +257,15 @@ class BayesianOptimizer(BaseEstimator):
     query_timeout: float | timedelta | np.timedelta64 | str | None = None
     time_unit: str = "s"
 
-    # --- what an algorithm may override: five hooks -----------------------------------------------
+    # --- hooks that an algorithm may override -----------------------------------------------------
     #
-    # They are called on a copy of the optimizer, as it was when the run began, and may read its
-    # parameters. They change nothing.
+    # They are called on a copy of the optimizer, made when the run begins, and change nothing.
 
     def _make_surrogate(self, times):
-        """Unfitted surrogate, when the user gives none.
+        """Return an unfitted surrogate, used when the user gives none.
 
-        Called when the surrogate is first fitted, and at every later search of the hyperparameters:
-        of that surrogate the temporal kernel alone is used, since its bounds may follow the data.
+        Called when the surrogate is first fitted, and at every later search of the hyperparameters
+        for the temporal kernel alone, whose bounds may follow the data.
 
         Parameters
         ----------
@@ -286,42 +277,42 @@ class BayesianOptimizer(BaseEstimator):
         return smooth_surrogate(times)
 
     def _make_acquisition(self):
-        """Acquisition function, when the user gives none; called once, when the run begins.
+        """Return an acquisition function, used when the user gives none; called once a run.
 
-        The default is a bound that keeps from the faces of a box, where less is to be learnt.
+        The default discounts the uncertainty near the faces of a box, where less is to be learnt.
         """
         return UCB(self._make_beta(), margin=0.2)
 
     def _make_beta(self):
-        """β of the default acquisition function, as `UCB` has it.
+        """Return β of the default acquisition function, see `UCB`.
 
-        It explores little while there are few observations: what changes smoothly becomes
-        uncertain by itself.
+        "growing" explores little while there are few observations: the uncertainty of a function
+        that changes smoothly grows by itself.
         """
         return "growing"
 
     def _make_policy(self):
-        """Stale-data policy without a history; called once, when the run begins."""
+        """Return a new stale-data policy; called once a run."""
         return KeepAll() if self.policy is None else as_policy(self.policy, self)
 
     def _latest_query_time(self, t, surrogate, policy):
-        """Until when a query may wait; t for at once.
+        """Return the latest time for a query of ``suggest``; t for the present.
 
-        Called in ``ask`` for each query that is made with a surrogate.
+        Called for each query that is made with a surrogate.
 
         Parameters
         ----------
         t : float
             Present time.
         surrogate : Surrogate
-            Fitted, as it is at time t, pending queries included.
+            At time t, conditioned on pending queries as well.
         policy : stale-data policy
-            As the latest observation has left it.
+            After the latest observation.
         """
         return t
 
     def _check_parameters(self):
-        """Raise a ValueError for a parameter that makes no sense; called when a run begins."""
+        """Raise a ValueError for an invalid parameter; called when a run begins."""
         if self.domain is None:
             raise invalid(
                 "domain",
@@ -349,7 +340,7 @@ class BayesianOptimizer(BaseEstimator):
             check_real(timeout, "query_timeout", self, interval="(0, inf)")
 
     def _check_unused(self, names, when):
-        """Raise a ValueError for parameters that have no effect and were given all the same."""
+        """Raise a ValueError for parameters that were given and have no effect."""
         for name in names:
             value, default = getattr(self, name), getattr(type(self), name)
             if not (isinstance(value, type(default)) and value == default):
@@ -357,20 +348,19 @@ class BayesianOptimizer(BaseEstimator):
                 raise invalid(name, expected, value, self)
 
     def _n_initial(self, n_started):
-        """How many observations there are before the surrogate, of which so many are given."""
+        """Return the number of observations before the surrogate, with some start points."""
         return min(self.n_initial_points, n_started or self.n_initial_points)
 
-    # --- what an algorithm may set ----------------------------------------------------------------
+    # --- attributes that an algorithm may set -----------------------------------------------------
 
-    # Tables and pictures show this name; None is that of the class.
+    # Name in tables and pictures; None: that of the class.
     label = None
 
-    # Parameters of the default surrogate, and of the default acquisition function: they have no
-    # effect when the user gives that part.
+    # Parameters without effect when the user gives a surrogate, or an acquisition function.
     _surrogate_parameters = _acquisition_parameters = ()
 
-    # Where this is True, an observation from before all others makes a search of hyperparameters,
-    # whatever refit_every says: the temporal kernel of _make_surrogate knows of no earlier time.
+    # True: search the hyperparameters after an observation from before all others, whatever
+    # refit_every is, because the temporal kernel of _make_surrogate begins at the first time.
     _searches_for_the_past = False
 
     # --- the contract -----------------------------------------------------------------------------
@@ -378,10 +368,9 @@ class BayesianOptimizer(BaseEstimator):
     def ask(self, t: Time | None = None, context: ContextLike = None) -> Point:
         """Return the point to query now.
 
-        Queries that were asked for and not told yet are pending: the surrogate takes them for
-        observations of its own mean, so that a new query looks elsewhere (hallucinated
-        observations, Desautels et al. 2014). The latest 32 are heeded, the latest 1024 remembered;
-        see ``cancel``.
+        A query is pending until it is told or cancelled. The surrogate is conditioned on its own
+        mean at the latest 32 pending queries, so that a new query lies elsewhere (hallucinated
+        observations, Desautels et al. 2014). The latest 1024 are stored.
 
         Parameters
         ----------
@@ -426,8 +415,8 @@ class BayesianOptimizer(BaseEstimator):
     ) -> Query | list[Query]:
         """Return the next query, as a `Query` with its time, or a batch of queries.
 
-        It is pending until it is told, as a query of ``ask``. Its time may be later than t for an
-        algorithm that chooses the time too, such as `ABO`.
+        It is pending like a query of ``ask``. An algorithm that chooses the time as well, such as
+        `ABO`, may return a query for a later time than t.
 
         Parameters
         ----------
@@ -496,24 +485,20 @@ class BayesianOptimizer(BaseEstimator):
         Parameters
         ----------
         x : array-like of shape (d,), a dict for named parameters, a Series, or a Query
-            A query, asked for or not. Of several pending ones at x, the one in that ``context`` is
-            answered, and of these the one asked for last, at or before time t if it is given. A
-            `Query` is answered itself. One that lost digits as a float32 finds the query that it
-            was.
+            A query, asked for or not; values rounded to float32 match the pending query. Of several
+            pending ones at x, the one in the same ``context`` that was asked for last, not after t.
         y : float
-            What was observed.
+            The observation.
         t : float or date, default=None
-            When; None is the time asked for. A late or a corrected time is welcome.
+            Its time, which may be before earlier ones; None is the time asked for.
         context : array-like of shape (c,), or a dict for named variables, default=None
-            What was measured beside; None is the context asked for.
+            Measured values; None is the context asked for.
         y_variance : float, default=None
-            Variance of the noise of y as far as it is known, in units of y²; comes on top of what
-            the surrogate learns. Such is the variance of a mean of scores, divided by their number.
+            Known variance of the noise of y, in units of y², on top of the learnt noise: that of
+            scores divided by their number, where y is their mean.
         failed : bool, default=False
-            True, without y: nothing could be measured. It is no observation, and moves neither
-            surrogate nor policy; but where and when queries succeed is learnt, and heeded by
-            those to come, the random ones included. Failures fade as time passes, as fast as they
-            have been seen to. The latest 150 are remembered.
+            True, without y: nothing could be measured. Later queries avoid places and times where
+            queries are likely to fail; surrogate and policy are unchanged.
 
         Raises
         ------
@@ -547,16 +532,15 @@ class BayesianOptimizer(BaseEstimator):
             self._take(before, observe(run, row, y, t, variance, query), "tell")
 
     def announce(self, x: PointLike, t: Time | None = None, *, context: ContextLike = None) -> None:
-        """Take notice of a query that was not asked for here: it is pending until it is told.
+        """Add a pending query that is made elsewhere.
 
         Parameters
         ----------
         x : array-like of shape (d,), or a dict for named parameters
-            A query that somebody else is making.
         t : float or date, default=None
-            When; None reads the clock.
+            Its time; None reads the clock.
         context : array-like of shape (c,), or a dict for named variables, default=None
-            What has been measured, on a domain with a context.
+            Measured values, on a domain with a context.
 
         Raises
         ------
@@ -570,10 +554,10 @@ class BayesianOptimizer(BaseEstimator):
             self._take(run, announce(timed, x, t), "announce")
 
     def cancel(self, x: PointLike | Query) -> None:
-        """Withdraw a query that will not be told: others need not keep away from it any longer.
+        """Withdraw a pending query.
 
-        Nor does its time count as having been: after a query that was asked for far too late, by
-        mistake, this is the way back.
+        If it was the latest, the present time goes back to the one before: this undoes a query with
+        a wrong time.
 
         Parameters
         ----------
@@ -609,20 +593,19 @@ class BayesianOptimizer(BaseEstimator):
     ) -> None:
         """Add many observations in one step, with one search of the hyperparameters.
 
-        In the order of time, they are added one by one with the hyperparameters that all of them
-        (of more than 1000 the latest) ask for; the policy sees each as if it was told by itself.
+        The hyperparameters are learnt from all of them (of more than 1000, the latest). Then they
+        are added one by one in the order of time; the policy sees each one as if told alone.
 
         Parameters
         ----------
         X : array-like of shape (n, d), a table, a list of dicts for named parameters, or of Query
-            Queries, asked for or not; see `tell`. The columns of a data frame, or of a dict of
-            columns, are found by name; those of `to_frame` may be among them. Equal ones without a
-            time answer the latest pending queries there, in the order in which these were asked
-            for.
+            Queries, asked for or not; see `tell`. Columns of a data frame, or of a dict of columns,
+            are matched by name; others are ignored if they are those of `to_frame`. Equal points
+            without a time answer the latest pending queries there, in their order.
         y : array-like of shape (n,)
             NaN or None for a measurement that failed; left out when all did.
         t : float, date, or array-like of shape (n,), default=None
-            When; None is the times asked for.
+            Their times; None is the times asked for.
         context : list of contexts, or one for all, default=None
             See `tell`.
         y_variance : float or array-like of shape (n,), default=None
@@ -669,27 +652,27 @@ class BayesianOptimizer(BaseEstimator):
     def untell(
         self, x: PointLike | Query | None = None, t: Time | None = None, *, id: int | None = None
     ) -> None:
-        """Take an observation back: a wrong value, or a wild time.
+        """Remove an observation that was told by mistake.
 
-        It leaves the data set, the attributes and the counts, and what was removed when it was told
-        is back, as far as it is remembered. The hyperparameters are held. When it is the latest
-        one, the policy, too, is as it was before. The present time is the latest of those that are
-        left. To correct a value, tell it again: ``tell(x, y, t)``.
+        It leaves the data set, the attributes and the counts. Stored observations that were removed
+        when it was told are restored. The hyperparameters are held. After the latest observation
+        the policy is restored as well. The present time is the latest of the remaining ones. To
+        correct a value, tell it again: ``tell(x, y, t)``.
 
         Parameters
         ----------
         x : array-like of shape (d,), a dict for named parameters, or a Query, default=None
-            Where it was made, or the query that it answered; the latest if there are several. None
-            is the latest of all.
+            Its place, or the query that it answered; the latest if there are several. None is the
+            latest of all.
         t : float or date, default=None
-            When; None is any time.
+            Its time; None is any.
         id : int, default=None
-            Of the query that it answered; None is any.
+            Id of the query that it answered; None is any.
 
         Raises
         ------
         AskTellError
-            There is no such observation, or it is no longer remembered (see ``history``).
+            There is no such observation, or it is no longer stored (see ``history``).
         """
         with self._lock():
             run = self._run_or_new()
@@ -701,11 +684,10 @@ class BayesianOptimizer(BaseEstimator):
             if position is None:
                 wanted = {"x": x, "t": t, "id": id}
                 got = ", ".join(f"{k}={v!r}" for k, v in wanted.items() if v is not None)
-                raise invalid(
-                    "What is taken back",
-                    f"one of the {len(run.history.positions)} observations that are remembered",
-                    got=got or "none at all",
-                    error=AskTellError,
+                n_stored = len(run.history.positions)
+                raise AskTellError(
+                    f"untell(): no matching observation{f' for {got}' if got else ''}. {n_stored} "
+                    "are stored and can be removed; told_X_ lists them."
                 )
             self._take(run, untell(run, position), "untell")
 
@@ -750,22 +732,21 @@ class BayesianOptimizer(BaseEstimator):
         context: ContextsLike = None,
         include_noise: bool = False,
     ) -> Array | tuple[Array, Array]:
-        """What the function is believed to be at places and times, past or future.
+        """Predict the function at places and times, past or future.
 
         Parameters
         ----------
         X : array-like of shape (m, d), a list of dicts for named parameters, or a table
-            Places in the domain; or one of them, of shape (d,), a dict or a Series. The columns of
-            a data frame, or of a dict of columns, are found by name; those of `to_frame` may be
-            among them.
+            Places in the domain, or one of shape (d,), a dict or a Series. Columns of a data frame,
+            or of a dict of columns, are matched by name.
         t : float, date, or array-like of shape (m,), default=None
             One time for all, or one for each; None reads the clock.
         return_std : bool, default=False
             Also return the standard deviation.
         context : array-like of shape (c,), or a dict for named variables, default=None
-            In which, on a domain with a `~sktvbo.domain.Context`; or a list of m of them.
+            Measured values, on a domain with a `~sktvbo.domain.Context`; or a list of m of them.
         include_noise : bool, default=False
-            Of an observation of the function, instead of the function itself.
+            Predict observations, with noise, instead of the function.
 
         Returns
         -------
@@ -779,7 +760,7 @@ class BayesianOptimizer(BaseEstimator):
         AskTellError
             There are fewer than ``n_initial_points`` observations.
         ValueError
-            Places outside of the domain, times that are none, wrong shapes.
+            Places outside of the domain, invalid times, wrong shapes.
 
         Examples
         --------
@@ -833,22 +814,21 @@ class BayesianOptimizer(BaseEstimator):
         return run.domain.decode(recommend(in_context(run, context), t))
 
     def to_frame(self) -> pd.DataFrame:
-        """What was asked and told, as a data frame.
+        """Return queries and observations as a data frame.
 
         Returns
         -------
         frame : pandas.DataFrame
-            A row for each observation told, in that order, as far as ``history`` goes, then for
-            each failed measurement in ``failed_X_``, and for each pending query, the oldest first.
-            Columns are the parameters by name (x0, x1, ... where they have none) and
+            A row for each of the latest ``history`` observations, then for each failed measurement
+            in ``failed_X_`` and each pending query, oldest first. Columns are the parameters by
+            name (x0, x1, ... without names) and
 
-            - ``time``, of a measurement or a query, and ``y``, NaN for what failed or is pending;
-              times are dates where dates were given;
-            - ``removed_at``: when it was removed from the data set; NaN while it is in it;
+            - ``time``, as dates where dates were given, and ``y``, NaN for failed and pending rows;
+            - ``removed_at``: time of removal from the data set; NaN while it is in it;
             - ``failed`` and ``pending``: bool;
-            - ``query``: id of the query, or <NA> for what failed, or was not asked for.
+            - ``query``: id of the query, or <NA> if it failed or was not asked for.
 
-            An underscore is put behind the name of one of these when a parameter is called so.
+            A column gets a trailing underscore if a parameter has its name.
 
         Raises
         ------
@@ -1004,9 +984,9 @@ class BayesianOptimizer(BaseEstimator):
         made_by = state.pop("_version", "an unknown version")
         if made_by != mine:
             warnings.warn(
-                f"This {type(self).__name__} was pickled by sktvbo {made_by}, and is read by "
-                f"{mine}: it may go on otherwise, or fail. A journal, or to_json(), says when it "
-                "cannot be read.",
+                f"This {type(self).__name__} was pickled by sktvbo {made_by} and is read by "
+                f"{mine}: results may differ, or it may fail. A journal or to_json() raises an "
+                "error when it cannot be read.",
                 VersionWarning,
                 stacklevel=2,
             )
@@ -1015,26 +995,27 @@ class BayesianOptimizer(BaseEstimator):
 
     @classmethod
     def resume(cls, journal: PathLike | Journal, **parameters: Any) -> Self:
-        """Go on with a run where its journal ends.
+        """Continue a run from its journal.
 
         Parameters
         ----------
         journal : path-like or `~sktvbo.journal.Journal`
         **parameters
-            Those that plain data cannot hold, such as functions and objects of one's own classes:
-            the error names them. Others may be given too, if they are as they were.
+            Parameters that plain data cannot hold, such as functions and objects of custom classes:
+            the error names them. Others may be given too, with unchanged values.
 
         Returns
         -------
         optimizer
-            As it was after the last call that returned, random state included: it goes on as if
-            nothing had happened. Hyperparameters are not searched again.
+            In the state after the last call that returned: same observations, data set,
+            hyperparameters and random state. The surrogate is conditioned again: predictions are
+            equal up to rounding.
 
         Raises
         ------
         JournalError
-            The journal does not exist, is in use, damaged, not complete, another algorithm's, or
-            lacks a parameter; says what to do.
+            The journal does not exist, is in use, damaged, incomplete, another algorithm's, or
+            lacks a parameter.
 
         Notes
         -----
@@ -1048,7 +1029,7 @@ class BayesianOptimizer(BaseEstimator):
         >>> opt = WDBO([(0.0, 1.0)], n_initial_points=3, random_state=0, journal=path)
         >>> for t in range(5):
         ...     opt.tell(opt.ask(t), 0.1 * t)
-        >>> opt.close()                                   # or the process ends, in any way
+        >>> opt.close()                                   # or the process ends in any way
         >>> WDBO.resume(path).n_told_
         5
         """
@@ -1071,9 +1052,9 @@ class BayesianOptimizer(BaseEstimator):
         return new
 
     def close(self) -> None:
-        """Let the journal go, so that another optimizer may `resume` it; the next step reopens it.
+        """Close the journal, so that another optimizer may `resume` it; the next step reopens it.
 
-        Its file is complete then, and may be copied alone. Without a journal this does nothing.
+        The closed file is complete and may be copied. Without a journal nothing happens.
 
         Raises
         ------
@@ -1086,17 +1067,17 @@ class BayesianOptimizer(BaseEstimator):
                 recorder.close()
 
     def to_json(self) -> str:
-        """All of the optimizer as JSON: parameters, and the state of the run if it has begun.
+        """Return parameters, and the state of the run if it has begun, as JSON.
 
         Returns
         -------
         text : str
-            Of plain data, with version, format and a checksum; for `from_json`.
+            Plain data with version, format and a checksum, for `from_json`.
 
         Raises
         ------
         JournalError
-            A part holds what plain data cannot.
+            A part cannot be stored as plain data.
         """
         run = vars(self).get("_run")
         source = self if run is None else run.algorithm
@@ -1106,7 +1087,7 @@ class BayesianOptimizer(BaseEstimator):
 
     @classmethod
     def from_json(cls, text: str, **parameters: Any) -> Self:
-        """The optimizer of `to_json`, without a journal; it goes on as the other would.
+        """Restore the optimizer of `to_json`, without a journal; see `resume`.
 
         Parameters
         ----------
@@ -1117,7 +1098,7 @@ class BayesianOptimizer(BaseEstimator):
         Raises
         ------
         JournalError
-            The text is another's, has been changed, or lacks a parameter.
+            The text is no result of `to_json`, was changed, or lacks a parameter.
         """
         try:
             content = json.loads(text)
@@ -1128,8 +1109,8 @@ class BayesianOptimizer(BaseEstimator):
             raise JournalError(f"The text must be that of to_json(). Got {found} instead.") from exc
         if header["format"] == FORMAT and digest != checksum(content):
             raise JournalError(
-                "The text must be that of to_json(), as it was written. Got one whose checksum is "
-                "another instead: something in it has changed. Restore a copy."
+                "The text must be that of to_json(). Got one with a wrong checksum instead: it was "
+                "changed. Restore a copy."
             )
         new = of_header(cls, header, parameters, "JSON")
         if state is not None:
@@ -1140,7 +1121,7 @@ class BayesianOptimizer(BaseEstimator):
         return new
 
     def _header(self):
-        """What a journal begins with."""
+        """Return the body of a journal's first event."""
         return {
             "format": FORMAT,
             "version": version("sktvbo"),
@@ -1153,7 +1134,7 @@ class BayesianOptimizer(BaseEstimator):
             self._run = restored(run, stored, types_within(*self.get_params(deep=False).values()))
 
     def _recorder_of(self, run):
-        """What writes the run's journal, opened if need be."""
+        """Return the recorder of the run's journal, opened if need be."""
         recorder = vars(self).get("_recorder")
         if recorder is None or not recorder.is_open:
             begun = run.place.number > 0
@@ -1168,7 +1149,7 @@ class BayesianOptimizer(BaseEstimator):
         self._lock = StepLock()
 
     def _begun(self):
-        """State of the run, for those who only look."""
+        """Return the state of the run, or raise if there is none."""
         if "_run" not in vars(self):
             raise NotBegunError(
                 f"This {type(self).__name__} has not begun a run yet. Call ask() or tell() first."
@@ -1176,7 +1157,7 @@ class BayesianOptimizer(BaseEstimator):
         return self._run
 
     def _run_or_new(self):
-        """State of the run, or of a new one; a step takes the next one over when it succeeds."""
+        """Return the state of the run, or of a new one."""
         return self._run if "_run" in vars(self) else self._new_run()
 
     def _new_run(self):
@@ -1230,9 +1211,9 @@ class BayesianOptimizer(BaseEstimator):
         )
 
     def _take(self, run, after, kind, **said):
-        """Take the next state over from the present one: the one place where a run changes.
+        """Replace the present state by the next one: the only place where a run changes.
 
-        ``kind`` and what was ``said`` tell the journal of the step, which writes it first.
+        The journal is written first; ``kind`` and ``said`` describe the step.
         """
         if vars(self).get("_run", run) is not run:
             raise AskTellError(
