@@ -1,4 +1,4 @@
-"""Types that hints name; only type checkers read this module."""
+"""Types for hints; only type checkers read this module."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ class Sweep(Protocol):
     def remove(self, i: Any) -> None: ...
 
 
-# What is measured and not chosen: one context, and one for each query.
+# Measured values: one context, and one for each query.
 ContextLike: TypeAlias = ArrayLike | Parameters | None
 ContextsLike: TypeAlias = ContextLike | Sequence[Parameters]
 
@@ -57,8 +57,7 @@ if TYPE_CHECKING:
     class Point(NDArray[np.float64], dict[str, Any]):
         """A query: an array (d,), or a dict of named parameters.
 
-        Which of the two the domain says, which no checker can follow: so it is taken for both, and
-        what one of them can do is no error.
+        The domain decides, which no checker can follow. It has the methods of both.
         """
 
         @overload
@@ -79,10 +78,13 @@ if TYPE_CHECKING:
 
 
 class Model(Protocol):
-    """What every optimizer asks of a surrogate; `sktvbo.staleness.Surrogate` has all names."""
+    """Methods of a surrogate that every optimizer uses; see `sktvbo.staleness.Surrogate`."""
 
     def fit(self, *args: Any, **kwargs: Any) -> Any: ...
-    def updated(self, *args: Any, **kwargs: Any) -> Any: ...
-    def advanced(self, *args: Any, **kwargs: Any) -> Any: ...
+    def condition_on(self, *args: Any, **kwargs: Any) -> Any: ...
+    def without(self, *args: Any, **kwargs: Any) -> Any: ...
+    def with_rows(self, *args: Any, **kwargs: Any) -> Any: ...
+    def refit(self, *args: Any, **kwargs: Any) -> Any: ...
+    def at(self, *args: Any, **kwargs: Any) -> Any: ...
     def predict(self, *args: Any, **kwargs: Any) -> Any: ...
     def posterior_at(self, *args: Any, **kwargs: Any) -> Any: ...

@@ -39,22 +39,22 @@ RESOLUTION = 1e-8
 
 
 def invalid(name, expected, value=None, owner=None, *, got=None, advice="", error=ValueError):
-    """The error that says what was expected, what came, and what to do; the caller raises it.
+    """Return an error that states expected and given values, and a remedy; the caller raises it.
 
     Parameters
     ----------
     name : str
-        Of the argument, or of the parameter of ``owner``.
+        Name of the argument, or of the parameter of ``owner``.
     expected : str
-        What it must be, such as "a float in the range (0, inf)".
+        Allowed values, such as "a float in the range (0, inf)".
     value : object, default=None
-        What it is.
+        Given value.
     owner : object, class or str, default=None
-        Whose parameter it is; None for an argument of a function.
+        Owner of the parameter; None for an argument of a function.
     got : str, default=None
-        What came, in words, in place of the value's repr: "shape (2,)".
+        Description of the value, in place of its repr: "shape (2,)".
     advice : str, default=""
-        A sentence about what to do.
+        Remedy, a sentence.
     error : type, default=ValueError
     """
     subject = name
@@ -67,7 +67,7 @@ def invalid(name, expected, value=None, owner=None, *, got=None, advice="", erro
 
 
 def check_real(value, name, owner=None, *, interval="(-inf, inf)", advice="", error=ValueError):
-    """The value as a float within an interval such as "(0, 1]"; a bool or duration is no number."""
+    """Return the value as a float in an interval such as "(0, 1]"; no bool and no duration."""
     low, high = map(float, interval[1:-1].split(","))
     if isinstance(value, Real) and not isinstance(value, bool | np.timedelta64):
         above = low < value or (low == value and interval[0] == "[")
@@ -79,7 +79,7 @@ def check_real(value, name, owner=None, *, interval="(-inf, inf)", advice="", er
 
 
 def check_int(value, name, owner=None, *, low=1, high=None, advice="", error=ValueError):
-    """The value as an int from ``low`` to ``high``, both included; None: no upper limit."""
+    """Return the value as an int from ``low`` to ``high``, both included; None: no upper limit."""
     whole = isinstance(value, Integral) and not isinstance(value, bool | np.timedelta64)
     if whole and value >= low and (high is None or value <= high):
         return int(value)
@@ -88,21 +88,21 @@ def check_int(value, name, owner=None, *, low=1, high=None, advice="", error=Val
 
 
 def check_bool(value, name, owner=None, *, error=ValueError):
-    """The value as a bool; "False", which is true, and 1 are none."""
+    """Return the value as a bool; the string "False" and the number 1 are refused."""
     if isinstance(value, bool | np.bool_):
         return bool(value)
     raise invalid(name, "True or False", value, owner, error=error)
 
 
 def plain_number(value):
-    """A scalar of NumPy as a number of Python, with which sums do not overflow; others as given."""
+    """Return a NumPy scalar as a Python number, whose sums do not overflow; others as given."""
     if isinstance(value, np.generic) and value.dtype.kind in "biuf":
         return {"b": bool, "f": float}.get(value.dtype.kind, int)(value)
     return value
 
 
 def check_choice(value, choices, name, owner=None, *, error=ValueError):
-    """The value, which is one of the choices, such as strings and None."""
+    """Return the value, which must be one of the choices."""
     # Types are compared too: an array compares element by element, and True equals 1.
     if any(type(value) is type(choice) and value == choice for choice in choices):
         return value
@@ -112,9 +112,9 @@ def check_choice(value, choices, name, owner=None, *, error=ValueError):
 
 
 def check_bounds(bounds, name, owner=None, *, high=None):
-    """Bounds of a hyperparameter: a pair 0 < low <= high of finite numbers, or "fixed".
+    """Return bounds of a hyperparameter: a pair 0 < low <= high of finite numbers, or "fixed".
 
-    ``high`` is the most that the upper bound may be, where there is such a limit.
+    ``high`` is the largest upper bound allowed; None: no limit.
     """
     if isinstance(bounds, str) and bounds == "fixed":
         return bounds
@@ -131,7 +131,7 @@ def check_bounds(bounds, name, owner=None, *, high=None):
 
 
 def finite_number(value, name, error=ValueError, largest=np.inf):
-    """The value, or the only one of an array, as a finite float of at most ``largest`` in size."""
+    """Return a value, or the only one of an array, as a finite float of magnitude <= ``largest``."""
     number = value
     if not isinstance(value, Real) or isinstance(value, np.timedelta64):  # for NumPy an integer
         try:
@@ -153,7 +153,7 @@ def finite_number(value, name, error=ValueError, largest=np.inf):
 
 
 def real_array(value, name, error=ValueError):
-    """A new C-ordered float64 array of real numbers; NaN and infinity may be among them."""
+    """Return a new C-ordered float64 array of real numbers; NaN and infinity are allowed."""
     array = None
     try:
         array = np.asarray(value)
@@ -172,9 +172,9 @@ def real_array(value, name, error=ValueError):
 
 
 def finite_array(value, name, shape, error=ValueError, largest=np.inf):
-    """A new C-ordered float64 array of finite numbers, none larger than ``largest`` either way.
+    """Return a new C-ordered float64 array of finite numbers of magnitude <= ``largest``.
 
-    In ``shape``, a tuple, a number is a length; a str, such as "n", is any length but 0.
+    In the tuple ``shape`` a number is a length, and a str, such as "n", any length but 0.
     """
     array = real_array(value, name, error)
     fits = len(shape) == array.ndim
@@ -191,7 +191,7 @@ def finite_array(value, name, shape, error=ValueError, largest=np.inf):
 
 
 def check_size(array, name, largest, error=ValueError):
-    """The array of finite numbers, none of which is larger than ``largest``, either way."""
+    """Return the array of finite numbers, whose magnitudes must be <= ``largest``."""
     if array.size and max(array.max(), -array.min()) > largest:
         size = max(array.max(), -array.min())
         raise _too_large(name, largest, size, error)
@@ -204,7 +204,7 @@ def _too_large(name, largest, size, error):
 
 
 def check_rows(value, n, name):
-    """Sorted, different row numbers in [0, n) from indices, negative ones too, or from a mask."""
+    """Return sorted, distinct row numbers in [0, n) from indices, which may be < 0, or a mask."""
     try:
         rows = np.asarray(value)
     except ValueError as exc:  # lists of different lengths
@@ -227,7 +227,7 @@ def check_rows(value, n, name):
 
 
 def check_variances(value, n, name, *, zero=False):
-    """Variances (n,) from one number or n of them, finite and positive, or with ``zero`` also 0."""
+    """Return variances (n,) from one number or n: finite, positive or, with ``zero``, 0."""
     variances = real_array(value, name)
     in_range = (variances >= 0.0 if zero else variances > 0.0) & (variances < np.inf)
     if variances.shape not in ((), (n,)) or not np.all(in_range):
@@ -240,7 +240,7 @@ def check_variances(value, n, name, *, zero=False):
 
 
 def known_variance(y_variance, n):
-    """Known observation variances (n,), zeros for None, and a mask of those that are total."""
+    """Return known variances (n,), zeros for None, and a mask of those that are the whole noise."""
     total = np.zeros(n, dtype=bool)
     if y_variance is None:
         return np.zeros(n), total

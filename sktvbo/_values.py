@@ -1,11 +1,11 @@
-"""Frozen values of which the next one is made, many times a step."""
+"""Fast copies of frozen values with other fields."""
 
 
 def replaced(value, **changes):
-    """A frozen value with other values for some of its fields, in a tenth of the time.
+    """Return a frozen value with other values for some of its fields, as `dataclasses.replace`.
 
-    Unlike `dataclasses.replace` it makes no call per field, and is for classes without slots, that
-    do nothing when they are made and keep nothing that they have worked out.
+    It takes a tenth of the time. The class must have neither slots nor ``__post_init__``, nor values
+    that are computed on demand.
     """
     fields = vars(value)
     if not changes.keys() <= fields.keys():
