@@ -131,7 +131,7 @@ def check_bounds(bounds, name, owner=None, *, high=None):
 
 
 def finite_number(value, name, error=ValueError, largest=np.inf):
-    """Return a value, or the only one of an array, as a finite float of magnitude <= ``largest``."""
+    """Return a value, or an array's only one, as a finite float of magnitude <= ``largest``."""
     number = value
     if not isinstance(value, Real) or isinstance(value, np.timedelta64):  # for NumPy an integer
         try:

@@ -4,8 +4,8 @@
 def replaced(value, **changes):
     """Return a frozen value with other values for some of its fields, as `dataclasses.replace`.
 
-    It takes a tenth of the time. The class must have neither slots nor ``__post_init__``, nor values
-    that are computed on demand.
+    It takes a tenth of the time. The class must have neither slots nor ``__post_init__`` nor values
+    computed on demand.
     """
     fields = vars(value)
     if not changes.keys() <= fields.keys():
