@@ -9,7 +9,7 @@ from . import _fast as _fast  # an ImportError that says what to do where it is 
 # Where the names of this module live: they are imported when they are asked for, so that one part
 # of the package does not wait for all others.
 _HOMES = {
-    "loops": ("optimize",),
+    "_optimize": ("Call", "Optimization", "optimize"),
     "gaussian_process": ("SparseTimeVaryingGPRegressor", "TimeVaryingGPRegressor"),
     "optimizers": (
         "ABO",
@@ -40,7 +40,6 @@ _ROOMS = (
     "integrations",
     "journal",
     "kernels",
-    "loops",
     "model_selection",
     "optimizers",
     "plotting",
@@ -52,9 +51,11 @@ _ROOMS = (
 
 # What checkers and editors are told of it.
 if TYPE_CHECKING:
+    from ._optimize import Call as Call
+    from ._optimize import Optimization as Optimization
+    from ._optimize import optimize as optimize
     from .gaussian_process import SparseTimeVaryingGPRegressor as SparseTimeVaryingGPRegressor
     from .gaussian_process import TimeVaryingGPRegressor as TimeVaryingGPRegressor
-    from .loops import optimize as optimize
     from .optimizers import ABO as ABO
     from .optimizers import BOLT as BOLT
     from .optimizers import BRGPUCB as BRGPUCB

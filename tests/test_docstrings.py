@@ -102,7 +102,8 @@ def test_each_class_says_all_its_parameters(name):
 NOT_ASKED = {"GL01", "SA01", "EX01", "ES01", "PR07", "RT03", "PR08", "RT04", "SS02", "RT02", "SS05"}
 # Sections that a method leaves to the one that it overrides.
 INHERITED = {"GL08", "PR01", "RT01", "YD01"}
-ROOMS = [*(room for room in sktvbo._ROOMS if room != "integrations"), "integrations.optuna"]
+ROOMS = [f"sktvbo.{room}" for room in sktvbo._ROOMS if room != "integrations"]
+ROOMS += ["sktvbo.integrations.optuna", "sktvbo"]
 
 
 def entries(doc):
@@ -115,10 +116,13 @@ def public_objects():
     """(path, owner, object) of each public name, and of what its classes define in the open."""
     seen = set()
     for room in ROOMS:
-        module = importlib.import_module(f"sktvbo.{room}")
+        module = importlib.import_module(room)
         for name in module.__all__:
             owner = getattr(module, name)
-            yield f"sktvbo.{room}.{name}", None, owner
+            if room == "sktvbo" and owner in seen:
+                continue  # described where it is defined
+            seen.add(owner)
+            yield f"{room}.{name}", None, owner
             for base in inspect.getmro(owner) if inspect.isclass(owner) else ():
                 if not base.__module__.startswith("sktvbo"):
                     continue
@@ -128,7 +132,7 @@ def public_objects():
                     )
                     if not member.startswith("_") and ours and (base, member) not in seen:
                         seen.add((base, member))
-                        yield f"sktvbo.{room}.{name}.{member}", owner, value
+                        yield f"{room}.{name}.{member}", owner, value
 
 
 def overridden(owner, member):

@@ -1,6 +1,5 @@
 """Hints: on all that is public, free of charge, and such that a checker finds mistakes."""
 
-import importlib
 import inspect
 import re
 import subprocess
@@ -13,12 +12,10 @@ import pytest
 import sktvbo
 
 HERE = Path(__file__).parent / "typing"
-ROOMS = ["loops" if room == "integrations" else room for room in sktvbo._ROOMS]
-PUBLIC = [
-    (name, getattr(importlib.import_module(f"sktvbo.{room}"), name))
-    for room in dict.fromkeys(ROOMS)
-    for name in importlib.import_module(f"sktvbo.{room}").__all__
-]
+MODULES = [sktvbo, *(getattr(sktvbo, room) for room in sktvbo._ROOMS if room != "integrations")]
+PUBLIC = list(
+    {name: getattr(module, name) for module in MODULES for name in module.__all__}.items()
+)
 
 
 def functions(thing):

@@ -1,7 +1,7 @@
-"""The loop of asking, measuring and telling, ready-made: budgets, callbacks, workers.
+"""Optimization loop over ask, call and tell, with budgets, callbacks and parallel workers.
 
-What happens is logged by the logger ``sktvbo.loops``: the beginning and the end at level INFO, and
-each call at level DEBUG.
+The logger ``sktvbo.optimize`` reports the start and the end at level INFO, and each call at level
+DEBUG.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import logging
 import time
 from concurrent import futures
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,27 +35,27 @@ if TYPE_CHECKING:
 
 __all__ = ["Call", "Optimization", "optimize"]
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger("sktvbo.optimize")
 
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """A call of the function, just after the optimizer was told what came out.
+    """A call of the function, recorded right after the optimizer was told its result.
 
     Attributes
     ----------
     x : ndarray of shape (d,), or a dict for named parameters
     t : float
-        The time that it was asked for.
+        Time of the query.
     y : float
-        NaN when the call failed.
+        Value of the function, or NaN if the call failed.
     n_calls : int
-        How many calls have been told, this one included.
+        Number of calls told so far, including this one.
     seconds : float
-        Since the loop began.
+        Seconds since the start of the loop.
     optimizer : BayesianOptimizer
     error : Exception or None
-        The exception of a call that failed: see ``catch`` of `optimize`.
+        Exception of a failed call, see ``catch`` of `optimize`.
     """
 
     x: Point
@@ -70,19 +69,21 @@ class Call:
 
 @dataclass(frozen=True, eq=False)
 class Optimization:
-    """What came of a loop.
+    """Result of `optimize`.
 
     Attributes
     ----------
     optimizer : BayesianOptimizer
-        As it is now; the loop may go on with ``optimize(function, optimizer=optimizer, ...)``.
+        The optimizer after the last call. ``optimize(function, optimizer=optimizer, ...)``
+        continues.
     x : ndarray of shape (d,), or a dict for named parameters, or None
-        Its recommendation for the time at which the loop ended. As long as it has no surrogate, the
-        best observation that it was told; None if there is none.
+        The optimizer's recommendation for the time at which the loop ended. Without a surrogate it
+        is the best observation, or None if there is no observation.
     calls : list of Call
-        In the order in which they were told.
+        The calls, in the order in which they were told.
     stopped : {"calls", "time", "callback", "error"}
-        What ended it. With "error" this is the attribute ``optimization`` of an exception.
+        Reason for the end. With "error" the result is the attribute ``optimization`` of an
+        exception.
     """
 
     optimizer: Any
@@ -106,40 +107,40 @@ def optimize(
     catch: type[Exception] | tuple[type[Exception], ...] = (),
     **options: Any,
 ) -> Optimization:
-    """Ask, call and tell, until a budget is spent.
+    """Ask, call the function and tell its value until a budget is spent.
 
     Parameters
     ----------
     function : callable, (x, t) -> float
-        What is to be tracked; x is a dict for named parameters, and t the time of the clock.
+        Function to optimize. x is a dict for named parameters, and t is the time of the clock.
     domain : Box, FiniteSet, list of (low, high) pairs, scipy.optimize.Bounds, or dict, default=None
-        Where x may lie. None: the optimizer has one, is used itself, and goes on where it is.
+        Domain of x. None: the optimizer has one, and is continued without being cloned.
     optimizer : str or optimizer, default="W-DBO"
-        An algorithm's name in the literature, or an optimizer. With a ``domain`` it is cloned; with
-        None it may be any `~sktvbo.evaluation.AskTell`.
+        Name of an algorithm in the literature, or an optimizer. With a ``domain`` it is cloned;
+        without one it may be any `~sktvbo.evaluation.AskTell`.
     n_calls, max_seconds : int and float, default=None
-        The budget, one of them at least. The calls that are running when ``max_seconds`` of real
-        time are over, or a callback stops, are not waited for: their queries are cancelled.
+        Budget; at least one must be given. Calls still running after ``max_seconds`` of real time,
+        or when a callback stops the loop, are abandoned: their queries are cancelled.
     clock : Clock, default=None
-        How time passes; it is copied, and started at the optimizer's time. None: a
-        `~sktvbo.evaluation.WallClock`, seconds since the beginning.
+        Source of the time, copied and started at the optimizer's time. None is a
+        `~sktvbo.evaluation.WallClock`, in seconds since the start. A
         `~sktvbo.evaluation.StepClock` counts the calls.
     n_jobs : int, default=None
-        How many calls at once, in as many processes; -1: one per core, None: one, here. As soon as
-        one is finished it is told, and the next query is asked for.
+        Number of parallel calls, each in its own process. -1: one per core. None: one, in this
+        process. A finished call is told at once, and the next query is asked for.
     executor : concurrent.futures.Executor or distributed.Client, default=None
-        Who calls in place of processes, ``n_jobs`` at once: threads, or a Dask cluster, on
-        which ``n_jobs=None`` is the number of its threads.
+        Makes ``n_jobs`` calls at a time in place of processes: threads, or a Dask cluster. On
+        Dask, ``n_jobs=None`` is the number of threads of the cluster.
     callbacks : callable or list of callables
-        Each is given every `Call` as it is told, and ends the loop by returning True.
+        Called with each `Call` after it was told. Returning True ends the loop.
     progress : bool, default=False
-        Show a bar; needs tqdm.
+        Show a progress bar; needs tqdm.
     catch : exception class or tuple of them, default=()
-        A call that raises one of these has failed: the optimizer is told so, with ``failed=True``,
-        and the loop goes on. It counts as a call.
+        Exceptions that mark a call as failed. The optimizer is told ``failed=True``, and the loop
+        continues. A failed call counts as a call.
     **options
-        Parameters of the optimizer: ``maximize=False``, ``random_state=0``, ``alpha=0.5``. With a
-        ``domain`` only.
+        Parameters of the optimizer, such as ``maximize=False`` or ``random_state=0``. Only with a
+        ``domain``.
 
     Returns
     -------
@@ -148,19 +149,19 @@ def optimize(
     Raises
     ------
     ValueError
-        No budget, or an argument that makes no sense.
+        No budget, or an invalid argument.
     BaseException
-        What the function or a callback raises, unless it is to be caught, and KeyboardInterrupt.
-        Finished calls are told, the other queries cancelled, and the exception has an attribute
-        ``optimization``, an `Optimization` with all that was told.
+        Exceptions of the function that are not in ``catch``, exceptions of a callback, and
+        KeyboardInterrupt. Finished calls are told, and the other queries are cancelled. The
+        attribute ``optimization`` of the exception is an `Optimization` with all calls told.
     MissingExtraError
         ``progress=True`` without tqdm.
 
     Notes
     -----
-    `joblib.Parallel` takes as many tasks ahead as it has workers. So that no query is asked for
-    before there is somebody to make it, the loop has processes of its own, of the same kind. Calls
-    that they are making when the loop ends are finished, and not told.
+    `joblib.Parallel` takes as many tasks in advance as it has workers. The loop therefore starts
+    its own processes of the same kind, and asks for a query only when a worker is free. A call that
+    runs in a process when the loop ends is completed there, and not told.
 
     Examples
     --------
@@ -177,7 +178,7 @@ def optimize(
     >>> bool(abs(found.x[0] - 5.0) < 0.5)
     True
 
-    When the function raises an exception, nothing is lost:
+    An exception of the function carries all calls made before it:
 
     >>> def failing(x, t):
     ...     if t == 7:
@@ -205,46 +206,43 @@ def optimize(
     for callback in (function, *callbacks):
         if not callable(callback):
             raise invalid("function, and each of callbacks,", "callable", callback)
-    catch = _classes(catch)
-    optimizer = _ready(optimizer, domain, options)
-    if catch and not _takes_failures(optimizer):
+    catch = _exception_classes(catch)
+    optimizer = _prepared_optimizer(optimizer, domain, options)
+    if catch and not _accepts_failures(optimizer):
         raise invalid("optimizer", "one with tell(..., failed=True), for catch", optimizer)
     loop = _Loop(
         function,
         optimizer,
-        n_calls=n_calls,
-        deadline=None if max_seconds is None else time.monotonic() + max_seconds,
-        clock=WallClock() if clock is None else copy.deepcopy(clock),
-        callbacks=callbacks,
-        catch=catch,
+        n_calls,
+        None if max_seconds is None else time.monotonic() + max_seconds,
+        WallClock() if clock is None else copy.deepcopy(clock),
+        callbacks,
+        catch,
     )
-    with contextlib.ExitStack() as ends:
-        workers, at_once = ends.enter_context(_workers(executor, n_jobs))
+    with contextlib.ExitStack() as stack:
+        workers, n_workers = stack.enter_context(_executor(executor, n_jobs))
         if progress:
-            bar = ends.enter_context(progress_bar(total=n_calls, unit="call"))
+            bar = stack.enter_context(progress_bar(total=n_calls, unit="call"))
             loop.callbacks.append(lambda call: _advance(bar))
-        _logger.info("Begin with %r.", optimizer)
+        _logger.info("Start with %r.", optimizer)
         try:
-            if workers is None:
-                loop.run_here()
-            else:
-                loop.run_with(workers, at_once)
+            loop.run(workers, n_workers)
             return loop.result()
         except BaseException as exc:
             loop.stopped = "error"
-            # Also where the exception's class restricts its attributes.
+            # vars() also works for exception classes that restrict their attributes.
             vars(exc)["optimization"] = loop.result()
             raise
         finally:
-            _logger.info("Ended by %s after %d calls.", loop.stopped, len(loop.calls))
+            _logger.info("Stopped by %s after %d calls.", loop.stopped, len(loop.calls))
 
 
 def _advance(bar):
-    bar.update()
+    bar.update()  # its return value, True after a redraw, would stop the loop
 
 
-def _ready(optimizer, domain, options):
-    """The optimizer that the loop drives."""
+def _prepared_optimizer(optimizer, domain, options):
+    """Return the optimizer to run: a clone with a domain and options, or the one given."""
     if domain is not None:
         return as_optimizer(optimizer, "optimizer").set_params(domain=domain, **options)
     if isinstance(optimizer, str):
@@ -255,8 +253,8 @@ def _ready(optimizer, domain, options):
     return optimizer
 
 
-def _classes(catch):
-    """Exception classes as a tuple."""
+def _exception_classes(catch):
+    """Return the exception classes as a tuple."""
     classes = (catch,) if isinstance(catch, type) else catch
     if isinstance(classes, tuple | list) and all(
         isinstance(each, type) and issubclass(each, Exception) for each in classes
@@ -265,111 +263,116 @@ def _classes(catch):
     raise invalid("catch", "a subclass of Exception, or a tuple of them", catch)
 
 
-def _takes_failures(optimizer):
-    """Return True if it may be told that a call failed."""
+def _accepts_failures(optimizer):
+    """Return True if ``optimizer.tell`` has a parameter ``failed``."""
     parameters = inspect.signature(optimizer.tell).parameters.values()
     return any(p.name == "failed" or p.kind is p.VAR_KEYWORD for p in parameters)
 
 
-def _are_same(x, other):
-    """Return True for the same arrays, or dicts."""
-    return x == other if isinstance(x, dict) else np.array_equal(x, other)
+class _InlineExecutor:
+    """Executor that runs a call in this thread, before ``submit`` returns."""
+
+    def submit(self, function, *args):
+        future = futures.Future()
+        try:
+            future.set_result(function(*args))
+        except BaseException as exc:  # KeyboardInterrupt too: ``future.result()`` raises it
+            future.set_exception(exc)
+        return future
 
 
 @contextlib.contextmanager
-def _workers(executor, n_jobs):
-    """The executor, or None to call here, and how many calls at once."""
+def _executor(executor, n_jobs):
+    """Context with an executor and its number of parallel calls."""
     if executor is not None:
-        yield _given(executor, n_jobs)
+        yield _given_executor(executor, n_jobs)
         return
-    at_once = effective_n_jobs(1 if n_jobs is None else n_jobs)
-    if at_once == 1:
-        yield None, 1
+    n_workers = effective_n_jobs(1 if n_jobs is None else n_jobs)
+    if n_workers == 1:
+        yield _InlineExecutor(), 1
         return
-    # The processes that joblib keeps are its own: others who take them break its next call.
-    processes = ProcessPoolExecutor(at_once)
+    # A separate pool: using the one that joblib reuses breaks its next call.
+    processes = ProcessPoolExecutor(n_workers)
     try:
-        yield processes, at_once
+        yield processes, n_workers
     finally:
         processes.shutdown(wait=False)
 
 
-def _given(executor, n_jobs):
-    """An executor that was given, and how many calls at once."""
+def _given_executor(executor, n_jobs):
+    """Return the user's executor and its number of parallel calls."""
     if n_jobs is not None:
-        at_once = check_int(n_jobs, "n_jobs")
+        n_workers = check_int(n_jobs, "n_jobs")
     elif hasattr(executor, "nthreads"):
-        at_once = sum(executor.nthreads().values())
+        n_workers = sum(executor.nthreads().values())
     else:
         raise invalid("n_jobs", "given with an executor", None)
     if hasattr(executor, "get_executor"):
-        # This is a client of Dask, for which a call with the same arguments is another call.
+        # A Dask client: pure=False repeats a call that has the same arguments.
         executor = executor.get_executor(pure=False)
     if not hasattr(executor, "submit"):
         raise invalid("executor", "a concurrent.futures.Executor or a dask Client", executor)
-    return executor, at_once
+    return executor, n_workers
 
 
+@dataclass
 class _Loop:
-    """A loop under way."""
+    """State of a running loop."""
 
-    def __init__(self, function, optimizer, *, n_calls, deadline, clock, callbacks, catch):
-        self.function = function
-        self.optimizer = optimizer
-        self.n_calls = n_calls
-        self.deadline = deadline
-        self.clock = clock
-        self.callbacks = callbacks
-        self.catch = catch
+    function: Callable
+    optimizer: Any
+    n_calls: int | None
+    deadline: float | None  # of time.monotonic()
+    clock: Clock
+    callbacks: list
+    catch: tuple
+
+    def __post_init__(self):
         self.calls = []
         self.stopped = None
-        self._began = time.monotonic()
-        self._running = {}  # queries that are being made, by future; by None the one made here
-        self._telling = None  # the future whose result is being told, or was the latest
-        told = getattr(optimizer, "told_X_", ())
-        asked = getattr(optimizer, "next_time_", None)
-        clock.start(max([0.0, *(row[-1] for row in told), *([] if asked is None else [asked])]))
+        self._start = time.monotonic()
+        self._running = {}  # (x, t) of the running calls, by future
+        self._telling = None  # the future told last, or being told
+        told = getattr(self.optimizer, "told_X_", ())
+        asked = getattr(self.optimizer, "next_time_", None)
+        latest = [row[-1] for row in told] + ([] if asked is None else [asked])
+        self.clock.start(max([0.0, *latest]))
         if len(told):
-            clock.told()  # the loop goes on after a call, and not with it
+            self.clock.told()  # the next call comes after the last one, not at the same time
 
-    def run_here(self):
-        """Call in this process, one after the other."""
+    def run(self, workers, n_workers):
+        """Call the function until the loop is over, ``n_workers`` calls at a time."""
+        waits = isinstance(workers, _InlineExecutor)
         with self._cancelling():
             while not self._is_over():
-                x, t = self._running[None] = self._ask(may_wait=True)
-                self._tell(None, partial(self.function, x, t))
-                self._call_back()
-
-    def run_with(self, workers, at_once):
-        """Let workers call, so many at once."""
-        with self._cancelling():
-            while not self._is_over():
-                while len(self._running) < at_once and self._may_begin():
-                    x, t = self._ask()
+                while len(self._running) < n_workers and self._has_budget():
+                    x, t = self._ask(waits)
                     self._running[workers.submit(self.function, x, t)] = x, t
                 timeout = None
                 if self.deadline is not None:
                     timeout = max(self.deadline - time.monotonic(), 0.0)
                 done, _ = futures.wait(self._running, timeout, futures.FIRST_COMPLETED)
-                # Of several that are done, the first to be asked for is told first.
-                for call in [call for call in self._running if call in done]:
-                    self._tell(call, call.result)
-                    self._call_back()
+                # Tell several finished calls in the order in which they were asked for.
+                for future in [future for future in self._running if future in done]:
+                    self._tell(future)
+                    for callback in self.callbacks:
+                        if callback(self.calls[-1]):
+                            self.stopped = "callback"
 
     def result(self):
-        """What came of it so far."""
+        """Return the `Optimization` so far."""
         return Optimization(self.optimizer, self._best(), self.calls, self.stopped)
 
     def _best(self):
-        """The recommendation for now, or else the best observation, or None."""
+        """Return the recommendation for the present, else the best observation, else None."""
         optimizer = self.optimizer
         if getattr(optimizer, "surrogate_", None) is not None:
             try:
                 return optimizer.recommend(self.clock.now())
             except Exception:
+                # After an error, which the model may have raised, use the best observation.
                 if self.stopped != "error":
                     raise
-                # The model may be what has raised the error.
         found = [(call.y, call.x) for call in self.calls if call.error is None]
         sign = 1.0 if getattr(optimizer, "maximize", True) else -1.0
         told_y = getattr(optimizer, "told_y_", ())
@@ -379,12 +382,12 @@ class _Loop:
             found.append((told_y[i], x))
         return max(found, key=lambda pair: sign * pair[0], default=(None, None))[1]
 
-    def _may_begin(self):
-        """Whether the budget allows another call."""
+    def _has_budget(self):
+        """Return True if another call may start."""
         return self.n_calls is None or len(self.calls) + len(self._running) < self.n_calls
 
     def _is_over(self):
-        """Whether nothing more is to be done; notes why."""
+        """Return True if the loop is over, and set ``stopped`` to the reason."""
         if self.stopped is None and len(self.calls) == self.n_calls:
             self.stopped = "calls"
         if self.stopped is None and self.deadline is not None:
@@ -393,70 +396,64 @@ class _Loop:
 
     @contextlib.contextmanager
     def _cancelling(self):
-        """Withdraw at the end, whatever it is, the queries that have not been told."""
+        """Context that cancels all queries that are not told at its end."""
         try:
             yield
         except BaseException:
             self._tell_finished()
             raise
         finally:
-            for call, (x, t) in self._running.items():
-                if call is not None:
-                    call.cancel()
+            for future, (x, t) in self._running.items():
+                future.cancel()
                 self._cancel(x, t)
 
     def _tell_finished(self):
-        """Tell of the calls that have finished, before an error goes through."""
-        for call in [call for call in self._running if call not in (None, self._telling)]:
-            if call.done() and not call.cancelled():
-                error = call.exception()
+        """Tell the calls that finished before an error."""
+        for future in [future for future in self._running if future is not self._telling]:
+            if future.done() and not future.cancelled():
+                error = future.exception()
                 if error is None or isinstance(error, self.catch):
-                    self._tell(call, call.result)
+                    self._tell(future)
 
     def _cancel(self, x, t):
-        """Withdraw a query, this very one where x and t are those of several."""
+        """Cancel a query, the latest one if several have the same x and t."""
         if not hasattr(self.optimizer, "cancel"):
             return
         if not hasattr(self.optimizer, "pending_"):
             self.optimizer.cancel(x)
             return
         for query in reversed(self.optimizer.pending_):
-            if query.t == t and _are_same(query.x, x):
+            same = query.x == x if isinstance(x, dict) else np.array_equal(query.x, x)
+            if same and query.t == t:
                 self.optimizer.cancel(query)
                 return
 
-    def _ask(self, may_wait=False):
-        """A query and its time, waited for where the optimizer chooses to."""
+    def _ask(self, waits):
+        """Return a query and its time, which the optimizer may choose if ``waits``."""
         t = self.clock.now()
-        if not (may_wait and hasattr(self.optimizer, "suggest")):
+        if not (waits and hasattr(self.optimizer, "suggest")):
             return self.optimizer.ask(t), t
         x, t = next_query(self.optimizer, t)
         self.clock.answer(len(getattr(self.optimizer, "X_", self.calls)), t)
         return x, t
 
-    def _tell(self, call, result):
-        """Tell what a call has returned, or that it has failed."""
-        self._telling = call
-        x, t = self._running[call]
+    def _tell(self, future):
+        """Tell the value of a finished call, or its failure."""
+        self._telling = future
+        x, t = self._running[future]
         y, error = np.nan, None
         try:
-            y = result()
+            y = future.result()
         except self.catch as exc:
             error = exc
         if error is None:
             self.optimizer.tell(x, y, t)
         else:
             self.optimizer.tell(x, t=t, failed=True)
-        del self._running[call]
+        del self._running[future]
         self.clock.told()
-        seconds = time.monotonic() - self._began
+        seconds = time.monotonic() - self._start
         y = float(np.reshape(y, ())[()])
-        told = Call(x, t, y, len(self.calls) + 1, seconds, self.optimizer, error)
-        self.calls.append(told)
-        _logger.debug("%r", told)
-
-    def _call_back(self):
-        """Give the callbacks the latest call."""
-        for callback in self.callbacks:
-            if callback(self.calls[-1]):
-                self.stopped = "callback"
+        call = Call(x, t, y, len(self.calls) + 1, seconds, self.optimizer, error)
+        self.calls.append(call)
+        _logger.debug("%r", call)

@@ -135,11 +135,11 @@ def test_progress_without_tqdm_names_the_extra(monkeypatch):
 def test_it_logs(caplog):
     with caplog.at_level(logging.DEBUG, logger="sktvbo"):
         stepwise(n_calls=3)
-    assert {record.name for record in caplog.records} == {"sktvbo.loops"}
+    assert {record.name for record in caplog.records} == {"sktvbo.optimize"}
     levels = [record.levelname for record in caplog.records]
     assert levels == ["INFO", "DEBUG", "DEBUG", "DEBUG", "INFO"]
     assert "y=" in caplog.records[1].getMessage()
-    assert caplog.records[-1].getMessage() == "Ended by calls after 3 calls."
+    assert caplog.records[-1].getMessage() == "Stopped by calls after 3 calls."
 
 
 # --- workers --------------------------------------------------------------------------------------
