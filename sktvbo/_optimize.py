@@ -22,7 +22,7 @@ from joblib.externals.loky import ProcessPoolExecutor
 from ._validation import check_int, check_real, invalid
 from .domain import as_domain
 from .evaluation import WallClock
-from .evaluation._contestants import check_contestant, next_query
+from .evaluation._ask_tell import check_optimizer, next_query
 from .evaluation._run import progress_bar
 from .optimizers._names import as_optimizer
 
@@ -247,7 +247,7 @@ def _prepared_optimizer(optimizer, domain, options):
         return as_optimizer(optimizer, "optimizer").set_params(domain=domain, **options)
     if isinstance(optimizer, str):
         raise invalid("domain", "given with the name of an optimizer", None)
-    check_contestant(optimizer)
+    check_optimizer(optimizer)
     if options:
         raise invalid("domain", f"given with {', '.join(options)}", None)
     return optimizer

@@ -1,9 +1,9 @@
-"""Run optimizers on problems against a clock, and compare them on equal terms."""
+"""Runs of optimizers on problems against a clock, and comparisons of optimizers."""
 
+from ._ask_tell import AskTell
 from ._clocks import Clock, SimulatedClock, StepClock, ThinkingClock, WallClock, response_time
 from ._compare import compare
 from ._comparison import Comparison, Failure
-from ._contestants import AskTell
 from ._problems import Fresh
 from ._results import RunResult
 from ._run import run

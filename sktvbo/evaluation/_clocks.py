@@ -1,12 +1,12 @@
-"""Clocks: how time passes while an optimizer thinks.
+"""Clocks that model how time passes during a run.
 
-The run loop makes three calls per query::
+A run makes three calls per query::
 
-    t = clock.now()                          the optimizer is asked at t
-    t_query = clock.answer(n, not_before)    it has answered: the query happens at t_query
-    clock.told()                             it has been told what came out
+    t = clock.now()                          time at which the optimizer is asked
+    t_query = clock.answer(n, not_before)    the optimizer has answered: time of the query
+    clock.told()                             the optimizer has been told the observation
 
-A clock of your own subclasses `Clock` and defines these three.
+A custom clock subclasses `Clock` and defines these methods.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..exceptions import InvalidObservationError
 if TYPE_CHECKING:
     from .._typing import Array, ResponseTimes
 
-# Each named response time has these coefficients, in seconds, of 1, n, n² and n³.
+# Coefficients of the named response times, in seconds, of 1, n, n² and n³.
 _RESPONSE_TIMES = {
     "papers": (0.350, 0.0, 0.0, 2.77e-7),
     "sktvbo": (6.28e-3, 1.37e-5, 1.74e-7, 2.75e-10),
@@ -31,7 +31,7 @@ _RESPONSE_TIMES = {
 
 
 class Clock:
-    """How time passes while an optimizer thinks; the interface that all clocks share.
+    """Interface of all clocks.
 
     Examples
     --------
@@ -48,19 +48,19 @@ class Clock:
     def initial_times(
         self, n: int, horizon: float, rng: np.random.RandomState
     ) -> tuple[Array, float]:
-        """Times of the initial design, and when the optimizer takes over.
+        """Return the times of the initial design and the start of the optimizer.
 
         Parameters
         ----------
         n : int
-            Points of the initial design.
+            Number of points of the initial design.
         horizon : float
         rng : RandomState
 
         Returns
         -------
         times : ndarray of shape (n,)
-            Here n uniform times in [0, horizon / 40], sorted (W-DBO appendix G.1).
+            Here n sorted uniform times in [0, horizon / 40] (W-DBO appendix G.1).
         start : float
             Here horizon / 40, or 0 when n = 0.
         """
@@ -68,7 +68,7 @@ class Clock:
         return np.sort(rng.uniform(0.0, end, size=n)), end
 
     def start(self, t: float) -> None:
-        """Set the clock to the time t and let it run.
+        """Start the clock at time t.
 
         Parameters
         ----------
@@ -77,7 +77,7 @@ class Clock:
         self._t = check_real(t, "t")
 
     def now(self) -> float:
-        """Time at which the optimizer is asked.
+        """Return the present time, at which the optimizer is asked.
 
         Returns
         -------
@@ -86,24 +86,24 @@ class Clock:
         return self._t
 
     def answer(self, n: int, not_before: float) -> float:
-        """Note that the optimizer has answered.
+        """Advance to the query, after the optimizer has answered.
 
         Parameters
         ----------
         n : int
-            Size of the data set it has worked with.
+            Size of the data set of the optimizer's model.
         not_before : float
-            The query must not happen earlier (an optimizer may choose to wait).
+            Earliest time of the query; an optimizer may choose to wait.
 
         Returns
         -------
         float
-            Time at which the query happens.
+            Time of the query.
         """
         raise NotImplementedError(f"{type(self).__name__} must define answer(n, not_before).")
 
     def told(self) -> None:
-        """Note that the optimizer has been told the observation."""
+        """Advance past the observation, after the optimizer was told."""
         raise NotImplementedError(f"{type(self).__name__} must define told().")
 
     def __repr__(self):
@@ -111,10 +111,10 @@ class Clock:
 
 
 class StepClock(Clock):
-    """One query a step, one unit of time a step, however long the optimizer thinks.
+    """Clock with one query and one unit of time per step, independent of the computing time.
 
-    The query made at step k happens at t = k; one that has to wait happens at the first step
-    that is late enough. The initial design takes the steps 0, 1, ..., n - 1.
+    The query of step k happens at t = k. A query that has to wait happens at the first step that
+    is late enough. The initial design takes the steps 0, 1, ..., n - 1.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class StepClock(Clock):
     def initial_times(
         self, n: int, horizon: float, rng: np.random.RandomState
     ) -> tuple[Array, float]:
-        """Steps of the initial design, 0 to n - 1, and the next one.
+        """Return the steps of the initial design, 0 to n - 1, and the next one, n.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class StepClock(Clock):
         Raises
         ------
         ValueError
-            When there are fewer than n steps before the horizon.
+            Fewer than n steps before the horizon.
         """
         if n > math.ceil(horizon):
             raise invalid(
@@ -158,7 +158,7 @@ class StepClock(Clock):
 
     def answer(self, n: int, not_before: float) -> float:
         """See `Clock.answer`."""
-        # Less than a billionth of a step is rounding, not a wish to wait.
+        # A difference below 1e-9 is rounding, not a wish to wait.
         self._t += max(0, math.ceil(not_before - self._t - 1e-9))
         return self._t
 
@@ -168,10 +168,10 @@ class StepClock(Clock):
 
 
 class WallClock(Clock):
-    """Real time, in seconds: it passes while the optimizer thinks.
+    """Real time in seconds, which passes while the optimizer computes.
 
-    Asking and telling both take their time, and so does the problem. Where the optimizer chooses
-    to wait, the clock sleeps. Results differ from run to run and from machine to machine.
+    Asking, telling and observing all take time. When the optimizer chooses to wait, the clock
+    sleeps. Results differ from run to run and from machine to machine.
 
     Examples
     --------
@@ -201,23 +201,23 @@ class WallClock(Clock):
 
 
 class SimulatedClock(Clock):
-    """Pretend that thinking takes a given time: deterministic, whatever the machine.
+    """Simulated time in which an answer takes a given time: the same on every machine.
 
     Parameters
     ----------
     response_time : callable, int -> float, or str
-        Seconds from the question to the answer, given the size of the data set that the model has,
-        0 for an algorithm without a model (`AskTell` says which that is); "papers" and
-        "sktvbo", or a fraction such as "papers/4", are those of `response_time`.
+        Seconds from ask to answer, given the number of observations in the model: 0 without a
+        model, see `AskTell`. A name such as "papers", "sktvbo" or "papers/4" is one of
+        `response_time`.
     call_duration : float, default=0.0
-        Seconds from the query to the next question: the cost of the objective.
+        Seconds from the query to the next ask: the duration of the objective.
 
     Raises
     ------
     TypeError
-        When response_time is neither callable nor a name.
+        response_time is neither callable nor a name.
     ValueError
-        When call_duration is negative or not finite, or there is no response time of that name.
+        An unknown name, or a call_duration that is negative or not finite.
 
     Examples
     --------
@@ -232,7 +232,7 @@ class SimulatedClock(Clock):
     """
 
     def __init__(self, response_time: ResponseTimes, call_duration: float = 0.0) -> None:
-        self.response_time = _checked(response_time, self)
+        self.response_time = _as_response_time(response_time, self)
         self.call_duration = check_real(call_duration, "call_duration", self, interval="[0, inf)")
 
     def answer(self, n: int, not_before: float) -> float:
@@ -241,7 +241,7 @@ class SimulatedClock(Clock):
         Raises
         ------
         InvalidObservationError
-            When response_time gives something else than a number >= 0, or time stands still.
+            response_time returns anything but a number >= 0, or the time does not advance.
         """
         response = check_real(
             self.response_time(n),
@@ -253,7 +253,7 @@ class SimulatedClock(Clock):
         if self._t + response + self.call_duration <= self._t:
             raise invalid(
                 f"response_time({n}) + call_duration",
-                f"large enough to move the time t={self._t} forward",
+                f"large enough to advance the time t={self._t}",
                 got=f"{response} + {self.call_duration}",
                 advice="The run would never end.",
                 error=InvalidObservationError,
@@ -270,17 +270,17 @@ class SimulatedClock(Clock):
 
 
 class ThinkingClock(Clock):
-    """Time passes while the optimizer thinks, as measured, and a query takes a given time.
+    """Measured processor time of the optimizer, plus a given time per query.
 
-    Nobody waits: a run of 600 s is over when the optimizer has thought for as long as it may. What
-    counts are the processor's seconds of this process, so that other processes do not matter;
-    threads count each for itself, so that one thread is the fair number. Observing and telling
-    count as thinking. Results differ from run to run and from machine to machine.
+    The clock never sleeps: a run of 600 s ends when processor time and queries add up to 600 s. It
+    counts the processor time of this process, which other processes do not affect. Threads are
+    added up, so use one thread. Observing and telling count as well. Results differ from run to run
+    and from machine to machine.
 
     Parameters
     ----------
     call_duration : float, default=0.0
-        Seconds from the query to the next question: the cost of the objective.
+        Seconds from the query to the next ask: the duration of the objective.
 
     Examples
     --------
@@ -319,38 +319,38 @@ class ThinkingClock(Clock):
 
 
 def response_time(name: str) -> ResponseTimes:
-    """A response time by its name, so that results depend neither on the machine nor on its load.
+    """Return a named response time, which depends neither on the machine nor on its load.
 
     Parameters
     ----------
-    name : {"papers", "sktvbo"} or one of these, a slash and a number
+    name : {"papers", "sktvbo"}, or one of these, a slash and a number
         "papers": W-DBO on BoTorch, by its authors, as in W-DBO and BOLT. "sktvbo": the W-DBO of
-        this package. "papers/4": a quarter of it, as on a machine four times as fast.
+        this package. "papers/4": a quarter of "papers", as on a machine four times as fast.
 
     Returns
     -------
     callable, int -> float
-        Seconds from the question to the answer, a cubic of the size of the data set with
+        Seconds from ask to answer, a cubic polynomial of the size of the data set with
         coefficients >= 0 (BOLT section 4). It can be pickled.
 
     Raises
     ------
     ValueError
-        When there is none of that name, or the number is not positive.
+        An unknown name, or a number that is not positive.
 
     Notes
     -----
-    The time of a W-DBO step, which fits, computes the relevancies and maximizes the acquisition
-    function, in three dimensions. Measured on an x86-64 core, one thread, by::
+    The response time is that of a W-DBO step in three dimensions: fit, relevancies and
+    maximization of the acquisition function. Both were measured on an x86-64 core with one thread::
 
         OMP_NUM_THREADS=1 python benchmarks/speed/steps.py response
 
-    for both. The papers give no numbers of their laptop's, so "papers" has their
-    algorithm's growth with n, and not their machine's speed.
+    The papers do not give the times of their laptop. So "papers" has the growth with n of their
+    implementation, but not the speed of their machine.
 
-    One response time for all algorithms is a simplification: those that look for no irrelevant
-    observations, or learn no temporal lengthscale, answer sooner with as many observations. What
-    remains, and what the papers are about, is that more observations cost more time.
+    One response time for all algorithms is a simplification. Algorithms that compute no relevancies
+    or learn no temporal lengthscale answer sooner for the same n. The dependence on n, which the
+    papers study, remains.
 
     Examples
     --------
@@ -364,28 +364,27 @@ def response_time(name: str) -> ResponseTimes:
     return _Cubic(name)
 
 
-def _checked(given, owner):
-    """The response time that a clock is given, by its name or itself."""
+def _as_response_time(given, owner):
+    """Return the response time of a clock, given by name or as a callable."""
     if isinstance(given, str):
         return _Cubic(given)
-    # `response_time` itself makes one of a name.
-    makes_one = given is response_time
-    if not callable(given) or makes_one:
-        constant = f"Write lambda n: {given!r} for a constant."
-        raise invalid(
-            "response_time",
-            "a callable that takes the data-set size and returns seconds, or one of "
-            f"{', '.join(_RESPONSE_TIMES)}",
-            given,
-            owner,
-            advice="Write response_time('papers')." if makes_one else constant,
-            error=TypeError,
-        )
-    return given
+    if callable(given) and given is not response_time:
+        return given
+    raise invalid(
+        "response_time",
+        "a callable that takes the data-set size and returns seconds, or one of "
+        f"{', '.join(_RESPONSE_TIMES)}",
+        given,
+        owner,
+        advice="Write response_time('papers')."
+        if given is response_time
+        else f"Write lambda n: {given!r} for a constant.",
+        error=TypeError,
+    )
 
 
 class _Cubic:
-    """A named response time; a class, and not a closure, for pickle."""
+    """Named response time: a class rather than a closure, so that it can be pickled."""
 
     def __init__(self, name):
         known, slash, divisor = name.partition("/")

@@ -1,4 +1,4 @@
-"""Several optimizers on several problems, replicated in parallel."""
+"""Comparison of several optimizers on several problems, replicated in parallel."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from .._validation import check_choice, check_int, invalid
 from ._arguments import check_horizon, check_run_options, random_seeds
+from ._ask_tell import check_optimizer
 from ._comparison import Comparison, Failure, record_failure
-from ._contestants import check_contestant
 from ._problems import is_factory, make_problem, named_problems
 from ._results import RunResult
 from ._run import progress_bar, record
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
     from .._typing import PathLike, RandomState
     from ..problems import Problem
+    from ._ask_tell import Expert, OptimizerLike
     from ._clocks import Clock
-    from ._contestants import Contestant, Expert
     from ._problems import Fresh
 
-    # A problem, or what makes one from a replication's seed; by name, or in a list.
+    # A problem, or a function of a replication's seed that makes one.
     Member: TypeAlias = Problem | Callable[[int], Problem]
     Problems: TypeAlias = Mapping[str, Member] | Sequence[Problem | Fresh | Mapping[str, Member]]
 
 
 def compare(
-    optimizers: Mapping[str, Contestant],
+    optimizers: Mapping[str, OptimizerLike],
     problems: Problems,
     n_replications: int = 10,
     *,
@@ -54,46 +54,43 @@ def compare(
 ) -> Comparison:
     """Run every optimizer on every problem, several times, in parallel.
 
-    In one replication all optimizers start from the same initial design and seeds. The results
-    do not depend on ``n_jobs`` or on joblib's backend, except on a `WallClock`.
+    In a replication, all optimizers start from the same initial design and seed. The results do not
+    depend on ``n_jobs`` or on joblib's backend, except on a `WallClock`.
 
     Parameters
     ----------
     optimizers : dict of str to AskTell or function
-        The algorithms by name: of this package, or anything that has `AskTell`'s two methods.
+        The algorithms by name. Anything with the two methods of `AskTell` is accepted.
     problems : list or dict
-        A list of problems with distinct names, of `Fresh` ones, which are another function in each
-        replication, and of dicts; or one dict. A dict has, by name, problems and callables that
-        take a replication's seed and return its problem.
+        A list of problems with distinct names, of `Fresh` problems and of dicts; or one dict. A
+        dict maps names to problems, or to callables that make a problem from a replication's seed.
     n_replications : int, default=10
     clock : Clock, default=None
-        As in `run`; each replication has its own.
+        As in `run`; each replication has its own copy.
     horizon : float, default=None
-        As in `run`: None is the problem's.
+        As in `run`; None is the horizon of the problem.
     n_initial : int, default=15
-        As in `run`: observations that all algorithms are told first.
+        As in `run`: number of observations that all algorithms are told first.
     random_state : int, RandomState or None, default=0
-        The replications' seeds are drawn from it; the first ones do not depend on how many follow.
+        Source of the replications' seeds. The first seeds do not depend on their number.
     n_jobs : int, default=None
-        Parallel jobs, as in joblib; `joblib.parallel_config` chooses the backend, a cluster's
-        too. Jobs in parallel share the machine, which a `WallClock` notices.
+        Number of parallel jobs, as in joblib; `joblib.parallel_config` selects the backend, also a
+        cluster. Parallel jobs share the machine, which affects a `WallClock`.
     progress : bool, default=False
-        Show a bar; needs tqdm.
+        Show a progress bar; needs tqdm.
     keep_optimizers : bool, default=False
-        Keep the optimizers' final states in the results, which makes them heavy.
+        Keep the final optimizers in the results, which makes the results large.
     expert : callable, (X, t) -> (q,), or "problem", default=None
         See `run`.
     store : path-like, default=None
-        Folder in which every finished run is kept as a JSON file as soon as it arrives. The same
-        call, after whatever has stopped it, takes these and makes only the others; so does a call
-        with more algorithms, problems or replications. Failed runs are not kept: they are tried
-        again. Only the calling process writes.
+        Folder with a JSON file per finished run. The same call, repeated after an interruption or
+        with more algorithms, problems or replications, makes only the missing runs. Failed runs
+        are not stored. Only the calling process writes.
     on_error : {"report", "raise"}, default="report"
-        What to do when a run fails. "report": go on, warn at the end and list it in
-        ``failures``, since one run in a thousand should not cost the others. "raise": stop at once
-        and raise what the run has raised.
+        "report": continue after a failed run, warn at the end and list it in ``failures``.
+        "raise": stop at once and raise the error of the run.
     seeds : list of int, default=None
-        The replications' seeds, in place of ``n_replications`` drawn from ``random_state``.
+        Seeds of the replications, in place of ``n_replications`` drawn from ``random_state``.
 
     Returns
     -------
@@ -102,32 +99,31 @@ def compare(
     Raises
     ------
     TypeError
-        Something that is not a problem, or not an optimizer, or optimizers without names.
+        An invalid problem or optimizer, or optimizers without names.
     ValueError
-        Nothing to compare, two problems of one name, or an option that makes no sense. With
-        ``on_error="raise"``, whatever a run raises.
+        No optimizer or problem, two problems of the same name, or an invalid option. With
+        ``on_error="raise"``, any error of a run.
     StoreMismatchError
         The store has one of the runs with other settings: another parameter, option, clock,
         problem or version of this package.
     StoreError
-        The store cannot be written. What it holds stays.
+        The store cannot be written. The stored runs remain.
     MissingExtraError
         ``progress=True`` without tqdm.
 
     Warns
     -----
     UserWarning
-        Runs have failed, or the store has files that hold no run, which is then made again.
+        Runs have failed, or the store has damaged files, whose runs are repeated.
 
     Notes
     -----
-    Settings that differ are refused, not run under another key: they are more often a slip
-    than a wish, and tables must not mix them. Functions among them (a clock's response time, an
-    objective) are compared by their code and the constants they close over, not by the other
-    functions and variables that they use.
+    Settings that differ from the stored ones raise an error, since a table must not mix them.
+    Functions among the settings, such as a response time or an objective, are compared by their
+    code and the constants they close over. Other functions and variables they use are ignored.
 
-    When a worker process is killed, by a lack of memory for example, joblib stops. The runs that
-    have arrived are kept and the others are reported; with a store, the same call makes them.
+    When a worker process is killed, for lack of memory for example, joblib stops. Finished runs are
+    kept and the others are reported as failures. With a store, the same call makes them.
 
     Examples
     --------
@@ -144,13 +140,18 @@ def compare(
     options = {"clock": clock, "horizon": horizon, "n_initial": n_initial, "expert": expert}
     _check(optimizers, problems, options)
     check_choice(on_error, ("report", "raise"), "on_error")
-    effective_n_jobs(n_jobs)  # raises when it makes no sense
+    effective_n_jobs(n_jobs)  # raises an error for an invalid number
     if store is not None and keep_optimizers:
-        raise invalid("keep_optimizers", "False with a store, which keeps none", keep_optimizers)
+        raise invalid("keep_optimizers", "False with a store", keep_optimizers)
     if store is not None and seeds is None and random_state is None:
-        advice = "It gives the same seeds again."
+        advice = "It makes the seeds reproducible."
         raise invalid("random_state", "given with a store", random_state, advice=advice)
-    seeds = _seeds(seeds, n_replications, random_state)
+    if seeds is None:
+        seeds = random_seeds(random_state, check_int(n_replications, "n_replications"))
+    else:
+        seeds = [check_int(seed, f"seeds[{i}]", low=0) for i, seed in enumerate(seeds)]
+    if not seeds:
+        raise invalid("seeds", "None or a list of at least one seed", seeds)
 
     keys = [(a, p, seed) for a in optimizers for p in problems for seed in seeds]
     outcomes = [None] * len(keys)
@@ -176,22 +177,25 @@ def compare(
             if progress:
                 bar.update()
 
-    comparison = _sorted(keys, outcomes)
-    if failures := comparison.failures:
+    results = {key[:2]: [] for key in keys}
+    failures = []
+    for key, outcome in zip(keys, outcomes):
+        (failures if isinstance(outcome, Failure) else results[key[:2]]).append(outcome)
+    if failures:
         warnings.warn(
             f"{len(failures)} of {len(keys)} runs failed, see the comparison's failures. The "
             f"first: {failures[0]}",
             stacklevel=2,
         )
-    return comparison
+    return Comparison(results, failures)
 
 
 def _check(optimizers, problems, options):
-    """Raise unless these can be compared."""
+    """Raise an error unless these can be compared."""
     if not isinstance(optimizers, Mapping):
         raise invalid("optimizers", "a dict of name to optimizer", optimizers, error=TypeError)
     for name, optimizer in optimizers.items():
-        check_contestant(optimizer, f"optimizers[{name!r}]")
+        check_optimizer(optimizer, f"optimizers[{name!r}]")
     if not optimizers or not problems:
         got = f"{len(optimizers)} and {len(problems)}"
         raise invalid("The numbers of optimizers and of problems", "at least 1", got=got)
@@ -201,27 +205,8 @@ def _check(optimizers, problems, options):
             check_horizon(options["horizon"], problem)
 
 
-def _seeds(seeds, n_replications, random_state):
-    """The replications' seeds, given or drawn."""
-    if seeds is None:
-        return random_seeds(random_state, check_int(n_replications, "n_replications"))
-    seeds = [check_int(seed, f"seeds[{i}]", low=0) for i, seed in enumerate(seeds)]
-    if not seeds:
-        raise invalid("seeds", "None or a list of at least one seed", seeds)
-    return seeds
-
-
-def _sorted(keys, outcomes):
-    """The comparison of all runs, finished and failed."""
-    results = {key[:2]: [] for key in keys}
-    failures = []
-    for key, outcome in zip(keys, outcomes):
-        (failures if isinstance(outcome, Failure) else results[key[:2]]).append(outcome)
-    return Comparison(results, failures)
-
-
 def _attempt(i, key, optimizer, problem, options, keep_optimizer, on_error):
-    """The i-th run's place and result, or failure where failures are reported."""
+    """Return i and the result of the i-th run, or its failure if failures are reported."""
     _, name, seed = key
     trial = None
     try:
@@ -238,28 +223,28 @@ def _attempt(i, key, optimizer, problem, options, keep_optimizer, on_error):
 
 
 def _outcomes(calls, keys, n_jobs, on_error):
-    """Yield what the calls return, and failures of those that do not."""
+    """Yield the return values of the calls, then failures of the calls without one."""
     waiting = dict(keys)
     try:
         for i, outcome in _arriving(calls, n_jobs):
             del waiting[i]
             yield i, outcome
     except Exception as exc:
-        # Runs report their own errors: this one is joblib's, or the cluster's.
+        # Runs report their own errors: this one is of joblib or of the cluster.
         if on_error == "raise":
             raise
-        message = f"{exc} (The run had not arrived; it need not be the cause.)"
+        message = f"{exc} (The run was not finished; it need not be the cause.)"
         for i, key in waiting.items():
             yield i, record_failure(exc, *key, message=message)
 
 
 def _arriving(calls, n_jobs):
-    """Yield what the calls return, as it arrives."""
+    """Yield the return values of the calls in the order of completion."""
     try:
-        # A batch would withhold a finished run until the others of the batch are finished too.
+        # With larger batches, a finished run would wait for the others of its batch.
         parallel = Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")
     except ValueError:
-        # The backend returns everything at the end, as Spark's does: rounds end sooner.
+        # The backend returns all results at the end, as Spark does: run in rounds of n_jobs.
         size = effective_n_jobs(n_jobs)
         for start in range(0, len(calls), size):
             yield from Parallel(n_jobs=n_jobs)(calls[start : start + size])
@@ -268,7 +253,7 @@ def _arriving(calls, n_jobs):
 
 
 def _settings(optimizers, problems, options):
-    """All that a run depends on besides its seed, by (algorithm, problem)."""
+    """Return all settings of a run except its seed, by (algorithm, problem)."""
     common = {"version": version("sktvbo"), **describe(options)}
     by_optimizer = {name: describe_optimizer(optimizer) for name, optimizer in optimizers.items()}
     by_problem = {name: describe(problem) for name, problem in problems.items()}

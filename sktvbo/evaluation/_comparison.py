@@ -1,4 +1,4 @@
-"""Tables and statistics of many runs."""
+"""Tables and statistics of the runs of a comparison."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     from .._typing import PathLike
 
 _FORMAT = "sktvbo comparison 1"
-# The printed table lists at most this many failures.
+# Largest number of failures listed below the printed table.
 _SHOWN_FAILURES = 5
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A run of a comparison that did not finish.
+    """Run of a comparison that did not finish.
 
     Attributes
     ----------
     algorithm, problem : str
     seed : int
-        The replication's.
+        Seed of the replication.
     time : float or None
-        The run's time when it failed; None where the run had not begun, or nobody was left to tell.
+        Time of the run when it failed; None if it had not started, or if the time is unknown.
     error : str
         Name of the exception's class.
     message : str
@@ -65,7 +65,7 @@ class Failure:
 
 
 def record_failure(exc, algorithm, problem, seed, *, time=None, message=None):
-    """The `Failure` of a run that has raised exc."""
+    """Return the `Failure` of a run that has raised exc."""
     return Failure(
         algorithm,
         problem,
@@ -79,20 +79,19 @@ def record_failure(exc, algorithm, problem, seed, *, time=None, message=None):
 
 @dataclass(eq=False, repr=False)
 class Comparison:
-    """The runs of `compare`, tables of them, and statistics; ``print`` shows the average regrets.
+    """Runs of `compare`, with tables and statistics; ``print`` shows the average regrets.
 
-    A run's number is its average regret. The printed table has their means over the replications,
-    with standard errors, and marks the best of a column by ``*``. Like the papers' tables, it marks
-    by ``+`` those whose interval, mean ± standard error, overlaps that of the best. That is easy to
-    see and works for two replications, but it is no test: `paired` is.
+    The printed table has means of the average regrets over the replications, with standard errors.
+    ``*`` marks the best of a column. As in the papers' tables, ``+`` marks algorithms whose
+    interval, mean ± standard error, overlaps that of the best. This works for two replications but
+    is not a statistical test; `paired` is.
 
     Attributes
     ----------
     results : dict of (str, str) to list of RunResult
-        The finished replications of each (algorithm, problem's name); an empty list where all
-        have failed.
+        Finished replications by (algorithm, name of the problem); an empty list if all failed.
     failures : list of Failure
-        The others.
+        Failed replications.
 
     Examples
     --------
@@ -113,44 +112,37 @@ class Comparison:
 
     @property
     def algorithms(self) -> list[str]:
-        """Names of the algorithms, in the order given."""
+        """Names of the algorithms, in the given order."""
         return list(dict.fromkeys(algorithm for algorithm, _ in self.results))
 
     @property
     def problems(self) -> list[str]:
-        """Names of the problems, in the order given."""
+        """Names of the problems, in the given order."""
         return list(dict.fromkeys(problem for _, problem in self.results))
 
     # --- tables -----------------------------------------------------------------------------------
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per run, the failed ones last.
+        """Return one row per run, failed runs last.
 
         Returns
         -------
         list of dict
             ``algorithm``, ``problem``, ``seed``, ``average_regret``, ``time_average_regret``,
-            ``n_queries`` (after the initial ones, and so are all means), ``response_time`` (mean,
-            measured seconds), ``dataset_size`` (mean), ``final_dataset_size``, ``n_removed``,
-            ``failure`` (the error, or None). What is not known is NaN.
+            ``n_queries``, ``response_time`` (mean, measured seconds), ``dataset_size`` (mean),
+            ``final_dataset_size``, ``n_removed``, ``failure`` (the error, or None). Means and
+            ``n_queries`` are of the queries after the initial ones. Unknown numbers are NaN.
         """
         finished = [_row(key, run) for key, runs in self.results.items() for run in runs]
-        failed = [
-            {
-                "algorithm": f.algorithm,
-                "problem": f.problem,
-                "seed": f.seed,
-                **dict.fromkeys(_NUMBERS, math.nan),
-                "failure": f"{f.error}: {f.message}",
-            }
+        return finished + [
+            _empty_row(f.algorithm, f.problem, f.seed, f"{f.error}: {f.message}")
             for f in self.failures
         ]
-        return finished + failed
 
     def summary(self) -> list[dict[str, Any]]:
         """Summarize the finished replications of each algorithm on each problem.
 
-        All numbers are of the queries after the initial ones.
+        All numbers refer to the queries after the initial ones.
 
         Returns
         -------
@@ -159,7 +151,7 @@ class Comparison:
             regrets), ``standard_error`` (of that mean; NaN for a single replication),
             ``median_regret`` (of the replications' average regrets), ``time_average_regret``,
             ``response_time`` (measured seconds), ``dataset_size``, ``n_replications``,
-            ``n_failures``. NaN where no replication has finished, or one has no query after the
+            ``n_failures``. NaN if no replication has finished, or if one has no query after the
             initial ones.
         """
         failed = Counter((f.algorithm, f.problem) for f in self.failures)
@@ -167,18 +159,18 @@ class Comparison:
         for key, runs in self.results.items():
             rows = [_row(key, run) for run in runs]
             columns = {name: [row[name] for row in rows] for name in _NUMBERS}
+            means = {name: mean_and_error(column)[0] for name, column in columns.items()}
             regrets = columns["average_regret"]
-            mean, error = mean_and_error(regrets)
             table.append(
                 {
                     "algorithm": key[0],
                     "problem": key[1],
-                    "average_regret": mean,
-                    "standard_error": error,
+                    "average_regret": means["average_regret"],
+                    "standard_error": mean_and_error(regrets)[1],
                     "median_regret": float(np.median(regrets)) if regrets else math.nan,
-                    "time_average_regret": mean_and_error(columns["time_average_regret"])[0],
-                    "response_time": mean_and_error(columns["response_time"])[0],
-                    "dataset_size": mean_and_error(columns["dataset_size"])[0],
+                    "time_average_regret": means["time_average_regret"],
+                    "response_time": means["response_time"],
+                    "dataset_size": means["dataset_size"],
                     "n_replications": len(runs),
                     "n_failures": failed[key],
                 }
@@ -195,7 +187,7 @@ class Comparison:
         Raises
         ------
         MissingExtraError
-            When pandas is not installed.
+            pandas is not installed.
         """
         try:
             import pandas as pd
@@ -206,7 +198,7 @@ class Comparison:
         return pd.DataFrame(self.rows())
 
     def to_csv(self, path: PathLike) -> None:
-        """Write one row per run, see `rows`; what is not known stays empty.
+        """Write one row per run, see `rows`; unknown numbers are empty.
 
         Parameters
         ----------
@@ -220,7 +212,7 @@ class Comparison:
                 writer.writerow({k: "" if v != v else v for k, v in row.items()})
 
     def to_json(self, path: PathLike) -> None:
-        """Write everything but the optimizers; `from_json` reads it.
+        """Write all results except the optimizers, to be read by `from_json`.
 
         Parameters
         ----------
@@ -238,7 +230,7 @@ class Comparison:
 
     @classmethod
     def from_json(cls, path: PathLike) -> Comparison:
-        """Read what `to_json` has written.
+        """Read a file of `to_json`.
 
         Parameters
         ----------
@@ -251,7 +243,7 @@ class Comparison:
         Raises
         ------
         ValueError
-            The file holds something else.
+            The file is not one of `to_json`.
         """
         try:
             content = read_json(path)
@@ -273,23 +265,23 @@ class Comparison:
     # --- statistics -------------------------------------------------------------------------------
 
     def normalized(self) -> list[dict[str, Any]]:
-        """Compare the algorithms over all problems, whatever their scale.
+        """Compare the algorithms over all problems, on a common scale.
 
         On each problem the best algorithm's average regret becomes 0 and the worst one's 1.
 
         Returns
         -------
         list of dict
-            By algorithm: ``algorithm``, ``normalized_regret`` (mean over the problems),
+            Per algorithm: ``algorithm``, ``normalized_regret`` (mean over the problems),
             ``standard_error`` (of that mean, over the problems), ``n_problems``, ``by_problem``
-            (dict of problem to normalized regret; NaN, and left out of the mean, where no
+            (dict of problem to normalized regret; NaN, and excluded from the mean, if no
             replication has finished).
 
         Notes
         -----
         W-DBO figure 3 and the last row of its table 2; BOLT figure 3 and table 3. The numbers
-        depend on who is compared, and a worst algorithm that is far off makes all others look
-        alike. The error shows how much the problems differ, not the replications.
+        depend on the set of algorithms: a very bad one makes all others look alike. The standard
+        error measures differences between problems, not between replications.
 
         Examples
         --------
@@ -308,8 +300,8 @@ class Comparison:
     def paired(self, reference: str) -> list[dict[str, Any]]:
         """Test each algorithm against a reference, seed by seed.
 
-        In a replication all algorithms have the same design, and the same function where it is
-        drawn: their difference varies less than they do.
+        In a replication all algorithms have the same initial design and the same function. Their
+        difference therefore varies less than each regret.
 
         Parameters
         ----------
@@ -319,22 +311,22 @@ class Comparison:
         Returns
         -------
         list of dict
-            By problem and other algorithm: ``problem``, ``algorithm``, ``reference``,
+            Per problem and other algorithm: ``problem``, ``algorithm``, ``reference``,
             ``difference`` (mean over the seeds of the algorithm's average regret minus the
-            reference's: positive where the reference is better), ``standard_error`` (of that
+            reference's: positive if the reference is better), ``standard_error`` (of that
             mean), ``p_value`` (two-sided Wilcoxon signed-rank test that the differences are
             symmetric around 0), ``p_holm`` (corrected for the number of algorithms compared on
-            the problem), ``n_pairs`` (seeds for which both have finished).
+            the problem), ``n_pairs`` (number of seeds for which both have finished).
 
         Raises
         ------
         ValueError
-            The comparison has no such algorithm.
+            Unknown algorithm.
 
         Notes
         -----
-        n pairs have p >= 2^(1 - n): with fewer than six no difference is significant at 5 %. Holm's
-        correction holds for one problem; it does not count the problems.
+        With n pairs, p >= 2^(1 - n): fewer than six pairs are never significant at 5 %. Holm's
+        correction is per problem, not over problems.
 
         Examples
         --------
@@ -377,7 +369,7 @@ class Comparison:
         return table
 
     def _by_seed(self, algorithm, problem):
-        """Average regrets by seed; runs made by hand may have none, and go by their position."""
+        """Return average regrets by seed, or by position for runs without a seed."""
         rows = [_row((algorithm, problem), r) for r in self.results.get((algorithm, problem), ())]
         return {
             i if row["seed"] is None else row["seed"]: row["average_regret"]
@@ -408,7 +400,7 @@ class Comparison:
         return "\n".join(lines)
 
 
-# `Comparison.rows` says this of a run, besides which run it is.
+# Numbers of a run in `Comparison.rows`.
 _NUMBERS = (
     "average_regret",
     "time_average_regret",
@@ -420,17 +412,21 @@ _NUMBERS = (
 )
 
 
+def _empty_row(algorithm, problem, seed, failure=None):
+    """Return a row of `Comparison.rows` in which all numbers are unknown."""
+    row = {"algorithm": algorithm, "problem": problem, "seed": seed}
+    return {**row, **dict.fromkeys(_NUMBERS, math.nan), "failure": failure}
+
+
 def _row(key, run):
-    n = len(run.times) - run.n_initial
-    averaged = n > 0
-    values = (
-        run.average_regret if averaged else math.nan,
-        run.time_average_regret if averaged else math.nan,
-        max(n, 0),
-        float(np.mean(run.response_times[-n:])) if averaged else math.nan,
-        float(np.mean(run.dataset_sizes[-n:])) if averaged else math.nan,
-        int(run.dataset_sizes[-1]) if len(run.dataset_sizes) else 0,
-        int(run.removed_counts[-1]) if len(run.removed_counts) else 0,
-    )
-    row = {"algorithm": key[0], "problem": key[1], "seed": run.seed}
-    return {**row, **dict(zip(_NUMBERS, values, strict=True)), "failure": None}
+    """Return the row of a finished run in `Comparison.rows`."""
+    row = _empty_row(*key, run.seed)
+    n = row["n_queries"] = max(len(run.times) - run.n_initial, 0)
+    row["final_dataset_size"] = int(run.dataset_sizes[-1]) if len(run.times) else 0
+    row["n_removed"] = int(run.removed_counts[-1]) if len(run.times) else 0
+    if n:
+        row["average_regret"] = run.average_regret
+        row["time_average_regret"] = run.time_average_regret
+        row["response_time"] = float(np.mean(run.response_times[-n:]))
+        row["dataset_size"] = float(np.mean(run.dataset_sizes[-n:]))
+    return row

@@ -1,4 +1,4 @@
-"""Files that are complete or absent, and say whether they are still what was written."""
+"""Atomic writes of files, and JSON with a checksum."""
 
 import contextlib
 import hashlib
@@ -7,18 +7,18 @@ import os
 import time
 from pathlib import Path
 
-_SEAL = "sha256"
+_CHECKSUM_KEY = "sha256"
 
-# A part of a file is written in seconds: one as old as this was left by a process that is no more.
-_FORGOTTEN = 3600.0
+# Age in seconds after which a partial file is abandoned: writing one takes seconds.
+_ABANDONED_AFTER = 3600.0
 
 
 @contextlib.contextmanager
 def replacing(path):
-    """Path of a new file, which takes the place of that at ``path`` once it is on the disk.
+    """Context with the path of a temporary file, which replaces ``path`` once it is on disk.
 
-    Neither readers nor a crash ever meet half a file. After an error the old one is as it was, and
-    nothing is left of the new one.
+    Readers never see a partial file, not even after a crash. After an error the old file is
+    unchanged, and the new one is removed.
     """
     path = Path(path)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -33,42 +33,42 @@ def replacing(path):
         raise
 
 
-def remove_forgotten_parts(folder):
-    """Remove what killed processes have left of files that they had not finished."""
+def remove_abandoned_parts(folder):
+    """Remove partial files left by killed processes."""
     for part in Path(folder).glob(".*.part"):
-        with contextlib.suppress(OSError):  # it is another process', which has just finished it
-            if time.time() - part.stat().st_mtime > _FORGOTTEN:
+        with contextlib.suppress(OSError):  # another process has just finished it
+            if time.time() - part.stat().st_mtime > _ABANDONED_AFTER:
                 part.unlink()
 
 
 def write_json(path, content):
-    """Write all or nothing; NaN and infinity, which JSON does not have, are a ValueError."""
+    """Write a JSON file atomically. NaN and infinity, which JSON lacks, raise ValueError."""
     text = json.dumps(content, allow_nan=False)
     with replacing(path) as part:
         part.write_text(text, encoding="utf-8")
 
 
 def read_json(path):
-    """The content of a file, in which NaN and infinity are a ValueError."""
+    """Return the content of a JSON file. NaN and infinity raise ValueError."""
     return json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_refuse)
 
 
 def _refuse(name):
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
-def sealed(content):
-    """A dict of plain data with its checksum."""
-    return {**content, _SEAL: _checksum(content)}
+def add_checksum(content):
+    """Return a dict of plain data together with its checksum."""
+    return {**content, _CHECKSUM_KEY: _checksum(content)}
 
 
-def unsealed(content):
-    """The dict that `sealed` was given, or a ValueError when it is not what it was."""
+def verify_checksum(content):
+    """Return the dict given to `add_checksum`, or raise ValueError if it has changed."""
     if not isinstance(content, dict):
         raise ValueError(f"a {type(content).__name__}, not an object")
-    bare = {name: value for name, value in content.items() if name != _SEAL}
-    if content.get(_SEAL) != _checksum(bare):
-        raise ValueError("its checksum is another one")
+    bare = {name: value for name, value in content.items() if name != _CHECKSUM_KEY}
+    if content.get(_CHECKSUM_KEY) != _checksum(bare):
+        raise ValueError("its checksum does not match")
     return bare
 
 

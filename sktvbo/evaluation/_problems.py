@@ -1,4 +1,4 @@
-"""The problems of a comparison: fixed ones, and those made for each replication."""
+"""Problems of a comparison: fixed ones, and new ones for each replication."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 
 class Fresh:
-    """A problem with another function in every replication, for `compare`.
+    """Problem with a new function in every replication, for `compare`.
 
-    Called with a replication's seed, it makes the problem; in a replication, all optimizers meet
-    the same function. Any callable of a seed will do instead: this one makes problems by name.
+    Called with the seed of a replication, it makes the problem. All optimizers of a replication get
+    the same function. Any callable of a seed works in its place; this one makes problems by name.
 
     Parameters
     ----------
     problem : str
-        One of `sktvbo.problems.available`; to be of use, one whose function is drawn from
-        ``random_state``, such as "markov-gp", "gp-abrupt", "gp-slow".
+        One of `sktvbo.problems.available`, preferably one whose function is drawn from
+        ``random_state``, such as "markov-gp", "gp-abrupt" or "gp-slow".
     **options
-        For `sktvbo.problems.make`, without ``random_state``.
+        Options of `sktvbo.problems.make`, without ``random_state``.
 
     Raises
     ------
@@ -41,8 +41,8 @@ class Fresh:
 
     Notes
     -----
-    ``make`` gets ``RandomState([seed, 1])`` and not the seed itself, from which `run` draws the
-    initial design: the function would come from the design's own random numbers.
+    ``make`` gets ``RandomState([seed, 1])`` rather than the seed: `run` draws the initial design
+    from the seed, and the function must be independent of the design.
 
     Examples
     --------
@@ -56,15 +56,14 @@ class Fresh:
 
     def __init__(self, problem: str, **options: Any) -> None:
         if problem not in available():
-            make(problem)  # raises, and lists the names
+            make(problem)  # raises an error that lists the names
         if "random_state" in options:
-            advice = f"Use sktvbo.problems.make({problem!r}, random_state=...) for one function."
             raise invalid(
                 "options",
                 "without random_state, since every seed makes a problem",
                 options,
                 self,
-                advice=advice,
+                advice=f"Use sktvbo.problems.make({problem!r}, random_state=...) for one function.",
                 error=TypeError,
             )
         self.name = problem
@@ -89,18 +88,18 @@ class Fresh:
 
 
 def named_problems(problems):
-    """Dict of name to Problem or callable, of what `compare` accepts."""
+    """Return a dict of name to Problem or callable, from any form that `compare` accepts."""
     pairs = []
     for entry in [problems] if isinstance(problems, Mapping) else problems:
         if isinstance(entry, Mapping):
+            for problem in entry.values():
+                if not is_factory(problem):
+                    check_problem(problem)
             pairs.extend(entry.items())
         else:
             if not isinstance(entry, Fresh):
                 check_problem(entry)
             pairs.append((entry.name, entry))
-    for _, problem in pairs:
-        if not is_factory(problem):
-            check_problem(problem)
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
         advice = "Set problem.name, or give a dict of name to problem."
@@ -109,7 +108,7 @@ def named_problems(problems):
 
 
 def make_problem(problem, name, seed):
-    """The problem of one replication, under the name that it has in the comparison."""
+    """Return the problem of one replication, with its name in the comparison."""
     problem = problem(seed) if is_factory(problem) else copy(problem)
     check_problem(problem)
     problem.name = name
@@ -117,4 +116,5 @@ def make_problem(problem, name, seed):
 
 
 def is_factory(entry):
+    """Return True for a function of a seed, and False for a problem."""
     return callable(entry) and not hasattr(entry, "observe")

@@ -1,4 +1,4 @@
-"""What a run has recorded."""
+"""Record of a run."""
 
 from __future__ import annotations
 
@@ -29,36 +29,36 @@ _COUNTS = {name for name, kind in _ARRAYS.items() if kind is np.intp}
 
 @dataclass(eq=False)
 class RunResult:
-    """What happened in a run; every array has one entry per query, the initial ones first.
+    """Record of a run; every array has one entry per query, initial queries first.
 
     Attributes
     ----------
     problem : str
-        The problem's name.
+        Name of the problem.
     horizon : float
-        When the run ended.
+        End of the run.
     n_initial : int
-        How many queries belong to the initial design.
+        Number of queries of the initial design.
     times : ndarray of shape (n,)
-        When each query happened.
+        Times of the queries.
     queries : ndarray of shape (n, d)
-        Where.
+        Points of the queries.
     observations : ndarray of shape (n,)
-        The noisy values that the optimizer was told.
+        Noisy values told to the optimizer.
     regrets : ndarray of shape (n,)
         Noise-free max_x f(x, t) - f(x_t, t).
     response_times : ndarray of shape (n,)
-        Measured seconds of asking and telling; of telling alone for the initial design.
+        Measured seconds of ask and tell; of tell alone for the initial design.
     dataset_sizes : ndarray of shape (n,)
-        Observations that the optimizer kept, after each tell.
+        Number of observations in the optimizer's data set after each tell.
     removed_counts : ndarray of shape (n,)
-        Observations that it had removed until then.
+        Number of observations removed so far.
     history : dict of str to ndarray of shape (n,)
-        What the optimizer's own ``history_`` says, such as resets, budget or window.
+        The optimizer's ``history_``, such as resets, budget or window.
     optimizer : estimator or None
-        The optimizer in its final state.
+        Optimizer at the end of the run.
     seed : int or None
-        The run's ``random_state``, where that was a number.
+        The ``random_state`` of the run, if it was a number.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class RunResult:
         Raises
         ------
         InvalidObservationError
-            When there is none.
+            There is none.
         """
         return float(np.mean(self._after_initial(self.regrets)))
 
@@ -112,24 +112,24 @@ class RunResult:
     def time_average_regret(self) -> float:
         """Mean regret over the time from the first query after the initial ones to the horizon.
 
-        The regret of a query counts until the next query.
+        Each regret is weighted by the time until the next query.
 
         Raises
         ------
         InvalidObservationError
-            When there is none.
+            There is none.
         """
         durations = np.diff(self._after_initial(self.times), append=self.horizon)
         return float(np.average(self._after_initial(self.regrets), weights=durations))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything but the optimizer as plain numbers and lists, ready for JSON.
+        """Return all fields except the optimizer as plain numbers and lists, ready for JSON.
 
         Returns
         -------
         dict
-            ``average_regret`` and ``time_average_regret`` are None when they are undefined. JSON
-            has no NaN and no infinity, so in ``history`` they are None, "Infinity", "-Infinity".
+            ``average_regret`` and ``time_average_regret`` are None if undefined. JSON has no NaN
+            and no infinity, so in ``history`` they are None, "Infinity" and "-Infinity".
         """
         averaged = len(self.times) > self.n_initial
         return {
@@ -145,7 +145,7 @@ class RunResult:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> RunResult:
-        """Return the run that `to_dict` has written, without its optimizer.
+        """Return the run written by `to_dict`, without its optimizer.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ class RunResult:
         Raises
         ------
         ValueError
-            The content is not that of a run.
+            Invalid content.
 
         Examples
         --------
@@ -178,7 +178,7 @@ class RunResult:
             if lengths - {n}:
                 raise ValueError(f"its columns have different lengths, {sorted(lengths)}")
             if not isinstance(content["problem"], str):
-                raise TypeError("its problem's name is no text")
+                raise TypeError("its problem's name is not a str")
             seed = content["seed"]
             result = cls(
                 problem=content["problem"],
@@ -206,19 +206,19 @@ class RunResult:
 
 
 def _array(values, name, n):
-    """A column of n rows as an array of finite numbers, of the kind and the sign that it has."""
+    """Return a column of n rows as an array of finite numbers, of its dtype and sign."""
     if n == 0 and name == "queries":
         return np.empty((0, 0))
     array = finite_array(values, name, (n, "d") if name == "queries" else (n,))
     if name in _COUNTS and ((array != np.floor(array)) | (array > 2.0**53)).any():
-        raise ValueError(f"{name} are no whole numbers")
+        raise ValueError(f"{name} are not integers")
     if name in _COUNTS | {"response_times"} and (array < 0.0).any():
         raise ValueError(f"{name} are negative")
     return array.astype(_ARRAYS[name])
 
 
 def _to_json(column):
-    """Values that JSON has: None for NaN, and a name for the infinities."""
+    """Return a column as values of JSON: None for NaN, and names for the infinities."""
     names = {math.inf: "Infinity", -math.inf: "-Infinity"}
     return [None if v != v else names.get(v, v) for v in column.tolist()]
 

@@ -1,4 +1,4 @@
-"""A whole run, recorded."""
+"""Recorded runs of an optimizer on a problem."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ._steps import Trial
 if TYPE_CHECKING:
     from .._typing import RandomState
     from ..problems import Problem
+    from ._ask_tell import Expert, OptimizerLike
     from ._clocks import Clock
-    from ._contestants import Contestant, Expert
 
 
 def run(
-    optimizer: Contestant,
+    optimizer: OptimizerLike,
     problem: Problem,
     clock: Clock | None = None,
     horizon: float | None = None,
@@ -28,33 +28,33 @@ def run(
     *,
     expert: Expert | None = None,
 ) -> RunResult:
-    """Let an optimizer loose on a problem and record its regret.
+    """Run an optimizer on a problem and record its regret.
 
-    An initial design, uniform in the domain and the same for all optimizers under the same seed,
-    is told before the clock starts. Then, until the horizon: ask, observe at the time when the
-    answer arrives, tell. A query that would happen at the horizon or later is not made.
+    First the optimizer is told an initial design, uniform in the domain, which depends only on the
+    seed. Then the clock starts, and until the horizon the run asks, observes at the time of the
+    answer, and tells. A query at or after the horizon is not made.
 
     Parameters
     ----------
     optimizer : AskTell, or function (domain, random_state) that makes one
-        An optimizer of this package or, see `AskTell`, another. It is cloned; the clone gets the
+        An optimizer of this package, or any other `AskTell`. It is cloned. The clone gets the
         problem's domain, a random state derived from the seed, and ``maximize=True``.
     problem : Problem
-        It is copied; the copy's noise restarts from the seed.
+        Copied; the noise of the copy restarts from the seed.
     clock : Clock, default=None
-        How time passes; it is copied. None: a `StepClock`.
+        Clock of the run, which is copied. None: a `StepClock`.
     horizon : float, default=None
         End of the run, at most the problem's own horizon, which is the default.
     n_initial : int, default=15
-        Points of the initial design.
+        Number of points of the initial design.
     random_state : int, RandomState or None, default=0
-        Of the design, the noise and the optimizer.
+        Source of the design, the noise and the optimizer's random state.
     progress : bool, default=False
-        Show a bar; needs tqdm.
+        Show a progress bar; needs tqdm.
     expert : callable, (X, t) -> (q,), or "problem", default=None
-        Answers the questions of an optimizer that has ``ask_expert``, before each of its queries,
-        about the places X (q, d) at time t. "problem": the problem itself, with its noise. Other
-        optimizers do not notice it.
+        Answers the questions of an optimizer with ``ask_expert``, before each query, at the points
+        X (q, d) and time t. "problem" observes the problem, with noise. Ignored by other
+        optimizers.
 
     Returns
     -------
@@ -63,19 +63,19 @@ def run(
     Raises
     ------
     TypeError
-        Something that is not a problem, not an optimizer, or not an expert.
+        An invalid problem, optimizer or expert.
     ValueError
-        A horizon or an initial design that makes no sense.
+        An invalid horizon or initial design.
     AskTellError
-        The optimizer wants to query the past.
+        The optimizer returns a query in the past.
     InvalidObservationError
-        A simulated clock on which time stands still; an objective that is not finite.
+        A simulated clock that does not advance, or an objective that is not finite.
     MissingExtraError
         ``progress=True`` without tqdm.
 
     See Also
     --------
-    steps : The same, step by step.
+    steps : The same run, step by step.
 
     Notes
     -----
@@ -96,9 +96,9 @@ def run(
 
 
 def record(trial, progress=False):
-    """The `RunResult` of a `Trial`, run to its end."""
+    """Run a `Trial` to its end and return its `RunResult`."""
     steps = _with_bar(trial) if progress else trial.steps()
-    # A step's surrogate is large, and is not kept.
+    # The steps themselves are not stored: their surrogates are large.
     rows = [(s.time, s.x, s.y, s.seconds, s.size, s.removed) for s in steps]
     regrets = [trial.regret(x, t) for t, x, *_ in rows]
     times, queries, observations, seconds, sizes, removed = zip(*rows) if rows else [()] * 6
@@ -120,7 +120,7 @@ def record(trial, progress=False):
 
 
 def _with_bar(trial):
-    """Yield a trial's steps under a bar of its time."""
+    """Yield the steps of a trial and show a progress bar of its time."""
     with progress_bar(total=trial.horizon, unit="t", desc=trial.problem.name) as bar:
         for step in trial.steps():
             bar.update(step.time - bar.n)
@@ -128,7 +128,7 @@ def _with_bar(trial):
 
 
 def progress_bar(**options):
-    """A tqdm bar, or an error that says which extra is missing."""
+    """Return a tqdm progress bar, or raise an error that names the missing extra."""
     try:
         from tqdm.auto import tqdm
     except ImportError as exc:

@@ -1,4 +1,4 @@
-"""Means, errors, tests, and regrets on a common scale."""
+"""Means, standard errors, significance tests and normalized regrets."""
 
 import math
 
@@ -7,24 +7,24 @@ from scipy.stats import wilcoxon
 
 
 def mean_and_error(values):
-    """Mean and standard error; NaN where they are unknown, as is the error of a single value."""
+    """Return mean and standard error; NaN for no value, and the error also for a single value."""
     mean = float(np.mean(values)) if len(values) else math.nan
     error = float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.nan
     return mean, error
 
 
 def normalized(means):
-    """Regrets scaled on each problem: the best becomes 0 and the worst 1 (W-DBO figure 3).
+    """Return regrets scaled per problem: the best is 0 and the worst 1 (W-DBO figure 3).
 
     Parameters
     ----------
     means : dict of (str, str) to float
-        By algorithm and problem; NaN is unknown, and stays so.
+        Mean regret by algorithm and problem; NaN is unknown and remains NaN.
 
     Returns
     -------
     list of dict
-        By algorithm: ``algorithm``, ``normalized_regret`` (mean over the problems),
+        Per algorithm: ``algorithm``, ``normalized_regret`` (mean over the problems),
         ``standard_error``, ``n_problems``, ``by_problem``.
     """
     scaled = {algorithm: {} for algorithm, _ in means}
@@ -33,7 +33,7 @@ def normalized(means):
         known = [value for value in column.values() if not math.isnan(value)]
         low, width = (min(known), max(known) - min(known)) if known else (0.0, 0.0)
         for algorithm, value in column.items():
-            # Where all are the same, all are the best.
+            # If all regrets are equal, all are the best.
             scaled[algorithm][problem] = (value - low) / (width or 1.0)
     table = []
     for algorithm, by_problem in scaled.items():
@@ -52,14 +52,14 @@ def normalized(means):
 
 
 def signed_rank(differences):
-    """Two-sided p-value; 1 where no difference is left, NaN where there was none."""
+    """Return the two-sided p-value; 1 if all differences are zero, NaN without differences."""
     if not len(differences):
         return math.nan
     return float(wilcoxon(differences).pvalue) if np.any(differences) else 1.0
 
 
 def holm(p_values):
-    """Holm's step-down correction; unknown p-values stay unknown and do not count."""
+    """Return p-values after Holm's step-down correction; NaN is unknown and does not count."""
     adjusted = np.full(len(p_values), math.nan)
     order = [i for i in np.argsort(p_values) if not math.isnan(p_values[i])]
     largest = 0.0

@@ -1,4 +1,4 @@
-"""One optimizer, one problem, one clock: the loop that every experiment goes through."""
+"""Steps of a run: one optimizer, one problem, one clock."""
 
 from __future__ import annotations
 
@@ -13,53 +13,48 @@ import numpy as np
 
 from .._validation import invalid
 from ..exceptions import AskTellError, InvalidObservationError
-from ._arguments import (
-    check_horizon,
-    check_problem,
-    check_run_options,
-    random_seeds,
-)
+from ._arguments import check_horizon, check_problem, check_run_options, random_seeds
+from ._ask_tell import check_optimizer, copy_optimizer, model_of, model_size, next_query
 from ._clocks import StepClock
-from ._contestants import check_contestant, contestant, model_of, next_query, size_thought_about
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .._typing import RandomState
     from ..problems import Problem
+    from ._ask_tell import Expert, OptimizerLike
     from ._clocks import Clock
-    from ._contestants import Contestant, Expert
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """A query of a run, just after the optimizer was told what came out.
+    """Query of a run, recorded after the optimizer was told its observation.
 
     Attributes
     ----------
     time : float
-        When the query happened.
+        Time of the query.
     x : ndarray of shape (d,)
-        Where.
+        Point of the query.
     y : float
-        The noisy value that the optimizer was told.
+        Noisy value told to the optimizer.
     seconds : float
-        Measured seconds of asking and telling; of telling alone for the initial design.
+        Measured seconds of ask and tell; of tell alone for the initial design.
     size : int
-        Observations that the optimizer keeps.
+        Number of observations in the optimizer's data set.
     removed : int
-        Observations that it has removed so far.
+        Number of observations removed so far.
     initial : bool
-        Whether the query belongs to the initial design.
+        True for a query of the initial design.
     surrogate : estimator or None
-        The optimizer's ``belief_``, or ``surrogate_``, as it was before the observation: what it
-        believed when it was asked. None where it had none.
+        The optimizer's ``belief_``, or ``surrogate_``, before the observation, with which the query
+        was made; None without a model.
     optimizer : estimator
-        The optimizer as it is now. It is the run's own, and changes when the run goes on.
+        The optimizer of the run, which changes when the run continues.
 
     Notes
     -----
-    A surrogate may hold arrays of n² numbers: keep what is needed of a step rather than all steps.
+    A surrogate may hold arrays of n² numbers: store only the needed fields of a step.
     """
 
     time: float
@@ -74,7 +69,7 @@ class Step:
 
 
 def steps(
-    optimizer: Contestant,
+    optimizer: OptimizerLike,
     problem: Problem,
     clock: Clock | None = None,
     horizon: float | None = None,
@@ -85,9 +80,9 @@ def steps(
 ) -> Iterator[Step]:
     """Yield the steps of a run, one by one.
 
-    `run` is this generator drained into a result; with the same arguments both make the same run.
-    Here the caller sees each step as it happens, and may stop at any time. What the caller does
-    between two steps takes no time, except on a `WallClock`.
+    `run` collects this generator in a result; with the same arguments both make the same run. Here
+    the caller sees each step as it happens and may stop at any time. The caller's work between two
+    steps takes no simulated time, except on a `WallClock` or a `ThinkingClock`.
 
     Parameters
     ----------
@@ -96,9 +91,9 @@ def steps(
     problem : Problem
         As in `run`.
     clock : Clock, default=None
-        As in `run`: None is a `StepClock`.
+        As in `run`; None is a `StepClock`.
     horizon : float, default=None
-        As in `run`: None is the problem's.
+        As in `run`; None is the horizon of the problem.
     n_initial : int, default=15
         As in `run`.
     random_state : int, RandomState or None, default=0
@@ -109,19 +104,19 @@ def steps(
     Returns
     -------
     generator of Step
-        A step is yielded when the optimizer has been told its observation, so that the optimizer
-        can be looked at, asked for a recommendation, or kept, between any two steps.
+        Each step is yielded after the optimizer was told its observation. Between steps, the caller
+        may inspect the optimizer or ask it for a recommendation.
 
     Raises
     ------
     TypeError, ValueError
-        At once, where the arguments make no sense; see `run`.
+        Invalid arguments, raised before the first step; see `run`.
     InvalidObservationError, AskTellError
-        On the way; see `run`.
+        Raised during the run; see `run`.
 
     Examples
     --------
-    Until the optimizer forgets something:
+    Stop at the first removal of an observation:
 
     >>> from sktvbo import WDBO, problems
     >>> from sktvbo.evaluation import steps
@@ -138,7 +133,7 @@ def steps(
 
 
 class Trial:
-    """A run under way: copies of all that was given, seeded, and the time that it has reached.
+    """State of a run: seeded copies of its arguments, and its present time.
 
     Parameters
     ----------
@@ -148,13 +143,13 @@ class Trial:
     Attributes
     ----------
     optimizer, problem, clock
-        The copies, which the run changes.
+        Copies, which the run changes.
     horizon : float
     n_initial : int
     seed : int or None
-        The ``random_state``, where that was a number.
+        The ``random_state``, if it was a number.
     now : float or None
-        The time of what is being done, or has failed; None before the first step.
+        Time of the present action, also if it has failed; None before the first step.
     """
 
     def __init__(
@@ -167,7 +162,7 @@ class Trial:
         random_state=0,
         expert=None,
     ):
-        check_contestant(optimizer)
+        check_optimizer(optimizer)
         check_problem(problem)
         self.horizon = check_horizon(horizon, problem)
         check_run_options(n_initial, expert)
@@ -176,17 +171,16 @@ class Trial:
         design_seed, noise_seed, optimizer_seed = random_seeds(random_state, 3)
         self.clock = StepClock() if clock is None else deepcopy(clock)
         self.problem = deepcopy(problem).seed(noise_seed)
-        self.optimizer = contestant(optimizer, self.problem.domain, optimizer_seed)
+        self.optimizer = copy_optimizer(optimizer, self.problem.domain, optimizer_seed)
         self.now = None
-        consulting = expert is not None and hasattr(self.optimizer, "ask_expert")
-        self._expert = expert if consulting else None
+        self._expert = expert if hasattr(self.optimizer, "ask_expert") else None
         design = np.random.RandomState(design_seed)
         times, self._start = self.clock.initial_times(self.n_initial, self.horizon, design)
         points = self.problem.domain.sample(self.n_initial, design)
         self._design = list(zip(points, times.tolist()))
 
     def steps(self):
-        """Yield the steps, as `Step`; to be called once."""
+        """Yield the steps, as `Step`. Call once only."""
         for n, (x, t) in enumerate(self._design, 1):
             self.now = t
             yield self._tell(x, 0.0, n, initial=True)
@@ -195,7 +189,7 @@ class Trial:
             self.now = self.clock.now()
             if self.now >= self.horizon:
                 return
-            size = size_thought_about(self.optimizer)
+            size = model_size(self.optimizer)
             x, not_before, seconds = self._ask()
             if not_before >= self.horizon:
                 return
@@ -208,23 +202,23 @@ class Trial:
             yield step
 
     def regret(self, x, t):
-        """Noise-free regret of a query.
+        """Return the noise-free regret of a query.
 
-        To be called after the run: the search for the optimum costs time, which a wall clock would
-        charge to the optimizer.
+        Call it after the run: searching the optimum takes time, which a wall clock would charge to
+        the optimizer.
         """
         self.now = t
-        return self._finite(self.problem.optimum(t)[1] - self.problem.value(x, t), x)
+        return self._check_finite(self.problem.optimum(t)[1] - self.problem.value(x, t), x)
 
     def _ask(self):
-        """Query, the time before which it must not happen, and seconds that this has taken."""
+        """Return a query, its earliest time, and the seconds taken."""
         t = self.now
         tic = perf_counter()
         if self._expert is not None:
-            self._consult(t)
+            self._ask_expert(t)
         x, not_before = next_query(self.optimizer, t)
         seconds = perf_counter() - tic
-        # A time before t by less than a billionth of it is a rounding error.
+        # A relative difference below 1e-9 is a rounding error.
         if not not_before >= t - 1e-9 * max(1.0, t):
             raise invalid(
                 "The time of the query that suggest(t) returns",
@@ -234,7 +228,8 @@ class Trial:
             )
         return x, not_before, seconds
 
-    def _consult(self, t):
+    def _ask_expert(self, t):
+        """Tell the optimizer the expert's answers to its questions."""
         places = self.optimizer.ask_expert(t)
         if len(places):
             if callable(self._expert):
@@ -244,10 +239,10 @@ class Trial:
             self.optimizer.tell_expert(places, answers, t)
 
     def _tell(self, x, seconds, n, initial):
-        """Observe the n-th value at the present time, tell the optimizer, and return the step."""
+        """Observe the n-th value at the present time, tell it, and return the step."""
         optimizer, t = self.optimizer, self.now
         x = self.problem.domain.validate_point(x)
-        y = self._finite(self.problem.observe(x, t), x)
+        y = self._check_finite(self.problem.observe(x, t), x)
         surrogate = model_of(optimizer)
         tic = perf_counter()
         optimizer.tell(x.copy(), y, t)
@@ -256,8 +251,8 @@ class Trial:
         removed = getattr(optimizer, "n_removed_", 0)
         return Step(t, x, y, seconds, size, removed, initial, surrogate, optimizer)
 
-    def _finite(self, value, x):
-        """A value or a regret at the present time, or raise: averages and models cannot use NaN."""
+    def _check_finite(self, value, x):
+        """Return a value or regret at the present time, or raise an error if it is not finite."""
         if not math.isfinite(value):
             raise invalid(
                 f"The values and optima of {self.problem.name!r}",

@@ -1,4 +1,4 @@
-"""A folder that keeps finished runs, and what tells one setting from another."""
+"""Folder of finished runs, and plain-data descriptions of their settings."""
 
 import contextlib
 import functools
@@ -16,61 +16,61 @@ import numpy as np
 from scipy.stats.distributions import rv_frozen
 
 from ..exceptions import SktvboError
-from ._arguments import SET_BY_RUN
-from ._files import read_json, remove_forgotten_parts, sealed, unsealed, write_json
+from ._ask_tell import SET_BY_RUN
+from ._files import add_checksum, read_json, remove_abandoned_parts, verify_checksum, write_json
 from ._results import RunResult
 
-# These attributes of a problem, its memory of optima and its noise, every run starts afresh.
-_PASSING = ("_optima", "_rng")
+# Attributes of a problem that each run resets: its cache of optima and its noise.
+_RESET_BY_RUN = ("_optima", "_rng")
 
-# Values that a function closes over count as its settings when they are of these types, constants
-# and code; of others only the type counts.
+# Types of the values in a function's closure that are settings: constants and code. Of all other
+# values only the type is a setting.
 _CONSTANT = (int, float, str, tuple, np.generic, np.ndarray, types.FunctionType, functools.partial)
 
 
 class StoreError(SktvboError, OSError):
-    """A store that cannot be written or read."""
+    """Error raised when a store cannot be read or written."""
 
 
 class StoreMismatchError(SktvboError, ValueError):
-    """A store that holds runs made with other settings."""
+    """Error raised when a store holds runs made with other settings."""
 
 
 class Store:
-    """Finished runs, one JSON file each; files are complete or absent, whatever is killed when.
+    """Finished runs, one JSON file each. Files are written atomically.
 
     Parameters
     ----------
     folder : path-like
-        Made when it does not exist.
+        Created if it does not exist.
 
     Raises
     ------
     StoreError
-        When it cannot be written.
+        The folder cannot be written.
     """
 
     def __init__(self, folder):
         self.folder = Path(folder)
-        with self._explained():
+        with self._as_store_error():
             self.folder.mkdir(parents=True, exist_ok=True)
-            # An error about the folder comes better before the first run than after it.
+            # Fail before the first run rather than after it.
             tempfile.TemporaryFile(dir=self.folder).close()
-        remove_forgotten_parts(self.folder)
+        remove_abandoned_parts(self.folder)
 
     def load(self, algorithm, problem, seed, settings):
-        """Return the finished `RunResult`, or None when there is none that can be read.
+        """Return the finished `RunResult`, or None if it is missing or damaged.
 
         Raises
         ------
         StoreMismatchError
-            The run is there, but with other settings.
+            The run was made with other settings.
         StoreError
             The folder cannot be read.
         """
         path = self._path(algorithm, problem, seed)
         try:
-            content = unsealed(read_json(path))
+            content = verify_checksum(read_json(path))
             stored, result = content["settings"], RunResult.from_dict(content["result"])
             _check_run(content, result, algorithm, problem, seed)
         except FileNotFoundError:
@@ -95,12 +95,12 @@ class Store:
         return result
 
     def save(self, algorithm, problem, seed, settings, result):
-        """Write a finished run.
+        """Store a finished run.
 
         Raises
         ------
         StoreError
-            The disk is full, or the folder cannot be written.
+            The folder cannot be written, or the disk is full.
         """
         content = {
             "algorithm": algorithm,
@@ -109,38 +109,39 @@ class Store:
             "settings": settings,
             "result": result.to_dict(),
         }
-        with self._explained():
-            write_json(self._path(algorithm, problem, seed), sealed(content))
+        with self._as_store_error():
+            write_json(self._path(algorithm, problem, seed), add_checksum(content))
 
     def _path(self, algorithm, problem, seed):
-        # The digest is there because different names may read the same.
+        # The digest distinguishes names with the same readable form.
         names = [algorithm, problem]
         readable = [re.sub(r"[^A-Za-z0-9.-]+", "-", str(name))[:40] for name in names]
         return self.folder / f"{'_'.join(readable)}_{seed}_{_digest(names)[:8]}.json"
 
     @contextlib.contextmanager
-    def _explained(self):
+    def _as_store_error(self):
+        """Context that turns an OSError into a `StoreError` with advice."""
         try:
             yield
         except OSError as exc:
             raise StoreError(
                 exc.errno,
-                f"The store must be writable. Got {exc.strerror!r} instead. The runs that it holds "
-                "are kept: make room and compare again, or use another folder",
+                f"The store must be writable. Got {exc.strerror!r} instead. Its runs are kept: "
+                "make room and compare again, or use another folder",
                 str(self.folder),
             ) from exc
 
 
 def _check_run(content, result, algorithm, problem, seed):
-    """Raise a ValueError unless a file is of this run."""
+    """Raise ValueError unless the content of a file belongs to this run."""
     wanted = {"algorithm": algorithm, "problem": problem, "seed": seed}
     found = {name: content[name] for name in wanted}
     if found != wanted or result.seed != seed:
-        raise ValueError(f"it is of {found}, its result of seed {result.seed}")
+        raise ValueError(f"it belongs to {found}, its result to seed {result.seed}")
 
 
 def describe_optimizer(optimizer):
-    """`describe` what a run takes over from an algorithm."""
+    """Return `describe` of an algorithm, without the parameters that a run sets."""
     if not hasattr(optimizer, "get_params"):
         return describe(optimizer)
     parameters = optimizer.get_params(deep=False).items()
@@ -151,11 +152,11 @@ def describe_optimizer(optimizer):
 
 
 def describe(thing, _within=()):
-    """Plain data, ready for JSON, that tell settings apart and are the same in every process.
+    """Return plain data for JSON that identify a setting, the same in every process.
 
-    ``repr`` does neither: kernels' rounds to three digits, functions' has an address. Functions
-    count by their code, and by the constants that they close over; other objects by their
-    parameters, or their attributes.
+    ``repr`` does not: it rounds kernels to three digits and has the address of functions. A
+    function is described by its code and the constants that it closes over, another object by its
+    parameters or attributes.
     """
     if thing is None or isinstance(thing, bool | int | str):
         return thing
@@ -180,7 +181,7 @@ def describe(thing, _within=()):
         return sorted(map(inner, thing), key=repr)
     if isinstance(thing, np.random.RandomState):
         return inner(thing.get_state())
-    if isinstance(thing, rv_frozen):  # it also holds NumPy's global generator
+    if isinstance(thing, rv_frozen):  # its attributes include NumPy's global generator
         return {"distribution": thing.dist.name, "args": inner([thing.args, thing.kwds])}
     if isinstance(thing, functools.partial):
         return {"partial": inner(thing.func), "args": inner([thing.args, thing.keywords])}
@@ -199,7 +200,7 @@ def describe(thing, _within=()):
     if hasattr(thing, "get_params"):
         return {"type": _name(type(thing)), **inner(thing.get_params(deep=False))}
     if hasattr(thing, "__dict__"):
-        state = {name: value for name, value in vars(thing).items() if name not in _PASSING}
+        state = {name: value for name, value in vars(thing).items() if name not in _RESET_BY_RUN}
         return {"type": _name(type(thing)), **inner(state)}
     return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(thing))
 
@@ -214,7 +215,7 @@ def _digest(thing):
 
 
 def _differences(old, new, name=""):
-    """Sentences that name each setting that is not the same."""
+    """Yield a clause for each setting that differs."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in old | new:
             inner = f"{name}.{key}" if name else key

@@ -1,24 +1,24 @@
-"""Tables as text."""
+"""Text tables."""
 
 import math
 
 
 def format_table(rows, left=(0,), rule=True):
-    """Lines of a table.
+    """Return the lines of a table.
 
     Parameters
     ----------
     rows : list of sequences of str
-        The header first.
+        Rows of cells, the header first.
     left : tuple of int, default=(0,)
-        Positions of the columns that are aligned on the left; the others are on the right.
+        Indices of left-aligned columns; the others are right-aligned.
     rule : bool, default=True
-        Draw a line, as wide as the table, below the header.
+        Draw a line below the header, as wide as the table.
 
     Returns
     -------
     list of str
-        Without spaces at their ends.
+        Lines without trailing spaces.
 
     Examples
     --------
@@ -42,20 +42,20 @@ def format_table(rows, left=(0,), rule=True):
 
 
 def fitting(first, blocks, width):
-    """Share blocks of columns out to tables of a width that all have the same first column.
+    """Distribute blocks of columns over tables of a width, all with the same first column.
 
     Parameters
     ----------
     first : sequence of str
-        Cells of the first column.
+        Cells of the first column, which all tables have.
     blocks : list of list of sequences of str
-        Each block's columns, which stay together.
+        Columns of each block, which stay together.
     width : int
 
     Yields
     ------
     list of int
-        Positions of the blocks of a table: as many as fit, but one at least.
+        Indices of the blocks of a table: all that fit, but at least one.
     """
     start = used = max(map(len, first))
     table = []
@@ -71,20 +71,20 @@ def fitting(first, blocks, width):
 
 
 def regret_columns(comparison):
-    """The columns of a comparison's table of average regrets, as text.
+    """Return the columns of a comparison's table of average regrets, as text.
 
     Returns
     -------
     algorithms : list of str
-        The first column.
+        First column.
     columns : dict of str to list of str
-        The others by problem; each begins with the header.
+        Other columns by problem, each with its header first.
     overlapping : bool
-        Whether a ``+`` is among the marks.
+        True if the table has a ``+`` mark.
     """
     rows = comparison.summary()
     known = [row for row in rows if not math.isnan(row["average_regret"])]
-    # The order is from the worst to the best, so that the best remains.
+    # In order from worst to best: the dict keeps the last row of a problem.
     known.sort(key=lambda row: -row["average_regret"])
     best = {row["problem"]: row for row in known}
     cells, marks = {}, set()
@@ -99,19 +99,19 @@ def regret_columns(comparison):
 
 
 def format_regret(row):
-    """Mean and standard error of a row of `Comparison.summary`."""
+    """Return mean and standard error of a row of `Comparison.summary`, as text."""
     mean, error = row["average_regret"], row["standard_error"]
     if math.isnan(mean):
         return "unknown" if row["n_replications"] else "failed"
     if math.isnan(error):
         return f"{mean:.4g}"
-    # The error has two digits, and the mean ends at the same place.
+    # The error has two digits, and the mean as many decimals.
     places = min(max(1 - math.floor(math.log10(error)), 0), 6) if error > 0.0 else 3
     return f"{mean:.{places}f} ± {error:.{places}f}"
 
 
 def _mark(row, best):
-    """``*`` for the best, ``+`` where the intervals overlap; an unknown interval does not."""
+    """Return ``*`` for the best, ``+`` for an overlapping interval, or a space."""
     if best is None or math.isnan(row["average_regret"]):
         return " "
     if row["average_regret"] == best["average_regret"]:

@@ -1,4 +1,4 @@
-"""Hyperparameters of optimizers, chosen on problems; of a learner, chosen on its stream."""
+"""Hyperparameter selection for optimizers on problems, and for a learner on its data stream."""
 
 from ._online_run import OnlineRun
 from ._tuner import OnlineTuner

@@ -1,4 +1,4 @@
-"""Hyperparameter search for optimizers with scikit-learn's tools: problems are the samples."""
+"""Hyperparameter search for optimizers with scikit-learn's tools: the samples are problems."""
 
 from __future__ import annotations
 
@@ -11,71 +11,67 @@ from sklearn.base import BaseEstimator
 
 from .. import evaluation
 from .._validation import check_choice, check_int, invalid
-from ..evaluation._arguments import (
-    check_horizon,
-    check_optimizer,
-    check_problem,
-    check_run_options,
-    random_seeds,
-)
+from ..evaluation._arguments import check_horizon, check_problem, check_run_options, random_seeds
+from ..evaluation._ask_tell import SET_BY_RUN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal, Self
 
     from .._typing import RandomState
-    from ..evaluation import Clock, Contestant, Expert, RunResult
+    from ..evaluation import AskTell, Clock, RunResult
+    from ..evaluation._ask_tell import Expert
     from ..problems import Problem
 
 
 class OnlineRun(BaseEstimator):
-    """An optimizer as an estimator: the samples are problems, the score is minus the regret.
+    """Estimator around an optimizer: the samples are problems, the score is minus the regret.
 
     ``score(problems)`` runs a clone of the optimizer on each problem and returns minus the mean of
-    the average regrets, so that `sklearn.model_selection.GridSearchCV` and its relatives work on
-    "optimizer__alpha".
+    the average regrets. `sklearn.model_selection.GridSearchCV` and similar searches then work on
+    parameters such as "optimizer__alpha".
 
-    ``fit`` only validates, as nothing is learnt before a run, and the training folds are not used.
+    ``fit`` only validates: nothing is learnt before a run, and the training folds are not used.
     With K folds, each candidate runs once on every problem, in the fold where it is tested.
 
     All problems and candidates get the same seeds. The runs on a problem start from the same
-    design with the same noise, which makes comparisons paired.
+    initial design with the same noise, which makes comparisons paired.
 
     Parameters
     ----------
     optimizer : estimator
         An ask/tell optimizer. Its domain, random state and ``maximize=True`` come from the run.
     horizon : float, default=None
-        End of the runs, at most each problem's own horizon, which is the default.
+        End of the runs, at most each problem's own horizon, which is the default (None).
     clock : Clock, default=None
-        How time passes; None is a `~sktvbo.evaluation.StepClock`. On a
+        Clock of the runs; None is a `~sktvbo.evaluation.StepClock`. On a
         `~sktvbo.evaluation.WallClock` parallel jobs slow each other down, and scores vary.
     n_initial : int, default=15
         Number of points of the initial design.
     n_replications : int, default=1
-        Runs per problem, each with a seed of its own.
+        Runs per problem, each with its own seed.
     average : {"query", "time"}, default="query"
         Average regret over the queries after the initial ones, or over the time.
     normalize : {None, "random"}, default=None
-        "random" divides the regrets on a problem by the expected regret of uniform queries there,
-        so that no problem dominates the mean by its scale: a score of 0 is perfect, -1 is no better
-        than random search. The divisor is one number per problem.
+        "random" divides the regrets on a problem by the expected regret of uniform queries there.
+        No problem then dominates the mean by its scale. A score of 0 is perfect, and -1 is that of
+        random search. The divisor is one number per problem.
     random_state : int, RandomState or None, default=0
-        Draws the seeds of the replications, the same as in `sktvbo.evaluation.compare`. None draws
-        others at each call, and comparisons are not paired.
+        Source of the seeds of the replications, the same as in `sktvbo.evaluation.compare`. None
+        draws new seeds in each call, and comparisons are not paired.
     expert : callable, (X, t) -> (q,), or "problem", default=None
         See `sktvbo.evaluation.run`.
 
     Attributes
     ----------
     problem_names_ : list of str
-        The problems given to ``fit``.
+        Names of the problems given to ``fit``.
 
     Notes
     -----
-    `sklearn.model_selection.HalvingGridSearchCV` can spend ``resource="n_replications"``: remaining
-    candidates keep the earlier seeds and get more. Its default ``return_train_score=True`` would
-    also run the problems of the training folds.
+    `sklearn.model_selection.HalvingGridSearchCV` works with ``resource="n_replications"``:
+    remaining candidates keep the earlier seeds and get more. Its default
+    ``return_train_score=True`` also runs the problems of the training folds.
 
     Examples
     --------
@@ -94,7 +90,7 @@ class OnlineRun(BaseEstimator):
 
     def __init__(
         self,
-        optimizer: Contestant,
+        optimizer: AskTell,
         *,
         horizon: float | None = None,
         clock: Clock | None = None,
@@ -123,7 +119,7 @@ class OnlineRun(BaseEstimator):
         return tags
 
     def fit(self, problems: Sequence[Problem], y: object = None) -> Self:
-        """Validate the parameters and the problems; nothing is run or learnt.
+        """Validate the parameters and the problems, without running or learning.
 
         Parameters
         ----------
@@ -140,7 +136,7 @@ class OnlineRun(BaseEstimator):
         TypeError
             Not a list of problems, or not an ask/tell optimizer.
         ValueError
-            No problem, a horizon beyond a problem's own, or an invalid parameter.
+            An empty list, a horizon beyond a problem's own, or an invalid parameter.
         """
         self.problem_names_ = [problem.name for problem in self._check(problems)]
         return self
@@ -155,19 +151,38 @@ class OnlineRun(BaseEstimator):
         Returns
         -------
         list of RunResult
-            The replications on the first problem, then those on the second, and so on.
+            All replications on the first problem, then those on the second, and so on.
 
         Raises
         ------
         TypeError, ValueError
-            See `fit`. Errors of a run have a note that names the run.
+            See `fit`. An error in a run has a note that names the run.
         """
         problems = self._check(problems)
         seeds = random_seeds(deepcopy(self.random_state), self.n_replications)
-        return [self._run_one(problem, seed) for problem in problems for seed in seeds]
+        results = []
+        for problem in problems:
+            for seed in seeds:
+                try:
+                    result = evaluation.run(
+                        self.optimizer,
+                        problem,
+                        clock=self.clock,
+                        horizon=self.horizon,
+                        n_initial=self.n_initial,
+                        random_state=seed,
+                        expert=self.expert,
+                    )
+                except Exception as exc:
+                    exc.add_note(
+                        f"In the run on {problem.name!r} with random_state={seed} of {self!r}."
+                    )
+                    raise
+                results.append(result)
+        return results
 
     def score(self, problems: Sequence[Problem], y: object = None) -> float:
-        """Minus the average regret, a mean over problems and replications.
+        """Return minus the average regret, a mean over problems and replications.
 
         Parameters
         ----------
@@ -194,32 +209,20 @@ class OnlineRun(BaseEstimator):
             regrets /= [[_random_regret(problem, self.horizon)] for problem in problems]
         return -float(np.mean(regrets))
 
-    def _run_one(self, problem, seed):
-        try:
-            return evaluation.run(
-                self.optimizer,
-                problem,
-                clock=self.clock,
-                horizon=self.horizon,
-                n_initial=self.n_initial,
-                random_state=seed,
-                expert=self.expert,
-            )
-        except Exception as exc:
-            exc.add_note(f"In the run on {problem.name!r} with random_state={seed} of {self!r}.")
-            raise
-
     def _check(self, problems):
         """Validate the parameters, and return the problems as a list."""
-        check_optimizer(self.optimizer, "optimizer", self)
+        self._check_optimizer()
         check_choice(self.average, ("query", "time"), "average", self)
         check_choice(self.normalize, (None, "random"), "normalize", self)
         check_int(self.n_replications, "n_replications", self)
         check_run_options(self.n_initial, self.expert, self)
         if not np.iterable(problems):
-            advice = "Write [problem] for one."
             raise invalid(
-                "problems", "a list of problems", problems, advice=advice, error=TypeError
+                "problems",
+                "a list of problems",
+                problems,
+                advice="Write [problem] for one.",
+                error=TypeError,
             )
         problems = list(problems)
         if not problems:
@@ -229,15 +232,38 @@ class OnlineRun(BaseEstimator):
             check_horizon(self.horizon, problem, self)
         return problems
 
+    def _check_optimizer(self):
+        """Raise TypeError unless the optimizer is an estimator that a run can clone and set up."""
+        optimizer = self.optimizer
+        known = all(hasattr(optimizer, method) for method in ("ask", "tell", "get_params"))
+        if not known or isinstance(optimizer, type):
+            raise invalid(
+                "optimizer",
+                "an ask/tell optimizer that is a scikit-learn estimator",
+                optimizer,
+                self,
+                advice="Use for example sktvbo.WDBO().",
+                error=TypeError,
+            )
+        missing = sorted(set(SET_BY_RUN).difference(optimizer.get_params(deep=False)))
+        if missing:
+            raise invalid(
+                "optimizer",
+                f"an optimizer with the parameters {', '.join(SET_BY_RUN)}, which a run sets",
+                owner=self,
+                got=f"{type(optimizer).__name__} without {', '.join(missing)}",
+                error=TypeError,
+            )
 
-def _random_regret(problem, horizon=None, n_times=64, n_points=64):
-    """Expected regret of uniform queries at times spread evenly over [0, horizon]."""
-    problem = deepcopy(problem)  # the caller's does not cache these optima
+
+def _random_regret(problem, horizon):
+    """Return the expected regret of uniform queries, from 64 points at 64 times in [0, horizon]."""
+    problem = deepcopy(problem)  # so that the caller's problem does not cache these optima
     horizon = problem.horizon if horizon is None else horizon
     rng = np.random.RandomState(0)
     regrets = [
-        problem.optimum(t)[1] - np.mean(problem.values(problem.domain.sample(n_points, rng), t))
-        for t in ((np.arange(n_times) + 0.5) / n_times * horizon).tolist()
+        problem.optimum(t)[1] - np.mean(problem.values(problem.domain.sample(64, rng), t))
+        for t in ((np.arange(64) + 0.5) / 64 * horizon).tolist()
     ]
     regret = float(np.mean(regrets))
     if not (math.isfinite(regret) and regret > 0.0):

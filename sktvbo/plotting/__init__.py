@@ -1,9 +1,8 @@
-"""Pictures of runs, comparisons and data sets.
+"""Displays of runs, comparisons and data sets.
 
-As in scikit-learn, a display is made by a ``from_...`` class method and stores what it shows. Other
-than there, that method only computes, and nothing is drawn before ``plot``: a display can be drawn
-again, elsewhere, without computing again. Most displays pass further keywords of ``plot`` on to
-matplotlib. Only drawing needs it.
+As in scikit-learn, a display is made by a ``from_...`` class method and stores its data. Unlike
+there, this method only computes; ``plot`` draws, any number of times and on any axes. Most displays
+pass further keywords of ``plot`` on to matplotlib, which only drawing needs.
 """
 
 from ._animation import animate_run

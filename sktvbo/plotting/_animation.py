@@ -1,4 +1,4 @@
-"""A run as a film."""
+"""Animation of a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 from .._validation import check_int, check_real, invalid
 from ..domain import FiniteSet
 from ..evaluation import steps
-from ..evaluation._arguments import check_optimizer, check_problem
 from ..exceptions import AskTellError
 from ._common import (
     COLOURS,
@@ -31,28 +30,29 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from .._typing import RandomState
-    from ..evaluation import Clock, Contestant, Expert
+    from ..evaluation import Clock
+    from ..evaluation._ask_tell import Expert, OptimizerLike
     from ..problems import Problem
 
 _FIGSIZE = (7.6, 4.8)
 
-# An observation fades over this part of the horizon, down to this opacity while it is kept.
-_FADED, _FAINTEST = 0.25, 0.15
+# An observation fades over this fraction of the horizon, down to this opacity.
+_FADING_TIME, _FAINTEST = 0.25, 0.15
 
 
 @dataclass
 class _Frame:
-    """What an optimizer believed when it made a query."""
+    """Posterior and data set of an optimizer at a query."""
 
     time: float
     mean: np.ndarray
     std: np.ndarray
-    kept: np.ndarray  # of all queries, the positions of those in the data set
-    query: int  # the position of this query
+    kept: np.ndarray  # indices of the queries in the data set
+    query: int  # index of this query
 
 
 def animate_run(
-    optimizer: Contestant,
+    optimizer: OptimizerLike,
     problem: Problem,
     *,
     clock: Clock | None = None,
@@ -68,63 +68,63 @@ def animate_run(
     value_label: str = "f(x, t)",
     ax: Axes | None = None,
 ) -> FuncAnimation:
-    """Run an optimizer on a problem, and show what it believed at each query.
+    """Run an optimizer on a problem, and animate its posterior at each query.
 
-    A frame shows the moment of a query: the posterior mean with a band of two standard deviations,
-    before the query's observation; the objective and its optimum; the data set, whose observations
-    fade as they age, and those removed from it since the last frame; and the query.
+    A frame shows a query and the state before its observation: the posterior mean with a band of
+    two standard deviations, the objective and its optimum, and the data set. Observations fade with
+    age, and those removed since the last frame are marked.
 
     Parameters
     ----------
-    optimizer : estimator
-        An ask/tell optimizer with a ``surrogate_``, as those of this package have. It is cloned;
-        the run makes the clone maximize.
+    optimizer : AskTell or function
+        As in `sktvbo.evaluation.run`; it must have a ``surrogate_``.
     problem : Problem
         Over one real dimension, or a `FiniteSet`.
     clock : Clock, default=None
-        As in `sktvbo.evaluation.run`, as are the next four: with the same arguments it makes the
-        same run, except on a `WallClock`, to which evaluating the frames appears as thinking.
+        As in `sktvbo.evaluation.run`, like the next four parameters. The same arguments make the
+        same run, except on a `WallClock`, which counts the evaluation of the frames.
     horizon : float, default=None
     n_initial : int, default=15
     random_state : int, RandomState or None, default=0
     expert : callable, (X, t) -> (q,), or "problem", default=None
     n_frames : int, default=100
-        The most frames, evenly spread over the queries made with a surrogate.
+        Largest number of frames, evenly spread over the queries made with a surrogate.
     fps : float, default=10
         Frames per second.
     n_places : int, default=201
-        Places along the dimension; a finite set is shown whole.
+        Number of places along the dimension; all members of a finite set are shown.
     time_unit : str, default="s"
     space_label : str, default=None
         None: "x", or "index of the arm".
     value_label : str, default="f(x, t)"
-        For the label of the axis, where a unit is welcome.
+        Label of the value axis, which should name a unit.
     ax : matplotlib Axes, default=None
         Cleared at each frame. None: a new figure.
 
     Returns
     -------
     animation : matplotlib.animation.FuncAnimation
-        ``animation.save("run.gif", writer="pillow")`` writes it, ``animation.to_jshtml()`` shows it
-        in a notebook. Keep it while it plays.
+        ``animation.save("run.gif", writer="pillow")`` writes a file, and ``animation.to_jshtml()``
+        shows it in a notebook. Keep a reference to it while it plays.
 
     Raises
     ------
     MissingExtraError
-        Without matplotlib.
+        matplotlib is not installed.
     TypeError
-        Something that is not an ask/tell optimizer, or not a problem.
+        Invalid optimizer or problem.
     DomainError
         The domain has several dimensions.
     ValueError
-        A number of frames or places, or a rate, that makes no sense.
+        Invalid number of frames or places, or invalid rate.
     AskTellError
         The optimizer has made no query with a surrogate.
 
     Notes
     -----
-    In the manner of the videos of W-DBO appendix G.4, whose picture `PosteriorDisplay` draws. What
-    an optimizer believes is its ``belief_``: the answers of an expert are in it.
+    The animation follows the videos of W-DBO appendix G.4; `PosteriorDisplay` draws their picture.
+    The posterior is that of ``belief_`` if the optimizer has one, which includes the answers of an
+    expert.
 
     Examples
     --------
@@ -137,12 +137,15 @@ def animate_run(
     plt = pyplot("animate_run")
     from matplotlib.animation import FuncAnimation
 
-    _check(optimizer, problem, n_frames, fps, n_places)
+    check_int(n_frames, "n_frames")
+    check_int(n_places, "n_places", low=2)
+    check_real(fps, "fps", interval="(0, inf)")
+    run = steps(optimizer, problem, clock, horizon, n_initial, random_state, expert=expert)
     domain = problem.domain
+    check_one_axis(domain, "The problem's domain")
     arms = isinstance(domain, FiniteSet)
     U = unit_places(domain, n_places)
-    run = steps(optimizer, problem, clock, horizon, n_initial, random_state, expert=expert)
-    queries, frames = _watch(run, U)
+    queries, frames = _record(run, U)
     if not frames:
         raise invalid(
             "The run",
@@ -161,29 +164,17 @@ def animate_run(
         title=f"{type(optimizer).__name__} on {problem.name}",
         points=domain.points if arms else domain.from_unit(U),
         time_unit=time_unit,
-        labels={
-            "xlabel": place_label(space_label, arms),
-            "ylabel": value_label,
-        },
+        labels={"xlabel": place_label(space_label, arms), "ylabel": value_label},
     )
-    film.draw(0)  # a figure that is saved before it plays is not empty
+    film.draw(0)  # so that a figure saved before it plays is not empty
     return FuncAnimation(film.ax.figure, film.draw, frames=len(shown), interval=1000.0 / fps)
 
 
-def _check(optimizer, problem, n_frames, fps, n_places):
-    check_optimizer(optimizer)
-    check_problem(problem)
-    check_one_axis(problem.domain, "The problem's domain")
-    check_int(n_frames, "n_frames")
-    check_int(n_places, "n_places", low=2)
-    check_real(fps, "fps", interval="(0, inf)")
+def _record(run, U):
+    """Return the queries (x, t, y) of a run, and the frames over the places U.
 
-
-def _watch(run, U):
-    """The queries (x, t, y) of a run, and the frames, over the places U, of those with a surrogate.
-
-    A step comes when its observation has been told. The data set that the query was made with is
-    that of the step before.
+    Only queries made with a surrogate have a frame. A step comes after its observation, so the data
+    set of a query is that of the previous step.
     """
     queries, frames, kept = [], [], np.empty(0, dtype=np.intp)
     for step in run:
@@ -197,7 +188,7 @@ def _watch(run, U):
 
 
 class _Film:
-    """Draws the frames of a run of ``queries`` (n, d + 2), with ``points`` (m, d) of the domain."""
+    """Frames of a run with ``queries`` (n, d + 2), drawn at ``points`` (m, d) of the domain."""
 
     def __init__(self, ax, frames, queries, problem, horizon, points, title, time_unit, labels):
         self.ax = ax
@@ -214,7 +205,7 @@ class _Film:
         optima = [problem.optimum(frame.time) for frame in frames]
         self.optimum_places = along_axis(problem.domain, np.array([x for x, _ in optima]))
         self.optimum_values = [f for _, f in optima]
-        # The whole film has one scale.
+        # All frames have the same scale.
         values = np.concatenate([self.truth.ravel(), self.observations])
         margin = 0.15 * (np.ptp(values) or 1.0)
         self.value_limits = values.min() - margin, values.max() + 2.0 * margin
@@ -224,7 +215,11 @@ class _Film:
         ax, frame = self.ax, self.frames[i]
         ax.clear()
         step = {"drawstyle": "steps-mid"} if self.arms else {}
-        places, truth, mean, std = self._cells(self.truth[i], frame.mean, frame.std)
+        places, curves = self.places, [self.truth[i], frame.mean, frame.std]
+        if self.arms:  # steps need half a cell more at both ends
+            places = np.arange(-1, len(places) + 1)
+            curves = [np.pad(curve, 1, mode="edge") for curve in curves]
+        truth, mean, std = curves
         ax.fill_between(
             places,
             mean - 2.0 * std,
@@ -246,7 +241,7 @@ class _Film:
             markersize=14,
             label="optimum",
         )
-        age = (frame.time - self.times[frame.kept]) / (_FADED * self.horizon)
+        age = (frame.time - self.times[frame.kept]) / (_FADING_TIME * self.horizon)
         ax.scatter(
             self.queries[frame.kept],
             self.observations[frame.kept],
@@ -256,7 +251,10 @@ class _Film:
             linewidth=0,
         )
         ax.plot([], [], "o", color=COLOURS[0], markersize=5, label="kept (pale: old)")
-        removed = self._removed(i)
+        # Observations removed since the previous frame.
+        before = self.frames[max(i - 1, 0)]
+        gone = np.setdiff1d(np.arange(before.query), before.kept)
+        removed = np.setdiff1d(np.arange(frame.query), np.union1d(frame.kept, gone))
         ax.plot(
             self.queries[removed],
             self.observations[removed],
@@ -275,23 +273,6 @@ class _Film:
             va="top",
             bbox=TEXT_BOX,
         )
-        ax.set(
-            xlim=axis_limits(self.places, self.arms),
-            ylim=self.value_limits,
-            **self.labels,
-        )
+        limits = {"xlim": axis_limits(self.places, self.arms), "ylim": self.value_limits}
+        ax.set(**limits, **self.labels)
         legend_above(ax, ncols=4, columnspacing=1.2, handletextpad=0.5)
-
-    def _cells(self, *values):
-        """Places, and values there; steps need half a cell more at both ends."""
-        if not self.arms:
-            return self.places, *values
-        return np.arange(-1, len(self.places) + 1), *(np.pad(v, 1, mode="edge") for v in values)
-
-    def _removed(self, i):
-        """Positions of the observations removed since the frame before."""
-        frame, before = self.frames[i], self.frames[max(i - 1, 0)]
-        return np.setdiff1d(
-            np.arange(frame.query),
-            np.union1d(frame.kept, np.setdiff1d(np.arange(before.query), before.kept)),
-        )

@@ -1,4 +1,4 @@
-"""What the pictures share: axes, colours, the state of an optimizer, and places along one axis."""
+"""Shared parts of the displays: axes, styles, state of an optimizer, and places along one axis."""
 
 from dataclasses import dataclass
 
@@ -8,28 +8,28 @@ from .._validation import invalid
 from ..domain import FiniteSet
 from ..exceptions import AskTellError, DomainError, MissingExtraError
 
-# Okabe and Ito's colours, which colour-blind readers can tell apart, without the yellow that is
-# lost on white. The line style changes when they have all been used.
+# Okabe and Ito's colours, distinguishable by colour-blind readers, without yellow, which is hard to
+# see on white. After the last colour the line style changes.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _STYLES = ("-", "--", ":", "-.")
 
-# A text that must be legible on whatever is drawn below it stands in this box.
+# Box that keeps a text legible on any background.
 TEXT_BOX = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": "none"}
 
-# This is the advice about an optimizer that has no surrogate.
+# Advice for an optimizer without a surrogate.
 NO_SURROGATE = "RandomSearch never has one; others do after n_initial_points."
 
 
 def line_style(i):
-    """Keywords of the i-th algorithm's line: its colour and line style."""
+    """Return colour and line style of the i-th algorithm, as keywords of a line."""
     return {
         "color": COLOURS[i % len(COLOURS)],
         "linestyle": _STYLES[i // len(COLOURS) % len(_STYLES)],
     }
 
 
-def styled(style, options, artist):
-    """The keywords of a display's own style, and a user's before them, as "lw" for "linewidth"."""
+def merge_style(style, options, artist):
+    """Return a display's style updated with the user's keywords, such as "lw" for "linewidth"."""
     from matplotlib.cbook import normalize_kwargs
 
     return style | normalize_kwargs(options, artist)
@@ -37,53 +37,136 @@ def styled(style, options, artist):
 
 # --- axes -----------------------------------------------------------------------------------------
 
-# The fields of a display are what it shows, as its docstring says.
-stored = dataclass(eq=False, repr=False)
+# Dataclass options of a display: its fields are the data that it shows.
+display_data = dataclass(eq=False, repr=False)
 
 
 class Display:
-    """What the displays share: the axes that they are drawn on."""
+    """Base class of the displays on one pair of axes."""
 
     _figsize = (6.4, 4.2)
 
     def _axes(self, ax):
-        """The axes to draw on, new ones if need be."""
+        """Return the given axes, or new ones for None."""
         plt = pyplot(f"{type(self).__name__}.plot")
         return new_axes(plt, self._figsize) if ax is None else ax
 
-    def _drawn(self, ax):
-        """Keep the axes, and return the display, as ``plot`` does at its end."""
+    def _finish(self, ax):
+        """Store the axes and return the display, at the end of ``plot``."""
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
 
-def pyplot(what):
-    """Matplotlib's pyplot, or say which extra ``what`` needs."""
+class CurveDisplay(Display):
+    """Base class of the displays of a curve per algorithm over ``times``, with a band around it."""
+
+    def _draw(self, ax, curves, bands, *, widths, options, step=None, **labels):
+        """Draw curves and bands by algorithm, and store the lines in ``lines_``.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes
+        curves : dict of str to ndarray of shape (n_times,)
+        bands : dict of str to tuple of two ndarrays of shape (n_times,)
+            Lower and upper edge; a curve without an entry has no band.
+        widths : sequence of float
+            Widths of the lines.
+        options : dict
+            The user's keywords of the lines, which override those of the display.
+        step : "post", default=None
+            Draw curves that are constant until the next time.
+        **labels
+            Title, and label of the y axis.
+        """
+        from matplotlib.lines import Line2D
+
+        self.lines_ = {}
+        for i, ((name, curve), width) in enumerate(zip(curves.items(), widths)):
+            style = line_style(i) | {"linewidth": width, "label": name}
+            if step:
+                style["drawstyle"] = f"steps-{step}"
+            (line,) = ax.plot(self.times, curve, **merge_style(style, options, Line2D))
+            self.lines_[name] = line
+            if name in bands:
+                band = {"color": line.get_color(), "alpha": 0.2, "linewidth": 0}
+                ax.fill_between(self.times, *bands[name], step=step, **band)
+        ax.set(xlabel=f"time ({self.time_unit})", **labels)
+        ax.set_xlim(self.times[0], self.times[-1])
+        ax.grid(alpha=0.3)
+        ax.legend()
+
+
+def pyplot(caller):
+    """Return matplotlib's pyplot, or raise an error that names the extra that ``caller`` needs."""
     try:
-        # The package is imported by itself: a submodule that was imported before would hide that
-        # it is gone.
+        # Import the package first: its submodule may be in sys.modules although it is missing.
         import matplotlib  # noqa: F401
         from matplotlib import pyplot as plt
     except ImportError as exc:
-        raise MissingExtraError(f'{what} needs matplotlib: pip install "sktvbo[plot]".') from exc
+        raise MissingExtraError(f'{caller} needs matplotlib: pip install "sktvbo[plot]".') from exc
     return plt
 
 
 def new_axes(plt, figsize):
-    """Axes of a new figure."""
+    """Return the axes of a new figure."""
     return plt.subplots(figsize=figsize, layout="constrained")[1]
 
 
 def legend_above(ax, **options):
-    """Draw a legend above the axes: inside it would hide what is drawn."""
+    """Draw a legend above the axes, where it hides no data."""
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False, **options)
 
 
-# --- what is shown --------------------------------------------------------------------------------
+# --- observations and the optimum over time -------------------------------------------------------
+
+
+def outline(width, colour):
+    """Return path effects of an outline, which keep a line legible on any colour."""
+    from matplotlib.patheffects import withStroke
+
+    return [withStroke(linewidth=width, foreground=colour)]
+
+
+def draw_observations(ax, kept, removed, size):
+    """Draw observations, rows (place, time), as red dots if kept and as black crosses if removed.
+
+    Return the two lines.
+    """
+    crosses = ax.plot(
+        removed[:, 1],
+        removed[:, 0],
+        "x",
+        color="black",
+        markersize=size - 0.5,
+        markeredgewidth=1.3,
+        label=f"removed ({len(removed)})",
+        path_effects=outline(2.6, "white"),
+    )
+    dots = ax.plot(
+        kept[:, 1],
+        kept[:, 0],
+        "o",
+        color="red",
+        markersize=size,
+        markeredgecolor="white",
+        markeredgewidth=0.7,
+        label=f"kept ({len(kept)})",
+    )
+    return [*dots, *crosses]
+
+
+def draw_best_places(ax, times, places, label, linewidth, **options):
+    """Draw the curve of the best place over time, and return its line in a list."""
+    effects = outline(linewidth + 1.4, "black")
+    style = {"color": "cyan", "linewidth": linewidth, "path_effects": effects}
+    return ax.plot(times, places, label=label, **style, **options)
+
+
+# --- state of an optimizer, runs of a comparison --------------------------------------------------
 
 
 def fitted_surrogate(optimizer):
-    """The surrogate of an optimizer, or an AskTellError when it has none."""
+    """Return the surrogate of an optimizer, or raise AskTellError if it has none."""
     surrogate = optimizer.surrogate_
     if surrogate is None:
         raise invalid(
@@ -97,20 +180,20 @@ def fitted_surrogate(optimizer):
 
 
 def present(optimizer):
-    """The latest time that an optimizer was told or asked for."""
+    """Return the latest time that an optimizer was told or asked for."""
     now = float(optimizer.told_X_[:, -1].max())
     return now if optimizer.next_time_ is None else max(now, optimizer.next_time_)
 
 
 def was_removed(optimizer):
-    """Which of the observations told (n,) are no longer in the data set."""
+    """Return a mask (n,) of the told observations that are no longer in the data set."""
     return np.isfinite(optimizer.removed_at_)
 
 
-def runs_on(comparison, problem):
-    """Name of the problem, and its finished runs by algorithm, without those that have none.
+def finished_runs(comparison, problem):
+    """Return the name of the problem and its finished runs, a dict of algorithm to list.
 
-    The problem may be None when the comparison has only one.
+    The problem may be None if the comparison has only one.
     """
     names = comparison.problems
     if problem is None and len(names) == 1:
@@ -130,38 +213,38 @@ def runs_on(comparison, problem):
 
 
 def has_one_axis(domain):
-    """Whether all places of a domain can be drawn along one axis."""
+    """Return True if all places of a domain can be drawn along one axis."""
     return isinstance(domain, FiniteSet) or domain.continuous.tolist() == [True]
 
 
 def check_one_axis(domain, name, advice=""):
-    """Raise a DomainError, which calls the domain ``name``, where its places need several axes."""
+    """Raise a DomainError, which calls the domain ``name``, unless one axis shows all places."""
     if not has_one_axis(domain):
         expected = "of one real dimension, or a FiniteSet"
         raise invalid(name, expected, domain, advice=advice, error=DomainError)
 
 
 def unit_places(domain, n_places):
-    """Places (m, 1) along the axis, or all members of a finite set (m, u), in unit form."""
+    """Return places (m, 1) along the axis, or all members (m, u) of a finite set, in unit form."""
     if isinstance(domain, FiniteSet):
         return domain.to_unit(domain.points)
     return np.linspace(0.0, 1.0, n_places)[:, np.newaxis]
 
 
 def place_label(label, arms):
-    """The label of the axis of places that a user gave, or one that fits."""
+    """Return the user's label of the axis of places, or the default one for None."""
     if label is None:
         return "index of the arm" if arms else "x"
     return label
 
 
 def along_axis(domain, X):
-    """Where points (n, d) of a domain with one axis are on it (n,)."""
+    """Return the coordinates (n,) of points (n, d) along the axis of a domain."""
     return domain.indices(X) if isinstance(domain, FiniteSet) else X[:, 0]
 
 
 def axis_limits(places, arms):
-    """Limits of the axis of places (n,)."""
+    """Return the limits of the axis of places (n,)."""
     if arms:
         return -0.5, len(places) - 0.5
     margin = 0.02 * (places[-1] - places[0])

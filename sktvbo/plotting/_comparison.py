@@ -1,4 +1,4 @@
-"""Algorithms over all problems."""
+"""Average regrets of the algorithms over all problems."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._common import COLOURS, Display, legend_above, stored, styled
+from ._common import COLOURS, Display, display_data, legend_above, merge_style
 
 if TYPE_CHECKING:
     from typing import Any, Self
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
     from ..evaluation import Comparison
 
-# Bars start below 0, so that the best on a problem, whose number is 0, has one to be seen.
+# Bars start below 0, so that the best algorithm of a problem, at 0, has a visible bar.
 _FLOOR = -0.03
 
-# Hatches take over when the colours have all been used.
+# Hatches distinguish algorithms with the same colour.
 _HATCHES = ("", "//", "..", "xx")
 
 
-@stored
+@display_data
 class ComparisonDisplay(Display):
     """Normalized average regret over the problems, by algorithm (W-DBO and BOLT, figures 3).
 
@@ -32,12 +32,12 @@ class ComparisonDisplay(Display):
     Parameters
     ----------
     mean : dict of str to float
-        By algorithm: the mean over the problems of the normalized regret, in which 0 is the best
-        algorithm on a problem and 1 the worst; NaN where no run has finished.
+        Mean of the normalized regret over the problems, by algorithm. On each problem, 0 is the
+        best algorithm and 1 the worst. NaN without a finished run.
     standard_error : dict of str to float
-        Of ``mean``, over the problems; NaN for a single one.
+        Standard error of ``mean`` over the problems; NaN for a single problem.
     by_problem : dict of str to dict of str to float
-        By algorithm and problem: the normalized regret; NaN where no run has finished.
+        Normalized regret by algorithm and problem; NaN without a finished run.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class ComparisonDisplay(Display):
     figure_ : matplotlib Figure
         After `plot`.
     bars_ : dict of str to matplotlib BarContainer
-        After `plot`: the bars of each algorithm.
+        Bars of each algorithm, after `plot`.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class ComparisonDisplay(Display):
 
         Notes
         -----
-        See `sktvbo.evaluation.Comparison.normalized`, also for what these numbers do not say.
+        See `sktvbo.evaluation.Comparison.normalized`, also for the limits of these numbers.
         """
         rows = comparison.normalized()
         return cls(
@@ -98,7 +98,7 @@ class ComparisonDisplay(Display):
         ax : matplotlib Axes, default=None
             None: a new figure.
         by_problem : bool, default=False
-            Also draw the bars of each problem, on the right of those of the mean.
+            Also draw bars per problem, to the right of those of the mean.
         **bar_options
             Keywords of matplotlib's ``bar`` for all bars, such as ``alpha``.
 
@@ -109,14 +109,14 @@ class ComparisonDisplay(Display):
         Raises
         ------
         MissingExtraError
-            Without matplotlib.
+            matplotlib is not installed.
         """
         ax = self._axes(ax)
         from matplotlib.patches import Rectangle
 
         problems = list(next(iter(self.by_problem.values())))
         title = f"mean ± s.e. of {len(problems)} problems" if len(problems) > 1 else problems[0]
-        # The colours are those that the algorithms have in other displays.
+        # Each algorithm has the same colour as in the other displays.
         names = list(self.mean)
         ranked = sorted(names, key=lambda name: (math.isnan(self.mean[name]), self.mean[name]))
         groups = np.arange(1 + len(problems) if by_problem else 1)
@@ -135,7 +135,7 @@ class ComparisonDisplay(Display):
                 "label": name,
             }
             heights = values - _FLOOR
-            style = styled(style, bar_options, Rectangle)
+            style = merge_style(style, bar_options, Rectangle)
             self.bars_[name] = ax.bar(where, heights, width, _FLOOR, **style)
             ax.errorbar(
                 where[0],
@@ -158,4 +158,4 @@ class ComparisonDisplay(Display):
         ax.set_ylim(min(_FLOOR, ax.dataLim.y0 - 0.01), max(1.05, ax.dataLim.y1 + 0.01))
         ax.grid(axis="y", alpha=0.3)
         ax.set_axisbelow(True)
-        return self._drawn(ax)
+        return self._finish(ax)

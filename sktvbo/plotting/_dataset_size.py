@@ -9,8 +9,7 @@ import numpy as np
 
 from .._validation import invalid
 from ..exceptions import AskTellError, InvalidObservationError
-from ._common import runs_on, stored
-from ._curves import Curves
+from ._common import CurveDisplay, display_data, finished_runs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
     from ..optimizers import BayesianOptimizer
 
 
-@stored
-class DatasetSizeDisplay(Curves):
+@display_data
+class DatasetSizeDisplay(CurveDisplay):
     """Size of the data set over time, by algorithm (BOLT figure 4).
 
     Made by `from_runs`, `from_comparison` or `from_optimizer`.
@@ -32,12 +31,13 @@ class DatasetSizeDisplay(Curves):
     ----------
     times : ndarray of shape (n_times,)
     median : dict of str to ndarray of shape (n_times,)
-        By algorithm: the median size over its runs. A size holds until the next time.
+        Median size over the runs, by algorithm. A size holds until the next time.
     lower, upper : dict of str to ndarray of shape (n_times,)
-        The quartiles.
+        Lower and upper quartiles.
     n_runs : dict of str to int
+        Number of runs, by algorithm.
     problem : str, default=None
-        The problem's name; None: runs on several.
+        Name of the problem; None: several problems.
     time_unit : str, default="s"
 
     Attributes
@@ -47,7 +47,7 @@ class DatasetSizeDisplay(Curves):
     figure_ : matplotlib Figure
         After `plot`.
     lines_ : dict of str to matplotlib Line2D
-        After `plot`: the curve of each algorithm.
+        Curve of each algorithm, after `plot`.
 
     Examples
     --------
@@ -72,14 +72,14 @@ class DatasetSizeDisplay(Curves):
 
     @classmethod
     def from_runs(cls, runs: Mapping[str, Sequence[RunResult]], *, time_unit: str = "s") -> Self:
-        """Take medians and quartiles over runs.
+        """Compute medians and quartiles over runs.
 
         Parameters
         ----------
         runs : dict of str to list of sktvbo.evaluation.RunResult
-            By algorithm.
+            Runs by algorithm.
         time_unit : str, default="s"
-            For the label of the axis, such as "steps" for a `StepClock`.
+            Unit in the label of the axis, such as "steps" for a `StepClock`.
 
         Returns
         -------
@@ -88,18 +88,18 @@ class DatasetSizeDisplay(Curves):
         Raises
         ------
         ValueError
-            No algorithm, or one without a run.
+            No algorithm, or an algorithm without a run.
         InvalidObservationError
             A run has no query after the initial ones.
 
         Notes
         -----
-        The times are all those at which a size changes, from the moment when every run has made its
-        first query after the initial ones to the first end of a run.
+        The times are those at which a size changes, from the latest first query after the initial
+        ones to the earliest end of a run.
         """
-        without = [name for name, results in runs.items() if not results]
-        if without or not runs:
-            got = f"none for {without[0]!r}" if without else "no algorithm"
+        empty = [name for name, results in runs.items() if not results]
+        if empty or not runs:
+            got = f"none for {empty[0]!r}" if empty else "no algorithm"
             raise invalid("runs", "a dict of at least one RunResult for each algorithm", got=got)
         results = [run for some in runs.values() for run in some]
         for run in results:
@@ -135,25 +135,25 @@ class DatasetSizeDisplay(Curves):
     def from_optimizer(
         cls, optimizer: BayesianOptimizer, *, name: str | None = None, time_unit: str = "s"
     ) -> Self:
-        """Take the history of one optimizer.
+        """Show the history of one optimizer.
 
         Parameters
         ----------
         optimizer : BayesianOptimizer
-            In a run. It is left as it is.
+            An optimizer after at least two observations. It is not changed.
         name : str, default=None
-            For the legend; None: its ``label``, or its class's name.
+            Name in the legend; None: its ``label``, or the name of its class.
         time_unit : str, default="s"
 
         Returns
         -------
         DatasetSizeDisplay
-            With the sizes after each ``tell``.
+            Display of the sizes after each ``tell``.
 
         Raises
         ------
         AskTellError
-            Fewer than two observations have been told.
+            Fewer than two observations.
         """
         history = optimizer.history_
         if len(history.get("n", ())) < 2:
@@ -167,13 +167,13 @@ class DatasetSizeDisplay(Curves):
     def from_comparison(
         cls, comparison: Comparison, problem: str | None = None, *, time_unit: str = "s"
     ) -> Self:
-        """Take medians and quartiles over the replications of a comparison.
+        """Compute medians and quartiles over the replications of a comparison.
 
         Parameters
         ----------
         comparison : sktvbo.evaluation.Comparison
         problem : str, default=None
-            Name of the problem; None when the comparison has only one.
+            Name of the problem; None if the comparison has only one.
         time_unit : str, default="s"
 
         Returns
@@ -183,11 +183,11 @@ class DatasetSizeDisplay(Curves):
         Raises
         ------
         ValueError
-            The comparison has no such problem, or several and none was named, or no finished run.
+            Unknown or missing name of the problem, or no finished run on it.
         InvalidObservationError
             A run has no query after the initial ones.
         """
-        _, runs = runs_on(comparison, problem)
+        _, runs = finished_runs(comparison, problem)
         return cls.from_runs(runs, time_unit=time_unit)
 
     def plot(self, ax: Axes | None = None, *, log: bool = False, **line_options: Any) -> Self:
@@ -198,8 +198,8 @@ class DatasetSizeDisplay(Curves):
         ax : matplotlib Axes, default=None
             None: a new figure.
         log : bool, default=False
-            Logarithmic axes, as in the paper: an algorithm that keeps everything is a straight
-            line, and small sizes can be told apart.
+            Use logarithmic axes, as in the paper. An algorithm that removes nothing is then a
+            straight line, and small sizes are distinguishable.
         **line_options
             Keywords of matplotlib's ``plot`` for all curves, such as ``linewidth``.
 
@@ -210,7 +210,7 @@ class DatasetSizeDisplay(Curves):
         Raises
         ------
         MissingExtraError
-            Without matplotlib.
+            matplotlib is not installed.
         """
         ax = self._axes(ax)
         several = [name for name, n_runs in self.n_runs.items() if n_runs > 1]
@@ -219,7 +219,7 @@ class DatasetSizeDisplay(Curves):
             ax,
             self.median,
             {name: (self.lower[name], self.upper[name]) for name in several},
-            # Those that keep everything coincide: a thinner line leaves the one below visible.
+            # Algorithms that remove nothing coincide: a thinner line shows the one below it.
             widths=[1.4 + 2.0 * (n - 1 - i) / n for i in range(n)],
             options=line_options,
             step="post",
@@ -231,15 +231,13 @@ class DatasetSizeDisplay(Curves):
             ax.set_xlim(left=self.times[self.times > 0.0][0])
         else:
             ax.set_ylim(bottom=0.0)
-        return self._drawn(ax)
+        return self._finish(ax)
 
     def _title(self):
-        if self.problem is None and list(self.n_runs.values()) == [1]:
-            return ""  # it may be no problem of ours
-        return f"{self.problem or 'several problems'} ({self._runs()})"
-
-    def _runs(self):
-        low, high = min(self.n_runs.values()), max(self.n_runs.values())
-        if high == 1:
-            return "1 run"
-        return f"median and quartiles of {high if low == high else f'{low} to {high}'} runs"
+        counts = list(self.n_runs.values())
+        if self.problem is None and counts == [1]:
+            return ""  # one optimizer, whose problem is unknown
+        low, high = min(counts), max(counts)
+        number = high if low == high else f"{low} to {high}"
+        runs = "1 run" if high == 1 else f"median and quartiles of {number} runs"
+        return f"{self.problem or 'several problems'} ({runs})"

@@ -1,4 +1,4 @@
-"""The axes of a domain's parameters: names, units, scales, and places along each."""
+"""Axes of the parameters of a domain: names, units, scales and values."""
 
 from dataclasses import dataclass
 
@@ -7,27 +7,28 @@ import numpy as np
 from .._validation import invalid
 from ..domain import FiniteSet, ParameterSpace, WithContext
 
-# Up to this many whole numbers are drawn one by one.
-_N_SINGLE = 20
+# Largest number of integers that are drawn one by one.
+_N_DISCRETE = 20
 
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """One parameter, to be drawn along an axis.
+    """Parameter drawn along an axis.
 
     Attributes
     ----------
     name : str
     label : str
-        With the unit.
+        Name and unit.
     values : ndarray of shape (m,)
-        Places along the axis, as in a row of the domain; positions of ordinals and categories,
+        Values along the axis, as in a row of the domain: positions of ordinals and categories, and
         indices of arms.
     log : bool
+        True for a logarithmic scale.
     texts : tuple of str or None
-        Of the positions.
-    single : bool
-        Whether there is nothing between two values.
+        Tick labels of ordinals and categories.
+    discrete : bool
+        True if no other value lies between two values.
     """
 
     name: str
@@ -35,11 +36,11 @@ class Axis:
     values: np.ndarray
     log: bool = False
     texts: tuple | None = None
-    single: bool = False
+    discrete: bool = False
 
     @property
     def edges(self):
-        """Ends of the cells (m + 1,) around the values."""
+        """Edges of the cells (m + 1,) around the values."""
         v = np.log(self.values) if self.log else self.values
         if len(v) == 1:
             return np.array([v[0] - 0.5, v[0] + 0.5])
@@ -47,8 +48,8 @@ class Axis:
         edges = np.concatenate([[2.0 * v[0] - middles[0]], middles, [2.0 * v[-1] - middles[-1]]])
         return np.exp(edges) if self.log else edges
 
-    def dress(self, ax, which):
-        """Label the "x" or the "y" axis of some axes, with its scale and ticks."""
+    def set_up(self, ax, which):
+        """Set label, scale and ticks of the "x" or "y" axis of ``ax``."""
         options = {f"{which}label": self.label}
         if self.log:
             options[f"{which}scale"] = "log"
@@ -59,36 +60,37 @@ class Axis:
 
 
 def axes_of(domain, n_values, names=None, units=None):
-    """An `Axis` for each dimension of a domain, or one for the arms of a `FiniteSet`.
+    """Return an `Axis` for each dimension of a domain, or one for the arms of a `FiniteSet`.
 
-    Those of a context come last, where they usually are. ``names`` are those of what is chosen, if
-    it has none; ``units`` are by name.
+    Axes of a context are last. ``names`` are those of the dimensions of a domain without names, and
+    ``units`` is a dict by name.
     """
     units = {} if units is None else dict(units)
-    chosen, context = _parts(domain)
+    chosen, context = _split(domain)
     axes = _axes_of(chosen, n_values, names, units)
     if context is not None:
-        given = None
+        names = None
         if not isinstance(context, ParameterSpace):
-            given = [f"context{i}" for i in range(context.n_dims)]
-        axes += _axes_of(context, n_values, given, units)
+            names = [f"context{i}" for i in range(context.n_dims)]
+        axes += _axes_of(context, n_values, names, units)
     known = [axis.name for axis in axes]
     if unknown := units.keys() - set(known):
         raise invalid("units", f"a dict with some of {', '.join(known)}", got=str(sorted(unknown)))
     return axes
 
 
-def _parts(domain):
-    """What is chosen, and the context beside it, or None."""
+def _split(domain):
+    """Return the domain of the choices, and that of the context or None."""
     if isinstance(domain, WithContext):
         return domain.chosen, domain.context
     return domain, None
 
 
 def _axes_of(domain, n_values, names, units):
+    """Return the axes of a domain without a context."""
     if isinstance(domain, FiniteSet):
         label = _with_unit("index of the arm", units.get("arm"))
-        return [Axis("arm", label, np.arange(float(domain.size)), single=True)]
+        return [Axis("arm", label, np.arange(float(domain.size)), discrete=True)]
     specs = [("real",)] * domain.n_dims
     if isinstance(domain, ParameterSpace):
         if names is not None:
@@ -105,7 +107,8 @@ def _axes_of(domain, n_values, names, units):
 
 
 def _axis(domain, i, name, spec, unit, n_values):
-    # The places are spread as the domain's own draws are: geometrically along a logarithm.
+    """Return the axis of the i-th dimension, whose parameter has the specification ``spec``."""
+    # Quantiles of the domain's uniform distribution are geometric on a logarithmic scale.
     Q = np.full((n_values, domain.n_dims), 0.5)
     Q[:, i] = np.linspace(0.0, 1.0, n_values)
     kind = spec[0] if isinstance(spec, tuple) else None
@@ -113,13 +116,12 @@ def _axis(domain, i, name, spec, unit, n_values):
     texts = None
     if kind in ("ordinal", "categorical"):
         values, texts = np.arange(float(len(spec[1]))), tuple(map(str, spec[1]))
-    n_whole = domain.upper[i] - domain.lower[i] + 1.0
-    whole = texts is not None or (kind in ("integer", "log-integer") and n_whole <= _N_SINGLE)
-    if whole and texts is None:
+    n_integers = domain.upper[i] - domain.lower[i] + 1.0
+    few = kind in ("integer", "log-integer") and n_integers <= _N_DISCRETE
+    if few:
         values = np.arange(domain.lower[i], domain.upper[i] + 1.0)
-    return Axis(
-        name, _with_unit(name, unit), values, kind in ("log-real", "log-integer"), texts, whole
-    )
+    log = kind in ("log-real", "log-integer")
+    return Axis(name, _with_unit(name, unit), values, log, texts, few or texts is not None)
 
 
 def _with_unit(name, unit):
@@ -127,11 +129,11 @@ def _with_unit(name, unit):
 
 
 def rows_along(domain, i, values, row):
-    """Rows (m, d) of the domain that differ from one (d,) along the i-th axis only.
+    """Return rows (m, d) that equal ``row`` (d,) except for the values (m,) of the i-th axis.
 
-    ``values`` (m,) are along this axis; of a `FiniteSet` they are indices.
+    Values along the axis of a `FiniteSet` are indices.
     """
-    rows, (chosen, _) = np.tile(row, (len(values), 1)), _parts(domain)
+    rows, (chosen, _) = np.tile(row, (len(values), 1)), _split(domain)
     if not isinstance(chosen, FiniteSet):
         rows[:, i] = values
     elif i == 0:
@@ -142,8 +144,8 @@ def rows_along(domain, i, values, row):
 
 
 def coordinates(domain, X):
-    """Where rows (n, d) are along each axis (n, n_axes)."""
-    chosen, _ = _parts(domain)
+    """Return the coordinates (n, n_axes) of rows (n, d) along each axis."""
+    chosen, _ = _split(domain)
     if not isinstance(chosen, FiniteSet):
         return X
     n = chosen.n_dims

@@ -1,4 +1,4 @@
-"""What an optimizer believes over time and space."""
+"""Posterior mean of an optimizer over time and space."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from ._common import (
     along_axis,
     axis_limits,
     check_one_axis,
+    display_data,
+    draw_best_places,
+    draw_observations,
     fitted_surrogate,
     legend_above,
     place_label,
     present,
-    stored,
     unit_places,
     was_removed,
 )
@@ -33,13 +35,13 @@ if TYPE_CHECKING:
     from ..optimizers import BayesianOptimizer
     from ..problems import Problem
 
-# A move of the optimum by more than this part of the domain, from one time to the next, is a jump.
+# Smallest move of the optimum between two times that is a jump, as a fraction of the domain.
 _JUMP = 0.05
 
 
-@stored
+@display_data
 class PosteriorDisplay(Display):
-    """What an optimizer believes, over time and space, and what it has kept (W-DBO figure 18).
+    """Posterior mean of an optimizer over time and space, and its data set (W-DBO figure 18).
 
     Made by `from_run`.
 
@@ -47,21 +49,21 @@ class PosteriorDisplay(Display):
     ----------
     times : ndarray of shape (n_times,)
     places : ndarray of shape (n_places,)
-        Places of a one-dimensional domain, or the indices of the arms of a finite set.
+        Places of a one-dimensional domain, or indices of the arms of a finite set.
     mean : ndarray of shape (n_places, n_times)
         Posterior mean of the objective.
     kept : ndarray of shape (n_kept, 2)
         Place and time of the observations in the data set.
     removed : ndarray of shape (n_removed, 2)
-        Place and time of those removed from it.
+        Place and time of the observations removed from it.
     now : float
         Present time of the optimizer.
     optimum : ndarray of shape (n_times,), default=None
-        Where the objective is best at each time; None: not known.
+        Place of the optimum at each time; None: unknown.
     arms : bool, default=False
-        Whether ``places`` are indices of arms.
+        True if ``places`` are indices of arms.
     maximize : bool, default=True
-        Whether the best is the largest.
+        True if the best value is the largest.
     time_unit : str, default="s"
     space_label : str, default=None
         None: "x", or "index of the arm".
@@ -122,17 +124,18 @@ class PosteriorDisplay(Display):
         Parameters
         ----------
         optimizer : BayesianOptimizer
-            In any state of a run in which it has a surrogate; over a box of one dimension, or a
-            `FiniteSet`. It is left as it is.
+            An optimizer with a surrogate, over a box of one dimension or a `FiniteSet`. It is not
+            changed.
         problem : Problem, default=None
-            Gives the moving optimum and the horizon; None: the optimum is not known.
+            Problem with the moving optimum and the horizon; None: the optimum is unknown.
         until : float, default=None
-            Last time to show; None: the problem's horizon, or else the present.
+            Last time; None: the horizon of the problem, or the present without a problem.
         n_times : int, default=200
+            Number of times.
         n_places : int, default=101
-            Places along a box; a finite set is shown whole.
+            Number of places in a box; all members of a finite set are shown.
         time_unit, space_label, value_label : str
-            For the labels, see `PosteriorDisplay`.
+            Labels, see `PosteriorDisplay`.
 
         Returns
         -------
@@ -141,14 +144,13 @@ class PosteriorDisplay(Display):
         Raises
         ------
         AskTellError
-            The optimizer has no surrogate, or not yet.
+            The optimizer has no surrogate.
         DomainError
             The domain is a box of several dimensions.
 
         Notes
         -----
-        The mean at past times is what the optimizer believes *now* of the past, with what it has
-        removed taken out.
+        The mean at past times is the *present* posterior, without the removed observations.
         """
         domain = as_domain(optimizer.domain)
         arms = isinstance(domain, FiniteSet)
@@ -170,7 +172,7 @@ class PosteriorDisplay(Display):
         return cls(
             times,
             np.arange(len(U)) if arms else domain.from_unit(U)[:, 0],
-            # The surrogate of an optimizer that minimizes was given -y.
+            # A minimizing optimizer fits its surrogate to -y.
             mean if optimizer.maximize else -mean,
             kept=points[~gone],
             removed=points[gone],
@@ -193,8 +195,8 @@ class PosteriorDisplay(Display):
     ) -> Self:
         """Draw the posterior mean with a colour bar, the observations and the moving optimum.
 
-        Kept observations are red dots, removed ones black crosses, the optimum is a cyan curve, the
-        present a vertical black line labelled t0.
+        Kept observations are red dots and removed ones black crosses. The optimum is a cyan curve,
+        and the present a vertical black line labelled t0.
 
         Parameters
         ----------
@@ -202,11 +204,11 @@ class PosteriorDisplay(Display):
             None: a new figure.
         cmap : str or matplotlib Colormap, default="viridis"
         n_levels : int, default=15
-            Contour levels, about. The arms of a finite set have no order, so they are drawn as rows
-            and not as contours.
+            Approximate number of contour levels. The arms of a finite set have no order, so they
+            are drawn as rows.
         coloured : float, default=0.5
-            Which part of times and places, the best, the colours are spent on; all worse ones have
-            one colour. What the first queries found far from any optimum would take most of them.
+            Fraction of times and places, the best ones, that the colour scale covers. All worse
+            values have the same colour: regions far from the optimum would take most of the scale.
 
         Returns
         -------
@@ -215,7 +217,7 @@ class PosteriorDisplay(Display):
         Raises
         ------
         MissingExtraError
-            Without matplotlib.
+            matplotlib is not installed.
         """
         ax = self._axes(ax)
         low, high, extend = self._coloured_range(coloured)
@@ -231,8 +233,12 @@ class PosteriorDisplay(Display):
         self.colorbar_ = ax.figure.colorbar(
             mappable, ax=ax, label=self.value_label, pad=0.02, extend=extend
         )
-        optimum = self._draw_optimum(ax)
-        observations = self._draw_observations(ax)
+        optimum = []
+        if self.optimum is not None:
+            label = r"optimum $\mathrm{argmax}_x\, f(x, t)$"
+            times, places = self._optimum_curve()
+            optimum = draw_best_places(ax, times, places, label, linewidth=2.0)
+        observations = draw_observations(ax, self.kept, self.removed, size=5.5)
         now = self._draw_present(ax)
         ax.set(
             xlabel=f"time ({self.time_unit})",
@@ -242,10 +248,10 @@ class PosteriorDisplay(Display):
         )
         handles = [*observations, *optimum, now]
         legend_above(ax, handles=handles, ncols=4, columnspacing=1.2, handletextpad=0.5)
-        return self._drawn(ax)
+        return self._finish(ax)
 
     def _coloured_range(self, part):
-        """Lowest and highest value with a colour of its own, and at which end there are others."""
+        """Return the range of the colour scale, and the end at which values exceed it."""
         check_real(part, "coloured", interval="(0, 1]")
         if part == 1.0:
             return self.mean.min(), self.mean.max(), "neither"
@@ -253,44 +259,8 @@ class PosteriorDisplay(Display):
             return np.quantile(self.mean, 1.0 - part), self.mean.max(), "min"
         return self.mean.min(), np.quantile(self.mean, part), "max"
 
-    def _draw_optimum(self, ax):
-        """Draw the moving optimum, and return its line, or none."""
-        if self.optimum is None:
-            return []
-        return ax.plot(
-            *self._optimum_curve(),
-            color="cyan",
-            linewidth=2.0,
-            label=r"optimum $\mathrm{argmax}_x\, f(x, t)$",
-            path_effects=_outline(3.4, "black"),
-        )
-
-    def _draw_observations(self, ax):
-        """Draw kept and removed observations, and return their lines."""
-        removed = ax.plot(
-            self.removed[:, 1],
-            self.removed[:, 0],
-            "x",
-            color="black",
-            markersize=5.0,
-            markeredgewidth=1.3,
-            label=f"removed ({len(self.removed)})",
-            path_effects=_outline(2.6, "white"),
-        )
-        kept = ax.plot(
-            self.kept[:, 1],
-            self.kept[:, 0],
-            "o",
-            color="red",
-            markersize=5.5,
-            markeredgecolor="white",
-            markeredgewidth=0.7,
-            label=f"kept ({len(self.kept)})",
-        )
-        return [*kept, *removed]
-
     def _draw_present(self, ax):
-        """Draw the present, and return its line."""
+        """Draw the present and return its line."""
         late = self.now > 0.5 * (self.times[0] + self.times[-1])
         ax.annotate(
             "$t_0$",
@@ -305,9 +275,9 @@ class PosteriorDisplay(Display):
         return ax.axvline(self.now, color="black", linewidth=1.6, label="now, $t_0$")
 
     def _optimum_curve(self):
-        """Times and places of the optimum, with NaN where it jumps, so that no line joins them."""
+        """Return times and places of the optimum, with NaN at its jumps to break the line."""
         if self.arms:
-            # Each stay at an arm is one level line, as wide as the cells of its times.
+            # The optimum at an arm is a horizontal line, as wide as the cells of its times.
             step = 0.5 * (self.times[1] - self.times[0])
             gap = np.full(len(self.times), np.nan)
             t = np.column_stack([self.times - step, self.times + step, gap])
@@ -320,16 +290,9 @@ class PosteriorDisplay(Display):
 
 
 def _round_levels(low, high, n):
-    """About n round numbers that cover a range, even one that has no width."""
+    """Return about n round numbers that cover a range, also an empty one."""
     from matplotlib.ticker import MaxNLocator
 
     if not high > low:
         low, high = low - 0.5, high + 0.5
     return MaxNLocator(n, min_n_ticks=2).tick_values(low, high)
-
-
-def _outline(width, colour):
-    """Path effects that keep a line legible on any colour: dark around light, light around dark."""
-    from matplotlib.patheffects import withStroke
-
-    return [withStroke(linewidth=width, foreground=colour)]

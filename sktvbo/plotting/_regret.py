@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._common import runs_on, stored
-from ._curves import Curves
+from ._common import CurveDisplay, display_data, finished_runs
 
 if TYPE_CHECKING:
     from typing import Any, Self
@@ -18,8 +17,8 @@ if TYPE_CHECKING:
     from ..evaluation import Comparison
 
 
-@stored
-class RegretDisplay(Curves):
+@display_data
+class RegretDisplay(CurveDisplay):
     """Running average regret of several algorithms on one problem, over time.
 
     Made by `from_comparison`.
@@ -28,15 +27,15 @@ class RegretDisplay(Curves):
     ----------
     times : ndarray of shape (n_times,)
     mean : dict of str to ndarray of shape (n_times,)
-        By algorithm: the running average regret, averaged over the replications.
+        Running average regret, averaged over the replications, by algorithm.
     standard_error : dict of str to ndarray of shape (n_times,)
-        Of ``mean``; NaN for a single replication.
+        Standard error of ``mean``; NaN for a single replication.
     problem : str
-        The problem's name.
+        Name of the problem.
     n_replications : int
     time_unit : str, default="s"
     regret_unit : str, default=None
-        None: the objective's.
+        Unit of the regret in the label; None: "units of f".
 
     Attributes
     ----------
@@ -45,7 +44,7 @@ class RegretDisplay(Curves):
     figure_ : matplotlib Figure
         After `plot`.
     lines_ : dict of str to matplotlib Line2D
-        After `plot`: the curve of each algorithm.
+        Curve of each algorithm, after `plot`.
 
     Examples
     --------
@@ -84,14 +83,14 @@ class RegretDisplay(Curves):
         ----------
         comparison : sktvbo.evaluation.Comparison
         problem : str, default=None
-            Name of the problem; None when the comparison has only one.
+            Name of the problem; None if the comparison has only one.
         n_times : int, default=200
-            Times at which the runs are compared, from the moment when every run has made its first
-            query after the initial ones to the horizon.
+            Number of times at which the runs are compared, from the latest first query after the
+            initial ones to the horizon.
         time_unit : str, default="s"
-            For the label of the axis, such as "steps" for a `StepClock`.
+            Unit in the label of the axis, such as "steps" for a `StepClock`.
         regret_unit : str, default=None
-            For the label of the axis; None: the objective's.
+            Unit of the regret in the label; None: "units of f".
 
         Returns
         -------
@@ -100,23 +99,23 @@ class RegretDisplay(Curves):
         Raises
         ------
         ValueError
-            The comparison has no such problem, or several and none was named, or no finished run.
+            Unknown or missing name of the problem, or no finished run on it.
         InvalidObservationError
             A run has no query after the initial ones.
 
         Notes
         -----
-        The running average at a time is the mean regret over the queries made until then, the
-        initial ones left out; at the horizon it is the run's ``average_regret``.
+        The running average at a time is the mean regret over the queries until then, without the
+        initial ones. At the horizon it equals the ``average_regret`` of the run.
         """
-        problem, runs = runs_on(comparison, problem)
+        problem, runs = finished_runs(comparison, problem)
         curves = {name: [_running_average(r) for r in results] for name, results in runs.items()}
         first = max(t[0] for results in curves.values() for t, _ in results)
         horizon = max(r.horizon for results in runs.values() for r in results)
         times = np.linspace(first, horizon, n_times)
         mean, error = {}, {}
         for name, results in curves.items():
-            # Between two queries the average stays what it was after the first of them.
+            # Between two queries the average is constant.
             values = np.array([a[np.searchsorted(t, times, side="right") - 1] for t, a in results])
             n = len(values)
             mean[name] = values.mean(axis=0)
@@ -134,7 +133,7 @@ class RegretDisplay(Curves):
         )
 
     def plot(self, ax: Axes | None = None, **line_options: Any) -> Self:
-        """Draw a curve per algorithm, and a band of plus and minus one standard error.
+        """Draw a curve per algorithm, with a band of one standard error on each side.
 
         Parameters
         ----------
@@ -150,7 +149,7 @@ class RegretDisplay(Curves):
         Raises
         ------
         MissingExtraError
-            Without matplotlib.
+            matplotlib is not installed.
         """
         ax = self._axes(ax)
         bands = {
@@ -168,17 +167,14 @@ class RegretDisplay(Curves):
             title=f"{self.problem} ({runs})",
             ylabel=f"average regret ({self.regret_unit or 'units of f'})",
         )
-        ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]) if _negative(self.mean) else 0.0)
-        return self._drawn(ax)
+        # A regret is negative where the optimum is only an approximation.
+        negative = any(np.min(curve) < 0.0 for curve in self.mean.values())
+        ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]) if negative else 0.0)
+        return self._finish(ax)
 
 
 def _running_average(result):
-    """Times (n,) and running average regret (n,) of the queries after the initial ones."""
-    _ = result.average_regret  # raises when there are none
+    """Return times (n,) and running average regret (n,) of the queries after the initial ones."""
+    _ = result.average_regret  # raises an error without such queries
     regrets = result.regrets[result.n_initial :]
     return result.times[result.n_initial :], np.cumsum(regrets) / np.arange(1, len(regrets) + 1)
-
-
-def _negative(curves):
-    """Whether a regret is negative, as it may be where the optimum is only approximated."""
-    return any(np.min(curve) < 0.0 for curve in curves.values())

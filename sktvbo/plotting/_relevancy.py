@@ -1,4 +1,4 @@
-"""What the observations of a data set matter to the future."""
+"""Relevancy of the observations of a data set to future predictions."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ._common import (
     COLOURS,
     Display,
     along_axis,
+    display_data,
     fitted_surrogate,
     has_one_axis,
     legend_above,
+    merge_style,
     place_label,
     present,
-    stored,
-    styled,
     was_removed,
 )
 
@@ -33,26 +33,27 @@ if TYPE_CHECKING:
     from ..optimizers import BayesianOptimizer
 
 
-@stored
+@display_data
 class RelevancyDisplay(Display):
-    """When and where the observations were made, and how much they matter from now on.
+    """Time, place and relevancy of the observations.
 
-    Where all places lie along one axis, place is drawn against time, otherwise relevancy against
+    On a domain with one axis the display shows place against time, otherwise relevancy against
     time. Made by `from_estimator` or `from_optimizer`.
 
     Parameters
     ----------
     times : ndarray of shape (n,)
-        Of the observations in the data set.
+        Times of the observations in the data set.
     relevancy : ndarray of shape (n,)
-        Relevancy of each to predictions from ``now`` on (W-DBO eq. 12).
+        Relevancy of each observation to predictions from ``now`` on (W-DBO eq. 12).
     now : float
+        Present time.
     places : ndarray of shape (n,), default=None
-        Place of each, or the index of its arm; None: not along one axis.
+        Places of the observations, or indices of arms; None: several axes.
     removed_times : ndarray of shape (n_removed,), default=()
-        Of the observations that were removed from the data set.
+        Times of the observations removed from the data set.
     removed_places : ndarray of shape (n_removed,), default=None
-        None where ``places`` is None.
+        Places of the removed observations; None if ``places`` is None.
     time_unit : str, default="s"
     space_label : str, default="x"
 
@@ -63,7 +64,7 @@ class RelevancyDisplay(Display):
     figure_ : matplotlib Figure
         After `plot`.
     colorbar_ : matplotlib Colorbar or None
-        After `plot`; None where relevancy is an axis.
+        After `plot`; None if relevancy is an axis.
 
     Examples
     --------
@@ -99,16 +100,16 @@ class RelevancyDisplay(Display):
         time_unit: str = "s",
         space_label: str = "x",
     ) -> Self:
-        """Relevancies of the training rows of a regressor.
+        """Compute the relevancies of the training rows of a regressor.
 
         Parameters
         ----------
         gp : TimeVaryingGPRegressor
-            Fitted.
+            A fitted regressor.
         now : float, default=None
-            Present time, not before any row; None: the latest one's.
+            Present time, not before any row; None: the latest time of a row.
         time_unit, space_label : str
-            For the labels of the axes.
+            Parts of the labels of the axes.
 
         Returns
         -------
@@ -117,7 +118,7 @@ class RelevancyDisplay(Display):
         Raises
         ------
         UnsupportedKernelError
-            A kernel without a closed-form convolution.
+            The kernel has no closed-form convolution.
         ValueError
             ``now`` is before a training row.
         """
@@ -144,14 +145,14 @@ class RelevancyDisplay(Display):
         time_unit: str = "s",
         space_label: str | None = None,
     ) -> Self:
-        """Relevancies of the data set of an optimizer, and what it has removed.
+        """Compute the relevancies of the data set of an optimizer.
 
         Parameters
         ----------
         optimizer : BayesianOptimizer
-            It is left as it is.
+            An optimizer with a surrogate. It is not changed.
         now : float, default=None
-            Present time; None: the latest one told or asked for.
+            Present time; None: the latest time told or asked for.
         time_unit : str, default="s"
         space_label : str, default=None
             None: "x", or "index of the arm".
@@ -163,10 +164,10 @@ class RelevancyDisplay(Display):
         Raises
         ------
         AskTellError
-            The optimizer has no surrogate, or not yet.
+            The optimizer has no surrogate.
         UnsupportedKernelError
-            Its surrogate has a kernel without a closed-form convolution, as one that does not know
-            time.
+            The kernel of the surrogate has no closed-form convolution, for example because it does
+            not depend on time.
         ValueError
             ``now`` is before an observation.
         """
@@ -189,9 +190,9 @@ class RelevancyDisplay(Display):
     def plot(
         self, ax: Axes | None = None, *, cmap: str | Colormap = "viridis_r", **dot_options: Any
     ) -> Self:
-        """Draw a dot per observation, the darker the more it matters, and crosses for removed ones.
+        """Draw a dot per observation, darker for a higher relevancy, and crosses for removed ones.
 
-        Where relevancy is the vertical axis, the removed ones, which have none, stand at its foot.
+        Removed observations have no relevancy. On an axis of relevancy they are at its lower end.
 
         Parameters
         ----------
@@ -208,33 +209,33 @@ class RelevancyDisplay(Display):
         Raises
         ------
         MissingExtraError
-            Without matplotlib.
+            matplotlib is not installed.
         """
         ax = self._axes(ax)
         from matplotlib.collections import PathCollection
         from matplotlib.colors import PowerNorm
 
-        order = np.argsort(self.relevancy)  # what matters most is not hidden
+        order = np.argsort(self.relevancy)  # the most relevant ones are drawn last
         heights = self.relevancy if self.places is None else self.places
         style = {
             "s": 45.0,
             "cmap": cmap,
-            # A few often matter most: a square root leaves shades for the others.
+            # Few observations have a high relevancy: a square root leaves shades for the others.
             "norm": PowerNorm(0.5, vmin=0.0),
             "edgecolor": "0.35",
             "linewidth": 0.6,
             "zorder": 3,
             "label": f"kept ({len(self.times)})",
         }
-        style = styled(style, dot_options, PathCollection)
+        style = merge_style(style, dot_options, PathCollection)
         dots = ax.scatter(self.times[order], heights[order], c=self.relevancy[order], **style)
         if len(self.removed_times):
-            foot = self.removed_places is None
+            low = self.removed_places is None
             ax.plot(
                 self.removed_times,
-                np.full(len(self.removed_times), 0.02) if foot else self.removed_places,
+                np.full(len(self.removed_times), 0.02) if low else self.removed_places,
                 "x",
-                transform=ax.get_xaxis_transform() if foot else ax.transData,
+                transform=ax.get_xaxis_transform() if low else ax.transData,
                 color=COLOURS[1],
                 markersize=6,
                 label=f"removed ({len(self.removed_times)})",
@@ -248,4 +249,4 @@ class RelevancyDisplay(Display):
         if self.places is not None:
             self.colorbar_ = ax.figure.colorbar(dots, ax=ax, label="relevancy", pad=0.02)
         legend_above(ax, ncols=3)
-        return self._drawn(ax)
+        return self._finish(ax)

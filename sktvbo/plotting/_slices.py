@@ -1,4 +1,4 @@
-"""What an optimizer believes, parameter by parameter, in any number of dimensions."""
+"""Posterior of an optimizer along each parameter, in any number of dimensions."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 from .._validation import check_int, finite_array, invalid
 from ..domain import as_domain
 from ._common import (
-    Display,
+    display_data,
+    draw_best_places,
+    draw_observations,
     fitted_surrogate,
     line_style,
     present,
     pyplot,
-    stored,
     was_removed,
 )
 from ._parameters import Axis, axes_of, coordinates, rows_along
-from ._posterior import _outline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from .._typing import ContextLike
     from ..optimizers import BayesianOptimizer
 
-# At most this many panels stand side by side.
+# Largest number of panels side by side.
 _N_COLUMNS = 3
 
-# An observation is as pale as it is far from the slice, in sides of the unit box, down to this.
-_FAR, _FAINTEST = 0.5, 0.12
+# An observation fades over this distance from the slice in the unit box, down to this opacity.
+_FADING_DISTANCE, _FAINTEST = 0.5, 0.12
 
 
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """The posterior along one parameter.
+    """Posterior along one parameter.
 
     Attributes
     ----------
@@ -49,11 +49,11 @@ class Slice:
         ``name``, ``label``, ``values`` (m,) and more.
     mean, std : ndarray of shape (n_times, m)
     incumbent : ndarray of shape (n_times,)
-        Where each slice's point is along the axis.
+        Recommended value at each time.
     observed : ndarray of shape (n,)
-        Where the observations in the data set are.
+        Values of the observations in the data set.
     distance : ndarray of shape (n,)
-        How far they are, in the unit box, from the latest slice.
+        Distances of the observations from the last slice, in the unit box.
     """
 
     axis: Axis
@@ -64,13 +64,13 @@ class Slice:
     distance: np.ndarray
 
 
-class _Panels(Display):
-    """A display of several axes, one for each parameter."""
+class _PanelDisplay:
+    """Base class of the displays with axes for each parameter."""
 
-    _size = (3.6, 3.0)
+    _panel_size = (3.6, 3.0)
 
     def _grid(self, axes, n, **options):
-        """The axes given (n,), or new ones."""
+        """Return n axes: the given ones, or new ones for None."""
         plt = pyplot(f"{type(self).__name__}.plot")
         if axes is not None:
             axes = np.atleast_1d(np.asarray(axes, dtype=object)).ravel()
@@ -79,7 +79,7 @@ class _Panels(Display):
             return axes
         n_columns = min(n, _N_COLUMNS)
         n_rows = -(-n // n_columns)
-        size = self._size[0] * n_columns + 0.6, self._size[1] * n_rows + 0.5
+        size = self._panel_size[0] * n_columns + 0.6, self._panel_size[1] * n_rows + 0.5
         _, grid = plt.subplots(
             n_rows, n_columns, figsize=size, layout="constrained", squeeze=False, **options
         )
@@ -87,25 +87,44 @@ class _Panels(Display):
             spare.set_visible(False)
         return grid.ravel()[:n]
 
-    def _kept(self, axes):
-        """Keep the axes, and return the display."""
+    def _finish(self, axes):
+        """Draw the legend, store the axes and return the display, at the end of ``plot``."""
         self.axes_, self.figure_ = axes, axes[0].figure
+        handles, labels = axes[0].get_legend_handles_labels()
+        options = {"loc": "outside upper center", "ncols": min(len(labels), 4), "frameon": False}
+        self.figure_.legend(handles, labels, **options)
         return self
 
 
-@stored
-class SliceDisplay(_Panels):
-    """The posterior along each parameter, through the recommended point, with its uncertainty.
+def _recommended(optimizer, domain, times, context):
+    """Return the rows (n_times, d) that an optimizer recommends at given times, in a context."""
+    points = (optimizer.recommend(t, context=context) for t in times)
+    return np.array([domain.place(x, context) for x in points])
+
+
+def _posterior_along(posteriors, domain, points, i, axis):
+    """Return mean and std (n_times, m) along the i-th axis, through a point at each time."""
+    found = [
+        posterior(domain.to_unit(rows_along(domain, i, axis.values, x)))
+        for posterior, x in zip(posteriors, points)
+    ]
+    mean, std = (np.array(parts) for parts in zip(*found))
+    return mean, std
+
+
+@display_data
+class SliceDisplay(_PanelDisplay):
+    """Posterior along each parameter through the recommended point, with its uncertainty.
 
     Made by `from_optimizer`, in the user's names, units and scales.
 
     Parameters
     ----------
     slices : list of Slice
-        One for each parameter.
+        One per parameter.
     times : ndarray of shape (n_times,)
     y : ndarray of shape (n,)
-        The observations in the data set.
+        Values of the observations in the data set.
     time_unit : str, default="s"
     value_label : str, default="f"
 
@@ -157,18 +176,17 @@ class SliceDisplay(_Panels):
         Parameters
         ----------
         optimizer : BayesianOptimizer
-            In any state of a run in which it has a surrogate, over any domain. It is left as it is.
+            An optimizer with a surrogate, over any domain. It is not changed.
         times : float or array-like of shape (n_times,), default=None
-            When to look, each time through what is recommended then; None: the present.
+            Times of the slices, each through the point recommended then; None: the present.
         n_values : int, default=101
-            Places along a parameter; categories, ordinals and few integers are shown each.
+            Number of values along a parameter; of categories, ordinals and few integers all.
         context : array-like of shape (c,), or a dict for named variables, default=None
-            Through which the slices go, on a domain with a context: of its variables there are
-            slices too.
+            Context of the slices, on a domain with a context; its variables have slices as well.
         names : list of str, default=None
-            Of the dimensions of a box; None: x[0], x[1], ...
+            Names of the dimensions of a box; None: x[0], x[1], ...
         units : dict of str to str, default=None
-            Of the parameters, by name, for the labels.
+            Units of the parameters by name, for the labels.
         time_unit, value_label : str
 
         Returns
@@ -178,9 +196,9 @@ class SliceDisplay(_Panels):
         Raises
         ------
         AskTellError
-            The optimizer has no surrogate, or not yet.
+            The optimizer has no surrogate.
         ValueError
-            Names, units or times that make no sense; a context that is missing, or has no place.
+            Invalid names, units or times; a missing context, or one without a domain for it.
         """
         domain, surrogate = as_domain(optimizer.domain), fitted_surrogate(optimizer)
         check_int(n_values, "n_values", low=2)
@@ -188,16 +206,13 @@ class SliceDisplay(_Panels):
         times = np.atleast_1d(present(optimizer) if times is None else times)
         times = finite_array(times, "times", ("n_times",))
         points = _recommended(optimizer, domain, times, context)
+        posteriors = [surrogate.posterior_at(t) for t in times]
         kept = optimizer.X_[:, :-1]
         places, observed = coordinates(domain, points), coordinates(domain, kept)
         sign = 1.0 if optimizer.maximize else -1.0
         slices = []
         for i, axis in enumerate(axes):
-            found = [
-                surrogate.posterior_at(t)(domain.to_unit(rows_along(domain, i, axis.values, x)))
-                for t, x in zip(times, points)
-            ]
-            mean, std = (np.array(parts) for parts in zip(*found))
+            mean, std = _posterior_along(posteriors, domain, points, i, axis)
             on_slice = rows_along(domain, i, observed[:, i], points[-1])
             distance = np.linalg.norm(domain.to_unit(kept) - domain.to_unit(on_slice), axis=1)
             slices.append(Slice(axis, sign * mean, std, places[:, i], observed[:, i], distance))
@@ -214,16 +229,16 @@ class SliceDisplay(_Panels):
     ) -> Self:
         """Draw a panel per parameter: the mean, and a band of two standard deviations.
 
-        Values with nothing between them are dots with bars. With several times each has a colour.
-        A vertical line is the recommended value; observations are the paler the farther they are
-        from the slice, in the other parameters.
+        Discrete values are dots with error bars. Each time has its colour, and a vertical line at
+        the recommended value. Observations fade with their distance from the slice in the other
+        parameters.
 
         Parameters
         ----------
         axes : array-like of matplotlib Axes, default=None
             One per parameter; None: a new figure.
         observations : bool, default=True
-            Draw them.
+            Draw the observations.
         **line_options
             Keywords of matplotlib's ``plot`` for the means, such as ``linewidth``.
 
@@ -234,7 +249,7 @@ class SliceDisplay(_Panels):
         Raises
         ------
         MissingExtraError
-            Without matplotlib.
+            matplotlib is not installed.
         """
         axes = self._grid(axes, len(self.slices), sharey=True)
         for ax, part in zip(axes, self.slices):
@@ -243,22 +258,18 @@ class SliceDisplay(_Panels):
             for k, t in enumerate(self.times):
                 label = f"t = {t:.4g} {self.time_unit}"
                 _draw_slice(ax, part, k, len(self.times), label, line_options)
-            part.axis.dress(ax, "x")
+            part.axis.set_up(ax, "x")
             if ax.get_subplotspec() is None or ax.get_subplotspec().is_first_col():
                 ax.set_ylabel(self.value_label)
-        handles, labels = axes[0].get_legend_handles_labels()
-        axes[0].figure.legend(
-            handles, labels, loc="outside upper center", ncols=min(len(labels), 4), frameon=False
-        )
-        return self._kept(axes)
+        return self._finish(axes)
 
 
 def _draw_slice(ax, part, k, n_times, label, options):
     """Draw the slice of the k-th time."""
     axis, mean, std = part.axis, part.mean[k], part.std[k]
     style = line_style(k) | {"label": label}
-    if axis.single:
-        # Those of several times stand side by side.
+    if axis.discrete:
+        # Dots of several times are side by side.
         shift = 0.12 * (k - 0.5 * (n_times - 1)) if not axis.log else 0.0
         style |= {"linestyle": "none", "marker": "o", "capsize": 3.0}
         ax.errorbar(axis.values + shift, mean, 2.0 * std, **style | options)
@@ -270,16 +281,10 @@ def _draw_slice(ax, part, k, n_times, label, options):
 
 
 def _draw_observations(ax, part, y):
-    """Draw the observations, pale where they are far away."""
-    alpha = np.clip(1.0 - part.distance / _FAR, _FAINTEST, 1.0)
+    """Draw the observations, paler with their distance from the slice."""
+    alpha = np.clip(1.0 - part.distance / _FADING_DISTANCE, _FAINTEST, 1.0)
     ax.scatter(part.observed, y, s=14, color="0.25", alpha=alpha, linewidth=0)
     ax.plot([], [], "o", color="0.25", markersize=4, label="observations (pale: far away)")
-
-
-def _recommended(optimizer, domain, times, context):
-    """Rows (n_times, d) that an optimizer recommends at some times, in a context."""
-    found = (optimizer.recommend(t, context=context) for t in times)
-    return np.array([domain.place(x, context) for x in found])
 
 
 # --- over time ------------------------------------------------------------------------------------
@@ -287,17 +292,18 @@ def _recommended(optimizer, domain, times, context):
 
 @dataclass(frozen=True, eq=False)
 class Track:
-    """The posterior along one parameter, over time.
+    """Posterior along one parameter over time.
 
     Attributes
     ----------
     axis : Axis
         ``name``, ``label``, ``values`` (m,) and more.
     mean : ndarray of shape (m, n_times)
-        Through what is recommended at each time.
+        Posterior mean through the point recommended at each time.
     recommended : ndarray of shape (n_times,)
+        Recommended value at each time.
     queried : ndarray of shape (n_told,)
-        Where the observations are, removed ones included.
+        Values of all observations, including removed ones.
     """
 
     axis: Axis
@@ -306,22 +312,22 @@ class Track:
     queried: np.ndarray
 
 
-@stored
-class TrackDisplay(_Panels):
-    """Each parameter over time: what is believed, what is recommended, and what was queried.
+@display_data
+class TrackDisplay(_PanelDisplay):
+    """Each parameter over time: posterior mean, recommended values and queries.
 
-    Made by `from_optimizer`, in the user's names, units and scales. `PosteriorDisplay` is its
-    sister for one dimension, with the optimum of a known problem.
+    Made by `from_optimizer`, in the user's names, units and scales. For one dimension,
+    `PosteriorDisplay` also shows the optimum of a known problem.
 
     Parameters
     ----------
     tracks : list of Track
-        One for each parameter.
+        One per parameter.
     times : ndarray of shape (n_times,)
     told_at : ndarray of shape (n_told,)
         Times of all observations.
     kept : ndarray of bool of shape (n_told,)
-        Which of them are in the data set.
+        Mask of the observations in the data set.
     now : float
         Present time of the optimizer.
     time_unit : str, default="s"
@@ -357,7 +363,7 @@ class TrackDisplay(_Panels):
     time_unit: str = "s"
     value_label: str = "posterior mean"
 
-    _size = (4.2, 2.9)
+    _panel_size = (4.2, 2.9)
 
     @classmethod
     def from_optimizer(
@@ -379,19 +385,19 @@ class TrackDisplay(_Panels):
         Parameters
         ----------
         optimizer : BayesianOptimizer
-            In any state of a run in which it has a surrogate, over any domain. It is left as it is.
+            An optimizer with a surrogate, over any domain. It is not changed.
         since, until : float, default=None
-            First and last time; None: of the first observation, and the present.
+            First and last time; None: the time of the first observation, and the present.
         n_times : int, default=60
-            Each needs a recommendation, a search for the best posterior mean.
+            Number of times. Each needs a recommendation: a search for the best posterior mean.
         n_values : int, default=51
-            As in `SliceDisplay.from_optimizer`, as are the following.
+            As in `SliceDisplay.from_optimizer`.
         context : array-like of shape (c,), or a dict for named variables, default=None
-            On a domain with a context: in which the means and what is recommended are shown.
+            Context of the means and recommendations, on a domain with a context.
         names : list of str, default=None
-            Names of the parameters, in place of their own.
+            Names of the dimensions of a box; None: x[0], x[1], ...
         units : dict of str to str, default=None
-            Units of the parameters.
+            Units of the parameters by name.
         time_unit : str, default="s"
         value_label : str, default="posterior mean"
 
@@ -402,14 +408,13 @@ class TrackDisplay(_Panels):
         Raises
         ------
         AskTellError
-            The optimizer has no surrogate, or not yet.
+            The optimizer has no surrogate.
         ValueError
-            Names, units or times that make no sense; a context that is missing, or has no place.
+            Invalid names, units or times; a missing context, or one without a domain for it.
 
         Notes
         -----
-        The mean at past times is what the optimizer believes *now* of the past, with what it has
-        removed taken out.
+        The mean at past times is the *present* posterior, without the removed observations.
         """
         domain, surrogate = as_domain(optimizer.domain), fitted_surrogate(optimizer)
         check_int(n_values, "n_values", low=2)
@@ -427,13 +432,8 @@ class TrackDisplay(_Panels):
         queried = coordinates(domain, told[:, :-1])
         tracks = []
         for i, axis in enumerate(axes):
-            means = [
-                posterior(domain.to_unit(rows_along(domain, i, axis.values, x)))[0]
-                for posterior, x in zip(posteriors, points)
-            ]
-            tracks.append(
-                Track(axis, sign * np.column_stack(means), recommended[:, i], queried[:, i])
-            )
+            mean, _ = _posterior_along(posteriors, domain, points, i, axis)
+            tracks.append(Track(axis, sign * mean.T, recommended[:, i], queried[:, i]))
         return cls(
             tracks,
             times,
@@ -447,10 +447,10 @@ class TrackDisplay(_Panels):
     def plot(
         self, axes: Sequence[Axes] | NDArray[Any] | None = None, *, cmap: str | Colormap = "viridis"
     ) -> Self:
-        """Draw a panel per parameter: the mean in colours, a curve and the observations on it.
+        """Draw a panel per parameter: the mean in colours, recommended values and observations.
 
-        The curve is what is recommended; red dots are observations in the data set, crosses those
-        that were removed; a vertical line is the present.
+        The curve is the recommended value, and a vertical line is the present. Red dots are
+        observations in the data set, and crosses are removed ones.
 
         Parameters
         ----------
@@ -465,7 +465,7 @@ class TrackDisplay(_Panels):
         Raises
         ------
         MissingExtraError
-            Without matplotlib.
+            matplotlib is not installed.
         """
         axes = self._grid(axes, len(self.tracks), sharex=True)
         limits = {
@@ -475,48 +475,16 @@ class TrackDisplay(_Panels):
         step = self.times[1] - self.times[0]
         t_edges = np.append(self.times - 0.5 * step, self.times[-1] + 0.5 * step)
         for ax, track in zip(axes, self.tracks):
-            track.axis.dress(ax, "y")
+            track.axis.set_up(ax, "y")
             mesh = ax.pcolormesh(
                 t_edges, track.axis.edges, track.mean, cmap=cmap, rasterized=True, **limits
             )
-            self._draw_track(ax, track)
+            observations = np.column_stack([track.queried, self.told_at])
+            draw_observations(ax, observations[self.kept], observations[~self.kept], size=5.0)
+            style = {"drawstyle": "steps-mid"} if track.axis.discrete else {}
+            draw_best_places(ax, self.times, track.recommended, "recommended", 1.6, **style)
+            ax.axvline(self.now, color="black", linewidth=1.4)
             ax.set(xlim=(t_edges[0], max(t_edges[-1], self.now)), xlabel=f"time ({self.time_unit})")
             ax.set_ylim(track.axis.edges[[0, -1]])
         self.colorbar_ = axes[0].figure.colorbar(mesh, ax=list(axes), label=self.value_label)
-        handles, labels = axes[0].get_legend_handles_labels()
-        axes[0].figure.legend(
-            handles, labels, loc="outside upper center", ncols=len(labels), frameon=False
-        )
-        return self._kept(axes)
-
-    def _draw_track(self, ax, track):
-        gone = ~self.kept
-        ax.plot(
-            self.told_at[gone],
-            track.queried[gone],
-            "x",
-            color="black",
-            markersize=4.5,
-            label=f"removed ({gone.sum()})",
-        )
-        ax.plot(
-            self.told_at[self.kept],
-            track.queried[self.kept],
-            "o",
-            color="red",
-            markersize=4.5,
-            markeredgecolor="white",
-            markeredgewidth=0.6,
-            label=f"kept ({self.kept.sum()})",
-        )
-        step = {"drawstyle": "steps-mid"} if track.axis.single else {}
-        ax.plot(
-            self.times,
-            track.recommended,
-            color="cyan",
-            linewidth=1.6,
-            label="recommended",
-            path_effects=_outline(3.0, "black"),
-            **step,
-        )
-        ax.axvline(self.now, color="black", linewidth=1.4)
+        return self._finish(axes)

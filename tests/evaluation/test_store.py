@@ -25,7 +25,7 @@ from sktvbo.evaluation import (
     StoreMismatchError,
     compare,
 )
-from sktvbo.evaluation._files import sealed
+from sktvbo.evaluation._files import add_checksum
 from sktvbo.evaluation._store import Store, describe, describe_optimizer
 from sktvbo.exceptions import SktvboError
 from sktvbo.problems import from_callable, make
@@ -51,7 +51,7 @@ def stored(folder, calls=None, algorithms=("one", "two"), **options):
 def rewrite(path, content):
     """Write a run as the store does, with the checksum of its new content."""
     bare = {name: value for name, value in content.items() if name != "sha256"}
-    path.write_text(json.dumps(sealed(bare)))
+    path.write_text(json.dumps(add_checksum(bare)))
 
 
 def same(a, b):

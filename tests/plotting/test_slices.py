@@ -160,7 +160,7 @@ def test_axes_are_in_the_users_names_units_and_scales(named, plt):
     assert_allclose(by_name["rate"].values, np.geomspace(1e-4, 1.0, 21), rtol=1e-9)
     assert_array_equal(by_name["depth"].values, np.arange(2, 10))
     assert len(by_name["seed"].values) == 21
-    single = [name for name, axis in by_name.items() if axis.single]
+    single = [name for name, axis in by_name.items() if axis.discrete]
     assert single == ["depth", "loss", "size"]
     assert display.axes_[0].get_ylabel() == "loss"
     assert display.figure_ is display.axes_[0].figure

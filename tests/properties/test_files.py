@@ -21,7 +21,7 @@ from sktvbo._cli._main import main
 from sktvbo.datasets import _intel_log
 from sktvbo.datasets._table import Table
 from sktvbo.evaluation import Comparison, RunResult
-from sktvbo.evaluation._files import read_json, sealed, unsealed, write_json
+from sktvbo.evaluation._files import add_checksum, read_json, verify_checksum, write_json
 from sktvbo.evaluation._store import Store, describe
 from sktvbo.exceptions import InvalidObservationError, JournalError
 
@@ -90,8 +90,8 @@ def test_json_files_come_back(content):
 
 @given(objects, st.data())
 def test_a_seal_is_broken_by_any_change(content, data):
-    whole = json.loads(json.dumps(sealed(content)))
-    assert unsealed(whole) == {k: v for k, v in content.items() if k != "sha256"}
+    whole = json.loads(json.dumps(add_checksum(content)))
+    assert verify_checksum(whole) == {k: v for k, v in content.items() if k != "sha256"}
     other = dict(whole)
     name = data.draw(st.sampled_from(sorted(whole)))
     if data.draw(st.booleans()):
@@ -100,7 +100,7 @@ def test_a_seal_is_broken_by_any_change(content, data):
         other[name] = data.draw(some.json_values)
     if json.dumps(other, sort_keys=True) != json.dumps(whole, sort_keys=True):
         with pytest.raises(ValueError, match="checksum"):
-            unsealed(other)
+            verify_checksum(other)
 
 
 @given(results().filter(lambda r: r.seed is not None), some.texts, some.texts, objects)

@@ -94,7 +94,7 @@ def test_a_foreign_one_is_stored(problem, tmp_path):
 
 
 def test_what_a_function_makes_must_ask_and_tell(problem):
-    with pytest.raises(TypeError, match="What the function of an optimizer makes must be"):
+    with pytest.raises(TypeError, match="The result of an optimizer function must be"):
         run(lambda domain, seed: object(), problem)
 
 
