@@ -1,1 +1,1 @@
-"""The command ``sktvbo``."""
+"""Command ``sktvbo``."""

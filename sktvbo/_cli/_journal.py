@@ -1,4 +1,4 @@
-"""The command ``sktvbo journal``: show, export and check what an optimizer has written."""
+"""Command ``sktvbo journal``: show, export and check the journal of an optimizer."""
 
 import json
 import sys
@@ -16,22 +16,20 @@ def add_journal(commands):
     parser = commands.add_parser(
         "journal",
         help="show, export or check the journal of an optimizer",
-        description="Read a journal that an optimizer writes (journal='run.db'), also while it is "
-        "being written. Nothing that is read is executed.",
+        description="Read the journal of an optimizer (journal='run.db'), also while it is being "
+        "written. Reading executes no code of the file.",
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    show = actions.add_parser("show", help="what it is of, and the latest events")
-    show.add_argument("-n", type=whole_number(), default=10, metavar="N", help="how many (10)")
+    show = actions.add_parser("show", help="the optimizer and the latest events")
+    show.add_argument("-n", type=whole_number(), default=10, metavar="N", help="of events (10)")
     show.set_defaults(run=_show, parser=show)
-    export = actions.add_parser("export", help="all events, a line of JSON each")
-    export.add_argument(
-        "--output", type=Path, metavar="FILE", help="instead of the standard output"
-    )
+    export = actions.add_parser("export", help="all events, one line of JSON each")
+    export.add_argument("--output", type=Path, metavar="FILE", help="default: standard output")
     export.set_defaults(run=_export, parser=export)
-    check = actions.add_parser("check", help="whether all of it is whole; 1 is returned if not")
+    check = actions.add_parser("check", help="check that the file is intact; returns 1 if not")
     check.set_defaults(run=_check, parser=check)
     for action in (show, export, check):
-        action.add_argument("path", help="the file")
+        action.add_argument("path", help="path of the journal")
 
 
 @printing()
@@ -49,7 +47,7 @@ def _show(arguments):
 
 
 def _line(event):
-    """An event in one line."""
+    """Return the data of an event as one line."""
     body = event.body
     if event.kind == "begin":
         return ""
@@ -60,9 +58,9 @@ def _line(event):
         removed = f", {len(body['removed'])} removed" if body["removed"] else ""
         return f"t = {body['t']:g}  x = {x}  y = {body['y']:.6g}  ({body['n']} kept{removed})"
     x = [body["x"]] if event.kind in ("announce", "cancel", "fail", "untell") else body["x"]
-    places = "; ".join(" ".join(f"{value:.6g}" for value in row) for row in x)
+    points = "; ".join(" ".join(f"{value:.6g}" for value in row) for row in x)
     t = body["t"][0] if isinstance(body["t"], list) else body["t"]
-    return f"t = {t:g}  x = {places}"
+    return f"t = {t:g}  x = {points}"
 
 
 def _date(seconds):
@@ -90,4 +88,4 @@ def _write(path, file):
 
 def _check(arguments):
     counts = journal.check(arguments.path)
-    print(f"{arguments.path} is whole: {sum(counts.values())} events")
+    print(f"{arguments.path} is intact: {sum(counts.values())} events")

@@ -1,10 +1,9 @@
-"""The command ``sktvbo``: a demonstration, benchmarks, journals, and lists of what there is."""
+"""Command ``sktvbo``: demonstration, benchmarks, journals, and lists of algorithms and problems."""
 
 import argparse
 import inspect
 import sys
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -30,8 +29,8 @@ from ..exceptions import MissingDataError, SktvboError
 from ..plotting import PosteriorDisplay, RegretDisplay
 from ._journal import add_journal
 
-# An answer is pretended to take this many seconds, whatever the machine and the algorithm. With
-# 4 s, a run of 600 s has 146 queries after the initial ones.
+# Simulated seconds from ask to answer, the same for all machines and algorithms. With 4 s, a run of
+# 600 s has 146 queries after the initial ones.
 RESPONSE_TIME = {"full": 4.0, "quick": 6.0}
 REPLICATIONS = {"full": 10, "quick": 2}
 
@@ -40,8 +39,8 @@ REAL = "temperature"
 UNITS = {REAL: "°C"}
 
 PICTURE = "demo.png"
-# The picture is of the run that is neither good nor bad, W-DBO's median, after this part of the
-# horizon: late enough to have met all that happens, early enough for a future to predict.
+# Fraction of the horizon at which the picture shows W-DBO's median run: after the changes of the
+# problem, and early enough to show predictions.
 SNAPSHOT = 0.85
 
 
@@ -56,9 +55,9 @@ def _parser():
     demo = commands.add_parser(
         "demo",
         help="three algorithms on two problems: a table and a picture, in less than a minute",
-        description="Run W-DBO, GP-UCB and random search on a synthetic problem and, when the "
-        "data is at hand, on a real one. Thinking takes a simulated time, so the regrets do not "
-        "depend on the machine.",
+        description="Run W-DBO, GP-UCB and random search on a synthetic problem and, if its data "
+        "is found, on a real one. Computing takes a simulated time, so the regrets do not depend "
+        "on the machine.",
     )
     demo.add_argument(
         "--output",
@@ -86,7 +85,6 @@ def _parser():
     demo.set_defaults(run=_demo, parser=demo)
 
     add_bench(commands)
-
     add_journal(commands)
 
     listing = commands.add_parser("list", help="the algorithms, the problems and the presets")
@@ -100,13 +98,13 @@ def main(argv=None):
     Parameters
     ----------
     argv : list of str, default=None
-        Arguments; None: those of the process.
+        Arguments; None: the arguments of the process.
 
     Returns
     -------
     int
-        Exit code: 0, 1 after one of this package's errors or when a run has failed, 130 when a
-        bench was interrupted. A usage error exits with 2.
+        Exit code: 0 for success, 1 for an error of this package or a failed run, 130 for an
+        interrupted bench. A usage error exits with 2.
     """
     arguments = _parser().parse_args(argv)
     try:
@@ -119,15 +117,11 @@ def main(argv=None):
 # --- demo -----------------------------------------------------------------------------------------
 
 
-def _constant(seconds, n):
-    return seconds
-
-
 def _demo(arguments):
     size = "quick" if arguments.quick else "full"
     seconds = RESPONSE_TIME[size]
     n_replications = arguments.replications or REPLICATIONS[size]
-    # A hint that matplotlib is missing comes before the work.
+    # Fail without matplotlib or a writable folder before the runs.
     figure = None if arguments.no_plot else new_figure()
     if figure is not None:
         make_folder(arguments.output, arguments.parser)
@@ -136,24 +130,24 @@ def _demo(arguments):
     try:
         chosen.append(problems.make(REAL))
     except MissingDataError as exc:
-        # The inventory of the file's arrays is left out.
+        # Shorten the message: leave out the list of the file's arrays.
         reason = str(exc).partition(" Store it")[0]
         print_paragraph(
             f"Leaving out the real problem {REAL!r}. {reason} Set the environment variable "
             "SKTVBO_DATA to the folder that holds the file.\n"
         )
     algorithms = {"W-DBO": WDBO(), "GP-UCB": GPUCB(), "random search": RandomSearch()}
-    clock = evaluation.SimulatedClock(response_time=partial(_constant, seconds))
+    clock = evaluation.SimulatedClock(response_time=lambda n: seconds)
     names = " and ".join(problem.name for problem in chosen)
     print_paragraph(
         f"{', '.join(algorithms)} on {names}: {n_replications} run(s) each of "
-        f"{chosen[0].horizon:g} s. Thinking takes {seconds:g} s of simulated time, so that the "
+        f"{chosen[0].horizon:g} s. An answer takes {seconds:g} s of simulated time, so that the "
         "regrets do not depend on the machine."
     )
     progress = has_tqdm()
     if not progress:
         print_paragraph('For a progress bar: pip install "sktvbo[progress]"')
-    # The matrices are small: threads of the linear algebra, on top of the jobs, only cost.
+    # The matrices are small: several threads per job would be slower.
     with parallel_config("loky", inner_max_num_threads=1):
         comparison = evaluation.compare(
             algorithms,
@@ -167,31 +161,26 @@ def _demo(arguments):
     if figure is not None:
         path = arguments.output / PICTURE
         _draw(figure, comparison, chosen[0], clock)
-        with writing(arguments.output, "Make room, or name another folder with --output."):
+        with writing(arguments.output, "Free disk space, or set another folder with --output."):
             save_figure(figure, path)
         print(f"The picture is in {path}\n")
     print(
-        "Next: sktvbo list                                   which algorithms and problems exist\n"
-        '      python -c "import sktvbo; help(sktvbo.WDBO)"  how to optimize something of yours'
+        "Next: sktvbo list                                   lists algorithms and problems\n"
+        '      python -c "import sktvbo; help(sktvbo.WDBO)"  shows how to optimize your function'
     )
 
 
 def _draw(figure, comparison, problem, clock):
-    """The objective and what W-DBO believes of it on the left, the regrets on the right."""
-    seed = _middle(comparison.results["W-DBO", problem.name]).seed
+    """Draw the objective and the posterior of W-DBO's median run, and the regrets beside them."""
+    runs = sorted(comparison.results["W-DBO", problem.name], key=lambda run: run.average_regret)
+    seed = runs[len(runs) // 2].seed
     for step in evaluation.steps(WDBO(), problem, clock=clock, random_state=seed):
         if step.time >= SNAPSHOT * problem.horizon:
             break
-    belief = PosteriorDisplay.from_run(step.optimizer, problem)
-    at_all_times = [problem.values(belief.places[:, np.newaxis], t) for t in belief.times]
-    nothing = belief.kept[:0]
-    objective = replace(
-        belief,
-        mean=np.column_stack(at_all_times),
-        kept=nothing,
-        removed=nothing,
-        value_label="objective",
-    )
+    posterior = PosteriorDisplay.from_run(step.optimizer, problem)
+    places, none = posterior.places[:, np.newaxis], posterior.kept[:0]
+    values = np.column_stack([problem.values(places, t) for t in posterior.times])
+    objective = replace(posterior, mean=values, kept=none, removed=none, value_label="objective")
 
     figure.set_size_inches(13.0, 7.2)
     figure.get_layout_engine().set(w_pad=0.1, h_pad=0.1)
@@ -199,23 +188,17 @@ def _draw(figure, comparison, problem, clock):
     upper, lower = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[1, 0])
     objective.plot(upper)
     upper.get_legend().remove()
-    asked = np.vstack([belief.kept, belief.removed])
-    upper.plot(
-        asked[:, 1], asked[:, 0], "o", color="white", markeredgecolor="black", markersize=4.5
-    )
-    upper.set_title(f"{problem.name}: where it is best (cyan), where W-DBO asked (dots)")
-    belief.plot(lower)
-    lower.set_title("what W-DBO believes at $t_0$", pad=28)
+    queries = np.vstack([posterior.kept, posterior.removed])
+    style = {"color": "white", "markeredgecolor": "black", "markersize": 4.5}
+    upper.plot(queries[:, 1], queries[:, 0], "o", **style)
+    upper.set_title(f"{problem.name}: optimum (cyan) and queries of W-DBO (dots)")
+    posterior.plot(lower)
+    lower.set_title("posterior mean of W-DBO at $t_0$", pad=28)
     n_rows = len(comparison.problems)
     right = grid[:, 1].subgridspec(n_rows, 1)
     for row, name in enumerate(comparison.problems):
         display = RegretDisplay.from_comparison(comparison, name, regret_unit=UNITS.get(name))
         display.plot(figure.add_subplot(right[row]))
-
-
-def _middle(runs):
-    """The run with the median of the average regrets: the worse one, where there are two."""
-    return sorted(runs, key=lambda run: run.average_regret)[len(runs) // 2]
 
 
 # --- list -----------------------------------------------------------------------------------------
@@ -256,7 +239,7 @@ def _print_list(title, rows):
 
 
 def _describe(name):
-    """A problem in one line."""
+    """Return a description of a problem in one line."""
     try:
         problem = problems.make(name)
     except MissingDataError:

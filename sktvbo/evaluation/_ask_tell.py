@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Expert: TypeAlias = Callable[[Array, float], ArrayLike] | Literal["problem"]
 
 # Parameters of an optimizer that a run overwrites.
-SET_BY_RUN = ("domain", "maximize", "random_state")
+SET_BY_RUN = {"domain", "maximize", "random_state"}
 
 
 class AskTell(Protocol):
@@ -116,9 +116,9 @@ def copy_optimizer(optimizer, domain, seed):
     if not hasattr(optimizer, "get_params"):
         return copy.deepcopy(optimizer)
     optimizer = clone(optimizer)
-    known = optimizer.get_params(deep=False)
-    values = dict(zip(SET_BY_RUN, (domain, True, seed)))
-    return optimizer.set_params(**{name: values[name] for name in values if name in known})
+    values = {"domain": domain, "maximize": True, "random_state": seed}
+    known = SET_BY_RUN & optimizer.get_params(deep=False).keys()
+    return optimizer.set_params(**{name: values[name] for name in known})
 
 
 def next_query(optimizer, t):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from copy import deepcopy
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ..problems import Problem
 
 
+@dataclass(eq=False, repr=False)
 class OnlineRun(BaseEstimator):
     """Estimator around an optimizer: the samples are problems, the score is minus the regret.
 
@@ -88,28 +90,16 @@ class OnlineRun(BaseEstimator):
     ['optimizer__alpha']
     """
 
-    def __init__(
-        self,
-        optimizer: AskTell,
-        *,
-        horizon: float | None = None,
-        clock: Clock | None = None,
-        n_initial: int = 15,
-        n_replications: int = 1,
-        average: Literal["query", "time"] = "query",
-        normalize: str | None = None,
-        random_state: RandomState = 0,
-        expert: Expert | None = None,
-    ) -> None:
-        self.optimizer = optimizer
-        self.horizon = horizon
-        self.clock = clock
-        self.n_initial = n_initial
-        self.n_replications = n_replications
-        self.average = average
-        self.normalize = normalize
-        self.random_state = random_state
-        self.expert = expert
+    optimizer: AskTell
+    _: KW_ONLY
+    horizon: float | None = None
+    clock: Clock | None = None
+    n_initial: int = 15
+    n_replications: int = 1
+    average: Literal["query", "time"] = "query"
+    normalize: str | None = None
+    random_state: RandomState = 0
+    expert: Expert | None = None
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -211,7 +201,22 @@ class OnlineRun(BaseEstimator):
 
     def _check(self, problems):
         """Validate the parameters, and return the problems as a list."""
-        self._check_optimizer()
+        optimizer = self.optimizer
+        known = all(hasattr(optimizer, method) for method in ("ask", "tell", "get_params"))
+        if (
+            not known
+            or isinstance(optimizer, type)
+            or SET_BY_RUN - optimizer.get_params(deep=False).keys()
+        ):
+            raise invalid(
+                "optimizer",
+                "an ask/tell optimizer that is a scikit-learn estimator with the parameters "
+                f"{', '.join(sorted(SET_BY_RUN))}, which a run sets",
+                optimizer,
+                self,
+                advice="Use for example sktvbo.WDBO().",
+                error=TypeError,
+            )
         check_choice(self.average, ("query", "time"), "average", self)
         check_choice(self.normalize, (None, "random"), "normalize", self)
         check_int(self.n_replications, "n_replications", self)
@@ -231,29 +236,6 @@ class OnlineRun(BaseEstimator):
             check_problem(problem)
             check_horizon(self.horizon, problem, self)
         return problems
-
-    def _check_optimizer(self):
-        """Raise TypeError unless the optimizer is an estimator that a run can clone and set up."""
-        optimizer = self.optimizer
-        known = all(hasattr(optimizer, method) for method in ("ask", "tell", "get_params"))
-        if not known or isinstance(optimizer, type):
-            raise invalid(
-                "optimizer",
-                "an ask/tell optimizer that is a scikit-learn estimator",
-                optimizer,
-                self,
-                advice="Use for example sktvbo.WDBO().",
-                error=TypeError,
-            )
-        missing = sorted(set(SET_BY_RUN).difference(optimizer.get_params(deep=False)))
-        if missing:
-            raise invalid(
-                "optimizer",
-                f"an optimizer with the parameters {', '.join(SET_BY_RUN)}, which a run sets",
-                owner=self,
-                got=f"{type(optimizer).__name__} without {', '.join(missing)}",
-                error=TypeError,
-            )
 
 
 def _random_regret(problem, horizon):

@@ -1,4 +1,4 @@
-"""A learner on a stream whose hyperparameters follow the stream."""
+"""Learner on a data stream with hyperparameters that adapt to the stream."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WEIGHT_ROWS = 1000.0
 # Half-life, in rows, of the losses that decide which setting is the best.
 _LOSS_ROWS = 200.0
 
-# A classifier also votes with the mean of its outputs in this many latest states.
+# Number of latest states of a classifier whose mean output is its second vote.
 _N_STATES = 4
 
 # Outputs of regressors are clipped at 2 typical errors from the median of the 3 best learners.
@@ -52,27 +52,27 @@ _LARGEST = 1e60
 
 @dataclass(eq=False, repr=False)
 class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
-    """A learner on a stream whose hyperparameters follow the stream.
+    """Learner on a data stream with hyperparameters that adapt to the stream.
 
-    Copies of an estimator learn side by side, each with its own setting of the hyperparameters: the
+    Copies of an estimator learn in parallel, each with its own setting of the hyperparameters: the
     estimator's own, and others spread over the space. Each batch is first predicted, then scored,
     then learnt ("prequential"). Predictions are a weighted average over the copies. The weights
-    follow the losses on the latest rows, so that they move when the stream drifts.
+    depend on the losses on the latest rows, so they adapt when the stream drifts.
 
     Parameters
     ----------
     estimator : estimator
-        A classifier or regressor with ``partial_fit``, or any with ``window``. Its own setting must
-        lie in the space, and is the best until others are known.
+        A classifier or regressor, with ``partial_fit`` unless ``window`` is set. Its own setting
+        must lie in the space, and is the best one before the second batch.
     space : ParameterSpace or dict
         Parameters of the estimator to tune, such as ``{"alpha": ("log-real", 1e-4, 1.0)}``; see
-        `~sktvbo.domain.ParameterSpace`. With ``window`` it may have "window" too.
+        `~sktvbo.domain.ParameterSpace`. With ``window`` it may also contain "window".
     n_settings : int, default=12
         Number of settings, and of fits per batch. The first is the estimator's own, the others are
-        a Latin hypercube over the space. There are fewer when the space has fewer members.
+        a Latin hypercube over the space. A space with fewer members gives fewer settings.
     window : int, default=None
         Refit the estimator at each batch to this many latest rows. None uses ``partial_fit``. With
-        "window" in the space this is the first setting's, and each other setting has its own.
+        "window" in the space, this is the value of the first setting.
     loss : "auto" or callable, default="auto"
         "auto" is the error rate of a classifier, or the squared error of a regressor. A callable
         ``(y, prediction)`` returns the losses of single rows, an array of shape (m,) in [0, inf).
@@ -81,7 +81,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
     n_jobs : int, default=None
         Number of threads that predict and learn, as in joblib.
     random_state : int, RandomState or None, default=None
-        Draws the settings.
+        Source of the settings.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of these columns, when X has any.
+        Names of these columns, if X has any.
 
     Notes
     -----
@@ -113,10 +113,10 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
     [1]_. The sums run over batches and lose half their weight in 1000 rows; v is the mean square.
 
     The output of a classifier is the mean of its probabilities and its vote (1 for the most
-    probable class). Probabilities alone are not enough: learners with high learning rates are
-    often sure of what is wrong. Each classifier counts twice, as it is and averaged over its states
-    after the latest four batches, which errs less while the stream stands still. So
-    ``predict_proba`` returns shares of votes, and these are not calibrated.
+    probable class), because learners with high learning rates are often overconfident. Each
+    classifier counts twice: in its latest state, and averaged over its states after the latest four
+    batches, which has lower errors on a stationary stream. So ``predict_proba`` returns shares of
+    votes, which are not calibrated.
 
     Outputs of regressors are clipped at two typical errors from the median of the three best
     learners, because a learner may diverge within a batch. A learner that raises an error, or
@@ -173,7 +173,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
     # --- learning ---------------------------------------------------------------------------------
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Start again, with these rows as a stream of batches.
+        """Restart with these rows as a stream of batches.
 
         Parameters
         ----------
@@ -202,15 +202,15 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
-        """Predict a batch, score it, learn it.
+        """Predict, score and learn a batch.
 
         Parameters
         ----------
         X : array-like of shape (m, d)
         y : array-like of shape (m,), or (m, k) for a regressor of several targets
         classes : array-like of shape (n_classes,), default=None
-            All labels of the stream, in the first call for a classifier. None takes those of the
-            first batch. With ``window``, new labels may follow.
+            All labels of the stream, in the first call for a classifier. None: the labels of the
+            first batch. With ``window``, later batches may have new labels.
 
         Returns
         -------
@@ -219,7 +219,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         TypeError
-            Without ``window``, an estimator that has no ``partial_fit``.
+            Without ``window``, the estimator has no ``partial_fit``.
         ValueError
             Invalid parameters or data, or an error that all learners raise. The tuner is unchanged.
         """
@@ -282,7 +282,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
         try:
             space.validate_point(settings[0])
         except ValueError as exc:
-            exc.add_note("It is the estimator's own setting, which must lie in the space.")
+            exc.add_note("The estimator's own setting must lie in the space.")
             raise
         rng = copy.deepcopy(check_random_state(self.random_state))
         shape = (self.n_settings - 1, space.n_dims)
@@ -331,7 +331,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
         return failed
 
     def _learn(self, X, y, failed):
-        """Let all learners learn a batch; replace those that failed now or in predicting."""
+        """Learn a batch with all learners; replace those that failed now or in predicting."""
         if self.window is None:
             options, estimator = {}, self.estimator
             if self._classifies() and "classes" in signature(estimator.partial_fit).parameters:
@@ -363,7 +363,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
         self.learners_, *self._earlier = states
 
     def _replace(self, failed, failed_to_learn, states):
-        """Put copies of the best learner, with random settings, in the place of those that failed.
+        """Replace failed learners by copies of the best one with random settings.
 
         ``states`` is changed in place.
         """
@@ -404,7 +404,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
         return self.space if isinstance(self.space, ParameterSpace) else ParameterSpace(self.space)
 
     def _configured(self, learner, setting):
-        """Set a learner's parameters; the window is the tuner's."""
+        """Set a learner's parameters, except for the window, which the tuner uses."""
         if self.window is not None:
             setting = {name: value for name, value in setting.items() if name != "window"}
         return learner.set_params(**setting)
@@ -427,7 +427,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
 
     @available_if(_classifies)
     def predict_proba(self, X: ArrayLike) -> Array:
-        """Shares of ``classes_`` in the weighted average. They are not calibrated.
+        """Return shares of ``classes_`` in the weighted average, which are not calibrated.
 
         Parameters
         ----------
@@ -440,7 +440,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
         return self._mean_output(X)
 
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
-        """Accuracy of a classifier, R² of a regressor.
+        """Return the accuracy of a classifier or R² of a regressor.
 
         Parameters
         ----------
@@ -458,9 +458,9 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
         return np.tensordot(self._voter_weights(), self._outputs(_as_rows(X))[0], 1)
 
     def _outputs(self, X):
-        """Outputs (v, m, k) of the voters, and the indices of learners that failed.
+        """Return outputs (v, m, k) of the voters, and the indices of learners that failed.
 
-        A regressor has one vote, a classifier two; the best learner votes for those that failed.
+        A regressor has one vote, a classifier two. The best learner votes for those that failed.
         """
 
         def vote(i):
@@ -484,7 +484,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
         return outputs, failed
 
     def _voter_weights(self):
-        """Weights (v,): Σg / (Σg² + v) where Σg is positive, or all for the best learner."""
+        """Return weights (v,): Σg / (Σg² + v) where Σg > 0, or only the best learner if none is."""
         gain, square, count = self._sums
         positive = gain > 0.0
         if not positive.any():
@@ -493,7 +493,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
         return weights / weights.sum()
 
     def _decoded(self, output):
-        """Labels or values of an output (m, k)."""
+        """Return labels or values of an output (m, k)."""
         if self._classifies():
             return self.classes_[output.argmax(axis=1)]
         return output.reshape(len(output), *self._y_shape)
@@ -504,7 +504,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
         return y.reshape(len(y), -1).astype(np.float64)
 
     def _losses(self, output, y):
-        """Losses (m,) of single rows."""
+        """Return the losses (m,) of single rows."""
         prediction = self._decoded(output)
         if callable(self.loss):
             losses = np.asarray(self.loss(y, prediction), dtype=np.float64)
@@ -553,7 +553,7 @@ def _attempt(action, i):
 
 
 def _values(learner, X):
-    """Predictions (m, k) of a regressor."""
+    """Return the predictions (m, k) of a regressor."""
     values = np.asarray(learner.predict(X), dtype=np.float64)
     if not np.all(np.abs(values) < _LARGEST):
         raise invalid("Predictions", f"numbers below {_LARGEST:g}", got="NaN, infinity or more")
@@ -561,7 +561,7 @@ def _values(learner, X):
 
 
 def _shares(learner, X, classes):
-    """Probabilities (m, k) of the classes, or 1 for those predicted."""
+    """Return the probabilities (m, k) of the classes, or 1 for the predicted class."""
     if not hasattr(learner, "predict_proba"):
         return (np.asarray(learner.predict(X))[:, np.newaxis] == classes).astype(np.float64)
     probabilities = np.asarray(learner.predict_proba(X))
@@ -571,10 +571,10 @@ def _shares(learner, X, classes):
 
 
 def _with_vote(shares):
-    """Mean of shares (m, k) and of the votes for the largest."""
+    """Return the mean of shares (m, k) and of votes for the largest."""
     return 0.5 * (shares + np.eye(shares.shape[1])[shares.argmax(axis=1)])
 
 
 def _sums_of_errors(errors):
-    """Sums over rows (2, k) of squares of errors (m, k), and of ones."""
+    """Return sums over rows (2, k) of squared errors (m, k), and of ones."""
     return np.array([np.square(errors).sum(axis=0), np.full(errors.shape[1], len(errors))])

@@ -18,6 +18,7 @@ from ._common import (
     along_axis,
     axis_limits,
     check_one_axis,
+    draw_band,
     legend_above,
     new_axes,
     place_label,
@@ -214,24 +215,16 @@ class _Film:
         """Draw the i-th frame."""
         ax, frame = self.ax, self.frames[i]
         ax.clear()
-        step = {"drawstyle": "steps-mid"} if self.arms else {}
         places, curves = self.places, [self.truth[i], frame.mean, frame.std]
         if self.arms:  # steps need half a cell more at both ends
             places = np.arange(-1, len(places) + 1)
             curves = [np.pad(curve, 1, mode="edge") for curve in curves]
         truth, mean, std = curves
-        ax.fill_between(
-            places,
-            mean - 2.0 * std,
-            mean + 2.0 * std,
-            step="mid" if self.arms else None,
-            color=COLOURS[0],
-            alpha=0.2,
-            linewidth=0,
-            label="± 2 s.d.",
-        )
-        ax.plot(places, mean, color=COLOURS[0], linewidth=1.8, label="posterior mean", **step)
-        ax.plot(places, truth, "--", color="black", linewidth=1.4, label="objective", **step)
+        band = {"step": "mid" if self.arms else None, "label": "± 2 s.d."}
+        draw_band(ax, places, mean - 2.0 * std, mean + 2.0 * std, COLOURS[0], **band)
+        style = {"drawstyle": "steps-mid"} if self.arms else {}
+        ax.plot(places, mean, color=COLOURS[0], linewidth=1.8, label="posterior mean", **style)
+        ax.plot(places, truth, "--", color="black", linewidth=1.4, label="objective", **style)
         ax.plot(
             self.optimum_places[i],
             self.optimum_values[i],

@@ -88,8 +88,7 @@ class CurveDisplay(Display):
             (line,) = ax.plot(self.times, curve, **merge_style(style, options, Line2D))
             self.lines_[name] = line
             if name in bands:
-                band = {"color": line.get_color(), "alpha": 0.2, "linewidth": 0}
-                ax.fill_between(self.times, *bands[name], step=step, **band)
+                draw_band(ax, self.times, *bands[name], line.get_color(), step=step)
         ax.set(xlabel=f"time ({self.time_unit})", **labels)
         ax.set_xlim(self.times[0], self.times[-1])
         ax.grid(alpha=0.3)
@@ -110,6 +109,11 @@ def pyplot(caller):
 def new_axes(plt, figsize):
     """Return the axes of a new figure."""
     return plt.subplots(figsize=figsize, layout="constrained")[1]
+
+
+def draw_band(ax, x, lower, upper, colour, **options):
+    """Draw a pale band between two curves."""
+    ax.fill_between(x, lower, upper, color=colour, alpha=0.2, linewidth=0, **options)
 
 
 def legend_above(ax, **options):

@@ -11,6 +11,7 @@ from .._validation import check_int, finite_array, invalid
 from ..domain import as_domain
 from ._common import (
     display_data,
+    draw_band,
     draw_best_places,
     draw_observations,
     fitted_surrogate,
@@ -274,8 +275,7 @@ def _draw_slice(ax, part, k, n_times, label, options):
         style |= {"linestyle": "none", "marker": "o", "capsize": 3.0}
         ax.errorbar(axis.values + shift, mean, 2.0 * std, **style | options)
     else:
-        band = mean - 2.0 * std, mean + 2.0 * std
-        ax.fill_between(axis.values, *band, color=style["color"], alpha=0.2, linewidth=0)
+        draw_band(ax, axis.values, mean - 2.0 * std, mean + 2.0 * std, style["color"])
         ax.plot(axis.values, mean, **style | {"linewidth": 1.8} | options)
     ax.axvline(part.incumbent[k], color=style["color"], linewidth=1.0, linestyle=":")
 

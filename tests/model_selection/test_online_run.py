@@ -330,7 +330,7 @@ def test_what_is_no_optimizer_is_rejected():
         (BaseEstimator(), r"must be an ask/tell optimizer.*Got BaseEstimator\(\)"),
         (WDBO, "must be an ask/tell optimizer.*Got <class"),
         (None, "must be an ask/tell optimizer.*Got None"),
-        (Bare(), r"Got Bare without domain, maximize, random_state"),
+        (Bare(), r"with the parameters domain, maximize, random_state, .*Got Bare\(\)"),
     ):
         with pytest.raises(TypeError, match=message):
             OnlineRun(wrong).fit(some_problems())
