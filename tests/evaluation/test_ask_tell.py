@@ -1,4 +1,4 @@
-"""Algorithms that are not this package's: two methods, and no more."""
+"""Optimizers of other packages, with two methods."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def problem():
 
 
 class Foreign:
-    """Queries a fixed place, and notes all that happens to it."""
+    """Optimizer that queries a fixed place and records all calls."""
 
     def __init__(self, place=0.25):
         self.place = place
@@ -48,7 +48,7 @@ def test_two_methods_are_enough(problem):
     assert_array_equal(ours.observations[:4], result.observations[:4])
 
 
-def test_functions_make_one_for_each_run(problem):
+def test_a_function_makes_an_optimizer_for_each_run(problem):
     made = []
 
     def make_one(domain, random_state):
@@ -63,7 +63,7 @@ def test_functions_make_one_for_each_run(problem):
 
 
 class Estimator(BaseEstimator):
-    """Has some of the parameters that a run sets."""
+    """Estimator with some of the parameters that a run sets."""
 
     def __init__(self, domain=None, random_state=None, place=0.5):
         self.domain = domain
@@ -77,7 +77,7 @@ class Estimator(BaseEstimator):
         pass
 
 
-def test_parameters_that_there_are_are_set(problem):
+def test_existing_parameters_are_set(problem):
     given = Estimator(place=0.75)
     made = run(given, problem).optimizer
     assert (made.domain, made.place) == (problem.domain, 0.75)
@@ -85,7 +85,7 @@ def test_parameters_that_there_are_are_set(problem):
     assert given.domain is None
 
 
-def test_a_foreign_one_is_stored(problem, tmp_path):
+def test_runs_of_a_foreign_optimizer_are_stored(problem, tmp_path):
     once = compare({"foreign": Foreign()}, [problem], 2, store=tmp_path)
     again = compare({"foreign": Foreign()}, [problem], 2, store=tmp_path)
     assert once.summary() == again.summary()
@@ -93,7 +93,7 @@ def test_a_foreign_one_is_stored(problem, tmp_path):
         compare({"foreign": Foreign(0.5)}, [problem], 2, store=tmp_path)
 
 
-def test_what_a_function_makes_must_ask_and_tell(problem):
+def test_the_result_of_a_function_must_ask_and_tell(problem):
     with pytest.raises(TypeError, match="The result of an optimizer function must be"):
         run(lambda domain, seed: object(), problem)
 
@@ -103,11 +103,11 @@ def test_a_query_outside_is_refused(problem):
         run(Foreign(99.0), problem)
 
 
-# --- what they are charged for --------------------------------------------------------------------
+# --- simulated response times --------------------------------------------------------------------
 
 
 class Thinker(Foreign):
-    """Shows its data set, and so how much it thinks about."""
+    """Optimizer that exposes its data set, and so the size of its model."""
 
     X_ = np.zeros((7, 2))
 
@@ -123,7 +123,7 @@ class Thinker(Foreign):
         (GPUCB(n_initial_points=7), [0, 0, 7]),
     ],
 )
-def test_who_has_no_model_is_charged_for_no_data(problem, optimizer, sizes):
+def test_the_response_time_depends_on_the_size_of_the_model(problem, optimizer, sizes):
     asked = []
 
     def seconds(n):
@@ -134,7 +134,7 @@ def test_who_has_no_model_is_charged_for_no_data(problem, optimizer, sizes):
     assert asked[:3] == sizes
 
 
-def test_random_search_takes_the_time_of_a_step_without_data():
+def test_random_search_has_the_response_time_without_data():
     problem = make("six-hump-camel", horizon=25.0)
     seconds, clock = response_time("papers"), SimulatedClock("papers")
     random, ours = (

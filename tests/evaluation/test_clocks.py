@@ -1,3 +1,5 @@
+"""Clocks: how time passes during a run."""
+
 import pickle
 import time
 from copy import deepcopy
@@ -7,13 +9,19 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sktvbo.evaluation import Clock, SimulatedClock, StepClock, ThinkingClock, WallClock
-from sktvbo.evaluation._clocks import response_time
+from sktvbo.evaluation import (
+    Clock,
+    SimulatedClock,
+    StepClock,
+    ThinkingClock,
+    WallClock,
+    response_time,
+)
 from sktvbo.exceptions import InvalidObservationError
 
 
 def walk(clock, start, n, wait=0.0, size=0):
-    """(asked at, query at) of n queries that each want to wait."""
+    """Return (asked at, query at) of n queries that each want to wait."""
     clock.start(start)
     pairs = []
     for _ in range(n):
@@ -27,29 +35,34 @@ def constant(seconds):
     return lambda n: seconds
 
 
-# --- steps ----------------------------------------------------------------------------------------
+# --- steps and simulated time ---------------------------------------------------------------------
 
 
-def test_a_step_is_one_unit():
-    assert walk(StepClock(), 3, 3) == [(3.0, 3.0), (4.0, 4.0), (5.0, 5.0)]
-
-
-def test_waiting_takes_whole_steps():
-    assert walk(StepClock(), 0, 3, wait=1.5) == [(0.0, 2.0), (3.0, 5.0), (6.0, 8.0)]
-    assert walk(StepClock(), 0, 2, wait=1.0) == [(0.0, 1.0), (2.0, 3.0)]
-
-
-def test_rounding_is_not_a_wish_to_wait():
-    assert walk(StepClock(), 0, 2, wait=1e-12) == [(0.0, 0.0), (1.0, 1.0)]
+@pytest.mark.parametrize(
+    ("clock", "start", "options", "expected"),
+    [
+        (StepClock(), 3, {}, [(3.0, 3.0), (4.0, 4.0)]),
+        # A wait takes whole steps, and a rounding error is not a wait.
+        (StepClock(), 0, {"wait": 1.5}, [(0.0, 2.0), (3.0, 5.0)]),
+        (StepClock(), 0, {"wait": 1.0}, [(0.0, 1.0), (2.0, 3.0)]),
+        (StepClock(), 0, {"wait": 1e-12}, [(0.0, 0.0), (1.0, 1.0)]),
+        # A response time plus the duration of the call.
+        (SimulatedClock(constant(0.5), call_duration=1.0), 2.0, {}, [(2.0, 2.5), (3.5, 4.0)]),
+        (SimulatedClock(constant(0.0), 1.0), 0.0, {}, [(0.0, 0.0), (1.0, 1.0)]),
+        (SimulatedClock(lambda n: 0.25 * n), 0.0, {"size": 4}, [(0.0, 1.0), (1.0, 2.0)]),
+        # A wait replaces a shorter response time.
+        (SimulatedClock(constant(0.5)), 0.0, {"wait": 2.0}, [(0.0, 2.0), (2.0, 4.0)]),
+        (SimulatedClock(constant(0.5)), 0.0, {"wait": 0.1}, [(0.0, 0.5), (0.5, 1.0)]),
+    ],
+)
+def test_times_of_queries(clock, start, options, expected):
+    assert walk(clock, start, 2, **options) == expected
 
 
 def test_initial_steps():
     times, start = StepClock().initial_times(4, 10.0, np.random.RandomState(0))
     assert_array_equal(times, [0, 1, 2, 3])
     assert start == 4.0
-
-
-def test_initial_steps_must_fit():
     assert len(StepClock().initial_times(10, 10.0, None)[0]) == 10
     with pytest.raises(
         ValueError, match=r"n_initial must be at most the steps before the horizon, 10. Got 11"
@@ -57,39 +70,12 @@ def test_initial_steps_must_fit():
         StepClock().initial_times(11, 10.0, None)
 
 
-# --- simulated ------------------------------------------------------------------------------------
-
-
-def test_simulated_time_is_response_plus_call():
-    clock = SimulatedClock(constant(0.5), call_duration=1.0)
-    assert walk(clock, 2.0, 3) == [(2.0, 2.5), (3.5, 4.0), (5.0, 5.5)]
-
-
-def test_simulated_response_depends_on_the_data_set():
-    clock = SimulatedClock(lambda n: 0.25 * n)
-    assert walk(clock, 0.0, 2, size=4) == [(0.0, 1.0), (1.0, 2.0)]
-
-
-def test_simulated_wait_replaces_the_response_when_longer():
-    assert walk(SimulatedClock(constant(0.5)), 0.0, 2, wait=2.0) == [(0.0, 2.0), (2.0, 4.0)]
-    assert walk(SimulatedClock(constant(0.5)), 0.0, 2, wait=0.1) == [(0.0, 0.5), (0.5, 1.0)]
-
-
-def test_simulated_clock_is_deterministic():
-    clocks = [SimulatedClock(lambda n: 0.1 + n / 7, call_duration=0.3) for _ in range(2)]
-    assert walk(clocks[0], 0.1, 50, size=3) == walk(clocks[1], 0.1, 50, size=3)
-
-
 @pytest.mark.parametrize("start", [0.0, 1e9])
-def test_simulated_time_must_not_stand_still(start):
+def test_simulated_time_must_advance(start):
     clock = SimulatedClock(constant(0.0 if start == 0.0 else 1e-9))
     clock.start(start)
     with pytest.raises(InvalidObservationError, match=r"response_time\(7\) \+ call_duration must"):
         clock.answer(7, start)
-
-
-def test_a_call_alone_may_move_time():
-    assert walk(SimulatedClock(constant(0.0), 1.0), 0.0, 2) == [(0.0, 0.0), (1.0, 1.0)]
 
 
 @pytest.mark.parametrize("seconds", [-1.0, np.nan, np.inf, "1.0", None, [1.0]])
@@ -105,8 +91,13 @@ def test_simulated_clock_rejects_bad_arguments():
         SimulatedClock(0.5)
     with pytest.raises(TypeError, match=r"one of papers, .*Write response_time\('papers'\)"):
         SimulatedClock(response_time=response_time)
-    with pytest.raises(ValueError, match=r"'call_duration' .* range \[0, inf\). Got -1.* instead"):
-        SimulatedClock(constant(1.0), call_duration=-1)
+
+
+@pytest.mark.parametrize("duration", [-1.0, np.nan, np.inf])
+@pytest.mark.parametrize("clock", [ThinkingClock, lambda call: SimulatedClock("papers", call)])
+def test_a_call_duration_is_finite_and_not_negative(clock, duration):
+    with pytest.raises(ValueError, match=r"'call_duration' .* range \[0, inf\). Got .* instead"):
+        clock(duration)
 
 
 @pytest.mark.parametrize("name", ["papers", "sktvbo"])
@@ -120,7 +111,10 @@ def test_named_response_times_are_growing_cubics(name):
         assert R(n) == pytest.approx(by_hand, rel=1e-12)
     assert 0.0 < R(15) < R(120) < R(500)
     assert pickle.loads(pickle.dumps(R))(120) == R(120)
-    assert repr(R) == f"response_time({name!r})"
+    faster = response_time(f"{name}/2.5")
+    assert faster(120) == pytest.approx(R(120) / 2.5, rel=1e-14)
+    named, given = SimulatedClock(name, 0.5), SimulatedClock(R, 0.5)
+    assert walk(named, 1.0, 5, size=100) == walk(given, 1.0, 5, size=100)
 
 
 def test_botorch_answers_later_than_sktvbo():
@@ -128,35 +122,16 @@ def test_botorch_answers_later_than_sktvbo():
         assert response_time("papers")(n) > 10.0 * response_time("sktvbo")(n)
 
 
-@pytest.mark.parametrize("name", ["papers", "sktvbo"])
-def test_a_simulated_clock_accepts_a_name(name):
-    named, given = SimulatedClock(name, 0.5), SimulatedClock(response_time(name), 0.5)
-    assert walk(named, 1.0, 5, size=100) == walk(given, 1.0, 5, size=100)
-    assert repr(named) == f"SimulatedClock(response_time({name!r}), call_duration=0.5)"
-
-
-def test_a_response_time_can_be_divided():
-    faster = SimulatedClock("papers/2.5").response_time
-    assert faster(120) == pytest.approx(response_time("papers")(120) / 2.5, rel=1e-14)
-    assert repr(faster) == "response_time('papers/2.5')"
-    assert pickle.loads(pickle.dumps(faster))(120) == faster(120)
-
-
 @pytest.mark.parametrize(
     "name", ["paper", "", "papers/", "papers/0", "papers/-1", "papers/inf", "/2"]
 )
-def test_unknown_response_times_name_the_known_ones(name):
-    with pytest.raises(
-        ValueError, match=f"must be one of papers, sktvbo, .*. Got '{name}' instead"
-    ):
-        response_time(name)
-    with pytest.raises(
-        ValueError, match=f"must be one of papers, sktvbo, .*. Got '{name}' instead"
-    ):
-        SimulatedClock(name)
+@pytest.mark.parametrize("function", [response_time, SimulatedClock])
+def test_unknown_response_times_name_the_known_ones(function, name):
+    with pytest.raises(ValueError, match=f"one of papers, sktvbo, .*. Got '{name}' instead"):
+        function(name)
 
 
-# --- wall -----------------------------------------------------------------------------------------
+# --- real time ------------------------------------------------------------------------------------
 
 
 def test_wall_clock_runs_with_real_time():
@@ -177,23 +152,15 @@ def test_wall_clock_sleeps_until_the_query():
     assert time.perf_counter() - tic >= 0.029
 
 
-# --- thinking -------------------------------------------------------------------------------------
-
-
-def think(seconds):
-    """Compute for at least so many of the processor's seconds; how many it took."""
-    tic = time.process_time()
-    while time.process_time() - tic < seconds:
-        pass
-    return time.process_time() - tic
-
-
-def test_thinking_clock_runs_while_the_process_computes():
+def test_thinking_clock_counts_processor_time():
     clock = ThinkingClock()
     clock.start(100.0)
-    thought = think(0.02)
+    tic = time.process_time()
+    while time.process_time() - tic < 0.02:
+        pass
+    used = time.process_time() - tic
     time.sleep(0.1)
-    assert thought <= clock.now() - 100.0 < thought + 0.05
+    assert used <= clock.now() - 100.0 < used + 0.05
 
 
 def test_thinking_clock_charges_a_query_and_does_not_sleep():
@@ -207,16 +174,12 @@ def test_thinking_clock_charges_a_query_and_does_not_sleep():
     assert time.perf_counter() - tic < 1.0
 
 
-@pytest.mark.parametrize("duration", [-1.0, np.nan, np.inf])
-def test_thinking_clock_refuses_durations(duration):
-    with pytest.raises(ValueError, match="'call_duration' parameter of ThinkingClock"):
-        ThinkingClock(duration)
+# --- all clocks -----------------------------------------------------------------------------------
+
+CONTINUOUS = [WallClock(), ThinkingClock(), SimulatedClock(constant(1.0))]
 
 
-# --- all ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("clock", [WallClock(), ThinkingClock(), SimulatedClock(constant(1.0))])
+@pytest.mark.parametrize("clock", CONTINUOUS)
 def test_continuous_clocks_spread_the_initial_times(clock):
     times, start = clock.initial_times(200, 400.0, np.random.RandomState(0))
     assert start == 10.0
@@ -228,10 +191,8 @@ def test_continuous_clocks_spread_the_initial_times(clock):
     assert start == 0.0
 
 
-@pytest.mark.parametrize(
-    "clock", [StepClock(), WallClock(), ThinkingClock(), SimulatedClock(constant(1.0))]
-)
-def test_clocks_start_where_told_again_and_again(clock):
+@pytest.mark.parametrize("clock", [StepClock(), *CONTINUOUS])
+def test_clocks_can_be_restarted_and_copied(clock):
     for start in (5.0, 2.0):
         clock.start(start)
         assert start <= clock.now() < start + 1.0
@@ -242,11 +203,12 @@ def test_clocks_start_where_told_again_and_again(clock):
 
 def test_reprs():
     assert repr(StepClock()) == "StepClock()"
-    assert "call_duration=2.0" in repr(SimulatedClock(abs, 2.0))
     assert repr(ThinkingClock(2.0)) == "ThinkingClock(call_duration=2.0)"
+    clock = SimulatedClock("papers/2.5", 0.5)
+    assert repr(clock) == "SimulatedClock(response_time('papers/2.5'), call_duration=0.5)"
 
 
-def test_interface_says_what_to_define():
+def test_a_custom_clock_must_define_two_methods():
     clock = Clock()
     clock.start(0.0)
     with pytest.raises(NotImplementedError, match="must define answer"):
@@ -255,7 +217,7 @@ def test_interface_says_what_to_define():
         clock.told()
 
 
-@pytest.mark.parametrize("clock", [StepClock(), WallClock(), ThinkingClock()])
+@pytest.mark.parametrize("clock", [StepClock(), *CONTINUOUS])
 @pytest.mark.parametrize("t", [datetime(2026, 1, 1), np.datetime64("2026"), np.timedelta64(1, "h")])
 def test_clocks_start_at_numbers(clock, t):
     with pytest.raises(ValueError, match="t must be a float"):

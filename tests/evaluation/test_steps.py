@@ -1,4 +1,4 @@
-"""Runs step by step: what a step tells, and that a run is its steps."""
+"""Runs step by step."""
 
 import inspect
 from dataclasses import replace
@@ -39,7 +39,7 @@ def test_a_run_is_its_steps(problem, optimizer, clock):
     assert all(step.seconds > 0.0 for step in found)
 
 
-def test_experts_are_asked_on_the_way():
+def test_experts_are_asked_during_the_run():
     bump = make("moving-bump", horizon=20)
     options = {"n_initial": 6, "expert": "problem"}
     found = list(steps(SparQGPUCB(n_initial_points=5), bump, **options))
@@ -47,7 +47,7 @@ def test_experts_are_asked_on_the_way():
     assert_array_equal([step.y for step in found], result.observations)
 
 
-def test_a_step_comes_after_it_was_told_with_what_was_believed_before(problem):
+def test_a_step_has_the_surrogate_before_its_observation(problem):
     before = None
     for i, step in enumerate(steps(WDBO(n_initial_points=8), problem, n_initial=8), 1):
         optimizer = step.optimizer
@@ -58,7 +58,7 @@ def test_a_step_comes_after_it_was_told_with_what_was_believed_before(problem):
         before = optimizer.surrogate_
 
 
-def test_a_belief_stays_as_it_was_when_the_run_goes_on(problem):
+def test_the_surrogate_of_a_step_does_not_change_later(problem):
     rows = [[0.2, 15.0], [0.7, 15.0]]
     run_ = steps(WDBO(n_initial_points=8), problem, n_initial=8)
     surrogate = [next(run_) for _ in range(12)][-1].surrogate
@@ -68,7 +68,7 @@ def test_a_belief_stays_as_it_was_when_the_run_goes_on(problem):
     assert_array_equal(surrogate.predict(rows, return_std=True), believed)
 
 
-def test_a_run_can_be_stopped_and_looked_into_between_steps(problem):
+def test_a_run_can_be_stopped_and_inspected_between_steps(problem):
     run_ = steps(GPUCB(n_initial_points=6), problem, n_initial=6)
     for step in run_:
         if step.time == 12.0:
@@ -78,7 +78,7 @@ def test_a_run_can_be_stopped_and_looked_into_between_steps(problem):
     optimizer = step.optimizer
     shorter = run(GPUCB(n_initial_points=6), problem, n_initial=6, horizon=13.0)
     assert_array_equal(optimizer.told_X_[:, :-1], shorter.queries)
-    # What the caller does in between is not the run's.
+    # Calls between two steps do not change the run.
     straight = run(GPUCB(n_initial_points=6), problem, n_initial=6)
     watched = []
     for step in steps(GPUCB(n_initial_points=6), problem, n_initial=6):
@@ -106,7 +106,7 @@ def test_steps_are_made_one_at_a_time(problem):
     assert asked == [0.0, 1.0, 2.0]
 
 
-def test_the_callers_pauses_pass_on_a_wall_clock():
+def test_a_wall_clock_counts_the_time_between_steps():
     box = make("ackley", horizon=0.3)
     times = []
     for step in steps(RandomSearch(), box, WallClock(), n_initial=1):
@@ -116,8 +116,8 @@ def test_the_callers_pauses_pass_on_a_wall_clock():
     assert np.all(np.diff(times) > 0.0)
 
 
-def test_what_makes_no_sense_is_refused_before_the_first_step(problem):
-    with pytest.raises(TypeError, match=r"must be a sktvbo\.problems\.Problem"):
+def test_invalid_arguments_are_refused_before_the_first_step(problem):
+    with pytest.raises(TypeError, match=r"Got 'ackley' instead. Make one with sktvbo.problems.mak"):
         steps(WDBO(), "ackley")
     with pytest.raises(TypeError, match="must be an ask/tell optimizer"):
         steps("WDBO", problem)
@@ -129,7 +129,7 @@ def test_what_makes_no_sense_is_refused_before_the_first_step(problem):
         steps(WDBO(), problem, expert=3)
 
 
-def test_what_fails_on_the_way_is_raised_there(problem):
+def test_an_error_in_a_step_is_raised_there(problem):
     broken = from_callable(
         lambda x, t: float(x[0]) if t < 4.0 else np.inf,
         [(0.0, 1.0)],

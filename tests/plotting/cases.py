@@ -1,4 +1,4 @@
-"""Runs made by hand."""
+"""Artificial runs."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from sktvbo import evaluation
 
 
 def made_run(times, sizes, *, regret=1.0, n_initial=1, horizon=10.0, problem="p"):
-    """A run of which only times, sizes and a constant regret matter."""
+    """Return a run with given times, sizes and a constant regret."""
     n = len(times)
     return evaluation.RunResult(
         problem=problem,

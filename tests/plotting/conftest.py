@@ -1,4 +1,4 @@
-"""Runs, comparisons and problems to draw, made once for all displays."""
+"""Runs, comparisons and problems for all displays."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def plt():
 @pytest.fixture(scope="session")
 def comparison():
     chosen = [problems.make(name, horizon=40.0) for name in ("six-hump-camel", "eggholder")]
-    # The response time makes the runs' queries fall on different times.
+    # With this response time the queries of the runs are at different times.
     clock = evaluation.SimulatedClock(response_time=lambda n: 0.7 + 0.02 * n)
     algorithms = {"one": RandomSearch(), "two": RandomSearch()}
     return evaluation.compare(algorithms, chosen, n_replications=3, clock=clock, n_initial=4)
@@ -34,7 +34,7 @@ def camel():
 
 @pytest.fixture(scope="session")
 def tracked(camel):
-    """A W-DBO at two thirds of its run, that has forgotten something."""
+    """A W-DBO at two thirds of its run, after some removals."""
     optimizer = evaluation.run(WDBO(n_initial_points=8), camel, horizon=40.0).optimizer
     assert optimizer.n_removed_ > 0
     return optimizer
@@ -42,7 +42,7 @@ def tracked(camel):
 
 @pytest.fixture(scope="session")
 def arms():
-    """A W-DBO on six arms, the best of which moves from 1 to 4 at half time."""
+    """A W-DBO on six arms; the best one moves from 1 to 4 at half the horizon."""
     domain = FiniteSet([[0.0, 1.0], [2.0, 0.0], [1.0, 1.0], [3.0, 2.0], [0.0, 3.0], [5.0, 5.0]])
     problem = problems.from_callable(
         lambda x, t: -float(np.sum((x - domain.points[1 if t < 20.0 else 4]) ** 2)),

@@ -1,4 +1,4 @@
-"""A run as a film."""
+"""Animation of a run."""
 
 import sys
 
@@ -16,7 +16,7 @@ SHORT = {"horizon": 30.0, "n_initial": 8, "random_state": 3}
 
 @pytest.fixture
 def film(camel, plt, tmp_path):
-    """What is drawn in each of three frames, and the size of the file."""
+    """Contents of each of three frames."""
     pillow = pytest.importorskip("PIL.Image")
     from matplotlib.animation import PillowWriter
 
@@ -37,10 +37,10 @@ def film(camel, plt, tmp_path):
     return drawn
 
 
-def test_animation_shows_beliefs_at_the_moment_of_a_query(film, camel):
+def test_animation_shows_the_posterior_at_each_query(film, camel):
     result = evaluation.run(WDBO(n_initial_points=8), camel, **SHORT)
-    # 22 queries with a surrogate, at 8 to 29: the first, the middle and the last one. A shorter run
-    # of the same seed ends just before the query.
+    # The first, middle and last of the 22 queries with a surrogate, at 8 to 29. A shorter run with
+    # the same seed ends just before the query.
     before = [
         evaluation.run(WDBO(n_initial_points=8), camel, **SHORT | {"horizon": t}).optimizer
         for t in (8.0, 18.0, 29.0)
@@ -60,7 +60,7 @@ def test_animation_shows_beliefs_at_the_moment_of_a_query(film, camel):
         )
         X, y = optimizer.X_, optimizer.y_
         np.testing.assert_array_equal(dots.get_offsets(), np.column_stack([X[:, 0], y]))
-        # Pale after a quarter of the horizon.
+        # Observations fade over a quarter of the horizon.
         fade = [max(0.15, 1.0 - (t - then) / 7.5) for then in X[:, 1]]
         np.testing.assert_allclose(dots.get_alpha(), fade)
         removed = np.isfinite(optimizer.removed_at_)
@@ -70,7 +70,7 @@ def test_animation_shows_beliefs_at_the_moment_of_a_query(film, camel):
             assert sorted(lines["just removed"].tolist()) == sorted(just)
         gone = now_gone
     assert len(gone) > 0
-    assert len({limits for *_, limits in film}) == 1  # the scale stays
+    assert len({limits for *_, limits in film}) == 1  # all frames have the same scale
 
 
 def test_animation_band_and_labels(camel, plt, tmp_path):
@@ -100,7 +100,7 @@ def test_animation_band_and_labels(camel, plt, tmp_path):
 
 
 class Follower(BaseEstimator):
-    """An optimizer of another house: it has a surrogate, and queries the latest best place."""
+    """Optimizer of another package with a surrogate, which repeats the best recent query."""
 
     def __init__(self, domain=None, *, maximize=True, random_state=None):
         self.domain = domain
@@ -122,13 +122,12 @@ class Follower(BaseEstimator):
 
 
 def test_animation_of_any_optimizer_with_a_surrogate(camel, plt, tmp_path):
-    pytest.importorskip("PIL.Image")
     options = {"horizon": 9.0, "n_initial": 3, "random_state": 3}
     animation = animate_run(Follower(), camel, **options, n_frames=1, n_places=5)
     animation.save(tmp_path / "run.gif", writer="pillow", dpi=40)
     ax = plt.gca()
     lines = {line.get_label(): line.get_xydata() for line in ax.lines}
-    # The first frame is the second query: the first one was made without a surrogate.
+    # The first frame is the second query: the first query was made without a surrogate.
     second = list(evaluation.steps(Follower(), camel, **options))[1]
     assert ax.texts[0].get_text() == "Follower on six-hump-camel, t = 1 s, 1 kept"
     grid = np.linspace(0.0, 1.0, 5)
@@ -154,7 +153,7 @@ def test_animation_over_arms(arms, plt, tmp_path):
     assert optimizer.domain is None  # it was cloned
 
 
-def test_animation_says_what_it_cannot_show(camel, plt):
+def test_animation_refuses_invalid_arguments(camel, plt):
     with pytest.raises(TypeError, match=r"must be an ask/tell optimizer.*Got .*RunResult"):
         animate_run(made_run([0], [1]), camel)
     with pytest.raises(TypeError, match="problem must be a"):
@@ -166,7 +165,7 @@ def test_animation_says_what_it_cannot_show(camel, plt):
     for name, value in (("n_frames", 0), ("n_places", 1), ("fps", 0.0), ("n_frames", 2.5)):
         with pytest.raises(ValueError, match=f"{name} must be an? .*Got {value}"):
             animate_run(WDBO(), camel, **{name: value})
-    assert plt.get_fignums() == []  # nothing half made is left behind
+    assert plt.get_fignums() == []  # no unfinished figure remains
 
 
 def test_animation_without_matplotlib_fails_before_the_run(monkeypatch):

@@ -1,21 +1,34 @@
-"""What the pictures share."""
+"""Properties that several displays share."""
 
 import sys
 
+import numpy as np
 import pytest
+from optimizers.cases import fingerprint
 
-from sktvbo import evaluation
-from sktvbo.exceptions import MissingExtraError
+from sktvbo import WDBO, RandomSearch, evaluation
+from sktvbo.exceptions import AskTellError, MissingExtraError
 from sktvbo.plotting import (
     ComparisonDisplay,
     DatasetSizeDisplay,
     PosteriorDisplay,
     RegretDisplay,
     RelevancyDisplay,
+    SliceDisplay,
+    TrackDisplay,
 )
 
+CURVES = [RegretDisplay, DatasetSizeDisplay]
+OF_OPTIMIZERS = {
+    "posterior": lambda optimizer: PosteriorDisplay.from_run(optimizer, n_places=5, n_times=2),
+    "relevancy": RelevancyDisplay.from_optimizer,
+    "sizes": DatasetSizeDisplay.from_optimizer,
+    "slices": lambda optimizer: SliceDisplay.from_optimizer(optimizer, n_values=5),
+    "tracks": lambda optimizer: TrackDisplay.from_optimizer(optimizer, n_times=3, n_values=5),
+}
 
-@pytest.mark.parametrize("display", [RegretDisplay, DatasetSizeDisplay])
+
+@pytest.mark.parametrize("display", CURVES)
 def test_an_algorithm_without_a_finished_run_is_left_out(display, three_runs, plt):
     table = evaluation.Comparison({("failed", "p"): [], ("a", "p"): three_runs})
     assert list(display.from_comparison(table).plot().lines_) == ["a"]
@@ -23,15 +36,63 @@ def test_an_algorithm_without_a_finished_run_is_left_out(display, three_runs, pl
         display.from_comparison(evaluation.Comparison({("failed", "p"): []}))
 
 
+@pytest.mark.parametrize("display", CURVES)
+@pytest.mark.parametrize("problem", [None, "ackley"])
+def test_a_comparison_of_several_problems_needs_the_name_of_one(display, problem, comparison):
+    with pytest.raises(ValueError, match=f"one of six-hump-camel, eggholder.*Got {problem!r}"):
+        display.from_comparison(comparison, problem)
+
+
+@pytest.mark.parametrize("display", CURVES)
+def test_curves_take_the_users_style(display, three_runs, plt):
+    table = evaluation.Comparison({(name, "p"): three_runs for name in "ab"})
+    drawn = display.from_comparison(table).plot(lw=5.0, marker="s", color="red")
+    for line in drawn.lines_.values():
+        assert (line.get_linewidth(), line.get_marker(), line.get_color()) == (5.0, "s", "red")
+    bands = [tuple(band.get_facecolor()[0][:3]) for band in drawn.ax_.collections]
+    assert bands == [(1.0, 0.0, 0.0)] * 2
+    assert [text.get_text() for text in drawn.ax_.get_legend().get_texts()] == ["a", "b"]
+
+
+def test_many_algorithms_are_distinguishable(plt):
+    times = np.arange(3.0)
+    mean = {f"algorithm {i}": np.full(3, float(i)) for i in range(14)}
+    display = RegretDisplay(times, mean, mean, problem="p", n_replications=2).plot()
+    looks = {(line.get_color(), line.get_linestyle()) for line in display.lines_.values()}
+    assert len(looks) == 14
+
+
 @pytest.mark.parametrize("axes_given", [False, True])
-def test_missing_matplotlib_names_the_extra(comparison, tracked, camel, axes_given, monkeypatch):
-    regret = RegretDisplay.from_comparison(comparison, "eggholder")
-    posterior = PosteriorDisplay.from_run(tracked, camel, n_times=2)
-    sizes = DatasetSizeDisplay.from_comparison(comparison, "eggholder")
-    relevancy = RelevancyDisplay.from_optimizer(tracked)
-    overall = ComparisonDisplay.from_comparison(comparison)
+def test_missing_matplotlib_names_the_extra(comparison, tracked, axes_given, monkeypatch):
+    displays = [display.from_comparison(comparison, "eggholder") for display in CURVES]
+    displays.append(ComparisonDisplay.from_comparison(comparison))
+    displays.extend(make(tracked) for make in OF_OPTIMIZERS.values())
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    for display in (regret, posterior, sizes, relevancy, overall):
+    for display in displays:
         expected = rf'{type(display).__name__}\.plot needs .*pip install "sktvbo\[plot\]"'
         with pytest.raises(MissingExtraError, match=expected):
             display.plot(object() if axes_given else None)
+
+
+@pytest.mark.parametrize("name", OF_OPTIMIZERS)
+def test_a_display_does_not_change_the_optimizer(name, tracked):
+    before = fingerprint(tracked)
+    OF_OPTIMIZERS[name](tracked)
+    assert fingerprint(tracked) == before
+
+
+@pytest.mark.parametrize("algorithm", [WDBO, RandomSearch])
+@pytest.mark.parametrize("name", OF_OPTIMIZERS)
+def test_a_display_of_an_optimizer_needs_its_surrogate_or_history(name, algorithm):
+    optimizer = algorithm([(0, 1)])
+    optimizer.tell([0.5], 1.0, 0.0)
+    message = "told at least twice" if name == "sizes" else "without one after 1 observations"
+    with pytest.raises(AskTellError, match=message):
+        OF_OPTIMIZERS[name](optimizer)
+
+
+@pytest.mark.parametrize("name", ["posterior", "relevancy"])
+def test_a_pending_query_is_the_present(name, camel):
+    optimizer = evaluation.run(WDBO(n_initial_points=5), camel, horizon=20.0).optimizer
+    optimizer.ask(23.5)
+    assert OF_OPTIMIZERS[name](optimizer).now == 23.5

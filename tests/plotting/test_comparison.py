@@ -1,4 +1,4 @@
-"""Algorithms over all problems."""
+"""Comparisons over all problems."""
 
 from itertools import pairwise
 
@@ -93,7 +93,6 @@ def test_comparison_puts_an_algorithm_without_any_run_last(scored, plt):
     display = ComparisonDisplay.from_comparison(scored).plot()
     assert [label.get_text() for label in display.ax_.get_xticklabels()] == ["b", "c", "a"]
     assert [text.get_text() for text in display.ax_.texts] == ["no run"]
-    display.figure_.canvas.draw()
 
 
 def test_comparison_of_one_problem_has_no_error(scored, plt):

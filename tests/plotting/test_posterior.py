@@ -1,11 +1,18 @@
-"""What an optimizer believes over time and space."""
+"""Posterior mean over time and space."""
 
 import numpy as np
 import pytest
 
-from sktvbo import WDBO, RandomSearch, evaluation, problems
-from sktvbo.exceptions import AskTellError, DomainError
+from sktvbo import WDBO, evaluation, problems
+from sktvbo.exceptions import DomainError
 from sktvbo.plotting import PosteriorDisplay
+
+
+def display_of(mean, places, **options):
+    """Return a display without observations."""
+    none = np.zeros((0, 2))
+    times = np.arange(float(mean.shape[1]))
+    return PosteriorDisplay(times, places, mean, kept=none, removed=none, now=1.0, **options)
 
 
 def test_posterior_is_the_surrogates_own(tracked, camel):
@@ -28,16 +35,6 @@ def test_posterior_splits_kept_from_removed(tracked, camel):
     assert sorted(both.tolist()) == sorted(tracked.told_X_.tolist())
 
 
-def test_posterior_leaves_the_optimizer_as_it_is(camel):
-    def next_query(look):
-        optimizer = evaluation.run(WDBO(n_initial_points=5), camel, horizon=20.0).optimizer
-        if look:
-            PosteriorDisplay.from_run(optimizer, camel, n_times=5)
-        return optimizer.ask(25.0)
-
-    np.testing.assert_array_equal(next_query(look=True), next_query(look=False))
-
-
 def test_posterior_of_a_minimizer_has_the_users_sign():
     optimizer = WDBO([(-2.0, 4.0)], maximize=False, n_initial_points=6, random_state=0)
     for t in range(12):
@@ -49,12 +46,6 @@ def test_posterior_of_a_minimizer_has_the_users_sign():
     assert display.places[[0, -1]].tolist() == [-2.0, 4.0]
     assert display.places[np.argmin(display.mean[:, -1])] == pytest.approx(1.0, abs=0.3)
     assert display.mean[:, -1].min() == pytest.approx(10.0, abs=1.0)
-
-
-def test_posterior_knows_of_a_query_that_is_under_way(tracked, camel):
-    optimizer = evaluation.run(WDBO(n_initial_points=5), camel, horizon=20.0).optimizer
-    optimizer.ask(23.5)
-    assert PosteriorDisplay.from_run(optimizer, until=30.0, n_times=2).now == 23.5
 
 
 def test_posterior_picture(tracked, camel, plt):
@@ -81,13 +72,9 @@ def test_posterior_picture(tracked, camel, plt):
 
 
 def test_the_curve_of_the_optimum_is_broken_where_it_jumps(plt):
-    display = PosteriorDisplay(
-        np.arange(4.0),
-        np.linspace(0.0, 1.0, 3),
+    display = display_of(
         np.arange(12.0).reshape(3, 4),
-        kept=np.zeros((0, 2)),
-        removed=np.zeros((0, 2)),
-        now=1.0,
+        np.linspace(0.0, 1.0, 3),
         optimum=np.array([0.1, 0.12, 0.8, 0.79]),
         space_label="power (W)",
         time_unit="h",
@@ -126,27 +113,12 @@ def test_posterior_of_several_dimensions_is_refused():
         PosteriorDisplay.from_run(optimizer, problem)
 
 
-@pytest.mark.parametrize("optimizer", [WDBO([(0, 1)]), RandomSearch([(0, 1)])])
-def test_posterior_needs_a_surrogate(optimizer):
-    optimizer.tell(optimizer.ask(0.0), 1.0)
-    with pytest.raises(AskTellError, match="without one after 1 observations"):
-        PosteriorDisplay.from_run(optimizer)
-
-
 @pytest.mark.parametrize("maximize", [True, False])
-def test_the_colours_are_spent_on_the_best_half(maximize, plt):
-    # Fifteen of forty places are far below; what the others differ by is a thousandth of that.
+def test_the_colour_scale_covers_the_best_half(maximize, plt):
+    # 15 of 40 values are far below; the range of the others is a thousandth of that of all.
     mean = np.concatenate([np.linspace(-1000.0, -500.0, 15), np.linspace(0.0, 1.0, 25)])
     mean = np.column_stack([mean, mean]) * (1.0 if maximize else -1.0)
-    display = PosteriorDisplay(
-        np.arange(2.0),
-        np.arange(40.0),
-        mean,
-        kept=np.zeros((0, 2)),
-        removed=np.zeros((0, 2)),
-        now=1.0,
-        maximize=maximize,
-    )
+    display = display_of(mean, np.arange(40.0), maximize=maximize)
     colours = display.plot().colorbar_.mappable
     inside = colours.levels[np.abs(colours.levels) < 2.0]
     assert len(inside) > 5
@@ -160,13 +132,6 @@ def test_the_colours_are_spent_on_the_best_half(maximize, plt):
 
 
 def test_a_flat_posterior_has_a_picture(plt):
-    display = PosteriorDisplay(
-        np.arange(2.0),
-        np.arange(3.0),
-        np.full((3, 2), 4.0),
-        kept=np.zeros((0, 2)),
-        removed=np.zeros((0, 2)),
-        now=1.0,
-    )
+    display = display_of(np.full((3, 2), 4.0), np.arange(3.0))
     levels = display.plot().colorbar_.mappable.levels
     assert levels[0] < 4.0 < levels[-1]

@@ -77,12 +77,6 @@ def test_regret_uses_the_axes_given(comparison, plt):
     assert not left.has_data()
 
 
-@pytest.mark.parametrize("problem", [None, "ackley"])
-def test_regret_wants_to_know_the_problem(comparison, problem):
-    with pytest.raises(ValueError, match=f"one of six-hump-camel, eggholder.*Got {problem!r}"):
-        RegretDisplay.from_comparison(comparison, problem)
-
-
 def test_regret_needs_a_query_after_the_initial_ones():
     problem = problems.make("six-hump-camel", horizon=15.0)
     table = evaluation.compare({"random": RandomSearch()}, [problem], n_replications=1)

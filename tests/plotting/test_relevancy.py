@@ -1,4 +1,4 @@
-"""What observations matter to the future."""
+"""Relevancy of observations to future predictions."""
 
 import numpy as np
 import pytest
@@ -10,14 +10,12 @@ from sktvbo.plotting import RelevancyDisplay
 from sktvbo.relevancy import wasserstein_relevancy
 
 KERNELS = {"spatial_kernel": RBF(0.3), "temporal_kernel": Matern(8.0, nu=1.5)}
-
-
 VARIANCES = {"signal_variance": 1.5, "noise_variance": 0.1}
 
 
 @pytest.fixture(scope="module")
 def forgetful():
-    """A W-DBO in two dimensions whose hyperparameters are known, and that has forgotten some."""
+    """A W-DBO in two dimensions with known hyperparameters, after some removals."""
     gp = TimeVaryingGPRegressor(**KERNELS, **VARIANCES, optimizer=None)
     optimizer = WDBO(
         [(0.0, 10.0), (-1.0, 1.0)], surrogate=gp, alpha=2.0, n_initial_points=4, random_state=0
@@ -83,7 +81,7 @@ def test_relevancy_against_time_in_several_dimensions(forgetful, plt):
     assert dots.get_array().tolist() == dots.get_offsets()[:, 1].tolist()
     crosses = next(line for line in ax.lines if line.get_marker() == "x")
     np.testing.assert_array_equal(crosses.get_xdata(), display.removed_times)
-    # At the foot of the axes, whatever the scale.
+    # At the lower end of the axis, for any scale.
     assert crosses.get_transform() == ax.get_xaxis_transform()
 
 
@@ -115,13 +113,7 @@ def test_relevancy_over_arms(arms, plt):
     assert display.ax_.get_ylabel() == "index of the arm"
 
 
-def test_relevancy_knows_of_a_query_that_is_under_way(camel):
-    optimizer = evaluation.run(WDBO(n_initial_points=5), camel, horizon=20.0).optimizer
-    optimizer.ask(23.5)
-    assert RelevancyDisplay.from_optimizer(optimizer).now == 23.5
-
-
-def test_relevancy_needs_a_surrogate_that_knows_time(camel):
+def test_relevancy_needs_a_time_varying_surrogate(camel):
     with pytest.raises(AskTellError, match="has not begun a run"):
         RelevancyDisplay.from_optimizer(WDBO([(0, 1)]))
     static = evaluation.run(GPUCB(), camel, horizon=16.0).optimizer
