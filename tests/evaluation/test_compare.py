@@ -1,3 +1,5 @@
+"""Comparisons of optimizers on problems."""
+
 import os
 import signal
 import sys
@@ -18,7 +20,7 @@ from sktvbo.problems import from_callable, make
 
 
 class Fixed(BaseEstimator):
-    """Queries one point of the unit box, or random ones when ``at`` is None."""
+    """Optimizer that queries one point of the unit box, or random ones if ``at`` is None."""
 
     def __init__(self, domain=None, *, at=None, maximize=True, random_state=None):
         self.domain = domain
@@ -39,11 +41,8 @@ class Fixed(BaseEstimator):
         self.n_removed_ = 0
 
 
-class Bare(BaseEstimator):
-    ask = tell = None
-
-
 ALGORITHMS = {"centre": Fixed(at=0.5), "random": Fixed()}
+SEEDS = np.random.RandomState(0).randint(np.iinfo(np.int32).max, size=3).tolist()
 
 
 def some_problems():
@@ -73,7 +72,10 @@ def equal(a, b):
 
 
 def test_every_pair_is_replicated():
-    table = small()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table = small()
+    assert table.failures == []
     assert list(table.results) == [
         ("centre", "ackley"),
         ("centre", "six-hump-camel"),
@@ -83,11 +85,8 @@ def test_every_pair_is_replicated():
     assert all(len(runs) == 3 for runs in table.results.values())
     assert table.algorithms == ["centre", "random"]
     assert table.problems == ["ackley", "six-hump-camel"]
-
-
-def test_known_regrets():
-    # Ackley is best at the centre, whatever the time.
-    rows = {(r["algorithm"], r["problem"]): r for r in small().summary()}
+    # Ackley is best at the centre, at all times.
+    rows = {(r["algorithm"], r["problem"]): r for r in table.summary()}
     assert rows["centre", "ackley"]["average_regret"] == pytest.approx(0.0, abs=1e-9)
     assert rows["random", "ackley"]["average_regret"] > 1.0
 
@@ -102,10 +101,10 @@ def test_replications_differ_and_algorithms_share_their_design():
 
 
 def test_a_replication_is_a_run():
-    seed = int(np.random.RandomState(0).randint(np.iinfo(np.int32).max, size=3)[1])
-    expected = run(Fixed(), some_problems()[0], n_initial=4, random_state=seed)
-    result = small().results["random", "ackley"][1]
-    assert_array_equal(result.regrets, expected.regrets)
+    results = small().results["random", "ackley"]
+    assert [result.seed for result in results] == SEEDS
+    expected = run(Fixed(), some_problems()[0], n_initial=4, random_state=SEEDS[1])
+    assert_array_equal(results[1].regrets, expected.regrets)
 
 
 def test_seeds_may_be_given():
@@ -126,7 +125,7 @@ def test_results_do_not_depend_on_the_number_of_jobs(progress):
     assert not equal(one, small(clock=clock, random_state=1))
 
 
-def test_joblibs_configuration_is_respected():
+def test_the_configuration_of_joblib_is_respected():
     one = small()
     with parallel_config(backend="threading", n_jobs=2):
         assert equal(one, small())
@@ -190,7 +189,7 @@ def test_progress_without_tqdm_names_the_extra(monkeypatch):
 
 
 class Breaking:
-    """An objective over [0, 1] that does something else from t = 7 on, for one seed."""
+    """Objective over [0, 1] that calls another function from t = 7 on, for one seed."""
 
     def __init__(self, seed, what):
         self.seed = seed
@@ -212,11 +211,8 @@ def give_nothing(x, t):
 
 
 def kill(x, t):
-    time.sleep(0.5)  # so that what has finished can arrive
+    time.sleep(0.5)  # so that finished runs can arrive
     os.kill(os.getpid(), signal.SIGKILL)
-
-
-SEEDS = np.random.RandomState(0).randint(np.iinfo(np.int32).max, size=3).tolist()
 
 
 def breaking(what, **options):
@@ -255,7 +251,7 @@ def test_a_failing_objective_is_reported_and_the_others_are_intact(what, error, 
 
 
 def test_an_observation_that_is_not_finite_is_not_told():
-    # `from_callable` checks its function; other problems need not.
+    # `from_callable` checks its function; other problems may not.
     problem = make("six-hump-camel", horizon=20.0)
     problem.observe = lambda x, t: 1.0 if t < 9.0 else np.nan
 
@@ -320,12 +316,6 @@ def test_errors_are_raised_on_request(n_jobs):
     ]
 
 
-def test_no_failure_no_warning():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert small().failures == []
-
-
 def test_a_killed_worker_is_reported_and_finished_runs_are_kept():
     with pytest.warns(UserWarning, match="runs failed"):
         table = breaking(kill, n_jobs=2)
@@ -369,13 +359,13 @@ def test_fresh_problems_have_another_function_in_each_replication_and_the_same_f
             values = [problem.value(x, t) for x, t in zip(result.queries, result.times)]
             optima = [problem.optimum(t)[1] for t in result.times]
             assert_array_equal(result.regrets, np.subtract(optima, values))
-    # The centre is always the same place: were the function too, so would be its values.
+    # The centre is the same place: with the same function, its values would be the same.
     assert len({result.regrets[-1] for result in centre}) == 3
 
 
-def test_a_fresh_function_owes_nothing_to_the_initial_design():
-    # Made with the seed itself, it comes from the stream that draws the design: the sign of the
-    # first normal number is mostly that of the second uniform one, minus a half.
+def test_a_fresh_function_is_independent_of_the_initial_design():
+    # Made with the seed itself, it would come from the stream that draws the design: the sign of
+    # the first normal number is mostly that of the second uniform one minus 0.5.
     seeds = range(200)
     design = [np.random.RandomState(s).randint(np.iinfo(np.int32).max) for s in seeds]
     second = np.array([np.random.RandomState(d).uniform(size=2)[1] for d in design])
@@ -388,7 +378,7 @@ def test_a_fresh_function_owes_nothing_to_the_initial_design():
     assert 0.4 < agreements(map(Fresh("markov-gp", **tiny), seeds)) < 0.6
 
 
-def test_fresh_says_what_it_is_and_rejects_what_it_is_not():
+def test_fresh_has_a_repr_and_checks_its_arguments():
     assert repr(Fresh("markov-gp", n_grid=8)) == "Fresh('markov-gp', n_grid=8)"
     with pytest.raises(
         ValueError, match=r"must be one of .*Got 'markov-pg' instead\. Did you mean"
@@ -411,15 +401,11 @@ def test_problems_may_be_named_in_one_dict_or_in_several():
     )
 
 
-def test_a_seed_is_recorded():
-    assert [result.seed for result in small().results["random", "ackley"]] == SEEDS
-
-
 # --- joblib's backends ----------------------------------------------------------------------------
 
 
 class AtTheEnd(ThreadingBackend):
-    """Returns nothing before the end, like joblib-spark's."""
+    """Backend that returns all results at the end, like that of joblib-spark."""
 
     supports_return_generator = False
 
