@@ -1,3 +1,5 @@
+"""Tables and statistics of comparisons."""
+
 import csv
 import json
 import math
@@ -12,7 +14,7 @@ from sktvbo.evaluation import Comparison, Failure, RunResult
 from sktvbo.exceptions import MissingExtraError
 
 
-def made_up(regrets, problem="p", response_time=0.1, seed=None, history=None):
+def made_up(regrets, problem="p", seed=None):
     n = len(regrets)
     return RunResult(
         problem=problem,
@@ -22,22 +24,21 @@ def made_up(regrets, problem="p", response_time=0.1, seed=None, history=None):
         queries=np.zeros((n, 1)),
         observations=np.zeros(n),
         regrets=np.array(regrets, dtype=float),
-        response_times=np.r_[99.0, np.full(n - 1, response_time)],
+        response_times=np.r_[99.0, np.full(n - 1, 0.1)],
         dataset_sizes=np.arange(1, n + 1),
         removed_counts=np.zeros(n, dtype=int),
-        history=history or {},
         seed=seed,
     )
 
 
 def constant(*averages, problem="p", seeds=None):
-    """Runs with these average regrets."""
+    """Return runs with these average regrets."""
     seeds = range(len(averages)) if seeds is None else seeds
     return [made_up([9, a, a], problem, seed=seed) for a, seed in zip(averages, seeds, strict=True)]
 
 
 def of_means(table):
-    """A comparison with these average regrets: one row per problem, one column per algorithm."""
+    """Return a comparison with these average regrets, by problem (rows) and algorithm (columns)."""
     return Comparison(
         {
             (f"a{j}", f"p{i}"): constant(mean, problem=f"p{i}")
@@ -81,19 +82,21 @@ def incomplete():
 
 
 def test_summary(table):
-    row = table.summary()[0]
-    assert row["algorithm"] == "A"
-    assert row["problem"] == "p"
-    assert row["average_regret"] == 3.0
-    assert row["standard_error"] == pytest.approx(math.sqrt(2.0) / math.sqrt(2.0))
-    assert row["time_average_regret"] == 3.0
-    assert row["response_time"] == pytest.approx(0.1)
-    assert row["dataset_size"] == 2.5
-    assert row["n_replications"] == 2
-    assert row["n_failures"] == 0
+    assert table.summary()[0] == {
+        "algorithm": "A",
+        "problem": "p",
+        "average_regret": 3.0,
+        "standard_error": pytest.approx(math.sqrt(2.0) / math.sqrt(2.0)),
+        "median_regret": 3.0,
+        "time_average_regret": 3.0,
+        "response_time": pytest.approx(0.1),
+        "dataset_size": 2.5,
+        "n_replications": 2,
+        "n_failures": 0,
+    }
 
 
-def test_the_median_forgives_one_lost_run():
+def test_median_and_mean():
     (row,) = Comparison({("A", "p"): constant(1.0, 2.0, 90.0)}).summary()
     assert row["median_regret"] == 2.0
     assert row["average_regret"] == 31.0
@@ -105,7 +108,7 @@ def test_a_single_replication_has_no_standard_error():
     assert "nan" not in str(single)
 
 
-def test_what_failed_is_counted_and_the_rest_summarized(incomplete):
+def test_failures_are_counted_and_other_runs_summarized(incomplete):
     rows = {(row["algorithm"], row["problem"]): row for row in incomplete.summary()}
     assert [row["n_failures"] for row in rows.values()] == [1, 1, 0, 0]
     assert [row["n_replications"] for row in rows.values()] == [2, 0, 3, 1]
@@ -159,16 +162,7 @@ def test_csv(incomplete, tmp_path, monkeypatch):
     incomplete.to_csv(path)
     with open(path, newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [row["average_regret"] for row in rows] == [
-        "1.0",
-        "2.0",
-        "5.0",
-        "9.0",
-        "7.0",
-        "",
-        "",
-        "",
-    ]
+    assert [row["average_regret"] for row in rows] == ["1.0", "2.0", "5.0", "9.0", "7.0", *[""] * 3]
     assert list(rows[0]) == list(incomplete.rows()[0])
     assert rows[-1]["failure"] == "ValueError: no more"
 
@@ -197,7 +191,7 @@ def test_json_round_trip(incomplete, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "other 1"}'])
-def test_a_file_with_something_else_is_refused(text, tmp_path):
+def test_a_file_of_another_kind_is_refused(text, tmp_path):
     path = tmp_path / "comparison.json"
     path.write_text(text)
     with pytest.raises(ValueError, match=r"comparison.json must be a file of Comparison.to_json"):
@@ -280,9 +274,9 @@ WDBO_TABLE_2 = [
 ]
 
 
-def test_normalized_average_is_that_of_the_papers():
+def test_normalized_average_is_that_of_the_paper():
     rows = of_means(WDBO_TABLE_2).normalized()
-    # To the two digits of the paper's last row, whose columns above are rounded too.
+    # To the two digits of the paper's last row; its other rows are rounded as well.
     assert_allclose(
         [row["normalized_regret"] for row in rows], [0.48, 0.47, 0.29, 0.54, 0.62, 0.01], atol=0.01
     )
@@ -299,7 +293,7 @@ def test_normalized_by_hand():
     assert third["standard_error"] == 0.0
 
 
-def test_normalized_where_all_are_the_same_or_unknown(incomplete):
+def test_normalized_regrets_that_are_equal_or_unknown(incomplete):
     assert [row["normalized_regret"] for row in of_means([[2.0, 2.0]]).normalized()] == [0.0, 0.0]
     a, b = incomplete.normalized()
     assert (a["normalized_regret"], b["normalized_regret"]) == (0.0, 1.0)
@@ -308,7 +302,7 @@ def test_normalized_where_all_are_the_same_or_unknown(incomplete):
 
 
 def test_paired_by_hand():
-    # A's pairs are not in the order of B's, and one seed is missing in each.
+    # A and B have different orders, and one seed is missing in each.
     seeds = [0, 1, 2, 3, 4, 5, 6]
     b = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
     differences = [0.5, 1.0, 0.25, -0.1, 2.0, 0.7]
@@ -322,20 +316,25 @@ def test_paired_by_hand():
         }
     )
     (row,) = table.paired("B")
-    assert (row["problem"], row["algorithm"], row["reference"]) == ("p", "A", "B")
-    assert row["n_pairs"] == 6
-    assert row["difference"] == pytest.approx(np.mean(differences))
-    assert row["standard_error"] == pytest.approx(np.std(differences, ddof=1) / math.sqrt(6))
+    assert row == {
+        "problem": "p",
+        "algorithm": "A",
+        "reference": "B",
+        "difference": pytest.approx(np.mean(differences)),
+        "standard_error": pytest.approx(np.std(differences, ddof=1) / math.sqrt(6)),
+        # 2 of the 64 vectors of signs on each side have a rank sum of 1 or less.
+        "p_value": 4 / 64,
+        "p_holm": 4 / 64,
+        "n_pairs": 6,
+    }
     assert row["p_value"] == pytest.approx(wilcoxon(differences).pvalue)
-    # Of the 64 signs, those with a rank sum of 1 or less: 2 on each side.
-    assert row["p_value"] == row["p_holm"] == 4 / 64
     (mirrored,) = table.paired("A")
     assert mirrored["difference"] == pytest.approx(-row["difference"])
     assert mirrored["p_value"] == row["p_value"]
 
 
 def test_holm_by_hand():
-    # Against R: all seven above, p = 2 / 128; one below with the smallest rank, 4 / 128; none.
+    # Against R: seven above, p = 2 / 128; one below with the smallest rank, p = 4 / 128; none.
     zero = [0.0] * 7
     table = Comparison(
         {
@@ -349,14 +348,14 @@ def test_holm_by_hand():
     rows = {row["algorithm"]: row for row in table.paired("R")}
     assert list(rows) == ["same", "some", "all", "none"]
     assert [rows[a]["p_value"] for a in ("same", "some", "all")] == [1.0, 4 / 128, 2 / 128]
-    # Times 3, 2 and 1; "none" was not tested and does not count.
+    # Times 1, 2 and 3; "none" was not tested and does not count.
     assert [rows[a]["p_holm"] for a in ("same", "some", "all")] == [1.0, 8 / 128, 6 / 128]
     assert math.isnan(rows["none"]["p_holm"])
     assert rows["none"]["n_pairs"] == 0
 
 
 def test_holm_never_falls():
-    # p = 4/128 and 4/128: 2 x and 1 x, of which the second must not be below the first.
+    # p = 4 / 128 twice: times 2 and times 1, but the second must not be below the first.
     values = (-1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0)
     table = Comparison(
         {
