@@ -1,4 +1,4 @@
-"""The command line: what it prints, what it writes, and how it fails."""
+"""Command line: output, files and errors."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from sktvbo.plotting import PosteriorDisplay
 
 @pytest.fixture
 def small(monkeypatch):
-    """A demo of a few queries a run."""
+    """Demo with a few queries per run."""
     monkeypatch.setattr(_cli, "RESPONSE_TIME", {"full": 20.0, "quick": 40.0})
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
@@ -52,7 +52,7 @@ def test_demo_with_data(small, data_dir, tmp_path, monkeypatch, capsys):
     assert out.rstrip().splitlines()[-2].startswith("Next: sktvbo list")
 
 
-def test_the_demos_picture_is_of_the_run_in_the_middle(small, without_data, tmp_path, monkeypatch):
+def test_the_picture_of_the_demo_shows_the_median_run(small, without_data, tmp_path, monkeypatch):
     comparisons, pictured = [], []
     compare, from_run = _cli.evaluation.compare, PosteriorDisplay.from_run
 
@@ -87,18 +87,15 @@ def test_demo_without_data(small, without_data, tmp_path, capsys):
     assert (tmp_path / "demo.png").exists()
 
 
-def test_demo_does_not_depend_on_the_machine(small, without_data, capsys):
+def test_demo_does_not_depend_on_the_machine(small, without_data, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+
     def table(*options):
         assert main(["demo", "--quick", "--no-plot", *options]) == 0
         return capsys.readouterr().out.partition("mean of all runs")[0]
 
     assert table("--jobs", "1") == table("--jobs", "2")
-
-
-def test_demo_without_a_picture_writes_nothing(small, without_data, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert main(["demo", "--quick", "--no-plot", "--replications", "1", "--jobs", "1"]) == 0
-    assert [path.name for path in tmp_path.iterdir()] == ["empty"]
+    assert [path.name for path in tmp_path.iterdir()] == ["empty"]  # --no-plot writes no file
 
 
 def test_demo_without_the_extras(small, without_data, tmp_path, monkeypatch, capsys):
@@ -126,6 +123,9 @@ def test_list_names_everything(without_data, capsys):
         assert name in lines
     assert "needs data that was not found" in lines["temperature"]
     assert "data" not in lines["ackley"]
+    for name in PRESETS:
+        assert "problem(s)" in lines[name]
+    assert "7 algorithms, 10 problem(s)" in lines["bolt-table3"]
 
 
 def test_list_finds_the_data(data_dir, monkeypatch, capsys):
@@ -169,7 +169,7 @@ def test_an_output_that_is_a_file_is_a_usage_error(tmp_path, capsys):
     assert "the folder cannot be made" in capsys.readouterr().err
 
 
-def test_the_packages_errors_are_one_line(monkeypatch, capsys):
+def test_errors_of_the_package_are_one_line(monkeypatch, capsys):
     def fail(name, **options):
         raise SktvboError("The data file is damaged:\nreplace it.")
 
@@ -196,27 +196,34 @@ def test_the_module_is_the_command():
     assert done.stdout.strip() == f"sktvbo {sktvbo.__version__}"
 
 
-@pytest.mark.parametrize("arguments", [["list"], ["journal", "show"], ["journal", "export"]])
-def test_who_reads_may_leave(arguments, tmp_path):
-    if "journal" in arguments:
-        arguments = [*arguments, str(tmp_path / "run.db")]
-        RandomSearch([(0.0, 1.0)], journal=arguments[-1]).ask(0.0)
+def test_a_closed_output_is_no_error(tmp_path):
+    path = str(tmp_path / "run.db")
+    RandomSearch([(0.0, 1.0)], journal=path).ask(0.0)
     reads, writes = os.pipe()
     os.close(reads)
-    command = [sys.executable, "-m", "sktvbo", *arguments]
-    done = subprocess.run(command, stdout=writes, stderr=subprocess.PIPE, text=True, check=False)
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-m", "sktvbo", *arguments],
+            stdout=writes,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for arguments in (["list"], ["journal", "show", path], ["journal", "export", path])
+    ]
     os.close(writes)
-    assert (done.returncode, done.stderr) == (0, "")
+    for process in processes:
+        _, errors = process.communicate()
+        assert (process.returncode, errors) == (0, "")
 
 
 # --- bench ----------------------------------------------------------------------------------------
 
-# Some twenty queries a run.
+# About twenty queries per run.
 SMALL = ["--horizon", "8", "--replications", "2", "--n-jobs", "1"]
 
 
 class FailsLate(RandomSearch):
-    """Random search that breaks down in the middle of a run."""
+    """Random search that fails in the middle of a run."""
 
     def tell(self, x, y, t=None):
         if t > 4.0:
@@ -228,7 +235,7 @@ def bench(*arguments):
     return main(["bench", *map(str, arguments)])
 
 
-def test_bench_writes_what_it_shows(small, tmp_path, capsys):
+def test_bench_writes_its_output(small, tmp_path, capsys):
     folder = tmp_path / "a" / "b"
     problem = "griewank:noise=0.01,horizon=30"
     options = [*SMALL, "--algorithms", "wdbo,W-DBO:alpha=0.5,random", "--output", folder]
@@ -254,7 +261,7 @@ def test_bench_writes_what_it_shows(small, tmp_path, capsys):
     assert settings["tasks"][0]["clock"]["response_time"]["name"] == "papers"
 
 
-def test_bench_goes_on_where_it_stopped(tmp_path, capsys):
+def test_bench_continues_where_it_stopped(tmp_path, capsys):
     command = ["ackley", *SMALL, "--algorithms", "random", "--no-plot", "--output", tmp_path]
     assert bench(*command) == 0
     first = capsys.readouterr().out
@@ -300,7 +307,7 @@ def test_bench_reports_failures_at_the_end(small, tmp_path, monkeypatch, capsys)
     assert bench("ackley", *options, "--no-plot") == 0
 
 
-def test_bench_shows_published_numbers_beside_ours(tmp_path, capsys):
+def test_bench_shows_published_numbers_next_to_new_ones(tmp_path, capsys):
     options = ["--algorithms", "BOLT,gp-ucb", "--no-plot", "--output", tmp_path]
     assert bench("--preset", "bolt-table3", "ackley", *SMALL, *options) == 0
     out = capsys.readouterr().out
@@ -315,7 +322,7 @@ def test_bench_shows_published_numbers_beside_ours(tmp_path, capsys):
     assert "These runs end at 8" in out
 
 
-def test_bench_writes_the_orders_of_a_preset_that_asks_for_them(tmp_path, capsys):
+def test_bench_writes_the_orders_of_a_preset(tmp_path, capsys):
     options = ["--horizon", "6", "--replications", "2", "--n-jobs", "1", "--no-plot"]
     options += ["--algorithms", "delta=0.1,delta=0.5", "--output", tmp_path]
     assert bench("--preset", "et-table2", "eps=0.01", *options) == 0
@@ -328,7 +335,7 @@ def test_bench_writes_the_orders_of_a_preset_that_asks_for_them(tmp_path, capsys
     assert [run.seed for run in runs.results["delta=0.5", "eps=0.01"]] == [0, 1]
 
 
-def test_presets_leave_out_what_needs_data(without_data, tmp_path, capsys):
+def test_presets_leave_out_problems_without_data(without_data, tmp_path, capsys):
     assert bench("--preset", "et-fig3", "--dry-run") == 0
     out = capsys.readouterr().out
     assert "Leaving out 'temperature-days-7-8'" in out
@@ -338,7 +345,7 @@ def test_presets_leave_out_what_needs_data(without_data, tmp_path, capsys):
     assert capsys.readouterr().err.count("was not found") == 2
 
 
-def test_a_dry_run_only_tells(without_data, tmp_path, monkeypatch, capsys):
+def test_a_dry_run_writes_no_files(without_data, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert bench("--preset", "wdbo-table2", "ackley", "powell", "--dry-run") == 0
     out = capsys.readouterr().out
@@ -423,11 +430,3 @@ def test_usage_errors_of_bench(arguments, message, tmp_path, capsys):
     assert exit_info.value.code == 2
     assert re.search(message, " ".join(capsys.readouterr().err.split()))
     assert not (tmp_path / "out").exists()
-
-
-def test_list_names_the_presets(without_data, capsys):
-    assert main(["list"]) == 0
-    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line}
-    for name in PRESETS:
-        assert "problem(s)" in lines[name]
-    assert "7 algorithms, 10 problem(s)" in lines["bolt-table3"]

@@ -1,4 +1,4 @@
-"""The page to play with, in a browser: what it shows is what was recorded."""
+"""Interactive page of the documentation: it shows the recorded runs."""
 
 import json
 import re
@@ -17,7 +17,7 @@ SCRIPTS = ("runs.js", "play.js")
 
 
 def kept(run, step):
-    """How many observations are in the data set after a step."""
+    """Return the size of the data set after a step."""
     return sum(not 0 <= at <= step for at in run["removed"][: step + 1])
 
 
@@ -37,10 +37,10 @@ def test_a_larger_alpha_keeps_fewer():
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory):
-    """What the page says of a step, at a position of the two sliders."""
+    """Function that returns the text of the page for a step and positions of the two sliders."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
-        pytest.skip("no Chromium to look at the page with")
+        pytest.skip("no Chromium to render the page")
     folder = tmp_path_factory.mktemp("page")
     scripts = "".join(f'<script src="{(STATIC / name).as_uri()}"></script>' for name in SCRIPTS)
     page = folder / "page.html"
@@ -64,7 +64,7 @@ def shown(tmp_path_factory):
 
 
 @pytest.mark.parametrize(("step", "rate", "alpha"), [(9, 0, 0), (N_STEPS - 1, 2, 3)])
-def test_the_page_says_what_is_kept(shown, step, rate, alpha):
+def test_the_page_shows_the_size_of_the_data_set(shown, step, rate, alpha):
     n = kept(DATA["runs"][rate][alpha], step)
     text = shown(step, rate, alpha)
     assert text.startswith(

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 import time
 import warnings
 
@@ -15,7 +14,7 @@ from sklearn.base import BaseEstimator
 
 from sktvbo import GPUCB, RandomSearch
 from sktvbo.evaluation import Fresh, SimulatedClock, compare, run
-from sktvbo.exceptions import InvalidObservationError, MissingExtraError
+from sktvbo.exceptions import InvalidObservationError
 from sktvbo.problems import from_callable, make
 
 
@@ -177,12 +176,6 @@ def test_bad_arguments(optimizers, problems, options, error, message):
         problems = some_problems()[:1] * 2
     with pytest.raises(error, match=message):
         compare(optimizers, problems, **options)
-
-
-def test_progress_without_tqdm_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    with pytest.raises(MissingExtraError, match=r"sktvbo\[progress\]"):
-        small(progress=True)
 
 
 # --- failures -------------------------------------------------------------------------------------

@@ -397,6 +397,7 @@ def drifting(start, end):
         (
             OnlineRun(
                 WDBO(n_initial_points=5),
+                n_replications=2,
                 clock=SimulatedClock(response_time=lambda n: 0.2 + (n / 8.0) ** 2),
             ),
             "alpha",
@@ -420,7 +421,7 @@ def drifting(start, end):
     ids=["alpha", "delta", "window"],
 )
 def test_a_search_finds_the_best_parameter(online, parameter, expected, other, functions):
-    online.set_params(n_initial=5, n_replications=2)
+    online.set_params(n_initial=5)
     grid = {f"optimizer__{parameter}": [other, expected]}
     search = GridSearchCV(online, grid, cv=2, n_jobs=2, error_score="raise").fit(functions)
     assert search.best_params_ == {f"optimizer__{parameter}": expected}
