@@ -381,52 +381,40 @@ def test_bench_can_be_interrupted(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("command", "message"),
     [
-        ([], "name at least one PROBLEM, or a --preset"),
-        (["akley"], r"Got 'akley' instead\. Did you mean 'ackley'\?"),
-        (["ackley:dims=3"], "problem 'ackley' must be among horizon, noise"),
-        (["ackley:dims"], "NAME:key=value"),
-        (["ackley:random_state=1"], "without random_state"),
-        (["ackley", "--algorithms", "W-DBA"], r"Got 'W-DBA' instead\. Did you mean 'W-DBO'\?"),
+        ("", "name at least one PROBLEM, or a --preset"),
+        ("akley", r"Got 'akley' instead\. Did you mean 'ackley'\?"),
+        ("ackley:dims=3", "problem 'ackley' must be among horizon, noise"),
+        ("ackley:dims", "NAME:key=value"),
+        ("ackley:random_state=1", "without random_state"),
+        ("ackley --algorithms W-DBA", r"Got 'W-DBA' instead\. Did you mean 'W-DBO'\?"),
+        ("ackley --algorithms W-DBO:beta=3", r"'W-DBO' must be among alpha, .*\. Got 'beta'"),
         (
-            ["ackley", "--algorithms", "W-DBO:beta=3"],
-            r"'W-DBO' must be among alpha, .*\. Got 'beta'",
+            "ackley --algorithms SW-GP-UCB:window=0",
+            "'window' parameter of SWGPUCB must .* Got 0",
         ),
-        (
-            ["ackley", "--algorithms", "SW-GP-UCB:window=0"],
-            r"'window' parameter of SWGPUCB must be .* Got 0",
-        ),
-        (["ackley", "--horizon", "900"], r"horizon must be .* range \(0, 600"),
-        (["ackley", "--horizon", "long"], r"N must be a float in the range \[0, inf\). Got 'long'"),
-        (["ackley", "--seed", "-1"], r"range \[0, 4294967295\]. Got -1"),
-        (["ackley", "--clock", "sundial"], "invalid choice: 'sundial'"),
-        (["ackley", "--response-time", "theirs"], "one of papers, sktvbo, .*'theirs'"),
-        (["ackley", "--clock", "step", "--response-time", "papers"], "--response-time: needs"),
-        (["ackley", "--clock", "wall", "--call-duration", "1"], "--call-duration: needs"),
-        (
-            ["--preset", "et-fig3", "cart-pole", "--horizon", "9"],
-            r"n_initial must be at most .*\. Got 15",
-        ),
-        (["ackley", "--noise", "0.1"], r"--noise: needs --preset; .* PROBLEM:noise=F"),
-        (["--preset", "wdbo-table2", "ackley", "--noise", "-1"], r"\[0, inf\)\. Got -1"),
-        (
-            ["--preset", "tvgp-fig2", "--noise", "0.1"],
-            r"options of the problem 'markov-gp' .*\. Got 'noise'",
-        ),
-        (["--preset", "wdbo-table3"], "invalid choice: 'wdbo-table3'"),
-        (["--preset", "wdbo-table2", "--clock", "step"], "--clock: the preset has its own"),
-        (["--preset", "wdbo-table2", "akley"], r"Got 'akley' instead\. Did you mean 'ackley'\?"),
-        (["--preset", "wdbo-table2", "--algorithms", "BOLT"], "must be one of GP-UCB, .*'BOLT'"),
-        (
-            ["--preset", "et-fig3", "cart-pole", "--response-time", "papers"],
-            "the preset counts steps",
-        ),
+        ("ackley --horizon 900", r"horizon must be .* range \(0, 600"),
+        ("ackley --horizon long", r"N must be a float in the range \[0, inf\). Got 'long'"),
+        ("ackley --seed -1", r"range \[0, 4294967295\]. Got -1"),
+        ("ackley --clock sundial", "invalid choice: 'sundial'"),
+        ("ackley --response-time theirs", "one of papers, sktvbo, .*'theirs'"),
+        ("ackley --clock step --response-time papers", "--response-time: needs"),
+        ("ackley --clock wall --call-duration 1", "--call-duration: needs"),
+        ("--preset et-fig3 cart-pole --horizon 9", r"n_initial must be at most .*\. Got 15"),
+        ("ackley --noise 0.1", r"--noise: needs --preset; .* PROBLEM:noise=F"),
+        ("--preset wdbo-table2 ackley --noise -1", r"\[0, inf\)\. Got -1"),
+        ("--preset tvgp-fig2 --noise 0.1", r"options of the problem 'markov-gp' .*\. Got 'noise'"),
+        ("--preset wdbo-table3", "invalid choice: 'wdbo-table3'"),
+        ("--preset wdbo-table2 --clock step", "--clock: the preset has its own"),
+        ("--preset wdbo-table2 akley", r"Got 'akley' instead\. Did you mean 'ackley'\?"),
+        ("--preset wdbo-table2 --algorithms BOLT", "must be one of GP-UCB, .*'BOLT'"),
+        ("--preset et-fig3 cart-pole --response-time papers", "the preset counts steps"),
     ],
 )
-def test_usage_errors_of_bench(arguments, message, tmp_path, capsys):
+def test_usage_errors_of_bench(command, message, tmp_path, capsys):
     with pytest.raises(SystemExit) as exit_info:
-        bench(*arguments, "--output", tmp_path / "out")
+        bench(*command.split(), "--output", tmp_path / "out")
     assert exit_info.value.code == 2
     assert re.search(message, " ".join(capsys.readouterr().err.split()))
     assert not (tmp_path / "out").exists()

@@ -1,5 +1,7 @@
 """Optimizers of other packages, with two methods."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -62,13 +64,13 @@ def test_a_function_makes_an_optimizer_for_each_run(problem):
     assert len({r.queries[-1, 0] for r in runs}) == 3
 
 
+@dataclass(eq=False, repr=False)
 class Estimator(BaseEstimator):
     """Estimator with some of the parameters that a run sets."""
 
-    def __init__(self, domain=None, random_state=None, place=0.5):
-        self.domain = domain
-        self.random_state = random_state
-        self.place = place
+    domain: object = None
+    random_state: int | None = None
+    place: float = 0.5
 
     def ask(self, t):
         return np.array([self.place])

@@ -5,6 +5,7 @@ import json
 import pickle
 import sys
 import time
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -19,27 +20,16 @@ from sktvbo.optimizers import Query
 from sktvbo.problems import from_callable, make
 
 
+@dataclass(eq=False, repr=False)
 class Toy(BaseEstimator):
-    """Random search that keeps the last ``window`` observations and may wait or think."""
+    """Random search that keeps the last ``window`` observations and may wait or sleep."""
 
-    def __init__(
-        self,
-        domain=None,
-        *,
-        window=1000,
-        wait=0.0,
-        think=0.0,
-        n_initial_points=15,
-        maximize=False,
-        random_state=None,
-    ):
-        self.domain = domain
-        self.window = window
-        self.wait = wait
-        self.think = think
-        self.n_initial_points = n_initial_points
-        self.maximize = maximize
-        self.random_state = random_state
+    domain: object = None
+    window: int = 1000
+    wait: float = 0.0
+    sleep: float = 0.0
+    maximize: bool = False
+    random_state: int | None = None
 
     def _start(self):
         if not hasattr(self, "n_told_"):
@@ -50,7 +40,7 @@ class Toy(BaseEstimator):
 
     def suggest(self, t):
         self._start()
-        time.sleep(self.think)
+        time.sleep(self.sleep)
         self.asked_.append(t)
         x = as_domain(self.domain).sample(1, self.rng_)[0]
         return Query(len(self.asked_), x, t + self.wait)
@@ -164,7 +154,7 @@ def test_an_optimizer_that_waits_is_observed_later(problem, wait, clock, expecte
 
 def test_wall_clock_counts_computing():
     problem = make("ackley", horizon=0.5)
-    result = run(Toy(think=0.05), problem, WallClock())
+    result = run(Toy(sleep=0.05), problem, WallClock())
     times = result.times[15:]
     # 0.4875 seconds are left after the initial design.
     assert 1 <= len(times) <= 9
@@ -224,7 +214,7 @@ def test_queries_of_a_finite_set_are_its_members():
 
 
 def test_response_times_are_measured(problem):
-    result = run(Toy(think=0.005), problem, horizon=20)
+    result = run(Toy(sleep=0.005), problem, horizon=20)
     assert np.all(result.response_times[15:] >= 0.005)
     # Of tell alone; the median is robust against a busy machine.
     assert np.median(result.response_times[:15]) < 0.005

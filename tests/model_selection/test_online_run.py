@@ -2,6 +2,7 @@
 
 import pickle
 from copy import deepcopy
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -32,14 +33,14 @@ ALPHAS = {"optimizer__alpha": [0.1, 3.0]}
 SEEDS = np.random.RandomState(0).randint(np.iinfo(np.int32).max, size=3).tolist()
 
 
+@dataclass(eq=False, repr=False)
 class Touchy(BaseEstimator):
     """Optimizer that queries the centre, and fails on domains of ``fails_at`` dimensions."""
 
-    def __init__(self, domain=None, *, fails_at=None, maximize=True, random_state=None):
-        self.domain = domain
-        self.fails_at = fails_at
-        self.maximize = maximize
-        self.random_state = random_state
+    domain: object = None
+    fails_at: int | None = None
+    maximize: bool = True
+    random_state: int | None = None
 
     def ask(self, t=None):
         if self.domain.n_dims == self.fails_at:

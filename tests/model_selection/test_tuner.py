@@ -1,8 +1,9 @@
-"""OnlineTuner: learners with different settings learn side by side and predict together."""
+"""OnlineTuner: learners with different settings learn in parallel and predict together."""
 
 import copy
 import pickle
 import warnings
+from dataclasses import dataclass
 
 import joblib
 import numpy as np
@@ -55,13 +56,13 @@ def taught(tuner, batches):
     return tuner
 
 
+@dataclass(eq=False, repr=False)
 class Level(RegressorMixin, BaseEstimator):
     """Predict the parameter; raise an error, or predict NaN, above a level."""
 
-    def __init__(self, level=0.5, fails_above=np.inf, fails_in="predict"):
-        self.level = level
-        self.fails_above = fails_above
-        self.fails_in = fails_in
+    level: float = 0.5
+    fails_above: float = np.inf
+    fails_in: str = "predict"
 
     def partial_fit(self, X, y):
         if self.fails_in == "learn" and self.level > self.fails_above:
@@ -222,7 +223,7 @@ def test_labels_may_appear_later_in_a_window():
 
 
 class Foreign(ClassifierMixin, BaseEstimator):
-    """A classifier of another package: it has no predict_proba, and its means are a dict."""
+    """Classifier of another package, without predict_proba, whose means are a dict."""
 
     def __init__(self, rate=0.1):
         self.rate = rate

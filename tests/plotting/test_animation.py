@@ -1,6 +1,7 @@
 """Animation of a run."""
 
 import sys
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -99,13 +100,13 @@ def test_animation_band_and_labels(camel, plt, tmp_path):
     assert band.min() == pytest.approx((mean - 2.0 * std).min())
 
 
+@dataclass(eq=False, repr=False)
 class Follower(BaseEstimator):
     """Optimizer of another package with a surrogate, which repeats the best recent query."""
 
-    def __init__(self, domain=None, *, maximize=True, random_state=None):
-        self.domain = domain
-        self.maximize = maximize
-        self.random_state = random_state
+    domain: object = None
+    maximize: bool = True
+    random_state: int | None = None
 
     n_removed_ = 0
     X_ = np.empty((0, 2))
