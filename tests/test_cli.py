@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 import sktvbo
-from sktvbo import RandomSearch, problems
+from sktvbo import RandomSearch, _cli, problems
 from sktvbo._bench import ALGORITHMS, PRESETS
-from sktvbo._cli import _main as _cli
-from sktvbo._cli._main import main
+from sktvbo._cli import main
 from sktvbo.evaluation import Comparison
 from sktvbo.exceptions import SktvboError
 from sktvbo.plotting import PosteriorDisplay

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sktvbo._cli._main import main
+from sktvbo._cli import main
 
 BENCH = ["six-hump-camel", "--algorithms", "random", "--clock", "step", "--horizon", "19"]
 BENCH += ["--replications", "2", "--n-jobs", "1", "--no-plot", "--output"]
@@ -21,7 +21,7 @@ BENCH += ["--replications", "2", "--n-jobs", "1", "--no-plot", "--output"]
 # file of the folder: before it opens, flushes, renames or removes one.
 DRIVER = """
     import os, signal, sys
-    from sktvbo._cli._main import main
+    from sktvbo._cli import main
 
     first, last, step = map(int, sys.argv[1:4])
     arguments = ["bench", *sys.argv[4:]]

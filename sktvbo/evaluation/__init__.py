@@ -6,8 +6,7 @@ from ._compare import compare
 from ._comparison import Comparison, Failure
 from ._problems import Fresh
 from ._results import RunResult
-from ._run import run
-from ._steps import Step, steps
+from ._run import Step, run, steps
 from ._store import StoreError, StoreMismatchError
 
 __all__ = [

@@ -16,8 +16,7 @@ from ._ask_tell import check_optimizer
 from ._comparison import Comparison, Failure, record_failure
 from ._problems import is_factory, make_problem, named_problems
 from ._results import RunResult
-from ._run import progress_bar, record
-from ._steps import Trial
+from ._run import Trial, progress_bar, record
 from ._store import Store, describe, describe_optimizer
 
 if TYPE_CHECKING:

@@ -1,16 +1,26 @@
-"""Recorded runs of an optimizer on a problem."""
+"""Runs of an optimizer on a problem: step by step, and recorded."""
 
 from __future__ import annotations
 
+import itertools
+import math
+from copy import deepcopy
+from dataclasses import dataclass
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..exceptions import MissingExtraError
+from .._validation import invalid
+from ..exceptions import AskTellError, InvalidObservationError, MissingExtraError
+from ._arguments import check_horizon, check_problem, check_run_options, random_seeds
+from ._ask_tell import check_optimizer, copy_optimizer, model_of, model_size, next_query
+from ._clocks import StepClock
 from ._results import RunResult
-from ._steps import Trial
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .._typing import RandomState
     from ..problems import Problem
     from ._ask_tell import Expert, OptimizerLike
@@ -136,3 +146,243 @@ def progress_bar(**options):
             "progress=True needs tqdm: pip install 'sktvbo[progress]', or use progress=False."
         ) from exc
     return tqdm(**options)
+
+
+# --- steps ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """Query of a run, recorded after the optimizer was told its observation.
+
+    Attributes
+    ----------
+    time : float
+        Time of the query.
+    x : ndarray of shape (d,)
+        Point of the query.
+    y : float
+        Noisy value told to the optimizer.
+    seconds : float
+        Measured seconds of ask and tell; of tell alone for the initial design.
+    size : int
+        Number of observations in the optimizer's data set.
+    removed : int
+        Number of observations removed so far.
+    initial : bool
+        True for a query of the initial design.
+    surrogate : estimator or None
+        The optimizer's ``belief_``, or ``surrogate_``, before the observation, with which the query
+        was made; None without a model.
+    optimizer : estimator
+        The optimizer of the run, which changes when the run continues.
+
+    Notes
+    -----
+    A surrogate may hold arrays of n² numbers: store only the needed fields of a step.
+    """
+
+    time: float
+    x: np.ndarray
+    y: float
+    seconds: float
+    size: int
+    removed: int
+    initial: bool
+    surrogate: object
+    optimizer: object
+
+
+def steps(
+    optimizer: OptimizerLike,
+    problem: Problem,
+    clock: Clock | None = None,
+    horizon: float | None = None,
+    n_initial: int = 15,
+    random_state: RandomState = 0,
+    *,
+    expert: Expert | None = None,
+) -> Iterator[Step]:
+    """Yield the steps of a run, one by one.
+
+    `run` collects this generator in a result; with the same arguments both make the same run. Here
+    the caller sees each step as it happens and may stop at any time. The caller's work between two
+    steps takes no simulated time, except on a `WallClock` or a `ThinkingClock`.
+
+    Parameters
+    ----------
+    optimizer : AskTell or function
+        As in `run`.
+    problem : Problem
+        As in `run`.
+    clock : Clock, default=None
+        As in `run`; None is a `StepClock`.
+    horizon : float, default=None
+        As in `run`; None is the horizon of the problem.
+    n_initial : int, default=15
+        As in `run`.
+    random_state : int, RandomState or None, default=0
+        As in `run`.
+    expert : callable, (X, t) -> (q,), or "problem", default=None
+        As in `run`.
+
+    Returns
+    -------
+    generator of Step
+        Each step is yielded after the optimizer was told its observation. Between steps, the caller
+        may inspect the optimizer or ask it for a recommendation.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Invalid arguments, raised before the first step; see `run`.
+    InvalidObservationError, AskTellError
+        Raised during the run; see `run`.
+
+    Examples
+    --------
+    Stop at the first removal of an observation:
+
+    >>> from sktvbo import WDBO, problems
+    >>> from sktvbo.evaluation import steps
+    >>> problem = problems.make("six-hump-camel", horizon=60.0)
+    >>> for step in steps(WDBO(n_initial_points=5), problem, n_initial=5):
+    ...     if step.removed:
+    ...         break
+    >>> step.time < 59.0, step.initial
+    (True, False)
+    >>> len(step.optimizer.X_) == step.size
+    True
+    """
+    return Trial(optimizer, problem, clock, horizon, n_initial, random_state, expert).steps()
+
+
+class Trial:
+    """State of a run: seeded copies of its arguments, and its present time.
+
+    Parameters
+    ----------
+    optimizer, problem, clock, horizon, n_initial, random_state, expert
+        See `run`.
+
+    Attributes
+    ----------
+    optimizer, problem, clock
+        Copies, which the run changes.
+    horizon : float
+    n_initial : int
+    seed : int or None
+        The ``random_state``, if it was a number.
+    now : float or None
+        Time of the present action, also if it has failed; None before the first step.
+    """
+
+    def __init__(
+        self,
+        optimizer,
+        problem,
+        clock=None,
+        horizon=None,
+        n_initial=15,
+        random_state=0,
+        expert=None,
+    ):
+        check_optimizer(optimizer)
+        check_problem(problem)
+        self.horizon = check_horizon(horizon, problem)
+        check_run_options(n_initial, expert)
+        self.n_initial = int(n_initial)
+        self.seed = int(random_state) if isinstance(random_state, int | np.integer) else None
+        design_seed, noise_seed, optimizer_seed = random_seeds(random_state, 3)
+        self.clock = StepClock() if clock is None else deepcopy(clock)
+        self.problem = deepcopy(problem).seed(noise_seed)
+        self.optimizer = copy_optimizer(optimizer, self.problem.domain, optimizer_seed)
+        self.now = None
+        self._expert = expert if hasattr(self.optimizer, "ask_expert") else None
+        design = np.random.RandomState(design_seed)
+        times, self._start = self.clock.initial_times(self.n_initial, self.horizon, design)
+        points = self.problem.domain.sample(self.n_initial, design)
+        self._design = list(zip(points, times.tolist()))
+
+    def steps(self):
+        """Yield the steps, as `Step`. Call once only."""
+        for n, (x, t) in enumerate(self._design, 1):
+            self.now = t
+            yield self._tell(x, 0.0, n, initial=True)
+        self.clock.start(self._start)
+        for n in itertools.count(self.n_initial + 1):
+            self.now = self.clock.now()
+            if self.now >= self.horizon:
+                return
+            size = model_size(self.optimizer)
+            x, not_before, seconds = self._ask()
+            if not_before >= self.horizon:
+                return
+            answered = self.clock.answer(size, not_before)
+            if answered >= self.horizon:
+                return
+            self.now = answered
+            step = self._tell(x, seconds, n, initial=False)
+            self.clock.told()
+            yield step
+
+    def regret(self, x, t):
+        """Return the noise-free regret of a query.
+
+        Call it after the run: searching the optimum takes time, which a wall clock would charge to
+        the optimizer.
+        """
+        self.now = t
+        return self._check_finite(self.problem.optimum(t)[1] - self.problem.value(x, t), x)
+
+    def _ask(self):
+        """Return a query, its earliest time, and the seconds taken."""
+        t = self.now
+        tic = perf_counter()
+        if self._expert is not None:
+            self._ask_expert(t)
+        x, not_before = next_query(self.optimizer, t)
+        seconds = perf_counter() - tic
+        # A relative difference below 1e-9 is a rounding error.
+        if not not_before >= t - 1e-9 * max(1.0, t):
+            raise invalid(
+                "The time of the query that suggest(t) returns",
+                "at least t",
+                got=f"{not_before} for t={t}",
+                error=AskTellError,
+            )
+        return x, not_before, seconds
+
+    def _ask_expert(self, t):
+        """Tell the optimizer the expert's answers to its questions."""
+        places = self.optimizer.ask_expert(t)
+        if len(places):
+            if callable(self._expert):
+                answers = self._expert(places, t)
+            else:
+                answers = [self.problem.observe(x, t) for x in places]
+            self.optimizer.tell_expert(places, answers, t)
+
+    def _tell(self, x, seconds, n, initial):
+        """Observe the n-th value at the present time, tell it, and return the step."""
+        optimizer, t = self.optimizer, self.now
+        x = self.problem.domain.validate_point(x)
+        y = self._check_finite(self.problem.observe(x, t), x)
+        surrogate = model_of(optimizer)
+        tic = perf_counter()
+        optimizer.tell(x.copy(), y, t)
+        seconds += perf_counter() - tic
+        size = len(optimizer.X_) if hasattr(optimizer, "X_") else n
+        removed = getattr(optimizer, "n_removed_", 0)
+        return Step(t, x, y, seconds, size, removed, initial, surrogate, optimizer)
+
+    def _check_finite(self, value, x):
+        """Return a value or regret at the present time, or raise an error if it is not finite."""
+        if not math.isfinite(value):
+            raise invalid(
+                f"The values and optima of {self.problem.name!r}",
+                "finite",
+                got=f"{value} at x={x.tolist()}, t={self.now:g}",
+                error=InvalidObservationError,
+            )
+        return value

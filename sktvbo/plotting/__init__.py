@@ -7,9 +7,8 @@ pass further keywords of ``plot`` on to matplotlib, which only drawing needs.
 
 from ._animation import animate_run
 from ._comparison import ComparisonDisplay
-from ._dataset_size import DatasetSizeDisplay
+from ._curves import DatasetSizeDisplay, RegretDisplay
 from ._posterior import PosteriorDisplay
-from ._regret import RegretDisplay
 from ._relevancy import RelevancyDisplay
 from ._slices import SliceDisplay, TrackDisplay
 

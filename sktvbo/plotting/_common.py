@@ -57,44 +57,6 @@ class Display:
         return self
 
 
-class CurveDisplay(Display):
-    """Base class of the displays of a curve per algorithm over ``times``, with a band around it."""
-
-    def _draw(self, ax, curves, bands, *, widths, options, step=None, **labels):
-        """Draw curves and bands by algorithm, and store the lines in ``lines_``.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes
-        curves : dict of str to ndarray of shape (n_times,)
-        bands : dict of str to tuple of two ndarrays of shape (n_times,)
-            Lower and upper edge; a curve without an entry has no band.
-        widths : sequence of float
-            Widths of the lines.
-        options : dict
-            The user's keywords of the lines, which override those of the display.
-        step : "post", default=None
-            Draw curves that are constant until the next time.
-        **labels
-            Title, and label of the y axis.
-        """
-        from matplotlib.lines import Line2D
-
-        self.lines_ = {}
-        for i, ((name, curve), width) in enumerate(zip(curves.items(), widths)):
-            style = line_style(i) | {"linewidth": width, "label": name}
-            if step:
-                style["drawstyle"] = f"steps-{step}"
-            (line,) = ax.plot(self.times, curve, **merge_style(style, options, Line2D))
-            self.lines_[name] = line
-            if name in bands:
-                draw_band(ax, self.times, *bands[name], line.get_color(), step=step)
-        ax.set(xlabel=f"time ({self.time_unit})", **labels)
-        ax.set_xlim(self.times[0], self.times[-1])
-        ax.grid(alpha=0.3)
-        ax.legend()
-
-
 def pyplot(caller):
     """Return matplotlib's pyplot, or raise an error that names the extra that ``caller`` needs."""
     try:

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from sktvbo import RandomSearch, journal
-from sktvbo._cli._main import main
+from sktvbo._cli import main
 from sktvbo.exceptions import JournalError
 
 BOX = [(0.0, 1.0)]

@@ -422,7 +422,7 @@ def test_a_run_with_failures_survives(tmp_path):
 
 def test_the_journal_tells_of_failures(tmp_path, capsys):
     from sktvbo import journal
-    from sktvbo._cli._main import main
+    from sktvbo._cli import main
 
     path = tmp_path / "run.db"
     opt = RandomSearch(BOX, random_state=0, journal=path)

@@ -17,7 +17,7 @@ from properties import strategies as some
 
 from sktvbo import WDBO, journal
 from sktvbo._bench._specs import make_optimizer, parse, split_list
-from sktvbo._cli._main import main
+from sktvbo._cli import main
 from sktvbo.datasets import _intel_log
 from sktvbo.datasets._table import Table
 from sktvbo.evaluation import Comparison, RunResult

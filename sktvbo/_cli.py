@@ -2,18 +2,21 @@
 
 import argparse
 import inspect
+import json
 import sys
+import time
+from collections import deque
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from joblib import parallel_config
 
-from .. import GPUCB, WDBO, RandomSearch, __version__, evaluation, problems
-from .._bench import ALGORITHMS, PRESETS
-from .._bench._command import add_bench
-from .._bench._report import costs
-from .._console import (
+from . import GPUCB, WDBO, RandomSearch, __version__, evaluation, journal, problems
+from ._bench import ALGORITHMS, PRESETS
+from ._bench._command import add_bench
+from ._bench._report import costs
+from ._console import (
     has_tqdm,
     jobs,
     make_folder,
@@ -24,10 +27,9 @@ from .._console import (
     whole_number,
     writing,
 )
-from ..evaluation._tables import format_table
-from ..exceptions import MissingDataError, SktvboError
-from ..plotting import PosteriorDisplay, RegretDisplay
-from ._journal import add_journal
+from .evaluation._tables import format_table
+from .exceptions import JournalError, MissingDataError, SktvboError
+from .plotting import PosteriorDisplay, RegretDisplay
 
 # Simulated seconds from ask to answer, the same for all machines and algorithms. With 4 s, a run of
 # 600 s has 146 queries after the initial ones.
@@ -85,7 +87,7 @@ def _parser():
     demo.set_defaults(run=_demo, parser=demo)
 
     add_bench(commands)
-    add_journal(commands)
+    _add_journal(commands)
 
     listing = commands.add_parser("list", help="the algorithms, the problems and the presets")
     listing.set_defaults(run=_list, parser=listing)
@@ -199,6 +201,89 @@ def _draw(figure, comparison, problem, clock):
     for row, name in enumerate(comparison.problems):
         display = RegretDisplay.from_comparison(comparison, name, regret_unit=UNITS.get(name))
         display.plot(figure.add_subplot(right[row]))
+
+
+# --- journal --------------------------------------------------------------------------------------
+
+
+def _add_journal(commands):
+    """Add the command to the parsers of ``sktvbo``."""
+    parser = commands.add_parser(
+        "journal",
+        help="show, export or check the journal of an optimizer",
+        description="Read the journal of an optimizer (journal='run.db'), also while it is being "
+        "written. Reading executes no code of the file.",
+    )
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    show = actions.add_parser("show", help="the optimizer and the latest events")
+    show.add_argument("-n", type=whole_number(), default=10, metavar="N", help="of events (10)")
+    show.set_defaults(run=_show_journal, parser=show)
+    export = actions.add_parser("export", help="all events, one line of JSON each")
+    export.add_argument("--output", type=Path, metavar="FILE", help="default: standard output")
+    export.set_defaults(run=_export_journal, parser=export)
+    check = actions.add_parser("check", help="check that the file is intact; returns 1 if not")
+    check.set_defaults(run=_check_journal, parser=check)
+    for action in (show, export, check):
+        action.add_argument("path", help="path of the journal")
+
+
+@printing()
+def _show_journal(arguments):
+    counts, latest, first = {}, deque(maxlen=arguments.n), None
+    for event in journal.events(arguments.path):
+        first = first or event
+        counts[event.kind] = counts.get(event.kind, 0) + 1
+        latest.append(event)
+    name = first.body["optimizer"].rpartition(".")[2]
+    print(f"{name}, begun {_date(first.at)} with sktvbo {first.body['version']}")
+    print(", ".join(f"{count} {kind}" for kind, count in counts.items() if kind != "begin"))
+    for event in latest:
+        print(f"{event.number:8d}  {_date(event.at)}  {event.kind:12s}{_event_line(event)}")
+
+
+def _event_line(event):
+    """Return the data of an event as one line."""
+    body = event.body
+    if event.kind == "begin":
+        return ""
+    if event.kind == "search":
+        return "theta = " + " ".join(f"{value:.4g}" for value in body["theta"])
+    if event.kind == "tell":
+        x = " ".join(f"{value:.6g}" for value in body["x"])
+        removed = f", {len(body['removed'])} removed" if body["removed"] else ""
+        return f"t = {body['t']:g}  x = {x}  y = {body['y']:.6g}  ({body['n']} kept{removed})"
+    x = [body["x"]] if event.kind in ("announce", "cancel", "fail", "untell") else body["x"]
+    points = "; ".join(" ".join(f"{value:.6g}" for value in row) for row in x)
+    t = body["t"][0] if isinstance(body["t"], list) else body["t"]
+    return f"t = {t:g}  x = {points}"
+
+
+def _date(seconds):
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+
+
+def _export_journal(arguments):
+    if arguments.output is None:
+        with printing():
+            _write_events(arguments.path, sys.stdout)
+        return
+    try:
+        with open(arguments.output, "w", encoding="utf-8") as file:
+            _write_events(arguments.path, file)
+    except OSError as exc:
+        raise JournalError(
+            f"{arguments.output} could not be written ({exc.strerror}). Give another file."
+        ) from exc
+
+
+def _write_events(path, file):
+    for event in journal.events(path):
+        print(json.dumps(vars(event), allow_nan=False), file=file)
+
+
+def _check_journal(arguments):
+    counts = journal.check(arguments.path)
+    print(f"{arguments.path} is intact: {sum(counts.values())} events")
 
 
 # --- list -----------------------------------------------------------------------------------------
