@@ -1,21 +1,22 @@
-"""Recorded runs, of toy optimizers that have only ask or suggest, tell, X_ and n_removed_."""
+"""Runs, recorded and step by step. The toy optimizer has only suggest, tell, X_ and n_removed_."""
 
 import copy
+import inspect
 import json
 import pickle
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator
 
-from sktvbo import ETGPUCB
+from sktvbo import ABO, ETGPUCB, GPUCB, WDBO, RandomSearch, SparQGPUCB
 from sktvbo.domain import FiniteSet, as_domain
-from sktvbo.evaluation import RunResult, SimulatedClock, StepClock, WallClock, run
-from sktvbo.exceptions import InvalidObservationError, MissingExtraError
+from sktvbo.evaluation import RunResult, SimulatedClock, StepClock, WallClock, run, steps
+from sktvbo.exceptions import AskTellError, InvalidObservationError, MissingExtraError
 from sktvbo.optimizers import Query
 from sktvbo.problems import from_callable, make
 
@@ -194,13 +195,9 @@ def test_callers_objects_are_not_changed(problem):
     result = run(optimizer, problem, clock)
     assert pickle.dumps((optimizer, problem, clock)) == before
     assert result.optimizer is not optimizer
-
-
-def test_optimizer_gets_the_problems_domain_and_its_direction(problem):
-    fitted = run(Toy(domain=[(5, 6)], maximize=False), problem).optimizer
-    assert fitted.domain == problem.domain
-    assert fitted.maximize is True
-    assert isinstance(fitted.random_state, int)
+    assert result.optimizer.domain == problem.domain
+    assert result.optimizer.maximize is True
+    assert isinstance(result.optimizer.random_state, int)
 
 
 def test_queries_of_a_finite_set_are_its_members():
@@ -290,19 +287,6 @@ def test_no_initial_design(problem):
 # --- errors ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("option", "values", "message"),
-    [
-        ("horizon", [0.0, -1.0, 60.1, np.nan], r"horizon must be .* range \(0, 60.0\]"),
-        ("n_initial", [-1, 2.5, None], r"n_initial must be an int in the range \[0, inf\)"),
-    ],
-)
-def test_invalid_options(problem, option, values, message):
-    for value in values:
-        with pytest.raises(ValueError, match=message):
-            run(Toy(), problem, **{option: value})
-
-
 def test_progress(problem, capsys):
     pytest.importorskip("tqdm")
     run(Toy(), problem, progress=True)
@@ -313,3 +297,142 @@ def test_progress_without_tqdm_names_the_extra(problem, monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     with pytest.raises(MissingExtraError, match=r"sktvbo\[progress\]"):
         run(Toy(), problem, progress=True)
+
+
+# --- step by step ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "clock", "expert"),
+    [
+        (WDBO(n_initial_points=6), StepClock(), None),
+        (WDBO(n_initial_points=6), SimulatedClock(lambda n: 0.7, call_duration=0.3), None),
+        (ABO(n_initial_points=6), StepClock(), None),
+        (RandomSearch(), None, "problem"),
+        (SparQGPUCB(n_initial_points=5), None, "problem"),
+    ],
+)
+def test_a_run_is_its_steps(optimizer, clock, expert):
+    problem = make("moving-bump", horizon=25, random_state=5)
+    options = {"n_initial": 6, "random_state": 2, "expert": expert}
+    result = run(optimizer, problem, clock, **options)
+    found = list(steps(optimizer, problem, clock, **options))
+    assert_array_equal([step.time for step in found], result.times)
+    assert_array_equal([step.x for step in found], result.queries)
+    assert_array_equal([step.y for step in found], result.observations)
+    assert_array_equal([step.size for step in found], result.dataset_sizes)
+    assert_array_equal([step.removed for step in found], result.removed_counts)
+    assert [step.initial for step in found] == [True] * 6 + [False] * (len(result.times) - 6)
+    assert all(step.seconds > 0.0 for step in found)
+
+
+def test_a_step_has_the_surrogate_before_its_observation(problem):
+    before = None
+    for i, step in enumerate(steps(WDBO(n_initial_points=8), problem, n_initial=8), 1):
+        optimizer = step.optimizer
+        assert (optimizer.n_told_, len(optimizer.X_)) == (i, step.size)
+        assert_array_equal(optimizer.told_X_[-1], [*step.x, step.time])
+        assert step.surrogate is before
+        assert (step.surrogate is None) == (i <= 8)
+        before = optimizer.surrogate_
+
+
+def test_the_surrogate_of_a_step_does_not_change_later(problem):
+    rows = [[0.2, 15.0], [0.7, 15.0]]
+    run_ = steps(WDBO(n_initial_points=8), problem, n_initial=8)
+    surrogate = [next(run_) for _ in range(12)][-1].surrogate
+    believed = surrogate.predict(rows, return_std=True)
+    for _ in run_:
+        pass
+    assert_array_equal(surrogate.predict(rows, return_std=True), believed)
+
+
+def test_a_run_can_be_stopped_and_inspected_between_steps(problem):
+    run_ = steps(GPUCB(n_initial_points=6), problem, n_initial=6)
+    for step in run_:
+        if step.time == 12.0:
+            break
+    run_.close()
+    assert list(run_) == []
+    optimizer = step.optimizer
+    shorter = run(GPUCB(n_initial_points=6), problem, n_initial=6, horizon=13.0)
+    assert_array_equal(optimizer.told_X_[:, :-1], shorter.queries)
+    # Calls between two steps do not change the run.
+    straight = run(GPUCB(n_initial_points=6), problem, n_initial=6)
+    watched = []
+    for step in steps(GPUCB(n_initial_points=6), problem, n_initial=6):
+        if not step.initial:
+            step.optimizer.recommend(step.time)
+        watched.append(step.y)
+    assert_array_equal(watched, straight.observations)
+
+
+def test_steps_are_made_one_at_a_time(problem):
+    asked = []
+
+    def value(x, t):
+        asked.append(t)
+        return float(x[0])
+
+    line = from_callable(value, [(0.0, 1.0)], horizon=10.0, optimum=lambda t: ([1.0], 1.0))
+    run_ = steps(RandomSearch(), line, n_initial=2)
+    assert inspect.isgenerator(run_)
+    assert asked == []
+    next(run_)
+    assert asked == [0.0]
+    next(run_)
+    next(run_)
+    assert asked == [0.0, 1.0, 2.0]
+
+
+def test_a_wall_clock_counts_the_time_between_steps():
+    box = make("ackley", horizon=0.3)
+    times = []
+    for step in steps(RandomSearch(), box, WallClock(), n_initial=1):
+        times.append(step.time)
+        if len(times) == 3:
+            break
+    assert np.all(np.diff(times) > 0.0)
+
+
+def test_invalid_arguments_are_refused_before_the_first_step(problem):
+    with pytest.raises(TypeError, match=r"Got 'ackley' instead. Make one with sktvbo.problems.mak"):
+        steps(WDBO(), "ackley")
+    with pytest.raises(TypeError, match="must be an ask/tell optimizer"):
+        steps("WDBO", problem)
+    for horizon in (0.0, -1.0, 60.1, np.nan):
+        with pytest.raises(ValueError, match=r"horizon must be .* range \(0, 60.0\]"):
+            steps(WDBO(), problem, horizon=horizon)
+    for n_initial in (-1, 2.5, None):
+        with pytest.raises(ValueError, match=r"n_initial must be an int in the range \[0, inf\)"):
+            steps(WDBO(), problem, n_initial=n_initial)
+    with pytest.raises(ValueError, match="n_initial must be at most"):
+        steps(WDBO(), problem, n_initial=61)
+    with pytest.raises(TypeError, match="expert must be"):
+        steps(WDBO(), problem, expert=3)
+
+
+def test_an_error_in_a_step_is_raised_there(problem):
+    broken = from_callable(
+        lambda x, t: float(x[0]) if t < 4.0 else np.inf,
+        [(0.0, 1.0)],
+        horizon=9.0,
+        optimum=lambda t: ([1.0], 1.0),
+    )
+    seen = []
+    with pytest.raises(InvalidObservationError, match="finite"):
+        seen.extend(step.time for step in steps(RandomSearch(), broken, n_initial=1))
+    assert seen == [0.0, 1.0, 2.0, 3.0]
+
+    class Late(RandomSearch):
+        def suggest(self, t=None, n=None, *, context=None):
+            return replace(super().suggest(t), t=t - 1.0)
+
+    with pytest.raises(AskTellError, match=r"must be at least t\. Got 0\.0 for t=1\.0"):
+        list(steps(Late(), problem, n_initial=1))
+
+
+def test_a_step_cannot_be_changed(problem):
+    step = next(steps(RandomSearch(), problem))
+    with pytest.raises(AttributeError):
+        step.y = 0.0
