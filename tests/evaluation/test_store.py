@@ -1,11 +1,9 @@
 """Store of finished runs, and descriptions of their settings."""
 
-import contextlib
 import errno
 import functools
 import json
 import os
-import signal
 import subprocess
 import sys
 import textwrap
@@ -155,66 +153,6 @@ def test_failed_runs_are_not_stored(tmp_path):
     assert compare({"a": RandomSearch()}, {"p": factory}, **options).failures == []
 
 
-# --- a killed process -----------------------------------------------------------------------------
-
-SCRIPT = """
-    import os, sys, time
-    from pathlib import Path
-    from sktvbo import RandomSearch
-    from sktvbo.evaluation import compare
-    from sktvbo.problems import make
-
-    def factory(seed):
-        with open("made.txt", "a") as file:
-            file.write(f"{seed}\\n")
-        if made("made.txt") > int(os.environ["HANG_AFTER"]):
-            time.sleep(600)
-        return make("six-hump-camel", horizon=12.0)
-
-    def made(path):
-        return len(Path(path).read_text().splitlines())
-
-    print(compare(
-        {"one": RandomSearch(), "two": RandomSearch()}, {"camel": factory}, 4,
-        n_initial=4, store="store",
-    ))
-"""
-
-
-def test_a_killed_comparison_continues(tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(textwrap.dedent(SCRIPT))
-
-    def start(hang_after):
-        return subprocess.Popen(
-            [sys.executable, script],
-            cwd=tmp_path,
-            env={**os.environ, "HANG_AFTER": str(hang_after)},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def n_made():
-        path = tmp_path / "made.txt"
-        return len(path.read_text().splitlines()) if path.exists() else 0
-
-    killed = start(hang_after=5)
-    while n_made() < 6:
-        assert killed.poll() is None
-        time.sleep(0.05)
-    killed.kill()
-    assert killed.communicate() == ("", None)
-    assert killed.returncode == -signal.SIGKILL
-    before = {path: path.read_bytes() for path in (tmp_path / "store").iterdir()}
-    assert len(before) == 5
-
-    table, _ = start(hang_after=1000).communicate()
-    assert n_made() == 6 + 3
-    assert len(list((tmp_path / "store").iterdir())) == 8
-    assert all(path.read_bytes() == content for path, content in before.items())
-    assert table == f"{stored(None, n_replications=4)}\n"
-
-
 # --- errors ------------------------------------------------------------------------------
 
 
@@ -308,23 +246,6 @@ def test_a_damaged_file_is_reported_and_its_run_is_repeated(tmp_path, name):
         warnings.simplefilter("error")
         stored(tmp_path, calls)
     assert len(calls) == 7
-
-
-def test_a_flipped_bit_is_detected(tmp_path, rng):
-    stored(tmp_path, algorithms=("one",), n_replications=1)
-    (path,) = tmp_path.iterdir()
-    text, store = path.read_text(), Store(tmp_path)
-    content = json.loads(text)
-    key = "one", "camel", content["seed"]
-    assert store.load(*key, content["settings"]) is not None
-    for i in rng.choice(len(text), 200, replace=False):
-        flipped = text[:i] + chr(ord(text[i]) ^ 1) + text[i + 1 :]
-        path.write_text(flipped)
-        with contextlib.suppress(ValueError):
-            if json.loads(flipped) == content:
-                continue  # white space, or a digit beyond the precision of a float
-        with pytest.warns(UserWarning, match="does not hold a finished run"):
-            assert store.load(*key, content["settings"]) is None
 
 
 def test_files_of_killed_processes_are_removed(tmp_path):
