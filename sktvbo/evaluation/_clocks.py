@@ -330,7 +330,7 @@ def response_time(name: str) -> ResponseTimes:
     Returns
     -------
     callable, int -> float
-        Seconds from ask to answer, a cubic polynomial of the size of the data set with
+        Seconds from ask to answer: a cubic polynomial of the size of the data set, with
         coefficients >= 0 (BOLT section 4). It can be pickled.
 
     Raises

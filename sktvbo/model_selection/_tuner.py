@@ -106,22 +106,23 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
 
     Notes
     -----
-    With outputs p_i of the learners, their average p = Σ w_i p_i and targets t, the gain of learner
-    i in a batch is g_i = 2 Σ (p - t)·(p - p_i) over rows: minus the slope of the squared error in
-    the direction of p_i. With a callable loss it is the difference of the losses of p and p_i. Then
-    w_i is proportional to Σ g_i / (Σ g_i² + v) where Σ g_i > 0, and 0 elsewhere: polynomial weights
-    [1]_. The sums run over batches and lose half their weight in 1000 rows; v is the mean square.
+    Let p_i be the outputs of the learners, p = Σ w_i p_i their average and t the targets. The gain
+    of learner i in a batch is g_i = 2 Σ (p - t)·(p - p_i) over rows: minus the slope of the squared
+    error in the direction of p_i. With a callable loss it is the difference of the losses of p and
+    p_i. Then w_i is proportional to Σ g_i / (Σ g_i² + v) where Σ g_i > 0, and 0 elsewhere:
+    polynomial weights [1]_. The sums run over batches and lose half their weight in 1000 rows; v is
+    the mean square.
 
-    The output of a classifier is the mean of its probabilities and its vote (1 for the most
-    probable class), because learners with high learning rates are often overconfident. Each
-    classifier counts twice: in its latest state, and averaged over its states after the latest four
-    batches, which has lower errors on a stationary stream. So ``predict_proba`` returns shares of
-    votes, which are not calibrated.
+    The output of a classifier is the mean of its probabilities and its vote, 1 for the most
+    probable class. Probabilities alone are insufficient: learners with high learning rates are
+    often overconfident. Each classifier counts twice: in its latest state, and averaged over its
+    states after the latest four batches, which has lower errors on a stationary stream. So
+    ``predict_proba`` returns shares of votes, which are not calibrated.
 
     Outputs of regressors are clipped at two typical errors from the median of the three best
-    learners, because a learner may diverge within a batch. A learner that raises an error, or
-    predicts NaN, is replaced by a copy of the best one with a random setting, and a
-    `FitFailedWarning` is issued.
+    learners, because a learner may diverge within a batch. A learner that raises an error or
+    predicts NaN is replaced by a copy of the best one with a random setting. This issues a
+    `FitFailedWarning`.
 
     References
     ----------

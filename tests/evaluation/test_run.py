@@ -341,10 +341,10 @@ def test_the_surrogate_of_a_step_does_not_change_later(problem):
     rows = [[0.2, 15.0], [0.7, 15.0]]
     run_ = steps(WDBO(n_initial_points=8), problem, n_initial=8)
     surrogate = [next(run_) for _ in range(12)][-1].surrogate
-    believed = surrogate.predict(rows, return_std=True)
+    before = surrogate.predict(rows, return_std=True)
     for _ in run_:
         pass
-    assert_array_equal(surrogate.predict(rows, return_std=True), believed)
+    assert_array_equal(surrogate.predict(rows, return_std=True), before)
 
 
 def test_a_run_can_be_stopped_and_inspected_between_steps(problem):
