@@ -29,7 +29,7 @@ _HOMES = {
         "WGPUCB",
     ),
 }
-_ROOMS = (
+_SUBMODULES = (
     "acquisition",
     "datasets",
     "domain",
@@ -42,6 +42,7 @@ _ROOMS = (
     "kernels",
     "model_selection",
     "optimizers",
+    "papers",
     "plotting",
     "problems",
     "relevancy",
@@ -49,7 +50,7 @@ _ROOMS = (
     "theory",
 )
 
-# What checkers and editors are told of it.
+# Imports for type checkers and editors.
 if TYPE_CHECKING:
     from ._optimize import Call as Call
     from ._optimize import Optimization as Optimization
@@ -80,7 +81,7 @@ __all__ = [name for names in _HOMES.values() for name in names]
 def __getattr__(name):
     if name == "__version__":
         return import_module("importlib.metadata").version("sktvbo")
-    if name in _ROOMS:
+    if name in _SUBMODULES:
         return import_module(f"{__name__}.{name}")
     for home, names in _HOMES.items():
         if name in names:
@@ -90,8 +91,8 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *__all__, *_ROOMS, "__version__"})
+    return sorted({*globals(), *__all__, *_SUBMODULES, "__version__"})
 
 
-# Whoever wants to see what is logged says so, as of any library.
+# Logging is off unless the application configures it.
 logging.getLogger(__name__).addHandler(logging.NullHandler())

@@ -13,9 +13,6 @@ import numpy as np
 from joblib import parallel_config
 
 from . import GPUCB, WDBO, RandomSearch, __version__, evaluation, journal, problems
-from ._bench import ALGORITHMS, PRESETS
-from ._bench._command import add_bench
-from ._bench._report import costs
 from ._console import (
     has_tqdm,
     jobs,
@@ -29,6 +26,10 @@ from ._console import (
 )
 from .evaluation._tables import format_table
 from .exceptions import JournalError, MissingDataError, SktvboError
+from .papers._command import add_bench
+from .papers._presets import PRESETS
+from .papers._report import costs
+from .papers._specs import ALGORITHMS
 from .plotting import PosteriorDisplay, RegretDisplay
 
 # Simulated seconds from ask to answer, the same for all machines and algorithms. With 4 s, a run of

@@ -109,7 +109,10 @@ class Surrogate(Protocol):
         Parameters
         ----------
         X : ndarray of shape (n, d + 1)
-        y, y_variance, restandardize
+        y : ndarray of shape (n,)
+        y_variance : ndarray of shape (n,), default=None
+            See ``condition_on``.
+        restandardize : bool
             See ``condition_on``.
         """
 

@@ -11,10 +11,11 @@ import pytest
 
 import sktvbo
 from sktvbo import RandomSearch, _cli, problems
-from sktvbo._bench import ALGORITHMS, PRESETS
 from sktvbo._cli import main
 from sktvbo.evaluation import Comparison
 from sktvbo.exceptions import SktvboError
+from sktvbo.papers._presets import PRESETS
+from sktvbo.papers._specs import ALGORITHMS
 from sktvbo.plotting import PosteriorDisplay
 
 

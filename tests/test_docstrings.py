@@ -102,7 +102,7 @@ def test_each_class_says_all_its_parameters(name):
 NOT_ASKED = {"GL01", "SA01", "EX01", "ES01", "PR07", "RT03", "PR08", "RT04", "SS02", "RT02", "SS05"}
 # Sections that a method leaves to the one that it overrides.
 INHERITED = {"GL08", "PR01", "RT01", "YD01"}
-ROOMS = [f"sktvbo.{room}" for room in sktvbo._ROOMS if room != "integrations"]
+ROOMS = [f"sktvbo.{room}" for room in sktvbo._SUBMODULES if room != "integrations"]
 ROOMS += ["sktvbo.integrations.optuna", "sktvbo"]
 
 

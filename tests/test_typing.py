@@ -12,7 +12,7 @@ import pytest
 import sktvbo
 
 HERE = Path(__file__).parent / "typing"
-MODULES = [sktvbo, *(getattr(sktvbo, room) for room in sktvbo._ROOMS if room != "integrations")]
+MODULES = [sktvbo, *(getattr(sktvbo, room) for room in sktvbo._SUBMODULES if room != "integrations")]
 PUBLIC = list(
     {name: getattr(module, name) for module in MODULES for name in module.__all__}.items()
 )

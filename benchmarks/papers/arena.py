@@ -23,8 +23,8 @@ from _rivals import WdboAlgo, rivals
 from joblib import parallel_config
 
 from sktvbo import BOLT, GPUCB, WDBO, RandomSearch, evaluation, problems
-from sktvbo._bench import _tasks
-from sktvbo._bench._continuous import PRESETS, PRINTED_NOISE
+from sktvbo.papers import _tasks
+from sktvbo.papers._continuous import PRESETS, PRINTED_NOISE
 
 sys.path.append(str(Path(__file__).parents[1] / "decisions"))
 

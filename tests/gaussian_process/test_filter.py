@@ -518,7 +518,9 @@ def test_a_breakdown_is_an_error_or_left_to_the_dense_solver():
     X = np.array([[0.1, 0.2, 1.0]] * 300)
     y, exact = np.zeros(300), {"y_variance": np.zeros(1), "total_variance": True}
     kalman, auto = (
-        TimeVaryingGPRegressor(solver=s, optimizer=None).fit(X, y).condition_on(X[:1], [0.0], **exact)
+        TimeVaryingGPRegressor(solver=s, optimizer=None)
+        .fit(X, y)
+        .condition_on(X[:1], [0.0], **exact)
         for s in ("kalman", "auto")
     )
     with pytest.raises(NotPositiveDefiniteError, match="solver='dense'"):

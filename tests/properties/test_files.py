@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from properties import strategies as some
 
 from sktvbo import WDBO, journal
-from sktvbo._bench._specs import make_optimizer, parse, split_list
 from sktvbo._cli import main
 from sktvbo.datasets import _intel_log
 from sktvbo.datasets._table import Table
@@ -24,6 +23,7 @@ from sktvbo.evaluation import Comparison, RunResult
 from sktvbo.evaluation._files import add_checksum, read_json, verify_checksum, write_json
 from sktvbo.evaluation._store import Store, describe
 from sktvbo.exceptions import InvalidObservationError, JournalError
+from sktvbo.papers._specs import make_optimizer, parse, split_list
 
 objects = st.dictionaries(some.texts, some.json_values, max_size=4)
 finite = st.floats(allow_nan=False, allow_infinity=False)

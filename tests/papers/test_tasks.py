@@ -1,12 +1,11 @@
 """Tasks: what they foretell, and their runs."""
 
 import pytest
-from bench.cases import SEEDS, run, task
+from papers.cases import SEEDS, run, task
 
 from sktvbo import GPUCB, RGPUCB, RandomSearch, SparQGPUCB, evaluation
-from sktvbo._bench import Task
-from sktvbo._bench._tasks import settings
 from sktvbo.evaluation import SimulatedClock, StepClock, WallClock
+from sktvbo.papers._tasks import Task, settings
 
 
 @pytest.mark.parametrize("clock", [SimulatedClock("papers", 0.5), StepClock()])

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from bench.cases import run
 from numpy.testing import assert_array_equal
+from papers.cases import run
 
 from sktvbo import evaluation, problems
-from sktvbo._bench import PRESETS
 from sktvbo.evaluation import StepClock
+from sktvbo.papers._presets import PRESETS
 from sktvbo.theory import maximum_information_gain, reset_period
 
 

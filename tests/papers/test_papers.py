@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from bench.cases import SEEDS, run
+from papers.cases import SEEDS, run
 
-from sktvbo._bench import PRESETS
+from sktvbo.papers._presets import PRESETS
 
 
 @pytest.mark.parametrize(

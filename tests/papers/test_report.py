@@ -4,10 +4,11 @@ import re
 
 import numpy as np
 import pytest
-from bench.cases import run, task
+from papers.cases import run, task
 
 from sktvbo import WDBO, RandomSearch, evaluation
-from sktvbo._bench._report import (
+from sktvbo.evaluation._statistics import normalized
+from sktvbo.papers._report import (
     beside,
     draw,
     duration,
@@ -18,7 +19,6 @@ from sktvbo._bench._report import (
     tables,
     write_csv,
 )
-from sktvbo.evaluation._statistics import normalized
 
 
 def test_the_plan_adds_up():

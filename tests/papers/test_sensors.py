@@ -3,9 +3,10 @@
 from math import ceil
 
 from sktvbo import WDBO, problems
-from sktvbo._bench import ALGORITHMS, PRESETS
 from sktvbo.evaluation import StepClock
 from sktvbo.kernels import Wiener
+from sktvbo.papers._presets import PRESETS
+from sktvbo.papers._specs import ALGORITHMS
 from sktvbo.theory import maximum_information_gain
 
 

@@ -25,7 +25,7 @@ from ..evaluation._files import replacing, write_json
 from ..exceptions import MissingDataError, SktvboError
 from ..plotting import ComparisonDisplay
 from . import _report, _tasks
-from ._papers import PRESETS
+from ._presets import PRESETS
 from ._specs import choose, make_task
 
 

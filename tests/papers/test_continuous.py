@@ -5,9 +5,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sktvbo import problems
-from sktvbo._bench import PRESETS
-from sktvbo._bench._report import means
 from sktvbo.evaluation._statistics import normalized
+from sktvbo.papers._presets import PRESETS
+from sktvbo.papers._report import means
 
 
 def published_overall(name):

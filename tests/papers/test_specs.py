@@ -3,7 +3,8 @@
 import pytest
 
 from sktvbo import WDBO, optimizers
-from sktvbo._bench._specs import (
+from sktvbo.evaluation import StepClock
+from sktvbo.papers._specs import (
     ALGORITHMS,
     configured,
     make_optimizer,
@@ -11,7 +12,6 @@ from sktvbo._bench._specs import (
     parse,
     split_list,
 )
-from sktvbo.evaluation import StepClock
 
 
 @pytest.mark.parametrize(

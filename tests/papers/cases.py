@@ -1,9 +1,9 @@
 """A small task, and how the tests run it."""
 
 from sktvbo import WDBO, RandomSearch, evaluation
-from sktvbo._bench import Task
-from sktvbo._bench import _tasks as tasks
 from sktvbo.evaluation import SimulatedClock
+from sktvbo.papers import _tasks as tasks
+from sktvbo.papers._tasks import Task
 
 SEEDS = [3, 7]
 
