@@ -12,7 +12,8 @@ import pytest
 import sktvbo
 
 HERE = Path(__file__).parent / "typing"
-MODULES = [sktvbo, *(getattr(sktvbo, room) for room in sktvbo._SUBMODULES if room != "integrations")]
+NAMES = [name for name in sktvbo._SUBMODULES if name != "integrations"]
+MODULES = [sktvbo, *(getattr(sktvbo, name) for name in NAMES)]
 PUBLIC = list(
     {name: getattr(module, name) for module in MODULES for name in module.__all__}.items()
 )
