@@ -15,8 +15,6 @@ Coordinates should be comparable: a first step is no longer than 0.5, others no 
 twice as long after each that was. Over a covariance they are distances in units of its lengthscale.
 """
 
-from time import monotonic
-
 import numpy as np
 
 from libc.math cimport M_PI, erf, exp, fabs, isfinite, sqrt
@@ -356,7 +354,7 @@ cdef class Ascents:
 cdef double _inside(
     const double* x, const double* units, const double* rates, Py_ssize_t u, double* rise
 ) noexcept nogil:
-    """Square root of the share of `sktvbo.acquisition._boundary_margin.Inside` at a place, and its logarithm's slopes."""
+    """Factor of `sktvbo.acquisition._boundary_margin.BoundaryMargin`, and its logarithm's slopes."""
     cdef Py_ssize_t i
     cdef double a, low, high, share, product = 1.0
     for i in range(u):
@@ -374,7 +372,7 @@ cdef double _inside(
 
 def climb(
     Posterior posterior, Formula formula, double parameter, Ascents ascents, const double[:, ::1] X,
-    const Py_ssize_t[::1] free_columns, double unit, double until, const double[::1] units,
+    const Py_ssize_t[::1] free_columns, double unit, const double[::1] units,
     const double[::1] rates,
 ):
     """Let `Ascents` reach their maxima, those of a score in some coordinates of places.
@@ -391,12 +389,11 @@ def climb(
     free_columns : ndarray of shape (f,)
         The coordinates that move.
     unit : float
-    until : float
-        When, on the monotonic clock, it is time to stop.
     units : ndarray of shape (n_coordinates,)
         Of the coordinates, over those of the unit box.
     rates : ndarray of shape (n_coordinates,)
-        See `sktvbo.acquisition._boundary_margin.Inside`, by which variances are multiplied.
+        Of `sktvbo.acquisition._boundary_margin.BoundaryMargin`, by which standard deviations are
+        multiplied.
     """
     cdef Py_ssize_t b = X.shape[0], u = X.shape[1], f = free_columns.shape[0], i, j, k, m, a
     if u != posterior.n_coordinates or ascents.b != b or ascents.f != f:
@@ -419,7 +416,7 @@ def climb(
     if work == NULL:
         raise MemoryError("no memory for the covariances of the places")
     try:
-        while ascents.a > 0 and monotonic() < until:
+        while ascents.a > 0:
             with nogil:
                 a = ascents.a
                 for j in range(a):

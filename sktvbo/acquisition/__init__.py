@@ -1,19 +1,19 @@
-"""Acquisition functions, the schedules of β, and the maximization over a domain.
+"""Acquisition functions, schedules of β, and the maximization over a domain.
 
-An acquisition function is called with the posterior mean and standard deviation at a place and an
-`AcquisitionState`; it returns a score, to be maximized, and the derivatives of the score in
-both: the maximizer does the rest by the chain rule. One with ``joint = True`` is not called but
-stands for a draw from the joint posterior, as `ThompsonSampling`.
+An acquisition function is called with posterior means and standard deviations (m,) and an
+`AcquisitionState`. It returns scores, to be maximized, and their derivatives in both, each an array
+(m,) or a number. The maximizer applies the chain rule. Optional attributes of a custom one:
 
-One with ``sees_places = True`` is called with the places as well, ``(mean, std, state, X)``: arrays
-(m,), and rows X (m, d + 1) in the user's units with the time of the query at their end, as in
-``X_``. It returns the same three, each an array or a number; the derivatives in the place are found
-by differences. One with a positive ``margin`` is called with standard deviations that are smaller
-near the faces of the box, see `UCB`.
-
-Where queries have failed, a score is weighed by the probability of success. One that measures an
-improvement, which a failure does not bring, says so by ``logarithm(score)``: the logarithm of that
-improvement, and its derivative in the score.
+- ``sees_places = True``: it is called with the places as well, ``(mean, std, state, X)``; rows X
+  (m, d + 1) are in the user's units and end with the time of the query, as in ``X_``. Derivatives
+  in the place are found by differences.
+- ``margin``: if positive, standard deviations are reduced near the faces of the box, see `UCB`.
+- ``logarithm(score)``: for an improvement, which a failed query does not bring, its logarithm and
+  the derivative of this in the score. If queries have failed, scores are weighed by the probability
+  of success, and an improvement is multiplied by it.
+- ``joint = True``: it is not called; a draw from the joint posterior is maximized, as for
+  `ThompsonSampling`.
+- ``check()``: raises an error if a parameter is invalid.
 """
 
 from typing import TYPE_CHECKING
@@ -35,7 +35,7 @@ from ._functions import (
     ThompsonSampling,
     as_acquisition,
 )
-from ._maximize import maximize
+from ._optimize import maximize
 
 if TYPE_CHECKING:
     from ._beta import Schedule as Schedule

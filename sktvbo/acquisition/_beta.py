@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AcquisitionState:
-    """State of the run that an acquisition function may use besides mean and standard deviation.
+    """State of the run, which an acquisition function may use with mean and standard deviation.
 
     Attributes
     ----------
     n : int
         Observations in the data set.
     n_told : int
-        Observations told so far, removed ones included.
+        Observations told, including removed ones.
     n_dims : int
         Dimensions of the domain, without time.
     surrogate : estimator
@@ -40,14 +40,14 @@ class AcquisitionState:
     posterior : callable, (m, u) -> mean (m,), std (m,)
         At places in unit form, at the time of the query.
     n_pending : int
-        Queries not told yet, which the surrogate takes for observations.
+        Pending queries, which the surrogate treats as observations.
     information_gain : float
-        Of the data set, ½ log det(I + Σ⁻¹ K), in nats.
+        Information gain of the data set, ½ log det(I + Σ⁻¹ K), in nats.
     incumbent : float
-        The largest posterior mean, at the time of the query, where the function was observed.
+        Largest posterior mean, at the time of the query, at the places observed.
     scale : float
-        Spread of the observations, by which those that improvement is measured in are divided
-        before anything that could overflow; 1 where the posterior does not have any.
+        Scale of the observations, by which improvements are divided to avoid overflow; 1 if the
+        posterior has none.
     """
 
     n: int
@@ -74,13 +74,15 @@ class AcquisitionState:
         return getattr(self.posterior, "scale", 1.0)
 
 
+@dataclass(eq=False, repr=False)
 class LogBeta(BaseEstimator):
-    """β = scale · log(rate · t) or 0, t being the number of observations told (TVGP section 5).
+    """β = max(scale · log(rate · t), 0), t being the number of observations told (TVGP section 5).
 
     Parameters
     ----------
     scale, rate : float, default=0.8, 4.0
-        TVGP's; ET has 0.4 and 4 on synthetic data, and both have 0.8 and 0.4 on temperatures.
+        The defaults are TVGP's. ET uses 0.4 and 4 on synthetic data; both use 0.8 and 0.4 on
+        temperatures.
 
     Examples
     --------
@@ -89,12 +91,11 @@ class LogBeta(BaseEstimator):
     3.684
     """
 
-    def __init__(self, scale: float = 0.8, rate: float = 4.0) -> None:
-        self.scale = scale
-        self.rate = rate
+    scale: float = 0.8
+    rate: float = 4.0
 
     def check(self) -> None:
-        """Raise a ValueError for a parameter that makes no sense."""
+        """Raise a ValueError if a parameter is invalid."""
         check_real(self.scale, "scale", self, interval="[0, inf)")
         check_real(self.rate, "rate", self, interval="(0, inf)")
 
@@ -102,18 +103,19 @@ class LogBeta(BaseEstimator):
         return self.scale * max(float(np.log(self.rate * state.n_told)), 0.0)
 
 
+@dataclass(eq=False, repr=False)
 class DimensionBeta(BaseEstimator):
     """β = scale · (1 + p) d log(2 n), with n observations and p queries pending.
 
-    That of W-DBO's authors, in their code, where nothing is pending. Pending queries narrow the
-    standard deviations before anything has been observed; the bound is made wider in return
-    (Desautels et al. 2014 do so by a constant), so that queries made together do not crowd.
+    As in the code of W-DBO's authors, where p = 0. Pending queries reduce the standard deviations
+    before anything has been observed. The bound is widened in return, so that the queries of a
+    batch do not crowd (Desautels et al. 2014 use a constant factor).
 
     Parameters
     ----------
     scale : float, default=0.2
-        The authors'. BayesianOptimizer, WDBO, BOLT and ABO have a smaller one with few
-        observations, see `GrowingBeta`.
+        The default is the authors'. BayesianOptimizer, WDBO, BOLT and ABO have a smaller one with
+        few observations, see `GrowingBeta`.
 
     Examples
     --------
@@ -122,32 +124,32 @@ class DimensionBeta(BaseEstimator):
     0.921
     """
 
-    def __init__(self, scale: float = 0.2) -> None:
-        self.scale = scale
+    scale: float = 0.2
 
     def check(self) -> None:
-        """Raise a ValueError for a parameter that makes no sense."""
+        """Raise a ValueError if a parameter is invalid."""
         check_real(self.scale, "scale", self, interval="[0, inf)")
 
     def __call__(self, state: AcquisitionState) -> float:
         return self.scale * (1 + state.n_pending) * state.n_dims * float(np.log(2.0 * state.n))
 
 
+@dataclass(eq=False, repr=False)
 class GrowingBeta(BaseEstimator):
     """β = min(few · max(n / n_few, 1), many) · (1 + p) d log(2 n), a `DimensionBeta` that widens.
 
-    Of a data set from which what is stale is removed, the size n says how often an optimizer
-    queries while the function hardly changes. Where a few queries have to do, what changes becomes
-    uncertain by itself, and is looked at again; where there are hundreds, to explore costs little
-    of them. It is from no paper: see the page on the choice of the defaults.
+    If stale observations are removed, the size n of the data set tells how often an optimizer
+    queries while the function hardly changes. With few queries, places that change become uncertain
+    without being explored. With hundreds, exploration costs a small part of them. This schedule is
+    not from a paper: see the page on the choice of the defaults.
 
     Parameters
     ----------
     few, many : float, default=0.05, 0.2
         Smallest and largest scale.
     n_few : int, default=None
-        Observations up to which the scale is the smallest. None is 25 in one dimension, where few
-        say much about the whole box, and 100 in more.
+        Number of observations up to which the scale is the smallest. None is 25 in one dimension,
+        where few cover the box, and 100 in more.
 
     Examples
     --------
@@ -160,13 +162,12 @@ class GrowingBeta(BaseEstimator):
     1.0
     """
 
-    def __init__(self, few: float = 0.05, many: float = 0.2, n_few: int | None = None) -> None:
-        self.few = few
-        self.many = many
-        self.n_few = n_few
+    few: float = 0.05
+    many: float = 0.2
+    n_few: int | None = None
 
     def check(self) -> None:
-        """Raise a ValueError for a parameter that makes no sense."""
+        """Raise a ValueError if a parameter is invalid."""
         few = check_real(self.few, "few", self, interval="[0, inf)")
         check_real(self.many, "many", self, interval=f"[{few}, inf)")
         if self.n_few is not None:
@@ -175,13 +176,14 @@ class GrowingBeta(BaseEstimator):
     def __call__(self, state: AcquisitionState) -> float:
         n_few = self.n_few or (25 if state.n_dims == 1 else 100)
         scale = min(self.few * max(state.n / n_few, 1.0), self.many)
-        return DimensionBeta(scale)(state)
+        return scale * (1 + state.n_pending) * state.n_dims * float(np.log(2.0 * state.n))
 
 
-# SmoothnessBeta has this constant c, by the theorem that it comes from.
+# Constant c of SmoothnessBeta in each theorem.
 _THEOREMS = {"reset": 2.0 / 3.0, "forgetting": 0.5, "event": 4.0 / 3.0}
 
 
+@dataclass(eq=False, repr=False)
 class SmoothnessBeta(BaseEstimator):
     """β of the regret bounds for smooth draws from a Gaussian process.
 
@@ -193,8 +195,8 @@ class SmoothnessBeta(BaseEstimator):
     Parameters
     ----------
     theorem : {"reset", "forgetting", "event"}, default="forgetting"
-        Whose constant c: "reset" 2/3 (R-GP-UCB, TVGP eq. 16), "forgetting" 1/2 (TV-GP-UCB, TVGP
-        eq. 19), "event" 4/3 (ET theorem 1).
+        Source of the constant c: "reset" 2/3 (R-GP-UCB, TVGP eq. 16), "forgetting" 1/2 (TV-GP-UCB,
+        TVGP eq. 19), "event" 4/3 (ET theorem 1).
     delta : float in (0, 1), default=0.1
     a, b : float, default=1.0
         Of the derivatives' tails: ``P(sup |∂f/∂x_j| > L)`` ≤ a exp(−(L/b)²) (TVGP eq. 10).
@@ -208,22 +210,14 @@ class SmoothnessBeta(BaseEstimator):
     54.0
     """
 
-    def __init__(
-        self,
-        theorem: str = "forgetting",
-        delta: float = 0.1,
-        a: float = 1.0,
-        b: float = 1.0,
-        r: float = 1.0,
-    ) -> None:
-        self.theorem = theorem
-        self.delta = delta
-        self.a = a
-        self.b = b
-        self.r = r
+    theorem: str = "forgetting"
+    delta: float = 0.1
+    a: float = 1.0
+    b: float = 1.0
+    r: float = 1.0
 
     def check(self) -> None:
-        """Raise a ValueError for a parameter that makes no sense."""
+        """Raise a ValueError if a parameter is invalid."""
         check_choice(self.theorem, tuple(_THEOREMS), "theorem", self)
         check_real(self.delta, "delta", self, interval="(0, 1)")
         for name in ("a", "b", "r"):
@@ -237,6 +231,7 @@ class SmoothnessBeta(BaseEstimator):
         return float(2.0 * np.log(ratio) + 2.0 * d * np.log(fineness))
 
 
+@dataclass(eq=False, repr=False)
 class BOLTBeta(BaseEstimator):
     """β = 2 d log(L d t²) + 2 log(π² t² / (6 δ)) (BOLT eq. 63), t being the observations told.
 
@@ -248,8 +243,8 @@ class BOLTBeta(BaseEstimator):
 
     Notes
     -----
-    This is what the union bound behind it needs. The paper prints 6 δ under the power d,
-    which is the same for d = 1 only.
+    The union bound in the proof requires this formula. The paper prints 6 δ under the power d,
+    which is equal for d = 1 only.
 
     Examples
     --------
@@ -258,12 +253,11 @@ class BOLTBeta(BaseEstimator):
     31.35
     """
 
-    def __init__(self, lipschitz: float = 1.0, delta: float = 0.1) -> None:
-        self.lipschitz = lipschitz
-        self.delta = delta
+    lipschitz: float = 1.0
+    delta: float = 0.1
 
     def check(self) -> None:
-        """Raise a ValueError for a parameter that makes no sense."""
+        """Raise a ValueError if a parameter is invalid."""
         check_real(self.delta, "delta", self, interval="(0, 1)")
         check_real(self.lipschitz, "lipschitz", self, interval="(0, inf)")
 
@@ -274,6 +268,7 @@ class BOLTBeta(BaseEstimator):
         return float(2.0 * d * np.log(self.lipschitz * d * t**2) + 2.0 * union)
 
 
+@dataclass(eq=False, repr=False)
 class InformationGainBeta(BaseEstimator):
     """β = (B + R √(2 (γ + c + log(1/δ))))², γ being the information gain of the data set.
 
@@ -293,8 +288,8 @@ class InformationGainBeta(BaseEstimator):
     constant : float, default=1.0
         c.
     anytime : bool, default=False
-        Spend δ over the steps, δ_t = δ / (2 t (1 + log t)²), as a bound that is to hold at all
-        times needs for W-GP-UCB.
+        Divide δ among the steps, δ_t = δ / (2 t (1 + log t)²), as W-GP-UCB needs for a bound that
+        holds at all times.
 
     Examples
     --------
@@ -306,22 +301,14 @@ class InformationGainBeta(BaseEstimator):
     24.7
     """
 
-    def __init__(
-        self,
-        norm_bound: float = 1.0,
-        noise_ratio: float = 1.0,
-        delta: float = 0.1,
-        constant: float = 1.0,
-        anytime: bool = False,
-    ) -> None:
-        self.norm_bound = norm_bound
-        self.noise_ratio = noise_ratio
-        self.delta = delta
-        self.constant = constant
-        self.anytime = anytime
+    norm_bound: float = 1.0
+    noise_ratio: float = 1.0
+    delta: float = 0.1
+    constant: float = 1.0
+    anytime: bool = False
 
     def check(self) -> None:
-        """Raise a ValueError for a parameter that makes no sense."""
+        """Raise a ValueError if a parameter is invalid."""
         check_real(self.delta, "delta", self, interval="(0, 1)")
         for name in ("norm_bound", "noise_ratio", "constant"):
             check_real(getattr(self, name), name, self, interval="[0, inf)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING
 
@@ -29,12 +30,67 @@ if TYPE_CHECKING:
 # Smaller standard deviations are replaced by this one, whose reciprocal's square does not overflow.
 _MIN_STD = np.finfo(np.float64).tiny ** 0.25
 
-# UCB knows these schedules by name.
+# Schedules that UCB takes by name.
 _NAMED = {"dimension": DimensionBeta(), "log": LogBeta(), "growing": GrowingBeta()}
 
 
-class UCB(BaseEstimator):
-    """Upper confidence bound, μ + √β σ, σ being less near the faces of a box with a ``margin``.
+class AcquisitionFunction:
+    """Protocol of acquisition functions, with its defaults.
+
+    A user's function, or object with some of these names, is wrapped by `as_acquisition`.
+
+    Attributes
+    ----------
+    joint : bool
+        True: not called, but a joint draw from the posterior is maximized.
+    sees_places : bool
+        True: called with rows (m, d + 1) as well, of places and times in the user's units.
+    margin : float
+        Width of the border of the box in which standard deviations are reduced, see `UCB`.
+    logarithm : callable or None
+        For an improvement, ``logarithm(score)`` returns the logarithm of it, and the derivative of
+        this in the score. None for other scores.
+    name : str
+        For error messages.
+    """
+
+    joint = False
+    sees_places = False
+    margin = 0.0
+    logarithm = None
+
+    @property
+    def name(self) -> str:
+        return type(self).__name__
+
+    def check(self) -> None:
+        """Raise a ValueError if a parameter is invalid."""
+
+    def __call__(self, mean: Array, std: Array, state: AcquisitionState) -> Scores:
+        """Return scores (m,), and their derivatives in mean and standard deviation."""
+        raise NotImplementedError
+
+
+class _Custom(AcquisitionFunction):
+    """A user's acquisition function, with the defaults of what it does not define."""
+
+    def __init__(self, function):
+        self._function = function
+        for name in ("joint", "sees_places", "margin", "logarithm", "check"):
+            if hasattr(function, name):
+                setattr(self, name, getattr(function, name))
+
+    @property
+    def name(self):
+        return getattr(self._function, "__name__", type(self._function).__name__)
+
+    def __call__(self, *arguments):
+        return self._function(*arguments)
+
+
+@dataclass(eq=False, repr=False)
+class UCB(AcquisitionFunction, BaseEstimator):
+    """Upper confidence bound, μ + √β σ; with a ``margin`` σ is reduced near the faces of a box.
 
     Parameters
     ----------
@@ -42,21 +98,20 @@ class UCB(BaseEstimator):
         - "dimension": `DimensionBeta`, 0.2 d log(2 n);
         - "log": `LogBeta`, 0.8 log(4 t);
         - "growing": `GrowingBeta`, from 0.05 d log(2 n) to 0.2 d log(2 n);
-        - a non-negative float: constant, which is competitive;
+        - a non-negative float: a constant, which is competitive;
         - a callable of an `AcquisitionState`, such as `SmoothnessBeta`,
           `BOLTBeta` and `InformationGainBeta`.
     margin : float, default=0.0
-        Width of the border of a box in which σ counts for less, in units of its sides; 0.2 is what
-        all optimizers have by default. See the notes.
+        Width of the border of a box in which σ is reduced, in units of its sides. All optimizers
+        have 0.2 by default. See the notes.
 
     Notes
     -----
-    A bound is often largest on the faces of the box and in its corners, far from all observations,
-    where half of what an observation tells, or less, is about places in the box. With a margin r,
-    σ² is therefore multiplied by the share of exp(−(v/r)²), v being the distance from the place,
-    that lies in the box, coordinate by coordinate, and relative to that of the centre: ½ on a face,
-    ¼ on an edge. It is the real coordinates of a domain that have faces, but for those of a
-    context.
+    A bound is often largest on the faces of the box and in its corners, far from all observations.
+    There, at most half of the information of an observation is about places in the box. With a
+    margin r, σ² is therefore multiplied by the share of exp(−(v/r)²), v being the distance from the
+    place, that lies in the box. This is done for each coordinate, and relative to the centre: ½ on
+    a face, ¼ on an edge. Real coordinates have faces, unless they are a context's.
 
     Examples
     --------
@@ -66,20 +121,18 @@ class UCB(BaseEstimator):
     2.0
     """
 
-    def __init__(self, beta: float | str | Schedule = "dimension", margin: float = 0.0) -> None:
-        self.beta = beta
-        self.margin = margin
+    beta: float | str | Schedule = "dimension"
+    margin: float = 0.0
 
     def check(self) -> None:
-        """Raise a ValueError for a parameter that makes no sense."""
-        beta = self._schedule()
-        if not callable(beta):
-            self._number(beta)
-        elif hasattr(beta, "check"):
-            beta.check()
+        """Raise a ValueError if a parameter is invalid."""
+        if not callable(self.beta) and not (isinstance(self.beta, str) and self.beta in _NAMED):
+            self.beta_value(None)
+        elif hasattr(self.beta, "check"):
+            self.beta.check()
 
     def beta_value(self, state: AcquisitionState) -> float:
-        """β in this state.
+        """Return β in a state.
 
         Parameters
         ----------
@@ -89,26 +142,22 @@ class UCB(BaseEstimator):
         -------
         float
         """
-        beta = self._schedule()
-        return self._number(beta(state) if callable(beta) else beta)
-
-    def _schedule(self):
-        return _NAMED.get(self.beta, self.beta) if isinstance(self.beta, str) else self.beta
-
-    def _number(self, beta):
+        beta = _NAMED.get(self.beta, self.beta) if isinstance(self.beta, str) else self.beta
+        if callable(beta):
+            beta = beta(state)
         if not isinstance(beta, Real) or not 0.0 <= beta < np.inf:
             expected = "'dimension', 'log', 'growing', a float in the range [0, inf), or a callable"
             raise invalid("beta", expected, beta, self)
         return float(beta)
 
     def __call__(self, mean: Numbers, std: Numbers, state: AcquisitionState) -> Scores:
-        """Score, and its derivatives in mean and standard deviation; arrays or floats."""
+        """Return the score, and its derivatives in mean and standard deviation."""
         width = np.sqrt(self.beta_value(state))
         return mean + width * std, 1.0, width
 
 
-class PosteriorMean(BaseEstimator):
-    """The posterior mean: exploitation alone.
+class PosteriorMean(AcquisitionFunction, BaseEstimator):
+    """Posterior mean: pure exploitation.
 
     Examples
     --------
@@ -118,24 +167,25 @@ class PosteriorMean(BaseEstimator):
     """
 
     def __call__(self, mean: Numbers, std: Numbers, state: AcquisitionState) -> Scores:
-        """Score, and its derivatives in mean and standard deviation; arrays or floats."""
+        """Return the score, and its derivatives in mean and standard deviation."""
         return mean, 1.0, 0.0
 
 
-class ProbabilityOfImprovement(BaseEstimator):
+@dataclass(eq=False, repr=False)
+class ProbabilityOfImprovement(AcquisitionFunction, BaseEstimator):
     """Probability that f exceeds the incumbent by ``xi``, Φ((μ − best − ξ) / σ).
 
-    The incumbent is the best posterior mean, at the time of the query, among the places observed:
-    with noise and with time an old observation is no record.
+    The incumbent is the best posterior mean, at the time of the query, at the places observed: an
+    old observation, or a noisy one, is not a reference.
 
     Parameters
     ----------
     xi : float, default=0.01
-        Improvement asked for, in units of y; with 0 it hardly explores.
+        Required improvement, in units of y; with 0 there is little exploration.
 
     Notes
     -----
-    The score is Φ's argument, which has the same maximizer and never becomes flat.
+    The score is the argument of Φ, which has the same maximizer and is never flat.
 
     Examples
     --------
@@ -144,20 +194,19 @@ class ProbabilityOfImprovement(BaseEstimator):
     >>> opt = GPUCB([(0.0, 1.0)], acquisition=ProbabilityOfImprovement(), random_state=0)
     """
 
-    def __init__(self, xi: float = 0.01) -> None:
-        self.xi = xi
+    xi: float = 0.01
 
     def check(self) -> None:
-        """Raise a ValueError for a parameter that makes no sense."""
+        """Raise a ValueError if a parameter is invalid."""
         check_real(self.xi, "xi", self, interval="[0, inf)")
 
     def __call__(self, mean: Numbers, std: Numbers, state: AcquisitionState) -> Scores:
-        """Score, and its derivatives in mean and standard deviation; arrays or floats."""
+        """Return the score, and its derivatives in mean and standard deviation."""
         z, std, scale = _improvement(self, mean, std, state)
         return z, 1.0 / std / scale, -z / std / scale
 
     def logarithm(self, score: Array) -> tuple[Array, Array]:
-        """Logarithm of the probability, and its derivative in the score.
+        """Return the logarithm of the probability, and its derivative in the score.
 
         Parameters
         ----------
@@ -171,7 +220,8 @@ class ProbabilityOfImprovement(BaseEstimator):
         return log_p, np.exp(-0.5 * score**2 - log_p) / np.sqrt(2.0 * np.pi)
 
 
-class ExpectedImprovement(BaseEstimator):
+@dataclass(eq=False, repr=False)
+class ExpectedImprovement(AcquisitionFunction, BaseEstimator):
     """Expected improvement over the incumbent, E max(f − best − ξ, 0).
 
     The incumbent is that of `ProbabilityOfImprovement`.
@@ -183,8 +233,8 @@ class ExpectedImprovement(BaseEstimator):
 
     Notes
     -----
-    The score is its logarithm, in units of the observations' scale: it has the same maximizer, and
-    slopes where expected improvement itself underflows (Ament et al. 2023).
+    The score is the logarithm, in units of the observations' scale. It has the same maximizer, and
+    a gradient where expected improvement itself underflows (Ament et al. 2023).
 
     Examples
     --------
@@ -193,21 +243,20 @@ class ExpectedImprovement(BaseEstimator):
     >>> opt = WDBO([(0.0, 1.0)], acquisition=ExpectedImprovement(), random_state=0)
     """
 
-    def __init__(self, xi: float = 0.0) -> None:
-        self.xi = xi
+    xi: float = 0.0
 
     def check(self) -> None:
-        """Raise a ValueError for a parameter that makes no sense."""
+        """Raise a ValueError if a parameter is invalid."""
         check_real(self.xi, "xi", self, interval="[0, inf)")
 
     def __call__(self, mean: Numbers, std: Numbers, state: AcquisitionState) -> Scores:
-        """Score, and its derivatives in mean and standard deviation; arrays or floats."""
+        """Return the score, and its derivatives in mean and standard deviation."""
         z, std, scale = _improvement(self, mean, std, state)
         log_h, cdf_share, pdf_share = _log_improvement(z)
         return np.log(std) + log_h, cdf_share / std / scale, pdf_share / std / scale
 
     def logarithm(self, score: Array) -> tuple[Array, Array]:
-        """The score, and its derivative in itself: it is a logarithm.
+        """Return the score, which is a logarithm, and its derivative in itself, 1.
 
         Parameters
         ----------
@@ -221,7 +270,7 @@ class ExpectedImprovement(BaseEstimator):
 
 
 def _improvement(acquisition, mean, std, state):
-    """(μ − best − ξ) / σ, and σ in units of the observations' scale, and this scale."""
+    """Return (μ − best − ξ) / σ, σ in units of the observations' scale, and this scale."""
     acquisition.check()
     scale = state.scale
     std = np.maximum(std / scale, _MIN_STD)
@@ -229,14 +278,14 @@ def _improvement(acquisition, mean, std, state):
 
 
 def _log_improvement(z):
-    """log h, Φ / h and φ / h for h(z) = φ(z) + z Φ(z), the improvement in units of σ."""
-    # The scaled error function gives Φ / φ, finite for any z < 0; the cap only spares an overflow.
+    """Return log h, Φ / h and φ / h for h(z) = φ(z) + z Φ(z), the improvement in units of σ."""
+    # The scaled error function gives Φ / φ, finite for any z < 0; the cap avoids an overflow.
     mills = np.sqrt(np.pi / 2.0) * erfcx(-np.minimum(z, 5.0) / np.sqrt(2.0))
-    # This is h / φ = 1 + z Φ / φ; far out its terms cancel, and 1/z² − 3/z⁴ + 15/z⁶ is left.
+    # h / φ = 1 + z Φ / φ; for large −z its terms cancel, to 1/z² − 3/z⁴ + 15/z⁶.
     far = np.minimum(z, -200.0) ** -2.0
     h = np.where(z < -200.0, far * (1.0 - 3.0 * far + 15.0 * far**2), 1.0 + z * mills)
     log_pdf = -0.5 * z**2 - 0.5 * np.log(2.0 * np.pi)
-    # Beyond z = 5, where that ratio is capped, h = φ + z Φ itself is taken.
+    # Beyond z = 5, where the ratio is capped, h = φ + z Φ is evaluated directly.
     cdf, pdf = np.exp(log_ndtr(z)), np.exp(log_pdf)
     large = np.where(z > 5.0, pdf + z * cdf, 1.0)
     return (
@@ -246,16 +295,15 @@ def _log_improvement(z):
     )
 
 
-class ThompsonSampling(BaseEstimator):
+class ThompsonSampling(AcquisitionFunction, BaseEstimator):
     """Thompson sampling: query where one draw from the posterior is largest.
 
-    The draw is exact, and joint, at some hundreds of places: the Sobol points, the latest queries
-    and places near them. It has no parameter to choose, and its randomness makes several queries at
-    once differ.
+    The draw is exact and joint at some hundreds of places: the Sobol points, the latest queries and
+    places near them. It has no parameter, and its randomness makes the queries of a batch differ.
 
-    Over a finite set the draw is made at all members, up to 1024. Of a larger one, it is made at
-    1024 members chosen uniformly for each query, and at the latest queries and the 32 members
-    nearest to each, since its cost grows with the third power of the number of places.
+    Over a finite set the draw is made at all members, up to 1024. In a larger set, it is made at
+    1024 members chosen uniformly for each query, at the latest queries and at the 32 members
+    nearest to each: its cost grows with the third power of the number of places.
 
     Examples
     --------
@@ -278,8 +326,8 @@ _ACQUISITIONS = {
 }
 
 
-def as_acquisition(acquisition: Acquisition | str, owner: object = None) -> Acquisition:
-    """Return an acquisition function from any of the forms in which users give one.
+def as_acquisition(acquisition: Acquisition | str, owner: object = None) -> AcquisitionFunction:
+    """Return an acquisition function from any of the forms that users give.
 
     Parameters
     ----------
@@ -287,17 +335,17 @@ def as_acquisition(acquisition: Acquisition | str, owner: object = None) -> Acqu
         "ucb", "ei", "pi", "ts" and "mean" are `UCB`, `ExpectedImprovement`,
         `ProbabilityOfImprovement`, `ThompsonSampling` and `PosteriorMean`.
     owner : object, default=None
-        Whose parameter it is, for messages.
+        Named in errors as the object whose parameter it is.
 
     Returns
     -------
-    callable
+    AcquisitionFunction
         Its own parameters have been checked.
 
     Raises
     ------
     ValueError
-        Something else, or a parameter of it that makes no sense.
+        Another type or name, or an invalid parameter of the acquisition function.
 
     Examples
     --------
@@ -307,12 +355,16 @@ def as_acquisition(acquisition: Acquisition | str, owner: object = None) -> Acqu
     """
     if isinstance(acquisition, str) and acquisition in _ACQUISITIONS:
         return _ACQUISITIONS[acquisition]()
-    usable = callable(acquisition) or getattr(acquisition, "joint", False)
-    if not usable or isinstance(acquisition, type):
+    if isinstance(acquisition, AcquisitionFunction):
+        found = acquisition
+    elif isinstance(acquisition, type) or not (
+        callable(acquisition) or getattr(acquisition, "joint", False)
+    ):
         names = ", ".join(map(repr, _ACQUISITIONS))
         expected = f"{names}, None, or a callable (mean, std, state)"
         raise invalid("acquisition", expected, acquisition, owner)
-    check_real(getattr(acquisition, "margin", 0.0), "margin", acquisition, interval="[0, inf)")
-    if hasattr(acquisition, "check"):
-        acquisition.check()
-    return acquisition
+    else:
+        found = _Custom(acquisition)
+    check_real(found.margin, "margin", acquisition, interval="[0, inf)")
+    found.check()
+    return found

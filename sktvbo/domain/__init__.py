@@ -1,13 +1,10 @@
-"""Where queries may lie: a box, a finite set of points, or named parameters.
+"""Domains of queries: boxes, finite sets of points, and named parameters.
 
-Every domain writes a point in two ways. A *row* (d,) is in the user's units, one number per
-dimension. Its *unit form* (u,) is what a surrogate sees: u equals d but for categories, which have
-one column each.
+A point has two forms. A *row* (d,) is in the user's units, one number per dimension. Its *unit
+form* (u,) is what a surrogate sees: u equals d, but each category has one column for itself.
 
-All domains offer the same to an optimizer: the maps between the two forms, uniform samples, one
-place that decides whether a point is acceptable, and what a maximizer needs to know: points to
-begin with (``candidates``), which unit coordinates a gradient may move (``continuous``), the steps
-that no gradient knows of (``neighbours``), and how many members there are (``size``).
+A domain maps between the two forms, draws uniform samples and validates points. Its
+``search_space()`` is what a maximizer of an acquisition function sees.
 """
 
 from ._constrained import Constrained

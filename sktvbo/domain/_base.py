@@ -1,7 +1,8 @@
-"""What all domains share: the two forms of a point, validation, equality and copies."""
+"""Base class of domains: the two forms of a point, validation, equality and copies."""
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,25 +10,16 @@ import numpy as np
 from .._tables import as_row, as_table, check_names, is_table
 from .._validation import invalid, real_array
 from ..exceptions import DomainError, InvalidObservationError
-from ._views import Within
+from ._search_space import SearchSpace
 
 if TYPE_CHECKING:
     from typing import Any
 
     from numpy.typing import ArrayLike
 
-    from .._typing import (
-        Array,
-        ContextsLike,
-        Mask,
-        Point,
-        PointLike,
-        Points,
-        PointsLike,
-        RandomState,
-    )
+    from .._typing import Array, ContextsLike, Mask, Point, PointLike, Points, PointsLike
 
-# A point that far outside, relative to the width of its coordinate, is a rounding error.
+# Outside by less than this, relative to the width of the coordinate: a rounding error.
 TOLERANCE = 1e-9
 
 
@@ -38,46 +30,41 @@ class Domain:
 
     - ``_to_unit(X)``: unit form (n, n_unit) of rows X (n, d);
     - ``_from_unit(U)``: the members (n, d) nearest to U (n, n_unit), a new array;
-    - ``_inside(X)``: which of the finite rows X (n, d) are members (n,), rounding errors forgiven;
-    - ``_locate(X, what)``: the members (n, d) that they stand for, a new array, or a `DomainError`
-      about ``what``;
-    - ``_argument()``: the constructor's one argument, in a form whose repr evaluates to it;
-    - ``_key()``: what makes two domains of one type equal, hashable.
+    - ``_inside(X)``: which of the finite rows X (n, d) are members (n,), up to rounding errors;
+    - ``_locate(X, what)``: these members (n, d) without rounding errors, a new array, or a
+      `DomainError` about ``what``;
+    - ``_arguments()``: the constructor's arguments (tuple), whose reprs evaluate to them;
+    - ``_key()``: a hashable value, equal for equal domains of one type.
 
-    It may define ``_shown()`` where the whole argument is too much for a repr; ``kinds`` and
-    ``unit_columns``, where a gradient may move something; and ``allowed``, ``mended``,
-    ``margins`` and ``by_answer``, where not all members may be queried.
+    It may define ``_shown()`` if the arguments are too long for a repr; ``kinds`` and
+    ``unit_columns`` if coordinates are continuous; and ``search_space`` and ``allowed`` if only
+    some points may be queried.
 
     Parameters
     ----------
     lower, upper : ndarray of shape (d,)
         Bounds of the rows.
     continuous : ndarray of bool of shape (n_unit,)
-        Which unit coordinates a gradient may move.
+        Unit coordinates that a gradient may move.
     size : int or float
         Number of members, or infinity.
 
     Attributes
     ----------
     kinds : ndarray of str of shape (d,)
-        Of the coordinates of a row: "straight" when the unit form is linear in it, "curved" when it
-        is real and is not, "steps" of integers and of points, "labels" or "unordered".
+        For each coordinate of a row: "straight" if the unit form is linear in it, "curved" if it is
+        real and the unit form is not linear, "steps" for integers and the coordinates of points,
+        "labels" for ordinals or "unordered" for categories.
     unit_columns : ndarray of int of shape (d,)
-        The first unit coordinate of each.
+        The first unit coordinate of each coordinate of a row.
     n_chosen : int
-        How many dimensions are chosen, and not measured; they come first in a row.
+        Number of dimensions that are chosen rather than measured; they come first in a row.
     """
 
-    # Lowest and highest unit coordinates (2, u) where these are not 0 and 1: see `_views`.
-    reach = None
-
-    # Whether what may be queried is known by answers of yes and no, besides the margins.
-    by_answer = False
-
-    # Whether constraints forbid some of the points.
+    # True if constraints exclude some of the points.
     is_constrained = False
 
-    # Whether the columns of a row have names of their own.
+    # True if the user named the columns of a row.
     is_named = False
 
     def __init__(self, lower: Array, upper: Array, continuous: Mask, size: float) -> None:
@@ -105,15 +92,15 @@ class Domain:
         Returns
         -------
         ndarray of shape (n, n_unit) or (n_unit,)
-            For a `Box` and a `FiniteSet` ``(X - lower) / (upper - lower)``, outside of the domain
-            too; a coordinate of zero width gives 0. For a `ParameterSpace` see there.
+            For a `Box` and a `FiniteSet` ``(X - lower) / (upper - lower)``, also outside of the
+            domain; a coordinate of zero width gives 0. For a `ParameterSpace` see there.
 
         Raises
         ------
         InvalidObservationError
-            When X is not made of reals or its last axis is not ``n_dims`` long.
+            X is not made of reals, or its last axis is not ``n_dims`` long.
         DomainError
-            When a row is not a member of a `ParameterSpace`.
+            A row is not a member of a `ParameterSpace`.
         """
         X = self._numbers(X)
         U = self._to_unit(X.reshape(-1, self.n_dims))
@@ -129,20 +116,19 @@ class Domain:
         Returns
         -------
         ndarray of shape (n, d) or (d,)
-            Always members: what is outside of the domain, or between its members, goes to the
-            nearest. For a `Box` exactly ``lower`` at 0 and ``upper`` at 1.
+            The nearest members. For a `Box` exactly ``lower`` at 0 and ``upper`` at 1.
 
         Raises
         ------
         InvalidObservationError
-            When U is not made of reals or its last axis is not ``n_unit`` long.
+            U is not made of reals, or its last axis is not ``n_unit`` long.
         """
         U = self._last_axis(U, "U", self.n_unit)
         X = self._from_unit(U.reshape(-1, self.n_unit))
         return X.reshape(*U.shape[:-1], self.n_dims)
 
     def decode(self, x: ArrayLike) -> Point:
-        """Return a row in the form that users get: here, a copy of it.
+        """Return the point of a row in the form of users: here, a copy of the row.
 
         Parameters
         ----------
@@ -155,7 +141,7 @@ class Domain:
         return np.array(x, dtype=np.float64)
 
     def decode_all(self, rows: ArrayLike) -> Points:
-        """Return rows in the form that users get: here, a copy of them.
+        """Return the points of rows in the form of users: here, a copy of the rows.
 
         Parameters
         ----------
@@ -167,42 +153,30 @@ class Domain:
         """
         return np.array(rows, dtype=np.float64)
 
-    # --- what may be searched ---------------------------------------------------------------------
+    # --- the space of a search --------------------------------------------------------------------
 
-    def within(self, low: ArrayLike, high: ArrayLike) -> Domain:
-        """The part of the domain that lies within bounds, for whoever searches it.
+    @cached_property
+    def _whole(self):
+        return SearchSpace.whole(self)
 
-        Parameters
-        ----------
-        low, high : array-like of shape (n_unit,)
-            Lowest and highest unit coordinates; where both are equal the coordinate is fixed. The
-            columns of a category that may be any are from 0 to 1.
+    def search_space(self) -> SearchSpace:
+        """Return what a maximizer sees of the domain.
 
         Returns
         -------
-        view
-            With ``candidates``, ``neighbours``, ``allowed``, ``from_unit`` and what else a
-            maximizer asks of a domain.
-
-        Raises
-        ------
-        DomainError
-            Wrong shapes, or low > high.
+        SearchSpace
         """
-        return Within(self, low, high)
+        return self._whole
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns of a row; x0, x1, ... where there are no names.
-
-        A data frame or a Series of points is matched by them.
-        """
+        """Names of the columns of a row, to which data frames are matched; x0, ... by default."""
         return tuple(f"x{i}" for i in range(self.n_dims))
 
-    # --- contexts, which only a `WithContext` has -------------------------------------------------
+    # --- contexts: a `WithContext` overrides this -------------------------------------------------
 
     def contexts(self, context: ContextsLike, n: int) -> Array:
-        """Return what was measured beside n points, as rows.
+        """Return the contexts of n points as rows, validated.
 
         Parameters
         ----------
@@ -227,7 +201,7 @@ class Domain:
         x : array-like, or a dict for named parameters
             The point, see `validate_point`.
         context : array-like of shape (c,), a dict or None, default=None
-            What was measured; None on a domain without a context.
+            None on a domain without a context.
 
         Returns
         -------
@@ -256,7 +230,7 @@ class Domain:
         return self.validate_points(X)
 
     def described(self, rows: ArrayLike) -> dict[str, Any]:
-        """Return the columns of rows in the form of users, by name.
+        """Return the columns of rows by name, in the form of users.
 
         Parameters
         ----------
@@ -265,54 +239,12 @@ class Domain:
         Returns
         -------
         dict
-            Of each column by its name; x0, x1, ... where there are no names.
+            See ``columns`` for the names.
         """
         return dict(zip(self.columns, np.asarray(rows).T))
 
-    def given(self, context: Array) -> Domain:
-        """Return what may be queried in a context.
-
-        Parameters
-        ----------
-        context : ndarray of shape (c,)
-
-        Returns
-        -------
-        domain
-            This one, where there is no context.
-        """
-        return self
-
-    def drawn(self, contexts: Array, rng: RandomState) -> Array:
-        """Draw points uniformly, beside contexts.
-
-        Parameters
-        ----------
-        contexts : ndarray of shape (n, c)
-        rng : RandomState, int or None
-            Source of randomness.
-
-        Returns
-        -------
-        ndarray of shape (n, d)
-        """
-        return self.sample(len(contexts), rng)
-
-    def present(self, U: ArrayLike) -> Array:
-        """Move places to the present context, where there is one.
-
-        Parameters
-        ----------
-        U : ndarray of shape (m, n_unit)
-
-        Returns
-        -------
-        ndarray of shape (m, n_unit)
-        """
-        return U
-
     def decode_context(self, x: ArrayLike) -> dict[str, Any] | Array | None:
-        """Return the context of a row in the form that users give.
+        """Return the context of a row in the form of users.
 
         Parameters
         ----------
@@ -326,7 +258,7 @@ class Domain:
         return None
 
     def allowed(self, U: ArrayLike) -> Mask:
-        """Which members may be queried.
+        """Return which members may be queried.
 
         Parameters
         ----------
@@ -340,64 +272,33 @@ class Domain:
         return np.ones(len(U), dtype=bool)
 
     def members(self, limit: int) -> Array | None:
-        """All members, where these are few.
+        """Return all members in unit form (m, n_unit), or None if there are more than a limit.
 
         Parameters
         ----------
         limit : int
-            How many are few.
 
         Returns
         -------
         ndarray of shape (m, n_unit) or None
-            In unit form.
         """
         return None if self.size > limit else self.candidates(limit)
-
-    def mended(self, U: ArrayLike) -> Array:
-        """Places moved towards some that may be queried, as far as that is easy.
-
-        Parameters
-        ----------
-        U : ndarray of shape (m, n_unit)
-            In unit form.
-
-        Returns
-        -------
-        ndarray of shape (m, n_unit)
-        """
-        return U
-
-    def margins(self, U: ArrayLike) -> Array:
-        """What must be 0, and what must not be negative, where a place may be queried.
-
-        Parameters
-        ----------
-        U : ndarray of shape (m, n_unit)
-            In unit form.
-
-        Returns
-        -------
-        equations : ndarray of shape (m, e)
-        inequalities : ndarray of shape (m, k)
-        """
-        return np.empty((len(U), 0)), np.empty((len(U), 0))
 
     # --- which points are members -----------------------------------------------------------------
 
     def validate_point(self, x: PointLike) -> Array:
-        """Return the point as this package uses it, or say what is wrong with it.
+        """Return the row of a point, validated.
 
         Parameters
         ----------
         x : array-like of shape (d,), a scalar when d = 1, a dict or a Series
-            Of a dict or a Series the values are found by name, see ``columns``.
+            The values of a dict or a Series are matched by name, see ``columns``.
 
         Returns
         -------
         ndarray of shape (d,)
-            A new array that lies in the domain; rounding errors up to 1e-9 of the width are
-            repaired.
+            A new array, a member of the domain: rounding errors up to 1e-9 of the width are
+            removed.
 
         Raises
         ------
@@ -410,12 +311,12 @@ class Domain:
         return self._locate(self._as_point(x)[np.newaxis], "x")[0]
 
     def validate_points(self, X: PointsLike) -> Array:
-        """Do what `validate_point` does for the rows of X.
+        """Return the rows of points, validated.
 
         Parameters
         ----------
         X : array-like of shape (n, d), a list of dicts for named parameters, or a table
-            Of a data frame, or a dict of columns, the columns are found by name, see ``columns``.
+            The columns of a data frame or a dict are matched by name, see ``columns``.
 
         Returns
         -------
@@ -432,12 +333,12 @@ class Domain:
         return self._locate(self._as_points(X), "X")
 
     def as_row(self, x: PointLike) -> Array:
-        """Return the numbers of a point, whether it lies in the domain or not.
+        """Return the row of a point, which may lie outside of the domain.
 
         Parameters
         ----------
         x : array-like of shape (d,), a scalar when d = 1, a dict or a Series
-            Of a dict or a Series the values are found by name, see ``columns``.
+            The values of a dict or a Series are matched by name, see ``columns``.
 
         Returns
         -------
@@ -449,17 +350,17 @@ class Domain:
         InvalidObservationError
             Wrong shape, NaN, infinity, something that is not a number, wrong names.
         DomainError
-            A category that is none.
+            An unknown category.
         """
         return self._as_point(x)
 
     def contains(self, x: PointLike) -> bool:
-        """Tell whether a point lies in the domain, rounding errors forgiven.
+        """Return True if a point is a member of the domain, up to rounding errors.
 
         Parameters
         ----------
         x : array-like of shape (d,), a scalar when d = 1, a dict or a Series
-            Of a dict or a Series the values are found by name, see ``columns``.
+            The values of a dict or a Series are matched by name, see ``columns``.
 
         Returns
         -------
@@ -469,7 +370,7 @@ class Domain:
         Raises
         ------
         InvalidObservationError
-            When x has the wrong shape or the wrong names, or is not made of numbers.
+            x has the wrong shape or the wrong names, or is not made of numbers.
         """
         try:
             point = self._as_point(x, finite=False)
@@ -491,13 +392,13 @@ class Domain:
         return f"{type(self).__name__}({self._shown()})"
 
     def _shown(self):
-        """The argument of the constructor as text, for a repr."""
-        return repr(self._argument())
+        """The arguments of the constructor as text, for a repr."""
+        return ", ".join(map(repr, self._arguments()))
 
     def __reduce__(self):
-        return type(self), (self._argument(),)
+        return type(self), self._arguments()
 
-    # --- checks of what users give ----------------------------------------------------------------
+    # --- validation of points ---------------------------------------------------------------------
 
     def _last_axis(self, value, what, length):
         array = real_array(value, what, InvalidObservationError)
@@ -511,12 +412,12 @@ class Domain:
         return array
 
     def _numbers(self, X):
-        """An array of rows, from any form of points."""
+        """Return the rows of points in any form, as an array."""
         X = X if type(X) is np.ndarray else self._rows(X)
         return self._last_axis(X, "X", self.n_dims)
 
     def _rows(self, X):
-        """Rows of a table or of labelled points, found by name; anything else as it is."""
+        """Return the rows of a table or of labelled points; anything else unchanged."""
         table = as_table(X)
         if table is not None:
             return self._of_table(table)
@@ -528,7 +429,7 @@ class Domain:
         return X
 
     def _of_table(self, table):
-        """Rows of columns by name."""
+        """Return the rows of a table."""
         names = self.columns
         if self._has_names(table):
             check_names(table, names, "X", "a table of the columns")
@@ -538,11 +439,11 @@ class Domain:
         return np.column_stack(columns)
 
     def _has_names(self, labels):
-        """Return whether labels are names; frames and Series without names have numbers."""
+        """Return True if labels are names; frames and Series without names have numbers."""
         return self.is_named or any(isinstance(label, str) for label in labels)
 
     def _encode(self, point, what, *where):
-        """Row of a point by name; its numbers may lie outside."""
+        """Return the row of a labelled point, which may lie outside of the domain."""
         what = "".join([what, *(f"[{i}]" for i in where)])
         if not self._has_names(point):
             return list(point.values())
@@ -590,10 +491,10 @@ class Domain:
         return array
 
     def _label(self, i):
-        """How messages call the i-th coordinate of a row."""
+        """Name of the i-th coordinate of a row in messages."""
         return str(i)
 
     def _place(self, what, *where):
-        """How a message calls a coordinate: x[i] of one point, X[row, i] of several."""
+        """Name of a coordinate in messages: x[i] of one point, X[row, i] of several."""
         *row, i = where
         return f"{what}[{', '.join([*map(str, row if what == 'X' else []), self._label(i)])}]"

@@ -1,4 +1,4 @@
-"""Variables that are measured, not chosen: beside each point of a domain, a context."""
+"""Contexts: variables that are measured with each query rather than chosen."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from .._tables import Row, as_row, as_table, is_one, is_table, rows_of
 from .._validation import invalid
+from .._values import replaced
 from ..exceptions import DomainError, InvalidObservationError
 from ._base import Domain
 from ._convert import without_context
@@ -33,15 +34,16 @@ if TYPE_CHECKING:
         RandomState,
     )
     from ._convert import DomainLike
+    from ._search_space import SearchSpace
 
 
 class Context:
-    """A variable that is measured and not chosen, in a dict of named parameters.
+    """A variable that is measured rather than chosen, in a dict of named parameters.
 
     Parameters
     ----------
     *spec
-        Two numbers, the range where it usually is; or what else a `ParameterSpace` takes:
+        Two numbers, its usual range; or another parameter of a `ParameterSpace`:
         ``Context("log-real", 1.0, 1e3)``, ``Context(["day", "night"])``.
 
     Examples
@@ -57,7 +59,7 @@ class Context:
         self.spec = spec
 
     def term(self) -> object:
-        """Return what a `ParameterSpace` takes.
+        """Return the parameter in the form that `ParameterSpace` takes.
 
         Returns
         -------
@@ -78,45 +80,47 @@ class Context:
 
 
 class WithContext(Domain):
-    """A domain whose points are chosen when something has been measured: the context.
+    """A domain whose points are chosen in a context, which has been measured.
 
-    A row is the point and the context, side by side, and so is the unit form: what a surrogate sees
-    has a few coordinates more. What may be queried is a point with the context of the present.
+    A row is the point followed by the context, and so is the unit form: a surrogate sees both. A
+    query is a point in the current context.
 
     Parameters
     ----------
     domain : Box, FiniteSet, ParameterSpace, Constrained, or what `as_domain` takes
-        Of what is chosen.
+        Domain of what is chosen.
     context : list of (low, high) pairs, Box, dict or ParameterSpace
-        Where contexts usually are: their scale, and no bounds. A number outside of it is a fact,
-        and is taken as it is; categories have to be known.
+        Usual range of contexts, by which they are scaled. Numbers outside of it are accepted;
+        unknown categories are not.
 
     Attributes
     ----------
     chosen, context : domain
+    current : ndarray of shape (c,), or None
+        Row of the current context, see `in_context`.
     lower, upper : ndarray of shape (d,)
-        Of the rows, usual contexts included.
+        Bounds of rows, with usual contexts.
     n_dims, n_unit : int
-        Of both together.
+        Dimensions of both together, and coordinates of the unit form.
     n_chosen : int
         Dimensions of what is chosen, which come first in a row.
     continuous : ndarray of bool of shape (n_unit,)
-        Which unit coordinates a gradient may move: none of the context's.
+        Unit coordinates that a gradient may move: none of the context's.
     size : float
         Infinity.
 
     Raises
     ------
     DomainError
-        When one of them makes no sense.
+        The domain or the context is invalid.
 
     Notes
     -----
-    In a dict of named parameters a `Context` says the same: ``{"power": ("real", 0.0, 1.0),
+    A dict of named parameters with a `Context` is equivalent: ``{"power": ("real", 0.0, 1.0),
     "load": Context(0.0, 100.0)}``.
 
-    The relevancy of an observation, which W-DBO and BOLT go by, is integrated over contexts as over
-    places: how often which context comes is not known, and the integral weighs all alike.
+    The relevancy of an observation (W-DBO, BOLT) is integrated over contexts as over places. The
+    integral weighs all contexts equally, since their frequencies are unknown.
 
     Examples
     --------
@@ -130,6 +134,7 @@ class WithContext(Domain):
 
     def __init__(self, domain: DomainLike, context: object) -> None:
         self.chosen, self.context = without_context(domain), without_context(context)
+        self.current = None
         if isinstance(self.chosen, WithContext):
             expected = "a domain without a context; give all of it at once"
             raise invalid("domain", expected, domain, self, error=DomainError)
@@ -151,15 +156,11 @@ class WithContext(Domain):
         self.is_constrained = self.chosen.is_constrained
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def columns(self) -> tuple[str, ...]:
         """Names of the columns of a row; x0, ... and context0, ... where there are none.
 
-        An underscore is put behind the name of a context when a parameter is called so.
+        An underscore is appended to the name of a context that a parameter has as well.
         """
-        return self.columns
-
-    @property
-    def columns(self) -> tuple[str, ...]:
         found, measured = list(self.chosen.columns), self.context.columns
         if not self.context.is_named:
             measured = tuple(f"context{i}" for i in range(self.context.n_dims))
@@ -177,7 +178,7 @@ class WithContext(Domain):
                 "context",
                 f"given: {self._expected()}",
                 None,
-                advice="It is what has been measured beside the points of this domain.",
+                advice="It is what has been measured with the points of this domain.",
                 error=InvalidObservationError,
             )
         if is_table(context):
@@ -219,17 +220,36 @@ class WithContext(Domain):
             contexts = dict(zip(names, measured.T))
         return self.chosen.described(rows[:, :k]) | contexts
 
-    def given(self, context: Array) -> Domain:
-        return Given(self.chosen, self, context)
+    def in_context(self, context: Array) -> WithContext:
+        """Return the domain with a current context, in which it is sampled and searched.
 
-    def drawn(self, contexts: Array, rng: RandomState) -> Array:
-        return np.column_stack([self.chosen.sample(len(contexts), rng), contexts])
+        Parameters
+        ----------
+        context : ndarray of shape (c,)
+
+        Returns
+        -------
+        WithContext
+        """
+        return replaced(self, current=context)
+
+    def search_space(self) -> SearchSpace:
+        """Return what a maximizer sees of the domain in the current context.
+
+        Returns
+        -------
+        SearchSpace
+        """
+        if self.current is None:
+            self.contexts(None, 1)  # raises: it must be given
+        fixed = self.context.unit_of(self.current[np.newaxis])[0]
+        return self.chosen.search_space().given(self.current, fixed)
 
     def decode_context(self, x: ArrayLike) -> dict[str, Any] | Array | None:
         return self.context.decode_measured(x[self.n_chosen :])
 
     def _parted(self, X, table, context):
-        """Points without the columns of contexts, and these where no other context is given.
+        """Return points without columns of contexts, and these columns unless a context is given.
 
         ``table`` is X by name, or None.
         """
@@ -242,7 +262,7 @@ class WithContext(Domain):
         return type(table)({k: v for k, v in table.items() if k not in names}), context
 
     def _measured(self, context):
-        """Row (c,) of one context as users give it."""
+        """Return the row (c,) of one context, validated."""
         row = as_row(context)
         if row is not None:
             own = dict(zip(self.columns[self.n_chosen :], self.context.columns))
@@ -252,7 +272,7 @@ class WithContext(Domain):
         try:
             row = self.context.as_row(context)
         except InvalidObservationError as exc:
-            # It names the variable that is no number.
+            # The message names the variable that is not a number.
             advice = re.sub(r"^x\b", "context", str(exc)) if "real numbers" in str(exc) else ""
             error = InvalidObservationError
             raise invalid("context", self._expected(), context, advice=advice, error=error) from exc
@@ -267,15 +287,15 @@ class WithContext(Domain):
             return f"a dict of {', '.join(map(repr, self.context.names))} within what they may be"
         return f"an array of shape ({self.context.n_dims},) of finite numbers"
 
-    # --- what all domains have --------------------------------------------------------------------
+    # --- methods of all domains -------------------------------------------------------------------
 
     def sample(self, n: int, rng: RandomState = None) -> Array:
-        """Draw points and contexts uniformly, from where these usually are.
+        """Draw points uniformly: in the current context, or else in contexts drawn uniformly.
 
         Parameters
         ----------
         n : int
-            How many.
+            Number of rows.
         rng : RandomState, int or None
             Source of randomness.
 
@@ -284,14 +304,18 @@ class WithContext(Domain):
         ndarray of shape (n, d)
         """
         rng = check_random_state(rng)
-        return self.drawn(self.context.sample(n, rng), rng)
+        if self.current is None:
+            contexts = self.context.sample(n, rng)
+        else:
+            contexts = np.tile(self.current, (n, 1))
+        return np.column_stack([self.chosen.sample(n, rng), contexts])
 
     def decode(self, x: ArrayLike) -> Point:
-        """Return the point of a row, without its context, in the form that users get."""
+        """Return the point of a row, without its context, in the form of users."""
         return self.chosen.decode(np.asarray(x)[: self.n_chosen])
 
     def decode_all(self, rows: ArrayLike) -> Points:
-        """Return the points of rows, without contexts, in the form that users get."""
+        """Return the points of rows, without contexts, in the form of users."""
         return self.chosen.decode_all(np.asarray(rows)[:, : self.n_chosen])
 
     def allowed(self, U: ArrayLike) -> Mask:
@@ -324,19 +348,16 @@ class WithContext(Domain):
         )
 
     def _label(self, i):
-        return repr(self.names[i])
+        return repr(self.columns[i])
 
-    def _argument(self):
+    def _arguments(self):
         return self.chosen, self.context
-
-    def _shown(self):
-        return f"{self.chosen!r}, {self.context!r}"
 
     def _key(self):
-        return self.chosen, self.context
+        return self._arguments()
 
     def to_plain(self) -> Any:
-        """Return what it is made of.
+        """Return the constructor's arguments, for journals.
 
         Returns
         -------
@@ -346,12 +367,12 @@ class WithContext(Domain):
 
     @classmethod
     def from_plain(cls, state: Any) -> WithContext:
-        """Make the domain of what it is made of.
+        """Return a domain from the constructor's arguments.
 
         Parameters
         ----------
         state : dict
-            Of `to_plain`.
+            Returned by `to_plain`.
 
         Returns
         -------
@@ -359,91 +380,15 @@ class WithContext(Domain):
         """
         return cls(**state)
 
-    def __reduce__(self):
-        return type(self), (self.chosen, self.context)
-
-
-class Given(Domain):
-    """A domain in one context: its rows have this, and a search moves only what is chosen.
-
-    Parameters
-    ----------
-    view : domain, or view of one
-        Of what is chosen.
-    domain : WithContext
-    context : ndarray of shape (c,)
-    """
-
-    def __init__(self, view, domain, context):
-        self._view, self._domain, self._row = view, domain, context
-        self._unit = domain.context.unit_of(context[np.newaxis])[0]
-        self._n = len(view.continuous)
-        continuous = np.append(view.continuous, np.zeros(len(self._unit), dtype=bool))
-        super().__init__(domain.lower, domain.upper, continuous, view.size)
-        self.kinds, self.unit_columns = domain.kinds, domain.unit_columns
-        self.n_chosen = domain.n_chosen
-        self.by_answer = view.by_answer
-        if view.reach is not None:
-            self.reach = np.column_stack([view.reach, np.tile(self._unit, (2, 1))])
-
-    def within(self, low, high):
-        """The part within bounds of the unit form; those of the context do not matter."""
-        return Given(self._view.within(low[: self._n], high[: self._n]), self._domain, self._row)
-
-    def present(self, U):
-        """Places (m, u) as they are in this context."""
-        return self._with(U[:, : self._n])
-
-    def from_unit(self, U):
-        """Rows (n, d) or (d,) of the unit form, with the context as it was measured."""
-        rows = self._view.from_unit(U[..., : self._n])
-        return np.concatenate(
-            [rows, np.broadcast_to(self._row, (*rows.shape[:-1], len(self._row)))], -1
-        )
-
-    def candidates(self, n, rng=None):
-        return self._with(self._view.candidates(n, rng))
-
-    def sample(self, n, rng=None):
-        rows = self._view.sample(n, rng)
-        return np.column_stack([rows, np.tile(self._row, (len(rows), 1))])
-
-    def neighbours(self, u):
-        return self._with(self._view.neighbours(u[: self._n]))
-
-    def allowed(self, U):
-        return self._view.allowed(U[:, : self._n])
-
-    def mended(self, U):
-        return self._with(self._view.mended(U[:, : self._n]))
-
-    def margins(self, U):
-        return self._view.margins(U[:, : self._n])
-
-    def decode(self, x):
-        return self._domain.decode(x)
-
-    def decode_all(self, rows):
-        return self._domain.decode_all(rows)
-
-    def members(self, limit):
-        return None
-
-    def _to_unit(self, X):
-        return self._domain.to_unit(X)
-
-    def _with(self, U):
-        return np.column_stack([U, np.tile(self._unit, (len(U), 1))])
-
 
 def as_domain(domain: DomainLike) -> Domain:
-    """Return a domain from any of the forms in which users give one.
+    """Return a domain from any of the forms that users give.
 
     Parameters
     ----------
     domain : Box, FiniteSet, ParameterSpace, sequence of (low, high) pairs, \
             scipy.optimize.Bounds, or dict of named parameters
-        A domain is returned as it is; for a dict see `ParameterSpace`, and `Context`.
+        A domain is returned unchanged; for a dict see `ParameterSpace` and `Context`.
 
     Returns
     -------
@@ -452,7 +397,7 @@ def as_domain(domain: DomainLike) -> Domain:
     Raises
     ------
     DomainError
-        Any other type, or bounds that make no sense.
+        Any other type, or invalid bounds.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The forms in which users give a domain."""
+"""Conversion of bounds and dicts to domains."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def without_context(domain: DomainLike) -> Domain:
-    """A domain of any form in which users give one, in which nothing is measured."""
+    """Return a domain without a context from any of the forms that users give."""
     if isinstance(domain, Domain):
         return domain
     if isinstance(domain, Mapping):

@@ -1,198 +1,184 @@
-"""The members of a domain, or of a part of it, that satisfy constraints, as a search sees them.
+"""Places that satisfy constraints: how they are found, and how a search moves among them.
 
 Random places are drawn until enough of them satisfy the constraints. Where too few do, some are
-brought to a place that does: by projections, for linear constraints; by sequential quadratic
-programming, for functions. From these, walks fill the set: hit-and-run, along differences of other
-walkers by turns, so that a thin set is walked lengthwise, and a set of fewer dimensions within
-them. A step is drawn from a chord of the box, which shrinks towards the walker until the place that
-is drawn is a member (as in slice sampling: Neal 2003), so that nothing need be known of the set.
+moved to a place that does: by projections, for linear constraints; by sequential quadratic
+programming, for functions. From these, walks fill the set: hit-and-run, whose directions are by
+turns random and differences of two walkers, so that a thin set is walked lengthwise. A step is
+drawn from a chord of the box, which shrinks towards the walker until the place drawn is a member
+(as in slice sampling: Neal 2003); so nothing else has to be known of the set.
 """
 
 import math
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
+from scipy.optimize import minimize
 from sklearn.utils import check_random_state
 
 from .._validation import invalid
 from ..exceptions import DomainError
-from ._climbs import box, programmed
 
-# Of finitely many members at most this many are listed.
+# A finite domain of at most this many members is enumerated.
 _MAX_LISTED = 2**16
 
-# What is drawn to know the set: so many places, of which so many are kept, or brought into it.
+# Places drawn to explore the set; those kept of them; those from which repairs start.
 _N_DRAWN, _N_SEEDS, _N_REPAIRED = 4096, 64, 16
 
-# Below this part of what is asked for, so many times as many candidates are drawn; and below it
-# again they are filled up by walks.
+# If less than this part of the candidates are feasible, this many times more are drawn; if still
+# too few are, walks make up the number.
 _ENOUGH, _MORE = 0.125, 4
 
-# Steps of a walk in each dimension; those of one from places that have walked already; and how
-# often the chord is shortened in a step.
+# Steps of a walk per dimension; those of one that starts at the end of another; shortenings of a
+# chord in a step.
 _N_STEPS, _N_MORE_STEPS, _N_SHRINKS = 8, 4, 16
 
-# Rounds of projections, and how far inside of a constraint they lead, in units of its coefficients.
+# Rounds of projections, and their distance inside of a constraint, in units of its coefficients.
 _N_ROUNDS, _INSIDE = 100, 1e-9
 
+# Finite differences of functions are taken over this distance in unit form.
+_STEP = 1e-7
 
-class Feasible:
-    """What of a domain, or of a view, satisfies constraints.
+
+class FeasibleSet:
+    """The part of a search space that satisfies constraints.
 
     Parameters
     ----------
-    view : domain or Within
+    space : SearchSpace
+        Without constraints, context and window.
     rules : Rules
-    domain : domain
-        Of which the view is a part: it has the maps between rows and unit form.
-    owner : object
-        Whose constraints they are, for messages.
+
+    Attributes
+    ----------
+    size : int or float
+        Number of members that satisfy the constraints, if few enough to be counted.
+    members : ndarray of shape (size, k), or None
+        All of them, if they were counted.
     """
 
-    def __init__(self, view, rules, domain, owner):
-        self._view = view
-        self._rules = rules
-        self._domain = domain
-        self._owner = owner
-        self.continuous = view.continuous
-        self.reach = view.reach
-        self.by_answer = rules.by_answer
-        self.size, self._members = view.size, None
-        if math.isfinite(view.size):
-            members = view.candidates(min(view.size, _MAX_LISTED))
-            if len(members) >= view.size:
-                members = members[self.allowed(members)]
-                if not len(members):
-                    raise self._nothing(int(view.size))
-                self.size, self._members = len(members), members
-        self._n_steps = _N_STEPS * int(view.continuous.sum())
-        self._flat = _Flat(rules, domain, view.continuous)
-
-    # --- what a maximizer asks --------------------------------------------------------------------
-
-    def from_unit(self, U):
-        """Rows (n, d) or (d,) of the unit form."""
-        return self._view.from_unit(U)
+    def __init__(self, space, rules):
+        self.space, self.rules = space, rules
+        self.size, self.members = space.size, None
+        if math.isfinite(space.size):
+            members = space.candidates(min(space.size, _MAX_LISTED))
+            if len(members) >= space.size:
+                self.members = members[self.allowed(members)]
+                self.size = len(self.members)
+                if not self.size:
+                    raise self._nothing(int(space.size))
+        self._n_steps = _N_STEPS * int(space.continuous.sum())
+        self._linear = _LinearConstraints(rules, space.domain, space.continuous)
 
     def allowed(self, U):
-        """Which places (m, u) may be queried (m,)."""
-        found = self._view.allowed(U)
+        """Return which places (m, k) are feasible (m,)."""
+        found = self.space.allowed(U)
         if found.any():
-            found[found] = self._rules.obeyed(self.from_unit(U[found]))
+            found[found] = self.rules.obeyed(self.space.decode(U[found]))
         return found
 
     def candidates(self, n, rng=None):
-        """Places to begin with (m, u), all of them allowed."""
-        if self._members is not None:
-            return self._members
+        """Return feasible places (m, k) from which a search starts."""
         for count in n, _MORE * n:
-            drawn = self._view.candidates(count, rng)
+            drawn = self.space.candidates(count, rng)
             found = drawn[self.allowed(drawn)]
             if len(found) >= _ENOUGH * n:
                 return found
-        brought = self.mended(drawn[:n])
-        known = np.vstack([found, brought[self.allowed(brought)], self._seeds])
+        moved = self.projected(drawn[:n])
+        known = np.vstack([found, moved[self.allowed(moved)], self._seeds])
         count = math.ceil(_ENOUGH * n)
         walked = self._walk(known, count, _N_MORE_STEPS, check_random_state(rng or 0))
         return np.vstack([known, walked])
 
-    def present(self, U):
-        """Places as they are: what is constrained is chosen, and has no context."""
-        return U
-
-    def neighbours(self, u):
-        """The domain's neighbours (k, u) of a place (u,), moved to where they are allowed."""
-        found = self.mended(self._view.neighbours(u))
-        return found[self.allowed(found)]
-
     def sample(self, n, rng=None):
-        """Rows (n, d), drawn uniformly; by walks, and so only about uniformly, where few are."""
-        rng = check_random_state(rng)
-        if self._members is not None:
-            chosen = rng.choice(len(self._members), size=n, replace=n > len(self._members))
-            return self.from_unit(self._members[chosen])
-        found = np.empty((0, self._domain.n_dims))
+        """Draw rows (n, d) uniformly, of a space without limits.
+
+        If few of random places are feasible, by walks, and so only about uniformly.
+        """
+        rng, space = check_random_state(rng), self.space
+        if self.members is not None:
+            chosen = rng.choice(self.size, size=n, replace=n > self.size)
+            return space.decode(self.members[chosen])
+        found = np.empty((0, space.domain.n_dims))
         for n_drawn in (max(64, 4 * n), 1024, _N_DRAWN):
             if len(found) < n:
-                rows = self._view.sample(n_drawn, rng)
-                found = np.vstack([found, rows[self._rules.obeyed(rows)]])
+                rows = space.domain.sample(n_drawn, rng)
+                found = np.vstack([found, rows[self.rules.obeyed(rows)]])
         if len(found) < n:
             walked = self._walk(self._seeds, n - len(found), self._n_steps, rng)
-            found = np.vstack([found, self.from_unit(walked)])
+            found = np.vstack([found, space.decode(walked)])
         return found[:n]
 
     def margins(self, U):
-        """What must be 0 (m, e), and what must not be negative (m, k), at places (m, u)."""
-        X = self.from_unit(U)
-        return self._rules.gaps(X), self._rules.margins(X)
+        """Return numbers (m, e) that must be 0, and (m, k) that must not be negative."""
+        X = self.space.decode(U)
+        return self.rules.gaps(X), self.rules.margins(X)
 
-    def mended(self, U):
-        """Places (m, u), moved towards the nearest that satisfy the linear constraints.
+    def projected(self, U):
+        """Return places (m, k) moved to the nearest that satisfy the linear constraints.
 
-        Those that are allowed already, and coordinates that are no reals, stay where they are.
+        Places that satisfy them, and coordinates of integers and categories, stay.
         """
-        U, flat = np.array(U), self._flat
-        if not len(flat.slopes):
+        U, linear, space = np.array(U), self._linear, self.space
+        if not len(linear.slopes):
             return U
-        low, high = box(self, flat.columns)
-        wrong = np.flatnonzero(~flat.satisfied(self.from_unit(U)))
+        low, high = space.lower[linear.columns], space.upper[linear.columns]
+        wrong = np.flatnonzero(~linear.satisfied(space.decode(U)))
         for _ in range(_N_ROUNDS):
             if not len(wrong):
                 break
             places = U[wrong]
-            for i, slope in enumerate(flat.slopes):
-                steps = flat.lack(i, self.from_unit(places))
-                places[:, flat.columns] += steps[:, np.newaxis] * slope
-                places[:, flat.columns] = np.clip(places[:, flat.columns], low, high)
+            for i, slope in enumerate(linear.slopes):
+                steps = linear.lack(i, space.decode(places))
+                places[:, linear.columns] += steps[:, np.newaxis] * slope
+                places[:, linear.columns] = np.clip(places[:, linear.columns], low, high)
             U[wrong] = places
-            wrong = wrong[~flat.satisfied(self.from_unit(places))]
+            wrong = wrong[~linear.satisfied(space.decode(places))]
         return U
-
-    # --- what is known of the set -----------------------------------------------------------------
 
     @cached_property
     def _seeds(self):
-        """Some places that are allowed (k, u), far from each other; an error if none is found."""
+        """Feasible places (m, k) that are far from each other; an error if none is found."""
         rng = np.random.RandomState(0)
-        drawn = self._view.candidates(_N_DRAWN, rng)
+        drawn = self.space.candidates(_N_DRAWN, rng)
         found = drawn[self.allowed(drawn)][:_N_SEEDS]
         if len(found) < _N_SEEDS:
-            brought = self.mended(drawn[:1024])
-            found = np.vstack([found, brought[self.allowed(brought)][:_N_SEEDS]])
+            moved = self.projected(drawn[:1024])
+            found = np.vstack([found, moved[self.allowed(moved)][:_N_SEEDS]])
         if len(found) < 2:
-            found = np.vstack([found, self._repaired(brought)])
+            found = np.vstack([found, self._repaired(moved)])
         if not len(found):
             raise self._nothing(len(drawn))
         return np.vstack([found, self._walk(found, _N_SEEDS, self._n_steps, rng)])
 
     def _repaired(self, places):
-        """Allowed places (k, u) that quadratic programming reaches from the least wrong of some."""
+        """Feasible places (m, k) to which quadratic programming leads from the nearly feasible."""
         margins = self.margins(places)[1]
         if not margins.shape[1]:
             return places[:0]
         size = np.maximum(np.nanmedian(np.abs(margins), axis=0), np.finfo(float).tiny)
         lack = np.minimum(margins / size, 0.0).sum(axis=1)
-        found = []
+        space, found = replace(self.space, feasible=self), []
         for start in places[np.argsort(-lack, kind="stable")[:_N_REPAIRED]]:
 
-            def near(U, start=start):
+            def closeness(U, start=start):
                 return -np.sum((U - start) ** 2, axis=1)
 
-            end = programmed(self, near, start, 1.0, lambda: False)
+            end = improved_by_sqp(space, closeness, start, 1.0)
             if end is not None:
                 found.append(end)
         found = np.array(found).reshape(-1, places.shape[1])
         return found[self.allowed(found)]
 
     def _walk(self, seeds, n, n_steps, rng):
-        """Allowed places (n, u), so many steps of random walks away from allowed seeds (k, u)."""
+        """Feasible places (n, k), at the ends of random walks from feasible seeds (m, k)."""
         walkers = seeds[rng.randint(len(seeds), size=n)]
-        free = np.flatnonzero(self.continuous)
+        free = np.flatnonzero(self.space.continuous)
         if not len(free):
             return walkers
-        low, high = box(self, free)
+        low, high = self.space.lower[free], self.space.upper[free]
         for step in range(n_steps):
-            ways = self._flat.level(rng.standard_normal((n, walkers.shape[1])))[:, free]
+            ways = self._linear.level(rng.standard_normal((n, walkers.shape[1])))[:, free]
             if step % 2 == 0:
                 a, b = rng.randint(len(walkers), size=(2, n))
                 ways = walkers[a][:, free] - walkers[b][:, free]
@@ -221,21 +207,21 @@ class Feasible:
         return invalid(
             "constraints",
             "satisfied by some point of the domain",
-            owner=self._owner,
+            owner=self.rules.owner,
             got=f"none among {n}",
             error=DomainError,
         )
 
 
-class _Flat:
-    """The linear constraints in the coordinates that move, and are straight.
+class _LinearConstraints:
+    """The linear constraints in the continuous coordinates in which the unit form is linear.
 
     Attributes
     ----------
     columns : ndarray of shape (c,)
-        These coordinates.
+        These coordinates of the unit form.
     slopes : ndarray of shape (k, c)
-        What the constraints are linear in, of length 1; equations first.
+        Unit normals of the constraints; equations first.
     n_equations : int
     """
 
@@ -256,7 +242,7 @@ class _Flat:
         self._rounding = 4.0 * np.finfo(float).eps * np.maximum(np.abs(b[used[: len(E)]]), 1.0)
 
     def level(self, ways):
-        """Directions (m, u) without the part along which the equations change."""
+        """Remove from directions (m, k) the part along which the equations change."""
         if self.n_equations:
             across = np.linalg.svd(self.slopes[: self.n_equations], full_matrices=False)
             basis = across.Vh[across.S > 1e-9]
@@ -264,12 +250,82 @@ class _Flat:
         return ways
 
     def lack(self, i, X):
-        """How far rows X (m, d) are, in unit form, from what the i-th constraint wants (m,)."""
+        """Signed distances (m,), in unit form, of rows X (m, d) from satisfying constraint i."""
         values = X @ self._A[i]
         return (np.clip(values, self._low[i], self._high[i]) - values) / self._lengths[i]
 
     def satisfied(self, X):
-        """Which of the rows X (m, d) satisfy all of them (m,)."""
+        """Return which of the rows X (m, d) satisfy all of them (m,)."""
         values, slack = X @ self._A.T, np.zeros(len(self._A))
         slack[: self.n_equations] = self._rounding
         return np.all((self._low - slack <= values) & (self._high + slack >= values), axis=1)
+
+
+def improved_by_sqp(space, values, start, unit):
+    """Return the end of sequential quadratic programming from a place, or None.
+
+    Parameters
+    ----------
+    space : SearchSpace
+    values : callable, (m, u) -> (m,)
+        The function to be maximized.
+    start : ndarray of shape (u,)
+    unit : float
+        Tolerances are in this.
+
+    Returns
+    -------
+    ndarray of shape (u,) or None
+        It may violate constraints. None if no constraint is a number, or the search diverged.
+    """
+    free = np.flatnonzero(space.continuous)
+    if space.feasible is None or not len(free):
+        return None
+    low, high, k = space.lower[free], space.upper[free], space.domain.n_unit
+
+    def place(Z):
+        U = np.tile(start, (len(Z), 1))
+        U[:, free] = np.clip(Z, low, high)
+        return U
+
+    def with_jacobian(function, scale=1.0):
+        """A function of rows (m, f) as one of (f,), and its Jacobian by differences."""
+
+        def fun(z):
+            return function(z[np.newaxis])[0] / scale
+
+        def jac(z):
+            steps = np.where(z > 0.5 * (low + high), -_STEP, _STEP)
+            found = function(np.vstack([z, z + np.diag(steps)])) / scale
+            return ((found[1:] - found[0]) / steps[:, np.newaxis]).T
+
+        return fun, jac
+
+    constraints = []
+    with np.errstate(invalid="ignore"):  # differences of infinities, where nothing is known
+        for i, kind in enumerate(["eq", "ineq"]):
+
+            def function(Z, i=i):
+                return space.feasible.margins(place(Z)[:, :k])[i]
+
+            fun, jac = with_jacobian(function)
+            slopes = np.linalg.norm(jac(start[free]), axis=1)
+            scale = np.where(np.isfinite(slopes) & (slopes > 0.0), slopes, 1.0)
+            if len(scale):
+                fun, jac = with_jacobian(function, scale)
+                constraints.append({"type": kind, "fun": fun, "jac": jac})
+        if not constraints:
+            return None
+        fun, jac = with_jacobian(lambda Z: -values(place(Z))[:, np.newaxis] / unit)
+        found = minimize(
+            lambda z: fun(z)[0],
+            start[free],
+            jac=lambda z: jac(z)[0],
+            method="SLSQP",
+            bounds=list(zip(low, high)),
+            constraints=constraints,
+            options={"maxiter": 50, "ftol": 1e-10},
+        )
+    if not np.isfinite(found.x).all():
+        return None
+    return space.projected(place(found.x[np.newaxis]))[0]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from .._typing import Array, Indices, RandomState
 
-# A repr shows this many members at each end of the set, and all where these are all.
+# A repr shows this many members at each end of a larger set.
 _N_SHOWN = 3
 
 
@@ -48,7 +48,7 @@ class FiniteSet(Domain):
     Raises
     ------
     DomainError
-        When there is no point, a point is not finite, or two are the same.
+        There is no point, a point is not finite, or two are equal.
 
     Examples
     --------
@@ -117,7 +117,7 @@ class FiniteSet(Domain):
         return array
 
     def _unit_width(self):
-        """What rows (n, d), less ``lower``, are divided by in their unit form."""
+        """Return the divisors of the coordinates in the unit form (d,)."""
         return self.upper - self.lower
 
     def sample(self, n: int, rng: RandomState = None) -> Array:
@@ -126,7 +126,7 @@ class FiniteSet(Domain):
         Parameters
         ----------
         n : int
-            How many.
+            Number of rows.
         rng : RandomState, int or None
             Source of randomness.
 
@@ -155,7 +155,7 @@ class FiniteSet(Domain):
         return self._to_unit(self.points)
 
     def neighbours(self, u: ArrayLike) -> Array:
-        """All other members.
+        """Return all other members.
 
         Parameters
         ----------
@@ -219,7 +219,7 @@ class FiniteSet(Domain):
         return self.points[nearest]
 
     def _nearest(self, X):
-        """Distance of each row (n,), in the scale of each coordinate, to a member; its index."""
+        """Return distances (n,), relative to the scales, to the nearest members; their indices."""
         return self._tree.query((X - self.lower) / self._scale, p=np.inf)
 
     def _inside(self, X):
@@ -242,10 +242,10 @@ class FiniteSet(Domain):
     def _locate(self, X, what):
         return self.points[self._indices(X, what)]
 
-    def _argument(self):
+    def _arguments(self):
         if self.is_named:
-            return dict(zip(self.columns, self.points.T.tolist()))
-        return self.points.tolist()
+            return (dict(zip(self.columns, self.points.T.tolist())),)
+        return (self.points.tolist(),)
 
     def _shown(self):
         if self.size <= 2 * _N_SHOWN:
@@ -280,7 +280,7 @@ class Arms(FiniteSet):
     Raises
     ------
     DomainError
-        When n_arms is not a positive int.
+        n_arms is not a positive int.
 
     Examples
     --------
@@ -304,8 +304,8 @@ class Arms(FiniteSet):
         # A width of 1 makes the maps to the unit form and back the identity.
         return np.ones(1)
 
-    def _argument(self):
-        return self.size
+    def _arguments(self):
+        return (self.size,)
 
     def _shown(self):
         return repr(self.size)

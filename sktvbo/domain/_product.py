@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 class _Product(Domain):
-    """The product of some terms: rows and unit forms are those of the terms side by side."""
+    """A product of terms: rows and unit forms are concatenated from those of the terms."""
 
     def __init__(self, terms: Sequence[Any]) -> None:
-        # Each term stands with its columns of a row, or of the unit form.
+        # Each term with its columns of a row, and with those of the unit form.
         self._of_rows = list(zip(terms, _columns([term.n_dims for term in terms])))
         self._of_unit = list(zip(terms, _columns([term.n_unit for term in terms])))
         infinite = [math.isinf(term.size) for term in terms]
@@ -52,7 +52,7 @@ class _Product(Domain):
         Parameters
         ----------
         n : int
-            How many.
+            Number of rows.
         rng : RandomState, int or None
             Source of randomness.
 
@@ -63,7 +63,7 @@ class _Product(Domain):
         return self.quantile(check_random_state(rng).uniform(size=(n, self.n_dims)))
 
     def quantile(self, Q: ArrayLike) -> Array:
-        """Rows that are uniform in the domain, of numbers that are uniform in [0, 1].
+        """Map numbers that are uniform in [0, 1] to rows that are uniform in the domain.
 
         Parameters
         ----------
@@ -80,12 +80,12 @@ class _Product(Domain):
         )
 
     def candidates(self, n: int, rng: RandomState = None) -> Array:
-        """Points to begin a search with: all members where there are at most n, or Sobol points.
+        """Return points from which a search starts: all members if at most n, or Sobol points.
 
         Parameters
         ----------
         n : int
-            How many, a power of two.
+            Number of Sobol points, a power of two.
         rng : RandomState, default=None
             Scrambles the Sobol points.
 
@@ -99,7 +99,7 @@ class _Product(Domain):
         return self._to_unit(self.quantile(self._sobol(n, rng)))
 
     def unit_of(self, X: ArrayLike) -> Array:
-        """Map rows to their unit form, wherever they lie.
+        """Map rows to their unit form, also outside of the domain.
 
         Parameters
         ----------
@@ -108,13 +108,13 @@ class _Product(Domain):
         Returns
         -------
         ndarray of shape (n, n_unit)
-            NaN where there is none, as of the logarithm of a negative number.
+            NaN where it is undefined, such as the logarithm of a negative number.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             return _Product._to_unit(self, np.asarray(X, dtype=np.float64))
 
     def decode_measured(self, x: ArrayLike) -> Point:
-        """Return a row in the form that users get, wherever it lies.
+        """Return a row in the form of users, also outside of the domain.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class _Product(Domain):
         return np.array(x)
 
     def neighbours(self, u: ArrayLike) -> Array:
-        """Members that differ in one category or integer.
+        """Return members that differ in one category or integer.
 
         All other values of a category; integers that are 1, 2, 4, ... away.
 
@@ -150,7 +150,7 @@ class _Product(Domain):
         return np.vstack(found)
 
     def _sobol(self, n, rng):
-        """Sobol points (n, d) of the unit box, scrambled unless rng is None."""
+        """Return Sobol points (n, d) of the unit box, scrambled unless rng is None."""
         if rng is None:
             return qmc.Sobol(self.n_dims, scramble=False).random(n)
         seed = rng.randint(2**32, dtype=np.uint64)
@@ -191,7 +191,7 @@ class _Product(Domain):
 
 
 def _columns(widths):
-    """The slices of columns that things of these widths take, side by side."""
+    """Return slices of adjacent columns with these widths."""
     stops = itertools.accumulate(widths)
     return [slice(stop - width, stop) for width, stop in zip(widths, stops)]
 
@@ -218,7 +218,7 @@ class Box(_Product):
     Raises
     ------
     DomainError
-        When the bounds make no sense.
+        The bounds are invalid.
 
     Examples
     --------
@@ -244,16 +244,16 @@ class Box(_Product):
             )
         for i, (low, high) in enumerate(array.tolist()):
             Real.check(low, high, f"bounds[{i}]")
-        # All intervals are one term of d columns: a loop over the dimensions would take longer.
+        # All intervals are one term of d columns, which avoids a loop over the dimensions.
         super().__init__([Real(array[:, 0].copy(), array[:, 1].copy())])
 
     def candidates(self, n: int, rng: RandomState = None) -> Array:
-        """Sobol points to begin a search with.
+        """Return Sobol points, from which a search starts.
 
         Parameters
         ----------
         n : int
-            How many, a power of two.
+            Number of Sobol points, a power of two.
         rng : RandomState, default=None
             Scrambles them.
 
@@ -263,11 +263,11 @@ class Box(_Product):
         """
         return self._sobol(n, rng)
 
-    def _argument(self):
-        return list(zip(self.lower.tolist(), self.upper.tolist()))
+    def _arguments(self):
+        return (list(zip(self.lower.tolist(), self.upper.tolist())),)
 
     def _key(self):
-        return tuple(self._argument())
+        return tuple(*self._arguments())
 
 
 class ParameterSpace(_Product):
@@ -276,8 +276,8 @@ class ParameterSpace(_Product):
     A point is a dict, such as ``estimator.set_params`` takes. Histories hold its *row*, one number
     per parameter in the order of the dict: the real, the integer, or the position of the ordinal or
     category. A surrogate sees the *unit form*: reals, integers and positions scaled to [0, 1],
-    "log-real" and "log-integer" after the logarithm; a category has one column per value, √½ in its
-    own and 0 in the others, which puts any two categories a distance of 1 apart.
+    "log-real" and "log-integer" after the logarithm. A category has one column per value, √½ in its
+    own and 0 in the others, so that the distance of any two categories is 1.
 
     Parameters
     ----------
@@ -289,13 +289,12 @@ class ParameterSpace(_Product):
         - ``("ordinal", values)``, a list of distinct values in their order, each one step from the
           next: "low", "medium", "high", or 16, 32, 64;
         - ``("categorical", values)``, a list of distinct values of any type, without an order. They
-          are told apart by ``==`` and by type: 1 and True are two, 1 and ``numpy.int64(1)`` one.
-
-        And, as for scikit-learn's ``RandomizedSearchCV``, a frozen distribution of `scipy.stats`,
-        or a list or an array of categories. ``uniform``, ``loguniform`` and ``randint`` are a
-        "real", "log-real" and "integer"; of another continuous distribution the unit form is the
-        distribution function, and a discrete one says how random queries are drawn. Ends that are
-        infinite are cut off where a ten-thousandth of the distribution is left.
+          are compared by ``==`` and type: 1 and True differ, 1 and ``numpy.int64(1)`` do not;
+        - as for scikit-learn's ``RandomizedSearchCV``, a frozen distribution of `scipy.stats`, or a
+          list or an array of categories. ``uniform``, ``loguniform`` and ``randint`` are a "real",
+          "log-real" and "integer". The unit form of another continuous distribution is its
+          distribution function; from a discrete one random queries are drawn. An infinite support
+          is cut off at the quantile 1e-4 or 1 - 1e-4.
 
     Attributes
     ----------
@@ -308,14 +307,14 @@ class ParameterSpace(_Product):
     n_unit : int
         Number of coordinates of the unit form.
     continuous : ndarray of bool of shape (n_unit,)
-        Which of these belong to reals.
+        Coordinates of the unit form that belong to reals.
     size : int or float
         Number of members, infinity with a real among the parameters.
 
     Raises
     ------
     DomainError
-        When the parameters make no sense.
+        The parameters are invalid.
 
     Examples
     --------
@@ -356,11 +355,11 @@ class ParameterSpace(_Product):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Dict of the parameters; a new one each time."""
+        """Parameters by name, a new dict."""
         return {name: term.spec for name, term in self._parameters.items()}
 
     def decode(self, x: ArrayLike) -> dict[str, Any]:
-        """Return the point of a row as a dict of float, int and the categories themselves.
+        """Return the point of a row as a dict of floats, ints and categories.
 
         Parameters
         ----------
@@ -398,7 +397,7 @@ class ParameterSpace(_Product):
         return super()._to_unit(self._locate(self._finite(X, "X"), "X"))
 
     def _encode(self, point, what, *where):
-        """Row of a dict; its numbers may lie outside."""
+        """Return the row of a dict, which may lie outside of the domain."""
         place = "".join([what, *(f"[{i}]" for i in where)])
         check_names(point, self.names, place, "a dict of the parameters")
         if isinstance(point, Row):
@@ -415,8 +414,8 @@ class ParameterSpace(_Product):
     def _label(self, i):
         return repr(self.names[i])
 
-    def _argument(self):
-        return self.parameters
+    def _arguments(self):
+        return (self.parameters,)
 
     def _shown(self):
         terms = self._parameters.items()

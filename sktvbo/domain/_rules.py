@@ -1,4 +1,4 @@
-"""Constraints as users give them, read once: numbers that must not be negative, or yes and no."""
+"""Constraints in the forms that users give: validated once, then evaluated at rows of a domain."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
@@ -15,21 +15,20 @@ _EXPECTED = (
     "a LinearConstraint, a NonlinearConstraint or a callable of x, or a list of them, or None"
 )
 
-
-# What a user gives as one; of a callable of x, True or a number that is 0 or more is feasible.
+# A callable of x returns True, or a number that is not negative, where x is feasible.
 Constraint: TypeAlias = LinearConstraint | NonlinearConstraint | Callable[..., object]
 
 
 class Rules:
-    """What all constraints say of rows.
+    """All constraints, as functions of rows.
 
     Parameters
     ----------
     constraints : list of LinearConstraint, NonlinearConstraint and callables
     domain : domain
-        Where they hold; callables get its points, as users do.
-    owner : object
-        Whose parameter they are, for messages.
+        Without constraints. Callables are given its points in the form of users.
+    owner : object or str
+        Named in errors.
 
     Attributes
     ----------
@@ -38,62 +37,66 @@ class Rules:
     linear : tuple of ndarray, (k, d), (k,) and (k,)
         Coefficients and bounds of the other linear constraints.
     by_answer : bool
-        Whether one of the callables answers yes or no, and no number.
+        True if one of the callables returns bools rather than numbers.
     """
 
     def __init__(self, constraints, domain, owner):
         linear = [c for c in constraints if isinstance(c, LinearConstraint)]
         parts = [_linear(c, domain, owner) for c in linear]
-        A, low, high = (np.concatenate(part) for part in zip(_none(domain.n_dims), *parts))
+        none = np.empty((0, domain.n_dims)), np.empty(0), np.empty(0)
+        A, low, high = (np.concatenate(part) for part in zip(none, *parts))
         equal = _are_equal(low, high)
         self.equal = A[equal], 0.5 * (low + high)[equal]
         self.linear = A[~equal], low[~equal], high[~equal]
+        self.owner = owner
         self._scale = np.maximum(np.abs(self.equal[1]), 1.0)
         self._decode = domain.decode
-        self._asked = [
-            _Asked(c, domain.decode(domain.sample(1, 0)[0]), owner)
+        self._functions = [
+            _FunctionConstraint(c, domain.decode(domain.sample(1, 0)[0]), owner)
             for c in constraints
             if not isinstance(c, LinearConstraint)
         ]
-        self.by_answer = any(asked.by_answer for asked in self._asked)
+        self.by_answer = any(function.by_answer for function in self._functions)
 
     def gaps(self, X):
-        """By how much the equations are missed (m, e) at rows X (m, d)."""
+        """Return the residuals (m, e) of the equations at rows X (m, d)."""
         A, b = self.equal
         return X @ A.T - b
 
     def margins(self, X):
-        """What must not be negative (m, k) at rows X (m, d), answers of yes and no apart."""
+        """Return numbers (m, k) that must not be negative at rows X (m, d); not of bools."""
         A, low, high = self.linear
         found = [_within(X @ A.T, low, high)]
-        for asked in self._asked:
-            if not asked.by_answer:
-                found.append(np.array([asked(self._decode(x)) for x in X]).reshape(len(X), -1))
+        for function in self._functions:
+            if not function.by_answer:
+                found.append(np.array([function(self._decode(x)) for x in X]).reshape(len(X), -1))
         return np.concatenate(found, axis=1)
 
     def obeyed(self, X):
-        """Which of the rows X (m, d) satisfy all of them (m,)."""
+        """Return which of the rows X (m, d) satisfy all constraints (m,)."""
         A, low, high = self.linear
         found = np.all(np.abs(self.gaps(X)) <= TOLERANCE * self._scale, axis=1)
         found &= np.all(_within(X @ A.T, low, high) >= 0.0, axis=1)
-        for asked in self._asked:
-            # The cheap ones have been asked first, and nobody else is asked about what they refuse.
+        # Functions may be slow: they are evaluated last, and only where all before are satisfied.
+        for function in self._functions:
             for i in np.flatnonzero(found):
-                found[i] = asked.met(self._decode(X[i]))
+                found[i] = function.is_satisfied(self._decode(X[i]))
         return found
 
 
-class _Asked:
-    """A constraint that is a function of a point: numbers (k,), none negative where it is met."""
+class _FunctionConstraint:
+    """A function of a point: numbers (k,), none negative where the constraint is satisfied.
+
+    It is evaluated at one point, to learn if it returns bools, and to validate it.
+    """
 
     def __init__(self, constraint, point, owner):
-        self.by_answer, self._owner = False, owner
+        self.by_answer, self._owner, self._bounds = False, owner, None
         if isinstance(constraint, NonlinearConstraint):
-            self._function = constraint.fun
-            name = "A NonlinearConstraint"
+            self._function, name = constraint.fun, "A NonlinearConstraint"
             low, high = (real_array(b, name, DomainError) for b in (constraint.lb, constraint.ub))
             self._bounds = low, high
-            self._one = (low.item(), high.item()) if low.size == high.size == 1 else None
+            self._interval = (low.item(), high.item()) if low.size == high.size == 1 else None
             if np.any(np.isnan(low)) or np.any(np.isnan(high)) or not np.all(low < high):
                 raise invalid(
                     "constraints",
@@ -103,17 +106,16 @@ class _Asked:
                     advice="Solve it for one of the variables, and leave that one out.",
                     error=DomainError,
                 )
-            self(point)
         else:
-            self._function, self._bounds, self._one = constraint, None, (0.0, np.inf)
+            self._function, self._interval = constraint, (0.0, np.inf)
             self.by_answer = isinstance(self._answer(point), bool | np.bool_)
-            self(point)
+        self(point)
 
-    def met(self, point):
-        """Whether a point satisfies it."""
+    def is_satisfied(self, point):
+        """Return True if a point satisfies the constraint."""
         found = self._answer(point)
-        if isinstance(found, float) and self._one is not None and not self.by_answer:
-            return self._one[0] <= found <= self._one[1]
+        if isinstance(found, float) and self._interval is not None and not self.by_answer:
+            return self._interval[0] <= found <= self._interval[1]
         return bool(np.all(self._numbers(found) >= 0.0))
 
     def __call__(self, point):
@@ -137,7 +139,7 @@ class _Asked:
             ) from exc
 
     def _numbers(self, found):
-        """Of what the function returned, numbers (k,), none negative where it is met."""
+        """Return numbers (k,), none negative if satisfied, for a value of the function."""
         name = f"What {getattr(self._function, '__name__', 'a constraint')} returns"
         if self.by_answer:
             if not isinstance(found, bool | np.bool_):
@@ -155,22 +157,17 @@ class _Asked:
                 expected = f"{low.size} number(s), as many as there are bounds"
                 raise invalid(name, expected, got=f"shape {values.shape}", error=DomainError)
             values = _within(np.atleast_1d(values), low, high)
-        # Where it is not defined a query makes no sense.
+        # Where the function is not defined, a query is not either.
         return np.where(np.isnan(values), -np.inf, values)
 
 
 def _within(values, low, high):
-    """How far values (..., k) are from the nearer of two bounds, negative outside."""
+    """Return distances of values (..., k) from the nearer of two bounds, negative outside."""
     return np.minimum(values - low, high - values)
 
 
-def _none(d):
-    """No linear constraint, in `_linear`'s form."""
-    return np.empty((0, d)), np.empty(0), np.empty(0)
-
-
 def _linear(constraint, domain, owner):
-    """Coefficients (k, d) and bounds (k,) of a LinearConstraint."""
+    """Return coefficients (k, d) and bounds (k,), (k,) of a LinearConstraint, validated."""
 
     def wrong(expected, got, advice=""):
         return invalid(
@@ -201,16 +198,14 @@ def _linear(constraint, domain, owner):
 
 
 def _are_equal(low, high):
-    """Which bounds (k,) are so near that they make an equation (k,)."""
-    finite = np.isfinite(low) & np.isfinite(high)
-    found = np.zeros(len(low), dtype=bool)
-    low, high = low[finite], high[finite]
-    found[finite] = high - low <= TOLERANCE * np.maximum(np.abs(low), 1.0)
-    return found
+    """Return which bounds (k,) are equal to rounding, and so make an equation (k,)."""
+    with np.errstate(invalid="ignore"):  # both bounds may be infinite
+        close = high - low <= TOLERANCE * np.maximum(np.abs(low), 1.0)
+    return np.isfinite(low) & np.isfinite(high) & close
 
 
 def as_list(constraints, owner):
-    """Constraints as a list, or an error that says what they must be."""
+    """Return constraints as a list, or raise a DomainError."""
     kinds = LinearConstraint, NonlinearConstraint
     several = isinstance(constraints, Iterable) and not isinstance(constraints, str | dict)
     found = list(constraints) if several else [] if constraints is None else [constraints]

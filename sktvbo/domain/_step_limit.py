@@ -1,12 +1,13 @@
-"""A limit on how far a query may be from the one before.
+"""A limit on the distance between successive queries.
 
-Distances are parts of a parameter's range, on its own scale: of the logarithm's range for
-"log-real". Categories have no distance, and may change freely.
+Distances are parts of a parameter's range on its own scale, the logarithm for "log-real".
+Categories have no distance, and may change freely.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,25 +25,25 @@ if TYPE_CHECKING:
     from ._base import Domain
 
 
+@dataclass(eq=False, repr=False)
 class StepLimit(BaseEstimator):
-    """How far a query may be from the one before, in each parameter by itself.
+    """Largest distance of a query from the previous one, in each parameter.
 
-    The one before is the latest query that was asked for, or the latest place that was told or
-    announced without having been asked for: that is where the machine is. When it is cancelled, the
-    one before that. The first query of all is free, and ``recommend`` is, which moves nothing.
-    Where an observation beyond reach is believed to be better than what may be hoped for within,
-    queries go there step by step, and so they go to each of the ``start_points``.
+    The previous query is the latest that was asked for, told or announced: the machine is there. If
+    it is cancelled, the one before it counts. The first query is free, and so is ``recommend``,
+    which moves nothing. If the posterior mean at an observation beyond reach exceeds the mean plus
+    one standard deviation of the best place within, queries go there step by step. They go to each
+    of the ``start_points`` in the same way.
 
     Parameters
     ----------
     part : float, sequence of float of shape (d,), or dict, default=0.1
-        Of the range. A dict names parameters, and others are free; 0 holds a parameter, a category
-        too. Of integers, ordinals and finite sets those members can be reached that are within the
-        step; where there is none the query stays where it is.
+        Part of the range. A dict names parameters, and others are free; 0 holds a parameter, also a
+        category. Integers, ordinals and points of finite sets can be reached if they are within the
+        step; if none is, the query stays at the same place.
     per : {"query", "time"}, default="query"
-        A part per query; or per unit of time that has passed since the query before was made, or is
-        to be made. Queries of one batch are then at one place. Where an algorithm waits, the time
-        that it waits is not counted.
+        The part is per query, or per unit of time between the times of two queries. Queries of one
+        batch are then at one place. The time for which an algorithm waits is not counted.
 
     Examples
     --------
@@ -58,20 +59,17 @@ class StepLimit(BaseEstimator):
     >>> slow = WDBO([(0.0, 10.0)], max_step=StepLimit(0.01, per="time"))    # 0.1 a second
     """
 
-    def __init__(
-        self, part: ArrayLike | Mapping[str, float] = 0.1, per: Literal["query", "time"] = "query"
-    ) -> None:
-        self.part = part
-        self.per = per
+    part: ArrayLike | Mapping[str, float] = 0.1
+    per: Literal["query", "time"] = "query"
 
     def parts(self, domain: Domain, owner: object = None) -> Array:
-        """Parts of the range (d,), infinity for what is free.
+        """Return parts of the range (d,), infinity for free parameters.
 
         Parameters
         ----------
         domain : domain
         owner : object, default=None
-            Who is named in errors; None is the limit itself.
+            Named in errors; None is the limit itself.
 
         Returns
         -------
@@ -80,10 +78,10 @@ class StepLimit(BaseEstimator):
         Raises
         ------
         ValueError
-            They make no sense, or are not of this domain.
+            They are invalid, or do not fit the domain.
         """
         check_choice(self.per, ("query", "time"), "per", self)
-        names, n_dims = getattr(getattr(domain, "domain", domain), "names", ()), domain.n_dims
+        names, n_dims = domain.columns if domain.is_named else (), domain.n_dims
         owner = self if owner is None else owner
         name = "part" if owner is self else "max_step"
         expected = f"a number in the range [0, inf), {n_dims} of them, or a dict by name"
@@ -106,7 +104,7 @@ class StepLimit(BaseEstimator):
 
 
 def as_step_limit(value, domain, owner):
-    """A `StepLimit` from the ``max_step`` of an optimizer, checked; None for None."""
+    """Return the `StepLimit` of an optimizer's ``max_step``, validated; None for None."""
     if value is None:
         return None
     limit = value if isinstance(value, StepLimit) else StepLimit(value)

@@ -1,9 +1,8 @@
-"""The terms of a product: reals and integers, on a logarithmic scale too; categories and ordinals.
+"""Terms of a product: reals and integers, on linear and logarithmic scales; ordinals, categories.
 
-A term is some columns of the rows, ``n_dims`` of them, and their unit form, ``n_unit`` columns.
-Below, V (n, n_dims) are these columns and U (n, n_unit) their unit form; ``low`` and ``high`` are
-numbers, or arrays (n_dims,) where a term has several columns. ``expected`` is what a message says
-of a column with these two bounds.
+A term has ``n_dims`` columns V (n, n_dims) of the rows, and ``n_unit`` columns U (n, n_unit) of the
+unit form. ``low`` and ``high`` are numbers, or arrays (n_dims,) if a term has several columns.
+``expected`` describes, in messages, a column with these two bounds.
 """
 
 import math
@@ -21,9 +20,10 @@ from ._base import TOLERANCE
 
 
 def named_term(spec, name):
-    """The term that a user's ``(kind, ...)`` stands for; messages call it ``name``.
+    """Return the term of a user's ``(kind, ...)``; messages call it ``name``.
 
-    Or, as in `sklearn.model_selection.RandomizedSearchCV`, a distribution or a list of categories.
+    As in `sklearn.model_selection.RandomizedSearchCV`, it may be a distribution or a list of
+    categories.
     """
     if isinstance(spec, list | tuple) and spec and isinstance(spec[0], str) and spec[0] in _KINDS:
         kind, *rest = spec
@@ -72,7 +72,7 @@ class Real:
 
     @classmethod
     def check(cls, low, high, name):
-        """Raise a DomainError when two numbers are no bounds of such a term."""
+        """Raise a DomainError if two numbers are not valid bounds of such a term."""
         # The width is checked as well: it overflows for bounds near the largest float.
         if not math.isfinite(high - low):
             raise invalid(name, "finite, and so their difference", (low, high), error=DomainError)
@@ -81,38 +81,38 @@ class Real:
 
     @property
     def spec(self):
-        """What the user gave."""
+        """The parameter in the form of users."""
         return self.kind, self.decode(self.low), self.decode(self.high)
 
     @property
     def shown(self):
-        """What the user gave, as text."""
+        """The parameter in the form of users, as text."""
         return repr(self.spec)
 
     @property
     def key(self):
-        """What makes two terms equal, hashable."""
+        """A hashable value, equal for equal terms."""
         return self.spec
 
     def encode(self, value, name):
-        """Number in the row that stands for the user's value; it may lie outside."""
+        """Return the number in the row for a user's value; it may lie outside."""
         return _number(value, name, InvalidObservationError)
 
     def of_table(self, value):
-        """User's value that a table holds as ``value``, in the type of its column."""
+        """Return the user's value for one of a table, which has the type of its column."""
         return value
 
     def decode(self, v):
-        """User's value that a number in the row stands for."""
+        """Return the user's value for a number in the row."""
         return float(v)
 
     def inside(self, V):
-        """Which numbers are values (n, n_dims), rounding errors forgiven."""
+        """Return which numbers are values (n, n_dims), up to rounding errors."""
         slack = TOLERANCE * self._width
         return (self.low - slack <= V) & (self.high + slack >= V)
 
     def nearest(self, V):
-        """The values nearest to numbers."""
+        """Return the values nearest to numbers."""
         return np.clip(V, self.low, self.high)
 
     def to_unit(self, V):
@@ -122,11 +122,11 @@ class Real:
         return self.nearest(self.low * (1.0 - U) + self.high * U)
 
     def quantile(self, Q):
-        """Values (n, n_dims) at uniform numbers Q (n, n_dims) of [0, 1]."""
+        """Return values (n, n_dims) for numbers Q (n, n_dims) that are uniform in [0, 1]."""
         return self.from_unit(Q)
 
     def neighbours(self, u):
-        """Unit forms to try in place of u (n_unit,), besides those that a gradient leads to."""
+        """Return unit forms that differ from u (n_unit,) by a step that is not continuous."""
         return np.empty((0, self.n_unit))
 
 
@@ -174,7 +174,7 @@ class Integer(Real):
     order = "steps"
     expected = "a whole number from {:.0f} to {:.0f}"
 
-    # An integer up to this power of two survives its scaling to [0, 1] and back.
+    # An integer up to this power of two is unchanged by scaling to [0, 1] and back.
     largest = 50
 
     def __init__(self, low, high):
@@ -208,7 +208,7 @@ class Integer(Real):
         return self.nearest(self.low + np.floor(Q * self.size))
 
     def neighbours(self, u):
-        # With steps of 1, 2, 4, ... both ways a far optimum is reached in few of them.
+        # With steps of 1, 2, 4, ... in both directions few lead to a far optimum.
         v = self.from_unit(u)
         steps = 2.0 ** np.arange((self.size - 1).bit_length())
         reached = np.concatenate([v - steps, v + steps])
@@ -240,14 +240,13 @@ class LogInteger(Integer):
         return self.nearest(np.exp(self._log_low + np.clip(U, 0.0, 1.0) * self._log_width))
 
     def quantile(self, Q):
-        # Each number stands for what is rounded to it, so that the first and the last get their
-        # share.
+        # Each number has the interval that is rounded to it; so have the first and the last.
         low, high = math.log(self.low - 0.5), math.log(self.high + 0.5)
         return self.nearest(np.exp(low + Q * (high - low)))
 
 
 class Ordinal(Integer):
-    """Values in their order, each a step from the next; the row holds the position of one."""
+    """Ordered values, each a step from the next; the row holds the position of one."""
 
     kind = "ordinal"
     order = "labels"
@@ -313,7 +312,7 @@ class Categorical(Ordinal):
         self.n_unit = self.size
 
     def to_unit(self, V):
-        # Two different categories are 1 apart.
+        # The distance of two categories is 1.
         return np.sqrt(0.5) * (np.arange(self.size) == V)
 
     def from_unit(self, U):
@@ -325,7 +324,7 @@ class Categorical(Ordinal):
 
 
 def _is_missing(value):
-    """Return whether a value is missing: NaN, NaT or <NA>."""
+    """Return True if a value is missing: NaN, NaT or <NA>."""
     try:
         return bool(value != value)
     except TypeError:  # <NA>
@@ -336,17 +335,17 @@ def _is_missing(value):
 
 # --- distributions of scipy.stats -----------------------------------------------------------------
 
-# An end of a distribution's support that is infinite is cut off at this quantile.
+# An infinite support of a distribution is cut off at this quantile.
 _TAIL = 1e-4
 
-# A distribution is one of the terms above when it agrees with it at these.
+# A distribution that agrees with a term above at these quantiles is replaced by it.
 _QUANTILES = np.linspace(0.0, 1.0, 33)[1:-1, np.newaxis]
 
 
 class Distributed(Real):
-    """Reals, spread as a continuous distribution says: the unit form is its distribution function.
+    """Reals with a continuous distribution: the unit form is its distribution function.
 
-    So a distribution says what scale is natural, as the logarithm does for `LogReal`.
+    So a distribution defines the scale, as the logarithm does for `LogReal`.
     """
 
     kind = "distribution"
@@ -385,7 +384,7 @@ class Distributed(Real):
 
 
 class DistributedInteger(Distributed, Integer):
-    """Whole numbers, drawn as a discrete distribution says, and equally spaced."""
+    """Integers that are drawn from a discrete distribution, and equally spaced."""
 
     order = "steps"
 
@@ -403,7 +402,7 @@ class DistributedInteger(Distributed, Integer):
 
 
 def distributed_term(distribution, name):
-    """The term that a frozen distribution stands for: a plain one where there is such a one."""
+    """Return the term of a frozen distribution: a plain one if they are equal."""
     discrete = not hasattr(distribution, "pdf")
     ends = np.array(distribution.support(), dtype=np.float64)
     if ends.shape != (2,):
@@ -435,9 +434,9 @@ def distributed_term(distribution, name):
 
 
 class _Choice:
-    """A category. It equals others of its value and type, so 1 and True are two; NaN, itself.
+    """A category, equal to others of its value and type: 1 and True differ, NaN equals NaN.
 
-    A NumPy scalar is of the type of the Python number, text or bool that it holds.
+    A NumPy scalar has the type of the Python number, text or bool that it holds.
     """
 
     def __init__(self, value):
@@ -450,7 +449,7 @@ class _Choice:
         return a is b or (type(a) is type(b) and bool(a == b or (a != a and b != b)))
 
     def __hash__(self):
-        # The value itself may have no hash, such as a list.
+        # The value itself may not be hashable, such as a list.
         return hash(type(self._compared))
 
 

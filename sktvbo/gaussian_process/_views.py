@@ -1,39 +1,27 @@
 """A posterior at one time, or in an interval of time, ready to be evaluated many times."""
 
-from time import monotonic
-
 import numpy as np
 from scipy.linalg import eigh
 
 from .._fast import posterior as _posterior
-from .._fast.ascent import Ascents, climb
 from .._fast.gram import Family
-from .._fast.posterior import Formula
-from ..acquisition._boundary_margin import Inside
-
-# A climb ends where no more than this part of the unit of scores is to be gained.
-_GAIN = 1e-12
-
-# So does one of which another is ahead by so many times what its slope promises.
-_LEAD = 1000.0
-
-# Of places whose scores are bounded, so many of the highest bounds are looked at first.
-_LOOKED_AT_FIRST = 8
 
 
 class Posterior:
-    """What is common to both: the gradient at a place and time, and what compiled code makes of it.
+    """Base class of both: the gradient at a place and time, and the compiled posterior.
 
     Parameters
     ----------
     gp : Conditioned
-    start, width : float
-        Of the interval, in the user's unit.
-    moving : array-like of bool of shape (d,), or None
-        Coordinates of which gradients are wanted; None for all.
+    start : float
+        Time, or beginning of the interval, in the user's unit.
+    moving : array-like of bool of shape (d,), default=None
+        Coordinates of which gradients are needed; None for all.
+    width : float, default=0.0
+        Length of the interval.
     """
 
-    def __init__(self, gp, start, width, moving):
+    def __init__(self, gp, start, moving=None, width=0.0):
         self._start, self._width = start - gp.rows.layout.origin, width
         self._gp = gp = gp.during(self._start, self._start + width)
         self._moving = moving
@@ -43,19 +31,23 @@ class Posterior:
 
     @property
     def scale(self):
-        """Scale of the observations, by which they were standardized."""
+        """Scale of the observations, by which they were divided to standardize them."""
         return self._scale
 
-    def landscape(self, score):
-        """A score as a function of places, to be climbed by compiled code; None if it cannot be.
+    def compiled(self):
+        """Return the posterior of standardized y as compiled code evaluates it, or None.
 
-        Parameters
-        ----------
-        score : sktvbo.acquisition._score.Score
-            With a ``formula`` no Python is called on the way. Of another callable there is none.
+        Returns
+        -------
+        posterior : sktvbo._fast.posterior.Posterior
+        units : ndarray of shape (u,)
+            Its coordinates over those of the unit form.
+        location, scale : float
+            Of y, by which it was standardized.
         """
         gp, moves, in_time = self._gp, self._width > 0.0, None
-        if not (hasattr(score, "with_slopes") and gp.factors):
+        factors = gp.factors
+        if not factors:
             return None
         if gp.covariance.fused:
             families, variance = gp.covariance.families, gp.covariance.signal_variance
@@ -85,9 +77,9 @@ class Posterior:
             square=square,
             direction=gp.mean.direction,
             precision=gp.mean.precision,
-            **gp.factors,
+            **factors,
         )
-        return Landscape(compiled, units, score, gp.rows.location, gp.rows.scale)
+        return compiled, units, gp.rows.location, gp.rows.scale
 
     def _gradient(self, s, t):
         """Mean, standard deviation and their gradients (d + 1,) at a place (d,) and time."""
@@ -110,9 +102,6 @@ class Posterior:
 
 class TimeSlice(Posterior):
     """The posterior at one time, in the user's unit, as a function of space."""
-
-    def __init__(self, gp, t, moving=None):
-        super().__init__(gp, t, 0.0, moving)
 
     def mean(self, S):
         """Mean (m,) at the places S (m, d)."""
@@ -144,7 +133,7 @@ class TimeWindow(Posterior):
     """The posterior in an interval of time, which the last coordinate runs through from 0 to 1."""
 
     def __init__(self, gp, low, high, moving=None):
-        super().__init__(gp, low, high - low, moving)
+        super().__init__(gp, low, moving, high - low)
 
     def __call__(self, U):
         """Mean and standard deviation (m,) at the points U (m, d + 1)."""
@@ -156,106 +145,3 @@ class TimeWindow(Posterior):
         units = np.append(np.ones(len(u) - 1), self._width)
         mean, std, *slopes = self._gradient(u[:-1], self._start + self._width * u[-1])
         return mean, std, slopes[0] * units, slopes[1] * units
-
-
-class Landscape:
-    """A score of places in unit form, whose climbs compiled code makes in lockstep.
-
-    Parameters
-    ----------
-    posterior : sktvbo._fast.posterior.Posterior
-        Of the standardized y.
-    units : ndarray of shape (u,)
-        Its coordinates over those of the unit form.
-    score : callable
-        See `Posterior.landscape`.
-    location, scale : float
-        Of y.
-    """
-
-    def __init__(self, posterior, units, score, location, scale):
-        self._posterior = posterior
-        self._units = units
-        self._score = score
-        self._location = location
-        self._scale = scale
-        self._formula = getattr(score, "formula", None)
-        self._inside = getattr(score, "inside", None) or Inside(np.zeros(len(units)))
-        if self._formula is not None and self._formula[0] != Formula.BOUND:
-            formula, exceeded = self._formula
-            self._formula = formula, (exceeded - location) / scale
-
-    @property
-    def _rises(self):
-        """Whether the formula never falls when the standard deviation rises."""
-        formula, parameter = self._formula
-        return formula == Formula.IMPROVEMENT or (formula == Formula.BOUND and parameter >= 0.0)
-
-    def values(self, U):
-        """Scores (m,) at places U (m, u), of y standardized where there is a formula."""
-        if self._formula is not None:
-            return self._exact(U, self._inside.root(U))
-        mean, std = self._posterior.values(U * self._units)
-        mean, std = self._location + self._scale * mean, self._scale * std
-        return self._score(mean, std, *self._seen(U))[0]
-
-    def _exact(self, U, root):
-        """The formula's scores (m,) at places U (m, u)."""
-        mean, std = self._posterior.values(U * self._units)
-        return _posterior.scores(*self._formula, mean, root * std)[0]
-
-    def _seen(self, U):
-        """What the score is given of places U (m, u) besides mean and standard deviation."""
-        return [U] if getattr(self._score, "sees_places", False) else []
-
-    def leading(self, U, n):
-        """Scores (m,) of which the largest n are those of `values`, others perhaps upper bounds.
-
-        A bound is below all of the n: a place whose score cannot be among them is not looked at
-        any closer.
-        """
-        first = max(n, _LOOKED_AT_FIRST)
-        if self._formula is None or not self._rises or len(U) <= 2 * first:
-            return self.values(U)
-        root, (mean, std) = self._inside.root(U), self._posterior.above(U * self._units)
-        found = _posterior.scores(*self._formula, mean, root * std)[0]
-        first = np.argpartition(-found, first)[:first]
-        found[first] = self._exact(U[first], root[first])
-        rest = found >= np.sort(found[first])[-n]
-        rest[first] = False
-        if rest.any():
-            found[rest] = self._exact(U[rest], root[rest])
-        return found
-
-    def climb(self, places, free, unit, until, reach=None):
-        """See `sktvbo.acquisition._maximize.Plain`; all climbs together."""
-        columns = np.flatnonzero(free)
-        places, units = np.array(places), self._units[columns]
-        X = places * self._units
-        low, high = (0.0, 1.0) if reach is None else reach[:, columns]
-        ascents = Ascents(X[:, columns], units * high, _GAIN, units * low, _LEAD)
-        if self._formula is not None:
-            inside = self._units, self._inside.rates
-            climb(self._posterior, *self._formula, ascents, X, columns, unit, until, *inside)
-        else:
-            self._climb(ascents, X, columns, unit, until)
-        places[:, columns] = np.clip(ascents.places / units, low, high)
-        return places, unit * ascents.values
-
-    def _climb(self, ascents, X, columns, unit, until):
-        """As the compiled function, with a score that is a Python function."""
-        while len(ascents.active) and monotonic() < until:
-            trials = X[ascents.active]
-            trials[:, columns] = ascents.trials
-            mean, std, *slopes = self._posterior.with_gradients(trials)
-            mean, std = self._location + self._scale * mean, self._scale * std
-            seen = self._seen(trials / self._units)
-            value, on_mean, on_std, *on_place = self._score.with_slopes(mean, std, *seen)
-            with np.errstate(invalid="ignore"):  # a place that is ruled out may have any slope
-                slope = sum(
-                    (self._scale / unit * weight)[:, np.newaxis] * slope[:, columns]
-                    for weight, slope in zip((on_mean, on_std), slopes)
-                )
-                for own in on_place:
-                    slope = slope + own[:, columns] / (unit * self._units[columns])
-                ascents.advance(value / unit, slope)

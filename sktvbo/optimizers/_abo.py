@@ -81,7 +81,7 @@ class ABO(Algorithm):
     def _check_parameters(self):
         super()._check_parameters()
         check_real(self.lookahead, "lookahead", self, interval="[0, inf)")
-        if getattr(as_acquisition(self.acquisition or "ucb", self), "joint", False):
+        if as_acquisition(self.acquisition or "ucb", self).joint:
             self._check_unused(("lookahead",), "with an acquisition that is drawn for one time")
 
     def _latest_query_time(self, t, surrogate, policy):

@@ -267,64 +267,14 @@ def sampled(draw, domain, risk, t, size, rng):
     return np.array(chosen)
 
 
-def weighed(score, risk, posterior, window, places):
-    """A score of places now, or in a window of time, weighed by the chance of success.
+def weighed(score, risk, posterior, space, t, places):
+    """A score of places in a search space, weighed by the chance of success.
 
-    A failure is worth as much as the worst of some places (m, u), of which the posterior is known.
+    A failure is worth as much as the worst of some places (m, k), of which the posterior is known
+    at time t.
     """
-    mean, std = posterior(places)
-    moving = window.domain.continuous
-    if window.low < window.high:
-        chance = risk.between(window.low, window.high, moving)
-        places = np.column_stack([places, np.zeros(len(places))])
-    else:
-        chance = risk.at(window.low, moving)
-    found = score(mean, std, *([places] if score.sees_places else []))[0]
-    return WeighedScore(score, chance, np.min(found))
-
-
-class WeighedScore:
-    """A score, weighed by the chance of success.
-
-    Parameters
-    ----------
-    score : Score or ScoreOfPlaces
-    chance : Chance
-    floor : float
-        What a failure is worth, unless the acquisition function has a ``logarithm``.
-    """
-
-    sees_places = True
-
-    def __init__(self, score, chance, floor):
-        self._score = score
-        self._chance = chance
-        self._floor = floor
-        self._logarithm = getattr(score.acquisition, "logarithm", None)
-
-    def __call__(self, mean, std, U):
-        """Score (m,), and its derivatives in mean and standard deviation."""
-        seen = [U] if self._score.sees_places else []
-        value, on_mean, on_std = self._score(mean, std, *seen)
-        value, weight, _ = self._weighed(value, self._chance.log_weight(U))
-        return value, weight * on_mean, weight * on_std
-
-    def with_slopes(self, mean, std, U):
-        """The same, and the derivatives (m, u) in the place."""
-        seen = [U] if self._score.sees_places else []
-        value, on_mean, on_std, *on_place = self._score.with_slopes(mean, std, *seen)
-        log_weight, log_slopes = self._chance.log_weight_with_slopes(U)
-        value, weight, on_log = self._weighed(value, log_weight)
-        slopes = on_log[:, np.newaxis] * log_slopes
-        for own in on_place:
-            slopes = slopes + weight[:, np.newaxis] * own
-        return value, weight * on_mean, weight * on_std, slopes
-
-    def _weighed(self, value, log_weight):
-        """The weighed score (m,), and its derivatives in the score and in the log weight."""
-        if self._logarithm is not None:
-            logarithm, slope = self._logarithm(value)
-            return logarithm + log_weight, slope, np.ones(len(value))
-        above, share = value > self._floor, np.exp(log_weight)
-        gain = np.where(above, share * (value - self._floor), 0.0)
-        return np.where(above, self._floor + gain, value), np.where(above, share, 1.0), gain
+    moving = space.continuous[: places.shape[1]]
+    chance = risk.at(t, moving) if space.window is None else risk.between(*space.window, moving)
+    shown = places if space.window is None else np.column_stack([places, np.zeros(len(places))])
+    floor = score.values(*posterior(places), shown).min()
+    return score.weighed(chance, floor)

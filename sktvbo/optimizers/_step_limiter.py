@@ -49,10 +49,10 @@ class StepLimiter:
         return replaced(self, at=max(others, key=lambda row: row[-1]) if others else None)
 
     def part_of(self, run, t):
-        """Return the domain, or the part of it in which a query for time t may be."""
+        """Return the search space in which a query for time t may be."""
         domain = run.domain
         if self.at is None:
-            return domain
+            return domain.search_space()
         parts = self.limit.parts(domain)
         if self.limit.per == "time":
             with np.errstate(invalid="ignore"):  # what is free stays free even if no time passes
@@ -60,23 +60,23 @@ class StepLimiter:
         here, reach, spans = domain.to_unit(self.at[:-1]), _widths(domain, parts), _spans(domain)
         low, high = np.maximum(here - reach, spans[0]), np.minimum(here + reach, spans[1])
         if np.array_equal([low, high], spans):
-            return domain
-        return domain.within(low, high)
+            return domain.search_space()
+        return domain.search_space().within(low, high)
 
     def draw(self, run, t):
         """A sampler (n, rng) of rows for time t."""
         part = self.part_of(run, t)
-        if part is run.domain:
-            return part.sample
+        if not part.limited:
+            return run.domain.sample
 
         def sample(n, rng):
             # On the way to a place that is drawn anywhere: a walk of short steps gets nowhere.
             aims = run.domain.to_unit(run.domain.sample(_N_DRAWN, rng))
-            places = run.domain.to_unit(part.from_unit(np.clip(aims, *part.reach)))
+            places = run.domain.to_unit(part.decode(np.clip(aims, part.lower, part.upper)))
             places = places[part.allowed(places)]
             if not len(places):
                 places = part.candidates(_N_DRAWN, rng)
-            return part.from_unit(places[rng.randint(len(places), size=n)])
+            return part.decode(places[rng.randint(len(places), size=n)])
 
         return sample
 
@@ -86,19 +86,20 @@ class StepLimiter:
         None if no step leads there: what is in reach is not nearer, by a tenth of a straight step.
         """
         part, domain = self.part_of(run, t), run.domain
-        if part is domain:
+        if not part.limited:
             return aim
         target = domain.to_unit(aim)
         if part.allowed(target[np.newaxis])[0]:
             return aim
-        here = domain.present(domain.to_unit(self.at[:-1])[np.newaxis])[0]
+        here = part.with_current_context(domain.to_unit(self.at[np.newaxis, :-1]))[0]
         near, left = _nearest(domain, part, here, target)
-        gap, clipped = (np.linalg.norm(u - target) for u in (here, np.clip(target, *part.reach)))
+        clipped = np.clip(target, part.lower, part.upper)
+        gap, clipped = (np.linalg.norm(u - target) for u in (here, clipped))
         if near is None or gap - left < _NEARER * (gap - clipped):
             return None
         waits = self.limit.per == "time"
         moved = gap - left > 0.0 or (waits and t <= self.at[-1])
-        return part.from_unit(near) if moved else None
+        return part.decode(near[np.newaxis])[0] if moved else None
 
     def heading(self, run, surrogate, t, part, x, risk):
         """The row x (d,) of a query in a part of the domain; or one on the way to a better place.
@@ -108,34 +109,34 @@ class StepLimiter:
         deviation, the query is the place within reach that is nearest to it.
         """
         domain = run.domain
-        if part is domain or self.at is None:
+        if not part.limited:
             return x
-        places = domain.present(np.vstack([domain.to_unit(x), surrogate.X_train_[:, :-1]]))
+        places = np.vstack([domain.to_unit(x), surrogate.X_train_[:, :-1]])
+        places = part.with_current_context(places)
         mean, std = surrogate.posterior_at(t)(places)
         best = np.argmax(mean)
         aim = places[best]
         if mean[best] <= mean[0] + std[0] or part.allowed(aim[np.newaxis])[0]:
             return x
-        here = domain.present(domain.to_unit(self.at[:-1])[np.newaxis])[0]
+        here = part.with_current_context(domain.to_unit(self.at[np.newaxis, :-1]))[0]
         next_, gap = _nearest(domain, part, here, aim)
         if next_ is None or not gap < np.linalg.norm(here - aim):
             return x
         if risk is not None and risk.at(t).log(next_[np.newaxis])[0] < np.log(0.5):
             return x
-        return part.from_unit(next_)
+        return part.decode(next_[np.newaxis])[0]
 
 
 def _nearest(domain, part, here, aim):
     """The place (u,) of a part that is nearest to an aim (u,), and how far it is; or None."""
-    low, high = part.reach
-    clipped = np.clip(aim, low, high)
+    clipped = np.clip(aim, part.lower, part.upper)
     # Where the clipped place is forbidden, one on the straight line need not be.
     ways = aim - here
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(ways == 0.0, 1.0, (clipped - here) / ways)
     places = np.array([clipped, here + share.min() * ways])
-    places = domain.to_unit(part.from_unit(places))
-    places = np.vstack([places, domain.present(part.candidates(_N_DRAWN))])
+    places = domain.to_unit(part.decode(places))
+    places = np.vstack([places, part.candidates(_N_DRAWN)])
     places = places[part.allowed(places)]
     if not len(places):
         return None, np.inf

@@ -7,9 +7,9 @@ import numpy as np
 
 from .._values import replaced
 from ..acquisition import AcquisitionState, PosteriorMean
-from ..acquisition._boundary_margin import Inside
-from ..acquisition._maximize import TimeWindow, maximize, maximize_joint
-from ..acquisition._score import Score, ScoreInside, ScoreOfPlaces
+from ..acquisition._compiled import objective_of
+from ..acquisition._objective import Score
+from ..acquisition._optimize import maximize_joint, optimize
 from ..exceptions import ForgottenQueryWarning
 from ._failures import Risk, sampled, weighed
 from ._observe import made_until
@@ -18,9 +18,6 @@ from ._state import MAX_PENDING
 
 # A new query keeps away from at most this many pending ones, the latest.
 _MAX_HALLUCINATED = 32
-
-# Least boundary margin, in sides of the box.
-_MIN_MARGIN = 1e-9
 
 # Random places beside the data set over which the value of a failure is minimized.
 _N_FLOOR = 64
@@ -62,7 +59,7 @@ def in_context(run, context):
     config = run.config
     start_points = np.array(config.start_points)
     start_points[:, config.domain.n_chosen :] = context
-    domain = config.domain.given(context)
+    domain = config.domain.in_context(context)
     return replaced(run, config=replaced(config, domain=domain, start_points=start_points))
 
 
@@ -158,72 +155,53 @@ def _best_queries(run, t, size, rng, may_wait):
         latest = t
         if may_wait:
             latest = config.algorithm._latest_query_time(t, surrogate, run.policy)
-        domain = config.domain if run.limiter is None else run.limiter.part_of(run, t)
-        x, time = _best_query(run, surrogate, config.acquisition, t, latest, rng, risk, domain)
+        space = None if run.limiter is None else run.limiter.part_of(run, t)
+        x, time = _best_query(run, surrogate, config.acquisition, t, latest, rng, risk, space)
         if run.limiter is not None:
-            x = run.limiter.heading(run, surrogate, t, domain, x, risk)
+            x = run.limiter.heading(run, surrogate, t, space, x, risk)
             run = replaced(run, limiter=run.limiter.moved(x, time))
         queries.append((x, time))
     return queries
 
 
-def _best_query(run, surrogate, acquisition, t, latest, rng, risk, part=None):
+def _best_query(run, surrogate, acquisition, t, latest, rng, risk, space=None):
     """Return where, and when between t and ``latest``, an acquisition function is largest.
 
-    Scores are weighed by a ``risk`` unless it is None. The search is of a ``part`` of the domain;
-    None: of all.
+    Scores are weighed by a ``risk`` unless it is None. The search is in a ``space``; None: in all
+    of the domain.
     """
-    part = run.domain if part is None else part
+    space = run.domain.search_space() if space is None else space
     posterior = surrogate.posterior_at(t, run.domain.continuous)
+    observed = run.model.X_train_
     # The latest queries are near a tracked optimum. Pending ones are left out: where nothing is
     # uncertain, a search from one would end there again.
-    recent = run.model.X_train_[-3:, :-1]
-    if getattr(acquisition, "joint", False):
+    recent = observed[-3:, :-1]
+    if acquisition.joint:
         draw = partial(posterior.sample, rng=rng)
         if risk is not None:
             draw = risk.at(t).weigh_draw(draw)
-        return maximize_joint(draw, part, rng, anchors=recent), t
+        return maximize_joint(draw, space, rng, recent), t
     state = AcquisitionState(
         len(run.data),
         run.history.n_told,
         run.domain.n_dims,
         surrogate,
         posterior,
-        n_pending=len(surrogate.X_train_) - len(run.model.X_train_),
+        n_pending=len(surrogate.X_train_) - len(observed),
     )
-    if not latest > t:
-        score = _score(run, acquisition, state, TimeWindow(part, t, t), risk)
-        return maximize(score, posterior, part, rng, anchors=recent), t
-    window = TimeWindow(part, t, latest)
-    row = maximize(
-        _score(run, acquisition, state, window, risk),
-        surrogate.posterior_between(t, latest, run.domain.continuous),
-        window,
-        rng,
-        anchors=np.column_stack([recent, np.zeros(len(recent))]),
-    )
-    return row[:-1], float(row[-1])
+    if latest > t:
+        space = space.during(t, latest)
+        posterior = surrogate.posterior_between(t, latest, run.domain.continuous)
+    score = Score.over(acquisition, state, space, t)
+    if risk is not None:
+        anywhere = run.domain.search_space().candidates(_N_FLOOR)
+        places = np.vstack([run.surrogate.X_train_[:, :-1], anywhere])
+        score = weighed(score, risk, state.posterior, space, t, places)
+    row = optimize(objective_of(score, posterior), space, rng, recent)
+    return (row, t) if space.window is None else (row[:-1], float(row[-1]))
 
 
 def _hallucinated(run, surrogate, queries):
     """Return the surrogate with its own posterior mean observed at some queries."""
     X = np.array([np.append(run.domain.to_unit(x), t) for x, t in queries])
     return surrogate.condition_on(X, surrogate.predict(X), restandardize=False)
-
-
-def _score(run, acquisition, state, window, risk):
-    """Return an acquisition function as a score of places now, or in a window of time."""
-    waits = window.low < window.high
-    faced, margin = run.domain.continuous, getattr(acquisition, "margin", 0.0)
-    if getattr(acquisition, "sees_places", False):
-        score = ScoreOfPlaces(acquisition, state, window.from_unit if waits else window.at_low)
-    elif margin > 0.0 and faced.any():
-        rate = 1.0 / max(margin, _MIN_MARGIN)
-        rates = np.where(np.append(faced, False) if waits else faced, rate, 0.0)
-        score = ScoreInside(acquisition, state, Inside(rates))
-    else:
-        score = Score(acquisition, state)
-    if risk is None:
-        return score
-    places = np.vstack([run.surrogate.X_train_[:, :-1], run.domain.candidates(_N_FLOOR)])
-    return weighed(score, risk, state.posterior, window, places)

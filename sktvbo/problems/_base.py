@@ -10,7 +10,8 @@ from scipy.stats import qmc
 from sklearn.utils import check_random_state
 
 from .._validation import check_real, invalid, real_array
-from ..acquisition._maximize import search
+from ..acquisition._objective import ScipyClimber
+from ..acquisition._optimize import search
 from ..domain import FiniteSet, as_domain
 from ..exceptions import InvalidObservationError
 
@@ -60,11 +61,8 @@ def numeric_maximum(values, domain, *, log2_samples=12, n_starts=8):
     def unit_values(U):
         return values(domain.from_unit(U))
 
-    def minus(u):
-        return -float(unit_values(u[np.newaxis])[0])
-
-    candidates = domain.candidates(2**log2_samples)
-    return domain.from_unit(search(unit_values, minus, domain, candidates, n_starts))
+    space, candidates = domain.search_space(), domain.candidates(2**log2_samples)
+    return domain.from_unit(search(ScipyClimber(unit_values), space, candidates, n_starts))
 
 
 def by_parts(values, X, t, size):

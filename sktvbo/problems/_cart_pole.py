@@ -4,7 +4,8 @@ import numpy as np
 from scipy.linalg import expm
 
 from .._validation import check_real
-from ..acquisition._maximize import search
+from ..acquisition._objective import ScipyClimber
+from ..acquisition._optimize import search
 from ..domain import Box
 from ._base import STEP_SLACK, Problem
 from ._registry import register
@@ -185,11 +186,12 @@ class CartPole(Problem):
         def values(U):
             return self._expected(*self._closed_loop(domain.from_unit(U), regime))
 
-        def minus(u):
+        def value_and_gradient(u):
             f = self._expected(*self._closed_loop(domain.from_unit(u) + steps, regime))
-            return -f[0].real, -f.imag / h
+            return f[0].real, f.imag / h
 
-        best = search(values, minus, domain, domain.candidates(1024), 4, gradient=True)
+        objective = ScipyClimber(values, value_and_gradient)
+        best = search(objective, domain.search_space(), domain.candidates(1024), 4)
         return domain.from_unit(best)
 
 

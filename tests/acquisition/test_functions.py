@@ -31,7 +31,7 @@ from sktvbo.acquisition import (
     ThompsonSampling,
     maximize,
 )
-from sktvbo.acquisition._maximize import maximize_joint
+from sktvbo.acquisition._optimize import maximize_joint
 from sktvbo.domain import Box, FiniteSet
 from sktvbo.kernels import Wiener
 
@@ -268,34 +268,6 @@ def test_maximum_over_a_box_is_that_of_a_dense_search(d, width):
     assert box.contains(x)
 
 
-def test_maximum_over_a_finite_set_is_found_by_enumeration():
-    posterior = fitted(2).posterior_at(26.0)
-    arms = FiniteSet(np.random.RandomState(5).uniform(-3, 3, size=(40, 2)))
-    score = upper_bound(1.0)
-    x = maximize(score, posterior, arms, np.random.RandomState(0))
-    values = score(*posterior(arms.to_unit(arms.points)))[0]
-    assert arms.index(x) == np.argmax(values)
-
-
-def test_anchor_in_a_narrow_peak_is_found():
-    """A peak too narrow for the Sobol points is found from a place on its slope."""
-
-    class Peak:
-        def __call__(self, U):
-            return np.exp(-(((U[:, 0] - 0.70001) / 1e-3) ** 2)), np.zeros(len(U))
-
-        def with_gradient(self, u):
-            value = self(u[np.newaxis])[0][0]
-            slope = -2.0 * (u - 0.70001) / 1e-6 * value
-            return value, 0.0, slope, np.zeros(1)
-
-    score = upper_bound(0.0)
-    box = Box([(0.0, 1.0)])
-    rng = np.random.RandomState(0)
-    x = maximize(score, Peak(), box, rng, anchors=np.array([[0.7005]]), n_candidates=16)
-    assert x == pytest.approx(0.70001, abs=1e-4)
-
-
 def test_posterior_gradient_of_a_kernel_that_starts_at_a_time():
     """A step in space must not become one in time, before the start."""
     rng = np.random.RandomState(1)
@@ -509,7 +481,8 @@ def chances(gp):
 def p_value(sample, gp):
     rng = np.random.RandomState(3)
     found = [
-        ARMS.index(maximize_joint(partial(sample, rng=rng), ARMS, rng)) for _ in range(N_DRAWS)
+        ARMS.index(maximize_joint(partial(sample, rng=rng), ARMS.search_space(), rng))
+        for _ in range(N_DRAWS)
     ]
     return chisquare(np.bincount(found, minlength=3), N_DRAWS * chances(gp)).pvalue
 

@@ -1,4 +1,4 @@
-"""What all domains have in common."""
+"""Properties of all domains."""
 
 import pickle
 from copy import deepcopy

@@ -5,12 +5,13 @@ import pickle
 
 import numpy as np
 import pytest
+from acquisition.cases import objective
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 from scipy.sparse import csr_array
 
-from sktvbo.acquisition._maximize import TimeWindow, maximize, maximize_joint
-from sktvbo.domain import Box, Constrained, FiniteSet, ParameterSpace
+from sktvbo.acquisition._optimize import maximize_joint, optimize
+from sktvbo.domain import Box, Constrained, Context, FiniteSet, ParameterSpace
 from sktvbo.exceptions import DomainError
 from sktvbo.journal._encoding import decode, encode
 
@@ -77,12 +78,13 @@ def test_all_that_is_drawn_satisfies_the_constraints(name):
     assert X.shape == (50, domain.n_dims)
     assert CASES[name][2](X).all()
     assert len(np.unique(X, axis=0)) >= 20
-    U = domain.candidates(256, rng)
+    space = domain.search_space()
+    U = space.candidates(256, rng)
     assert obeyed(name, U).all()
     assert len(np.unique(U, axis=0)) >= 32
     assert domain.allowed(U).all()
     for u in U[:5]:
-        assert obeyed(name, domain.neighbours(u)).all()
+        assert obeyed(name, space.neighbours(u)).all()
     assert_array_equal(domain.sample(5, 3), domain.sample(5, 3))
 
 
@@ -132,10 +134,11 @@ NEAREST = {
 def test_the_best_member_is_found(name, window):
     domain, (target, nearest) = MADE[name], NEAREST[name]
     target = np.append(target, 0.5)[: None if window else -1]
-    searched = TimeWindow(domain, 0.0, 1.0) if window else domain
+    space = domain.search_space()
+    space = space.during(0.0, 1.0) if window else space
     # An anchor that is not allowed is of no use, even where it would be the best.
     anchors = target[np.newaxis]
-    x = maximize(mean, distance_to(target), searched, np.random.RandomState(0), anchors=anchors)
+    x = optimize(objective(mean, distance_to(target)), space, np.random.RandomState(0), anchors)
     # The edge of what only answers yes or no is found by trying.
     by_trying = name in ("roomy", "answer", "mixed")
     if window:
@@ -166,7 +169,7 @@ def test_draws_are_made_at_members(name):
         return rng.normal(size=len(U))
 
     anchors = domain.to_unit(np.vstack([domain.sample(2, 0), CASES[name][0].sample(2, 0)]))
-    maximize_joint(draw, domain, rng, anchors=anchors)
+    maximize_joint(draw, domain.search_space(), rng, anchors)
     assert obeyed(name, seen[0]).all()
     if not domain.size < np.inf and name != "answer":
         near = np.linalg.norm(seen[0] - anchors[0], axis=1)
@@ -179,11 +182,11 @@ def test_a_part_satisfies_them_too(name):
     middle = domain.to_unit(domain.sample(1, 1)[0])
     low, high = np.maximum(middle - 0.2, 0.0), np.minimum(middle + 0.2, 1.0)
     low[3:], high[3:] = 0.0, 1.0  # of the mixed space the categories, and the rest
-    part = domain.within(low, high)
-    for U in (part.candidates(64, rng), domain.to_unit(part.sample(16, rng))):
-        assert part.allowed(U).all()
-        assert obeyed(name, U).all()
-        assert np.all((low - 1e-9 <= U) & (high + 1e-9 >= U))
+    part = domain.search_space().within(low, high)
+    U = part.candidates(64, rng)
+    assert part.allowed(U).all()
+    assert obeyed(name, U).all()
+    assert np.all((low - 1e-9 <= U) & (high + 1e-9 >= U))
 
 
 def test_an_equation_is_drawn_from_uniformly():
@@ -234,7 +237,12 @@ def test_copies_are_the_same_and_ask_nobody(name, monkeypatch):
         (CUBE, LinearConstraint([1, 1, 1], 4, 5), "satisfied by some point of the domain"),
         (ARMS, lambda x: x[0] > 2.0, "Got none among 100 instead"),
         (COUNTS, LinearConstraint([1, 1, 1], 7.5, 7.5), "Got none among 1000 instead"),
-        (MADE["roomy"], lambda x: True, "give all of them at once"),
+        (MADE["roomy"], lambda x: True, "Give all constraints at once"),
+        (
+            {"a": ("real", 0, 1), "b": Context(0, 1)},
+            lambda x: True,
+            "constrain only what is chosen",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(domain, constraints, message):

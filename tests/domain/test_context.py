@@ -1,13 +1,14 @@
-"""Contexts: measured beside points, in rows and unit forms, and held by whoever searches."""
+"""Contexts: measured with each query, in rows and unit forms, and fixed in a search."""
 
 import copy
 import pickle
 
 import numpy as np
 import pytest
+from acquisition.cases import objective
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sktvbo.acquisition._maximize import TimeWindow, maximize
+from sktvbo.acquisition._optimize import optimize
 from sktvbo.domain import (
     Box,
     Constrained,
@@ -35,7 +36,7 @@ NAMED = as_domain(
 
 def test_a_dict_says_which_variables_are_measured():
     assert isinstance(NAMED, WithContext)
-    assert NAMED.names == ("rate", "depth", "load", "flow", "sky")
+    assert NAMED.columns == ("rate", "depth", "load", "flow", "sky")
     assert NAMED.chosen == ParameterSpace(
         {"rate": ("log-real", 1e-3, 1.0), "depth": ("integer", 0, 5)}
     )
@@ -131,37 +132,39 @@ def test_only_what_is_chosen_is_moved(load, window):
     def mean(mean, std):
         return mean, 1.0, 0.0
 
-    domain = BOX.given(np.array([load]))
-    searched = TimeWindow(domain, 0.0, 1.0) if window else domain
-    rng = np.random.RandomState(0)
-    x = maximize(mean, Ridge(2), searched, rng, anchors=searched.candidates(4)[:2])
+    domain, rng = BOX.in_context(np.array([load])), np.random.RandomState(0)
+    space = domain.search_space()
+    space = space.during(0.0, 1.0) if window else space
+    x = optimize(objective(mean, Ridge(2)), space, rng, space.candidates(4)[:2])
     assert x[2] == load
     assert x[0] == pytest.approx(load / 100.0, abs=1e-5)
-    part = domain.within([0.1, 0.2, 0.0], [0.3, 0.3, 0.0])
-    x = maximize(mean, Ridge(2), part, rng, anchors=part.candidates(4))
+    part = domain.search_space().within([0.1, 0.2, 0.0], [0.3, 0.3, 0.0])
+    x = optimize(objective(mean, Ridge(2)), part, rng, part.candidates(4))
     assert x[0] == pytest.approx(np.clip(load / 100.0, 0.2, 0.6), abs=1e-5)
     assert x[2] == load
 
 
 def test_of_a_finite_set_all_members_are_compared_in_the_context():
-    domain = ARMS.given(np.array([0.3, 1.7]))
-    U = domain.candidates(8)
-    assert len(U) == domain.size == 40
+    space = ARMS.in_context(np.array([0.3, 1.7])).search_space()
+    U = space.candidates(8)
+    assert len(U) == space.size == 40
     assert_array_equal(U[:, 2:], np.tile([0.3, 1.7], (40, 1)))
-    assert_array_equal(domain.present(np.zeros((2, 4)))[:, 2:], [[0.3, 1.7]] * 2)
-    assert_array_equal(domain.from_unit(U)[:, 2:], U[:, 2:])
+    assert_array_equal(space.with_current_context(np.zeros((2, 4)))[:, 2:], [[0.3, 1.7]] * 2)
+    assert_array_equal(space.decode(U)[:, 2:], U[:, 2:])
     assert ARMS.members(100) is None  # with their contexts there are more
+    with pytest.raises(InvalidObservationError, match="context must be given"):
+        ARMS.search_space()
 
 
 def test_constraints_are_of_what_is_chosen():
     chosen = Constrained(Box([(0.0, 1.0)] * 2), lambda x: x[0] <= 0.3)
-    domain = WithContext(chosen, [(0.0, 1.0)])
-    X = domain.drawn(np.full((20, 1), 0.7), np.random.RandomState(0))
+    domain = WithContext(chosen, [(0.0, 1.0)]).in_context(np.array([0.7]))
+    X = domain.sample(20, np.random.RandomState(0))
     assert (X[:, 0] <= 0.3).all()
     assert_array_equal(X[:, 2], 0.7)
-    given = domain.given(np.array([0.7]))
-    assert given.allowed(given.candidates(64, np.random.RandomState(0))).all()
-    assert not given.allowed(np.array([[0.5, 0.5, 0.7]]))[0]
+    space = domain.search_space()
+    assert space.allowed(space.candidates(64, np.random.RandomState(0))).all()
+    assert not space.allowed(np.array([[0.5, 0.5, 0.7]]))[0]
 
 
 def test_rows_are_drawn_from_where_contexts_usually_are():

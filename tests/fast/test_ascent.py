@@ -9,7 +9,7 @@ from twins import ascent as twin
 from sktvbo._fast.ascent import Ascents, climb, model_minimum
 from sktvbo._fast.gram import Family
 from sktvbo._fast.posterior import Formula, Posterior, scores
-from sktvbo.acquisition._boundary_margin import Inside
+from sktvbo.acquisition._boundary_margin import BoundaryMargin
 
 
 def drive(function, starts, upper, gain=1e-12):
@@ -175,16 +175,14 @@ def test_shapes_are_checked(rng):
     posterior, columns = Posterior(*positional, **named), np.arange(3)
     plain = (np.ones(2), np.zeros(2))
     with pytest.raises(ValueError, match="do not fit"):
-        climb(
-            posterior, Formula.BOUND, 1.0, ascents, np.zeros((2, 3)), columns, 1.0, np.inf, *plain
-        )
+        climb(posterior, Formula.BOUND, 1.0, ascents, np.zeros((2, 3)), columns, 1.0, *plain)
     two, wrong = Ascents(np.zeros((2, 2)), np.ones(2), 1e-12), np.array([0, 2])
     start = (posterior, Formula.BOUND, 1.0, two, np.zeros((2, 2)))
     with pytest.raises(ValueError, match="must be coordinates"):
-        climb(*start, wrong, 1.0, np.inf, *plain)
+        climb(*start, wrong, 1.0, *plain)
     for short in ((np.ones(1), np.zeros(2)), (np.ones(2), np.zeros(3))):
         with pytest.raises(ValueError, match="a number for each coordinate"):
-            climb(*start, np.array([0, 1]), 1.0, np.inf, *short)
+            climb(*start, np.array([0, 1]), 1.0, *short)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -192,7 +190,7 @@ def test_shapes_are_checked(rng):
 @pytest.mark.parametrize("rates", [np.zeros(4), np.array([5.0, 0.0, 2.0, 0.0])])
 def test_the_compiled_loop_is_the_loop(rng, kind, formula, rates):
     """As with values and gradients handed over turn by turn."""
-    units, inside = np.array([2.0, 2.5, 3.0, 2.0]), Inside(rates)
+    units, margin = np.array([2.0, 2.5, 3.0, 2.0]), BoundaryMargin(rates)
     positional, named = arguments(rng, 3, True, kind, families=(Family.MATERN52, Family.RBF))
     posterior, columns, upper = (
         Posterior(*positional, **named),
@@ -203,13 +201,13 @@ def test_the_compiled_loop_is_the_loop(rng, kind, formula, rates):
 
     def function(full):
         mean, std, *slopes = posterior.with_gradients(full[np.newaxis])
-        root, own = inside.root_with_slopes(full[np.newaxis] / units)
+        root, own = margin.factor_with_gradient(full[np.newaxis] / units)
         value, *by = scores(formula, 0.7, mean, root * std)
         slope = by[0] * slopes[0] + by[1] * (root * slopes[1] + std * own / units)
         return value[0] / 0.3, slope[0, columns] / 0.3
 
     ascents = Ascents(X[:, columns], upper, 1e-12)
-    climb(posterior, formula, 0.7, ascents, X, columns, 0.3, np.inf, units, rates)
+    climb(posterior, formula, 0.7, ascents, X, columns, 0.3, units, rates)
     n_stuck = 0
     for i in range(len(X)):
 
@@ -228,17 +226,6 @@ def test_the_compiled_loop_is_the_loop(rng, kind, formula, rates):
         assert ascents.values[i] == pytest.approx(value, rel=1e-9)
         assert_allclose(ascents.places[i], place, atol=1e-4)
     assert n_stuck <= 1
-
-
-def test_no_time_is_no_turn(rng):
-    positional, named = arguments(rng)
-    posterior, X = Posterior(*positional, **named), np.zeros((2, 2))
-    ascents = Ascents(X, np.ones(2), 1e-12)
-    plain = (np.ones(2), np.zeros(2))
-    climb(posterior, Formula.BOUND, 1.0, ascents, X, np.arange(2), 1.0, -np.inf, *plain)
-    assert len(ascents.active) == 2
-    assert_array_equal(ascents.values, -np.inf)
-    assert_array_equal(ascents.places, X)
 
 
 def hill(x, centre, height):
@@ -277,7 +264,7 @@ def test_compiled_climbs_race_as_well(rng):
     for lead in (np.inf, 1e-300):
         ascents = Ascents(X, np.full(len(columns), 3.0), 1e-12, lead=lead)
         plain = (np.ones(len(columns)), np.zeros(len(columns)))
-        climb(posterior, Formula.BOUND, 1.0, ascents, X, columns, 1.0, np.inf, *plain)
+        climb(posterior, Formula.BOUND, 1.0, ascents, X, columns, 1.0, *plain)
         found.append(ascents.values)
     assert found[1].max() <= found[0].max()
     assert found[1].sum() < found[0].sum()

@@ -60,14 +60,3 @@ def rows(gp, S, t):
     """Places (m, d) and times (m,) as the model's X."""
     t = np.broadcast_to(t, len(S))
     return np.column_stack([t, S] if gp.time_column == 0 else [S, t])
-
-
-class WithoutLandscape:
-    """A posterior that compiled code does not know."""
-
-    def __init__(self, posterior):
-        self.posterior = posterior
-        self.with_gradient = posterior.with_gradient
-
-    def __call__(self, U):
-        return self.posterior(U)

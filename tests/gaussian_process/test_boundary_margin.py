@@ -1,26 +1,24 @@
 """Scores that count for less near the faces of the box: shares, slopes and compiled climbs."""
 
-import math
-
 import numpy as np
 import pytest
-from gaussian_process.models import WithoutLandscape
+from acquisition.cases import unit_box
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 
 from sktvbo.acquisition import UCB, AcquisitionState
-from sktvbo.acquisition._boundary_margin import Inside
-from sktvbo.acquisition._maximize import TimeWindow, maximize
-from sktvbo.acquisition._score import Score, ScoreInside
+from sktvbo.acquisition._boundary_margin import BoundaryMargin
+from sktvbo.acquisition._compiled import objective_of
+from sktvbo.acquisition._objective import ScipyClimber, Score
+from sktvbo.acquisition._optimize import optimize
 from sktvbo.domain import Box
 
-ALL = np.ones(3, dtype=bool)
 COMPILED = ("matern", "ard-rbf", "forgetting-injection", "static", "sparse")
 
 
 def score_of(gp, posterior, rates, beta=2.0):
     state = AcquisitionState(30, 30, 2, gp, posterior)
-    return ScoreInside(UCB(beta, margin=0.2), state, Inside(np.asarray(rates)))
+    return Score(UCB(beta, margin=0.2), state, BoundaryMargin(np.asarray(rates)))
 
 
 @pytest.mark.parametrize("margin", [0.05, 0.2, 1.0, 20.0])
@@ -32,29 +30,29 @@ def test_the_share_that_lies_in_the_box(margin):
         return quad(lambda v: np.exp(-(((v - x) / margin) ** 2)), 0.0, 1.0, points=points)[0]
 
     x = np.array([0.0, 1e-3, 0.1, 0.37, 0.5, 0.9, 1.0])
-    root = Inside(np.array([1.0 / margin])).root(x[:, np.newaxis])
+    root = BoundaryMargin(np.array([1.0 / margin])).factor(x[:, np.newaxis])
     assert_allclose(root**2, [within(each) / within(0.5) for each in x], rtol=1e-8)
 
 
 def test_shares_of_coordinates_are_multiplied():
     U, rates = np.random.RandomState(0).uniform(size=(20, 3)), np.array([5.0, 0.0, 2.0])
-    first, _, last = (Inside(np.array([rate or 1.0])).root(column[:, np.newaxis])
+    first, _, last = (BoundaryMargin(np.array([rate or 1.0])).factor(column[:, np.newaxis])
                       for rate, column in zip(rates, U.T))  # fmt: skip
-    assert_allclose(Inside(rates).root(U), first * last, rtol=1e-12)
-    corner, face, centre = Inside(np.full(3, 10.0)).root(
+    assert_allclose(BoundaryMargin(rates).factor(U), first * last, rtol=1e-12)
+    corner, face, centre = BoundaryMargin(np.full(3, 10.0)).factor(
         np.array([[0.0, 1.0, 0.0], [0.0, 0.5, 0.5], [0.5, 0.5, 0.5]])
     )
     assert_allclose([corner, face, centre], np.sqrt([0.125, 0.5, 1.0]), rtol=1e-9)
 
 
 def test_slopes_are_differences():
-    inside, h = Inside(np.array([5.0, 0.0, 2.0])), 1e-6
+    margin, h = BoundaryMargin(np.array([5.0, 0.0, 2.0])), 1e-6
     U = np.random.RandomState(1).uniform(0.01, 0.99, size=(10, 3))
-    root, slopes = inside.root_with_slopes(U)
-    assert_array_equal(root, inside.root(U))
+    root, slopes = margin.factor_with_gradient(U)
+    assert_array_equal(root, margin.factor(U))
     for i in range(3):
         step = h * np.eye(3)[i]
-        difference = (inside.root(U + step) - inside.root(U - step)) / (2.0 * h)
+        difference = (margin.factor(U + step) - margin.factor(U - step)) / (2.0 * h)
         assert_allclose(slopes[:, i], difference, atol=1e-8)
 
 
@@ -67,18 +65,18 @@ def test_the_score_and_its_slopes(fitted, name, window):
     score = score_of(gp, posterior, [5.0, 5.0, 0.0] if window else [5.0, 5.0])
     U = np.random.RandomState(2).uniform(size=(200, 2 + window))
     mean, std = posterior(U)
-    expected = mean + np.sqrt(2.0) * std * score.inside.root(U)
-    assert_allclose(score(mean, std, U)[0], expected, rtol=1e-12)
-    found = posterior.landscape(score).values(U) * posterior.scale
+    expected = mean + np.sqrt(2.0) * std * score.margin.factor(U)
+    assert_allclose(score.values(mean, std, U), expected, rtol=1e-12)
+    found = objective_of(score, posterior).values(U) * posterior.scale
     assert_allclose(found + np.mean(expected - found), expected, rtol=1e-8, atol=1e-10)
-    value, on_mean, on_std, on_place = score.with_slopes(mean, std, U)
+    value, on_mean, on_std, on_place = score.with_gradient(mean, std, U)
     assert_allclose(value, expected, rtol=1e-12)
     assert_allclose(on_mean, 1.0)
-    assert_allclose(on_std, np.sqrt(2.0) * score.inside.root(U), rtol=1e-12)
+    assert_allclose(on_std, np.sqrt(2.0) * score.margin.factor(U), rtol=1e-12)
     step, inner = 1e-6 * np.eye(len(U.T)), np.clip(U, 1e-3, 1.0 - 1e-3)
-    *_, on_place = score.with_slopes(mean, std, inner)
+    *_, on_place = score.with_gradient(mean, std, inner)
     for i in range(len(U.T)):
-        up, down = (score(mean, std, inner + s * step[i])[0] for s in (1.0, -1.0))
+        up, down = (score.values(mean, std, inner + s * step[i]) for s in (1.0, -1.0))
         assert_allclose(on_place[:, i], (up - down) / 2e-6, atol=1e-7 * max(1.0, std.max()))
 
 
@@ -87,8 +85,8 @@ def test_the_score_and_its_slopes(fitted, name, window):
 def test_the_leading_scores_are_exact(fitted, name, n):
     gp, U = fitted[name], np.random.RandomState(0).uniform(size=(300, 2))
     posterior = gp.posterior_at(61.0)
-    landscape = posterior.landscape(score_of(gp, posterior, [5.0, 5.0]))
-    exact, found = landscape.values(U), landscape.leading(U, n)
+    objective = objective_of(score_of(gp, posterior, [5.0, 5.0]), posterior)
+    exact, found = objective.values(U), objective.leading(U, n)
     order = np.argsort(-exact, kind="stable")[:n]
     assert_array_equal(np.argsort(-found, kind="stable")[:n], order)
     assert_allclose(found[order], exact[order], rtol=1e-9, atol=1e-12)
@@ -107,27 +105,29 @@ def test_compiled_climbs_end_at_maxima(fitted, name, window):
     posterior = gp.posterior_between(t, 64.0) if window else gp.posterior_at(t)
     rates, u = ([5.0, 2.0, 0.0] if window else [5.0, 2.0]), 2 + window
     score = score_of(gp, posterior, rates)
-    own = ScoreInside(Own(2.0, margin=0.2), score.state, score.inside)
+    known = objective_of(score, posterior)
+    own = objective_of(Score(Own(2.0, margin=0.2), score.state, score.margin), posterior)
     assert own.formula is None
     starts = np.random.RandomState(3).uniform(size=(5, u))
-    places, values = posterior.landscape(score).climb(starts, ALL[:u], 1.0, math.inf)
+    places, values = known.climb(starts, unit_box(u), 1.0)
     best = values.argmax()
-    others, found = posterior.landscape(own).climb(starts, ALL[:u], 1.0, math.inf)
+    others, found = own.climb(starts, unit_box(u), 1.0)
     assert_allclose(others[found.argmax()], places[best], atol=1e-5)
-    assert_allclose(posterior.landscape(score).values(places), values, rtol=1e-9, atol=1e-12)
+    assert_allclose(known.values(places), values, rtol=1e-9, atol=1e-12)
     near = np.clip(places[best] + 1e-4 * np.random.RandomState(4).normal(size=(200, u)), 0.0, 1.0)
-    assert posterior.landscape(score).values(near).max() <= values[best] + 1e-10
+    assert known.values(near).max() <= values[best] + 1e-10
 
 
 def test_the_maximizer_finds_the_same_without_compiled_code(fitted):
     gp, box = fitted["matern"], Box([(0.0, 1.0)] * 2)
     for t, low in ((61.0, None), (75.0, None), (61.0, 61.0)):
         posterior = gp.posterior_at(t) if low is None else gp.posterior_between(low, 64.0)
-        domain = box if low is None else TimeWindow(box, low, 64.0)
+        space = box.search_space()
+        space = space if low is None else space.during(low, 64.0)
         score = score_of(gp, posterior, [5.0, 5.0] if low is None else [5.0, 5.0, 0.0])
         rows = [
-            maximize(score, p, domain, np.random.RandomState(0))
-            for p in (posterior, WithoutLandscape(posterior))
+            optimize(make(score, posterior), space, np.random.RandomState(0))
+            for make in (objective_of, ScipyClimber.of_posterior)
         ]
         assert_allclose(*rows, atol=1e-4)
 
@@ -136,7 +136,8 @@ def test_the_formula_of_a_margin_is_that_of_the_bound(fitted):
     gp = fitted["matern"]
     posterior = gp.posterior_at(61.0)
     plain = Score(UCB(2.0), AcquisitionState(30, 30, 2, gp, posterior))
-    assert score_of(gp, posterior, [5.0, 5.0]).formula == plain.formula
+    wide = score_of(gp, posterior, [5.0, 5.0])
+    assert objective_of(wide, posterior).formula == objective_of(plain, posterior).formula
 
 
 def test_places_that_the_margin_rules_out_are_not_looked_at(fitted, monkeypatch):
@@ -146,7 +147,7 @@ def test_places_that_the_margin_rules_out_are_not_looked_at(fitted, monkeypatch)
     faces = np.random.RandomState(5).uniform(size=(200, 2))
     faces[::2, 0] = 0.0
     for rates in ([5.0, 5.0], [0.0, 0.0]):
-        landscape = posterior.landscape(score_of(gp, posterior, rates, 1e6))
-        found = landscape.leading(faces, 6)
-        looked.append(np.isclose(found, landscape.values(faces), rtol=1e-12)[::2].sum())
+        objective = objective_of(score_of(gp, posterior, rates, 1e6), posterior)
+        found = objective.leading(faces, 6)
+        looked.append(np.isclose(found, objective.values(faces), rtol=1e-12)[::2].sum())
     assert looked[0] < 0.5 * looked[1]

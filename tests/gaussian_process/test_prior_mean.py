@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from acquisition.cases import unit_box
 from gaussian_process.cases import PLACES, afresh
 from gaussian_process.cases import moving_waves as data
 from numpy.testing import assert_allclose, assert_array_equal
@@ -14,7 +15,8 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from sktvbo.acquisition import UCB
-from sktvbo.acquisition._score import Score
+from sktvbo.acquisition._compiled import objective_of
+from sktvbo.acquisition._objective import Score
 from sktvbo.gaussian_process import QuadraticInjection, QuadraticMean, WeightedGPRegressor, _base
 from sktvbo.gaussian_process._search import Knowledge
 from sktvbo.kernels import Forgetting, Separable
@@ -200,13 +202,13 @@ def test_views_and_draws(tau):
         for slope, i in ((on_mean, 0), (on_std, 1)):
             differences = approx_fprime(u, lambda v, i=i, view=view: view.with_gradient(v)[i], 1e-7)
             assert_allclose(slope, differences, rtol=1e-4, atol=1e-5)
-        landscape = view.landscape(Score(UCB(4.0), None))
+        objective = objective_of(Score(UCB(4.0), None), view)
         U = np.random.RandomState(4).uniform(size=(40, len(u)))
         expected = np.dot([1.0, 2.0], view(U))
-        assert_allclose(y.mean() + y.std() * landscape.values(U), expected, rtol=1e-9)
-        leading = y.mean() + y.std() * landscape.leading(U, 3)
+        assert_allclose(y.mean() + y.std() * objective.values(U), expected, rtol=1e-9)
+        leading = y.mean() + y.std() * objective.leading(U, 3)
         assert_allclose(np.sort(leading)[-3:], np.sort(expected)[-3:], rtol=1e-9)
-        places, values = landscape.climb(U[:4], np.ones(len(u), dtype=bool), 1.0, np.inf)
+        places, values = objective.climb(U[:4], unit_box(len(u)), 1.0)
         best = np.argmax(values)  # the others end as soon as they are behind
         mean, std, on_mean, on_std = view.with_gradient(places[best])
         assert_allclose(y.mean() + y.std() * values[best], mean + 2.0 * std, rtol=1e-9)

@@ -18,12 +18,13 @@ from sktvbo.acquisition import (
     ExpectedImprovement,
     ProbabilityOfImprovement,
 )
-from sktvbo.acquisition._maximize import Plain, maximize
-from sktvbo.acquisition._score import Score
+from sktvbo.acquisition._compiled import CompiledObjective, objective_of
+from sktvbo.acquisition._objective import ScipyClimber, Score
+from sktvbo.acquisition._optimize import optimize
 from sktvbo.domain import Box, as_domain
 from sktvbo.exceptions import AskTellError, InvalidObservationError
 from sktvbo.optimizers import _failures
-from sktvbo.optimizers._failures import MAX_FAILURES, WeighedScore
+from sktvbo.optimizers._failures import MAX_FAILURES
 
 UNIT = [(0.0, 1.0)] * 2
 
@@ -252,7 +253,7 @@ def weighed(opt, acquisition, floor=0.2):
     posterior = run.surrogate.posterior_at(20.0)
     state = AcquisitionState(20, 20, 2, run.surrogate, posterior)
     score = Score(acquisition, state)
-    return WeighedScore(score, run.risk.at(20.0), floor), score, posterior
+    return score.weighed(run.risk.at(20.0), floor), score, posterior
 
 
 @pytest.mark.parametrize("name", SCORES)
@@ -260,13 +261,13 @@ def test_slopes_of_the_weighed_score(failing, name):
     score, _, _ = weighed(failing, SCORES[name])
     rng = np.random.RandomState(1)
     mean, std, U = rng.normal(size=8), rng.uniform(0.1, 1.0, size=8), rng.uniform(size=(8, 2))
-    value, on_mean, on_std, on_place = score.with_slopes(mean, std, U)
-    assert_allclose(score(mean, std, U)[0], value, rtol=1e-9)
+    value, on_mean, on_std, on_place = score.with_gradient(mean, std, U)
+    assert_allclose(score.values(mean, std, U), value, rtol=1e-9)
     h = 1e-6
 
     def slope(*step):
         plus, minus = (
-            score(mean + sign * step[0], std + sign * step[1], U + sign * np.array(step[2:]))[0]
+            score.values(mean + sign * step[0], std + sign * step[1], U + sign * np.array(step[2:]))
             for sign in (1.0, -1.0)
         )
         return (plus - minus) / (2.0 * h)
@@ -284,38 +285,25 @@ def test_improvements_are_multiplied_and_bounds_are_expected(failing):
     U = np.random.RandomState(2).uniform(size=(50, 2))
     for name, worth in (("ei", np.exp), ("pi", norm.cdf)):
         score, plain, posterior = weighed(failing, SCORES[name])
-        p, value = np.exp(failing._run.risk.at(20.0).log_weight(U)), plain(*posterior(U))[0]
-        assert_allclose(np.exp(score(*posterior(U), U)[0]), p * worth(value), rtol=1e-8)
+        p, value = np.exp(failing._run.risk.at(20.0).log_weight(U)), plain.values(*posterior(U), U)
+        assert_allclose(np.exp(score.values(*posterior(U), U)), p * worth(value), rtol=1e-8)
     floor = 0.2
     score, plain, posterior = weighed(failing, UCB(2.0), floor)
-    value = plain(*posterior(U))[0]
+    value = plain.values(*posterior(U), U)
     expected = np.where(value > floor, p * value + (1.0 - p) * floor, value)
-    assert_allclose(score(*posterior(U), U)[0], expected, rtol=1e-9)
+    assert_allclose(score.values(*posterior(U), U), expected, rtol=1e-9)
     assert (value > floor).any()
 
 
 def test_the_compiled_climb_finds_what_the_plain_one_does(failing):
     score, _, posterior = weighed(failing, UCB(2.0))
-
-    def values(U):
-        return score(*posterior(U), U)[0]
-
-    class Bare:
-        """The posterior without a landscape, so that L-BFGS-B climbs."""
-
-        def __init__(self):
-            self.with_gradient = posterior.with_gradient
-
-        def __call__(self, U):
-            return posterior(U)
-
-    rows = [
-        maximize(score, kind, Box(UNIT), np.random.RandomState(0)) for kind in (posterior, Bare())
-    ]
+    compiled, plain = objective_of(score, posterior), ScipyClimber.of_posterior(score, posterior)
+    assert type(compiled) is CompiledObjective
+    space = Box(UNIT).search_space()
+    rows = [optimize(each, space, np.random.RandomState(0)) for each in (compiled, plain)]
     assert_allclose(rows[0], rows[1], atol=1e-4)
-    best = values(np.random.RandomState(3).uniform(size=(20000, 2))).max()
-    assert values(rows[0][np.newaxis])[0] >= best - 1e-6
-    assert Plain is not type(posterior.landscape(score))
+    best = plain.values(np.random.RandomState(3).uniform(size=(20000, 2))).max()
+    assert plain.values(rows[0][np.newaxis])[0] >= best - 1e-6
 
 
 def test_draws_are_expected_as_well(failing):

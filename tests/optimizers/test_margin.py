@@ -7,7 +7,7 @@ from optimizers.dense import without_prior_mean
 
 from sktvbo import ABO, BOLT, GPUCB, WDBO, BayesianOptimizer
 from sktvbo.acquisition import UCB, ExpectedImprovement
-from sktvbo.acquisition._boundary_margin import Inside
+from sktvbo.acquisition._boundary_margin import BoundaryMargin
 from sktvbo.domain import Arms, FiniteSet, WithContext
 
 
@@ -54,12 +54,12 @@ def rates_seen(monkeypatch, opt, times, **asked):
     """What an optimizer makes of its margin in the scores of its queries."""
     seen = []
 
-    class Spy(Inside):
+    class Spy(BoundaryMargin):
         def __init__(self, rates):
             seen.append(rates)
             super().__init__(rates)
 
-    monkeypatch.setattr("sktvbo.optimizers._suggest.Inside", Spy)
+    monkeypatch.setattr("sktvbo.acquisition._objective.BoundaryMargin", Spy)
     for t in times:
         opt.tell(opt.suggest(float(t), **asked), -float(t % 3))
     return seen

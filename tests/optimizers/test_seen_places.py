@@ -5,9 +5,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sktvbo import ABO, GPUCB, WDBO, BayesianOptimizer
-from sktvbo.acquisition import UCB, AcquisitionState
-from sktvbo.acquisition._maximize import maximize
-from sktvbo.acquisition._score import Score, ScoreOfPlaces
+from sktvbo.acquisition import UCB, AcquisitionState, as_acquisition
+from sktvbo.acquisition._compiled import objective_of
+from sktvbo.acquisition._objective import ScipyClimber, Score
+from sktvbo.acquisition._optimize import optimize
 from sktvbo.domain import Box, ParameterSpace
 
 
@@ -97,38 +98,38 @@ def test_one_that_does_not_look_is_the_same_as_one_that_does_not_see(fitted):
         def __call__(self, mean, std, state, X):
             return super().__call__(mean, std, state)
 
-    seeing = ScoreOfPlaces(Blind(2.0), state, domain.from_unit)
+    space = domain.search_space()
     rows = [
-        maximize(s, posterior, domain, np.random.RandomState(0))
-        for s in (Score(UCB(2.0), state), seeing)
+        optimize(
+            objective_of(Score.over(acquisition, state, space, 20.0), posterior),
+            space,
+            np.random.RandomState(0),
+        )
+        for acquisition in (UCB(2.0), Blind(2.0))
     ]
     assert_allclose(*rows, atol=1e-5)
 
 
 def test_compiled_and_plain_climbs_agree(fitted):
     posterior, state = fitted
-    domain = Box([(0.0, 10.0)])
-    score = ScoreOfPlaces(UCBLessCost(0.1), state, domain.from_unit)
-
-    class Bare:
-        with_gradient = staticmethod(posterior.with_gradient)
-
-        def __call__(self, U):
-            return posterior(U)
-
-    rows = [maximize(score, p, domain, np.random.RandomState(0)) for p in (posterior, Bare())]
+    space = Box([(0.0, 10.0)]).search_space()
+    score = Score.over(as_acquisition(UCBLessCost(0.1)), state, space, 20.0)
+    rows = [
+        optimize(make(score, posterior), space, np.random.RandomState(0))
+        for make in (objective_of, ScipyClimber.of_posterior)
+    ]
     assert_allclose(*rows, atol=1e-4)
     grid = np.linspace(0.0, 1.0, 4001)[:, np.newaxis]
-    best = grid[np.argmax(score(*posterior(grid), grid)[0])]
+    best = grid[np.argmax(score.values(*posterior(grid), grid))]
     assert_allclose(rows[0], 10.0 * best, atol=5e-3)
 
 
 def test_slopes_in_the_place_are_differences_at_the_same_mean(fitted):
     _, state = fitted
-    domain = Box([(0.0, 10.0), (0.0, 1.0)])
-    score = ScoreOfPlaces(UCBLessCost(0.1), state, domain.from_unit)
+    space = Box([(0.0, 10.0), (0.0, 1.0)]).search_space()
+    score = Score.over(as_acquisition(UCBLessCost(0.1)), state, space, 20.0)
     U = np.array([[0.0, 1.0], [0.7, 0.2], [1.0, 0.5]])
-    found = score.with_slopes(np.zeros(3), np.ones(3), U)
+    found = score.with_gradient(np.zeros(3), np.ones(3), U)
     assert_allclose(found[3], [[-1.0, 0.0]] * 3, atol=1e-6)
     assert_array_equal(found[1], np.ones(3))
 

@@ -139,7 +139,7 @@ def test_a_limit_that_is_none_is_not_searched_in_parts(few):
     opt = few.make(max_step=1.0)
     few.drive(opt, 4)
     run = opt._run
-    assert run.limiter.part_of(run, 5.0) is run.domain
+    assert not run.limiter.part_of(run, 5.0).limited
     plain = few.make()
     few.drive(plain, 4)
     assert plain._run.limiter is None
@@ -263,5 +263,5 @@ def test_a_better_place_beyond_reach_must_exceed_what_may_be_hoped_for_within(be
 
     known = SimpleNamespace(X_train_=np.array([[0.9, 0.0]]), posterior_at=lambda t: posterior)
     run, limiter = SimpleNamespace(domain=domain), StepLimiter(StepLimit(), np.array([0.1, 0.0]))
-    part = domain.within([0.0], [0.2])
+    part = domain.search_space().within([0.0], [0.2])
     assert limiter.heading(run, known, 0.0, part, np.array([0.05]), None) == expected

@@ -4,11 +4,13 @@ import itertools
 
 import numpy as np
 import pytest
+from acquisition.cases import objective
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import TimeVaryingGPRegressor
-from sktvbo.acquisition._maximize import TimeWindow, maximize, maximize_joint
+from sktvbo.acquisition import maximize
+from sktvbo.acquisition._optimize import maximize_joint, optimize
 from sktvbo.domain import Box, FiniteSet, ParameterSpace
 from sktvbo.exceptions import DomainError
 
@@ -189,19 +191,18 @@ def test_anchor_is_considered():
 
 @DOMAINS
 def test_rows_of_a_window_are_those_of_the_domain_with_the_time_at_the_end(domain):
-    window = TimeWindow(domain, 100.0, 104.0)
+    window = domain.search_space().during(100.0, 104.0)
     U = np.column_stack([domain.to_unit(domain.sample(5, 0)), [0.0, 0.25, 0.5, 0.875, 1.0]])
-    rows = window.from_unit(U)
+    rows = window.decode(U)
     assert_array_equal(rows[:, -1], [100.0, 101.0, 102.0, 103.5, 104.0])
     assert_array_equal(rows[:, :-1], domain.from_unit(U[:, :-1]))
-    assert_array_equal(window.from_unit(U[1]), rows[1])
     assert_array_equal(window.continuous, [*domain.continuous, True])
 
 
 @pytest.mark.parametrize("low", [0.1, 1.7e9 + 0.1])
 def test_times_stay_in_the_window(low):
-    window = TimeWindow(ARMS, low, low + 0.3)
-    times = window.from_unit(np.column_stack([np.zeros((101, 2)), np.linspace(0, 1, 101)]))[:, -1]
+    window = ARMS.search_space().during(low, low + 0.3)
+    times = window.decode(np.column_stack([np.zeros((101, 2)), np.linspace(0, 1, 101)]))[:, -1]
     assert times[0] == low
     assert times[-1] == low + 0.3
     assert np.all(np.diff(times) > 0.0)
@@ -209,7 +210,7 @@ def test_times_stay_in_the_window(low):
 
 @DOMAINS
 def test_window_pairs_each_candidate_with_spread_out_times(domain):
-    window = TimeWindow(domain, 5.0, 6.0)
+    window = domain.search_space().during(5.0, 6.0)
     base = domain.candidates(64, np.random.RandomState(0))
     U = window.candidates(64, np.random.RandomState(0))
     k = max(2, 64 // len(base))
@@ -226,19 +227,21 @@ def test_window_pairs_each_candidate_with_spread_out_times(domain):
 
 
 def test_times_of_a_window_over_a_box_are_spread_in_each_part_of_the_box():
-    U = TimeWindow(BOX, 5.0, 6.0).candidates(64, np.random.RandomState(0))[64:128]
+    window = BOX.search_space().during(5.0, 6.0)
+    U = window.candidates(64, np.random.RandomState(0))[64:128]
     for u in U[:, :2].T:  # the first half of the window: one in each of 8 x 8 cells
         cells = np.floor(8 * u) + 8 * np.floor(16 * U[:, 2])
         assert_array_equal(np.sort(cells), np.arange(64))
 
 
 def test_window_over_a_finite_set_has_all_other_arms_as_neighbours():
-    window = TimeWindow(ARMS, 5.0, 6.0)
+    window = ARMS.search_space().during(5.0, 6.0)
     U = ARMS.to_unit(ARMS.points)
     neighbours = window.neighbours(np.append(U[7], 0.3))
     assert_array_equal(neighbours[:, :-1], np.delete(U, 7, axis=0))
     assert_array_equal(neighbours[:, -1], 0.3)
-    assert TimeWindow(BOX, 5.0, 6.0).neighbours(np.full(3, 0.3)).shape == (0, 3)
+    window = BOX.search_space().during(5.0, 6.0)
+    assert window.neighbours(np.full(3, 0.3)).shape == (0, 3)
 
 
 @DOMAINS
@@ -263,31 +266,18 @@ def test_maximum_over_a_window_is_that_of_a_dense_search(domain, seed):
 
     posterior = Posterior()
     dense = np.vstack([np.column_stack([U, np.full(len(U), u)]) for u in np.linspace(0, 1, 41)])
-    window = TimeWindow(domain, 4.0, 6.0)
-    x = maximize(upper_bound(0.0), posterior, window, rng, n_candidates=128)
+    window = domain.search_space().during(4.0, 6.0)
+    x = optimize(objective(upper_bound(0.0), posterior), window, rng, n_candidates=128)
     assert 4.0 <= x[-1] <= 6.0
     assert domain.contains(x[:-1])
     found = np.append(domain.to_unit(x[:-1]), (x[-1] - 4.0) / 2.0)
     assert posterior(found[np.newaxis])[0][0] >= posterior(dense)[0].max() - 1e-9
 
 
-def test_window_of_no_width_is_the_domain_at_that_time():
-    window = TimeWindow(ARMS, 5.0, 5.0)
-    assert window.size == 40
-    assert not window.continuous.any()
-    assert_array_equal(window.candidates(64)[:, -1], 0.0)
-    target = np.append(ARMS.to_unit(ARMS.points[3]), 0.0)
-    function = Function(lambda u: -np.sum((u - target) ** 2))
-    x = maximize(upper_bound(0.0), function, window, np.random.RandomState(0))
-    assert_array_equal(x, [*ARMS.points[3], 5.0])
-    x = maximize(upper_bound(0.0), function, TimeWindow(BOX, 5.0, 5.0), np.random.RandomState(0))
-    assert_allclose(x, [*BOX.from_unit(target[:-1]), 5.0], rtol=1e-5)
-
-
-@pytest.mark.parametrize(("low", "high"), [(2.0, 1.0), (0.0, np.inf), (np.nan, 1.0)])
+@pytest.mark.parametrize(("low", "high"), [(2.0, 1.0), (1.0, 1.0), (0.0, np.inf), (np.nan, 1.0)])
 def test_window_needs_an_interval(low, high):
-    with pytest.raises(DomainError, match=r"low <= high. Got \("):
-        TimeWindow(BOX, low, high)
+    with pytest.raises(DomainError, match=r"low < high. Got \("):
+        BOX.search_space().during(low, high)
 
 
 # --- maximize_joint -------------------------------------------------------------------------------
@@ -301,7 +291,9 @@ def test_joint_draw_is_made_once_at_distinct_members(domain):
         calls.append(U)
         return -np.arange(len(U), dtype=float) % 7
 
-    x = maximize_joint(draw, domain, np.random.RandomState(0), anchors=domain.candidates(2)[:2])
+    x = maximize_joint(
+        draw, domain.search_space(), np.random.RandomState(0), anchors=domain.candidates(2)[:2]
+    )
     (U,) = calls
     assert len(np.unique(U, axis=0)) == len(U)
     assert_allclose(domain.to_unit(domain.from_unit(U)), U, atol=1e-12)
@@ -317,7 +309,7 @@ def test_late_joint_draws_are_finer_than_the_candidates():
         def draw(U):
             return -np.sum((U - peak) ** 2, axis=1)
 
-        x = maximize_joint(draw, BOX, np.random.RandomState(0), anchors=anchors)
+        x = maximize_joint(draw, BOX.search_space(), np.random.RandomState(0), anchors=anchors)
         return np.linalg.norm(BOX.to_unit(x) - peak)
 
     assert missed(None) > 0.01
@@ -333,7 +325,9 @@ def test_joint_draws_try_the_neighbours_of_an_anchor():
         places.append(U)
         return np.zeros(len(U))
 
-    maximize_joint(draw, MIXED, np.random.RandomState(0), anchors=[anchor], n_candidates=2)
+    maximize_joint(
+        draw, MIXED.search_space(), np.random.RandomState(0), anchors=[anchor], n_candidates=2
+    )
     rows = MIXED.from_unit(places[0])
     assert len(rows) == 2 + 33
     discrete = (rows[:, 1:] == [2.0, 0.0]).all(axis=1)
@@ -354,7 +348,7 @@ def test_a_joint_draw_is_made_at_all_of_the_members_that_it_can_take():
         return -np.arange(len(U), dtype=float)
 
     rng = np.random.RandomState(0)
-    x = maximize_joint(draw, ALL, rng, anchors=ALL.candidates(512)[:3])
+    x = maximize_joint(draw, ALL.search_space(), rng, anchors=ALL.candidates(512)[:3])
     assert_array_equal(calls, [ALL.candidates(512)])
     assert_array_equal(x, ALL.points[0])
     assert rng.randint(2**31) == np.random.RandomState(0).randint(2**31)  # nothing was drawn
@@ -371,7 +365,7 @@ def test_a_joint_draw_over_a_large_set_is_made_at_a_part_of_it():
             calls.append(U)
             return U[:, 0]
 
-        x = maximize_joint(draw, MORE, np.random.RandomState(seed), anchors=anchors)
+        x = maximize_joint(draw, MORE.search_space(), np.random.RandomState(seed), anchors=anchors)
         (U,) = calls
         assert_array_equal(MORE.to_unit(x), U[np.argmax(U[:, 0])])
         return MORE.indices(MORE.from_unit(U))
@@ -396,7 +390,7 @@ def test_members_of_a_large_set_are_drawn_uniformly():
         return U[:, 0]
 
     for _ in range(40):
-        maximize_joint(draw, MORE, rng)
+        maximize_joint(draw, MORE.search_space(), rng)
     assert counts.sum() == 40 * 1024
     # Twenty blocks of as many members each: five standard deviations of a binomial.
     blocks = counts.reshape(20, -1).sum(axis=1)

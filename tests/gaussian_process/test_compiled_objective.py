@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from gaussian_process.models import MODELS, WithoutLandscape
+from acquisition.cases import unit_box
+from gaussian_process.models import MODELS
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
@@ -17,18 +18,18 @@ from sktvbo.acquisition import (
     ExpectedImprovement,
     PosteriorMean,
     ProbabilityOfImprovement,
+    _compiled,
 )
-from sktvbo.acquisition._maximize import Plain, TimeWindow, maximize
-from sktvbo.acquisition._score import Score
+from sktvbo.acquisition._compiled import CompiledObjective, objective_of
+from sktvbo.acquisition._objective import ScipyClimber, Score
+from sktvbo.acquisition._optimize import search
 from sktvbo.domain import Box
-from sktvbo.gaussian_process import _views
 from sktvbo.kernels import Forgetting
 
 ACQUISITIONS = [UCB(2.0), PosteriorMean(), ExpectedImprovement(), ProbabilityOfImprovement()]
 COMPILED = ("matern", "ard-rbf", "forgetting-injection", "static", "time-first", "sparse")
 # At one time, whatever the kernel in time.
 AT_A_TIME = (*COMPILED, "wiener", "rational-time", "weighted", "sparse-wiener")
-ALL = np.ones(3, dtype=bool)
 
 all_acquisitions = pytest.mark.parametrize("acquisition", ACQUISITIONS, ids=str)
 
@@ -42,17 +43,6 @@ def score_of(gp, acquisition, t):
     return Score(acquisition, AcquisitionState(30, 30, 2, gp, posterior)), posterior
 
 
-def plain(posterior, score):
-    """The same, climbed by L-BFGS-B from one place after another."""
-
-    def minus(u):
-        mean, std, mean_slope, std_slope = posterior.with_gradient(u)
-        value, on_mean, on_std = score(mean, std)
-        return -value, -(on_mean * mean_slope + on_std * std_slope)
-
-    return Plain(lambda U: score(*posterior(U))[0], minus, gradient=True)
-
-
 @all_acquisitions
 @pytest.mark.parametrize("name", AT_A_TIME)
 def test_scores_are_those_of_the_posterior(fitted, name, acquisition):
@@ -61,9 +51,10 @@ def test_scores_are_those_of_the_posterior(fitted, name, acquisition):
     window = gp.posterior_between(61.0, 64.0)
     both = [(at_t, np.ascontiguousarray(U[:, :2])), (window, U)]
     for posterior, places in both if name in COMPILED else both[:1]:
-        expected = score(*posterior(places))[0]
-        found = posterior.landscape(score).values(places)
-        if score.formula[0] == Formula.BOUND:  # of the standardized y
+        expected = score.values(*posterior(places), places)
+        objective = objective_of(score, posterior)
+        found = objective.values(places)
+        if objective.formula[0] == Formula.BOUND:  # of the standardized y
             found = found * posterior.scale
             found += np.mean(expected - found)
         assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
@@ -73,13 +64,9 @@ def test_scores_are_those_of_the_posterior(fitted, name, acquisition):
 def test_other_kernels_have_none_where_time_moves(fitted, name):
     gp = fitted[name]
     score, posterior = score_of(gp, UCB(2.0), 61.0)
-    assert (posterior.landscape(score) is None) == (name not in AT_A_TIME)
-    assert gp.posterior_between(61.0, 62.0).landscape(score) is None
-
-
-def test_a_score_that_is_only_a_function_has_none(fitted):
-    posterior = fitted["matern"].posterior_at(61.0)
-    assert posterior.landscape(lambda mean, std: (mean, 1.0, 0.0)) is None
+    assert (posterior.compiled() is None) == (name not in AT_A_TIME)
+    assert isinstance(objective_of(score, posterior), CompiledObjective) == (name in AT_A_TIME)
+    assert gp.posterior_between(61.0, 62.0).compiled() is None
 
 
 def polished(posterior, score, start):
@@ -87,7 +74,8 @@ def polished(posterior, score, start):
 
     def minus(u):
         mean, std, mean_slope, std_slope = posterior.with_gradient(u)
-        value, on_mean, on_std = score(mean, std)
+        parts = score.with_gradient(np.array([mean]), np.array([std]), u[np.newaxis])[:3]
+        value, on_mean, on_std = np.ravel(parts)
         return -value, -(on_mean * mean_slope + on_std * std_slope)
 
     options = {"ftol": 0.0, "gtol": 1e-12, "maxls": 100}
@@ -108,8 +96,8 @@ def test_the_leading_scores_are_exact(fitted, name, acquisition, n):
         (at_t, np.ascontiguousarray(U[:, :2])),
         (gp.posterior_between(61.0, 64.0), U),
     ):
-        landscape = posterior.landscape(score)
-        exact, found = landscape.values(places), landscape.leading(places, n)
+        objective = objective_of(score, posterior)
+        exact, found = objective.values(places), objective.leading(places, n)
         order = np.argsort(-exact, kind="stable")[:n]
         assert_array_equal(np.argsort(-found, kind="stable")[:n], order)
         assert_allclose(found[order], exact[order], rtol=1e-9, atol=1e-12)
@@ -127,8 +115,8 @@ def test_few_places_are_looked_at_closely():
         Matern(0.3), Matern(60.0, nu=1.5), noise_variance=1e-3, optimizer=None, normalize_y=True
     ).fit(np.column_stack([U, np.arange(120.0)]), y)
     score, posterior = score_of(gp, UCB(2.0), 120.0)
-    landscape, places = posterior.landscape(score), rng.uniform(size=(512, 2))
-    changed = landscape.leading(places, 6) > landscape.values(places)
+    objective, places = objective_of(score, posterior), rng.uniform(size=(512, 2))
+    changed = objective.leading(places, 6) > objective.values(places)
     assert changed.sum() > 400
 
 
@@ -142,30 +130,33 @@ def test_from_near_a_maximum_both_find_it(fitted, name, acquisition, window, mon
         posterior = gp.posterior_between(61.0, 64.0)
     u = 2 + window
     starts = np.random.RandomState(1).uniform(size=(4, u))
-    landscape = posterior.landscape(score)
-    monkeypatch.setattr(_views, "_LEAD", math.inf)
+    objective, space = objective_of(score, posterior), unit_box(u)
+    monkeypatch.setattr(_compiled, "_LEAD", math.inf)
     # Twice: from where the first time has ended both are near a maximum.
-    near, _ = landscape.climb(starts, ALL[:u], 1.0, math.inf)
+    near, _ = objective.climb(starts, space, 1.0)
     near = np.clip(near + 1e-3, 0.0, 1.0)
-    found, values = landscape.climb(near, ALL[:u], 1.0, math.inf)
+    found, values = objective.climb(near, space, 1.0)
     expected = np.array([polished(posterior, score, start) for start in near])
     assert_allclose(found, expected, atol=1e-6)
-    assert_allclose(landscape.values(found), values, rtol=1e-9, atol=1e-12)
-    assert (landscape.values(found) >= landscape.values(expected) - 1e-10).all()
+    assert_allclose(objective.values(found), values, rtol=1e-9, atol=1e-12)
+    assert (objective.values(found) >= objective.values(expected) - 1e-10).all()
     # In a race who is behind may stop, and the best gets as far.
     monkeypatch.undo()
-    _, raced = landscape.climb(near, ALL[:u], 1.0, math.inf)
+    _, raced = objective.climb(near, space, 1.0)
     assert_allclose(raced.max(), values.max(), rtol=1e-9, atol=1e-12)
     assert (raced <= values + 1e-9).all()
 
 
 def test_who_is_far_behind_is_not_waited_for(fitted, monkeypatch):
     score, posterior = score_of(fitted["matern"], UCB(2.0), 61.0)
-    landscape, starts = posterior.landscape(score), np.random.RandomState(1).uniform(size=(6, 2))
+    objective, starts = (
+        objective_of(score, posterior),
+        np.random.RandomState(1).uniform(size=(6, 2)),
+    )
     found = []
     for lead in (math.inf, 1e-3):
-        monkeypatch.setattr(_views, "_LEAD", lead)
-        found.append(landscape.climb(starts, ALL[:2], 1.0, math.inf)[1])
+        monkeypatch.setattr(_compiled, "_LEAD", lead)
+        found.append(objective.climb(starts, unit_box(2), 1.0)[1])
     assert_allclose(found[0].max(), found[1].max(), rtol=1e-9)
     assert found[1].sum() < found[0].sum()
 
@@ -190,23 +181,23 @@ def random_problem(seed):
     acquisition, box = ACQUISITIONS[rng.randint(4)], Box([(0.0, 1.0)] * d)
     score, posterior = score_of(gp, acquisition, float(n))
     if rng.uniform() < 0.25:
-        return score, gp.posterior_between(n, 1.25 * n), TimeWindow(box, n, 1.25 * n), rng
-    return score, posterior, box, rng
+        window = n, 1.25 * n
+        return score, gp.posterior_between(*window), box.search_space().during(*window), rng
+    return score, posterior, box.search_space(), rng
 
 
 def test_what_is_found_is_never_worse_than_the_twins():
     """Beyond what the tolerance of either leaves, on 150 problems."""
     for seed in range(150):
-        score, posterior, domain, rng = random_problem(seed)
-        state = rng.get_state()
-        ours = maximize(score, posterior, domain, rng)
-        rng.set_state(state)
-        theirs = maximize(score, WithoutLandscape(posterior), domain, rng)
-        units = [np.append(x[:-1], (x[-1] - domain.low) / (domain.high - domain.low))
-                 if isinstance(domain, TimeWindow) else x for x in (ours, theirs)]  # fmt: skip
-        landscape = posterior.landscape(score)
-        found, expected = landscape.values(np.array(units))
-        spread = np.ptp(landscape.values(domain.candidates(512)))
+        score, posterior, space, rng = random_problem(seed)
+        objective, twin = (
+            objective_of(score, posterior),
+            ScipyClimber.of_posterior(score, posterior),
+        )
+        candidates = space.candidates(512, rng)
+        places = [search(each, space, candidates, 6) for each in (objective, twin)]
+        found, expected = objective.values(np.array(places))
+        spread = np.ptp(objective.values(space.candidates(512)))
         assert found >= expected - 1e-7 * spread, seed
 
 
@@ -216,20 +207,21 @@ def test_a_function_of_ones_own_is_climbed_in_lockstep(fitted, acquisition):
     gp = fitted["matern"]
     known, posterior = score_of(gp, UCB(2.0), 61.0)
     own, _ = score_of(gp, Own(2.0), 61.0)
-    assert known.formula is not None
-    assert own.formula is None
     starts = np.random.RandomState(2).uniform(size=(5, 2))
-    one, other = posterior.landscape(known), posterior.landscape(own)
-    found, _ = one.climb(starts, ALL[:2], 1.0, math.inf)
-    again, values = other.climb(starts, ALL[:2], 1.0, math.inf)
+    one, other = objective_of(known, posterior), objective_of(own, posterior)
+    assert one.formula is not None
+    assert other.formula is None
+    found, _ = one.climb(starts, unit_box(2), 1.0)
+    again, values = other.climb(starts, unit_box(2), 1.0)
     assert_allclose(again, found, atol=1e-6)
-    assert_allclose(values, own(*posterior(again))[0], rtol=1e-9)
+    assert_allclose(values, own.values(*posterior(again), again), rtol=1e-9)
 
 
 def test_what_is_held_stays_to_the_bit(fitted):
     score, posterior = score_of(fitted["ard-rbf"], UCB(2.0), 61.0)
     starts = np.random.RandomState(3).uniform(size=(5, 2))
-    moved, _ = posterior.landscape(score).climb(starts, np.array([False, True]), 1.0, math.inf)
+    space = unit_box(2).within([0.0, 0.0], [0.0, 1.0])
+    moved, _ = objective_of(score, posterior).climb(starts, space, 1.0)
     assert_array_equal(moved[:, 0], starts[:, 0])
     assert (moved[:, 1] != starts[:, 1]).any()
 
@@ -238,16 +230,6 @@ def test_bounds_are_met_exactly(fitted):
     """A maximum at the border of the unit box has a coordinate of 0 or 1, not nearly so."""
     score, posterior = score_of(fitted["ard-rbf"], UCB(1e6), 61.0)
     starts = np.array([[0.01, 0.02], [0.98, 0.99], [0.02, 0.97], [0.99, 0.01]])
-    moved, _ = posterior.landscape(score).climb(starts, ALL[:2], 1.0, math.inf)
+    moved, _ = objective_of(score, posterior).climb(starts, unit_box(2), 1.0)
     assert np.isin(moved, [0.0, 1.0]).any()
     assert ((moved == 0.0) | (moved == 1.0) | ((moved > 1e-9) & (moved < 1.0 - 1e-9))).all()
-
-
-@pytest.mark.parametrize("acquisition", [UCB(2.0), Own(2.0)], ids=["formula", "own"])
-def test_no_time_is_no_climb(fitted, acquisition):
-    score, posterior = score_of(fitted["matern"], acquisition, 61.0)
-    starts = np.random.RandomState(4).uniform(size=(3, 2))
-    for landscape in (posterior.landscape(score), plain(posterior, score)):
-        places, values = landscape.climb(starts, ALL[:2], 1.0, -math.inf)
-        assert_allclose(places, starts, rtol=1e-15)
-        assert_array_equal(values, -np.inf)

@@ -1,4 +1,4 @@
-"""A part of a domain, as a search sees it, against all members of the part."""
+"""Search spaces within limits, against all members within them."""
 
 import itertools
 
@@ -9,8 +9,9 @@ from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import TimeVaryingGPRegressor
 from sktvbo.acquisition import UCB, AcquisitionState
-from sktvbo.acquisition._maximize import TimeWindow, maximize, maximize_joint
-from sktvbo.acquisition._score import Score
+from sktvbo.acquisition._compiled import objective_of
+from sktvbo.acquisition._objective import ScipyClimber, Score
+from sktvbo.acquisition._optimize import maximize_joint, optimize
 from sktvbo.domain import Box, FiniteSet, ParameterSpace
 from sktvbo.exceptions import DomainError
 
@@ -26,12 +27,14 @@ MIXED = ParameterSpace(
     }
 )
 PARTS = {
-    "box": BOX.within([0.2, 0.5], [0.3, 0.9]),
-    "a coordinate fixed": BOX.within([0.25, 0.0], [0.25, 1.0]),
-    "finite": ARMS.within([0.2, 0.0], [0.7, 0.6]),
-    "countable": COUNTABLE.within([0.3] + 5 * [0.0], [0.6] + 5 * [1.0]),
-    "many": MANY.within([0.1, 0.3], [0.3, 0.4]),
-    "a category fixed": MIXED.within([0.1, 0.2, 0.0, 0.5**0.5, 0.0], [0.4, 0.7, 0.0, 0.5**0.5, 0]),
+    "box": BOX.search_space().within([0.2, 0.5], [0.3, 0.9]),
+    "a coordinate fixed": BOX.search_space().within([0.25, 0.0], [0.25, 1.0]),
+    "finite": ARMS.search_space().within([0.2, 0.0], [0.7, 0.6]),
+    "countable": COUNTABLE.search_space().within([0.3] + 5 * [0.0], [0.6] + 5 * [1.0]),
+    "many": MANY.search_space().within([0.1, 0.3], [0.3, 0.4]),
+    "a category fixed": MIXED.search_space().within(
+        [0.1, 0.2, 0.0, 0.5**0.5, 0.0], [0.4, 0.7, 0.0, 0.5**0.5, 0]
+    ),
 }
 each = pytest.mark.parametrize("part", PARTS.values(), ids=PARTS.keys())
 
@@ -48,31 +51,30 @@ def members(part):
         ),
     }
     U = part.domain.to_unit(grids[part.domain]())
-    low, high = part.reach
-    return U[np.all((low - 1e-9 <= U) & (high + 1e-9 >= U), axis=1)]
+    return U[np.all((part.lower - 1e-9 <= U) & (part.upper + 1e-9 >= U), axis=1)]
 
 
-def posterior_over(domain, seed, compiled):
+def objective_over(domain, seed, compiled):
     rng = np.random.RandomState(seed)
     X = np.column_stack([domain.to_unit(domain.sample(25, rng)), np.arange(25.0)])
     gp = TimeVaryingGPRegressor(Matern(0.5, nu=2.5), Matern(20.0, nu=1.5), optimizer=None)
     posterior = gp.fit(X, rng.normal(size=25)).posterior_at(26.0)
     score = Score(UCB(0.25), AcquisitionState(25, 25, 2, gp, posterior))
-    return posterior, score if compiled else (lambda mean, std: (mean + 0.5 * std, 1.0, 0.5))
+    return (objective_of if compiled else ScipyClimber.of_posterior)(score, posterior)
 
 
 @each
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_best_of_a_part_is_found(part, compiled, seed):
-    posterior, score = posterior_over(part.domain, seed, compiled)
+    objective = objective_over(part.domain, seed, compiled)
     rng = np.random.RandomState(seed)
     anchors = part.domain.to_unit(part.domain.sample(3, rng))
-    x = maximize(score, posterior, part, rng, anchors=anchors)
+    x = optimize(objective, part, rng, anchors)
     u = part.domain.to_unit(x)
     assert part.allowed(u[np.newaxis])[0]
-    best = score(*posterior(members(part)))[0].max()
-    found = score(*posterior(u[np.newaxis]))[0][0]
+    best = objective.values(members(part)).max()
+    found = objective.values(u[np.newaxis])[0]
     assert best - 1e-9 <= found <= best + 0.01
 
 
@@ -94,37 +96,37 @@ def test_all_that_a_search_sees_is_in_the_part(part):
     # Anchors outside of the part are of no use to a draw.
     maximize_joint(draw, part, rng, anchors=part.domain.to_unit(part.domain.sample(3, rng)))
     assert part.allowed(seen[0]).all()
-    window = TimeWindow(part, 3.0, 4.0)
+    window = part.during(3.0, 4.0)
     assert window.allowed(window.candidates(64, rng)).all()
 
 
 def test_what_is_fixed_stays_to_the_bit():
     part = PARTS["a coordinate fixed"]
-    posterior, score = posterior_over(BOX, 0, compiled=True)
-    assert maximize(score, posterior, part, np.random.RandomState(0))[0] == -0.5
-    window = TimeWindow(part, 26.0, 28.0)
-    assert_array_equal(window.reach, [[0.25, 0.0, 0.0], [0.25, 1.0, 1.0]])
+    objective = objective_over(BOX, 0, compiled=True)
+    assert optimize(objective, part, np.random.RandomState(0))[0] == -0.5
+    window = part.during(26.0, 28.0)
+    assert_array_equal([window.lower, window.upper], [[0.25, 0.0, 0.0], [0.25, 1.0, 1.0]])
     assert_array_equal(window.continuous, [False, True, True])
 
 
 def test_the_whole_within_its_own_bounds_is_searched_as_it_is():
-    posterior, score = posterior_over(BOX, 1, compiled=True)
-    whole = BOX.within([0.0, 0.0], [1.0, 1.0])
-    found = [maximize(score, posterior, d, np.random.RandomState(2)) for d in (BOX, whole)]
+    objective, whole = objective_over(BOX, 1, compiled=True), BOX.search_space()
+    spaces = whole, whole.within([0.0, 0.0], [1.0, 1.0])
+    found = [optimize(objective, space, np.random.RandomState(2)) for space in spaces]
     assert_array_equal(*found)
 
 
 def test_where_no_member_is_within_the_nearest_is_taken():
-    part = COUNTABLE.within([0.01] + 5 * [0.0], [0.04] + 5 * [1.0])
+    part = COUNTABLE.search_space().within([0.01] + 5 * [0.0], [0.04] + 5 * [1.0])
     assert_array_equal(COUNTABLE.from_unit(part.candidates(8))[:, 0], [2.0])
-    arms = FiniteSet([[0.0], [1.0], [4.0]]).within([0.1], [0.15])
+    arms = FiniteSet([[0.0], [1.0], [4.0]]).search_space().within([0.1], [0.15])
     assert_array_equal(arms.candidates(8), [[0.0]])
     assert arms.size == 1
-    mixed = MIXED.within([0.5, 0.65, 0.0, 0.0, 0.0], [0.6, 0.7, 1.0, 1.0, 1.0])
+    mixed = MIXED.search_space().within([0.5, 0.65, 0.0, 0.0, 0.0], [0.6, 0.7, 1.0, 1.0, 1.0])
     assert_allclose(MIXED.from_unit(mixed.candidates(8, np.random.RandomState(0)))[:, 1], 3.0)
 
 
 @pytest.mark.parametrize(("low", "high"), [([0.5], [0.4]), ([0.1, 0.1], [0.2, 0.0]), ([0.0], 1.0)])
 def test_bounds_are_checked(low, high):
     with pytest.raises(DomainError, match="2 numbers each, low <= high"):
-        BOX.within(low, high)
+        BOX.search_space().within(low, high)

@@ -1,0 +1,237 @@
+"""Acquisition functions in one state, and objectives that close over a posterior.
+
+An objective is what `sktvbo.acquisition._optimize` maximizes. It has three methods:
+
+- ``values(U)``: values (m,) at places (m, u), in any unit;
+- ``leading(U, n)``: the same, but of places that are not among the best n perhaps upper bounds,
+  which are below these n;
+- ``climb(places, space, unit)``: local maxima (b, u) in the continuous coordinates of a
+  `SearchSpace`, from places (b, u), and their values (b,). Tolerances are multiples of ``unit``.
+
+`CompiledObjective` is one for posteriors that compiled code knows, `ScipyClimber` for any other
+function.
+"""
+
+import copy
+
+import numpy as np
+from scipy.optimize import minimize
+
+from .._validation import invalid, real_array
+from ._boundary_margin import BoundaryMargin
+
+# A narrower margin is replaced by this one, in sides of the box.
+_MIN_MARGIN = 1e-9
+
+# Finite differences, of functions scaled to the unit box, are taken over this distance.
+_STEP = np.sqrt(np.finfo(np.float64).eps)
+
+
+class Score:
+    """An acquisition function in one state, as a function of mean, standard deviation and place.
+
+    Parameters
+    ----------
+    acquisition : AcquisitionFunction
+    state : AcquisitionState
+    margin : BoundaryMargin, default=None
+        Reduces the standard deviations.
+    rows : callable, (m, u) -> (m, d + 1), default=None
+        Rows that an acquisition function that ``sees_places`` is given: places and times.
+    """
+
+    # Probability of success, which weighs a score, and the score of a failure: see `weighed`.
+    success, _floor = None, -np.inf
+
+    def __init__(self, acquisition, state, margin=None, rows=None):
+        self.acquisition = acquisition
+        self.state = state
+        self.margin = margin
+        self._rows = rows
+
+    @classmethod
+    def over(cls, acquisition, state, space, time):
+        """Return the score of places in a search space, at a time unless it has a window."""
+        if acquisition.sees_places:
+
+            def rows(U):
+                found = space.decode(U)
+                if space.window is None:
+                    found = np.column_stack([found, np.full(len(U), time)])
+                return found
+
+            return cls(acquisition, state, rows=rows)
+        faced = np.flatnonzero(space.domain.continuous)
+        if not (acquisition.margin > 0.0 and len(faced)):
+            return cls(acquisition, state)
+        rates = np.zeros(len(space.lower))
+        rates[faced] = 1.0 / max(acquisition.margin, _MIN_MARGIN)
+        return cls(acquisition, state, BoundaryMargin(rates))
+
+    def weighed(self, success, floor):
+        """Return the score, weighed by the probability of success.
+
+        An improvement (an acquisition function with a ``logarithm``) is multiplied by it. Other
+        scores are replaced by their expectations.
+
+        Parameters
+        ----------
+        success : object
+            With ``log_weight(U)`` (m,), and ``log_weight_with_slopes(U)`` (m,), (m, u).
+        floor : float
+            Score of a failure.
+        """
+        found = copy.copy(self)
+        found.success, found._floor = success, floor
+        return found
+
+    def values(self, mean, std, U):
+        """Return scores (m,) for means and standard deviations (m,) at places (m, u)."""
+        if self.margin is not None:
+            std = self.margin.factor(U) * std
+        (value,) = self._evaluated(mean, std, U, slopes=False)
+        if self.success is None:
+            return value
+        return self._weighed(value, self.success.log_weight(U))[0]
+
+    def with_gradient(self, mean, std, U):
+        """Return scores (m,) and their derivatives in mean, standard deviation and place.
+
+        Returns
+        -------
+        value, on_mean, on_std : ndarray of shape (m,)
+        on_place : ndarray of shape (m, u), or None
+            None if the place alone does not change the score.
+        """
+        on_place = None
+        if self.margin is None:
+            value, on_mean, on_std = self._evaluated(mean, std, U)
+        else:
+            factor, slopes = self.margin.factor_with_gradient(U)
+            value, on_mean, on_std = self._evaluated(mean, factor * std, U)
+            on_place = (on_std * std)[:, np.newaxis] * slopes
+            on_std = factor * on_std
+        if self._rows is not None:
+            on_place = self._differences(mean, std, U, value)
+        if self.success is None:
+            return value, on_mean, on_std, on_place
+        log_weight, log_slopes = self.success.log_weight_with_slopes(U)
+        value, weight, on_log = self._weighed(value, log_weight)
+        slopes = on_log[:, np.newaxis] * log_slopes
+        if on_place is not None:
+            slopes = slopes + weight[:, np.newaxis] * on_place
+        return value, weight * on_mean, weight * on_std, slopes
+
+    def _evaluated(self, mean, std, U, slopes=True):
+        """Return the scores (m,) and their two derivatives, or with slopes=False the scores."""
+        rows = () if self._rows is None else (self._rows(U),)
+        found = self.acquisition(mean, std, self.state, *rows)
+        _check(found, mean, std, self.acquisition, slopes)
+        return [np.broadcast_to(part, mean.shape) for part in (found if slopes else found[:1])]
+
+    def _differences(self, mean, std, U, value):
+        """Derivatives (m, u) in the place, with the same mean and standard deviation."""
+        found = np.empty(U.shape)
+        for i, column in enumerate(U.T):
+            step, beside = np.where(column < 0.5, _STEP, -_STEP), U.copy()
+            beside[:, i] += step
+            with np.errstate(invalid="ignore"):  # where both are -inf
+                found[:, i] = (self._evaluated(mean, std, beside, slopes=False)[0] - value) / step
+        return found
+
+    def _weighed(self, value, log_weight):
+        """The weighed score (m,), and its derivatives in the score and in the log weight."""
+        if self.acquisition.logarithm is not None:
+            logarithm, slope = self.acquisition.logarithm(value)
+            return logarithm + log_weight, slope, np.ones(len(value))
+        above, share = value > self._floor, np.exp(log_weight)
+        gain = np.where(above, share * (value - self._floor), 0.0)
+        return np.where(above, self._floor + gain, value), np.where(above, share, 1.0), gain
+
+
+def _check(found, mean, std, acquisition, slopes):
+    """Raise a ValueError unless what an acquisition function returned can be used.
+
+    A derivative may be one number for all places. It is checked with ``slopes``, and where the
+    score is above -inf.
+    """
+    subject, shape = f"What {acquisition.name} returns", mean.shape
+    if not isinstance(found, tuple | list) or len(found) != 3:
+        expected = "a tuple: the score, and its derivatives in mean and standard deviation"
+        raise invalid(subject, expected, found)
+    matters = ~(np.isnan(mean) | np.isnan(std))
+    for i, part in enumerate(found if slopes else found[:1]):
+        numbers = real_array(part, subject)
+        if numbers.shape != shape and not (i and numbers.shape == ()):
+            expected = f"of the shape {shape} of the mean"
+            raise invalid(subject, expected, got=f"shape {numbers.shape}")
+        if np.any(np.isnan(numbers) & matters):
+            advice = "Return a score of -inf where there is nothing to gain."
+            raise invalid(subject, "numbers", got="NaN", advice=advice)
+        if i == 0:
+            matters = matters & (numbers > -np.inf)
+
+
+class ScipyClimber:
+    """An objective from Python functions, climbed by SciPy's L-BFGS-B from one place at a time.
+
+    Parameters
+    ----------
+    values : callable, (m, u) -> (m,)
+    value_and_gradient : callable, (u,) -> float, ndarray of shape (u,), default=None
+        None: the gradient is found by differences.
+    """
+
+    def __init__(self, values, value_and_gradient=None):
+        self.values = values
+        self._value_and_gradient = value_and_gradient
+
+    @classmethod
+    def of_posterior(cls, score, posterior):
+        """Return the objective of a `Score`, under a posterior with ``with_gradient``."""
+
+        def values(U):
+            return score.values(*posterior(U), U)
+
+        def value_and_gradient(u):
+            mean, std, mean_slope, std_slope = posterior.with_gradient(u)
+            found = score.with_gradient(np.array([mean]), np.array([std]), u[np.newaxis])
+            (value,), (on_mean,), (on_std,), on_place = found
+            slope = on_mean * mean_slope + on_std * std_slope
+            return value, slope if on_place is None else slope + on_place[0]
+
+        return cls(values, value_and_gradient)
+
+    def leading(self, U, n):
+        """Return the values (m,) at places (m, u)."""
+        return self.values(U)
+
+    def climb(self, places, space, unit):
+        """Return local maxima (b, u), and their values (b,)."""
+        places, values = np.array(places), np.full(len(places), -np.inf)
+        free = np.flatnonzero(space.continuous)
+        low, high = space.lower[free], space.upper[free]
+        for i, start in enumerate(places.copy()):
+
+            def at(z, i=i, start=start):
+                u = start.copy()
+                u[free] = z
+                if self._value_and_gradient is None:
+                    value, slope = float(self.values(u[np.newaxis])[0]), None
+                else:
+                    value, slope = self._value_and_gradient(u)
+                    slope = -slope[free] / unit
+                if value > values[i]:
+                    places[i, free], values[i] = z, value
+                return -value / unit, slope
+
+            def with_differences(z, at=at):
+                value, _ = at(z)
+                # SciPy's own differences refuse the bounds that L-BFGS-B leaves by rounding.
+                steps = np.where(z < 0.5 * (low + high), _STEP, -_STEP)
+                return value, np.array([at(x)[0] - value for x in z + np.diag(steps)]) / steps
+
+            function = with_differences if self._value_and_gradient is None else at
+            bounds = list(zip(low, high))
+            minimize(function, start[free], method="L-BFGS-B", jac=True, bounds=bounds)
+        return places, values

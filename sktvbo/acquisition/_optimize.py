@@ -1,0 +1,278 @@
+"""Maximization of an acquisition function, or another objective, over a search space.
+
+The maximizer sees an objective (`sktvbo.acquisition._objective`) and a
+`sktvbo.domain._search_space.SearchSpace`. The objective is evaluated at members of the domain only:
+a surrogate sees an integer where it will be observed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._arrays import distinct_rows
+from ..domain._feasible import improved_by_sqp
+from ._functions import as_acquisition
+from ._objective import ScipyClimber, Score
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
+
+    from .._typing import Array, Numbers, Posterior
+    from ..domain._base import Domain
+
+# Each start alternates between gradients and neighbours for at most this many rounds; rarely five.
+_MAX_ROUNDS = 50
+
+# A joint draw includes this many places around each anchor, at distances within this range.
+_N_AROUND = 32
+_NEAR, _FAR = 1e-3, 0.1
+
+# A joint draw at m places costs O(m³): of larger finite domains, this many members are drawn.
+_MAX_JOINT = 1024
+
+# Halvings that locate the last feasible place of a line; of a random step, fewer.
+_N_HALVINGS, _N_HALVINGS_OF_STEP = 50, 6
+
+# Random steps tried at a time where constraints only answer yes or no, and their first and last
+# typical length in unit form.
+_N_TRIED, _LONGEST, _SHORTEST = 32, 0.1, 1e-5
+
+
+def maximize(
+    score: Callable[[Numbers, Numbers], tuple[Numbers, Numbers, Numbers]],
+    posterior: Posterior,
+    domain: Domain,
+    rng: np.random.RandomState,
+    *,
+    anchors: ArrayLike | None = None,
+    n_candidates: int = 512,
+    n_starts: int = 6,
+) -> Array:
+    """Return the row of a domain where an acquisition function is largest.
+
+    A domain of at most ``n_candidates`` members, or a `~sktvbo.domain.FiniteSet`, is enumerated.
+    Others are searched from scrambled Sobol points, with L-BFGS-B.
+
+    Parameters
+    ----------
+    score : callable, (mean, std) -> (value, d value / d mean, d value / d std)
+        Called with arrays (m,).
+    posterior : callable, (m, u) -> mean (m,), std (m,)
+        At places in unit form. For a domain with reals it also has ``with_gradient(place)``, which
+        returns mean, std and their gradients (u,) at one place (u,).
+    domain : Box, FiniteSet, ParameterSpace or another domain
+    rng : RandomState
+    anchors : array-like of shape (k, u), default=None
+        Members in unit form to consider in addition to the Sobol points, such as the incumbent.
+    n_candidates : int, default=512
+        Number of Sobol points, a power of two.
+    n_starts : int, default=6
+        Number of the best candidates that are improved.
+
+    Returns
+    -------
+    x : ndarray of shape (d,)
+        A row of the domain.
+    """
+
+    def acquisition(mean, std, state):
+        return score(mean, std)
+
+    objective = ScipyClimber.of_posterior(Score(as_acquisition(acquisition), None), posterior)
+    space = domain.search_space()
+    return optimize(objective, space, rng, anchors, n_candidates, n_starts)
+
+
+def optimize(objective, space, rng, anchors=None, n_candidates=512, n_starts=6):
+    """Return the row (d,) of a search space where an objective is largest; see `maximize`.
+
+    The anchors (k, u) may have another context, which is replaced.
+    """
+    candidates = space.candidates(n_candidates, rng)
+    if anchors is not None and len(anchors) and len(candidates) < space.size:
+        anchors = space.with_current_context(np.asarray(anchors))
+        candidates = np.vstack([anchors[space.allowed(anchors)], candidates])
+    return space.decode(search(objective, space, candidates, n_starts)[np.newaxis])[0]
+
+
+def search(objective, space, candidates, n_starts):
+    """Return the place (u,) where an objective is largest.
+
+    Candidates (m, u) that are all of the space settle it. Otherwise each of the best ``n_starts``
+    is improved in turns: a climb moves the continuous coordinates, then a step to the best of the
+    neighbours changes one integer or category, until there is nothing to gain.
+    """
+    if len(candidates) >= space.size:
+        return candidates[np.argmax(objective.leading(candidates, 1))]
+    found = objective.leading(candidates, n_starts)
+    order = np.argsort(-found, kind="stable")
+    unit, order = _unit(found[order]), order[:n_starts]
+    places, values = candidates[order], found[order]
+    going = np.arange(len(order))
+    for _ in range(_MAX_ROUNDS):
+        if space.continuous.any():
+            moved, reached = objective.climb(places[going], space, unit)
+            wrong = ~space.allowed(moved)
+            if wrong.any():
+                moved[wrong] = _feasible_ends(
+                    objective.values, space, places[going[wrong]], moved[wrong], unit
+                )
+                reached[wrong] = objective.values(moved[wrong])
+            better = reached > values[going]
+            places[going[better]], values[going[better]] = moved[better], reached[better]
+        if space.continuous.all():
+            break
+        going = going[_step_aside(objective, space, places, values, going)]
+        if not len(going):
+            break
+    return places[np.argmax(values)]
+
+
+def _step_aside(objective, space, places, values, going):
+    """Move each of the places ``going`` to its best neighbour; return which have improved."""
+    around = [space.neighbours(places[i]) for i in going]
+    improved = np.zeros(len(going), dtype=bool)
+    if any(map(len, around)):
+        found = objective.values(np.vstack(around))
+        parts = np.split(found, np.cumsum([len(near) for near in around])[:-1])
+        for j, (i, near, value) in enumerate(zip(going, around, parts)):
+            if len(near) and value.max() > values[i]:
+                places[i], values[i] = near[np.argmax(value)], value.max()
+                improved[j] = True
+    return improved
+
+
+def _unit(found):
+    """Return the lead of the best of scores (m,), in descending order, over the median.
+
+    Bounds may stand for the lower ones. Tolerances are multiples of this unit, so that the result
+    does not depend on that of the function.
+    """
+    finite = found[np.isfinite(found)]
+    if not len(finite):
+        return 1.0
+    return finite[0] - finite[len(finite) // 2] or abs(finite[0]) or 1.0
+
+
+# --- constraints ----------------------------------------------------------------------------------
+
+
+def _feasible_ends(values, space, starts, ends, unit):
+    """Return feasible places (b, u), no worse than feasible starts, for infeasible ends of climbs.
+
+    Where constraints are numbers, sequential quadratic programming finds a place. Otherwise, and if
+    that place is infeasible, it is the last feasible one on the line from the start.
+    """
+    ends = np.array(ends)
+    for i, start in enumerate(starts):
+        end = improved_by_sqp(space, values, start, unit)
+        if end is not None:
+            ends[i] = end
+    found = _last_feasible(space, starts, ends, _N_HALVINGS)
+    if space.feasible is not None and space.feasible.rules.by_answer:
+        best = np.argmax(values(found))
+        found[best] = _random_walk(values, space, found[best])
+    return found
+
+
+def _last_feasible(space, starts, ends, n_halvings):
+    """Return about the last feasible places (b, u) on the lines from feasible starts to ends."""
+    found, wrong = np.array(ends), np.flatnonzero(~space.allowed(ends))
+    found[wrong] = starts[wrong]
+    ways = (ends - starts)[wrong]
+    low, high = np.zeros(len(wrong)), np.ones(len(wrong))
+    for _ in range(n_halvings if len(wrong) else 0):
+        middle = 0.5 * (low + high)
+        places = starts[wrong] + middle[:, np.newaxis] * ways
+        allowed = space.allowed(places)
+        low[allowed], high[~allowed] = middle[allowed], middle[~allowed]
+        found[wrong[allowed]] = places[allowed]
+    return found
+
+
+def _random_walk(values, space, best):
+    """Return the end (u,) of random feasible steps that improve, with adapted lengths."""
+    rng, free = np.random.RandomState(0), np.flatnonzero(space.continuous)
+    low, high = space.lower[free], space.upper[free]
+    value, length = values(best[np.newaxis])[0], _LONGEST
+    while length > _SHORTEST:
+        lengths = length * np.geomspace(0.05, 2.0, _N_TRIED)
+        places = np.tile(best, (_N_TRIED, 1))
+        steps = lengths[:, np.newaxis] * rng.standard_normal((_N_TRIED, len(free)))
+        places[:, free] = np.clip(places[:, free] + steps, low, high)
+        # Constraints may be slow: they are not evaluated at places that would not be better.
+        places = places[values(places) > value]
+        starts = np.tile(best, (len(places), 1))
+        places = _last_feasible(space, starts, places, _N_HALVINGS_OF_STEP)
+        found = values(places) if len(places) else np.array([-np.inf])
+        if found.max() > value:
+            gone = np.linalg.norm(places[np.argmax(found)] - best)
+            best, value = places[np.argmax(found)], found.max()
+            length = min(max(gone, 0.5 * length), _LONGEST)
+        else:
+            length *= 0.5
+    return best
+
+
+# --- joint draws ----------------------------------------------------------------------------------
+
+
+def maximize_joint(draw, space, rng, anchors=None, n_candidates=512):
+    """Return the row (d,) where a function drawn from the posterior is largest: Thompson sampling.
+
+    The draw is made once, jointly, at the space's candidates, at the anchors and at 32 places
+    around each anchor: the anchor, or with equal chance one of its neighbours if it has any, its
+    continuous coordinates shifted by Gaussians whose standard deviations are spread over
+    [0.001, 0.1] on a logarithmic scale. So a late query is not bound to the spacing of the Sobol
+    points.
+
+    In a space that the candidates enumerate, nothing else is drawn. If these are more than 1024
+    members, the draw is made at 1024 of them, chosen uniformly, and at each anchor and the 32
+    members nearest to it in unit form; other members cannot be found this time. All places differ.
+
+    Parameters
+    ----------
+    draw : callable, (m, u) -> (m,)
+        Values drawn at places in unit form.
+    space : SearchSpace
+    rng : RandomState
+    anchors : array-like of shape (k, u), default=None
+        Members in unit form.
+    n_candidates : int, default=512
+        Number of Sobol points, a power of two.
+    """
+    candidates = space.candidates(n_candidates, rng)
+    if len(candidates) >= space.size:
+        if len(candidates) > _MAX_JOINT:
+            candidates = candidates[_part(candidates, anchors, rng)]
+    elif anchors is not None:
+        anchors = space.with_current_context(np.asarray(anchors))
+        around = np.vstack([_around(anchor, space, rng) for anchor in anchors])
+        around = space.projected(around)
+        candidates, _ = distinct_rows(np.vstack([candidates, around[space.allowed(around)]]))
+    return space.decode(candidates[[np.argmax(draw(candidates))]])[0]
+
+
+def _around(anchor, space, rng):
+    """Return the anchor (u,) and places around it (_N_AROUND + 1, u)."""
+    neighbours, free = space.neighbours(anchor), space.continuous
+    places = np.tile(anchor, (_N_AROUND + 1, 1))
+    if len(neighbours):
+        places[2::2] = neighbours[rng.randint(len(neighbours), size=_N_AROUND // 2)]
+    scales = np.geomspace(_NEAR, _FAR, _N_AROUND)[:, np.newaxis]
+    shifted = places[1:, free] + scales * rng.standard_normal((_N_AROUND, int(free.sum())))
+    places[1:, free] = np.clip(shifted, space.lower[free], space.upper[free])
+    return places
+
+
+def _part(members, anchors, rng):
+    """Return indices of _MAX_JOINT members (m, u) drawn uniformly, and of those near anchors."""
+    chosen = [rng.choice(len(members), size=_MAX_JOINT, replace=False)]
+    for anchor in () if anchors is None else anchors:
+        distances = np.sum((members - anchor) ** 2, axis=1)
+        chosen.append(np.argpartition(distances, _N_AROUND)[: _N_AROUND + 1])
+    return np.unique(np.concatenate(chosen))

@@ -1,0 +1,225 @@
+"""Places of a domain, in unit form, among which a maximizer chooses."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._validation import invalid
+from ..exceptions import DomainError
+from ._feasible import FeasibleSet
+
+if TYPE_CHECKING:
+    from .._typing import Array, Mask, RandomState
+    from ._base import Domain
+    from ._rules import Rules
+
+# Outside of the limits by less than this, in unit form: a rounding error.
+_SLACK = 1e-12
+
+# A finite domain of at most this many members is enumerated to find those within limits.
+_MAX_MEMBERS = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class SearchSpace:
+    """A domain as a maximizer sees it: with constraints, limits, a context and a window of time.
+
+    A place (u,) consists of k coordinates that are chosen, those of the context, which are fixed,
+    and with a window the time, from 0 to 1. Made by ``domain.search_space()``, which adds
+    constraints and context; then by `within` and `during`, in this order.
+
+    Attributes
+    ----------
+    domain : Domain
+        Domain of what is chosen, without constraints: it maps rows to the unit form and back.
+    lower, upper : ndarray of shape (u,)
+        Bounds; a coordinate where both are equal is fixed.
+    continuous : ndarray of bool of shape (u,)
+        Coordinates that a gradient may move.
+    size : int or float
+        Number of places, or infinity.
+    limited : bool
+        True if the bounds exclude places of the domain.
+    members : ndarray of shape (m, k), or None
+        All places, where limits or constraints left a few of finitely many.
+    feasible : FeasibleSet or None
+        None without constraints.
+    context : ndarray of shape (c,), or None
+        Row of the context.
+    window : (float, float) or None
+        Earliest and latest time of a query, in the user's unit.
+    """
+
+    domain: Domain
+    lower: Array
+    upper: Array
+    continuous: Mask
+    size: float
+    limited: bool = False
+    members: Array | None = None
+    feasible: FeasibleSet | None = None
+    context: Array | None = None
+    window: tuple[float, float] | None = None
+
+    # --- parts and extensions ---------------------------------------------------------------------
+
+    @classmethod
+    def whole(cls, domain: Domain) -> SearchSpace:
+        """Return the space of all members of a domain."""
+        k = domain.n_unit
+        return cls(domain, np.zeros(k), np.ones(k), domain.continuous, domain.size)
+
+    def constrained(self, rules: Rules) -> SearchSpace:
+        """Return the part that satisfies constraints."""
+        feasible = FeasibleSet(self, rules)
+        return replace(self, feasible=feasible, size=feasible.size, members=feasible.members)
+
+    def within(self, lower: Array, upper: Array) -> SearchSpace:
+        """Return the part of a space without a window that is within limits (u,).
+
+        A coordinate where both are equal is fixed. The columns of a category that is free are from
+        0 to 1; limits of a context do not matter. If no member is found within the limits, the one
+        nearest to their middle is the only place.
+        """
+        domain = self.domain
+        k = domain.n_unit
+        lower, upper = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
+        fits = lower.shape == upper.shape == self.lower.shape
+        if not fits or not np.all(lower[:k] <= upper[:k]):
+            expected = f"{len(self.lower)} numbers each, low <= high"
+            got = f"{lower.tolist()} and {upper.tolist()}"
+            raise invalid("The bounds of a search", expected, got=got, error=DomainError)
+        lower, upper = lower[:k], upper[:k]
+        continuous = domain.continuous & (lower < upper)
+        size = 1 if domain.continuous.all() and not continuous.any() else domain.size
+        found = SearchSpace(domain, lower, upper, continuous, size, limited=True)
+        if math.isfinite(domain.size):
+            members = domain.candidates(min(domain.size, _MAX_MEMBERS))
+            if len(members) >= domain.size:
+                members = found._inside_or_nearest(members, members)
+                found = replace(found, members=members, size=len(members))
+        if self.feasible is not None:
+            found = found.constrained(self.feasible.rules)
+        return found if self.context is None else found.given(self.context, self.lower[k:])
+
+    def given(self, context: Array, fixed: Array) -> SearchSpace:
+        """Return the space in a context (c,), whose unit form is ``fixed``."""
+        held = np.zeros(len(fixed), dtype=bool)
+        return self._extended(fixed, fixed, held, context=context)
+
+    def during(self, low: float, high: float) -> SearchSpace:
+        """Return the space with one more coordinate, the time of a query, from low to high."""
+        if not -math.inf < low < high < math.inf:
+            expected = "finite with low < high"
+            raise invalid("The window of time", expected, (low, high), error=DomainError)
+        return self._extended(0.0, 1.0, True, size=math.inf, window=(float(low), float(high)))
+
+    def _extended(self, lower, upper, continuous, **changes):
+        """Return the space with more coordinates."""
+        lower, upper = np.append(self.lower, lower), np.append(self.upper, upper)
+        continuous = np.append(self.continuous, continuous)
+        return replace(self, lower=lower, upper=upper, continuous=continuous, **changes)
+
+    # --- what a maximizer needs -------------------------------------------------------------------
+
+    def candidates(self, n: int, rng: RandomState = None) -> Array:
+        """Return places (m, u) from which a search starts: all of them if the space is small.
+
+        With a window, each candidate is returned at its beginning and at max(2, n // m) later
+        times, all different and spread evenly over the window.
+        """
+        if self.members is not None:
+            places = self.members
+        elif self.feasible is not None:
+            places = self.feasible.candidates(n, rng)
+        else:
+            places = self.domain.candidates(n, rng)
+            if self.limited:
+                places = self._drawn_together(places)
+        places = self.with_current_context(places)
+        if self.window is None:
+            return places
+        m = len(places)
+        k = max(2, n // m)
+        # In each k-th part of the window the candidates take turns: a Hammersley set, where they
+        # are Sobol points.
+        turns = (np.arange(m) + 0.5) / m
+        places = np.tile(places, (k + 1, 1))
+        places[m:, -1] = np.concatenate([(j + turns) / k for j in range(k)])
+        return places
+
+    def with_current_context(self, U: Array) -> Array:
+        """Return places (m, u) with the chosen coordinates of U, which come first in it.
+
+        The others are the context and the beginning of the window.
+        """
+        fixed = self.lower[self.domain.n_unit :]
+        if not len(fixed):
+            return U
+        return np.column_stack([U[:, : self.domain.n_unit], np.tile(fixed, (len(U), 1))])
+
+    def allowed(self, U: Array) -> Mask:
+        """Return which places (m, u) are within limits and satisfy the constraints (m,)."""
+        k = self.domain.n_unit
+        if self.feasible is not None:
+            return self.feasible.allowed(U[:, :k])
+        if not self.limited:
+            return np.ones(len(U), dtype=bool)
+        low, high = self.lower[:k] - _SLACK, self.upper[:k] + _SLACK
+        return np.all((low <= U[:, :k]) & (U[:, :k] <= high), axis=1)
+
+    def neighbours(self, u: Array) -> Array:
+        """Return the places (m, u) that differ from one (u,) by a step of the domain.
+
+        Linear constraints that such a step violates are satisfied again by moving the reals.
+        """
+        k = self.domain.n_unit
+        chosen = self.domain.neighbours(u[:k])
+        found = np.column_stack([chosen, np.tile(u[k:], (len(chosen), 1))])
+        if self.feasible is not None:
+            found = self.projected(found[self.feasible.space.allowed(found)])
+        return found[self.allowed(found)]
+
+    def projected(self, U: Array) -> Array:
+        """Return places (m, u) moved to the nearest that satisfy the linear constraints."""
+        if self.feasible is None:
+            return U
+        k = self.domain.n_unit
+        return np.column_stack([self.feasible.projected(U[:, :k]), U[:, k:]])
+
+    def decode(self, U: Array) -> Array:
+        """Return the rows (m, d) of places (m, u), with the context and, in a window, the time.
+
+        The chosen coordinates are those of a member of the domain, exactly.
+        """
+        rows = self.domain._from_unit(U[:, : self.domain.n_unit])
+        if self.context is not None:
+            rows = np.column_stack([rows, np.tile(self.context, (len(U), 1))])
+        if self.window is not None:
+            (low, high), u = self.window, U[:, -1]
+            rows = np.column_stack([rows, np.clip(low * (1.0 - u) + high * u, low, high)])
+        return rows
+
+    # --- limits -----------------------------------------------------------------------------------
+
+    def _drawn_together(self, places):
+        """Return places (m, k) of the domain, scaled into the limits."""
+        domain = self.domain
+        low, high = self.lower[: domain.n_unit], self.upper[: domain.n_unit]
+        places = low + places * (high - low)
+        members = domain.to_unit(domain.from_unit(places))
+        # Reals stay where they are: their rows may be on another scale, with other roundings.
+        places = np.where(domain.continuous, np.clip(places, low, high), members)
+        return self._inside_or_nearest(places, members)
+
+    def _inside_or_nearest(self, places, members):
+        inside = places[self.allowed(places)]
+        if len(inside):
+            return inside
+        middle = 0.5 * (self.lower + self.upper)[: self.domain.n_unit]
+        gaps = np.linalg.norm(members - middle, axis=1)
+        return members[[np.argmin(gaps)]]
