@@ -29,7 +29,7 @@ def stepwise(function=moving, domain=BOX, *args, **options):
     return optimize(function, domain, *args, **options)
 
 
-# --- sequential calls --------------------------------------------------------------------------
+# --- sequential calls -----------------------------------------------------------------------------
 
 
 def test_it_equals_a_loop_of_ask_and_tell():
@@ -246,13 +246,7 @@ def test_a_worker_that_never_answers_does_not_delay_the_end():
             found.optimizer.cancel(x)
 
 
-# --- errors ------------------------------------------------------------------------------
-
-
-def failing(x, t):
-    if t >= 4.0:
-        raise ZeroDivisionError("planted")
-    return 1.0
+# --- errors ---------------------------------------------------------------------------------------
 
 
 def sometimes(x, t):
@@ -282,23 +276,6 @@ class Immediate:
 
 
 WORKERS = {"executor": Immediate(), "n_jobs": 2}
-
-
-@pytest.mark.parametrize("workers", [{}, WORKERS])
-def test_an_error_of_the_function_is_raised_and_no_query_stays_pending(workers):
-    opt = WDBO(BOX, n_initial_points=3, random_state=0)
-    with pytest.raises(ZeroDivisionError, match="planted"):
-        optimize(failing, optimizer=opt, n_calls=9, clock=StepClock(), **workers)
-    assert opt.n_told_ >= 4
-    twin = WDBO(BOX, n_initial_points=3, random_state=0)
-    for x, y in zip(opt.told_X_, opt.told_y_):
-        twin.tell(x[:1], y, x[1])
-    at = np.linspace(0.0, 1.0, 5)[:, np.newaxis]
-    np.testing.assert_allclose(
-        opt.surrogate_.posterior_at(9.0)(at)[0], twin.surrogate_.posterior_at(9.0)(at)[0]
-    )
-    with pytest.raises(AskTellError, match="still pending"):
-        opt.tell(opt.told_X_[0, :1], 1.0)
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_a_query_outside_is_refused(problem):
         run(Foreign(99.0), problem)
 
 
-# --- simulated response times --------------------------------------------------------------------
+# --- simulated response times ---------------------------------------------------------------------
 
 
 class Thinker(Foreign):

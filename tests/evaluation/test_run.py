@@ -284,7 +284,7 @@ def test_no_initial_design(problem):
     assert result.average_regret == pytest.approx(result.regrets.mean())
 
 
-# --- errors ------------------------------------------------------------------------------
+# --- errors ---------------------------------------------------------------------------------------
 
 
 def test_progress(problem, capsys):

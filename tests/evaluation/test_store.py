@@ -64,7 +64,7 @@ def same(a, b):
     )
 
 
-# --- resuming ------------------------------------------------------------------------------------
+# --- resuming -------------------------------------------------------------------------------------
 
 
 def test_finished_runs_are_files_and_are_not_repeated(tmp_path):
@@ -153,7 +153,7 @@ def test_failed_runs_are_not_stored(tmp_path):
     assert compare({"a": RandomSearch()}, {"p": factory}, **options).failures == []
 
 
-# --- errors ------------------------------------------------------------------------------
+# --- errors ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -84,10 +84,14 @@ def ramp(scale=1.0, name="ramp"):
 
 
 @pytest.mark.parametrize("optimizer", [GPUCB(n_initial_points=4), WDBO(n_initial_points=4)])
-def test_score_is_minus_the_mean_of_the_average_regrets_of_runs_by_hand(optimizer):
+def test_runs_and_score_are_those_of_runs_by_hand(optimizer):
     some = some_problems()[:2]
-    expected = [by_hand(optimizer, p, seed).average_regret for p in some for seed in SEEDS[:2]]
-    assert online(optimizer, n_replications=2).fit(some).score(some) == -np.mean(expected)
+    expected = [by_hand(optimizer, problem, seed) for problem in some for seed in SEEDS[:2]]
+    estimator = online(optimizer, n_replications=2).fit(some)
+    for result, other in zip(estimator.run(some), expected, strict=True):
+        assert (result.problem, result.seed) == (other.problem, other.seed)
+        assert_array_equal(result.observations, other.observations)
+    assert estimator.score(some) == -np.mean([result.average_regret for result in expected])
 
 
 def test_clock_horizon_and_average_by_time_are_those_of_the_run():
@@ -98,24 +102,6 @@ def test_clock_horizon_and_average_by_time_are_those_of_the_run():
     assert run.score([problem]) == -expected.time_average_regret
     assert expected.time_average_regret != expected.average_regret
     assert run.run([problem])[0].horizon == 12.0
-
-
-def test_seeds_are_those_of_compare():
-    some = some_problems()[:2]
-    rows = evaluation.compare(
-        {"random": RandomSearch()}, some, n_initial=4, n_replications=3, random_state=7
-    ).summary()
-    score = online(RandomSearch(), n_replications=3, random_state=7).score(some)
-    assert_allclose(score, -np.mean([row["average_regret"] for row in rows]), rtol=1e-14)
-
-
-def test_runs_come_problem_by_problem_each_with_all_seeds():
-    some = some_problems()[:2]
-    results = online(RandomSearch(), n_replications=3).run(some)
-    assert [r.problem for r in results] == ["six-hump-camel"] * 3 + ["eggholder"] * 3
-    for result, seed in zip(results, SEEDS * 2, strict=True):
-        expected = by_hand(RandomSearch(), make(result.problem, horizon=16.0), seed)
-        assert_array_equal(result.observations, expected.observations)
 
 
 def test_score_changes_neither_the_generator_nor_the_problems():
@@ -291,7 +277,7 @@ def test_tags_ask_for_no_table_of_numbers():
     assert not tags.requires_fit
 
 
-# --- errors ------------------------------------------------------------------------------
+# --- errors ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -236,7 +236,7 @@ def test_a_domain_with_names_takes_no_others(named):
         SliceDisplay.from_optimizer(named, names=list("abcdefg"))
 
 
-# --- with a context -----------------------------------------------------------------------------
+# --- with a context -------------------------------------------------------------------------------
 
 ARMS = FiniteSet(np.random.RandomState(0).uniform(size=(6, 2)))
 IN_CONTEXT = {
