@@ -1,4 +1,4 @@
-"""Tables as text."""
+"""Text tables."""
 
 import pytest
 
@@ -40,8 +40,8 @@ def test_rows_of_different_lengths_are_an_error():
         (1, [[0], [1], [2]]),
     ],
 )
-def test_blocks_are_shared_out_to_the_width(width, expected):
-    # The first column has 4 signs; with their separators the blocks have 4, 5 and 2 + 2.
+def test_blocks_are_distributed_over_tables_of_a_width(width, expected):
+    # The first column has 4 characters; with separators the blocks have 4, 5 and 2 + 2.
     first = ["name", "a"]
     blocks = [[["ab", "c"]], [["d", "efg"]], [["", ""], ["", ""]]]
     assert list(fitting(first, blocks, width)) == expected
@@ -51,5 +51,5 @@ def test_blocks_are_shared_out_to_the_width(width, expected):
         assert len(lines[1]) <= width or len(table) == 1
 
 
-def test_nothing_fits_in_no_table():
+def test_no_blocks_need_no_table():
     assert list(fitting(["name"], [], 10)) == []
