@@ -180,15 +180,6 @@ def test_errors_of_the_package_are_one_line(monkeypatch, capsys):
     assert captured.out == ""
 
 
-def test_a_damaged_data_file_is_one_line_too(tmp_path, monkeypatch, capsys):
-    (tmp_path / "intel_lab_temperature.npz").write_bytes(b"nothing")
-    monkeypatch.setenv("SKTVBO_DATA", str(tmp_path))
-    assert main(["demo", "--no-plot"]) == 1
-    err = capsys.readouterr().err
-    assert err.count("\n") == 1
-    assert "is damaged" in err
-
-
 def test_a_closed_output_is_no_error(tmp_path):
     path = str(tmp_path / "run.db")
     RandomSearch([(0.0, 1.0)], journal=path).ask(0.0)

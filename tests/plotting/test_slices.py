@@ -193,7 +193,7 @@ def test_the_cells_of_a_logarithmic_track_are_geometric(named, plt):
     assert display.axes_[0].get_yscale() == "log"
 
 
-# --- sizes and relevancies ------------------------------------------------------------------------
+# --- sizes ----------------------------------------------------------------------------------------
 
 
 def test_sizes_of_an_optimizer_are_its_history(tracked, plt):
@@ -203,12 +203,6 @@ def test_sizes_of_an_optimizer_are_its_history(tracked, plt):
     display.plot()
     assert display.ax_.get_title() == ""
     assert list(DatasetSizeDisplay.from_optimizer(tracked, name="mine").median) == ["mine"]
-
-
-def test_relevancies_of_an_optimizer_in_several_dimensions(box, plt):
-    display = RelevancyDisplay.from_optimizer(box).plot()
-    assert display.places is None
-    assert_allclose(display.relevancy, box.surrogate_.relevancy(19.0))
 
 
 # --- bad input ------------------------------------------------------------------------------------
