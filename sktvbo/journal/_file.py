@@ -1,8 +1,8 @@
-"""The file of a journal: one writer, whole steps, checksums.
+"""File of a journal: one writer, atomic steps, checksums.
 
-SQLite writes steps to a second file, ``-wal``, and moves them to the first one now and then. While
-a journal is open, and after a process was killed, both are needed. The first one says so by a
-negative format, so that a copy of it alone is not taken for the whole.
+SQLite writes steps to a write-ahead log, the file ``-wal``, and moves them to the database now and
+then. While a journal is open, and after a process was killed, both files are needed. The database
+then has a negative format number, so that a copy of it alone is not taken for a complete journal.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ from ._rows import COLUMNS, START, Place, checked, event_sum, part_sum, stored_p
 if TYPE_CHECKING:
     from .._typing import PathLike
 
-# "sktv" in ASCII says whose file it is, the other number which form it has.
+# "sktv" in ASCII: SQLite's application_id of a journal.
 APPLICATION = 0x736B7476
+
+# Version of the layout, SQLite's user_version of a complete journal.
 FORMAT = 2
 
-# Checksums of at most this many events, the latest, are compared when a run is taken up again.
+# Events whose checksums are compared when a run is resumed, the latest.
 _N_CHECKED = 100_000
 
 _SCHEMA = """
@@ -39,27 +41,29 @@ CREATE UNIQUE INDEX events_told ON events (told) WHERE told IS NOT NULL;
 CREATE TABLE parts (name TEXT PRIMARY KEY, body TEXT NOT NULL, sum TEXT NOT NULL) WITHOUT ROWID;
 """
 
-# Connections that a forked child found open: they are the parent's, and closing one would end what
-# the parent believes it holds.
+# Connections of a parent process, in a forked child. Closing one would release the parent's locks.
 _abandoned = []
 
 
 @dataclass(frozen=True)
 class Journal:
-    """Where, and how safely, an optimizer writes its journal.
+    """Path and durability of an optimizer's journal.
 
     Parameters
     ----------
     path : path-like
-        The file; made when it does not exist. Beside it stand files of the same name with
-        ``-wal``, ``-shm`` and ``-lock`` at the end, which belong to it while it is open, or after a
-        process was killed. After ``close()`` the file alone is complete. To copy a journal in use,
-        copy it with its ``-wal`` file; a copy without that is refused.
+        SQLite database, created if it does not exist; complete by itself after ``close()``. While
+        in use it needs its ``-wal`` file, also in a copy (see Notes).
     synchronous : "normal" or "full", default="normal"
-        What a call has survived when it returns. "normal": the end of this process, in whatever
-        way, ``kill -9`` included; when the machine loses power the last moments may be missing, but
-        the file stays whole. "full": the loss of power as well, for a disk that keeps what it
-        confirms; each call then waits for the disk.
+        What a finished call survives. "normal": the end of the process, ``kill -9`` included; a
+        power failure may lose the latest steps, but damages nothing. "full": power failures as
+        well, if the disk keeps what it confirms; each call waits for the disk.
+
+    Notes
+    -----
+    Files with ``-wal``, ``-shm`` and ``-lock`` after the journal's name belong to it while it is
+    open, or after a process was killed. To copy a journal in use, copy it with its ``-wal`` file; a
+    copy without that is refused.
 
     Examples
     --------
@@ -73,7 +77,7 @@ class Journal:
 
     @classmethod
     def of(cls, journal: PathLike | Journal) -> Journal:
-        """A journal from a path, or itself.
+        """Return a journal, given itself or its path.
 
         Parameters
         ----------
@@ -93,121 +97,134 @@ class Journal:
 
 
 @contextlib.contextmanager
-def explained(path, doing="written"):
-    """Say of SQLite's errors what has happened, and what to do."""
+def translated_errors(path, action="written"):
+    """Raise a JournalError with advice in place of SQLite's errors."""
     try:
         yield
     except sqlite3.Error as exc:
-        raise _explanation(path, str(exc), doing) from exc
+        raise _translated(path, action, str(exc)) from exc
     except UnicodeDecodeError as exc:
-        # The message itself quotes what is damaged.
-        raise _explanation(path, "malformed text", doing) from exc
+        # The message of SQLite quotes the damaged text.
+        raise _translated(path, action, "malformed text") from exc
 
 
 _DAMAGED = (
-    "It is damaged. Restore a copy; sktvbo journal check says what is left, and sktvbo journal "
-    "export saves it."
+    "It is damaged. Restore a copy; sktvbo journal check locates the damage, and sktvbo journal "
+    "export saves the events before it."
 )
 
-
-def _explanation(path, what, doing):
-    advice = {
-        "locked": "It is in use by another process, or by another optimizer of this one: only one "
-        "at a time goes on with a run. Wait for it, or close() the other optimizer.",
-        "not a database": "It is no journal. Give another path.",
-        "full": "The disk is full. Make room, and call again: nothing of this call has happened.",
-        "readonly": "It cannot be written. Change its permissions or those of its folder, or copy "
-        "it to a disk that can be written.",
-        "unable to open": "It, or its folder, does not exist or may not be written. Make the "
-        "folder, or change the permissions.",
-        "malformed": _DAMAGED,
-        "decode": _DAMAGED,
-        "disk I/O": "The disk failed, or a limit of file sizes was met. Make room, and call again: "
-        "nothing of this call has happened.",
-    }
-    for key, sentence in advice.items():
-        if key in what:
-            return JournalError(f"The journal {path} could not be {doing} ({what}). {sentence}")
-    return JournalError(f"The journal {path} could not be {doing} ({what}).")
+# Advice by a part of SQLite's message.
+_ADVICE = {
+    "locked": "It is in use by another process, or by another optimizer of this one: only one at a "
+    "time may write to it. Wait for it, or close() the other optimizer.",
+    "not a database": "It is not a journal. Give another path.",
+    "full": "The disk is full. Make room, and call again: nothing of this call has happened.",
+    "readonly": "It cannot be written. Change its permissions or those of its folder, or copy it "
+    "to a disk that can be written.",
+    "unable to open": "It, or its folder, does not exist or may not be written. Make the folder, "
+    "or change the permissions.",
+    "malformed": _DAMAGED,
+    "decode": _DAMAGED,
+    "disk I/O": "The disk failed, or a limit of file sizes was met. Make room, and call again: "
+    "nothing of this call has happened.",
+}
 
 
-def log_of(path):
-    """The file beside a journal in which its latest steps are, as long as it is open."""
+def _translated(path, action, message):
+    advice = next((f" {text}" for part, text in _ADVICE.items() if part in message), "")
+    return JournalError(f"The journal {path} could not be {action} ({message}).{advice}")
+
+
+def wal_path(path):
+    """Return the path of a journal's write-ahead log, which has its latest steps while in use."""
     return f"{Path(path).resolve()}-wal"
 
 
-def connect(path, mode):
-    """A connection to a journal, or an empty file; whether it is empty; whether it is complete.
+def _open(database, uri=False):
+    return sqlite3.connect(
+        database, uri=uri, isolation_level=None, timeout=0.0, check_same_thread=False
+    )
 
-    The mode is SQLite's: "rwc", "ro" or, for a file that nobody changes, "ro&immutable=1".
+
+def connect(path, mode):
+    """Open a journal, or an empty file.
+
+    Parameters
+    ----------
+    path : path-like
+    mode : "rwc", "ro" or "ro&immutable=1"
+        SQLite's; the last one is for a file that no process changes.
+
+    Returns
+    -------
+    connection : sqlite3.Connection
+    is_empty, is_complete : bool
     """
-    # SQLite may make an empty log by itself.
-    has_log = _size(log_of(path)) > 0
+    # SQLite may create an empty log by itself.
+    has_log = _size(wal_path(path)) > 0
     if has_log and not _size(path):
         raise JournalError(
-            f"The journal {path} does not exist, but its latest steps are in {log_of(path)}: it "
+            f"The journal {path} does not exist, but its latest steps are in {wal_path(path)}: it "
             "was deleted or renamed. Move it back, or give another path."
         )
-    uri = f"{Path(path).resolve().as_uri()}?mode={mode}"
-    connection = sqlite3.connect(
-        uri, uri=True, isolation_level=None, timeout=0.0, check_same_thread=False
-    )
+    connection = _open(f"{Path(path).resolve().as_uri()}?mode={mode}", uri=True)
     try:
         application = connection.execute("PRAGMA application_id").fetchone()[0]
-        form = connection.execute("PRAGMA user_version").fetchone()[0]
-        count = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if application != APPLICATION and (application or form or count):
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        n_tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if application != APPLICATION and (application or version or n_tables):
             raise JournalError(f"The file {path} is a database, but no journal. Give another path.")
-        if count and abs(form) != FORMAT:
+        if n_tables and abs(version) != FORMAT:
             raise JournalError(
-                f"The journal {path} has format {form}, and this version of sktvbo knows format "
+                f"The journal {path} has format {version}, and this version of sktvbo reads format "
                 f"{FORMAT}. Use the version of sktvbo that its first event names."
             )
     except BaseException:
         connection.close()
         raise
-    return connection, not count, form != -FORMAT or has_log
+    return connection, not n_tables, version != -FORMAT or has_log
 
 
 def incomplete(path):
-    """The error of a journal without the file in which its latest steps are."""
+    """Return the error of a journal without its write-ahead log."""
     return JournalError(
-        f"The journal {path} is not complete: its latest steps were in {log_of(path)}, which is "
-        "not there. It was copied, renamed or left alone while it was in use. Copy both files, or "
+        f"The journal {path} is not complete: its latest steps were in {wal_path(path)}, which "
+        "does not exist. It was copied or renamed alone while it was in use. Copy both files, or "
         "close() the optimizer first. If the steps are lost, or another program has moved them to "
         f"the journal, accept it as it is: sqlite3 {path} 'PRAGMA user_version={FORMAT}'."
     )
 
 
 def _size(path):
-    """Size of a file, 0 if it does not exist."""
+    """Return the size of a file, 0 if it does not exist."""
     try:
         return os.stat(path).st_size
     except FileNotFoundError:
         return 0
 
 
-def _identity(found):
-    """What tells a file from all others, whatever its name."""
+def _identity(path):
+    """Return device and inode of a file, which do not depend on its name."""
+    found = os.stat(path)
     return found.st_dev, found.st_ino
 
 
 def _release(path, connection, lock, process):
-    """Let others write to a journal, whose file is complete from now on."""
+    """Close a journal, which is a complete file afterwards."""
     if process != os.getpid():
         _abandoned.extend((connection, lock))
         return
-    with explained(path):
+    with translated_errors(path):
         try:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-            # The log begins again, so that the note needs no room on the disk.
+            # Restarts the log, so that setting the format needs no room on the disk.
             connection.execute("PRAGMA wal_checkpoint")
         finally:
             try:
                 connection.execute(f"PRAGMA user_version={FORMAT}")
             finally:
-                # The last connection moves the note to the file, and deletes the log.
+                # The last connection moves the format to the database, and deletes the log.
                 connection.close()
                 lock.close()
 
@@ -217,43 +234,38 @@ to_text = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
 
 class JournalFile:
-    """A journal that is open for writing, by one at a time.
+    """Journal that is open for writing, by one process and optimizer at a time.
 
     Parameters
     ----------
     journal : Journal
-    begun : bool, default=False
-        Whether it must exist.
+    must_exist : bool, default=False
+        Raise an error instead of creating the file.
 
     Raises
     ------
     JournalError
-        It is in use, no journal, of another format, not complete, or cannot be written.
+        The file is in use, no journal, of another format, incomplete, or cannot be written.
     """
 
-    def __init__(self, journal, begun=False):
+    def __init__(self, journal, must_exist=False):
         self.path = os.fspath(journal.path)
-        self._where = str(Path(self.path).resolve())
-        self._log = log_of(self.path)
-        if begun and not _size(self._where):
+        self._database = str(Path(self.path).resolve())
+        self._wal = wal_path(self.path)
+        if must_exist and not _size(self._database):
             raise JournalError(
-                f"The journal {self.path} does not exist any more. Move it back, or go on without "
-                "it: from_json(to_json())."
+                f"The journal {self.path} does not exist any more. Move it back, or continue "
+                "without it: from_json(to_json())."
             )
         self._process = os.getpid()
         lock = connection = None
         try:
-            with explained(self.path, "opened"):
-                # A file of its own, so that others may look at the journal in the meantime.
-                lock = sqlite3.connect(
-                    f"{self._where}-lock",
-                    isolation_level=None,
-                    timeout=0.0,
-                    check_same_thread=False,
-                )
+            with translated_errors(self.path, "opened"):
+                # Locks a separate file, so that others may read the journal in the meantime.
+                lock = _open(f"{self._database}-lock")
                 lock.execute("BEGIN EXCLUSIVE")
-                connection, self._empty, complete = connect(self.path, "rwc")
-                if not complete:
+                connection, self._is_new, is_complete = connect(self.path, "rwc")
+                if not is_complete:
                     raise incomplete(self.path)
                 connection.execute("PRAGMA journal_mode=WAL")
                 connection.execute(f"PRAGMA synchronous={journal.synchronous}")
@@ -265,91 +277,94 @@ class JournalFile:
             raise
         # Runs at the end of the process as well, where objects may be deleted in any order.
         self._release = weakref.finalize(self, _release, self.path, connection, lock, self._process)
-        self._connection, self._left = connection, None
+        self._connection = connection
+        # Size and time of the database after the last step; None: unknown.
+        self._stamp = None
         try:
-            with explained(self.path, "opened"):
-                self._mark()
-                self._files = _identity(os.stat(self._where)), _identity(os.stat(self._log))
+            with translated_errors(self.path, "opened"):
+                self._mark_incomplete()
+                self._identities = {path: _identity(path) for path in (self._database, self._wal)}
         except BaseException:
             self._release()
             raise
 
-    def _mark(self):
-        """Note in the file that it is not complete without its log."""
+    def _mark_incomplete(self):
+        """Set the format of a file that needs its log."""
         db = self._connection
         db.execute("BEGIN IMMEDIATE")
         db.execute(f"PRAGMA application_id={APPLICATION}")
         db.execute(f"PRAGMA user_version={-FORMAT}")
         db.execute("COMMIT")
-        _, logged, moved = db.execute("PRAGMA wal_checkpoint").fetchone()
-        # A reader of the file as it was keeps the note from it: try again at the next step.
-        self._is_marked = logged == moved
+        _, n_logged, n_moved = db.execute("PRAGMA wal_checkpoint").fetchone()
+        # A reader of an older state keeps the mark in the log: try again at the next step.
+        self._is_marked = n_logged == n_moved
 
     @property
     def is_open(self):
-        """Whether this process may write to it."""
+        """True if this process may write."""
         return self._release.alive and self._process == os.getpid()
 
     def close(self):
-        """Let others write to it."""
+        """Release the journal for other writers."""
         if not self._release.alive:
             return
-        missing = self.is_open and self._missing() == self._where
+        is_lost = self.is_open and self._missing_file() == self._database
         self._release()
-        if missing:
-            raise self._gone(self._where)
+        if is_lost:
+            raise self._missing_error(self._database)
 
-    def _missing(self):
-        """Path of the first of its files that is not in its place, or None."""
-        for path, identity in zip((self._where, self._log), self._files):
+    def _missing_file(self):
+        """Return the path of the first file that was moved, deleted or replaced, or None."""
+        for path, identity in self._identities.items():
             try:
-                found = os.stat(path)
-            except OSError:  # the file, or its folder, is not there, or may not be looked at
-                return path
-            if _identity(found) != identity:
+                if _identity(path) != identity:
+                    return path
+            except OSError:  # the file or its folder does not exist, or may not be read
                 return path
         return None
 
-    def _gone(self, path):
+    def _missing_error(self, path):
         advice = (
-            f"Move it back, with {self._log}, and call again; or go on without a journal, with "
+            f"Move it back, with {self._wal}, and call again; or continue without a journal, with "
             "from_json(to_json())."
         )
-        if path == self._log:
-            advice = f"Call close(), which writes all steps to {self._where}, and call again."
+        if path == self._wal:
+            advice = f"Call close(), which writes all steps to {self._database}, and call again."
         return JournalError(
             f"The journal {self.path} could not be written: {path} was deleted, renamed or "
             f"replaced by another file while it was in use. {advice}"
         )
 
-    def _check_place(self):
-        """Raise an error where what is written would be lost."""
-        missing = self._missing()
+    def _check_files(self):
+        """Raise an error if a step that is written would be lost."""
+        missing = self._missing_file()
         if missing is not None:
-            raise self._gone(missing)
-        if self._left not in (None, self._content()):
+            raise self._missing_error(missing)
+        if self._stamp not in (None, self._present_stamp()):
             raise JournalError(
                 f"The journal {self.path} was overwritten by another program. Restore a copy, or "
-                "go on without a journal, with from_json(to_json())."
+                "continue without a journal, with from_json(to_json())."
             )
 
-    def _content(self):
-        """What changes with the content of the file."""
-        found = os.stat(self._where)
+    def _present_stamp(self):
+        found = os.stat(self._database)
         return found.st_size, found.st_mtime_ns
 
     @property
     def end(self):
-        """The place where it ends."""
-        if self._empty:
+        """Place behind the last event."""
+        if self._is_new:
             return START
+        with translated_errors(self.path, "read"):
+            return self._last_place()
+
+    def _last_place(self):
         query = "SELECT number, sum FROM events ORDER BY number DESC LIMIT 1"
-        with explained(self.path, "read"):
-            row = self._connection.execute(query).fetchone()
+        row = self._connection.execute(query).fetchone()
         return START if row is None else Place(*row)
 
     def append(self, place, events, parts, *, rewrite):
-        """Write a step, all of it or nothing, behind a place; the place behind it.
+        """Write a step, all of it or nothing, behind a place.
 
         Parameters
         ----------
@@ -357,24 +372,31 @@ class JournalFile:
         events : list of (kind, told, body)
             ``told`` is the position of an observation among all, or None.
         parts : dict of str to plain data
-            Those of the state that have changed.
+            Parts of the state that have changed.
         rewrite : bool
-            Delete the events behind the place, and all parts, first.
+            First delete the events behind the place, and all parts.
+
+        Returns
+        -------
+        Place
+            Behind the events.
         """
-        self._check_place()
-        # Unknown, until the step is whole.
-        self._left = None
-        with explained(self.path):
+        self._check_files()
+        self._stamp = None
+        with translated_errors(self.path):
             db = self._connection
             if db.in_transaction:
                 db.execute("ROLLBACK")
             if not self._is_marked:
-                self._mark()
+                self._mark_incomplete()
             db.execute("BEGIN IMMEDIATE")
             try:
-                if self._empty:
-                    self._create(db)
-                self._take_back(db, place, rewrite)
+                if self._is_new:
+                    self._create_tables(db)
+                if rewrite:
+                    db.execute("DELETE FROM events WHERE number > ?", (place.number,))
+                    db.execute("DELETE FROM parts")
+                self._check_end(place)
                 after = self._insert(db, place, events)
                 self._replace(db, parts)
                 db.execute("COMMIT")
@@ -382,36 +404,32 @@ class JournalFile:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 raise
-        self._empty = False
-        self._left = self._content()
+        self._is_new = False
+        self._stamp = self._present_stamp()
         return after
 
-    def _create(self, db):
+    def _create_tables(self, db):
         if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            return  # an interrupt came between a commit and the note of it
+            return  # an interrupt came after the commit, and before is_new was set
         for statement in _SCHEMA.split(";")[:-1]:
             db.execute(statement)
 
-    def _take_back(self, db, place, rewrite):
-        if rewrite:
-            db.execute("DELETE FROM events WHERE number > ?", (place.number,))
-            db.execute("DELETE FROM parts")
-        query = "SELECT number, sum FROM events ORDER BY number DESC LIMIT 1"
-        last = db.execute(query).fetchone() or (0, "")
-        if last != (place.number, place.sum):
+    def _check_end(self, place):
+        last = self._last_place()
+        if last != place:
             raise JournalError(
-                f"The journal {self.path} ends with event {last[0]}, the run with event "
-                f"{place.number}: somebody else has written to it. Go on with resume()."
+                f"The journal {self.path} ends with event {last.number}, the run with event "
+                f"{place.number}: another program has written to it. Continue with resume()."
             )
 
     def _insert(self, db, place, events):
-        number, chain, at = place.number, place.sum, time.time()
+        at = time.time()
         for kind, told, body in events:
-            number, text = number + 1, to_text(body)
-            chain = event_sum(chain, number, kind, at, told, text)
-            row = (number, kind, at, told, text, chain)
+            number, text = place.number + 1, to_text(body)
+            place = Place(number, event_sum(place.sum, number, kind, at, told, text))
+            row = (number, kind, at, told, text, place.sum)
             db.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", row)
-        return Place(number, chain)
+        return place
 
     def _replace(self, db, parts):
         for name, plain in parts.items():
@@ -419,23 +437,19 @@ class JournalFile:
             row = (name, text, part_sum(name, text))
             db.execute("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", row)
 
-    # --- what was written -------------------------------------------------------------------------
-
-    @property
-    def is_empty(self):
-        """Whether nothing was ever written."""
-        return not self.end.number
+    # --- reading ----------------------------------------------------------------------------------
 
     def _rows(self, query, arguments=()):
-        with explained(self.path, "read"):
+        with translated_errors(self.path, "read"):
             return self._connection.execute(query, arguments).fetchall()
 
     def header(self):
-        """Body of the first event, once the latest events are found to be whole."""
-        if self.is_empty:
+        """Return the body of the first event, after a check of the latest events."""
+        end = self.end.number
+        if not end:
             advice = "It was killed before its first step: begin again, with the same path."
             raise JournalError(f"The journal {self.path} holds no run yet. {advice}")
-        first = max(self.end.number - _N_CHECKED, 0)
+        first = max(end - _N_CHECKED, 0)
         query = f"SELECT {COLUMNS} FROM events WHERE number > ? ORDER BY number"
         before = START
         if first:
@@ -446,11 +460,11 @@ class JournalFile:
         row = self._rows(f"SELECT {COLUMNS} FROM events WHERE number = 1")
         return next(checked(row, START, self.path)).body
 
-    def _events(self, which, *arguments):
-        """Some events; an index may lead to others, so the checksum of each is compared."""
+    def _events(self, condition, *arguments):
+        """Return some events, each with its checksum compared, as an index may be damaged."""
         query = (
             f"SELECT {COLUMNS}, (SELECT sum FROM events AS e WHERE e.number = events.number - 1) "
-            f"FROM events WHERE {which}"
+            f"FROM events WHERE {condition}"
         )
         return [
             event
@@ -460,28 +474,28 @@ class JournalFile:
 
     @property
     def n_told(self):
-        """How many observations were told."""
+        """Number of observations told."""
         query = "SELECT told FROM events NOT INDEXED WHERE told IS NOT NULL"
         last = self._rows(f"{query} ORDER BY number DESC LIMIT 1")
         return last[0][0] + 1 if last else 0
 
     def told(self, positions, first):
-        """(position, body) of observations at some positions, and of those from a first one on."""
+        """Return (position, body) of the observations at positions, and from ``first`` on."""
         found = self._events("told >= ? ORDER BY told", first)
         for i in positions:
             found += self._events("told = ?", int(i))
         if {event.told for event in found} != {*positions, *range(first, self.n_told)}:
             raise JournalError(
-                f"The journal {self.path} is damaged: there are observations that are not where "
-                "they belong. Restore a copy."
+                f"The journal {self.path} is damaged: its index lacks observations, or has wrong "
+                "ones. Restore a copy."
             )
         return [(event.told, event.body) for event in found]
 
     def latest(self, kind, count):
-        """Bodies of the latest events of a kind, in their order."""
+        """Return the bodies of the latest events of a kind, in their order."""
         found = self._events("kind = ? ORDER BY number DESC LIMIT ?", kind, count)
         return [event.body for event in found[::-1]]
 
     def parts(self):
-        """The parts of the state, plain data by name."""
+        """Return the parts of the state, plain data by name."""
         return stored_parts(self._rows("SELECT name, body, sum FROM parts"), self.path)

@@ -1,4 +1,4 @@
-"""What a journal holds: events one by one, the parts of the state, and whether all is well."""
+"""Readers of a journal: its events, and a check of the whole file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..exceptions import JournalError
-from ._file import connect, explained, incomplete, log_of
+from ._file import connect, incomplete, translated_errors, wal_path
 from ._rows import COLUMNS, START, Place, checked, stored_parts
 
 if TYPE_CHECKING:
@@ -23,43 +23,43 @@ _EVENTS = f"SELECT {COLUMNS} FROM events WHERE number > ? ORDER BY number"
 
 @contextlib.contextmanager
 def reading(path):
-    """A connection that reads a journal, also while another process writes to it.
+    """Yield a connection that reads a journal, also while another process writes to it.
 
-    After what is read of an incomplete one, raise an error.
+    Raise an error at the end if the journal is empty or incomplete.
     """
     path = os.fspath(path)
     if not Path(path).is_file():
-        raise JournalError(f"The journal {path} does not exist. Give the path of one.")
-    with explained(path, "read"):
+        raise JournalError(f"The journal {path} does not exist. Give the path of a journal.")
+    with translated_errors(path, "read"):
         try:
-            connection, empty, complete = connect(path, "ro")
+            connection, is_empty, is_complete = connect(path, "ro")
         except sqlite3.OperationalError:
-            # Beside a journal on a disk that cannot be written there is no room for notes, and of a
-            # killed process that had hardly begun there are notes that a reader may not take away.
-            log = Path(log_of(path))
+            # SQLite cannot create the files that a reader needs on a read-only disk, and may not
+            # roll back the first transaction of a killed process.
+            log = Path(wal_path(path))
             if log.is_file() and log.stat().st_size:
                 raise JournalError(
-                    f"The journal {path} cannot be read where it is: its latest steps are in "
-                    f"{log}, beside which nothing can be written. Copy both to another folder."
+                    f"The journal {path} cannot be read in a folder that cannot be written, as its "
+                    f"latest steps are in {log}. Copy both files to another folder."
                 ) from None
-            connection, empty, complete = connect(path, "ro&immutable=1")
+            connection, is_empty, is_complete = connect(path, "ro&immutable=1")
         with contextlib.closing(connection):
-            if not empty:
+            if not is_empty:
                 yield connection
-            if not complete:
+            if not is_complete:
                 raise incomplete(path)
-            if empty:
+            if is_empty:
                 raise JournalError(f"The journal {path} holds no run yet. Give another path.")
 
 
 def events(path: PathLike, after: int = 0) -> Iterator[Event]:
-    """The events of a journal, one by one, with their checksums compared.
+    """Yield the events of a journal, one by one, and compare their checksums.
 
     Parameters
     ----------
     path : path-like
     after : int, default=0
-        Number of the event behind which to begin.
+        Number of the last event to skip.
 
     Yields
     ------
@@ -70,10 +70,10 @@ def events(path: PathLike, after: int = 0) -> Iterator[Event]:
     Raises
     ------
     JournalError
-        The file does not exist, is no journal, or is damaged; after the events of a file whose
-        latest steps are missing, as it was copied without its ``-wal`` file.
+        The file does not exist, is no journal, or is damaged. Raised after the last event if the
+        file was copied without its ``-wal`` file, so that the latest steps are missing.
     """
-    with reading(path) as connection, explained(path, "read"):
+    with reading(path) as connection, translated_errors(path, "read"):
         place = START
         if after:
             row = connection.execute("SELECT sum FROM events WHERE number = ?", (after,)).fetchone()
@@ -82,7 +82,7 @@ def events(path: PathLike, after: int = 0) -> Iterator[Event]:
 
 
 def check(path: PathLike) -> dict[str, int]:
-    """Check all of a journal: the database, and the checksum of every row.
+    """Check the database of a journal, and the checksum of every row.
 
     Parameters
     ----------
@@ -91,13 +91,13 @@ def check(path: PathLike) -> dict[str, int]:
     Returns
     -------
     counts : dict of str to int
-        How many events there are of each kind.
+        Number of events of each kind.
 
     Raises
     ------
     JournalError
         The file does not exist, is no journal, is damaged, or was copied without its ``-wal``
-        file; says where.
+        file. The message locates the damage.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def check(path: PathLike) -> dict[str, int]:
     {'begin': 1, 'ask': 3, 'tell': 3}
     """
     counts = {}
-    with reading(path) as connection, explained(path, "read"):
+    with reading(path) as connection, translated_errors(path, "read"):
         found = connection.execute("PRAGMA integrity_check").fetchone()[0]
         if found != "ok":
             raise JournalError(f"The journal {path} is damaged ({found}). Restore a copy.")
