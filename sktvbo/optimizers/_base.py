@@ -43,7 +43,7 @@ from ..exceptions import (
 )
 from ..gaussian_process._dates import NUMBERS, ZONED, check_time_unit, dates_of, number_of_duration
 from ..journal import Journal
-from ..journal._encoding import types_within
+from ..journal._encoding import qualified_name, types_within
 from ..journal._file import FORMAT, JournalFile
 from ..staleness import KeepAll, MaximumSize, as_policy
 from ._clock import make_clock
@@ -55,14 +55,13 @@ from ._parameters import algorithm
 from ._serialization import (
     Recorder,
     checksum,
-    explained_state,
-    of_header,
-    of_plain,
-    parameters_as_plain,
-    qualified,
-    read,
-    restored,
-    to_plain,
+    decode_state,
+    encode_parameters,
+    encode_state,
+    new_optimizer,
+    read_state,
+    restored_run,
+    state_errors,
     version,
 )
 from ._state import (
@@ -1040,12 +1039,12 @@ class BayesianOptimizer(BaseEstimator):
         file = JournalFile(where)
         try:
             header = file.header()
-            new = of_header(cls, header, parameters | {"journal": journal}, where.path)
+            new = new_optimizer(cls, header, parameters | {"journal": journal}, where.path)
             run = new._new_run()
-            with explained_state(where.path):
-                stored = read(file, run.history.log.limit)
+            with state_errors(where.path):
+                stored = read_state(file, run.history.log.limit)
             new._restore(run, stored, where.path)
-            new._recorder = Recorder(file, new._run, header, written=True)
+            new._recorder = Recorder(file, new._run, header, is_stored=True)
         except BaseException:
             file.close()
             raise
@@ -1081,7 +1080,7 @@ class BayesianOptimizer(BaseEstimator):
         """
         run = vars(self).get("_run")
         source = self if run is None else run.algorithm
-        state = None if run is None else to_plain(run)
+        state = None if run is None else encode_state(run)
         content = source._header() | {"state": state}
         return json.dumps(content | {"sha256": checksum(content)}, allow_nan=False)
 
@@ -1112,11 +1111,11 @@ class BayesianOptimizer(BaseEstimator):
                 "The text must be that of to_json(). Got one with a wrong checksum instead: it was "
                 "changed. Restore a copy."
             )
-        new = of_header(cls, header, parameters, "JSON")
+        new = new_optimizer(cls, header, parameters, "JSON")
         if state is not None:
             run = new._new_run()
-            with explained_state("JSON"):
-                stored = of_plain(state)
+            with state_errors("JSON"):
+                stored = decode_state(state)
             new._restore(run, stored, "JSON")
         return new
 
@@ -1125,13 +1124,13 @@ class BayesianOptimizer(BaseEstimator):
         return {
             "format": FORMAT,
             "version": version("sktvbo"),
-            "optimizer": qualified(type(self)),
-            "parameters": parameters_as_plain(self),
+            "optimizer": qualified_name(type(self)),
+            "parameters": encode_parameters(self.get_params(deep=False)),
         }
 
     def _restore(self, run, stored, source):
-        with explained_state(source):
-            self._run = restored(run, stored, types_within(*self.get_params(deep=False).values()))
+        with state_errors(source):
+            self._run = restored_run(run, stored, types_within(self))
 
     def _recorder_of(self, run):
         """Return the recorder of the run's journal, opened if need be."""

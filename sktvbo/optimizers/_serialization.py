@@ -1,7 +1,7 @@
-"""The state of a run as plain data, and back: for journals and for JSON.
+"""State of a run as plain data, and back: for journals and for JSON.
 
-Two states that follow one another share most of their parts, the same objects; a journal writes
-those that differ. What was told, and the times of the queries, are in the events.
+A journal stores observations and queries as events, and the rest of the state as named parts. A
+step rewrites the parts that changed: states are values, so an unchanged part is the same object.
 """
 
 import hashlib
@@ -13,19 +13,19 @@ from importlib import metadata
 
 import numpy as np
 
-from .._validation import plain_number
+from .._validation import invalid, plain_number
 from ..exceptions import JournalError
 from ..gaussian_process._base import TimeVaryingGP
-from ..journal._encoding import NotPlainError, decode, encode, types_within
+from ..journal._encoding import NotPlainError, decode, encode, qualified_name, types_within
 from ..journal._file import FORMAT
 from ..journal._rows import START, Place
 from ._clock import make_clock
 from ._observe import made_until
 from ._state import MAX_PENDING, DataSet, History, Log, Observation
 
-# Fields of a state that are stored as they are. History, data set and query sizes are restored
-# from the events, the configuration from the parameters.
-_STORED = (
+# Fields of a state that are parts. The history, the data set and the query sizes are restored from
+# events, the configuration from the parameters.
+_FIELDS = (
     "clock",
     "rng",
     "policy",
@@ -43,17 +43,19 @@ _STORED = (
 
 
 @dataclass(frozen=True)
-class Stored:
-    """What is stored of a run.
+class StoredState:
+    """State of a run as a journal or JSON has it.
 
     Attributes
     ----------
     parts : dict of str to plain data
     told : dict of int to Observation
-        By position: those that the history stores, and the data set.
+        Observations of the history and of the data set, by position.
     n_told : int
+        Observations told in the whole run.
     query_sizes : tuple of (float, int)
     place : Place
+        End of the journal.
     """
 
     parts: dict
@@ -63,8 +65,11 @@ class Stored:
     place: Place = START
 
 
+# --- parts ----------------------------------------------------------------------------------------
+
+
 def templates_of(run):
-    """The parts of a run as its parameters make them, of which only what was learnt is stored."""
+    """Return the objects that the parameters make: only what these learn is stored."""
     algorithm = run.algorithm
     templates = {"policy": algorithm._make_policy(), "clock": make_clock(algorithm.clock)}
     if algorithm.surrogate is not None:
@@ -72,36 +77,38 @@ def templates_of(run):
     return templates
 
 
-def parts_of(run, templates, known=None):
-    """Return the parts of a run's state that differ from a known one's (None: all), plain data."""
-    apart, untold, positions = _stored_apart(run), run.history.untold, run.data.positions
-    values = {name: getattr(run, name) for name in _STORED} | {"untold": untold, "data": positions}
-    before = {}
-    if known is not None:
-        before = {name: getattr(known, name) for name in _STORED if name != "clock"}
-        before |= {"untold": known.history.untold, "data": known.data.positions}
-    parts = {}
-    for name, value in values.items():
-        if name in before and before[name] is value:
+def encode_parts(run, templates, known=None):
+    """Return the parts, plain data by name, that differ from those of a known state, if any."""
+    external = _external(run)
+    stored = {} if known is None else _parts(known, _external(known))
+    stored.pop("clock", None)  # the only part that changes in place
+    encoded = {}
+    for name, value in _parts(run, external).items():
+        if name in stored and stored[name] is value:
             continue
         try:
-            parts[name] = encode(value, templates, apart if name == "surrogate" else None)
+            encoded[name] = encode(value, templates, external if name == "surrogate" else None)
         except NotPlainError as exc:
             raise JournalError(
                 f"The {name} of this run cannot be stored: {exc} Let it hold numbers, strings, "
                 "arrays, lists and dicts of them."
             ) from exc
-    covariance = apart.get("covariance")
-    stored = {} if known is None else _stored_apart(known)
-    if covariance is not None and covariance is not stored.get("covariance"):
-        parts["covariance"] = encode(covariance)
+    return encoded
+
+
+def _parts(run, external):
+    parts = {name: getattr(run, name) for name in _FIELDS}
+    parts |= {"untold": run.history.untold, "data": run.data.positions}
+    if external:
+        parts["covariance"] = external["covariance"]
     return parts
 
 
-def _stored_apart(run):
-    """Return what is stored beside a regressor of this package: its rows are those of the data set.
+def _external(run):
+    """Return what is not stored with a regressor of this package.
 
-    Its covariance changes only when hyperparameters are searched.
+    Its rows are those of the data set. Its covariance is a part of its own, as it changes only when
+    the hyperparameters are searched.
     """
     surrogate = run.surrogate
     if not isinstance(surrogate, TimeVaryingGP) or type(surrogate).__module__[:7] != "sktvbo.":
@@ -111,37 +118,51 @@ def _stored_apart(run):
     return arrays | {"covariance": gp.covariance}
 
 
-def restored(run, stored, types):
-    """A new run as it begins, with a stored state; ``types`` may occur besides this package's."""
-    templates, parts = templates_of(run), dict(stored.parts)
-    told, limit = stored.told, run.history.log.limit
+def restored_run(run, stored, types):
+    """Return a run, before its first step, in a stored state.
+
+    The state may contain objects of ``types``, in addition to this package's.
+    """
+    parts, told, log = dict(stored.parts), stored.told, run.history.log
     positions, data = decode(parts.pop("data")).tolist(), DataSet()
     if positions:
         data = DataSet.of(positions, [told[i] for i in positions])
-    apart = {}
+    external = {}
     if "covariance" in parts:
         X, y = run.to_surrogate(data.rows, data.y)
-        apart = {"X": X, "y": y, "variance": data.variance, "total": np.zeros(len(y), dtype=bool)}
-        apart["covariance"] = decode(parts.pop("covariance"), types=types)
-    untold = decode(parts.pop("untold"))
+        external = {
+            "X": X,
+            "y": y,
+            "variance": data.variance,
+            "total": np.zeros(len(y), dtype=bool),
+            "covariance": decode(parts.pop("covariance"), types=types),
+        }
+    untold, templates = decode(parts.pop("untold")), templates_of(run)
     values = {
-        name: decode(plain, templates, types, apart if name == "surrogate" else None)
+        name: decode(plain, templates, types, external if name == "surrogate" else None)
         for name, plain in parts.items()
     }
-    first = 0 if limit is None else max(stored.n_told - limit, 0)
-    log = Log([told[i] for i in range(first, stored.n_told)], limit, stored.n_told)
+    latest = [told[i] for i in range(_first_stored(stored.n_told, log.limit), stored.n_told)]
     return replace(
         run,
         **values,
         data=data,
-        history=History(log, untold),
+        history=History(Log(latest, log.limit, stored.n_told), untold),
         query_sizes=stored.query_sizes,
         place=stored.place,
     )
 
 
-def told_as_plain(entry):
-    """An observation as an event tells it."""
+def _first_stored(n_told, limit):
+    """Return the position of the first observation of a history of at most ``limit``."""
+    return 0 if limit is None else max(n_told - limit, 0)
+
+
+# --- events ---------------------------------------------------------------------------------------
+
+
+def encode_observation(entry):
+    """Return an observation as the body of its event."""
     return {
         "x": entry.row[:-1].tolist(),
         "t": float(entry.row[-1]),
@@ -155,135 +176,166 @@ def told_as_plain(entry):
     }
 
 
-def told_of_plain(body):
-    """The observation that an event tells of."""
+def decode_observation(body):
+    """Return the observation of an event."""
     return Observation(
-        np.array([*body["x"], body["t"]], dtype=np.float64),
-        body["y"],
-        body["now"],
-        body["n"],
-        np.array(body["removed"], dtype=np.intp),
-        decode(body["record"]),
-        body["variance"],
-        body["query"],
+        row=np.array([*body["x"], body["t"]], dtype=np.float64),
+        y=body["y"],
+        now=body["now"],
+        n=body["n"],
+        removed=np.array(body["removed"], dtype=np.intp),
+        record=decode(body["record"]),
+        variance=body["variance"],
+        query=body["query"],
     )
 
 
-def events_of(run, after, kind, said):
-    """What has happened between two states: (kind, position of the observation, body)."""
-    body, told = said, None
-    if kind == "ask":
-        n_total = run.pending.n_total
-        asked = [query for query in after.pending.queries if query.id >= n_total]
-        with_surrogate = after.query_sizes is not run.query_sizes
-        body = {
-            "now": after.time.now,
-            "n": after.query_sizes[-1][1] if with_surrogate else None,
-            "x": [query.x.tolist() for query in asked],
-            "t": [query.t for query in asked],
-            "query": [query.id for query in asked],
-        }
-    elif kind == "tell":
-        told, body = run.history.total, told_as_plain(after.history.log[-1])
-    elif kind == "untell":
-        position = after.history.untold[-1]
-        body = {"told": position} | told_as_plain(run.history.log.at([position])[0])
-    elif kind == "announce":
-        body = _query_as_plain(after.pending.queries[-1])
-    elif kind == "cancel":
-        left = {query.id for query in after.pending.queries}
-        gone = (query for query in run.pending.queries if query.id not in left)
-        body = _query_as_plain(next(gone))
-    events = [(kind, told, body)]
-    if kind == "tell_many":
-        events, position = [], run.history.total
-        for entry in said["entries"]:
-            if isinstance(entry, Observation):
-                events.append(("tell", position, told_as_plain(entry)))
-                position += 1
-            else:
-                *x, t = entry.tolist()
-                events.append(("fail", None, {"x": x, "t": t}))
-    surrogate = after.surrogate
-    searched = after.search.age == 0 and surrogate is not None
-    if searched and surrogate is not run.surrogate:
-        theta = getattr(surrogate, "theta_", None)
-        if theta is not None and getattr(surrogate, "optimizer", None) is not None:
-            events.append(("search", None, {"theta": encode(theta.tolist()), "n": len(after.data)}))
-    return events
-
-
-def _query_as_plain(query):
+def _encode_query(query):
     return {"x": query.x.tolist(), "t": query.t, "query": query.id}
 
 
-def qualified(cls):
-    """Name of a class, with its module's."""
-    return f"{cls.__module__}.{cls.__qualname__}"
+def events_between(run, after, kind, details):
+    """Return the events (kind, position of the observation or None, body) of a step.
+
+    Parameters
+    ----------
+    run, after : RunState
+        Before and after the step.
+    kind : str
+        Of the step: that of its event, or "tell_many".
+    details : dict
+        Body of an event that the two states do not determine; of "tell_many", the ``entries``.
+    """
+    position, body = None, details
+    if kind == "tell_many":
+        events = _events_of_entries(details["entries"], run.history.total)
+    else:
+        if kind == "ask":
+            body = _encode_asked(run, after)
+        elif kind == "tell":
+            position, body = run.history.total, encode_observation(after.history.log[-1])
+        elif kind == "untell":
+            untold = after.history.untold[-1]
+            body = {"told": untold} | encode_observation(run.history.log.at([untold])[0])
+        elif kind == "announce":
+            body = _encode_query(after.pending.queries[-1])
+        elif kind == "cancel":
+            left = {query.id for query in after.pending.queries}
+            body = _encode_query(next(q for q in run.pending.queries if q.id not in left))
+        events = [(kind, position, body)]
+    return events + _search_events(run, after)
 
 
-def of_header(cls, header, given, source):
-    """An optimizer of a class that has not begun, of what a journal begins with."""
-    if header["format"] != FORMAT:
-        raise JournalError(
-            f"{source} has format {header['format']}, and this version of sktvbo knows format "
-            f"{FORMAT}. Use the version that wrote it."
-        )
-    if header["optimizer"] != qualified(cls):
-        name = header["optimizer"].rpartition(".")[2]
-        raise JournalError(f"{source} holds a run of {name}. Use {name} in place of this class.")
-    return cls(**parameters_of_plain(header["parameters"], given, cls, source))
+def _encode_asked(run, after):
+    asked = [query for query in after.pending.queries if query.id >= run.pending.n_total]
+    with_surrogate = after.query_sizes is not run.query_sizes
+    return {
+        "now": after.time.now,
+        "n": after.query_sizes[-1][1] if with_surrogate else None,
+        "x": [query.x.tolist() for query in asked],
+        "t": [query.t for query in asked],
+        "query": [query.id for query in asked],
+    }
 
 
-def parameters_as_plain(optimizer):
-    """Parameters as plain data; what cannot be written is only named."""
-    found = {}
-    for name, value in optimizer.get_params(deep=False).items():
-        if name == "journal":
-            continue
-        try:
-            found[name] = {"value": encode(plain_number(value))}
-        except NotPlainError:
-            found[name] = {"given": qualified(type(value))}
-    return found
+def _events_of_entries(entries, position):
+    """Return the events of observations and of failures, rows (d + 1,), told together."""
+    events = []
+    for entry in entries:
+        if isinstance(entry, Observation):
+            events.append(("tell", position, encode_observation(entry)))
+            position += 1
+        else:
+            *x, t = entry.tolist()
+            events.append(("fail", None, {"x": x, "t": t}))
+    return events
 
 
-def parameters_of_plain(plain, given, cls, source):
-    """Parameters from plain data, and those that the user gives."""
-    unknown = sorted(set(given) - set(plain) - {"journal"})
-    if unknown:
-        raise JournalError(f"{cls.__name__} has no parameter {unknown[0]!r}. Leave it out.")
-    types, found = types_within(*given.values()), {}
+def _search_events(run, after):
+    """Return an event in a list if the step has searched the hyperparameters."""
+    surrogate = after.surrogate
+    if surrogate is None or surrogate is run.surrogate or after.search.age:
+        return []
+    # A custom surrogate need not have these.
+    theta = getattr(surrogate, "theta_", None)
+    if theta is None or getattr(surrogate, "optimizer", None) is None:
+        return []
+    return [("search", None, {"theta": encode(theta.tolist()), "n": len(after.data)})]
+
+
+# --- parameters -----------------------------------------------------------------------------------
+
+
+def encode_parameters(parameters):
+    """Return parameters as plain data, without the journal.
+
+    Each is {"value": plain data}, or {"given": name of its type} if it cannot be encoded.
+    """
+    encoded = {}
+    for name, value in parameters.items():
+        if name != "journal":
+            try:
+                encoded[name] = {"value": encode(plain_number(value))}
+            except NotPlainError:
+                encoded[name] = {"given": qualified_name(type(value))}
+    return encoded
+
+
+def decode_parameters(plain, given, cls, source):
+    """Return the parameters of `encode_parameters`, with those that the user gives again.
+
+    Parameters
+    ----------
+    plain : dict
+    given : dict of str to object
+        Parameters that cannot be encoded, and any others, which must be equal.
+    cls : type
+        Of the optimizer, for messages.
+    source : str
+        Path of the journal, or "JSON", for messages.
+    """
+    for name, value in encode_parameters(given).items():
+        if name not in plain:
+            raise JournalError(f"{cls.__name__} has no parameter {name!r}. Leave it out.")
+        if "value" in plain[name] and value != plain[name]:
+            raise invalid(
+                name,
+                f"the value with which the run of {source} began",
+                given[name],
+                cls,
+                advice="Leave it out: it is stored.",
+                error=JournalError,
+            )
+    types, decoded = types_within(*given.values()), {}
     for name, stored in plain.items():
         if name not in given:
             try:
-                found[name] = decode(stored["value"], types=types)
+                decoded[name] = decode(stored["value"], types=types)
             except (KeyError, NotPlainError) as exc:
                 what = stored.get("given", str(exc))
                 raise JournalError(
                     f"{source} cannot hold the parameter {name!r} of {cls.__name__} ({what}). Give "
-                    f"it as it was: {name}=..."
+                    f"the same value again: {name}=..."
                 ) from exc
-        else:
-            found[name] = given[name]
-            if "value" in stored and _as_plain(given[name]) != stored["value"]:
-                raise JournalError(
-                    f"The parameter {name!r} of {cls.__name__} is not as it was when the run of "
-                    f"{source} began. Leave it out: it is stored."
-                )
-    return found | {name: given[name] for name in given if name == "journal"}
+    return given | decoded
 
 
-def _as_plain(value):
-    try:
-        return encode(plain_number(value))
-    except NotPlainError:
-        return None
+def new_optimizer(cls, header, given, source):
+    """Return an optimizer with the parameters of a journal's header; see `decode_parameters`."""
+    if header["format"] != FORMAT:
+        raise JournalError(
+            f"{source} has format {header['format']}, and this version of sktvbo reads format "
+            f"{FORMAT}. Use the version that wrote it."
+        )
+    if header["optimizer"] != qualified_name(cls):
+        name = header["optimizer"].rpartition(".")[2]
+        raise JournalError(f"{source} holds a run of {name}. Use {name} in place of this class.")
+    return cls(**decode_parameters(header["parameters"], given, cls, source))
 
 
 @contextmanager
-def explained_state(source):
-    """Say of what cannot be read that it is the state."""
+def state_errors(source):
+    """Raise a JournalError in place of the errors of decoding a state."""
     try:
         yield
     except JournalError:
@@ -295,45 +347,49 @@ def explained_state(source):
         ) from exc
 
 
+# --- states in a journal, and in JSON -------------------------------------------------------------
+
+
 class Recorder:
-    """Writes the steps of one optimizer to a journal.
+    """Writer of an optimizer's steps to a journal.
 
     Parameters
     ----------
     file : JournalFile
-    run : Run
-        Where its journal must end.
+    run : RunState
+        Its place must be the end of the file.
     header : plain data
-        Of the first event.
-    written : bool, default=False
-        Whether the run is what the file holds for sure.
+        Body of the first event.
+    is_stored : bool, default=False
+        The file is known to hold the state of ``run``.
     """
 
-    def __init__(self, file, run, header, written=False):
+    def __init__(self, file, run, header, is_stored=False):
         self._file = file
         self._header = header
         self._templates = templates_of(run)
-        self._written = run if written else None
+        # The state in the file; None while that is uncertain.
+        self._stored = run if is_stored else None
         try:
-            self._check(run)
+            self._check_end(run)
         except BaseException:
             self._file.close()
             raise
 
-    def _check(self, run):
-        end = self._file.end
+    def _check_end(self, run):
+        end, path = self._file.end, self._file.path
         if end == run.place:
             return
-        path = self._file.path
+        resume = f"{type(run.algorithm).__name__}.resume({path!r})"
         if not run.place.number:
             raise JournalError(
-                f"The journal {path} holds a run already, of {end.number} events. Go on with it by "
-                f"{type(run.algorithm).__name__}.resume({path!r}), or give another path."
+                f"The journal {path} holds a run already, of {end.number} events. Continue it by "
+                f"{resume}, or give another path."
             )
         raise JournalError(
-            f"The journal {path} ends with another event than this run, which is a copy of it as "
-            f"it once was. Go on with {type(run.algorithm).__name__}.resume({path!r}), or begin "
-            "another run; from_json(to_json()) makes a copy without a journal."
+            f"The journal {path} ends with another event than this run, which is a copy of an "
+            f"earlier state. Continue with {resume}, or begin another run; from_json(to_json()) "
+            "makes a copy without a journal."
         )
 
     @property
@@ -343,70 +399,67 @@ class Recorder:
     def close(self):
         self._file.close()
 
-    def record(self, run, after, kind, said):
-        """The next state, when it is in the journal; ``run`` is the present one."""
-        # As long as it is not certain what the file holds, nothing is known: what an interrupted
-        # call may have written is taken back by the next one.
-        known, self._written = self._written, None
-        known = known if known is run else None
-        parts = parts_of(after, self._templates, known)
-        events = events_of(run, after, kind, said)
+    def record(self, run, after, kind, details):
+        """Write the step from a state to the next one, and return the latter with its place."""
+        # If this call is interrupted, the next one deletes what it may have written.
+        known, self._stored = self._stored if self._stored is run else None, None
+        parts = encode_parts(after, self._templates, known)
+        events = events_between(run, after, kind, details)
         if not run.place.number:
             events.insert(0, ("begin", None, self._header))
         place = self._file.append(run.place, events, parts, rewrite=known is None)
-        self._written = after = replace(after, place=place)
+        self._stored = after = replace(after, place=place)
         return after
 
 
-def read(file, history):
-    """The `Stored` state of a journal's file, for a run that remembers so much."""
-    n_told, limit = file.n_told, history
-    parts = file.parts()
-    positions = decode(parts["data"])
-    first = 0 if limit is None else max(n_told - limit, 0)
-    told = {i: told_of_plain(body) for i, body in file.told(positions[positions < first], first)}
-    queries = ()
-    # Of some of them the times were taken back: as many more are read.
+def read_state(file, limit):
+    """Return the `StoredState` of a journal's file, for a history of at most ``limit``."""
+    n_told, parts = file.n_told, file.parts()
+    first, positions = _first_stored(n_told, limit), decode(parts["data"])
+    told = file.told(positions[positions < first], first)
+    sizes = ()
+    # Some times may have been taken back: read more than the latest ones.
     for body in file.latest("ask", 2 * MAX_PENDING):
         if body["n"] is not None:
             time = float(body["now"])
-            queries = (*made_until(time, queries), (time, body["n"]))[-MAX_PENDING:]
-    return Stored(parts, told, n_told, queries, file.end)
+            sizes = (*made_until(time, sizes), (time, body["n"]))[-MAX_PENDING:]
+    return StoredState(parts, _by_position(told), n_told, sizes, file.end)
 
 
-def to_plain(run):
-    """All of a run's state as plain data."""
-    templates = templates_of(run)
+def encode_state(run):
+    """Return the whole state of a run as plain data, for JSON."""
     log, data = run.history.log, run.data
-    entries = dict(zip(range(log.first, log.total), log))
-    # The data set may hold older observations than the history stores.
-    kept = zip(data.positions.tolist(), data.rows, data.y.tolist(), data.variance.tolist())
-    old = [[i, *row.tolist(), y, v] for i, row, y, v in kept if i < log.first]
+    rows = zip(data.positions.tolist(), data.rows, data.y.tolist(), data.variance.tolist())
     return {
-        "parts": parts_of(run, templates),
-        "told": [[i, told_as_plain(entry)] for i, entry in entries.items()],
-        "kept": old,
+        "parts": encode_parts(run, templates_of(run)),
+        "told": [[i, encode_observation(entry)] for i, entry in enumerate(log, log.first)],
+        # Observations of the data set that are older than the history.
+        "kept": [[i, *row.tolist(), y, v] for i, row, y, v in rows if i < log.first],
         "n_told": log.total,
         "queries": [list(query) for query in run.query_sizes],
     }
 
 
-def of_plain(plain):
-    """The `Stored` state of `to_plain`."""
-    told = {i: told_of_plain(body) for i, body in plain["told"]}
+def decode_state(plain):
+    """Return the `StoredState` of `encode_state`."""
+    told = _by_position(plain["told"])
     for i, *row, y, variance in plain["kept"]:
         told[i] = Observation(np.array(row), y, np.nan, 0, np.empty(0, dtype=np.intp), {}, variance)
-    queries = tuple((float(t), n) for t, n in plain["queries"])
-    return Stored(plain["parts"], told, plain["n_told"], queries)
+    sizes = tuple((float(t), n) for t, n in plain["queries"])
+    return StoredState(plain["parts"], told, plain["n_told"], sizes)
+
+
+def _by_position(told):
+    return {i: decode_observation(body) for i, body in told}
 
 
 @cache
 def version(package):
-    """Version of a package that is installed."""
+    """Return the version of an installed package."""
     return metadata.version(package)
 
 
 def checksum(content):
-    """Checksum of plain data, whatever their layout as text."""
+    """Return the checksum of plain data, which does not depend on their layout as text."""
     text = json.dumps(content, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
