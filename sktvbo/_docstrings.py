@@ -1,4 +1,4 @@
-"""Docstrings of classes that share parameters: each says all of them, the source says each once."""
+"""Docstrings of classes that share parameters: complete for users, without copies in the source."""
 
 import inspect
 import re
@@ -8,12 +8,12 @@ _TITLE = re.compile(r"^(\w[\w ]*)\n-{3,}$", re.MULTILINE)
 
 
 def described_like(shared):
-    """Decorator of a class: parameters and attributes that it does not describe are as in another.
+    """Return a decorator that adds parameters and attributes of one docstring to another.
 
     Parameters
     ----------
     shared : type
-        The class whose docstring has them, in numpydoc.
+        Class whose numpydoc docstring describes what the decorated class does not.
 
     Returns
     -------
@@ -29,14 +29,16 @@ def described_like(shared):
 
 
 def _complete(doc, shared, parameters):
-    """The docstring, with what the other one says of these parameters, and of attributes."""
+    """Return a docstring with missing ``parameters``, and all missing attributes, of another."""
     head, sections = _split(doc)
-    others = _split(shared)[1]
+    _, shared_sections = _split(shared)
     for title in ("Attributes", "Parameters"):
-        own, theirs = _entries(sections.pop(title, "")), _entries(others[title])
-        said = {name for names in own for name in names}
-        for names, entry in theirs.items():
-            if not said.intersection(names) and (title == "Attributes" or names[0] in parameters):
+        own, others = _entries(sections.pop(title, "")), _entries(shared_sections[title])
+        described = {name for names in own for name in names}
+        for names, entry in others.items():
+            if not described.intersection(names) and (
+                title == "Attributes" or names[0] in parameters
+            ):
                 own[names] = entry
         if title == "Parameters":
             order = list(parameters)
@@ -47,12 +49,12 @@ def _complete(doc, shared, parameters):
 
 
 def _split(doc):
-    """What is before the first section, and the text of each."""
+    """Return the text before the first section, and the text of each section by its title."""
     head, *rest = _TITLE.split(inspect.cleandoc(doc))
     return head.strip(), {title: text.strip("\n") for title, text in zip(rest[::2], rest[1::2])}
 
 
 def _entries(section):
-    """The entries of a section, by the names that they are of."""
+    """Return the entries of a section by the names that they describe."""
     entries = re.split(r"\n(?=\S)", section) if section else []
     return {tuple(entry.partition(" :")[0].split(", ")): entry.rstrip() for entry in entries}

@@ -269,7 +269,7 @@ class BayesianOptimizer(BaseEstimator):
         Parameters
         ----------
         times : Times
-            ``kept`` (n,), of the data set that is learnt from; ``recent`` (m,), of the latest
+            ``data`` (n,), of the data set that is learnt from; ``recent`` (m,), of the latest
             observations told; ``pending``, of queries not told yet; the domain's ``n_unit``, and
             whether it ``has_context`` and ``is_constrained``.
         """

@@ -1,4 +1,4 @@
-"""What an optimizer takes for the time when the caller gives none."""
+"""Clocks of an optimizer, and the reading of times."""
 
 import time
 
@@ -10,7 +10,7 @@ from ..gaussian_process._dates import DURATIONS, read_time, read_times
 
 
 class ElapsedTime:
-    """Seconds since the first call; goes on where it stood after pickling."""
+    """Clock of the seconds since the first call, without those between pickling and unpickling."""
 
     def __init__(self):
         self._origin = None
@@ -29,9 +29,9 @@ class ElapsedTime:
 
 
 class CalendarTime:
-    """Seconds since the first call, by the calendar: they go on while there is no process.
+    """Clock of the seconds since the first call, including those without a process.
 
-    When the computer's clock is put back, they stand still until it has caught up.
+    It never goes back: if the computer's clock is set back, it stands still until that catches up.
     """
 
     def __init__(self):
@@ -45,14 +45,14 @@ class CalendarTime:
 
 
 class StepCount:
-    """0, 1, 2, ...: how many observations have been told."""
+    """Clock of the number of observations told."""
 
     def __call__(self, n_told):
         return float(n_told)
 
 
 class CallableTime:
-    """A callable without arguments."""
+    """Clock from a callable without arguments."""
 
     def __init__(self, function):
         self._function = function
@@ -61,33 +61,32 @@ class CallableTime:
         return self._function()
 
 
+_CLOCKS = {"wall": ElapsedTime, "calendar": CalendarTime, "step": StepCount}
+
+
 def make_clock(clock, owner=None):
-    """Clock from the ``clock`` parameter of an optimizer."""
+    """Return the clock of an optimizer's ``clock`` parameter."""
     if callable(clock):
         return CallableTime(clock)
-    if isinstance(clock, str) and clock == "wall":
-        return ElapsedTime()
-    if isinstance(clock, str) and clock == "calendar":
-        return CalendarTime()
-    if isinstance(clock, str) and clock == "step":
-        return StepCount()
+    if isinstance(clock, str) and clock in _CLOCKS:
+        return _CLOCKS[clock]()
     raise invalid("clock", "'wall', 'calendar', 'step' or a callable", clock, owner)
 
 
 def as_time(t, unit):
-    """The kind of a time, see `gaussian_process._dates`, and the time as a finite number."""
+    """Return the kind of a time, see `gaussian_process._dates`, and the time as a finite number."""
     kind, number = read_time(t, unit, "t", InvalidObservationError)
     _check_no_duration(kind, unit)
     return kind, finite_number(number, "t", InvalidObservationError, LARGEST_X)
 
 
 def as_times(t, n, unit):
-    """The kind of one time, or of n of them, and these times as numbers (n,)."""
+    """Return the kind of one time, or of n times, and the times as numbers (n,)."""
     try:
-        one = np.ndim(t) == 0
+        is_one = np.ndim(t) == 0
     except ValueError:  # lists of different lengths
-        one = False
-    if one:
+        is_one = False
+    if is_one:
         kind, number = as_time(t, unit)
         return kind, np.full(n, number)
     kind, numbers = read_times(t, unit, "t", InvalidObservationError)
@@ -97,6 +96,6 @@ def as_times(t, n, unit):
 
 def _check_no_duration(kind, unit):
     if kind == DURATIONS:
-        advice = f"Give the length of a duration as a number, such as that of its units {unit!r}."
+        advice = f"Give the duration as a number, in units of {unit!r}."
         error = InvalidObservationError
         raise invalid("t", "a number or a date", got="a duration", advice=advice, error=error)

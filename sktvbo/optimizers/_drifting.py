@@ -148,7 +148,7 @@ class UITVBO(Algorithm):
 
     def _make_surrogate(self, times):
         # Pending queries may be older than all data, and the kernel knows of no time before start.
-        start = min(times.kept.min(), *times.pending, np.inf)
+        start = min(times.data.min(), *times.pending, np.inf)
         # One may ask what would have been best even earlier, however.
         return default_surrogate(
             Wiener(self.drift_variance, "fixed", start=start, before="constant")

@@ -1,6 +1,6 @@
-"""Algorithms by name."""
+"""Algorithms by their names in the literature."""
 
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from .._validation import invalid
 from ._abo import ABO
@@ -33,30 +33,30 @@ _ALGORITHMS = {
 
 
 def as_optimizer(algorithm, name="algorithm", owner=None):
-    """Return a new optimizer from any of the forms in which users give an algorithm.
+    """Return a new optimizer, given an optimizer or the name of an algorithm.
 
     Parameters
     ----------
     algorithm : optimizer or str
-        A name is that in the literature, an algorithm's ``label``: "W-DBO", "ET-GP-UCB", "random".
+        The name is the ``label`` of an algorithm: "W-DBO", "ET-GP-UCB", "random".
     name : str, default="algorithm"
-        How messages call the argument.
+        Name of the argument, for messages.
     owner : object, default=None
-        Whose parameter it is, for messages.
+        Object whose parameter it is, for messages.
 
     Returns
     -------
     BayesianOptimizer
-        Without a run; a given one is cloned.
+        Without a run: a clone of the given optimizer.
 
     Raises
     ------
     ValueError
-        Something else.
+        The argument is neither.
     """
     if isinstance(algorithm, str) and algorithm in _ALGORITHMS:
         return _ALGORITHMS[algorithm]()
-    if isinstance(algorithm, str | type) or not hasattr(algorithm, "get_params"):
+    if not isinstance(algorithm, BaseEstimator):
         names = ", ".join(map(repr, _ALGORITHMS))
         raise invalid(name, f"an optimizer or one of {names}", algorithm, owner)
     return clone(algorithm)

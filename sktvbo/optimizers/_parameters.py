@@ -1,4 +1,4 @@
-"""Parameters of an optimizer, said once."""
+"""Decorator that makes annotations of an optimizer its parameters."""
 
 import inspect
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -9,10 +9,10 @@ from .._docstrings import described_like
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
 def algorithm(cls):
-    """Decorator of an optimizer: what its class annotates are its parameters, keyword-only.
+    """Decorate an optimizer class, whose annotated attributes become keyword-only parameters.
 
-    Constructor, ``get_params`` and signature follow; in the signature the class's own parameters
-    come first, and then those that all optimizers share, and so in the docstring.
+    Adds the constructor, and with it ``get_params``. Signature and docstring list the parameters of
+    the class first, and those that all optimizers share last.
     """
     cls = dataclass(kw_only=True, eq=False, repr=False)(cls)
     first = next(base for base in reversed(cls.__mro__) if is_dataclass(base))

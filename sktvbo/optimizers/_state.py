@@ -22,7 +22,7 @@ from ..gaussian_process._dates import NAIVE, NUMBERS, mixed_kinds
 from ..journal._rows import START, Place
 from ..staleness import KeepAll
 from ._clock import as_time, as_times
-from ._default_models import Times, suited
+from ._default_models import Times, configured
 
 if TYPE_CHECKING:
     from .._typing import Point
@@ -585,7 +585,7 @@ class RunState:
         surrogate = self.algorithm.surrogate
         if surrogate is None:
             surrogate = self.algorithm._make_surrogate(self.times_of(times))
-        return suited(clone(surrogate), self.domain, self.policy)
+        return configured(clone(surrogate), self.domain, self.policy)
 
     def temporal_kernel_for(self, times):
         """Return the default temporal kernel, whose bounds follow the times of the data.
