@@ -1,4 +1,4 @@
-"""ABO: choose the time of the next query as well."""
+"""ABO, which also chooses the time of the next query."""
 
 import numpy as np
 
@@ -10,43 +10,42 @@ from ._base import Algorithm
 from ._default_models import smooth_surrogate
 from ._parameters import algorithm
 
-# The trend is that of this many lengthscales, the latest ones.
+# Number of lengthscales, the latest, to which a trend is fitted.
 _N_TREND = 5
 
-# The lengthscale has settled when it changes by less than this part of itself per step.
+# Largest relative change of a settled lengthscale per step.
 _SETTLED = 0.1
 
 
 @algorithm
 class ABO(Algorithm):
-    """ABO (Nyikosa et al. 2018): where, and when, to query next.
+    """ABO (Nyikosa et al. 2018): choice of the place and the time of the next query.
 
-    1. Query where and when μ + √β σ is largest, over the domain and the times from now to now +
-       lookahead · l_T; near the faces of a box σ counts for less, see the ``margin`` of
+    1. Query at the place and time that maximize μ + √β σ, over the domain and the times from now to
+       now + lookahead · l_T. UCB discounts σ near the faces of a box: see the ``margin`` of
        `~sktvbo.acquisition.UCB`.
     2. Wait until then; observe; add the observation to the data set.
     3. Refit λ, l_S, l_T and σ² by marginal likelihood.
 
-    Until l_T has settled (its last five values change by less than a tenth a step) queries are made
-    at once. Nothing is ever forgotten.
+    Queries are immediate until l_T has settled: its last five values change by less than a tenth
+    per step. No observation is forgotten.
 
-    ``suggest(t)`` returns a `Query`, which has the time to wait for. ``ask(t)`` returns a point
-    alone, for a query at once.
+    ``suggest(t)`` returns a `Query` with the time to wait for. ``ask(t)`` returns a point for an
+    immediate query.
 
-    When to use it: queries are expensive and the function is smooth in time, so that it pays to
-    wait for a good moment, with ``suggest(t)``. When not: regret counts all the time; or the run is
-    long.
+    When to use it: queries are expensive and the function is smooth in time, so that waiting for a
+    good time pays. When not: regret counts at all times, or the run is long.
 
     Parameters
     ----------
     lookahead : float, default=1/3
-        How far to look ahead, in temporal lengthscales.
+        Longest wait, in temporal lengthscales.
 
     Attributes
     ----------
     next_time_ : float
-        Time of the last query asked for: the ``t`` of the `Query` that ``suggest`` returns, and
-        the time that ``tell`` assumes.
+        Time of the latest query asked for: the ``t`` of the `Query` of ``suggest``, which ``tell``
+        assumes.
 
     References
     ----------
@@ -82,7 +81,7 @@ class ABO(Algorithm):
         super()._check_parameters()
         check_real(self.lookahead, "lookahead", self, interval="[0, inf)")
         if as_acquisition(self.acquisition or "ucb", self).joint:
-            self._check_unused(("lookahead",), "with an acquisition that is drawn for one time")
+            self._check_unused(("lookahead",), "with an acquisition function sampled at one time")
 
     def _latest_query_time(self, t, surrogate, policy):
         if not policy.settled:
@@ -91,30 +90,30 @@ class ABO(Algorithm):
 
 
 class LengthScaleTrend(StaleDataPolicy):
-    """Forget nothing, and watch the temporal lengthscale.
+    """Policy that drops nothing, and tracks the temporal lengthscale.
 
     Attributes
     ----------
     length_scales_ : tuple of float
-        The last five.
+        Latest values, at most five.
     """
 
     length_scales_ = ()
 
     def after_add(self, surrogate, now):
-        """No rows."""
+        """Record the lengthscale."""
         latest = temporal_length_scale(surrogate.temporal_kernel_)
         self.length_scales_ = (*self.length_scales_, latest)[-_N_TREND:]
         return super().after_add(surrogate, now)
 
     @property
     def settled(self):
-        """Whether the lengthscale has stopped changing."""
+        """True if the lengthscale has stopped changing."""
         if len(self.length_scales_) < _N_TREND:
             return False
         slope = np.polynomial.polynomial.polyfit(np.arange(_N_TREND), self.length_scales_, 1)[1]
         return abs(slope) < _SETTLED * np.mean(self.length_scales_)
 
     def record(self):
-        """Columns of the optimizer's history."""
+        """Return the columns of the optimizer's history."""
         return {"length_scale": self.length_scales_[-1] if self.length_scales_ else None}

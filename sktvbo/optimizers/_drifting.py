@@ -1,4 +1,4 @@
-"""Algorithms whose model forgets gradually: TV-GP-UCB, UI-TVBO, W-GP-UCB."""
+"""Algorithms whose model forgets gradually: TV-GP-UCB, UI-TVBO and W-GP-UCB."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ class TVGPUCB(Algorithm):
     """TV-GP-UCB (Bogunovic et al. 2016, TVGP algorithm 2): correlation that decays with time.
 
     1. Query where μ + √β σ is largest now, under the covariance k_S(x, x') (1 − ε)^(``|t − t'|`` /
-       2) (eq. 7-8); near the faces of a box σ counts for less, see the ``margin`` of
+       2) (eq. 7-8). UCB discounts σ near the faces of a box: see the ``margin`` of
        `~sktvbo.acquisition.UCB`.
     2. Observe; add the observation to the data set.
     3. Refit, ε included unless it is given (appendix B).
 
-    Nothing is forgotten for good, so over a box a step becomes slower and slower. On a
-    `~sktvbo.domain.FiniteSet` of M points, and while the hyperparameters are held, the posterior is
-    an exact Kalman filter's: a step takes O(M²) however long the run. They are held between
-    searches (``refit_every``), each O(n M²) or less; with ``refit_every=None`` from the first one
-    on, and always if the ``surrogate`` has no ``optimizer``. Then memory, too, is constant with a
-    ``history``.
+    No observation is removed, so that on a box each step is slower than the one before. On a
+    `~sktvbo.domain.FiniteSet` of M points the posterior comes from an exact Kalman filter while the
+    hyperparameters are held: a step takes O(M²), independent of the length of the run.
+    Hyperparameters are held between searches (see ``refit_every``), which take O(n M²) or less.
+    With ``refit_every=None``, or a ``surrogate`` with ``optimizer=None``, and a ``history``, memory
+    is constant as well.
 
-    When to use it: the function changes all the time, like a Markov process. When not: it changes
-    smoothly (`WDBO` models that), or the run over a box is long.
+    When to use it: the function changes continually, like a Markov process. When not: it changes
+    smoothly (`WDBO` models that), or the run is long and on a box.
 
     Parameters
     ----------
@@ -85,8 +85,8 @@ class TVGPUCB(Algorithm):
     def _make_surrogate(self, times):
         if not self._learns:
             return default_surrogate(Forgetting(self.epsilon, "fixed"))
-        # The same kernel is learnt by its lengthscale, -2 / log(1 - ε): with many queries in a unit
-        # of time ε is so near to 1 that floats cannot tell.
+        # The same kernel, parametrized by its lengthscale -2 / log(1 - ε): with many queries per
+        # unit of time, ε is too close to 1 for floats.
         return default_surrogate(smooth_kernel(times, nu=0.5))
 
     @property
@@ -96,24 +96,24 @@ class TVGPUCB(Algorithm):
 
 @algorithm
 class UITVBO(Algorithm):
-    """UI-TVBO (Brunzema et al. 2022): a mean that stays, a variance that grows.
+    """UI-TVBO (Brunzema et al. 2022): constant mean and growing variance between observations.
 
     1. Query where μ + √β σ is largest now, under the covariance k_S(x, x') (1 + σ_w² (min(t, t') −
-       t_start)); near the faces of a box σ counts for less, see the ``margin`` of
+       t_start)). UCB discounts σ near the faces of a box: see the ``margin`` of
        `~sktvbo.acquisition.UCB`.
     2. Observe; add the observation to the data set.
     3. Refit the spatial hyperparameters.
 
-    Between observations the mean stays as it is, and the variance grows by σ_w² k_S per unit of
-    time: what was learnt is doubted, but not replaced by the prior.
+    Between observations the mean is constant, and the variance grows by σ_w² k_S per unit of time.
+    Old observations become uncertain, and the posterior does not return to the prior.
 
-    When to use it: the function takes a random walk, and the last known good place is better than
-    none. When not: the run is long; the variance has no bound, and nothing is forgotten for good.
+    When to use it: the function follows a random walk, and the latest good place is better than
+    none. When not: the run is long. The variance has no bound, and no observation is removed.
 
     Parameters
     ----------
     drift_variance : float, default=0.03
-        σ_w², variance added per unit of time, relative to the spatial variance.
+        σ_w², the variance added per unit of time, relative to the spatial variance.
 
     References
     ----------
@@ -147,9 +147,9 @@ class UITVBO(Algorithm):
         return "dimension"
 
     def _make_surrogate(self, times):
-        # Pending queries may be older than all data, and the kernel knows of no time before start.
+        # The random walk starts before all observations and pending queries. Before that it is
+        # constant, for predictions at even earlier times.
         start = min(times.data.min(), *times.pending, np.inf)
-        # One may ask what would have been best even earlier, however.
         return default_surrogate(
             Wiener(self.drift_variance, "fixed", start=start, before="constant")
         )
@@ -157,28 +157,28 @@ class UITVBO(Algorithm):
 
 @algorithm
 class WGPUCB(Algorithm):
-    """W-GP-UCB (Deng et al. 2022): weighted regression, with weights that fade.
+    """W-GP-UCB (Deng et al. 2022): weighted regression with weights that decay.
 
-    1. Query where μ + √β s is largest: μ from the observations weighted by discount^age, s from its
-       two matrices (`~sktvbo.gaussian_process.WeightedGPRegressor`); near the faces of a box s
-       counts for less, see the ``margin`` of `~sktvbo.acquisition.UCB`.
+    1. Query where μ + √β s is largest, with μ from observations weighted by discount^age, and s
+       from two matrices (`~sktvbo.gaussian_process.WeightedGPRegressor`). UCB discounts s near the
+       faces of a box: see the ``margin`` of `~sktvbo.acquisition.UCB`.
     2. Observe; add the observation to the data set.
-    3. Refit a Gaussian process of space alone, of which the noise variance is σ² discount^(−age).
+    3. Refit a Gaussian process of space alone, with noise variance σ² discount^(−age).
 
-    When to use it: the function drifts steadily, at a known pace. When not: `TVGPUCB` learns the
-    pace, and its variance grows where nothing new was seen.
+    When to use it: the function drifts steadily, at a known rate. When not: the rate is unknown.
+    `TVGPUCB` learns it, and its variance grows where there are no recent observations.
 
     Parameters
     ----------
     discount : float in (0, 1], default=0.99
-        Weight that is left after a unit of time. The regret bound has 1 − discount = γ_T^{−1/4}
-        √(B_T / T).
+        Weight of an observation after a unit of time. The regret bound is for 1 − discount =
+        γ_T^{−1/4} √(B_T / T).
 
     Notes
     -----
-    The published confidence bound does not hold at all times at once; β spends its δ over the steps
-    (`~sktvbo.acquisition.InformationGainBeta`, ``anytime=True``). Its constants are from
-    secondary sources.
+    The published confidence bound does not hold at all times simultaneously; β distributes its δ
+    over the steps (`~sktvbo.acquisition.InformationGainBeta`, ``anytime=True``). Its constants are
+    from secondary sources.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Algorithms that remove the least relevant observations: W-DBO, BOLT."""
+"""Algorithms that remove the least relevant observations: W-DBO and BOLT."""
 
 from .._validation import check_real
 from ..staleness import RelevancyBudget, RelevancyCap
@@ -8,33 +8,33 @@ from ._parameters import algorithm
 
 @algorithm
 class WDBO(Algorithm):
-    """W-DBO (Bardou et al. 2024, algorithm 1): remove irrelevant observations on the fly.
+    """W-DBO (Bardou et al. 2024, algorithm 1): removal of irrelevant observations.
 
-    1. Query where μ + √β σ is largest now; near the faces of a box σ counts for less, see the
+    1. Query where μ + √β σ is largest now. UCB discounts σ near the faces of a box: see the
        ``margin`` of `~sktvbo.acquisition.UCB`.
     2. Observe; add the observation; refit λ, l_S, l_T and σ² by marginal likelihood,
        with a `~sktvbo.gaussian_process.QuadraticMean` where that is likelier.
-    3. Let the budget b grow by (1 + α)^{Δt / l_T} (eq. 80).
+    3. Multiply the budget b by (1 + α)^{Δt / l_T} (eq. 80).
     4. While b > 1 + R̂ of the least relevant observation (eq. 12): remove it, b ← b / (1 + R̂).
 
-    The data set, and with it the response time, stays as small as the function's change allows.
+    The data set, and with it the response time, is as small as the rate of change allows.
 
-    When to use it: the function changes in time, smoothly or now and then abruptly, and a fast step
-    matters. When not: the function is static (`GPUCB`), or its covariance has no closed-form
-    convolution (see `sktvbo.relevancy`).
+    When to use it: the function changes smoothly, or sometimes abruptly, and fast steps matter.
+    When not: the function is static (`GPUCB`), or its covariance has no closed-form convolution
+    (see `sktvbo.relevancy`).
 
     Parameters
     ----------
     alpha : float, default=0.25
-        Relative change of the predictions that forgetting may make per temporal lengthscale.
+        Relative change of the predictions that removals may cause per temporal lengthscale.
     max_size : int, default=None
-        Largest data set: beyond it the least relevant observations are removed at any price, so
-        that a step takes no longer however little the function changes. None is no limit.
+        Largest data set. Beyond it the least relevant observations are removed whatever the budget:
+        bounds the time of a step. None is no limit.
 
     Attributes
     ----------
     policy_ : RelevancyBudget
-        With the budget, and what the last step removed at which price.
+        With the budget, and the latest removals and their costs.
 
     References
     ----------
@@ -66,23 +66,25 @@ class WDBO(Algorithm):
 
 @algorithm
 class BOLT(Algorithm):
-    """BOLT (Bardou & Thiran, algorithm 1): keep as many observations as pays.
+    """BOLT (Bardou & Thiran, algorithm 1): data set of the most informative size.
 
-    1. Query where μ + √β σ is largest now; near the faces of a box σ counts for less, see the
+    1. Query where μ + √β σ is largest now. UCB discounts σ near the faces of a box: see the
        ``margin`` of `~sktvbo.acquisition.UCB`.
     2. Observe; add the observation; refit λ, l_S, l_T and σ² by marginal likelihood,
        with a `~sktvbo.gaussian_process.QuadraticMean` where that is likelier.
     3. Fit the response time R(n) to the times between the queries so far.
-    4. n* = argmax_n Σ_{i≤n} k_T(i R(n))² (eq. 9): more would tell more, but makes each step slower.
+    4. n* = argmax_n Σ_{i≤n} k_T(i R(n))² (eq. 9): a larger data set is more informative, but slows
+       down each step.
     5. While there are more than n* observations: remove the least relevant one (W-DBO eq. 12).
 
-    When to use it: time passes while the optimizer thinks, in a long run. When not: steps take the
-    same time whatever the data set (``clock="step"``): then the recommended size has no bound.
+    When to use it: the run is long, and time passes while the optimizer computes. When not: the
+    time of a step does not depend on the data set (``clock="step"``). The recommended size then has
+    no bound.
 
     Parameters
     ----------
     max_size : int or "recommended", default="recommended"
-        n*, or step 4.
+        n*; "recommended" computes it in step 4.
 
     Attributes
     ----------

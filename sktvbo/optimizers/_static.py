@@ -1,4 +1,4 @@
-"""Algorithms whose model is a function that does not change, and that keep all observations."""
+"""Algorithms that model a static function and never drop observations."""
 
 from .._validation import check_real
 from ..acquisition import InformationGainBeta
@@ -8,22 +8,22 @@ from ._parameters import algorithm
 
 @algorithm
 class GPUCB(StaticAlgorithm):
-    """GP-UCB (Srinivas et al. 2012): the baseline that does not know of time.
+    """GP-UCB (Srinivas et al. 2012): the static baseline.
 
-    1. Query where μ + √β σ is largest; near the faces of a box σ counts for less, see the
-       ``margin`` of `~sktvbo.acquisition.UCB`.
+    1. Query where μ + √β σ is largest. UCB discounts σ near the faces of a box: see the ``margin``
+       of `~sktvbo.acquisition.UCB`.
     2. Observe; add the observation to the data set.
     3. Refit a Gaussian process of space alone.
 
-    Nothing is ever forgotten.
+    No observation is forgotten.
 
-    When to use it: the function does not change. When not: it does; old observations are believed
-    as much as new ones, and the growing data set makes every step slower.
+    When to use it: the function is static. When not: it changes. Old observations then weigh as
+    much as new ones, and the growing data set makes every step slower.
 
     Parameters
     ----------
     surrogate : TimeVaryingGPRegressor, default=None
-        As in `BayesianOptimizer`; None is a ``Matern(nu=2.5)`` in space that is constant in time.
+        See `BayesianOptimizer`. None: ``Matern(nu=2.5)`` in space, constant in time.
 
     References
     ----------
@@ -46,26 +46,25 @@ class GPUCB(StaticAlgorithm):
 
 @algorithm
 class IGPUCB(StaticAlgorithm):
-    """IGP-UCB (Chowdhury & Gopalan 2017): GP-UCB whose width follows the information gained.
+    """IGP-UCB (Chowdhury & Gopalan 2017): GP-UCB with β from the information gain.
 
-    1. Query where μ + √β σ is largest, √β = B + R √(2 (γ + 1 + log(1/δ))), γ being the information
-       gain of the data set; near the faces of a box σ counts for less, see the ``margin`` of
-       `~sktvbo.acquisition.UCB`.
+    1. Query where μ + √β σ is largest, with √β = B + R √(2 (γ + 1 + log(1/δ))) and γ the
+       information gain of the data set. UCB discounts σ near the faces of a box: see the ``margin``
+       of `~sktvbo.acquisition.UCB`.
     2. Observe; add the observation to the data set.
     3. Refit a Gaussian process of space alone.
 
-    Nothing is ever forgotten.
+    No observation is forgotten.
 
-    When to use it: the function does not change, and its norm is known rather than its
-    distribution. When not: it changes; or regret matters soon, since the width is a conservative
-    one.
+    When to use it: the function is static, with a known norm rather than a known distribution. When
+    not: it changes; or early regret matters, as the bound is conservative.
 
     Parameters
     ----------
     norm_bound : float, default=1.0
         B, see `~sktvbo.acquisition.InformationGainBeta`.
     delta : float in (0, 1), default=0.1
-        Probability with which the bound may fail.
+        Probability that the confidence bound fails.
 
     References
     ----------
