@@ -124,10 +124,7 @@ CALLS = {
         ("dpp.sample_kdpp(K, 2, method={})", ["'fast'", "None"]),
         ("dpp.sample_kdpp(K, 2, n_steps={})", ["-1", "1.5"]),
         ("theory.recommended_dataset_size({}, lambda n: 1.0)", ["RBF", "RationalQuadratic()"]),
-        (
-            "theory.recommended_dataset_size(RBF(9.0), {})",
-            ["1.0", "lambda n: -n", "lambda n: nan"],
-        ),
+        ("theory.recommended_dataset_size(RBF(9.0), {})", ["1.0", "lambda n: -n", "lambda n: nan"]),
         ("theory.information_gain(K, {})", ["0.0", "-1.0", "nan"]),
         ("kernels.Forgetting({})([[0.0], [1.0]])", ["0.0", "1.0", "nan", "'fast'"]),
         ("kernels.Wiener(start={})([[0.0], [1.0]])", ["0.5", "nan", "None"]),

@@ -9,7 +9,6 @@ import textwrap
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from sktvbo._cli import main
@@ -168,11 +167,3 @@ def test_pictures_are_complete_or_absent(tmp_path, capsys, monkeypatch):
     assert "cannot be written: No space left" in capsys.readouterr().err
     assert not list(tmp_path.glob("*.png"))
     assert not list(tmp_path.rglob("*.part"))
-
-
-def test_a_seed_is_another_run(tmp_path, capsys):
-    """The store of one seed has nothing of another's."""
-    assert main(["bench", *BENCH, str(tmp_path)]) == 0
-    assert main(["bench", *BENCH, str(tmp_path), "--seed", "1"]) == 0
-    seeds = [json.loads(path.read_text())["seed"] for path in (tmp_path / "store").iterdir()]
-    assert len(np.unique(seeds)) == 4

@@ -179,19 +179,6 @@ def test_temporal_convolution_of_two_sets(kernel):
     assert np.linalg.eigvalsh(C).min() > -1e-12
 
 
-@every_temporal
-def test_temporal_convolution_does_not_know_the_calendar(kernel):
-    times, shift = np.array([-4.0, -0.75, 0.0, 0.25]), 1.7e9
-    found = temporal_convolution(kernel, times + shift, 0.5 + shift)
-    assert_allclose(found, temporal_convolution(kernel, times, 0.5), rtol=1e-12)
-
-
-def test_forgetting_is_a_matern():
-    matern = Matern(-2.0 / np.log(0.6), nu=0.5)
-    expected = temporal_convolution(matern, TIMES, 1.0)
-    assert_allclose(temporal_convolution(Forgetting(0.4), TIMES, 1.0), expected, rtol=1e-12)
-
-
 # --- relevancies ----------------------------------------------------------------------------------
 
 
@@ -458,10 +445,7 @@ def test_layouts_of_convolutions(rng, layout):
         ({"y": np.zeros((30, 1))}, r"y must be an array of shape \(30,\)\. Got shape \(30, 1\)"),
         ({"y": np.zeros(29)}, r"y must be an array of shape \(30,\)\. Got shape \(29,\)"),
         ({"time_column": 3}, r"time_column must be an int in the range \[-3, 2\]. Got 3"),
-        (
-            {"spatial_kernel": RBF([1.0, 2.0, 3.0])},
-            r"per column \(2\)\. Got 3 len",
-        ),
+        ({"spatial_kernel": RBF([1.0, 2.0, 3.0])}, r"per column \(2\)\. Got 3 len"),
         ({"spatial_kernel": None}, "spatial_kernel must be a kernel of the 2 spatial .* Got None"),
         ({"temporal_kernel": None}, "temporal_kernel must be a kernel of the time .* Got None"),
         ({"temporal_kernel": Forgetting(1.2)}, "'epsilon' parameter of Forgetting"),

@@ -39,6 +39,7 @@ def is_private(name):
     return name.startswith("_") and not name.startswith("__") and name not in PUBLIC
 
 
+@cache
 def tree_of(module):
     return ast.parse(MODULES[module].read_text(encoding="utf-8"))
 

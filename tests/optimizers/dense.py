@@ -12,7 +12,12 @@ def value(x, t):
     return 30.0 + 5.0 * np.sin(6.0 * x[0] + 0.15 * t) + 0.2 * np.sin(37.0 * t)
 
 
-def drive(opt, times):
+def make(kind, **options):
+    defaults = {"domain": [(0.0, 1.0)], "n_initial_points": 6, "random_state": 0}
+    return kind(**defaults | options)
+
+
+def drive(opt, times, value=value):
     for t in times:
         x = opt.ask(float(t))
         opt.tell(x, value(x, t))
@@ -58,6 +63,20 @@ def dense(K, noise, k, prior, y):
     return k @ inverse @ y, prior - np.einsum("ij,jk,ik->i", k, inverse, k)
 
 
+def posterior(opt, t, temporal):
+    """Mean and standard deviation at the grid and time t, in units of y.
+
+    The covariance is that of the surrogate in space times ``temporal(t, t')``.
+    """
+    gp, X, times = opt.surrogate_, opt.X_[:, :1], opt.X_[:, 1]
+    y, location, scale = standardized(opt)
+    signal = gp.signal_variance_
+    K = signal * gp.spatial_kernel_(X) * temporal(times[:, np.newaxis], times)
+    k = signal * gp.spatial_kernel_(GRID, X) * temporal(t, times)
+    mean, variance = dense(K, gp.noise_variance_, k, signal * temporal(t, t), y)
+    return location + scale * mean, scale * np.sqrt(variance)
+
+
 def information_gain(K, noise):
     """What observations tell about f: less than about f and the mean, by that about the mean."""
     noise = np.diag(np.broadcast_to(noise, len(K)))
@@ -65,7 +84,7 @@ def information_gain(K, noise):
 
 
 def check_query(asked, x, mean, std, width):
-    """The posterior and √β are those found anew at the grid, and the query is the best place."""
+    """Compare posterior and √β with those at the grid; the query is the best place."""
     places = np.vstack([x, GRID])
     got = asked["state"].posterior(places)
     np.testing.assert_allclose(got[0][1:], mean, rtol=1e-6)

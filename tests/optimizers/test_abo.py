@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from optimizers.cases import BOX, BY_NAME, DOMAINS, objective, points, space, timed
+from contract.cases import BY_NAME, DOMAINS, objective, points, space, timed
 from optimizers.dense import inside
 from sklearn.gaussian_process.kernels import RBF
 
 from sktvbo import ABO, TimeVaryingGPRegressor
 from sktvbo.acquisition import UCB, AcquisitionState, DimensionBeta, GrowingBeta
 from sktvbo.exceptions import InvalidObservationError
-from sktvbo.gaussian_process._kernel_families import temporal_length_scale
 
 LOOKAHEAD = 0.5
 GRID = np.linspace(0.0, 1.0, 101)
@@ -43,11 +42,7 @@ def settled(length_scales):
 @pytest.mark.parametrize("maximize", [True, False])
 def test_waits_only_once_the_lengthscale_has_settled_and_not_too_long(maximize):
     opt = ABO(
-        [(0.0, 1.0)],
-        lookahead=LOOKAHEAD,
-        n_initial_points=6,
-        maximize=maximize,
-        random_state=0,
+        [(0.0, 1.0)], lookahead=LOOKAHEAD, n_initial_points=6, maximize=maximize, random_state=0
     )
     n_early, n_unsettled, waits = 0, 0, []
     sign = 1.0 if maximize else -1.0
@@ -101,11 +96,7 @@ def test_place_and_time_are_best_together(beta, inside):
 @pytest.mark.parametrize("lookahead", [0.0, 0.1, 2.0])
 def test_lookahead_is_in_lengthscales(lookahead):
     opt = ABO(
-        [(0.0, 1.0)],
-        lookahead=lookahead,
-        surrogate=fixed(),
-        n_initial_points=4,
-        random_state=0,
+        [(0.0, 1.0)], lookahead=lookahead, surrogate=fixed(), n_initial_points=4, random_state=0
     )
     waits = [
         (t_query - t) / 40.0
@@ -132,12 +123,6 @@ def test_an_uncertain_future_is_worth_waiting_for_and_never_less_than_now():
         assert score[0] >= score[1:].max() - 1e-9
 
 
-@pytest.mark.parametrize("lookahead", [-0.1, np.inf, np.nan, "far", None])
-def test_bad_lookahead(lookahead):
-    with pytest.raises(ValueError, match="'lookahead' parameter of ABO must be a float"):
-        ABO([(0.0, 1.0)], lookahead=lookahead).ask(0.0)
-
-
 # --- what it means for the calls ------------------------------------------------------------------
 
 
@@ -156,7 +141,7 @@ def waiting(domain="box", **options):
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_time_of_the_query_is_not_before_that_of_the_question(domain):
     opt = waiting(domain)
-    span = opt.lookahead * temporal_length_scale(opt.surrogate_.temporal_kernel_)
+    span = opt.lookahead * opt.surrogate_.temporal_kernel_.length_scale
     waits = []
     for t in (10.0, 11.0, 40.0, 41.0):
         x, query_time = timed(opt.suggest(t))
@@ -166,18 +151,6 @@ def test_time_of_the_query_is_not_before_that_of_the_question(domain):
         waits.append(query_time - t)
     # Of named parameters there are always some that are no less certain now than later.
     assert domain == "named" or max(waits) > 0.0
-
-
-def test_tell_takes_the_time_of_the_query():
-    opt = waiting()
-    x, t = timed(opt.suggest(10.0))
-    opt.tell(x, 0.5)
-    assert t > 10.0
-    assert opt.told_X_[-1].tolist() == [*x, t]
-    assert opt.history_["time"][-1] == t
-    with pytest.raises(InvalidObservationError, match="t must be at least "):
-        opt.ask(0.5 * (10.0 + t))
-    assert opt.ask(t).shape == (2,)
 
 
 def test_asking_again_while_waiting_is_allowed():
@@ -206,32 +179,3 @@ def test_in_the_plain_loop_a_query_is_for_now():
         opt.tell(x, objective(x, t))
         assert opt.told_X_[-1].tolist() == [*x, t]
     assert opt.suggest(11.5).t > 11.5
-
-
-def test_each_query_of_a_batch_has_its_time():
-    opt = waiting()
-    X, times = zip(*map(timed, opt.suggest(10.0, n=4)))
-    assert min(times) >= 10.0
-    assert opt.next_time_ == times[-1]
-    for i in (3, 1, 0, 2):
-        opt.tell(X[i], 0.1 * i)
-        assert opt.told_X_[-1].tolist() == [*X[i], times[i]]
-
-
-def test_without_lookahead_it_never_waits():
-    opt = waiting(lookahead=0.0)
-    assert [opt.suggest(t).t for t in (10.0, 11.0)] == [10.0, 11.0]
-
-
-def test_a_run_keeps_the_lookahead_it_began_with():
-    opt = waiting()
-    opt.set_params(lookahead=0.0)
-    assert max(opt.suggest(t).t - t for t in (10.0, 11.0, 40.0)) > 0.0
-
-
-def test_until_the_lengthscale_has_settled_it_does_not_wait():
-    opt = ABO(BOX, n_initial_points=5, random_state=0)
-    for query in [opt.suggest(float(t)) for t in range(5)]:
-        opt.tell(query, objective(query.x, query.t))
-    assert not opt.policy_.settled
-    assert opt.suggest(6.0).t == 6.0

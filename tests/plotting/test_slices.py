@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from contract.cases import fingerprint
 from numpy.testing import assert_allclose, assert_array_equal
-from optimizers.cases import fingerprint
 from scipy import stats
 
 from sktvbo import WDBO

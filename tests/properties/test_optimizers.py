@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from contract.cases import BY_NAME, DOMAINS, fingerprint, same_state, space
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -18,7 +19,6 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from optimizers.cases import BY_NAME, DOMAINS, fingerprint, same_state, space
 
 from sktvbo.exceptions import AskTellError
 

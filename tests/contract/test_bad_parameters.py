@@ -1,0 +1,278 @@
+"""All that a constructor is given is checked at the first call; parts may be given by name."""
+
+from datetime import timedelta
+
+import numpy as np
+import pytest
+from contract.cases import BOX, ask_and_tell
+from scipy.optimize import LinearConstraint
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    DotProduct,
+    Matern,
+    RationalQuadratic,
+)
+
+from sktvbo import TimeVaryingGPRegressor, acquisition, staleness
+from sktvbo import optimizers as opts
+from sktvbo.acquisition import (
+    UCB,
+    BOLTBeta,
+    DimensionBeta,
+    ExpectedImprovement,
+    GrowingBeta,
+    InformationGainBeta,
+    LogBeta,
+    ProbabilityOfImprovement,
+    SmoothnessBeta,
+    as_acquisition,
+)
+from sktvbo.domain import StepLimit
+from sktvbo.gaussian_process import GeometricInjection
+from sktvbo.journal import Journal
+from sktvbo.kernels import Wiener
+from sktvbo.staleness import (
+    EventTriggeredReset,
+    MaximumSize,
+    NoiseThreshold,
+    PeriodicReset,
+    RelevancyBudget,
+    RelevancyCap,
+    SlidingWindow,
+    VariationBudget,
+    as_policy,
+)
+
+STATIC = TimeVaryingGPRegressor(temporal_kernel=ConstantKernel(1.0, "fixed"))
+WITHOUT_FORM = TimeVaryingGPRegressor(RationalQuadratic(0.5))
+WIENER = TimeVaryingGPRegressor(RBF(0.3), Wiener())
+NAN, INF = np.nan, np.inf
+MARGINS = [-0.1, INF, NAN, "wide", None]
+
+# Algorithm, parameter, what it must be, and values that it refuses.
+VALUES = [
+    (opts.ABO, "lookahead", "a float", [-0.1, INF, NAN, "far", None]),
+    (opts.ABO, "max_size", "an int", ["recommended"]),
+    (opts.BOLT, "max_size", ".*an int", [0, 2.5, "many", None]),
+    (opts.BRGPUCB, "horizon", "an int", [0]),
+    (opts.BRGPUCB, "variation_budget", ".*", [0.0]),
+    (opts.ETGPUCB, "delta", r".*float in the range \(0, 1\)", [0.0, 1.0, -0.5, None, "small"]),
+    (
+        opts.GPUCB,
+        "constraints",
+        ".*",
+        [lambda x: x[0] > 3.0, LinearConstraint([1.0], 0, 1), "x < 1"],
+    ),
+    (opts.GPUCB, "history", "an int in .*0, inf", [-1, 2.5, "all", True]),
+    (opts.GPUCB, "max_size", "an int", [0, 1.5, "few", -1, "recommended", np.array([3, 4])]),
+    (opts.GPUCB, "query_timeout", "a float", [0.0, -1.0, "soon", NAN, timedelta(0)]),
+    (opts.IGPUCB, "delta", r".* in the range \(0, 1\)", [0.0, 1.0, None]),
+    (opts.IGPUCB, "norm_bound", ".*", [-1.0]),
+    (opts.RGPUCB, "reset_period", ".*", [0, "often", None]),
+    (opts.SWGPUCB, "horizon", "an int", [0.5]),
+    (opts.SWGPUCB, "variation_budget", r".* \(0, inf\)", [0.0]),
+    (opts.SWGPUCB, "window", ".*an int", [0, 2.5]),
+    (opts.SparQGPUCB, "expert_noise_variance", ".* float in the range", [0.0, "none"]),
+    (opts.SparQGPUCB, "n_queries", ".*'log', an int in the range", [-1, 2.5, "all"]),
+    (opts.TVGPUCB, "epsilon", "'learn' or", [0.0, 1.0, -0.1, NAN, "guess", None]),
+    (opts.UITVBO, "drift_variance", r".* \(0, inf\)", [0.0, -1.0, INF, "much"]),
+    (opts.WDBO, "alpha", r"a float in the range \[0, inf\)", [-1.0, NAN, "much"]),
+    (opts.WDBO, "max_size", "an int", [0, 2.5, "all"]),
+    (opts.WDBO, "max_step", "a number in the range", [-0.1, NAN]),
+    (opts.WDBO, "max_step", ".* 2 of them, or a dict", [[0.1]]),
+    (opts.WDBO, "max_step", r".*dict of no names\. Got 'rate'", [{"rate": 0.1}]),
+    (opts.WDBO, "maximize", "True or False", ["False", 0, 1, None, np.int64(1), np.array([True])]),
+    (opts.WDBO, "time_unit", "'ns', 'us'", ["year", None]),
+    (opts.WGPUCB, "discount", ".*", [0.0, 1.1, 1.5, "none"]),
+    (opts.BayesianOptimizer, "policy", ".* or a StaleDataPolicy.* Derive the class", [object()]),
+    (opts.BayesianOptimizer, "policy", ".*'keep-all'", ["keep-some", SlidingWindow]),
+    (opts.GPUCB, "acquisition", ".*'ucb', 'ei'", ["best", UCB, 3.0]),
+    (opts.GPUCB, "surrogate", "None or", ["gp", TimeVaryingGPRegressor]),
+]
+
+
+def refused(opt, message):
+    for call in (lambda: opt.ask(0.0), lambda: opt.tell([1.0, 0.5], 1.0, 0.0)):
+        with pytest.raises(ValueError, match=message):
+            call()
+        assert not hasattr(opt, "n_told_")
+
+
+@pytest.mark.parametrize(("kind", "name", "expected", "bad"), VALUES)
+def test_a_bad_value_is_refused_at_the_first_call(kind, name, expected, bad):
+    others = {"horizon": 50} if name == "variation_budget" else {}
+    for value in bad:
+        opt = kind(BOX, **{name: value}, **others)
+        refused(opt, f"'{name}' parameter of {kind.__name__} must be {expected}")
+        opt.set_params(**{name: kind().get_params()[name]})
+        opt.ask(0.0)
+
+
+# Algorithm, a part of it, and what is said of the part.
+PARTS = [
+    (opts.SparQGPUCB, {"noise_cap": -1.0}, "'cap' parameter of NoiseThreshold"),
+    (opts.SparQGPUCB, {"noise_cap": "high"}, "'cap' parameter of NoiseThreshold"),
+    (opts.WDBO, {"max_step": "small"}, "'max_step' parameter"),
+    (opts.WDBO, {"max_step": StepLimit(0.1, per="day")}, "'per' parameter of StepLimit must be"),
+    (opts.WDBO, {"max_step": StepLimit(-1.0)}, "'part' parameter of StepLimit"),
+    (opts.RandomSearch, {"journal": 3}, "journal must be a path or a Journal"),
+    (opts.RandomSearch, {"journal": []}, "journal must be a path or a Journal"),
+    (
+        opts.RandomSearch,
+        {"journal": Journal("run.db", "off")},
+        "'synchronous' parameter of Journal",
+    ),
+    *(
+        (opts.BayesianOptimizer, {"policy": policy}, message)
+        for policy, message in [
+            (MaximumSize(0), "'max_size' parameter of MaximumSize must be an int in the range"),
+            (RelevancyBudget(min_size=0), "'min_size' parameter of RelevancyBudget"),
+            (RelevancyBudget(max_step=0), "'max_step' parameter of RelevancyBudget"),
+            (RelevancyCap("many"), "'max_size' parameter of RelevancyCap"),
+            (RelevancyCap(9, 0), "'min_size' parameter of RelevancyCap"),
+            (SlidingWindow(0), "'window' parameter of SlidingWindow"),
+            (SlidingWindow(VariationBudget(0)), "'horizon' parameter of Variation"),
+            (PeriodicReset(2.5), "'period' parameter of PeriodicReset"),
+            (EventTriggeredReset(2.0), "'delta' parameter of EventTriggered"),
+            (NoiseThreshold("lg"), "'cap' parameter of NoiseThreshold"),
+        ]
+    ),
+    *(
+        (opts.GPUCB, {"acquisition": function}, message)
+        for function, message in [
+            (UCB(-1.0), "'beta' parameter of UCB"),
+            (UCB("lg"), "'beta' parameter of UCB"),
+            *(
+                (UCB(1.0, margin=m), "'margin' parameter of UCB must be a float in the range")
+                for m in MARGINS
+            ),
+            (ExpectedImprovement(-1), "'xi' parameter of ExpectedImp"),
+            (ProbabilityOfImprovement(NAN), "'xi' parameter of Prob"),
+            (UCB(LogBeta(-1.0)), "'scale' parameter of LogBeta"),
+            (UCB(LogBeta(rate=0.0)), "'rate' parameter of LogBeta"),
+            (UCB(DimensionBeta("x")), "'scale' parameter of DimensionBeta"),
+            (UCB(GrowingBeta(-0.1)), "'few' parameter of GrowingBeta"),
+            (UCB(GrowingBeta(0.1, 0.05)), r"'many' .* in the range \[0.1, inf"),
+            (UCB(GrowingBeta(n_few=0)), "'n_few' parameter"),
+            (UCB(SmoothnessBeta("x")), "'theorem' parameter of Smoothness"),
+            (UCB(BOLTBeta(0.0)), "'lipschitz' parameter of BOLTBeta"),
+            (UCB(InformationGainBeta(delta=2)), "'delta' parameter of Inf"),
+        ]
+    ),
+    (opts.GPUCB, {"surrogate": TimeVaryingGPRegressor(noise_variance=-1.0)}, "'noise_variance'"),
+    (opts.GPUCB, {"surrogate": TimeVaryingGPRegressor("rbf")}, "'spatial_kernel' parameter"),
+    (
+        opts.WDBO,
+        {"surrogate": STATIC},
+        "relevancy of observations is not available .*never forgets",
+    ),
+    (opts.WDBO, {"surrogate": WITHOUT_FORM}, "not available for RationalQuadratic"),
+    (opts.BOLT, {"surrogate": WITHOUT_FORM}, "not available for RationalQuadratic"),
+    (opts.BOLT, {"surrogate": TimeVaryingGPRegressor(RBF(), DotProduct())}, "not available"),
+    (opts.BayesianOptimizer, {"surrogate": WIENER, "policy": "relevancy-budget"}, "Wiener"),
+    (opts.BayesianOptimizer, {"surrogate": WIENER, "policy": "relevancy-cap"}, "Wiener"),
+    (opts.SparQGPUCB, {"surrogate": STATIC}, "'noise_model' parameter of TimeVaryingGPRegressor"),
+    (
+        opts.BayesianOptimizer,
+        {"surrogate": STATIC, "policy": "noise-threshold"},
+        "must be a noise model, .* for NoiseThreshold",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "parts", "message"), PARTS)
+def test_a_bad_part_is_refused_at_the_first_call(kind, parts, message):
+    refused(clone(kind(BOX, **parts)), message)
+
+
+# Of each algorithm the parameters of a part that the user may give in its place.
+OVERRIDDEN = {
+    opts.TVGPUCB: [("epsilon", 0.3, {"surrogate": STATIC})],
+    opts.UITVBO: [("drift_variance", 0.5, {"surrogate": STATIC})],
+    opts.WGPUCB: [("discount", 0.5, {"surrogate": STATIC})],
+    opts.IGPUCB: [
+        ("norm_bound", 2.0, {"acquisition": "ei"}),
+        ("delta", 0.2, {"acquisition": UCB(2.0)}),
+    ],
+    opts.ABO: [("lookahead", 2.0, {"acquisition": "ts"})],
+    opts.SWGPUCB: [
+        ("horizon", 50, {"window": 10}),
+        ("variation_budget", 2.0, {"window": 10}),
+        ("variation_budget", 2.0, {}),
+    ],
+    opts.BRGPUCB: [
+        ("horizon", 50, {"reset_period": 10}),
+        ("variation_budget", 2.0, {"reset_period": 10}),
+        ("variation_budget", 2.0, {}),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "value", "parts"),
+    [(kind, *case) for kind, cases in OVERRIDDEN.items() for case in cases],
+)
+def test_a_parameter_without_effect_is_refused(kind, name, value, parts):
+    opt = kind(BOX, **{name: value}, **parts)
+    with pytest.raises(ValueError, match=f"'{name}' parameter of {kind.__name__} must be left at"):
+        opt.ask(0.0)
+    # Either of the two may be given.
+    others = {"horizon": 50} if name == "variation_budget" else {}
+    for options in (parts, {name: value} | others):
+        kind(BOX, **options).ask(0.0)
+
+
+# --- by name --------------------------------------------------------------------------------------
+
+ACQUISITIONS = {
+    "ucb": "UCB",
+    "ei": "ExpectedImprovement",
+    "pi": "ProbabilityOfImprovement",
+    "ts": "ThompsonSampling",
+    "mean": "PosteriorMean",
+}
+POLICIES = {
+    "keep-all": "KeepAll",
+    "sliding-window": "SlidingWindow",
+    "periodic-reset": "PeriodicReset",
+    "event-triggered-reset": "EventTriggeredReset",
+    "relevancy-budget": "RelevancyBudget",
+    "relevancy-cap": "RelevancyCap",
+    "noise-threshold": "NoiseThreshold",
+}
+
+
+@pytest.mark.parametrize(("name", "kind"), ACQUISITIONS.items())
+def test_an_acquisition_by_name_is_that_of_the_class(name, kind):
+    kind = getattr(acquisition, kind)
+    assert type(as_acquisition(name)) is kind
+    queries = []
+    for given in (name, kind()):
+        opt = opts.WDBO(BOX, acquisition=given, n_initial_points=10, random_state=0)
+        ask_and_tell(opt, 11)
+        queries.append(opt.ask(11))
+    np.testing.assert_array_equal(*queries)
+    assert opt.get_params()["acquisition"].__class__ is kind
+
+
+@pytest.mark.parametrize(("name", "kind"), POLICIES.items())
+def test_a_policy_by_name_is_that_of_the_class(name, kind):
+    kind = getattr(staleness, kind)
+    assert type(as_policy(name)) is kind
+    surrogate = None
+    if name == "noise-threshold":
+        surrogate = TimeVaryingGPRegressor(RBF(0.3), Matern(9.0), noise_model=GeometricInjection())
+    opt = opts.BayesianOptimizer(
+        BOX, policy=name, surrogate=surrogate, n_initial_points=3, random_state=0
+    )
+    ask_and_tell(opt, 4)
+    assert type(opt.policy_) is kind
+    assert clone(opt).policy == name
+
+
+def test_a_policy_is_cloned():
+    given = SlidingWindow(3)
+    assert as_policy(given) is not given
+    assert as_policy(given).window == 3

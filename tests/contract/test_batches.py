@@ -1,0 +1,288 @@
+"""Several queries at once: batches, pending points, workers, and queries made elsewhere."""
+
+import copy
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from contract.cases import (
+    BOX,
+    BY_NAME,
+    DOMAINS,
+    JUMP,
+    STEPS,
+    ask_and_tell,
+    fingerprint,
+    is_dict,
+    objective,
+    points,
+    points_of,
+    timed,
+)
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sktvbo import GPUCB
+from sktvbo import optimizers as opts
+from sktvbo.acquisition import UCB, DimensionBeta
+from sktvbo.domain import Box
+from sktvbo.exceptions import (
+    AskTellError,
+    DomainError,
+    ForgottenQueryWarning,
+    InvalidObservationError,
+)
+
+# A posterior mean takes no notice of what is pending: its observation is the mean itself.
+EXPLORING = [case for case in BY_NAME.values() if case.name != "mean"]
+
+
+BY_DIMENSION = (opts.ABO, opts.BOLT, opts.ETGPUCB, opts.GPUCB, opts.RGPUCB, opts.TVGPUCB)
+BY_DIMENSION += (opts.UITVBO, opts.WDBO)
+
+
+@cache
+def bold(name):
+    """A case whose bound is as wide as the authors of W-DBO have it, so that queries spread."""
+    case = BY_NAME[name]
+    if case.kind not in BY_DIMENSION:
+        return case
+    options = case.options | {"acquisition": UCB(DimensionBeta(0.2))}
+    return replace(case, options=options, started={})
+
+
+@pytest.fixture(params=EXPLORING, ids=lambda case: case.name)
+def exploring(request):
+    return bold(request.param.name)
+
+
+def unit_distances(X):
+    U = Box(BOX).to_unit(X)
+    return np.linalg.norm(U[:, np.newaxis] - U, axis=-1)[np.triu_indices(len(U), 1)]
+
+
+def test_a_batch_of_one_is_the_query(few, domain):
+    one, _ = few.after(domain=domain)
+    many, _ = few.after(domain=domain)
+    x, t = timed(one.suggest(20.0))
+    (query,) = many.suggest(20.0, n=np.int64(1))
+    assert_array_equal(points([x], domain), points([query.x], domain))
+    assert query.t == t
+
+
+def test_points_of_a_batch_are_distinct(exploring):
+    """Each query is a hallucinated observation to the next, equal to the posterior mean.
+
+    So the mean stays, and the standard deviation falls most at that very place. Inside of the box
+    a maximum has no slope, √β ∇σ = −∇μ; the hallucination multiplies ∇σ there by
+    √(σ_n² / (σ² + σ_n²)), and only where both slopes were 0 it stays a maximum: at a lone peak of
+    a surrogate that takes all the rest for noise, as after the jump. Before the jump the maximum
+    moves. A Thompson sample is another each time.
+    """
+    steps = STEPS if exploring.name == "thompson" else JUMP
+    opt, _ = exploring.after(steps)
+    assert opt.surrogate_ is not None or not exploring.modelled
+    exploring.consult(opt, steps)
+    X = points_of(opt.suggest(steps, n=4))
+    assert unit_distances(X).min() > 1e-3
+
+
+def test_an_acquisition_function_knows_how_many_queries_are_pending():
+    seen = []
+
+    class Noted(UCB):
+        def beta_value(self, state):
+            seen.append(state.n_pending)
+            return super().beta_value(state)
+
+    opt = GPUCB(BOX, acquisition=Noted(), n_initial_points=4, random_state=0)
+    ask_and_tell(opt, 5, lambda x, t: t % 3)
+    seen.clear()
+    opt.suggest(5, n=3)
+    assert sorted(set(seen)) == [0, 1, 2]
+    seen.clear()
+    opt.ask(5)
+    assert set(seen) == {3}
+
+
+def test_the_posterior_mean_alone_asks_for_one_place_again():
+    opt, _ = BY_NAME["mean"].after()
+    X = points_of(opt.suggest(STEPS, n=4))
+    assert unit_distances(X).max() < 1e-2
+
+
+@pytest.mark.parametrize("name", ["GPUCB", "TVGPUCB-learn", "UITVBO", "WDBO", "WGPUCB", "ABO"])
+def test_a_pending_query_sends_the_next_one_elsewhere(name):
+    case = bold(name)
+    opt, _ = case.after(JUMP)
+    twin, _ = case.after(JUMP)
+    twin.cancel(twin.ask(JUMP))  # other candidates, the same maximum
+    x = opt.ask(JUMP)
+    assert unit_distances([x, twin.ask(JUMP)]) < 1e-3
+    assert unit_distances([x, opt.ask(JUMP)]) > 1e-2
+
+
+def test_a_query_that_was_told_is_not_pending_any_more():
+    opt, _ = BY_NAME["GPUCB"].after()
+    twin, _ = BY_NAME["GPUCB"].after()
+    batch = points_of(opt.suggest(STEPS, n=3))
+    for query in twin.suggest(STEPS, n=3):
+        twin.cancel(query)
+    for x in batch:
+        opt.tell(x, 0.2, STEPS)
+        twin.tell(x, 0.2, STEPS)  # not asked for any more
+    assert_array_equal(opt.ask(STEPS), twin.ask(STEPS))
+
+
+@pytest.mark.parametrize("steps", [0, STEPS], ids=["initial", "later"])
+def test_a_batch_is_told_in_any_order(few, domain, steps):
+    opt, _ = few.after(steps, domain)
+    batch, times = zip(*map(timed, opt.suggest(20.0, n=3)))
+    assert all(isinstance(x, dict if is_dict(domain) else np.ndarray) for x in batch)
+    assert min(times) >= 20.0
+    assert opt.next_time_ == times[-1]
+    order = [2, 0, 1]
+    for i in order:
+        opt.tell(batch[i], 0.1 * i)
+    rows = np.column_stack([points(batch, domain), times])
+    if len(np.unique(rows[:, :-1], axis=0)) == 3:
+        assert_array_equal(opt.told_X_[-3:], rows[order])
+    assert sorted(map(tuple, opt.told_X_[-3:])) == sorted(map(tuple, rows))
+    assert opt.told_y_[-3:].tolist() == [0.1 * i for i in order]
+    for x in batch:
+        with pytest.raises(AskTellError, match="still pending"):
+            opt.cancel(x)
+
+
+def test_the_order_of_telling_does_not_matter_to_the_model():
+    case = BY_NAME["TVGPUCB-learn"]
+    first, second = case.make(refit_every=100), case.make(refit_every=100)
+    for opt, order in ((first, [0, 1, 2, 3]), (second, [3, 1, 0, 2])):
+        case.drive(opt, STEPS)
+        batch = points_of(opt.suggest(STEPS, n=4))
+        for i in order:
+            opt.tell(batch[i], objective(batch[i], STEPS))
+    rows = np.random.RandomState(0).uniform(size=(20, 3)) * [1, 1, 20]
+    for a, b in zip(first.surrogate_.predict(rows, True), second.surrogate_.predict(rows, True)):
+        assert_allclose(a, b, atol=1e-9)
+
+
+def test_three_workers_that_finish_when_they_like(case):
+    """Each has a query of its own; the answers come late and out of order."""
+    opt = case.make()
+    rng = np.random.RandomState(0)
+    running = [timed(opt.suggest(0.0)) for _ in range(3)]
+    asked = {(*x, t) for x, t in running}
+    for t in range(1, 12):
+        x, started = running.pop(rng.randint(3))
+        opt.tell(x, objective(x, started))
+        running.append(timed(opt.suggest(max(t, opt.history_["time"][-1]))))
+        asked.add((*running[-1][0], running[-1][1]))
+    told = set(map(tuple, opt.told_X_))
+    assert len(told) == opt.n_told_ == 11
+    assert told < asked
+    for *x, _ in asked - told:
+        opt.cancel(x)
+    for *x, _ in asked:
+        with pytest.raises(AskTellError, match="still pending"):
+            opt.cancel(x)
+    if opt.surrogate_ is not None:
+        assert_array_equal(opt.surrogate_.X_train_[:, -1], opt.X_[:, -1])
+
+
+def test_a_batch_may_exceed_the_arms():
+    opt, _ = BY_NAME["WDBO"].after(domain="finite")
+    assert points_of(opt.suggest(20.0, n=20)).shape == (20, 2)
+
+
+def test_a_thousand_forgotten_queries_do_no_harm():
+    opt = GPUCB(BOX, n_initial_points=3, random_state=0)
+    with pytest.warns(ForgottenQueryWarning, match="1100 queries were asked for and not told"):
+        queries = opt.suggest(0.0, n=1100)
+    for t in range(4):
+        opt.tell([1.0, 0.1 * t], 0.5, t)
+    with pytest.warns(ForgottenQueryWarning, match=r"1025 queries.* latest 1024 .* cancel\(x\) it"):
+        assert Box(BOX).contains(opt.ask(4.0))
+    assert [query.id for query in queries] == list(range(1100))
+    assert [query.id for query in opt.pending_] == list(range(77, 1101))
+    for query in queries[:77]:
+        for gone in (query, query.x):
+            with pytest.raises(AskTellError, match=r"still pending|cancelled, has expired"):
+                opt.cancel(gone)
+    opt.tell(queries[0].x, 1.0, 0.0)  # with its time it is an observation of its own
+    for query in queries[77:]:
+        opt.cancel(query.x)
+
+
+def test_a_cancelled_query_is_no_longer_kept_away_from():
+    opt = GPUCB(BOX, n_initial_points=5, random_state=0)
+    ask_and_tell(opt, 8, lambda x, t: float(t % 3))
+    never = copy.deepcopy(opt)
+    gone = opt.ask(8)
+    waiting = copy.deepcopy(opt)
+    opt.cancel(gone)
+    expected = opt.ask(9)
+    assert_allclose(never.ask(9), expected, atol=1e-5)  # of other candidates
+    assert np.abs(waiting.ask(9) - expected).max() > 1e-3
+    with pytest.raises(AskTellError, match=r"x must be a query of ask\(\) that is still pending"):
+        opt.cancel([0.123, 0.4])
+
+
+# --- queries of somebody else ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_an_announced_query_is_as_one_that_was_asked_for(domain):
+    case = BY_NAME["GPUCB"]
+    asking, told = case.after(domain=domain)[0], case.after(domain=domain)[0]
+    x = asking.ask(STEPS)
+    told.ask(STEPS)  # draws as much
+    told.cancel(x)
+    told.announce(x, STEPS)
+    a, b = (points([opt.ask(STEPS)], domain) for opt in (asking, told))
+    assert_array_equal(a, b)
+
+
+def test_others_keep_away_from_it():
+    opt, _ = BY_NAME["UITVBO"].after(JUMP)
+    x = opt.ask(JUMP)
+    opt.cancel(x)
+    again = opt.ask(JUMP)
+    opt.cancel(again)
+    assert_allclose(again, x, atol=1e-2)
+    opt.announce(x, JUMP)
+    assert np.abs(opt.ask(JUMP) - x).max() > 1e-2
+
+
+def test_it_is_told_at_its_time_or_cancelled():
+    opt = BY_NAME["GPUCB"].make(clock="step")
+    opt.announce([0.5, 0.5])
+    assert [query.t for query in opt.pending_] == [0.0]
+    opt, _ = BY_NAME["GPUCB"].after()
+    opt.announce([0.5, 0.5], 11.5)
+    opt.announce([0.7, 0.5], 12.5)
+    opt.tell([0.5, 0.5], 1.0)
+    assert opt.told_X_[-1].tolist() == [0.5, 0.5, 11.5]
+    opt.cancel([0.7, 0.5])
+    with pytest.raises(AskTellError, match="still pending"):
+        opt.tell([0.7, 0.5], 1.0)
+    assert opt.ask(STEPS - 1.0).shape == (2,)  # announcing moves no time
+
+
+def test_a_bad_one_changes_nothing():
+    opt, _ = BY_NAME["GPUCB"].after()
+    before = fingerprint(opt)
+    with pytest.raises(DomainError):
+        opt.announce([9.0, 0.5], 1.0)
+    with pytest.raises(InvalidObservationError, match="t must be finite"):
+        opt.announce([0.5, 0.5], np.nan)
+    assert fingerprint(opt) == before
+
+
+def test_where_nothing_is_in_doubt_a_search_does_not_end_at_a_pending_query():
+    opt = GPUCB([(0.0, 10.0)], n_initial_points=5, random_state=1)
+    for x in np.linspace(0.0, 10.0, 40):
+        opt.tell([x], -((x - 3.4) ** 2), 0.0)
+    queries = [opt.ask(0.0)[0] for _ in range(4)]
+    assert_allclose(queries, 3.4, atol=0.01)
+    assert len(set(queries)) == 4

@@ -1,0 +1,255 @@
+"""Contexts: measured, told and modelled, and never moved by a query."""
+
+import numpy as np
+import pytest
+from contract.cases import ARMS, BY_NAME, fingerprint, points_of, timed
+from numpy.testing import assert_array_equal
+from scipy.optimize import NonlinearConstraint
+
+from sktvbo import ABO, GPUCB, WDBO, RandomSearch, SparQGPUCB
+from sktvbo.domain import Context, WithContext
+from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError
+
+DOMAINS = {
+    "box": WithContext([(0.0, 1.0)], [(0.0, 100.0)]),
+    "finite": WithContext(ARMS, [(0.0, 100.0)]),
+    "named": {
+        "rate": ("real", 0.0, 1.0),
+        "load": Context(0.0, 100.0),
+        "kind": ["a", "b"],
+        "sky": Context(["sun", "rain"]),
+    },
+}
+
+
+def context_of(t, domain):
+    load = 50.0 + 50.0 * np.sin(2.4 * t)
+    return {"load": load, "sky": "rain" if t % 3 else "sun"} if domain == "named" else [load]
+
+
+def peak(context):
+    """Where the best is: nowhere without the context."""
+    load = context["load"] if isinstance(context, dict) else context[0]
+    return 0.2 + 0.006 * load
+
+
+def value(x, context):
+    first = x["rate"] if isinstance(x, dict) else x[0]
+    return -((first - peak(context)) ** 2)
+
+
+def drive(opt, steps, domain, start=0):
+    queries = []
+    for t in range(start, start + steps):
+        context = context_of(t, domain)
+        x = opt.ask(float(t), context=context)
+        opt.tell(x, value(x, context))
+        queries.append(x)
+    return queries
+
+
+def made(kind=WDBO, domain="box", **options):
+    return kind(DOMAINS[domain], **({"random_state": 0} | options))
+
+
+NAMES = [name for name in BY_NAME if "expert" not in name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_best_of_the_present_context_is_found(name):
+    """It jumps to and fro from step to step, so that without the context nothing is known."""
+    case = BY_NAME[name]
+    options = {"n_initial_points": 8} if case.modelled else {}
+    opt = case.make(**options).set_params(domain=DOMAINS["box"])
+    queries = drive(opt, 20, "box")
+    loads = [context_of(t, "box")[0] for t in range(20)]
+    assert_array_equal(opt.told_X_, np.column_stack([queries, loads, np.arange(20.0)]))
+    found = [opt.recommend(20.0, context=[load])[0] for load in (5.0, 95.0)]
+    if case.modelled:
+        # What forgets all but six observations knows less.
+        assert found == pytest.approx([0.23, 0.77], abs=0.3)
+        assert found[1] > found[0] + 0.2
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("kind", [WDBO, ABO, RandomSearch])
+def test_every_domain_has_contexts(kind, domain):
+    options = {} if kind is RandomSearch else {"n_initial_points": 4}
+    opt = made(kind, domain, **options)
+    queries = drive(opt, 8, domain)
+    shape = {"box": (1,), "finite": (2,)}
+    if domain == "named":
+        assert set(queries[-1]) == {"rate", "kind"}
+        assert opt.told_X_.shape == (8, 5)
+        assert_array_equal(opt.told_X_[:, 3], [0, 1, 1, 0, 1, 1, 0, 1])
+    else:
+        assert queries[-1].shape == shape[domain]
+    x = opt.recommend(9.0, context=context_of(9, domain))
+    assert set(x) == {"rate", "kind"} if domain == "named" else x.shape == shape[domain]
+    if kind is ABO:
+        x, t = timed(opt.suggest(9.0, context=context_of(9, domain)))
+        assert t >= 9.0
+        opt.tell(x, 1.0)
+        assert opt.told_X_[-1, -1] == t
+
+
+def test_a_batch_is_for_one_context_or_for_one_each():
+    opt = made(n_initial_points=4)
+    assert [query.x.shape for query in opt.suggest(0.0, n=4, context=30.0)] == [(1,)] * 4
+    assert_array_equal(opt.pending_X_[:, 1], 30.0)
+    for query in opt.pending_:
+        opt.tell(query, value(query.x, query.context))
+    drive(opt, 8, "box", start=1)
+    X = points_of(opt.suggest(9.0, n=2, context=[[10.0], [90.0]]))
+    assert_array_equal(opt.pending_X_, [[X[0, 0], 10.0, 9.0], [X[1, 0], 90.0, 9.0]])
+    assert X[1, 0] > X[0, 0]
+    assert [query.context.tolist() for query in opt.pending_] == [[10.0], [90.0]]
+    # For the policies it is one step.
+    assert opt.ask(10.0, context=10.0).shape == (1,)
+
+
+def test_a_query_is_told_with_the_context_of_its_asking_or_a_corrected_one():
+    opt = made()
+    x, other = opt.ask(0.0, context=20.0), opt.ask(0.0, context=40.0)
+    opt.tell(x, 1.0)
+    opt.tell(other, 2.0, context=41.5)
+    assert_array_equal(opt.told_X_, [[x[0], 20.0, 0.0], [other[0], 41.5, 0.0]])
+    assert not opt.pending_
+    query = opt.suggest(1.0, context=60.0)
+    opt.tell(query, 3.0, context=66.0)
+    assert opt.told_X_[-1, 1] == 66.0
+    assert not opt.pending_
+    x = opt.ask(2.0, context=20.0)
+    opt.tell(np.float32(x), 1.0)
+    assert_array_equal(opt.told_X_[-1], [x[0], 20.0, 2.0])
+
+
+def test_what_was_not_asked_for_is_told_with_its_context():
+    opt = made()
+    opt.tell([0.5], 1.0, 0.0, context=250.0)  # beyond the usual range: a fact
+    assert_array_equal(opt.X_, [[0.5, 250.0, 0.0]])
+    before = fingerprint(opt)
+    with pytest.raises(AskTellError, match=r"context must be given .* Got None .* context=\.\.\."):
+        opt.tell([0.5], 1.0, 0.0)
+    with pytest.raises(AskTellError, match="context must be given"):
+        opt.announce([0.5], 1.0)
+    assert fingerprint(opt) == before
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda opt: opt.ask(9.0), InvalidObservationError, "context must be given"),
+        (lambda opt: opt.ask(9.0, context=np.nan), InvalidObservationError, "finite numbers"),
+        (lambda opt: opt.ask(9.0, context={"load": 1.0}), InvalidObservationError, "an array"),
+        (lambda opt: opt.suggest(9.0, n=2, context=[[1.0]] * 3), ValueError, "one for each of 2"),
+        (lambda opt: opt.recommend(9.0), InvalidObservationError, "context must be given"),
+        (lambda opt: opt.predict([[0.5]], 9.0), InvalidObservationError, "context must be given"),
+        (lambda opt: opt.tell([2.0], 1.0, 9.0, context=1.0), DomainError, "in \\[0.0, 1.0\\]"),
+    ],
+)
+def test_wrong_contexts_leave_the_optimizer_as_it_was(call, error, message):
+    opt = made(n_initial_points=3)
+    drive(opt, 5, "box")
+    before = fingerprint(opt)
+    with pytest.raises(error, match=message):
+        call(opt)
+    assert fingerprint(opt) == before
+
+
+def test_a_domain_without_a_context_takes_none():
+    opt = GPUCB([(0.0, 1.0)], random_state=0)
+    with pytest.raises(InvalidObservationError, match="None for a domain without a context"):
+        opt.ask(0.0, context=3.0)
+    x = opt.ask(0.0)
+    with pytest.raises(InvalidObservationError, match="None for a domain without a context"):
+        opt.tell(x, 1.0, context=3.0)
+
+
+def test_an_expert_is_not_asked_in_contexts():
+    opt = made(SparQGPUCB)
+    for call in (lambda: opt.ask_expert(0.0), lambda: opt.tell_expert([[0.5]], [1.0], 0.0)):
+        with pytest.raises(AskTellError, match="one without a context"):
+            call()
+
+
+def test_predictions_are_in_a_context():
+    opt = made(n_initial_points=8)
+    drive(opt, 25, "box")
+    best = [peak([load]) for load in (10.0, 90.0)]
+    mean = opt.predict([[x] for x in best], 25.0, context=[[10.0], [90.0]])
+    assert mean == pytest.approx([0.0, 0.0], abs=0.03)
+    assert opt.predict([best[0]], 25.0, context=90.0) == pytest.approx(-0.23, abs=0.1)
+    found = [opt.recommend(t, context=c)[0] for t, c in ((25.0, [10.0]), (26.0, [90.0]))]
+    assert found == pytest.approx(best, abs=0.06)
+
+
+def test_many_are_told_with_their_contexts():
+    opt = made(n_initial_points=5)
+    X, loads = np.linspace(0.0, 1.0, 12)[:, np.newaxis], np.arange(12.0)[:, np.newaxis] * 8.0
+    opt.tell_many(X, [value(x, c) for x, c in zip(X, loads)], np.arange(12.0), context=loads)
+    assert_array_equal(opt.told_X_, np.column_stack([X, loads, np.arange(12.0)]))
+    opt.untell([X[3, 0]])
+    assert opt.n_told_ == 11
+
+
+def test_first_points_are_asked_in_the_present_context():
+    opt = made(start_points=[[0.25], [0.75]])
+    assert opt.ask(0.0, context=30.0) == [0.25]
+    assert opt.ask(1.0, context=40.0) == [0.75]
+    assert_array_equal(opt.pending_X_, [[0.25, 30.0, 0.0], [0.75, 40.0, 1.0]])
+
+
+def test_frames_have_columns_of_contexts():
+    pytest.importorskip("pandas")
+    opt = made(domain="named")
+    x = opt.ask(0.0, context={"load": 130.0, "sky": "rain"})
+    opt.tell(x, 1.0)
+    opt.ask(1.0, context={"load": 20.0, "sky": "sun"})
+    frame = opt.to_frame()
+    assert frame["load"].tolist() == [130.0, 20.0]
+    assert frame["sky"].tolist() == ["rain", "sun"]
+    assert frame["rate"][0] == x["rate"]
+    box = made()
+    box.ask(0.0, context=3.0)
+    assert box.to_frame()["context0"].tolist() == [3.0]
+
+
+def test_contexts_and_constraints_go_together():
+    opt = made(constraints=lambda x: x[0] <= 0.5, n_initial_points=5)
+    assert all(x[0] <= 0.5 for x in drive(opt, 12, "box"))
+    assert opt.recommend(12.0, context=95.0)[0] == pytest.approx(0.5, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "context", "columns"),
+    [
+        ({"context0": ("real", 0.0, 1.0)}, [(0.0, 1.0)], ["context0", "context0_"]),
+        ([(0.0, 1.0)], {"x0": ("real", 0.0, 1.0)}, ["x0", "x0_"]),
+        ({"a": ["y", "t"]}, {"a": ["None", "nan"]}, ["a", "a_"]),
+    ],
+)
+def test_a_frame_has_all_columns_whatever_their_names(chosen, context, columns):
+    opt = RandomSearch(WithContext(chosen, context), random_state=0)
+    beside = {"x0": 0.25} if "x0" in context else {"a": "nan"} if "a" in context else [0.25]
+    opt.tell(opt.ask(0.0, context=beside), 1.0)
+    frame = opt.to_frame()
+    assert list(frame.columns[:3]) == [*columns, "time"]
+    assert frame[columns[1]].tolist() == ["nan" if columns[1] == "a_" else 0.25]
+
+
+@pytest.mark.parametrize(
+    ("domain", "rule", "got"),
+    [
+        ("named", lambda p: p["rate"] + p["load"] < 1.0, "'rate', .*KeyError: 'load'"),
+        # Read only where the first answer is no, as in the search for queries.
+        ("named", lambda p: p["rate"] < 0.9 or p["load"] < 1.0, "'rate', .*KeyError: 'load'"),
+        ("box", lambda x: x[0] + x[1] < 1.0, r"x of shape \(1,\)\. .* IndexError: index 1 is out"),
+        ("box", NonlinearConstraint(lambda x: x[1], 0.0, 1.0), "x of shape .* IndexError"),
+    ],
+)
+def test_a_constraint_sees_no_context(domain, rule, got):
+    opt = made(domain=domain, constraints=rule, n_initial_points=2)
+    message = f"functions of what is chosen, {got}.* A context is measured, and cannot be constr"
+    with pytest.raises(DomainError, match=message):
+        drive(opt, 20, domain)

@@ -1,0 +1,207 @@
+"""Dates wherever times are: the time since 1970 in the user's unit."""
+
+import pickle
+from datetime import UTC, datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from contract.cases import BOX
+from numpy.testing import assert_array_equal
+
+from sktvbo import GPUCB, WDBO, RandomSearch, SparQGPUCB
+from sktvbo.exceptions import InvalidObservationError
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+HOURS = NOON.timestamp() / 3600.0
+
+FORMS = {
+    "datetime": lambda h: NOON + timedelta(hours=h),
+    "naive": lambda h: (NOON + timedelta(hours=h)).replace(tzinfo=None),
+    "zoned": lambda h: (NOON + timedelta(hours=h)).astimezone(timezone(timedelta(hours=-7))),
+    "numpy": lambda h: np.datetime64("2026-03-01T12:00:00.000000") + np.timedelta64(h, "h"),
+    "hours": lambda h: np.datetime64("2026-03-01T12", "h") + np.timedelta64(h, "h"),
+    "pandas": lambda h: pd.Timestamp(NOON) + timedelta(hours=h),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_call_takes_dates(form):
+    date = FORMS[form]
+    opt = GPUCB(BOX, time_unit="h", n_initial_points=3, random_state=0)
+    twin = GPUCB(BOX, n_initial_points=3, random_state=0)
+    for h in range(6):
+        x = opt.ask(date(h))
+        assert_array_equal(x, twin.ask(HOURS + h))
+        opt.tell(x, float(h % 3)), twin.tell(x, float(h % 3))
+    opt.announce([1.0, 0.0], date(6)), twin.announce([1.0, 0.0], HOURS + 6)
+    opt.tell([1.0, 0.0], 1.0, date(7)), twin.tell([1.0, 0.0], 1.0, HOURS + 7)
+    X, y = [[0.5, 0.0], [0.6, 0.0]], [1.0, 2.0]
+    opt.tell_many(X, y, [date(8), date(9)])
+    twin.tell_many(X, y, [HOURS + 8, HOURS + 9])
+    assert_array_equal(
+        opt.predict(X, [date(9), date(10)]), twin.predict(X, [HOURS + 9, HOURS + 10])
+    )
+    assert opt.predict(X[0], date(9)) == twin.predict(X[0], HOURS + 9)
+    assert_array_equal(opt.recommend(date(10)), twin.recommend(HOURS + 10))
+    opt.untell([0.6, 0.0], date(9))
+    assert_array_equal(opt.told_X_, twin.told_X_[:-1])
+
+
+COLUMNS = {
+    "zoned index": lambda dates: dates.tz_localize("UTC").tz_convert("Asia/Kolkata"),
+    "Series": pd.Series,
+    "objects": lambda dates: pd.Series(dates.to_pydatetime(), dtype=object),
+    "array": lambda dates: dates.to_numpy(),
+    "list": list,
+    "polars": lambda dates: pl.Series(list(dates.to_pydatetime())),
+}
+
+
+@pytest.mark.parametrize("form", COLUMNS)
+def test_columns_of_dates(form):
+    t = COLUMNS[form](pd.date_range("2026-03-01 12:00", periods=3, freq="h"))
+    opt = RandomSearch(BOX, time_unit="h")
+    opt.tell_many([[0.5, 0.0]] * 3, [1.0, 2.0, 3.0], t)
+    assert_array_equal(opt.told_X_[:, -1], HOURS + np.arange(3.0))
+
+
+# --- mixed kinds ----------------------------------------------------------------------------------
+
+KINDS = {
+    "numbers": lambda h: HOURS + h,
+    "dates without a time zone": FORMS["naive"],
+    "dates with a time zone": FORMS["zoned"],
+}
+
+
+def calls_with(t):
+    X = [[0.5, 0.0], [0.6, 0.0]]
+    return {
+        "ask": lambda opt: opt.ask(t),
+        "tell": lambda opt: opt.tell(X[0], 1.0, t),
+        "tell failed": lambda opt: opt.tell(X[0], t=t, failed=True),
+        "tell_many": lambda opt: opt.tell_many(X, [1.0, 2.0], [t, t]),
+        "announce": lambda opt: opt.announce(X[0], t),
+        "predict": lambda opt: opt.predict(X, t),
+        "recommend": lambda opt: opt.recommend(t),
+        "untell": lambda opt: opt.untell(X[0], t),
+        "ask_expert": lambda opt: opt.ask_expert(t),
+        "tell_expert": lambda opt: opt.tell_expert(X, [1.0, 2.0], t),
+    }
+
+
+@pytest.mark.parametrize("begun", KINDS)
+@pytest.mark.parametrize("given", KINDS)
+def test_times_of_another_kind_are_refused(begun, given):
+    options = {"time_unit": "h", "n_initial_points": 2, "random_state": 0}
+    opt = SparQGPUCB(BOX, **options)
+    for h in range(3):
+        opt.tell(opt.ask(KINDS[begun](h)), 1.0)
+    before = opt.to_json()
+    for copied in (opt, SparQGPUCB.from_json(before), pickle.loads(pickle.dumps(opt))):
+        for name, call in calls_with(KINDS[given](7)).items() if given != begun else ():
+            with pytest.raises(
+                InvalidObservationError, match=f"must be {begun}, as .* Got {given}"
+            ):
+                call(copied)
+            assert copied.to_json() == before, name
+        copied.ask(KINDS[begun](4))
+
+
+def test_a_clock_that_tells_no_dates_is_refused_among_dates():
+    opt = RandomSearch(BOX, random_state=0)
+    opt.tell([0.5, 0.0], 1.0, NOON)
+    for call in (opt.ask, opt.now, lambda: opt.announce([0.5, 0.0])):
+        with pytest.raises(
+            InvalidObservationError, match=r"clock tells must be dates with .*lambda"
+        ):
+            call()
+
+
+def test_the_times_that_a_run_of_dates_shows_are_known():
+    opt = GPUCB(BOX, n_initial_points=2, time_unit="h", random_state=0)
+    first, second = opt.suggest(NOON, n=2)
+    opt.tell(first, 1.0, first.t)
+    opt.tell(second.x, 2.0, opt.next_time_)
+    opt.tell_many(opt.told_X_[:, :-1], opt.told_y_, opt.told_X_[:, -1])
+    assert_array_equal(opt.predict(opt.told_X_[:, :-1], opt.told_X_[:, -1]).shape, (4,))
+    with pytest.raises(InvalidObservationError, match="Got numbers"):
+        opt.predict([[0.5, 0.0]], HOURS + 1.0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("unit", ["us", "s", "min", "D"])
+def test_the_frame_of_a_run_has_its_times(kind, unit):
+    """A run goes on from the frame of another one, with the same numbers."""
+    opt = RandomSearch(BOX, time_unit=unit, random_state=0)
+    second = timedelta(microseconds=123457)
+    dates = [KINDS[kind](h) + (h * second if kind != "numbers" else 0) for h in range(4)]
+    for t in dates:
+        opt.tell(opt.ask(t), 1.0)
+    twin, frame = RandomSearch(BOX, time_unit=unit), opt.to_frame()
+    twin.tell_many(frame[["x0", "x1"]].to_numpy(), frame["y"], frame["time"])
+    assert_array_equal(twin.told_X_, opt.told_X_)
+    twin.ask(KINDS[kind](5))
+    if kind != "numbers":
+        assert [t.to_pydatetime() for t in frame["time"]] == dates
+
+
+# --- changes of the clocks ------------------------------------------------------------------------
+
+
+def test_zoned_local_time_goes_on_when_the_clocks_change():
+    zurich = ZoneInfo("Europe/Zurich")
+    for start in (datetime(2026, 3, 29, tzinfo=UTC), datetime(2026, 10, 25, tzinfo=UTC)):
+        opt = RandomSearch(BOX, time_unit="min", random_state=0)
+        for i in range(6):
+            opt.tell(opt.ask((start + timedelta(minutes=30 * i)).astimezone(zurich)), 1.0)
+        assert_array_equal(np.diff(opt.told_X_[:, -1]), 30.0)
+
+
+def test_local_time_without_a_zone_that_goes_back_is_explained():
+    opt = RandomSearch(BOX, random_state=0)
+    opt.ask(datetime(2026, 10, 25, 2, 50))
+    with pytest.raises(InvalidObservationError, match=r"daylight saving.*now\(timezone.utc\)"):
+        opt.ask(datetime(2026, 10, 25, 2, 10, fold=1))
+
+
+def test_the_clock_may_tell_dates():
+    opt = RandomSearch(BOX, clock=lambda: NOON, time_unit="D", random_state=0)
+    assert opt.now() == HOURS / 24.0
+    assert opt.suggest().t == HOURS / 24.0
+
+
+def test_an_expert_answers_at_dates():
+    opt = SparQGPUCB(BOX, n_initial_points=2, random_state=0)
+    for s in range(3):
+        opt.tell(opt.ask(NOON + timedelta(seconds=s)), 1.0)
+    places = opt.ask_expert(NOON + timedelta(seconds=4))
+    opt.tell_expert(places, np.zeros(len(places)), NOON + timedelta(seconds=5))
+    assert (opt.expert_X_[:, -1] == NOON.timestamp() + 5.0).all()
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        np.datetime64("NaT"),
+        "2026-03-01",
+        timedelta(1),
+        np.timedelta64(1, "h"),
+        pd.NaT,
+        pd.Period("2026-03-01"),
+        None,
+    ],
+)
+def test_what_is_no_date_is_refused(bad):
+    opt = WDBO(BOX, random_state=0)
+    with pytest.raises(InvalidObservationError, match="t must be"):
+        opt.predict([0.5, 0.0], [bad])
+    if bad is not None:
+        with pytest.raises(InvalidObservationError, match="t must be"):
+            opt.ask(bad)
+    with pytest.raises(InvalidObservationError, match="t must be"):
+        opt.tell_many([[0.5, 0.0]], [1.0], [bad])
+    assert not hasattr(opt, "n_told_")

@@ -1,0 +1,197 @@
+"""Measurements that failed: learnt from, heeded, and remembered wherever a run is."""
+
+import copy
+
+import numpy as np
+import pytest
+from contract.cases import ARMS, BOX, DOMAINS, timed
+from contract.failing import UNIT, drive, fails, result, value
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import pdist
+
+from sktvbo import ABO, GPUCB, WDBO, RandomSearch, SparQGPUCB
+from sktvbo.domain import as_domain
+from sktvbo.exceptions import AskTellError, InvalidObservationError
+from sktvbo.optimizers._failures import MAX_FAILURES
+
+# --- what a failure is ----------------------------------------------------------------------------
+
+
+def test_a_failure_is_no_observation(case):
+    opt, _ = case.after(7)
+    case.consult(opt, 7.0)
+    x = opt.ask(7.0)
+    surrogate, shown = opt.surrogate_, opt.told_X_
+    opt.tell(x, failed=True)
+    assert (opt.n_failed_, opt.n_told_) == (1, 7)
+    assert_array_equal(opt.failed_X_, [[*x, 7.0]])
+    assert_array_equal(opt.told_X_, shown)
+    assert opt.surrogate_ is surrogate
+    assert len(opt.pending_X_) == 0
+    with pytest.raises(AskTellError, match="still pending"):
+        opt.tell(x, failed=True)
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_the_same_place_is_not_asked_at_once_again(few, domain):
+    opt, _ = few.after(8, domain)
+    space = as_domain(DOMAINS[domain])
+
+    def nearest(heeding):
+        told, places = copy.deepcopy(opt), []
+        for t in (8.0, 8.5, 9.0):
+            one = told if heeding else copy.deepcopy(told)
+            x = one.ask(t)
+            one.tell(x, failed=True)
+            places.append(space.to_unit(space.validate_point(x)))
+        return min(pdist(places, "chebyshev"))
+
+    # Who forgets each failure at once stays where it is, but for what time changes.
+    assert nearest(heeding=True) > 5.0 * nearest(heeding=False)
+
+
+def test_times_and_queries_that_were_not_asked_for():
+    opt = GPUCB(BOX, random_state=0)
+    opt.tell([1.0, 0.5], t=3.0, failed=True)
+    assert_array_equal(opt.failed_X_, [[1.0, 0.5, 3.0]])
+    with pytest.raises(InvalidObservationError, match=r"at least 3\.0"):
+        opt.ask(2.0)
+    with pytest.raises(AskTellError, match="still pending when no t is given"):
+        opt.tell([1.0, 0.5], failed=True)
+
+
+def test_a_failure_takes_a_step_of_the_clock_that_counts():
+    opt = GPUCB(BOX, clock="step", random_state=0)
+    for step in range(4):
+        x, t = timed(opt.suggest())
+        assert t == step
+        opt.tell(x, *([] if step % 2 else [1.0]), failed=bool(step % 2))
+
+
+def test_the_latest_are_remembered():
+    opt = RandomSearch(UNIT, random_state=0)
+    for t in range(MAX_FAILURES + 5):
+        opt.tell([0.5, 0.5], t=t, failed=True)
+    assert opt.n_failed_ == MAX_FAILURES + 5
+    assert_array_equal(opt.failed_X_[[0, -1], -1], [5.0, MAX_FAILURES + 4.0])
+
+
+# --- the first queries ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_when_all_fails_queries_stay_random(domain):
+    opt, asked = WDBO(DOMAINS[domain], n_initial_points=3, random_state=0), []
+    for t in range(10):
+        asked.append(opt.ask(t))
+        opt.tell(asked[-1], failed=True)
+    assert opt.surrogate_ is None
+    assert opt.n_failed_ == 10
+    assert len({str(x) for x in asked}) >= 9  # of the 12 members of the finite set
+    with pytest.raises(AskTellError, match=r"at least n_initial_points=3\. Got 0"):
+        opt.recommend(10)
+
+
+def test_failures_do_not_count_as_initial_points():
+    opt = WDBO(UNIT, n_initial_points=4, random_state=0)
+    for t in range(6):
+        opt.tell(opt.ask(t), failed=True)
+    for t in range(6, 10):
+        assert opt.surrogate_ is None
+        opt.tell(opt.ask(t), 1.0)
+    assert opt.surrogate_ is not None
+
+
+def test_random_queries_keep_away_as_well():
+    opt = RandomSearch(UNIT, random_state=0)
+    drive(opt, 40)
+    late = sum(fails(opt.ask(40)) for _ in range(100))
+    assert late <= 12  # of 25 that chance would have
+
+
+# --- whole runs -----------------------------------------------------------------------------------
+
+
+def test_every_algorithm_learns_to_keep_away(few):
+    opt = few.kind(UNIT, random_state=0, **{"n_initial_points": 5} if few.modelled else {})
+    opt.set_params(**copy.deepcopy(few.options))
+    unaware = copy.deepcopy(opt)
+    drive(opt, 24)
+    asked = []
+    for t in range(24):
+        asked.append(unaware.ask(t))
+        unaware.tell(asked[-1], value(asked[-1]))
+    # The best of the box fails, and so do places around it, where who is told values goes most.
+    assert opt.n_failed_ <= max(10, 0.6 * sum(map(fails, asked)))
+    assert np.max(np.abs(opt.recommend(24) - 0.5)) > 0.2
+
+
+def test_the_window_of_abo():
+    opt = ABO(UNIT, lookahead=2.0, n_initial_points=5, refit_every=50, random_state=0)
+    t, waited = 0.0, 0.0
+    for _ in range(30):
+        x, query = timed(opt.suggest(t))
+        waited = max(waited, query - t)
+        opt.tell(x, **result(x))
+        t = query + 1.0
+    assert waited > 1.0
+    assert opt.n_failed_ <= 15
+
+
+def test_an_arm_that_fails_is_left_for_a_while():
+    opt, rng = WDBO(ARMS, n_initial_points=4, random_state=0), np.random.RandomState(0)
+    broken = ARMS.points[3]
+    times = []
+    for t in range(60):
+        x = opt.ask(t)
+        if np.array_equal(x, broken):
+            times.append(t)
+            opt.tell(x, failed=True)
+        else:
+            opt.tell(x, rng.normal())
+    assert 1 <= len(times) <= 8
+    assert min(np.diff(times), default=9) > 1
+
+
+def test_what_the_expert_said_was_for_the_query_that_failed():
+    opt = SparQGPUCB(UNIT, n_initial_points=4, random_state=0)
+    for t in range(6):
+        opt.tell(opt.ask(t), float(t))
+    places = opt.ask_expert(6.0)
+    opt.tell_expert(places, np.ones(len(places)))
+    assert len(opt.expert_y_)
+    opt.tell(opt.ask(6.0), failed=True)
+    assert len(opt.expert_y_) == 0
+
+
+# --- remembered -----------------------------------------------------------------------------------
+
+
+def test_the_journal_tells_of_failures(tmp_path, capsys):
+    from sktvbo import journal
+    from sktvbo._cli import main
+
+    path = tmp_path / "run.db"
+    opt = RandomSearch(BOX, random_state=0, journal=path)
+    x = opt.ask(0.0)
+    opt.tell(x, failed=True)
+    opt.close()
+    assert journal.check(path) == {"begin": 1, "ask": 1, "fail": 1}
+    *_, event = journal.events(path)
+    assert event.body == {"x": x.tolist(), "t": 0.0}
+    main(["journal", "show", str(path)])
+    assert "fail" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("level", [-1000.0, 1000.0])
+def test_what_a_failure_costs_does_not_depend_on_the_level_of_y(level):
+    queries = []
+    for shift in (0.0, level):
+        opt = GPUCB(UNIT, n_initial_points=8, random_state=0)
+        rng = np.random.RandomState(0)
+        for x in rng.uniform(size=(24, 2)):
+            told = {"failed": True} if fails(x) else {"y": value(x) + shift}
+            opt.tell(x, t=0.0, **told)
+        queries.append(opt.ask(0.0))
+    assert_allclose(queries[0], queries[1], atol=1e-3)
+    assert not fails(queries[1])

@@ -1,0 +1,210 @@
+"""Queries have handles: which one is answered, withdrawn, or still to come."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from contract.cases import (
+    ARMS,
+    BY_NAME,
+    DOMAINS,
+    NAMED,
+    STEPS,
+    fingerprint,
+    points,
+    points_of,
+    same_state,
+)
+from numpy.testing import assert_array_equal
+
+from sktvbo import BOLT, GPUCB, RandomSearch
+from sktvbo.domain import Arms, as_domain
+from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError
+from sktvbo.optimizers import Query
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_pending_queries_are_listed_as_users_see_them_oldest_first(domain):
+    case = BY_NAME["WDBO"]
+    opt, _ = case.after(domain=domain)
+    first = len(opt.told_y_)
+    asked = [opt.ask(STEPS), *points_of(opt.suggest(STEPS + 1.0, n=2))]
+    opt.announce(asked[0], 3.0)
+    found = opt.pending_
+    assert [query.id for query in found] == list(range(first, first + 4))
+    assert [query.t for query in found] == [STEPS, STEPS + 1.0, STEPS + 1.0, 3.0]
+    assert all(type(query.x) is type(asked[0]) for query in found)
+    assert_array_equal(points([q.x for q in found], domain), points([*asked, asked[0]], domain))
+    assert_array_equal(opt.pending_X_[:, -1], [query.t for query in found])
+
+
+def test_ask_returns_the_points_of_the_queries_of_suggest():
+    opt, _ = BY_NAME["GPUCB"].after()
+    query = opt.suggest(STEPS)
+    assert isinstance(query, Query)
+    assert query.t == STEPS
+    first, second = opt.suggest(STEPS + 1.0, n=2)
+    assert [first.id, second.id] == [query.id + 1, query.id + 2]
+    twin, _ = BY_NAME["GPUCB"].after()
+    assert_array_equal(twin.ask(STEPS), query.x)
+    assert_array_equal(twin.ask(STEPS + 1.0), first.x)
+    assert_array_equal(twin.ask(STEPS + 1.0), second.x)
+    assert [query.id for query in twin.pending_] == [query.id, first.id, second.id]
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_telling_a_query_is_telling_its_x_at_its_time(domain):
+    case = BY_NAME["WDBO"]
+    (opt, _), (twin, _) = case.after(domain=domain), case.after(domain=domain)
+    x = twin.ask(STEPS)
+    twin.tell(x, 0.3, STEPS)
+    opt.tell(opt.suggest(STEPS), 0.3)
+    same_state(opt, twin)
+    assert opt.pending_ == []
+
+
+def test_equal_queries_keep_their_times():
+    opt = RandomSearch(Arms(1), random_state=0)
+    early, late = opt.suggest(1.0), opt.suggest(2.0)
+    opt.tell(late, 20.0)
+    opt.tell(early, 10.0, 2.5)  # which may be corrected
+    assert_array_equal(opt.told_X_[:, -1], [2.0, 2.5])
+    assert opt.pending_ == []
+
+
+def test_a_handle_outlives_its_journey():
+    opt, _ = BY_NAME["GPUCB"].after(domain="named")
+    handle = pickle.loads(pickle.dumps(opt.suggest(STEPS)))
+    opt = pickle.loads(pickle.dumps(opt))
+    opt.tell(handle, 1.0)
+    assert opt.pending_ == []
+
+
+@pytest.mark.parametrize("how", ["announced", "asked"])
+def test_cancelling_a_query_leaves_its_equals(how):
+    opt = RandomSearch(Arms(1), random_state=0)
+    for t in (1.0, 2.0, 3.0):
+        opt.ask(t) if how == "asked" else opt.announce([0], t)
+    opt.cancel(opt.pending_[1])
+    assert [query.t for query in opt.pending_] == [1.0, 3.0]
+
+
+def test_what_is_not_pending_is_refused():
+    opt, other = (GPUCB([(0.0, 1.0)], random_state=seed) for seed in (0, 1))
+    told, gone, left = (opt.suggest(t) for t in (0.0, 1.0, 2.0))
+    opt.tell(told, 1.0)
+    opt.cancel(gone)
+    strange = [other.suggest(t) for t in (0.0, 1.0, 2.0, 3.0)]
+    before = fingerprint(opt)
+    for call in (opt.cancel, lambda query: opt.tell(query, 1.0)):
+        with pytest.raises(AskTellError, match="query 0, which was told already"):
+            call(told)
+        for query in (gone, *strange[1:]):
+            with pytest.raises(AskTellError, match="cancelled, has expired or is another"):
+                call(query)
+    assert fingerprint(opt) == before
+    with pytest.raises(InvalidObservationError, match="y must be finite"):
+        opt.tell(left, np.nan)
+    assert fingerprint(opt) == before
+    opt.tell(left, 1.0)
+
+
+# --- x that is not what it was --------------------------------------------------------------------
+
+JOURNEYS = {
+    "json": lambda x: json.loads(json.dumps(x if isinstance(x, dict) else x.tolist())),
+    "float32": lambda x: (
+        {k: np.float32(v) if type(v) is float else v for k, v in x.items()}
+        if isinstance(x, dict)
+        else x.astype(np.float32)
+    ),
+}
+
+
+@pytest.mark.parametrize("domain", [*DOMAINS, "edge"])
+@pytest.mark.parametrize("journey", JOURNEYS)
+def test_x_that_went_through_a_file_finds_its_query(domain, journey):
+    # Nothing of the edge is inside once it is rounded.
+    narrow = [(0.1, np.nextafter(0.1, 1.0)), (-1e-30, 1.1e-30)]
+    opt = RandomSearch(DOMAINS.get(domain, narrow), random_state=0)
+    for t in (1.0, 2.0):
+        x = opt.ask(t)
+        opt.cancel(JOURNEYS[journey](x))
+        assert opt.pending_ == []
+        opt.announce(x, t)
+        opt.tell(JOURNEYS[journey](x), 1.0)
+        assert_array_equal(opt.told_X_[-1, :-1], as_domain(opt.domain).validate_point(x))
+        assert opt.told_X_[-1, -1] == t
+
+
+def test_what_two_queries_may_have_been_is_refused():
+    opt = RandomSearch([(0.0, 1.0)], random_state=0)
+    x = np.float64(np.float32(0.7))
+    for near in (x + 1e-9, x - 1e-9):
+        opt.announce(near, 1.0)
+    with pytest.raises(AskTellError, match="still pending when no t is given"):
+        opt.tell(x, 1.0)
+    opt.tell(x, 1.0, 1.0)  # with a time it is an observation of its own
+    assert len(opt.pending_) == 2
+    opt.tell(x + 1e-9, 1.0)  # what is exact is certain
+    assert len(opt.pending_) == 1
+    opt.tell(x, 2.0)
+    assert opt.told_X_[-1, 0] == x - 1e-9
+
+
+def test_what_is_further_away_is_no_answer():
+    opt = RandomSearch([(0.0, 1.0)], random_state=0)
+    x = opt.ask(0.0)
+    with pytest.raises(AskTellError):
+        opt.tell(x * (1.0 + 1e-6), 1.0)
+    with pytest.raises(DomainError):
+        opt.tell(x + 2.0, 1.0)
+    with pytest.raises(DomainError):
+        RandomSearch(ARMS).tell(ARMS.points[0] + 1e-6, 1.0, 0.0)
+    named = RandomSearch(NAMED, random_state=0)
+    x = named.ask(0.0)
+    with pytest.raises(DomainError, match="loss"):
+        named.tell(x | {"loss": "l3"}, 1.0)
+
+
+# --- time that is taken back ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["WDBO", "BOLT-recommended", "RandomSearch"])
+def test_a_query_far_too_late_is_taken_back(name):
+    opt, _ = BY_NAME[name].after()
+    opt.ask(STEPS)
+    x = opt.ask(1e12)
+    with pytest.raises(InvalidObservationError, match="at least 1000000000000"):
+        opt.ask(STEPS + 1.0)
+    opt.tell(opt.pending_[0], 0.5)  # another answer comes in between
+    opt.cancel(x)
+    assert opt.next_time_ is None
+    with pytest.raises(InvalidObservationError, match=f"at least {STEPS}"):
+        opt.ask(STEPS - 1.0)
+    x = opt.ask(STEPS + 1.0)
+    opt.tell(x, 0.5)
+    assert opt.history_["time"][-1] == opt.next_time_ == STEPS + 1.0
+    assert [query.t for query in opt.pending_] == []
+
+
+def test_times_taken_back_do_not_tell_of_the_response():
+    """BOLT would take a pause of 1e12 for what a step costs."""
+    opt = BOLT([(0.0, 1.0)], n_initial_points=4, random_state=0)
+    for t in np.arange(14.0):
+        if t > 10.0:
+            opt.cancel(opt.ask(1e12))  # an observation follows at once, or another query does
+        if t > 12.0:
+            opt.tell([0.5], 0.0, t - 0.5)
+        opt.tell(opt.ask(t), np.sin(t))
+    assert opt.policy_.response_time_(14) == pytest.approx(1.0)
+
+
+def test_time_does_not_go_back_beyond_what_was_told():
+    opt = RandomSearch([(0.0, 1.0)], random_state=0)
+    opt.tell([0.5], 1.0, 5.0)
+    opt.cancel(opt.suggest(1e12))
+    with pytest.raises(InvalidObservationError, match=r"at least 5\.0"):
+        opt.ask(4.0)
+    opt.ask(5.0)

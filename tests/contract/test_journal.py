@@ -1,0 +1,529 @@
+"""Runs that go on from their journal, or from JSON, as if nothing had happened."""
+
+import copy
+import os
+import pickle
+import runpy
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from contract.cases import (
+    BOX,
+    BY_NAME,
+    ROUNDING,
+    STEPS,
+    ask_and_tell,
+    objective,
+    points,
+    same_state,
+)
+from contract.test_atomic import places_of, some_of, stopped_at
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import gamma
+from sklearn.gaussian_process.kernels import RBF, Matern
+
+import sktvbo
+from sktvbo import (
+    GPUCB,
+    SWGPUCB,
+    WDBO,
+    BayesianOptimizer,
+    RandomSearch,
+    SparseTimeVaryingGPRegressor,
+    TimeVaryingGPRegressor,
+    journal,
+)
+from sktvbo.acquisition import UCB
+from sktvbo.domain import ParameterSpace
+from sktvbo.exceptions import JournalError, VersionWarning
+from sktvbo.gaussian_process import GeometricInjection
+from sktvbo.journal import Journal
+from sktvbo.staleness import KeepAll, SlidingWindow, StaleDataPolicy
+
+CRASH = Path(__file__).parents[2] / "benchmarks" / "robustness" / "crash.py"
+
+
+@pytest.fixture
+def path(tmp_path):
+    return str(tmp_path / "run.db")
+
+
+def compare(case, path, at, domain="box"):
+    """A run that was resumed at some steps is the one that was not."""
+    expected, queries = case.after(STEPS, domain)
+    opt, done = case.make(domain, journal=path), 0
+    for stop in (*at, STEPS):
+        again = case.drive(opt, stop - done, done, domain)
+        assert_allclose(
+            points(again, domain), points(queries[done:stop], domain), atol=ROUNDING, rtol=ROUNDING
+        )
+        opt.close()
+        stored, opt, done = opt, case.kind.resume(path), stop
+        same_state(opt, stored)
+    case.drive(opt, 1, STEPS, domain), case.drive(expected, 1, STEPS, domain)
+    same_state(opt, expected, ROUNDING)
+
+
+def test_a_resumed_run_goes_on_as_if_nothing_had_happened(few, path):
+    compare(few, path, (3, 10))
+
+
+@pytest.mark.parametrize("domain", ["finite", "named"])
+@pytest.mark.parametrize("name", ["WDBO", "RandomSearch", "SparQGPUCB-expert", "UITVBO"])
+def test_on_every_kind_of_domain(name, domain, path):
+    compare(BY_NAME[name], path, (10,), domain)
+
+
+HELD = {
+    "window": lambda **o: SWGPUCB(BOX, window=14, refit_every=10**9, **o),
+    "all": lambda **o: GPUCB(BOX, refit_every=10**9, **o),
+    "sometimes": lambda **o: WDBO(BOX, refit_every=7, **o),
+    "capped": lambda **o: GPUCB(BOX, refit_every=7, history=3, **o),
+    "sparse": lambda **o: BayesianOptimizer(
+        BOX,
+        surrogate=SparseTimeVaryingGPRegressor(
+            n_inducing=8, normalize_y=True, random_state=0, optimizer=None
+        ),
+        policy=SlidingWindow(14),
+        acquisition="ucb",
+        **o,
+    ),
+    "ageing": lambda **o: BayesianOptimizer(
+        BOX,
+        surrogate=TimeVaryingGPRegressor(
+            noise_model=GeometricInjection(0.9),
+            noise_variance=0.1,
+            hyperpriors=None,
+            optimizer=None,
+        ),
+        policy=SlidingWindow(9),
+        **o,
+    ),
+    "filter": lambda **o: BayesianOptimizer(
+        BOX,
+        surrogate=TimeVaryingGPRegressor(
+            temporal_kernel=Matern(5.0, nu=0.5), normalize_y=True, solver="kalman", optimizer=None
+        ),
+        **o,
+    ),
+    "general": lambda **o: BayesianOptimizer(
+        BOX,
+        surrogate=TimeVaryingGPRegressor(RBF(0.5) + RBF(0.1), normalize_y=True, optimizer=None),
+        **o,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_a_run_whose_factors_were_updated_goes_on(name, path, monkeypatch):
+    """Factors that were updated differ in their last digits from such that were not."""
+    monkeypatch.setattr("sktvbo.gaussian_process._conditioned._MAX_UPDATES", 9)
+    options = {"n_initial_points": 5, "random_state": 0}
+    full, opt = HELD[name](**options), HELD[name](**options, journal=path)
+    for t in np.arange(28.0):
+        for each in (full, opt):
+            x = each.ask(t)
+            each.tell(x, objective(x, t))
+        if t % 9 == 4:
+            opt.close()
+            stored, opt = opt, type(opt).resume(path)
+            same_state(opt, stored)
+            assert_allclose(opt.recommend(t + 1.0), full.recommend(t + 1.0), atol=ROUNDING)
+    same_state(opt, full, ROUNDING)
+    grid = np.random.RandomState(1).uniform(size=(20, 3)) * [1, 1, 40]
+    found, expected = (each.surrogate_.predict(grid, True) for each in (opt, full))
+    assert_allclose(found, expected, atol=ROUNDING)
+
+
+def test_nothing_is_searched_again(path, monkeypatch):
+    case = BY_NAME["WDBO"]
+    opt = case.make(journal=path)
+    case.drive(opt, STEPS)
+    opt.close()
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            "sktvbo.gaussian_process._base.search", lambda *args, **options: pytest.fail("searched")
+        )
+        again = WDBO.resume(path)
+    same_state(again, opt)
+
+
+def test_every_step_is_an_event(path):
+    case = BY_NAME["SparQGPUCB-expert"]
+    opt = case.make(journal=path)
+    case.drive(opt, 7)
+    opt.cancel(opt.ask(7.0))
+    found = list(journal.events(path))
+    assert [event.number for event in found] == list(range(1, len(found) + 1))
+    kinds = [event.kind for event in found]
+    assert kinds[:4] == ["begin", "ask_expert", "ask", "tell"]
+    assert kinds[-2:] == ["ask", "cancel"]
+    assert kinds.count("tell") == 7
+    assert {"tell_expert", "search"} < set(kinds)
+    told = [event for event in found if event.kind == "tell"]
+    assert [event.told for event in told] == list(range(7))
+    assert [[*e.body["x"], e.body["t"]] for e in told] == opt.told_X_.tolist()
+    assert [event.body["y"] for event in told] == opt.told_y_.tolist()
+    assert found[0].body["parameters"]["n_initial_points"] == {"value": 5}
+    assert found[0].body["version"] == sktvbo.__version__
+    searched = [event for event in found if event.kind == "search"][-1]
+    assert searched.body["theta"] == opt.surrogate_.theta_.tolist()
+    assert list(journal.events(path, after=3)) == found[3:]
+    assert journal.check(path) == {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
+
+
+# --- parts of one's own ---------------------------------------------------------------------------
+
+
+class Mine(RBF):
+    """A kernel that no other module knows of."""
+
+
+class Counting(SlidingWindow):
+    count_ = 0
+    seen_ = ()
+
+    def after_add(self, surrogate, now):
+        self.count_ += 1
+        self.seen_ = (*self.seen_, now)[-3:]
+        return super().after_add(surrogate, now)
+
+
+class Stateful(StaleDataPolicy):
+    """A policy whose constructor makes a state."""
+
+    def __init__(self, step):
+        self.step = step
+        self.state = {"n": 0}
+
+    def before_add(self, surrogate, x, t, y):
+        self.state = {"n": self.state["n"] + self.step}
+        return []
+
+
+def score(mean, std, state):
+    return mean + std, 1.0 + 0.0 * mean, 1.0 + 0.0 * std
+
+
+def own_parts():
+    return {
+        "surrogate": TimeVaryingGPRegressor(
+            Mine(0.4),
+            normalize_y=True,
+            hyperpriors={"spatial_kernel__length_scale": gamma(3, scale=0.1)},
+        ),
+        "acquisition": score,
+        "policy": Counting(9),
+        "constraints": diagonal,
+        "clock": own_clock,
+    }
+
+
+def diagonal(x):
+    return x[0] <= 1.7
+
+
+def own_clock():
+    return 5.0
+
+
+def test_parts_of_ones_own_are_given_again(path):
+    options = {"n_initial_points": 4, "random_state": 0}
+    full = BayesianOptimizer(BOX, **options, **own_parts())
+    opt = BayesianOptimizer(BOX, **options, **own_parts(), journal=path)
+    for t in range(12):
+        for each in (full, opt):
+            x = each.ask(t)
+            each.tell(x, objective(x, t))
+        if t == 8:
+            opt.close()
+            with pytest.raises(JournalError, match=r"cannot hold the parameter 'acquisition' of B"):
+                BayesianOptimizer.resume(path)
+            parts = own_parts()
+            del parts["constraints"]
+            with pytest.raises(JournalError, match=r"Give it as it was: constraints=\.\.\."):
+                BayesianOptimizer.resume(path, **parts)
+            opt = BayesianOptimizer.resume(path, **own_parts())
+            assert opt.policy_.count_ == full.policy_.count_
+    same_state(opt, full)
+    assert opt.policy_.seen_ == full.policy_.seen_
+    twin = BayesianOptimizer.from_json(opt.to_json(), **own_parts())
+    assert_array_equal(twin.ask(12), full.ask(12))
+
+
+def test_the_state_that_a_policy_makes_in_its_constructor_is_restored(path):
+    options = {"n_initial_points": 3, "random_state": 0, "journal": path}
+    opt = BayesianOptimizer(BOX, policy=Stateful(2), **options)
+    ask_and_tell(opt, 8, lambda x, t: float(t))
+    expected = opt.policy_.state
+    opt.close()
+    assert expected["n"] > 0
+    assert BayesianOptimizer.resume(path, policy=Stateful(2)).policy_.state == expected
+
+
+def test_a_state_that_cannot_be_stored_is_refused_at_once(path):
+    class Hoarding(KeepAll):
+        def after_add(self, surrogate, now):
+            self.kept_ = lambda: now
+            return []
+
+    opt = BayesianOptimizer(
+        BOX, policy=Hoarding(), n_initial_points=2, random_state=0, journal=path
+    )
+    opt.tell(opt.ask(0.0), 1.0)
+    x = opt.ask(1.0)
+    for _ in range(2):
+        with pytest.raises(JournalError, match="The policy of this run cannot be stored"):
+            opt.tell(x, 2.0)
+        assert opt.n_told_ == 1
+        assert journal.check(path)["tell"] == 1
+
+
+def test_parameters_that_differ_are_refused(path):
+    opt = WDBO(BOX, alpha=0.5, random_state=0, journal=path)
+    opt.ask(0.0)
+    opt.close()
+    with pytest.raises(JournalError, match="'alpha' of WDBO is not as it was"):
+        WDBO.resume(path, alpha=0.25)
+    with pytest.raises(JournalError, match="WDBO has no parameter 'speed'"):
+        WDBO.resume(path, speed=1.0)
+    with pytest.raises(JournalError, match=r"holds a run of WDBO\. Use WDBO"):
+        GPUCB.resume(path)
+    again = WDBO.resume(path, alpha=0.5, domain=BOX)
+    assert (again.alpha, again.journal) == (0.5, path)
+
+
+def test_domains_come_back(path):
+    space = {"rate": ("log-real", 1e-4, 1.0), "loss": ("categorical", ["a", None, 3])}
+    opt = RandomSearch(ParameterSpace(space), random_state=0, journal=path)
+    x = opt.ask(0.0)
+    opt.close()
+    again = RandomSearch.resume(path)
+    assert again.domain == ParameterSpace(space)
+    again.tell(x, 1.0)
+    assert again.recommend(1.0) == x
+
+
+# --- clocks ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("clock", "gone"), [("wall", 0.0), ("calendar", 1000.0)])
+def test_a_calendar_goes_on_while_there_is_no_process(clock, gone, path, monkeypatch):
+    now = [50.0]
+    monkeypatch.setattr("time.time", lambda: now[0])
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+    opt = RandomSearch(BOX, clock=clock, random_state=0, journal=path)
+    opt.ask()
+    now[0] = 53.0
+    assert opt.suggest().t == 3.0
+    opt.close()
+    now[0] = 1053.0
+    again = RandomSearch.resume(path)
+    assert again.suggest().t == 3.0 + gone
+    now[0] = 40.0  # the computer's clock was put back
+    if clock == "calendar":
+        assert again.suggest().t == 3.0 + gone
+
+
+# --- who else is there ----------------------------------------------------------------------------
+
+
+def test_a_run_is_not_begun_where_there_is_one(path):
+    opt = RandomSearch(BOX, random_state=0, journal=path)
+    opt.ask(0.0)
+    with pytest.raises(JournalError, match=r"in use by another process, or by another optimizer"):
+        RandomSearch(BOX, journal=path).ask(0.0)
+    with pytest.raises(JournalError, match="in use by another process"):
+        RandomSearch.resume(path)
+    opt.close()
+    with pytest.raises(
+        JournalError, match=r"holds a run already, of 2 events\. Go on with it by R"
+    ):
+        RandomSearch(BOX, journal=path).ask(0.0)
+    opt.ask(1.0)  # it takes its journal up again
+    assert journal.check(path)["ask"] == 2
+
+
+def test_another_process_is_told_that_the_journal_is_in_use(path):
+    opt = RandomSearch(BOX, random_state=0, journal=path)
+    opt.ask(0.0)
+    code = f"import sktvbo; sktvbo.RandomSearch.resume({path!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "in use by another process" in done.stderr
+    opt.tell([0.5, 0.5], 1.0, 1.0)
+    counts = "import sys; from sktvbo import journal; print(journal.check(sys.argv[1]))"
+    done = subprocess.run([sys.executable, "-c", counts, path], capture_output=True, text=True)
+    assert done.stdout.strip() == "{'begin': 1, 'ask': 1, 'tell': 1}"  # looking is free
+
+
+def test_copies_do_not_write_to_the_originals_journal(path):
+    opt = RandomSearch(BOX, random_state=0, journal=path)
+    opt.ask(0.0)
+    twin = copy.deepcopy(opt)
+    with pytest.raises(JournalError, match="in use"):
+        twin.ask(1.0)
+    opt.ask(1.0)
+    opt.close()
+    with pytest.raises(JournalError, match=r"a copy of it as\s+it once was\. Go on with RandomSea"):
+        twin.ask(1.0)
+    pickled = pickle.loads(pickle.dumps(opt))
+    pickled.ask(2.0)  # where the original has left off
+    assert journal.check(path)["ask"] == 3
+    free = RandomSearch.from_json(pickled.to_json())
+    assert free.journal is None
+    assert free.ask(3.0).shape == (2,)
+    assert journal.check(path)["ask"] == 3
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
+def test_a_forked_child_leaves_its_parents_journal_alone(path):
+    opt = RandomSearch(BOX, random_state=0, journal=path)
+    opt.ask(0.0)
+    child = os.fork()
+    if child == 0:
+        try:
+            opt.ask(1.0)
+        except JournalError as exc:
+            os._exit(7 if "in use" in str(exc) else 8)
+        os._exit(9)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    opt.ask(2.0)
+    assert journal.check(path)["ask"] == 2
+
+
+def test_threads_share_a_journal(path):
+    opt = RandomSearch(BOX, clock="step", random_state=0, journal=path)
+
+    def work(number):
+        for i in range(10):
+            opt.tell(opt.ask(0.0), float(10 * number + i))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    opt.close()
+    again = RandomSearch.resume(path)
+    assert sorted(again.told_y_) == list(range(40))
+    same_state(again, opt)
+
+
+# --- interrupts, kills, full disks ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("call", ["tell", "ask"])
+def test_stopped_at_any_line_run_and_journal_agree(call, path, tmp_path, request):
+    case = BY_NAME["SWGPUCB"]
+    steps = {"tell": lambda o: o.tell([0.5, 0.2], 0.3, 12.0), "ask": lambda o: o.ask(12.0)}
+    step, options = steps[call], {"refit_every": 10**9}
+    begun = case.make(**options)
+    case.drive(begun, 12)
+    after = copy.deepcopy(begun)
+    step(after)
+    first = case.make(**options, journal=path)
+    case.drive(first, 12)
+    first.close()
+
+    def another(name):
+        """An optimizer in the middle of a run with a journal of its own."""
+        own = str(tmp_path / f"{name}.db")
+        shutil.copy(path, own)
+        opt = SWGPUCB.resume(own)
+        opt.recommend(12.0)  # what is made when it is first needed is there
+        return opt, own
+
+    one, _ = another("one")
+    count, found = places_of(lambda: step(one)), set()
+    for place in some_of(count, request):
+        opt, own = another(place)
+        stopped_at(lambda: step(opt), place)  # noqa: B023
+        happened = len(opt.pending_) + opt.n_told_ > 12
+        found.add(happened)
+        if not happened:
+            step(opt)
+        same_state(opt, after)
+        opt.tell([0.1, 0.1], 0.2, 13.0)
+        opt.close()
+        again = SWGPUCB.resume(own)
+        same_state(again, opt)
+        assert journal.check(own)["tell"] == opt.n_told_
+    assert False in found
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
+@pytest.mark.parametrize(
+    ("kills", "steps"), [(8, 12), pytest.param(300, 40, marks=pytest.mark.slow)]
+)
+def test_killed_at_random_moments(kills, steps):
+    crash = runpy.run_path(str(CRASH))["crash"]
+    killed, finished = crash(kills, steps, seed=1, longest=0.2, say=str)
+    assert killed >= kills
+    assert finished >= 1
+
+
+FULL = """
+import resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+from sktvbo import RandomSearch, journal
+from sktvbo.exceptions import JournalError
+path = sys.argv[1]
+opt = RandomSearch([(0.0, 1.0)], clock="step", random_state=0, journal=path)
+opt.ask()
+soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, hard))
+try:
+    while True:
+        x = opt.ask()
+        opt.tell(x, 1.0)
+except JournalError as exc:
+    print(exc)
+told, pending = opt.n_told_, len(opt.pending_X_)
+for _ in range(3):
+    try:
+        opt.ask(99999.0)
+    except JournalError:
+        pass
+assert (opt.n_told_, len(opt.pending_X_)) == (told, pending)
+resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+opt.ask(99999.0)
+opt.close()
+again = RandomSearch.resume(path)
+assert (again.n_told_, len(again.pending_X_)) == (told, pending + 1)
+assert again.told_X_.tolist() == opt.told_X_.tolist()
+journal.check(path)
+print("whole")
+"""
+
+
+def test_a_full_disk_loses_nothing(path):
+    pytest.importorskip("resource")
+    done = subprocess.run([sys.executable, "-c", FULL, path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "Make room, and call again: nothing of this call has happened." in done.stdout
+    assert done.stdout.endswith("whole\n")
+
+
+# --- pickles --------------------------------------------------------------------------------------
+
+
+def test_a_pickle_of_another_version_says_so(monkeypatch):
+    opt, _ = BY_NAME["WDBO"].after(8)
+    text = pickle.dumps(opt)
+    pickle.loads(text)
+    monkeypatch.setattr("sktvbo.optimizers._base.version", lambda package: "9.9")
+    with pytest.warns(VersionWarning, match=r"pickled by sktvbo .* and is read by 9\.9"):
+        twin = pickle.loads(text)
+    assert "_version" not in vars(twin)
+
+
+def test_a_policy_of_ones_own_may_hold_nothing(path):
+    opt = BayesianOptimizer(
+        BOX, policy=StaleDataPolicy(), acquisition=UCB(2.0), random_state=0, journal=Journal(path)
+    )
+    opt.ask(0.0)
+    opt.close()
+    assert_array_equal(BayesianOptimizer.resume(Journal(path, "full")).pending_X_, opt.pending_X_)

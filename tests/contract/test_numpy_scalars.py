@@ -1,0 +1,108 @@
+"""NumPy's scalars, of all types, are numbers like Python's."""
+
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from contract.cases import ask_and_tell, fingerprint
+from numpy.testing import assert_array_equal
+
+from sktvbo import GPUCB, SWGPUCB, TVGPUCB, UITVBO, WDBO, RandomSearch, SparseTimeVaryingGPRegressor
+from sktvbo.domain import Arms
+from sktvbo.exceptions import InvalidObservationError
+
+SMALL = [
+    (RandomSearch, [(0.0, 1.0)], 150, {"history": 100}, np.int8),
+    (RandomSearch, [(0.0, 1.0)], 5, {"maximize": False}, np.bool_),
+    (UITVBO, Arms(3), 290, {"history": 100, "refit_every": None}, np.uint8),
+    (GPUCB, [(0.0, 1.0)], 20, {"max_size": 12, "n_initial_points": 10}, np.uint8),
+    (SWGPUCB, [(0.0, 1.0)], 20, {"window": 12, "refit_every": 3, "random_state": 7}, np.int8),
+    (TVGPUCB, [(0.0, 1.0)], 20, {"epsilon": float(np.float32(0.1))}, np.float32),
+    (WDBO, [(0.0, 1.0)], 20, {"alpha": 0.5, "query_timeout": 3.0, "max_step": 0.25}, np.float16),
+]
+
+
+@pytest.mark.parametrize(("kind", "domain", "steps", "options", "scalar"), SMALL)
+def test_parameters_may_be_scalars_of_numpy(kind, domain, steps, options, scalar, tmp_path):
+    """Sums of small ones would overflow, or have few digits."""
+    found = []
+    given = {k: v if v is None else scalar(v) for k, v in options.items()}
+    for parameters in (options, given):
+        path = tmp_path / f"{len(found)}.db"
+        opt = kind(domain, **({"random_state": 0} | parameters), journal=path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            ask_and_tell(opt, steps, lambda x, t: np.sin(t))
+        opt.close()
+        again = kind.resume(path, **parameters)
+        found.append((opt.told_X_, opt.X_, opt.removed_at_, again.ask(999.0)))
+        again.close()
+    for one, other in zip(*found):
+        assert_array_equal(one, other)
+
+
+CALLS = [
+    lambda opt, value: opt.tell([1.0], value, 1.0),
+    lambda opt, value: opt.tell([1.0], 2.0, value),
+    lambda opt, value: opt.tell(value, 2.0, 2.0),
+    lambda opt, value: opt.ask(value),
+    lambda opt, value: opt.predict([[1.0]], value),
+]
+
+
+@pytest.mark.parametrize(
+    "three",
+    [
+        np.float16(3),
+        np.float32(3),
+        np.longdouble(3),
+        np.int8(3),
+        np.uint64(3),
+        np.array(3),
+        np.array(3.0, dtype=np.float32),
+        np.array([3]),
+        Fraction(3),
+    ],
+    ids=repr,
+)
+def test_what_is_told_may_be_any_real_number(three):
+    opt, twin = (WDBO([(0.0, 9.0)], n_initial_points=2, random_state=0) for _ in range(2))
+    for call in CALLS:
+        call(opt, three)
+        call(twin, 3.0)
+    assert_array_equal(opt.told_X_, twin.told_X_)
+    assert_array_equal(opt.told_y_, twin.told_y_)
+    assert_array_equal(opt.pending_X_, twin.pending_X_)
+
+
+@pytest.mark.parametrize("three", [np.str_("3"), np.complex128(3), "3", b"3", [[3], 3]], ids=repr)
+def test_what_is_no_real_number_is_refused(three):
+    opt = WDBO([(0.0, 9.0)], n_initial_points=2, random_state=0)
+    for call in CALLS:
+        call(opt, 3.0)
+    before = fingerprint(opt)
+    for call in CALLS:
+        with pytest.raises(InvalidObservationError, match="must be"):
+            call(opt, three)
+    assert fingerprint(opt) == before
+
+
+@pytest.mark.parametrize("y", [np.array(np.nan), np.array([np.nan]), np.float32(np.nan), None])
+def test_what_failed_may_be_any_nan(y):
+    opt = RandomSearch([(0.0, 1.0)])
+    opt.tell([0.5], y, 1.0, failed=np.True_)
+    assert opt.n_failed_ == 1
+
+
+@pytest.mark.parametrize("n_inducing", [np.int8(40), np.uint8(40)])
+@pytest.mark.filterwarnings("ignore::sktvbo.exceptions.ModelWarning")
+def test_a_regressor_with_few_points(n_inducing):
+    rng = np.random.RandomState(0)
+    X = np.column_stack([rng.uniform(size=150), np.arange(150.0)])
+    y = np.sin(6.0 * X[:, 0] + 0.1 * X[:, 1])
+    one, other = (
+        SparseTimeVaryingGPRegressor(n_inducing=n, random_state=0).fit(X, y).predict(X)
+        for n in (n_inducing, 40)
+    )
+    assert_array_equal(one, other)

@@ -1,0 +1,627 @@
+"""Parts of any kind, the user's own among them, make an optimizer together."""
+
+import pickle
+
+import numpy as np
+import pytest
+from contract.cases import ARMS, BOX, NAMED, ask_and_tell, fingerprint, objective, timed
+from numpy.testing import assert_array_equal
+from scipy.spatial.distance import cdist
+from sklearn.base import BaseEstimator, clone
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
+
+from sktvbo import (
+    ABO,
+    BOLT,
+    ETGPUCB,
+    GPUCB,
+    IGPUCB,
+    RGPUCB,
+    SWGPUCB,
+    TVGPUCB,
+    WDBO,
+    BayesianOptimizer,
+    SparQGPUCB,
+    SparseTimeVaryingGPRegressor,
+    TimeVaryingGPRegressor,
+)
+from sktvbo.acquisition import (
+    UCB,
+    ExpectedImprovement,
+    InformationGainBeta,
+    ProbabilityOfImprovement,
+    ThompsonSampling,
+)
+from sktvbo.domain import Arms, as_domain
+from sktvbo.gaussian_process import GeometricInjection, QuadraticInjection, WeightedGPRegressor
+from sktvbo.kernels import Empirical, Forgetting, Wiener
+from sktvbo.staleness import (
+    EventTriggeredReset,
+    KeepAll,
+    NoiseThreshold,
+    PeriodicReset,
+    RelevancyBudget,
+    RelevancyCap,
+    SlidingWindow,
+    StaleDataPolicy,
+    VariationBudget,
+)
+
+STATIC = ConstantKernel(1.0, "fixed")
+
+
+def surrogate(temporal_kernel, kind=TimeVaryingGPRegressor, **options):
+    return kind(
+        RBF(0.3, (0.05, 2.0)),
+        temporal_kernel,
+        noise_variance_bounds=(1e-4, 1.0),
+        normalize_y=True,
+        **options,
+    )
+
+
+def value(x, t):
+    """A bump that drifts, and jumps at 20."""
+    return 10.0 + 3.0 * np.exp(-20.0 * (x[0] - 0.2 - 0.005 * t - 0.4 * (t >= 20)) ** 2)
+
+
+def compose(**parts):
+    return BayesianOptimizer([(0.0, 1.0)], n_initial_points=12, random_state=0, **parts)
+
+
+def drive(opt, times):
+    for t in times:
+        x = opt.ask(float(t))
+        opt.tell(x, value(x, t))
+    return opt
+
+
+# --- parts of this package ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("gp", "acquisition", "policy"),
+    [
+        (surrogate(Forgetting()), ThompsonSampling(), EventTriggeredReset()),
+        (surrogate(Wiener()), ExpectedImprovement(), SlidingWindow(15)),
+        (surrogate(Forgetting()), UCB("log"), RelevancyBudget(alpha=1.0)),
+        (surrogate(RBF(10.0, (5.0, 100.0))), ThompsonSampling(), RelevancyCap(max_size=14)),
+        (surrogate(STATIC, noise_model=QuadraticInjection(0.2)), UCB(1.0), EventTriggeredReset()),
+        (
+            surrogate(STATIC, noise_model=GeometricInjection(0.9)),
+            ProbabilityOfImprovement(),
+            PeriodicReset(13),
+        ),
+        (
+            surrogate(STATIC, WeightedGPRegressor, noise_model=GeometricInjection(0.9)),
+            ThompsonSampling(),
+            NoiseThreshold(cap=3.0),
+        ),
+        (surrogate(Forgetting()), UCB(InformationGainBeta()), SlidingWindow(VariationBudget(40))),
+        (surrogate(Forgetting(), SparseTimeVaryingGPRegressor), ThompsonSampling(), KeepAll()),
+    ],
+)
+def test_parts_fit_together(gp, acquisition, policy):
+    """A run keeps its books, goes on from a pickle, and leaves the parts as they were given."""
+    given = repr((gp, acquisition, policy))
+    opt = drive(compose(surrogate=gp, acquisition=acquisition, policy=policy), range(32))
+    assert repr((gp, acquisition, policy)) == given
+    assert not hasattr(gp, "X_train_")
+    assert len(opt.X_) + opt.n_removed_ == 32
+    assert (opt.n_removed_ > 0) == (type(policy) is not KeepAll)
+    np.testing.assert_array_equal(opt.surrogate_.X_train_, opt.X_)
+    twin = pickle.loads(pickle.dumps(opt))
+    np.testing.assert_array_equal(drive(opt, [32, 33]).told_X_, drive(twin, [32, 33]).told_X_)
+
+
+@pytest.mark.parametrize("kind", [WDBO, BOLT, ABO, ETGPUCB, TVGPUCB])
+def test_arms_with_an_empirical_covariance(kind):
+    rng = np.random.RandomState(0)
+    A = rng.normal(size=(8, 4))
+    options = {"max_size": 12} if kind is BOLT else {}
+    surrogate = TimeVaryingGPRegressor(Empirical(A @ A.T / 4.0), Matern(20.0, (1.0, 100.0), nu=1.5))
+    opt = kind(Arms(8), surrogate=surrogate, n_initial_points=6, random_state=0, **options)
+    t, regrets = 0.0, []
+    for _ in range(40):
+        x, t = timed(opt.suggest(t))
+        values = A @ np.array([np.sin(0.05 * t), np.cos(0.05 * t), 1.0, 0.0])
+        opt.tell(x, values[int(x[0])])
+        regrets.append(values.max() - values[int(x[0])])
+        t += 1.0
+    assert np.mean(regrets[20:]) < 0.5 * np.mean(regrets[:6])
+
+
+# --- parts of one's own ---------------------------------------------------------------------------
+
+
+class KeepBest(StaleDataPolicy):
+    """A custom policy: the ten best, and the newest."""
+
+    def before_add(self, surrogate, x, t, y):
+        return np.argsort(surrogate.y_train_)[:-10]
+
+    def record(self):
+        return {"kept": 10}
+
+
+class EpsilonGreedy(BayesianOptimizer):
+    """A toy algorithm: the posterior mean, and now and then what is least known."""
+
+    def __init__(self, domain=None, *, rate=0.25, n_initial_points=5, random_state=None):
+        super().__init__(domain, n_initial_points=n_initial_points, random_state=random_state)
+        self.rate = rate
+
+    def _make_surrogate(self, times):
+        return TimeVaryingGPRegressor(RBF(0.3), Matern(20.0, nu=0.5), normalize_y=True)
+
+    def _make_acquisition(self):
+        def explore_every_so_often(mean, std, state):
+            if state.n_told % round(1.0 / self.rate) == 0:
+                return std, 0.0, 1.0
+            return mean, 1.0, 0.0
+
+        return explore_every_so_often
+
+    def _make_policy(self):
+        return KeepBest()
+
+
+class LatestHalf(StaleDataPolicy):
+    """A toy policy: of all that was told the later half stays, and more when it has been quick."""
+
+    def __init__(self, seconds=5.0):
+        self.seconds = seconds
+
+    def watch(self, run):
+        self.told_ = run.n_told
+        steps = np.diff(run.query_times[-5:])
+        self.quick_ = len(steps) > 0 and steps.mean() < self.seconds
+
+    def after_add(self, surrogate, now):
+        share = 0.75 if self.quick_ else 0.5
+        self.size_ = int(np.ceil(share * self.told_))
+        return np.argsort(surrogate.X_train_[:, -1], kind="stable")[: -self.size_]
+
+    def record(self):
+        return {"size": getattr(self, "size_", None)}
+
+
+class Silent(KeepAll):
+    """A policy that has nothing to say."""
+
+    def record(self):
+        return None
+
+
+def test_a_policy_may_have_nothing_to_record():
+    opt = BayesianOptimizer(BOX, policy=Silent(), n_initial_points=4, random_state=0)
+    ask_and_tell(opt, 6, lambda x, t: 1.0)
+    assert list(opt.history_) == ["time", "n"]
+
+
+@pytest.mark.parametrize("part", range(3), ids=["score", "on mean", "on std"])
+@pytest.mark.parametrize("kernel", [None, RationalQuadratic(0.5)], ids=["compiled", "general"])
+def test_nan_on_a_climb_is_found_too(part, kernel):
+    """The climbs from the best places ask for a few places at a time, or for one after another."""
+
+    def strays(mean, std, state):
+        found = [mean + std, 1.0, 1.0]
+        if np.size(mean) < 10:
+            found[part] = np.full_like(mean, np.nan) if np.ndim(mean) else float("nan")
+        return tuple(found)
+
+    surrogate = None if kernel is None else TimeVaryingGPRegressor(kernel, normalize_y=True)
+    opt = BayesianOptimizer(
+        BOX, surrogate=surrogate, acquisition=strays, n_initial_points=4, random_state=0
+    )
+    ask_and_tell(opt, 4, lambda x, t: float(t))
+    with pytest.raises(ValueError, match=r"What strays returns must be numbers\. Got NaN"):
+        opt.ask(5.0)
+
+
+@pytest.mark.parametrize(("interval", "share"), [(1.0, 0.75), (20.0, 0.5)])
+def test_the_toy_policy_forgets_as_it_says(interval, share):
+    opt = BayesianOptimizer(BOX, policy=LatestHalf(), n_initial_points=5, random_state=0)
+    for step in range(20):
+        t = interval * step
+        x = opt.ask(t)
+        opt.tell(x, objective(x, step))
+        if step > 6:
+            size = min(int(np.ceil(share * (step + 1))), len(opt.X_))
+            assert_array_equal(opt.X_[:, -1], interval * np.arange(step + 1 - size, step + 1))
+            assert opt.history_["size"][-1] == opt.policy_.size_
+    assert opt.n_removed_ == 20 - np.ceil(share * 20)
+
+
+class Witness(StaleDataPolicy):
+    """Keeps what it was told of the run."""
+
+    def watch(self, run):
+        self.facts_ = run.n_told, run.query_times, run.query_sizes, run.latest(4), run.latest(99)
+
+    def after_add(self, surrogate, now):
+        return [0]
+
+
+def test_what_a_policy_is_told_of_the_run():
+    opt = BayesianOptimizer(BOX, policy=Witness(), n_initial_points=5, maximize=False)
+    sizes = []
+    for t in range(12):
+        if t >= 5:
+            sizes.append(len(opt.X_))
+        opt.tell(opt.ask(t), np.cos(t))
+        if t < 4:
+            assert not hasattr(opt.policy_, "facts_")
+            continue
+        n_told, times, seen_sizes, (rows, values), everything = opt.policy_.facts_
+        assert n_told == t + 1
+        assert times.tolist() == list(range(5, t + 1))
+        assert seen_sizes.tolist() == sizes
+        # As the surrogate sees it, and without the new one.
+        X, y = opt.told_X_[:-1], opt.told_y_[:-1]
+        assert_array_equal(rows[:, :-1], as_domain(BOX).to_unit(X[-4:, :-1]))
+        assert_array_equal(rows[:, -1], X[-4:, -1])
+        assert_array_equal(values, -y[-4:])
+        assert [len(part) for part in everything] == [t, t]
+    assert opt.n_removed_ > 5
+
+
+class Nearest(BaseEstimator):
+    """A toy surrogate: the value of the nearest observation, and its distance for a doubt."""
+
+    def fit(self, X, y):
+        self.X_train_, self.values = X, y
+        return self
+
+    def with_rows(self, X, y, **options):
+        return Nearest().fit(X, y)
+
+    def condition_on(self, X, y, **options):
+        return Nearest().fit(np.vstack([self.X_train_, X]), np.append(self.values, y))
+
+    def without(self, indices, **options):
+        rows = np.delete(self.X_train_, indices, axis=0)
+        return Nearest().fit(rows, np.delete(self.values, indices))
+
+    def refit(self, extra_rows=None):
+        return self
+
+    def at(self, now):
+        return self
+
+    def predict(self, X):
+        return self.posterior_at(0.0)(X[:, :-1])[0]
+
+    def posterior_at(self, t, moving=None):
+        def posterior(S):
+            distances = cdist(S, self.X_train_[:, :-1])
+            return self.values[distances.argmin(axis=1)], distances.min(axis=1)
+
+        return posterior
+
+
+@pytest.mark.parametrize("policy", [None, SlidingWindow(7), PeriodicReset(9)])
+def test_a_custom_surrogate_needs_eight_methods(policy):
+    surrogate = Nearest()
+    opt = BayesianOptimizer(
+        ARMS,
+        surrogate=surrogate,
+        acquisition=UCB(0.25),
+        policy=policy,
+        n_initial_points=4,
+        random_state=0,
+    )
+    for t in range(20):
+        x = opt.ask(t)
+        opt.tell(x, objective(x, 0.0, "finite"))
+        gp = opt.surrogate_
+        if gp is not None:
+            assert_array_equal(gp.X_train_[:, -1], opt.X_[:, -1])
+            assert_array_equal(gp.values, opt.y_)
+    assert not hasattr(surrogate, "X_train_")
+    assert len(opt.suggest(20, n=3)) == 3
+    assert opt.recommend(20.0) in ARMS.points
+    if policy is None:
+        values = [objective(x, 0.0, "finite") for x in ARMS.points]
+        assert objective(opt.recommend(20.0), 0.0, "finite") == max(values)
+
+
+class OnlyTheProtocol(BaseEstimator):
+    """A surrogate that has the names that `Surrogate` writes down, and no others."""
+
+    NAMES = (
+        "X_train_",
+        "check_relevancy",
+        "information_gain",
+        "noise_model_",
+        "noise_std_",
+        "noise_variance_",
+        "posterior_at",
+        "posterior_between",
+        "predict",
+        "relevancy_sweep",
+        "signal_variance_",
+        "spatial_kernel_",
+        "temporal_kernel_",
+    )
+
+    def __init__(self, inner=None, temporal_kernel=None):
+        self.inner = inner
+        self.temporal_kernel = temporal_kernel
+
+    def _holding(self, fitted):
+        new = clone(self)
+        new.fitted = fitted
+        return new
+
+    def fit(self, X, y):
+        inner = clone(self.inner)
+        if self.temporal_kernel is not None:
+            inner.set_params(temporal_kernel=self.temporal_kernel)
+        self.fitted = inner.fit(X, y)
+        return self
+
+    def __getattr__(self, name):
+        if name in self.NAMES:
+            return getattr(self.fitted, name)
+        if name in ("condition_on", "without", "with_rows", "refit", "at"):
+            return lambda *args, **options: self._holding(
+                getattr(self.fitted, name)(*args, **options)
+            )
+        raise AttributeError(name)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (GPUCB, {}),
+        (IGPUCB, {}),
+        (RGPUCB, {}),
+        (SWGPUCB, {"horizon": 16}),
+        (ETGPUCB, {}),
+        (ABO, {}),
+        (WDBO, {"alpha": 1.0}),
+        (BOLT, {"max_size": 12}),
+        (SparQGPUCB, {"expert_noise_variance": 0.01}),
+        (BayesianOptimizer, {"acquisition": ThompsonSampling()}),
+    ],
+)
+def test_no_optimizer_asks_for_more_than_the_protocol(kind, options):
+    """A surrogate with these names alone makes the same run, to the bit.
+
+    With ``refit_every="auto"`` it would be searched at every observation, as it has no
+    ``search_gain``.
+    """
+    options = {"refit_every": 1} | options
+    temporal = Matern(20.0, (5.0, 100.0), nu=1.5) if kind in (ABO, WDBO, BOLT) else STATIC
+    model = surrogate(temporal)
+    if kind is SparQGPUCB:
+        model.set_params(noise_model=QuadraticInjection(0.2))
+    opts = [
+        kind([(0.0, 1.0)], surrogate=each, n_initial_points=8, random_state=0, **options)
+        for each in (model, OnlyTheProtocol(model))
+    ]
+    for opt in opts:
+        t = 0.0
+        for _ in range(20):
+            if kind is SparQGPUCB:
+                places = opt.ask_expert(t)
+                opt.tell_expert(places, [value(x, t) for x in places])
+            x, t = timed(opt.suggest(t))
+            opt.tell(x, value(x, t))
+            t += 1.0
+        opt.suggest(t + 20.0, n=2)
+    assert_array_equal(opts[0].told_X_, opts[1].told_X_)
+    assert_array_equal(opts[0].removed_at_, opts[1].removed_at_)
+
+
+@pytest.mark.parametrize("domain", [BOX, ARMS, NAMED], ids=["box", "finite", "named"])
+def test_the_toy_algorithm_keeps_the_contract(domain):
+    name = {id(BOX): "box", id(ARMS): "finite", id(NAMED): "named"}[id(domain)]
+    opt = EpsilonGreedy(domain, random_state=0)
+    for t in range(20):
+        x = opt.ask(t)
+        gp = opt.surrogate_
+        if name == "box" and gp is not None:
+            places = np.vstack([as_domain(domain).to_unit(x), np.random.RandomState(t).rand(99, 2)])
+            mean, std = gp.posterior_at(t)(places)
+            scores = std if t % 4 == 0 else mean
+            assert scores[0] >= scores[1:].max() - 1e-6
+        opt.tell(x, objective(x, t, name))
+    assert len(opt.X_) == 11
+    assert opt.y_[:-1].min() >= np.sort(opt.told_y_[:-1])[-10]
+    assert_array_equal(opt.history_["kept"][5:], 10.0)
+    assert isinstance(gp.spatial_kernel_, RBF)
+    assert clone(opt).set_params(rate=0.5).rate == 0.5
+
+
+def test_a_policy_of_ones_own_is_given_without_a_class_of_optimizers():
+    policy = KeepBest()
+    opt = BayesianOptimizer(BOX, policy=policy, n_initial_points=5, random_state=0)
+    ask_and_tell(opt, 14)
+    assert len(opt.X_) == 11
+    assert opt.policy_ is not policy
+
+
+def test_a_policy_may_drop_any_rows_in_any_order():
+    class Odd(KeepBest):
+        def before_add(self, surrogate, x, t, y):
+            return [3, 1] if t == 8 else np.empty(0, dtype=int)
+
+        def after_add(self, surrogate, now):
+            return (5, 0) if now == 10 else np.empty(0, dtype=int)
+
+    opt = BayesianOptimizer(BOX, policy=Odd(), n_initial_points=5, random_state=0)
+    ask_and_tell(opt, 12)
+    assert opt.X_[:, 2].tolist() == [2.0, 4.0, 5.0, 6.0, 8.0, 9.0, 10.0, 11.0]
+    assert_array_equal(opt.surrogate_.X_train_[:, 2], opt.X_[:, 2])
+    assert_array_equal(opt.surrogate_.y_train_, opt.y_)
+    assert opt.removed_at_[[1, 3]].tolist() == [8.0, 8.0]
+    assert opt.removed_at_[[0, 7]].tolist() == [10.0, 10.0]
+
+
+class Scripted(KeepAll):
+    """A policy that answers once, from one of its methods."""
+
+    def __init__(self, method="before_add", answer=()):
+        self.method = method
+        self.answer = answer
+
+    def before_add(self, surrogate, x, t, y):
+        return self.answer if self.method == "before_add" and t == 7 else []
+
+    def after_add(self, surrogate, now):
+        return self.answer if self.method == "after_add" and now == 7 else []
+
+
+def scripted(method, answer):
+    """An optimizer with observations at 0 to 6, and its query at 7, where its policy answers."""
+    policy = Scripted(method, answer)
+    opt = BayesianOptimizer(BOX, policy=policy, n_initial_points=5, random_state=0)
+    ask_and_tell(opt, 7)
+    return opt, opt.ask(7)
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "dropped"),
+    [
+        ("before_add", [-1], [6]),
+        ("before_add", [2, -7, 2, 0], [0, 2]),
+        ("before_add", np.arange(7) == 4, [4]),
+        ("before_add", [True] * 7, [0, 1, 2, 3, 4, 5, 6]),
+        ("after_add", [-1], [7]),
+        ("after_add", np.arange(8) > 4, [5, 6, 7]),
+        ("after_add", np.zeros(8, dtype=bool), []),
+    ],
+    ids=str,
+)
+def test_a_policy_may_count_from_the_end_or_answer_with_a_mask(method, answer, dropped):
+    opt, x = scripted(method, answer)
+    opt.tell(x, objective(x, 7))
+    assert opt.X_[:, 2].tolist() == np.delete(np.arange(8.0), dropped).tolist()
+    assert_array_equal(opt.surrogate_.X_train_[:, 2], opt.X_[:, 2])
+    assert_array_equal(opt.surrogate_.y_train_, opt.y_)
+    assert np.flatnonzero(opt.removed_at_ == 7.0).tolist() == dropped
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "message"),
+    [
+        ("before_add", [7], r"rows of X_train_, in \[0, 7\)\. Got 7 to 7 instead"),
+        ("before_add", [-8], r"rows of X_train_, in \[0, 7\)\. Got -8 to -8 instead"),
+        ("before_add", [1.0], r"integers or a mask\. Got dtype float64 instead"),
+        ("before_add", None, r"integers or a mask\. Got dtype object instead"),
+        ("before_add", [True] * 8, r"a mask of shape \(7,\)\. Got shape \(8,\) instead"),
+        ("after_add", [8], r"rows of X_train_, in \[0, 8\)\. Got 8 to 8 instead"),
+        ("after_add", [0.7], r"integers or a mask\. Got dtype float64 instead"),
+        ("after_add", [True] * 7, r"a mask of shape \(8,\)\. Got shape \(7,\) instead"),
+        ("before_add", [0.0, np.nan], "Got NaN"),
+        ("after_add", np.nan, "Got NaN"),
+        ("after_add", [True] * 8, r"fewer than all 8\. Got all of them instead"),
+    ],
+    ids=str,
+)
+def test_what_a_policy_cannot_drop(method, answer, message):
+    opt, x = scripted(method, answer)
+    before = fingerprint(opt)
+    with pytest.raises(
+        ValueError, match=rf"rows that Scripted.{method} returns must be .*{message}"
+    ):
+        opt.tell(x, 0.5)
+    assert fingerprint(opt) == before
+
+
+@pytest.mark.parametrize(
+    "surrogate",
+    [
+        TimeVaryingGPRegressor(RBF(0.4), Matern(10.0, nu=0.5), normalize_y=True),
+        TimeVaryingGPRegressor(Matern([0.4, 0.6], nu=2.5), normalize_y=True),
+        TimeVaryingGPRegressor(RationalQuadratic(0.5), ConstantKernel(1.0, "fixed")),
+        TimeVaryingGPRegressor(RBF(0.3), Matern(20.0, nu=1.5), optimizer=None),
+    ],
+    ids=["rbf-matern", "ard", "unknown-kernel", "fixed"],
+)
+@pytest.mark.parametrize("policy", [None, KeepBest()], ids=["all", "best"])
+def test_the_users_own_surrogate(surrogate, policy):
+    before = repr(surrogate.get_params())
+    opt = BayesianOptimizer(
+        BOX,
+        surrogate=surrogate,
+        acquisition=UCB(beta=1.0),
+        policy=policy,
+        n_initial_points=5,
+        random_state=0,
+    )
+    ask_and_tell(opt, 9)
+    assert type(opt.surrogate_.spatial_kernel_) is type(surrogate.spatial_kernel)
+    assert opt.surrogate_.spatial_kernel_ is not surrogate.spatial_kernel
+    assert repr(surrogate.get_params()) == before
+    assert not hasattr(surrogate, "X_train_")
+    held = surrogate.optimizer is None
+    assert (opt.surrogate_.spatial_kernel_ == surrogate.spatial_kernel) == held
+
+
+# What a badly written acquisition function returns, of the posterior mean m and deviation s.
+MISWRITTEN = {
+    "nan": (lambda m, s: (m * np.nan, 1.0, 0.0), r"numbers\. Got NaN instead\. Return a sc"),
+    "nan-somewhere": (lambda m, s: (np.where(m < m.max(), m, np.nan), 1.0, 0.0), "Got NaN"),
+    "nan-slope": (lambda m, s: (m, np.nan, 0.0), r"numbers\. Got NaN"),
+    "column": (lambda m, s: (np.reshape(m, (-1, 1)), 1.0, 0.0), r"shape .*, 1\) instead"),
+    "one": (lambda m, s: (np.max(m), 1.0, 0.0), r"of the shape .* Got shape \(\) instead"),
+    "long-slope": (lambda m, s: (m, np.ones(2), 0.0), r"shape \(6,\) .* Got shape \(2,\) instead"),
+    "no-number": (lambda m, s: (m, None, 0.0), r"numbers\. Got NaN instead"),
+    "words": (lambda m, s: (m, "up", 0.0), r"real numbers\. Got 'up'"),
+    "score-alone": (lambda m, s: m + s, "a tuple: the score, and its derivatives"),
+    "one-slope": (lambda m, s: (m, 1.0), "a tuple: the score, and its derivatives"),
+}
+
+
+class Miswritten(BaseEstimator):
+    def __init__(self, how):
+        self.how = how
+
+    def __call__(self, mean, std, state):
+        return MISWRITTEN[self.how][0](mean, std)
+
+
+@pytest.mark.parametrize("how", MISWRITTEN)
+def test_an_acquisition_that_is_written_badly(how):
+    opt = GPUCB(BOX, acquisition=Miswritten(how), n_initial_points=5, random_state=0)
+    ask_and_tell(opt, 5)
+    before = fingerprint(opt)
+    message = MISWRITTEN[how][1]
+    with pytest.raises(ValueError, match=rf"What Miswritten returns must be .*{message}"):
+        opt.ask(5)
+    assert fingerprint(opt) == before
+
+
+@pytest.mark.parametrize("domain", [ARMS, BOX], ids=["arms", "box"])
+def test_an_acquisition_may_rule_places_out(domain):
+    limits = []
+
+    def low(mean, std, state):
+        limits.append(state.incumbent - 0.1)
+        allowed = mean < limits[-1]
+        return np.where(allowed, mean, -np.inf), np.where(allowed, 1.0, np.nan), 0.0
+
+    opt = GPUCB(domain, acquisition=low, n_initial_points=5, random_state=0)
+    for t in range(6):
+        x = opt.ask(t)
+        if opt.surrogate_ is not None:
+            mean, _ = opt.surrogate_.posterior_at(t)(as_domain(domain).to_unit([x]))
+        opt.tell(x, 3.0 * x[0])
+    assert mean[0] < limits[-1] + 1e-9
+
+
+def test_an_acquisition_of_ones_own_is_a_function():
+    def distance(mean, std, state):
+        assert state.n == state.n_told == len(state.surrogate.X_train_)
+        assert state.n_dims == 2
+        return -((mean - 0.25) ** 2), -2.0 * (mean - 0.25), 0.0
+
+    opt = GPUCB(BOX, acquisition=distance, n_initial_points=12, random_state=0)
+    for t in range(13):
+        x = opt.ask(t)
+        mean = opt.surrogate_ and opt.surrogate_.posterior_at(t)(as_domain(BOX).to_unit([x]))[0]
+        opt.tell(x, x[0])
+    assert mean[0] == pytest.approx(0.25, abs=1e-3)

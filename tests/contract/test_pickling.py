@@ -1,0 +1,274 @@
+"""Interrupted and resumed, copied, cloned, seeded."""
+
+import copy
+import json
+import pickle
+
+import numpy as np
+import pytest
+from contract.cases import (
+    ARMS,
+    BOX,
+    BY_NAME,
+    N_INITIAL,
+    NAMED,
+    ROUNDING,
+    STEPS,
+    points,
+    points_of,
+    same_state,
+)
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import LinearConstraint
+from sklearn.base import clone
+
+from sktvbo import (
+    BOLT,
+    ETGPUCB,
+    GPUCB,
+    SWGPUCB,
+    WDBO,
+    BayesianOptimizer,
+    RandomSearch,
+    SparQGPUCB,
+    TimeVaryingGPRegressor,
+)
+from sktvbo.domain import Context, StepLimit, WithContext
+from sktvbo.gaussian_process import QuadraticMean
+
+
+def from_json(opt):
+    text = opt.to_json()
+    json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    return type(opt).from_json(text)
+
+
+COPIES = {
+    "pickle": lambda opt: pickle.loads(pickle.dumps(opt)),
+    "deepcopy": copy.deepcopy,
+    "copy": copy.copy,
+    "json": from_json,
+}
+
+
+@pytest.fixture(params=COPIES)
+def twin_of(request):
+    return COPIES[request.param]
+
+
+def tolerance(make):
+    return ROUNDING if make is from_json else 0.0
+
+
+@pytest.mark.parametrize(
+    ("domain", "at"), [("box", 0), ("box", N_INITIAL - 1), ("finite", 11), ("named", 11)]
+)
+def test_a_copy_in_mid_run_goes_on_alike(few, domain, at, twin_of):
+    opt, _ = few.after(at, domain)
+    expected, queries = few.after(at + 2, domain)
+    twin = twin_of(opt)
+    again = few.drive(twin, 2, at, domain)
+    if twin_of is not from_json:
+        assert_array_equal(points(again, domain), points(queries[at:], domain))
+    same_state(twin, expected, tolerance(twin_of))
+    assert getattr(opt, "n_told_", 0) == at
+
+
+def test_a_copy_between_ask_and_tell_with_several_pending(few, twin_of):
+    opt, _ = few.after(8)
+    few.consult(opt, 8)
+    batch = points_of(opt.suggest(8.0, n=2))
+    single = opt.ask(8.5)
+    twin = twin_of(opt)
+    for each in (opt, twin):
+        each.tell(batch[1], 0.3)
+        each.tell(single, 0.2)
+    same_state(opt, twin, tolerance(twin_of))
+    assert_allclose(opt.ask(20.0), twin.ask(20.0), atol=tolerance(twin_of), rtol=tolerance(twin_of))
+
+
+def test_a_copy_between_the_experts_answers_and_the_query(twin_of):
+    case = BY_NAME["SparQGPUCB-expert"]
+    opt, _ = case.after()
+    case.consult(opt, STEPS)
+    twin = twin_of(opt)
+    assert len(twin.expert_y_) > 0
+    assert_array_equal(twin.expert_X_, opt.expert_X_)
+    for call in ("recommend", "ask"):
+        found, expected = (getattr(each, call)(STEPS) for each in (twin, opt))
+        assert_allclose(found, expected, atol=tolerance(twin_of), rtol=tolerance(twin_of))
+    opt.tell(opt.pending_[0], 0.5), twin.tell(twin.pending_[0], 0.5)
+    same_state(opt, twin, tolerance(twin_of))
+
+
+def test_a_copy_between_asking_the_expert_and_the_answers(twin_of):
+    case = BY_NAME["SparQGPUCB-expert"]
+    opt, _ = case.after()
+    places = opt.ask_expert(STEPS)
+    twin = twin_of(opt)
+    for each in (opt, twin):
+        each.tell_expert(places, np.linspace(0.0, 1.0, len(places)))
+    assert_array_equal(opt.expert_X_[:, -1], STEPS)
+    assert_allclose(
+        opt.ask(STEPS), twin.ask(STEPS), atol=tolerance(twin_of), rtol=tolerance(twin_of)
+    )
+
+
+def test_a_copy_goes_on_alike_and_leaves_the_original(case, twin_of):
+    opt, _ = case.after(STEPS - 1)
+    twin = twin_of(opt)
+    assert twin.get_params().keys() == opt.get_params().keys()
+    case.drive(twin, 1, start=STEPS - 1)
+    same_state(twin, case.after()[0], tolerance(twin_of))
+    same_state(opt, case.after(STEPS - 1)[0])
+
+
+def test_wall_clock_goes_on_where_it_stood(twin_of):
+    opt = RandomSearch(BOX, random_state=0)
+    opt.ask()
+    earlier = opt.suggest().t
+    assert earlier <= twin_of(opt).suggest().t < earlier + 60.0
+
+
+def test_clone_starts_afresh_with_the_same_parameters(case):
+    opt, queries = case.after()
+    fresh = clone(opt)
+    assert not hasattr(fresh, "n_told_")
+    assert {k: repr(v) for k, v in fresh.get_params().items()} == {
+        k: repr(v) for k, v in opt.get_params().items()
+    }
+    assert_array_equal(case.drive(fresh, 7), queries[:7])
+
+
+# --- seeds ----------------------------------------------------------------------------------------
+
+
+def test_same_seed_same_run_other_seed_another(case):
+    opt, queries = case.after(7)
+    again = case.make()
+    assert_array_equal(case.drive(again, 7), queries)
+    same_state(again, opt)
+    assert not np.array_equal(case.make(random_state=1).ask(0), queries[0])
+
+
+def test_a_random_state_is_not_used_up(case):
+    rng = np.random.RandomState(7)
+    first, second = case.make(random_state=rng), case.make(random_state=7)
+    assert_array_equal(case.drive(first, 6), case.drive(second, 6))
+    assert rng.randint(2**30) == np.random.RandomState(7).randint(2**30)
+
+
+def test_without_a_seed_each_is_another_and_numpys_generator_stays(case):
+    before = np.random.get_state()[1].copy()
+    first, second = case.make(random_state=None), case.make(random_state=None)
+    assert not np.array_equal(first.ask(0.0), second.ask(0.0))
+    case.drive(first, 6, start=1)
+    assert_array_equal(np.random.get_state()[1], before)
+
+
+# --- whatever a run has ---------------------------------------------------------------------------
+
+
+def plain(opt, t, **options):
+    opt.tell(opt.ask(t), np.sin(3.0 * t), **options)
+
+
+def in_context(opt, t):
+    named = isinstance(opt.domain, dict)
+    opt.tell(opt.ask(t, context={"load": float(t), "sky": "sun"} if named else [float(t)]), 0.3 * t)
+
+
+def failing(opt, t):
+    opt.tell(opt.ask(t), **({"failed": True} if t % 3 else {"y": np.cos(t)}))
+
+
+def in_batches(opt, t):
+    _, second, _ = opt.suggest(t, n=3)
+    opt.cancel(second)
+    opt.tell(opt.pending_[0], float(t))
+
+
+def taking_back(opt, t):
+    if t in (6, 10):
+        opt.cancel(opt.ask(1e12))
+    plain(opt, t)
+
+
+def untelling(opt, t):
+    plain(opt, t)
+    if t % 4 == 3:
+        row = opt.told_X_[-3]
+        opt.untell()
+        opt.untell(row[:-1], row[-1])
+
+
+def many_at_once(opt, t):
+    """More than 256 in all: the oldest are no longer remembered."""
+    X = np.random.RandomState(t).uniform(size=(40, 2))
+    failed = np.arange(40) % 5 == 1
+    y = np.where(failed, np.nan, X[:, 0])
+    opt.tell_many(X, y, t + np.arange(40.0) / 40.0, failed=failed)
+
+
+def consulting(opt, t):
+    """Places are asked about in one step, and answered in the next."""
+    if t > 4 and t % 2:
+        opt.tell_expert([[0.5, 0.5], [1.0, 0.0]], [0.1, 0.2], t)
+    else:
+        opt.ask_expert(t)
+    plain(opt, t)
+
+
+CONTEXT = {"load": Context(0.0, 100.0), "sky": Context(["sun", "rain"])}
+LINE = LinearConstraint([1.0, 1.0], -np.inf, 0.6)
+BOWL = TimeVaryingGPRegressor(normalize_y=True, mean_prior_std=1.0, prior_mean=QuadraticMean(0.25))
+BUDGET = "relevancy-budget"
+RUNS = {
+    "constraints": (WDBO, BOX, {"constraints": LINE}, plain),
+    "contexts of a box": (WDBO, WithContext(BOX, [(0.0, 100.0)]), {}, in_context),
+    "contexts of a set": (WDBO, WithContext(ARMS, [(0.0, 100.0)]), {}, in_context),
+    "contexts with names": (WDBO, {"rate": ("real", 0.0, 1.0)} | CONTEXT, {}, in_context),
+    "failures": (WDBO, BOX, {}, failing),
+    "pending queries": (WDBO, BOX, {}, in_batches),
+    "queries that expire": (WDBO, BOX, {"query_timeout": 3.0}, lambda opt, t: opt.ask(t)),
+    "queries taken back": (BOLT, BOX, {}, taking_back),
+    "start points": (WDBO, BOX, {"start_points": [[1.0, 0.5]] * 11}, plain),
+    "limited steps": (WDBO, NAMED, {"max_step": StepLimit({"rate": 0.2})}, plain),
+    "known noise": (
+        GPUCB,
+        BOX,
+        {"history": 0, "refit_every": 3},
+        lambda o, t: plain(o, t, y_variance=0.1 * t),
+    ),
+    "a prior mean": (
+        BayesianOptimizer,
+        BOX,
+        {"surrogate": BOWL, "policy": "relevancy-budget"},
+        plain,
+    ),
+    "untold, a window": (SWGPUCB, BOX, {"window": 5}, untelling),
+    "untold, resets": (ETGPUCB, BOX, {}, untelling),
+    "untold, a size": (BOLT, BOX, {"max_size": 6}, untelling),
+    "many at once": (SWGPUCB, BOX, {"window": 5, "history": 3, "refit_every": 10**9}, many_at_once),
+    "an expert": (SparQGPUCB, BOX, {"n_queries": 3}, consulting),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_goes_on_with_all_that_it_had(name, tmp_path):
+    kind, domain, options, step = RUNS[name]
+    options = {"n_initial_points": 4, "random_state": 0} | options
+    opt, written = kind(domain, **options), kind(domain, journal=tmp_path / "run.db", **options)
+    for each in (opt, written):
+        for t in range(10):
+            step(each, t)
+    written.close()
+    twins = [(make(opt), tolerance(make)) for make in COPIES.values()]
+    twins.append((kind.resume(tmp_path / "run.db"), ROUNDING))
+    for twin, _ in twins:
+        same_state(twin, opt)
+    for t in range(10, 13):
+        step(opt, t)
+        for twin, stray in twins:
+            step(twin, t)
+            same_state(twin, opt, stray)

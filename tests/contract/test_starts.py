@@ -1,0 +1,289 @@
+"""Settings that are asked first, caps on the data set, and queries that expire."""
+
+import pickle
+from datetime import timedelta
+
+import numpy as np
+import pytest
+from contract.cases import (
+    ARMS,
+    BOX,
+    BY_NAME,
+    CASES,
+    DOMAINS,
+    NAMED,
+    STEPS,
+    ask_and_tell,
+    points,
+    points_of,
+)
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import LinearConstraint
+
+from sktvbo import GPUCB, UITVBO, WDBO, BayesianOptimizer, RandomSearch
+from sktvbo.domain import FiniteSet, StepLimit, WithContext, as_domain
+from sktvbo.exceptions import AskTellError, DomainError
+from sktvbo.staleness import RelevancyBudget
+
+STARTS = {
+    "box": [[1.0, 0.5], [0.3, -0.2]],
+    "finite": ARMS.points[[4, 2]].tolist(),
+    "named": [
+        {"rate": 0.5, "alpha": 0.1, "depth": 3, "loss": "l2"},
+        {"rate": 0.1, "alpha": 0.2, "depth": 1, "loss": None},
+    ],
+}
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("name", ["WDBO", "RandomSearch", "SparQGPUCB", "ABO"])
+def test_start_points_are_asked_first(name, domain):
+    opt = BY_NAME[name].make(domain, start_points=STARTS[domain])
+    found = [opt.ask(0.0)]
+    opt.tell(found[0], 1.0)
+    found.append(opt.suggest(1.0, n=3)[0].x)
+    assert_array_equal(points(found, domain), points(STARTS[domain], domain))
+    assert len(opt.pending_) == 3
+
+
+@pytest.mark.parametrize("n_initial", [15, 2, 1])
+def test_the_surrogate_is_there_once_they_are_told(n_initial):
+    opt = WDBO(BOX, start_points=STARTS["box"], n_initial_points=n_initial, random_state=0)
+    asked = []
+    for t in range(12):
+        x = opt.ask(t)
+        asked.append(x)
+        if t < min(n_initial, 2):
+            with pytest.raises(AskTellError, match=f"n_initial_points={min(n_initial, 2)}"):
+                opt.recommend(t)
+        opt.tell(x, 100.0 - 30.0 * np.sum((x - [1.3, 0.2]) ** 2))
+        assert (opt.surrogate_ is not None) == (t + 1 >= min(n_initial, 2))
+    assert_array_equal(asked[:2], STARTS["box"])
+    assert np.abs(opt.recommend(12) - [1.3, 0.2]).max() < 0.2
+
+
+def test_random_search_stays_random():
+    opt = RandomSearch(BOX, start_points=STARTS["box"], random_state=0)
+    ask_and_tell(opt, 5, lambda x, t: 1.0)
+    assert opt.surrogate_ is None
+
+
+def test_where_they_are_told_of_history_they_are_asked_all_the_same():
+    opt = GPUCB(BOX, start_points=STARTS["box"], random_state=0)
+    opt.tell_many(np.random.RandomState(0).uniform(0.0, 1.0, (20, 2)), np.arange(20.0), 0.0)
+    found = points_of(opt.suggest(1.0, n=3))
+    assert_array_equal(found[:2], STARTS["box"])
+    assert np.abs(found[2] - found[:2]).max(axis=1).min() > 1e-3
+
+
+BAD_STARTS = {
+    "outside": ([[9.0, 0.0]], r"^start_points\[0, 0\] must be in .* Got 9.0"),
+    "flat": ([1.0, 0.5], r"^start_points must be an array of shape \(n, 2\)"),
+    "broken": ([[1.0, -0.5], [2.0, 0.9]], "points that satisfy the constraints"),
+}
+
+
+@pytest.mark.parametrize("bad", BAD_STARTS)
+def test_bad_ones_are_refused_at_the_first_call(bad):
+    starts, message = BAD_STARTS[bad]
+    opt = GPUCB(BOX, start_points=starts, constraints=LinearConstraint([[1.0, 1.0]], ub=2.0))
+    for call in (lambda: opt.ask(0.0), lambda: opt.tell([0.0, 0.0], 1.0, 0.0)):
+        with pytest.raises(ValueError, match=message):
+            call()
+    assert not hasattr(opt, "n_told_")
+
+
+def test_named_ones_are_checked():
+    with pytest.raises(DomainError, match=r"start_points\[0, 'loss'\] must be"):
+        GPUCB(NAMED, start_points=[STARTS["named"][0] | {"loss": "l9"}]).ask(0.0)
+
+
+# --- start points that are farther away than one step ---------------------------------------------
+
+FAR = {
+    "box": ([[0.1, -0.9], [1.9, 0.1], [0.1, 0.1]], 0.25, [0, 4, 8]),
+    # Members are 0, 1/8, ... 1: a step is 0.25, of 0.3.
+    "finite": ([[0.0], [1.0], [0.5]], 0.3, [0, 4, 6]),
+    "named": (
+        [
+            {"rate": 0.0, "alpha": 1e-3, "depth": 1, "loss": "l1"},
+            {"rate": 0.0, "alpha": 1.0, "depth": 5, "loss": None},
+        ],
+        {"rate": 0.1, "alpha": 0.4, "depth": 0.3},  # of depth, one of 1.2
+        [0, 4],
+    ),
+}
+FAR_DOMAINS = DOMAINS | {"finite": FiniteSet(np.linspace(0.0, 1.0, 9)[:, np.newaxis])}
+
+
+def longest(opt, part):
+    """The longest step between queries, in units of what is allowed."""
+    domain = as_domain(opt.domain)
+    units = domain.to_unit(opt.told_X_[:, :-1])[:, domain.unit_columns]
+    steps = np.abs(np.diff(units, axis=0))
+    parts = np.where(domain.kinds == "unordered", np.inf, StepLimit(part).parts(domain))
+    return np.max(steps / parts)
+
+
+@pytest.mark.parametrize("by", ["one", "batch", "resumed"])
+@pytest.mark.parametrize("domain", FAR)
+def test_far_ones_are_approached_by_steps(domain, by, tmp_path):
+    starts, part, reached = FAR[domain]
+    path = tmp_path / "run.db"
+    options = {"start_points": starts, "max_step": part, "n_initial_points": 3}
+    opt = GPUCB(FAR_DOMAINS[domain], random_state=0, journal=path, **options)
+    found, n = [], reached[-1] + 3
+    while len(found) < n:
+        found.extend(points_of(opt.suggest(len(found), n=n if by == "batch" else 1)))
+        if by == "resumed":
+            opt.close()
+            opt = GPUCB.resume(path)
+        for x in found[-n if by == "batch" else -1 :]:
+            opt.tell(x, 1.0)
+    space = as_domain(FAR_DOMAINS[domain])
+    assert_array_equal(space.validate_points(found)[reached], space.validate_points(starts))
+    assert longest(opt, part) <= 1.0 + 1e-9
+    opt.close()
+
+
+def test_what_was_told_before_is_where_they_are_approached_from():
+    opt = WDBO([(0.0, 1.0)], start_points=[[0.9]], max_step=0.25, n_initial_points=4)
+    opt.tell_many([[0.5], [0.2]], [1.0, 2.0], [0.0, 1.0])
+    assert_allclose(opt.ask(2.0), [0.45], atol=1e-12)
+    opt.announce([0.1], 3.0)  # somebody moved the machine
+    X = points_of(opt.suggest(4.0, n=5))
+    assert_allclose(X[:4, 0], [0.35, 0.6, 0.85, 0.9], atol=1e-12)
+    assert abs(X[4, 0] - 0.9) <= 0.25 + 1e-9
+    again = WDBO([(0.0, 1.0)], start_points=[[0.9]], max_step=0.25, random_state=0)
+    again.tell([0.0], t=0.0, failed=True)
+    assert again.ask(1.0) == 0.25
+
+
+def test_steps_to_start_points_take_their_time():
+    limit = StepLimit(0.1, per="time")
+    opt = GPUCB([(0.0, 1.0)], start_points=[[0.0], [1.0], [0.9]], max_step=limit, random_state=0)
+    X = [opt.ask(t)[0] for t in (0.0, 2.0, 2.0, 7.0, 20.0, 20.0, 21.0)]
+    assert_allclose(X, [0.0, 0.2, 0.2, 0.7, 1.0, 1.0, 0.9], atol=1e-12)
+
+
+MIXTURE = LinearConstraint([[1.0, 1.0, 1.0]], 1.0, 1.0)
+
+
+def test_steps_to_start_points_satisfy_constraints():
+    starts = [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+    options = {"max_step": 0.3, "random_state": 0}
+    opt = GPUCB([(0.0, 1.0)] * 3, start_points=starts, constraints=MIXTURE, **options)
+    X = points_of(opt.suggest(0.0, n=12))
+    assert_allclose(X.sum(axis=1), 1.0, atol=1e-9)
+    assert np.abs(np.diff(X, axis=0)).max() <= 0.3 + 1e-9
+    assert_allclose(X[[0, 4, 8]], starts, atol=1e-12)
+
+
+def test_start_points_that_cannot_be_reached_are_left_out():
+    wall = [lambda x: abs(x[0] - 0.5) - 0.2]  # no step leads from below to above
+    opt = GPUCB(
+        [(0.0, 1.0)],
+        start_points=[[0.05], [0.9], [0.2]],
+        constraints=wall,
+        max_step=0.1,
+        random_state=0,
+    )
+    X = points_of(opt.suggest(0.0, n=6))[:, 0]
+    assert_allclose(X[:4], [0.05, 0.15, 0.25, 0.3], atol=0.02)
+    assert (X < 0.3 + 1e-9).all()
+    assert 0.2 in X
+    assert np.abs(np.diff(X)).max() <= 0.1 + 1e-9
+    held = GPUCB(NAMED, start_points=STARTS["named"], max_step={"loss": 0.0, "rate": 0.0})
+    found = points_of(held.suggest(0.0, n=3))
+    assert found[0] == STARTS["named"][0]
+    expected = STARTS["named"][1] | {"loss": "l2", "rate": 0.5}
+    assert found[1] == expected | {"alpha": pytest.approx(expected["alpha"])}
+    assert found[2]["loss"] == "l2"
+
+
+def test_start_points_are_approached_in_a_context():
+    domain = WithContext([(0.0, 1.0)], [(0.0, 10.0)])
+    opt = GPUCB(domain, start_points=[[0.0], [0.5]], max_step=0.2, random_state=0)
+    for t, context in enumerate([1.0, 9.0, 40.0, 3.0, 5.0]):
+        opt.tell(opt.ask(t, context=[context]), 1.0)
+    assert_allclose(opt.told_X_[:4, 0], [0.0, 0.2, 0.4, 0.5], atol=1e-12)
+    assert abs(opt.told_X_[4, 0] - 0.5) <= 0.2 + 1e-9
+
+
+# --- the size of the data set ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [case.name for case in CASES if case.modelled])
+def test_any_policy_is_capped(name):
+    case = BY_NAME[name]
+    if "max_size" in case.options:
+        return
+    opt, free = case.make(max_size=11), case.make()
+    for each in (opt, free):
+        case.drive(each, STEPS)
+    assert len(opt.y_) <= 11
+    assert (opt.history_["n"] <= 11).all()
+    assert len(opt.y_) == np.isnan(opt.removed_at_).sum() == opt.n_told_ - opt.n_removed_
+    assert type(opt.policy_) is type(free.policy_)
+
+
+def test_a_cap_that_is_not_met_changes_nothing():
+    case = BY_NAME["TVGPUCB-learn"]
+    opt, expected = case.make(max_size=99), case.after()[1]
+    assert_array_equal(case.drive(opt, STEPS), expected)
+
+
+def test_the_smaller_of_two_caps_holds():
+    options = {"n_initial_points": 4, "random_state": 0, "refit_every": 99}
+    policy = RelevancyBudget(max_size=12)
+    opts = [BayesianOptimizer(BOX, policy=policy, max_size=n, **options) for n in (10, 12, 14)]
+    for opt, size in zip(opts, (10, 12, 12)):
+        opt.tell_many(np.random.RandomState(0).uniform(0, 1, (30, 2)), np.zeros(30), np.zeros(30))
+        assert len(opt.y_) == size
+
+
+# --- queries that are no longer waited for --------------------------------------------------------
+
+
+def test_a_worker_that_never_answers_is_forgotten():
+    opt, twin = (UITVBO(BOX, query_timeout=q, random_state=3) for q in (5.0, None))
+    for each in (opt, twin):
+        for t in range(20):
+            each.tell(each.ask(t), float(t % 3))
+        lost = each.suggest(20.0)
+        each.ask(25.0)
+        assert len(each.pending_) == 2  # as old as that is not too old
+    queries = [each.ask(25.5) for each in (opt, twin)]
+    assert not np.array_equal(*queries)  # only one keeps away from the lost query
+    assert [q.t for q in opt.pending_] == [25.0, 25.5]
+    assert not any(np.array_equal(q.x, lost.x) for q in opt.pending_)
+    with pytest.raises(AskTellError, match="has expired"):
+        opt.tell(lost, 1.0)
+    with pytest.raises(AskTellError):
+        opt.tell(lost.x, 1.0)
+    opt.tell(lost.x, 1.0, lost.t)  # as an observation of its own
+    assert [q.t for q in opt.pending_] == [25.0, 25.5]
+    opt.tell(opt.pending_[0], 1.0, 31.0)
+    assert opt.pending_ == []
+
+
+def test_a_wild_time_lets_nothing_expire():
+    opt = RandomSearch(BOX, query_timeout=timedelta(minutes=1), time_unit="min", random_state=0)
+    waiting, wild = opt.suggest(0.0), opt.suggest(1e12)
+    assert [query.id for query in opt.pending_] == [wild.id]
+    opt.cancel(wild)
+    opt.ask(1.0)
+    opt.tell(waiting, 1.0)
+    assert opt.told_X_[0, -1] == 0.0
+
+
+def test_expired_queries_go_before_others_are_forgotten(recwarn):
+    opt = RandomSearch([(0.0, 1.0)], query_timeout=10.0, random_state=0)
+    sizes = []
+    for t in range(1500):
+        opt.ask(float(t))
+        if t % 250 == 249:
+            sizes.append(len(pickle.dumps(opt)))
+    assert len(opt.pending_) == 11
+    assert max(sizes[4:]) < 1.05 * sizes[3]  # no more than 1024 of the expired are remembered
+    assert not recwarn.list

@@ -1,0 +1,222 @@
+"""How far a query may be from the one before."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from contract.cases import ARMS, BOX, BY_NAME, DOMAINS, NAMED, points_of, timed
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.gaussian_process.kernels import Matern
+
+from sktvbo import ABO, GPUCB, WDBO, RandomSearch, TimeVaryingGPRegressor
+from sktvbo.domain import Box, FiniteSet, StepLimit, as_domain
+from sktvbo.optimizers._step_limiter import StepLimiter
+
+UNIT = [(0.0, 1.0)] * 2
+SLACK = 1e-9
+
+
+def steps_of(opt):
+    """Steps between queries, in parts of the ranges; how many times a category changed."""
+    space = as_domain(opt.domain)
+    rows = opt.told_X_[:, :-1]
+    units = space.to_unit(rows)[:, space.unit_columns]
+    changes = np.diff(rows, axis=0) != 0.0
+    steps = np.abs(np.diff(units, axis=0))
+    return steps[:, space.kinds != "unordered"], changes[:, space.kinds == "unordered"]
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_no_step_is_longer(few, domain):
+    limit = {"box": 0.1, "finite": 0.45, "named": {"rate": 0.1, "alpha": 0.1, "depth": 0.25}}
+    opt = few.make(domain, max_step=limit[domain])
+    few.drive(opt, 12, domain=domain)
+    steps, changes = steps_of(opt)
+    longest = [0.1, 0.1, 0.25] if domain == "named" else limit[domain]
+    assert np.all(steps <= np.array(longest) + SLACK)
+    assert steps.max() > 0.05
+    if domain == "named":
+        assert changes.any()  # categories are free
+
+
+def test_each_coordinate_has_its_own():
+    opt = WDBO(BOX, max_step=[0.05, 0.2], n_initial_points=5, random_state=0)
+    BY_NAME["WDBO"].drive(opt, 14)
+    steps, _ = steps_of(opt)
+    assert np.all(steps.max(axis=0) <= np.array([0.05, 0.2]) + SLACK)
+    assert steps[:, 1].max() > 0.05 + SLACK
+
+
+def test_what_is_held_stays():
+    opt = WDBO(NAMED, max_step={"loss": 0, "rate": 0.0}, n_initial_points=5, random_state=0)
+    queries = BY_NAME["WDBO"].drive(opt, 12, domain="named")
+    assert len({(x["loss"], round(x["rate"], 9)) for x in queries}) == 1
+    assert len({x["depth"] for x in queries}) > 1
+
+
+def test_batches_go_step_by_step():
+    opt = GPUCB(UNIT, max_step=0.1, n_initial_points=4, random_state=0)
+    X = points_of(opt.suggest(0.0, n=6))
+    opt_steps = [np.abs(np.diff(X, axis=0)).max()]
+    for x in X:
+        opt.tell(x, float(x.sum()))
+    Y = points_of(opt.suggest(1.0, n=5))
+    opt_steps.append(np.abs(np.diff(np.vstack([X[-1:], Y]), axis=0)).max())
+    assert max(opt_steps) <= 0.1 + SLACK
+
+
+def test_per_unit_of_time():
+    limit = StepLimit(0.02, per="time")
+    opt = WDBO(UNIT, max_step=limit, n_initial_points=4, random_state=0)
+    times = np.cumsum(np.random.RandomState(0).exponential(2.0, size=20))
+    for t in times:
+        x = opt.ask(t)
+        opt.tell(x, float(x[0]))
+    rows = opt.told_X_
+    speed = np.abs(np.diff(rows[:, :2], axis=0)) / np.diff(rows[:, 2])[:, np.newaxis]
+    assert speed.max() <= 0.02 + SLACK
+    assert speed.max() > 0.019
+    X = points_of(opt.suggest(times[-1] + 1.0, n=3))
+    assert_allclose(X, np.tile(X[:1], (3, 1)), atol=1e-9)
+
+
+def test_the_window_of_abo():
+    opt = ABO(UNIT, lookahead=2.0, n_initial_points=5, refit_every=50, max_step=0.1, random_state=0)
+    t, waited = 0.0, False
+    for _ in range(25):
+        x, query = timed(opt.suggest(t))
+        waited |= query > t
+        opt.tell(x, float(np.exp(-4.0 * np.sum((x - 0.6) ** 2))))
+        t = query + 1.0
+    assert waited
+    assert steps_of(opt)[0].max() <= 0.1 + SLACK
+
+
+def test_a_place_that_is_told_unasked_is_where_the_machine_is():
+    opt = WDBO(UNIT, max_step=0.1, n_initial_points=3, random_state=0)
+    opt.tell([0.9, 0.1], 1.0, 0.0)
+    x = opt.ask(1.0)
+    assert np.abs(x - [0.9, 0.1]).max() <= 0.1 + SLACK
+    opt.announce([0.2, 0.2], 2.0)
+    y = opt.ask(3.0)
+    assert np.abs(y - 0.2).max() <= 0.1 + SLACK
+    # A late one is where it has been, and the answer to a query too.
+    opt.tell([0.9, 0.9], 1.0, 0.5)
+    opt.tell(x, 1.0)
+    z = opt.ask(4.0)
+    assert np.abs(z - y).max() <= 0.1 + SLACK
+    # What is cancelled was not gone to.
+    opt.cancel(z)
+    assert np.abs(opt.ask(5.0) - y).max() <= 0.1 + SLACK
+
+
+def test_failures_move_the_machine_too():
+    opt = GPUCB(UNIT, max_step=0.1, n_initial_points=3, random_state=0)
+    opt.tell([0.9, 0.1], t=0.0, failed=True)
+    assert np.abs(opt.ask(1.0) - [0.9, 0.1]).max() <= 0.1 + SLACK
+
+
+def test_where_no_member_is_in_reach_it_stays():
+    opt = GPUCB(ARMS, max_step=1e-3, n_initial_points=3, random_state=0)
+    first = opt.ask(0.0)
+    opt.tell(first, 1.0)
+    for t in range(1, 6):
+        x = opt.ask(t)
+        opt.tell(x, 1.0)
+        assert_array_equal(x, first)
+
+
+def test_the_recommendation_is_free():
+    opt = RandomSearch([(0.0, 1.0)], max_step=0.01, random_state=0)
+    opt.tell([0.0], 5.0, 0.0)
+    opt.tell([1.0], 1.0, 1.0)
+    assert opt.recommend(2.0) == 0.0
+
+
+def test_a_limit_that_is_none_changes_nothing(few):
+    opt = few.make(max_step=1.0)
+    few.drive(opt, 4)
+    plain = few.make()
+    few.drive(plain, 4)
+    assert_array_equal(opt.told_X_, plain.told_X_)
+
+
+LINE = np.linspace(0.0, 1.0, 41)[:, np.newaxis]
+
+
+def on_a_low_hill(domain, top=4.0, **options):
+    """At 0.2, on a hill that is known well, with a higher one at 0.8."""
+    gp = TimeVaryingGPRegressor(
+        Matern(0.05), Matern(1e3), noise_variance=1e-3, normalize_y=True, optimizer=None
+    )
+    opt = GPUCB(domain, surrogate=gp, max_step=0.1, n_initial_points=5, random_state=0, **options)
+    high = [(0.8, top), (0.825, top - 0.1), (0.775, top - 0.1)]
+    low = [(x, 1.0 - 20.0 * (x - 0.2) ** 2) for x in LINE[7:17, 0]]
+    for t, (x, y) in enumerate([*high, *low, (0.2, 1.0)]):
+        opt.tell([x], y, t)
+    return opt
+
+
+@pytest.mark.parametrize("domain", [[(0.0, 1.0)], FiniteSet(LINE)], ids=["box", "finite"])
+def test_it_leaves_a_hill_for_a_higher_one_beyond_its_reach(domain):
+    opt = on_a_low_hill(domain)
+    X = points_of(opt.suggest(21.0, n=5))
+    assert_allclose(X[:, 0], [0.3, 0.4, 0.5, 0.6, 0.7], atol=1e-9)
+    for x in X:
+        opt.tell(x, -1.0)
+    assert abs(opt.ask(22.0)[0] - 0.8) < 0.05
+
+
+def test_it_stays_where_more_may_be_hoped_for():
+    found = []
+    for top in (1.4, 4.0):
+        opt = on_a_low_hill([(0.0, 1.0)], top)
+        opt.tell([0.15], 1.4, 21.0)  # it goes on rising there, perhaps
+        opt.tell([0.2], 1.0, 22.0)
+        found.append(opt.ask(23.0)[0])
+    assert 0.1 <= found[0] < 0.15
+    assert_allclose(found[1], 0.3, atol=1e-9)
+
+
+def test_it_does_not_go_through_what_is_forbidden_or_fails():
+    opt = on_a_low_hill([(0.0, 1.0)], constraints=[lambda x: abs(x[0] - 0.3) - 0.05])
+    assert opt.ask(21.0)[0] < 0.25
+    opt = on_a_low_hill([(0.0, 1.0)])
+    opt.tell([0.3], t=21.0, failed=True)
+    opt.announce([0.2], 22.0)
+    assert abs(opt.ask(23.0)[0] - 0.3) > 0.01
+
+
+# --- what goes on, and what goes wrong ------------------------------------------------------------
+
+
+def test_a_dict_names_parameters():
+    with pytest.raises(ValueError, match=r"rate, alpha, depth, loss names\. Got 'speed'"):
+        WDBO(NAMED, max_step={"speed": 0.1}).ask(0.0)
+    assert_array_equal(
+        StepLimit({"alpha": 0.5}).parts(as_domain(NAMED)), [np.inf, 0.5, np.inf, np.inf]
+    )
+
+
+def test_constraints_and_steps_together():
+    ring = [lambda x: 0.2 - abs(np.hypot(x[0] - 0.5, x[1] - 0.5) - 0.3)]
+    opt = WDBO(UNIT, constraints=ring, max_step=0.1, n_initial_points=6, random_state=0)
+    for t in range(15):
+        x = opt.ask(t)
+        assert ring[0](x) >= 0.0
+        opt.tell(x, float(x[0]))
+    assert steps_of(opt)[0].max() <= 0.1 + SLACK
+    assert opt.told_X_[-1, 0] > opt.told_X_[0, 0]
+
+
+@pytest.mark.parametrize(("beyond", "expected"), [(0.4, 0.05), (0.6, 0.2)])
+def test_a_better_place_beyond_reach_must_exceed_what_may_be_hoped_for_within(beyond, expected):
+    domain = Box([(0.0, 1.0)])
+
+    def posterior(U):
+        return np.where(U[:, 0] > 0.5, beyond, 0.0), np.full(len(U), 0.5)
+
+    known = SimpleNamespace(X_train_=np.array([[0.9, 0.0]]), posterior_at=lambda t: posterior)
+    run, limiter = SimpleNamespace(domain=domain), StepLimiter(StepLimit(), np.array([0.1, 0.0]))
+    part = domain.search_space().within([0.0], [0.2])
+    assert limiter.heading(run, known, 0.0, part, np.array([0.05]), None) == expected

@@ -1,0 +1,217 @@
+"""Many observations at once: one search, and what the policy would have done one by one."""
+
+import copy
+import functools
+import time
+
+import numpy as np
+import pytest
+from contract.cases import (
+    BOX,
+    BY_NAME,
+    CASES,
+    NAMED,
+    fingerprint,
+    objective,
+    points,
+    points_of,
+    space,
+)
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from sktvbo import GPUCB, SWGPUCB, RandomSearch, TimeVaryingGPRegressor
+from sktvbo.domain import Arms
+from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError
+
+
+def data(n, domain="box", seed=0):
+    X = space(domain).sample(n, np.random.RandomState(seed))
+    t = np.linspace(0.0, 20.0, n)
+    y = np.array([objective(x, s, domain) for x, s in zip(X, t)])
+    return X, y, t
+
+
+def held(case, **options):
+    """A case whose hyperparameters never change: then one by one is all there is."""
+    gp = TimeVaryingGPRegressor(normalize_y=True, optimizer=None)
+    return case.make(surrogate=gp, **options)
+
+
+@pytest.mark.parametrize("name", ["GPUCB", "WDBO", "SWGPUCB", "ETGPUCB", "BOLT-max-size"])
+@pytest.mark.parametrize("before", [0, 3, 9])
+def test_it_is_telling_one_by_one_with_the_hyperparameters_held(name, before):
+    opt, twin = (held(BY_NAME[name]) for _ in range(2))
+    X, y, t = data(24)
+    for each in (opt, twin):
+        for x, value, s in zip(X[:before], y, t):
+            each.tell(x, value, s)
+    variances = np.linspace(0.0, 0.1, 24 - before)
+    order = np.random.RandomState(1).permutation(24 - before)
+    opt.tell_many(
+        X[before:][order], y[before:][order], t[before:][order], y_variance=variances[order]
+    )
+    for x, value, s, v in zip(X[before:], y[before:], t[before:], variances):
+        twin.tell(x, value, s, y_variance=v)
+    for attribute in ("X_", "y_", "told_X_", "told_y_", "removed_at_"):
+        assert_array_equal(getattr(opt, attribute), getattr(twin, attribute))
+    for column, values in twin.history_.items():
+        assert_allclose(opt.history_[column], values, rtol=1e-6)
+    rows = np.column_stack([data(5, seed=1)[0] / 2.0, np.full(5, 21.0)])
+    assert_allclose(opt.surrogate_.predict(rows), twin.surrogate_.predict(rows), atol=1e-7)
+
+
+@pytest.mark.parametrize("name", [case.name for case in CASES])
+def test_the_data_set_respects_the_policy(name):
+    case = BY_NAME[name]
+    opt, (X, y, t) = case.make(), data(30)
+    opt.tell_many(X, y, t)
+    assert opt.n_told_ == 30
+    assert len(opt.y_) == 30 - opt.n_removed_
+    assert set(opt.history_) == {"time", "n", *(case.records if case.modelled else ())}
+    if name in ("SWGPUCB", "BOLT-max-size"):
+        assert len(opt.y_) == {"SWGPUCB": 6, "BOLT-max-size": 10}[name]
+    if name == "WDBO":
+        assert opt.n_removed_ > 0
+    opt.tell_many(X[:0], [], [])
+    assert opt.n_told_ == 30
+    case.drive(opt, 2, 21)
+
+
+@pytest.mark.parametrize("name", ["GPUCB", "WDBO"])
+def test_the_hyperparameters_are_those_of_a_fit_to_all(name):
+    opt, (X, y, t) = BY_NAME[name].make(), data(40)
+    opt.tell_many(X, y, t)
+    rows = np.column_stack([space("box").to_unit(X), t])
+    fresh = clone(opt.surrogate_).fit(rows, y)
+    assert_allclose(opt.surrogate_.theta_, fresh.theta_, atol=1e-6)
+
+
+def test_queries_are_answered_at_their_times():
+    opt = RandomSearch(Arms(2), random_state=0)
+    queries = [opt.suggest(t) for t in (1.0, 2.0, 3.0)]
+    twin = copy.deepcopy(opt)
+    opt.tell_many([queries[2], queries[0]], [30.0, 10.0])
+    assert opt.told_X_[:, -1].tolist() == [1.0, 3.0]
+    assert opt.told_y_.tolist() == [10.0, 30.0]
+    assert [query.id for query in opt.pending_] == [1]
+    twin.tell_many([query.x for query in queries], [1.0, 2.0, 3.0])  # each its own
+    assert twin.pending_ == []
+    assert sorted(twin.told_X_[:, -1]) == [1.0, 2.0, 3.0]
+
+
+FAILURES = [2, 3, 6, 9, 10, 11, 17]
+
+
+@pytest.mark.parametrize("form", ["nan", "none", "queries"])
+@pytest.mark.parametrize("name", ["GPUCB", "WDBO", "RandomSearch", "SparQGPUCB"])
+def test_failures_are_told_as_columns(name, form):
+    case = BY_NAME[name]
+    make = case.make if name == "RandomSearch" else functools.partial(held, case)
+    if name == "SparQGPUCB":
+        make = case.make  # its surrogate has a noise model
+    opt, twin = make(), make()
+    n = 24
+    if form == "queries":
+        n = 5  # which are all random
+        X = [opt.suggest(float(t)) for t in range(n)]
+        for t in range(n):
+            twin.ask(float(t))
+        y, t, rows = np.arange(float(n)), None, [query.x for query in X]
+    else:
+        X, y, t = data(n)
+        rows = X
+    failed = np.isin(np.arange(n), FAILURES)
+    told = [None if f else v for f, v in zip(failed, y)]
+    if form != "none":
+        told = np.where(failed, np.nan, y)
+    opt.tell_many(X, told, t, failed=failed)
+    for i in range(n):
+        time = None if t is None else t[i]
+        if failed[i]:
+            twin.tell(rows[i], t=time, failed=True)
+        else:
+            twin.tell(rows[i], y[i], time)
+    for attribute in ("X_", "y_", "told_X_", "told_y_", "failed_X_", "n_failed_", "pending_"):
+        assert_array_equal(getattr(opt, attribute), getattr(twin, attribute))
+    if name != "SparQGPUCB":  # which searches at each observation
+        assert_allclose(opt.ask(25.0), twin.ask(25.0), atol=1e-4)
+    assert opt.n_failed_ == failed.sum()
+
+
+def test_failures_alone():
+    opt = GPUCB(BOX, random_state=0, max_step=0.1)
+    X, _, t = data(4)
+    opt.tell_many(X, t=t, failed=True)
+    assert_array_equal(opt.failed_X_, np.column_stack([X, t]))
+    assert opt.n_told_ == 0
+    # That is where the machine is.
+    assert np.abs((opt.ask(t[-1] + 1.0) - X[-1]) / 2.0).max() <= 0.1 + 1e-9
+    opt.tell_many([], [], failed=[])
+    with pytest.raises(
+        InvalidObservationError, match=r"y must be finite\. Got 4 NaN .* failed=True"
+    ):
+        opt.tell_many(X, t=t)
+
+
+def test_named_parameters():
+    opt = RandomSearch(NAMED, random_state=0)
+    X = points_of(opt.suggest(0.0, n=3))
+    opt.tell_many(X, [1.0, 2.0, 3.0], 0.0)
+    assert_array_equal(opt.told_X_[:, :-1], points(X, "named"))
+
+
+BAD = {
+    "outside": (DomainError, {"X": [[9.0, 0.0], [1.0, 0.0]]}),
+    "nan": (InvalidObservationError, {"y": [np.nan, 1.0]}),
+    "short": (InvalidObservationError, {"y": [1.0]}),
+    "times": (InvalidObservationError, {"t": [1.0, 2.0, 3.0]}),
+    "never": (InvalidObservationError, {"t": [1.0, np.inf]}),
+    "not asked": (AskTellError, {"t": None}),
+    "variance": (ValueError, {"y_variance": [-1.0, 1.0]}),
+    "unsaid": (InvalidObservationError, {"y": [np.nan, 1.0], "failed": [False, True]}),
+    "measured": (InvalidObservationError, {"failed": [False, True]}),
+    "failed": (ValueError, {"failed": [True]}),
+    "numbers": (ValueError, {"y": [np.nan, np.nan], "failed": [1, 1]}),
+    "flat": (InvalidObservationError, {"X": [1.0, 0.0]}),
+}
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_bad_ones_change_nothing(bad):
+    opt, _ = BY_NAME["WDBO"].after()
+    before = fingerprint(opt)
+    error, arguments = BAD[bad]
+    good = {"X": [[1.0, 0.0], [0.5, 0.0]], "y": [1.0, 2.0], "t": [20.0, 21.0]}
+    with pytest.raises(error):
+        opt.tell_many(**good | arguments)
+    assert fingerprint(opt) == before
+    opt.tell_many(**good)
+
+
+def test_a_query_is_told_once():
+    opt = GPUCB(BOX, random_state=0)
+    query = opt.suggest(0.0)
+    before = fingerprint(opt)
+    with pytest.raises(AskTellError):
+        opt.tell_many([query, query], [1.0, 2.0])
+    assert fingerprint(opt) == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [GPUCB, SWGPUCB])
+def test_a_thousand_take_no_longer_than_three_fits(kind):
+    X, y, t = data(1000)
+    y = y + 0.1 * np.random.RandomState(0).normal(size=1000)
+    ratios = []
+    for _ in range(3):
+        opt = kind(BOX, random_state=0)
+        start = time.process_time()
+        opt.tell_many(X, y, t)
+        told = time.process_time() - start
+        rows = np.column_stack([space("box").to_unit(X), t])
+        fresh = clone(opt.surrogate_)
+        start = time.process_time()
+        fresh.fit(rows, y)
+        ratios.append(told / (time.process_time() - start))
+    assert np.median(ratios) < 3.0

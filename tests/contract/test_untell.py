@@ -1,0 +1,191 @@
+"""An observation that is taken back has not been told, but for the hyperparameters."""
+
+import copy
+
+import joblib
+import numpy as np
+import pytest
+from contract.cases import BOX, BY_NAME, CASES, STEPS, ask_and_tell, fingerprint, objective
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sktvbo import ETGPUCB, GPUCB, SWGPUCB, WDBO, BayesianOptimizer, RandomSearch
+from sktvbo.domain import as_domain
+from sktvbo.exceptions import AskTellError, InvalidObservationError
+from sktvbo.staleness import EventTriggeredReset
+
+HELD = {"refit_every": 10**9}
+MODELLED = [case.name for case in CASES if case.modelled]
+
+
+def conditioned_afresh(opt):
+    """The surrogate with its hyperparameters, conditioned on the data set."""
+    gp, X = opt.surrogate_, opt.X_.copy()
+    rows = np.column_stack([as_domain(opt.domain).to_unit(X[:, :-1]), X[:, -1]])
+    few = len(rows) < min(opt.n_initial_points, 10)
+    return gp.with_rows(rows, opt.y_, restandardize=not few)
+
+
+@pytest.mark.parametrize("name", MODELLED)
+def test_the_latest_has_not_been_told(name):
+    case = BY_NAME[name]
+    twin = case.make(**HELD)
+    case.drive(twin, STEPS)
+    opt = copy.deepcopy(twin)
+    opt.tell([1.9, 0.9], 9.0, STEPS + 1.0)
+    assert opt.n_told_ == STEPS + 1
+    opt.untell()
+    order = np.argsort(opt.X_[:, -1], kind="stable")
+    assert_array_equal(opt.X_[order], twin.X_)
+    assert_array_equal(opt.y_[order], twin.y_)
+    for each in ("told_X_", "told_y_", "removed_at_", "n_told_", "n_removed_"):
+        assert_array_equal(getattr(opt, each), getattr(twin, each), err_msg=each)
+    for column, values in twin.history_.items():
+        assert_array_equal(opt.history_[column], values)
+    assert joblib.hash(opt.policy_) == joblib.hash(twin.policy_)
+    places = np.column_stack([np.random.RandomState(0).uniform(size=(9, 2)), np.full(9, STEPS)])
+    if opt.surrogate_.noise_model is not None:
+        assert opt.surrogate_.now_ == twin.surrogate_.now_
+    for found, expected in zip(
+        opt.surrogate_.predict(places, return_std=True),
+        twin.surrogate_.predict(places, return_std=True),
+        strict=True,
+    ):
+        assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
+    opt.ask(STEPS)  # as the time was taken back as well
+    # The twin goes on in the same way, within what floats are.
+    for each in (opt, twin):
+        each.tell([0.4, 0.3], 0.5, STEPS)
+    assert opt.n_removed_ == twin.n_removed_
+    if opt.surrogate_.noise_model is None:
+        assert_allclose(*(each.surrogate_.predict(places) for each in (opt, twin)), atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["GPUCB", "WDBO", "SWGPUCB", "TVGPUCB-learn", "SparQGPUCB"])
+def test_an_earlier_one_leaves_the_surrogate_without_it(name):
+    case = BY_NAME[name]
+    opt = case.make(n_initial_points=4)
+    case.drive(opt, STEPS)
+    row, y = opt.X_[1], opt.y_[1]
+    opt.untell(row[:-1], row[-1])
+    assert row.tolist() not in opt.X_.tolist()
+    assert row.tolist() not in opt.told_X_.tolist()
+    assert y not in opt.told_y_
+    assert opt.n_told_ == len(opt.told_y_) == len(opt.removed_at_) == STEPS - 1
+    assert len(opt.y_) == opt.n_told_ - opt.n_removed_ == np.isnan(opt.removed_at_).sum()
+    assert all(len(column) == STEPS - 1 for column in opt.history_.values())
+    places = np.column_stack([np.random.RandomState(0).uniform(size=(9, 2)), np.full(9, STEPS)])
+    assert_allclose(
+        opt.surrogate_.predict(places), conditioned_afresh(opt).predict(places), atol=1e-7
+    )
+    opt.tell(opt.ask(STEPS), 0.3)
+    assert opt.n_told_ == STEPS
+
+
+def test_a_reset_by_an_outlier_is_taken_back():
+    opt = ETGPUCB(BOX, n_initial_points=6, random_state=0)
+    ask_and_tell(opt, 12, lambda x, t: 0.01 * x[0])
+    before = opt.X_
+    outlier = opt.suggest(12.0)
+    opt.tell(outlier, 1e6)
+    assert len(opt.X_) == 1
+    late = opt.suggest(13.0)
+    opt.tell(late, 0.01 * late.x[0])
+    assert opt.X_[-1, -1] == 13.0
+    opt.untell(late)  # what was told since goes first, and may be told again
+    assert opt.X_[:, -1].tolist() == [12.0]
+    opt.untell(outlier)
+    assert_array_equal(opt.X_, before)
+    assert np.isnan(opt.removed_at_).all()
+    opt.tell(late.x, 0.01 * late.x[0], late.t)
+    assert len(opt.X_) == 13
+
+
+def test_which_one_is_taken_back():
+    opt = RandomSearch([(0.0, 1.0)], random_state=0)
+    query = opt.suggest(1.0)
+    opt.tell(query, 1.0)
+    for t, y in ((2.0, 2.0), (3.0, 3.0), (2.5, 4.0)):
+        opt.tell([0.1], y, t)
+    opt.untell([0.1], 2.0)
+    assert opt.told_y_.tolist() == [1.0, 3.0, 4.0]
+    opt.untell(np.float32([0.1]))  # of several the one told last
+    assert opt.told_y_.tolist() == [1.0, 3.0]
+    opt.untell(query)
+    assert opt.told_y_.tolist() == [3.0]
+    opt.untell()
+    assert opt.n_told_ == 0
+    assert opt.X_.shape == (0, 2)
+    x = opt.suggest(0.5)
+    opt.tell(x, 5.0)
+    opt.untell(id=x.id)
+    assert opt.n_told_ == 0
+    opt.tell(x.x, 6.0, x.t)  # as it should have been
+    assert opt.y_.tolist() == [6.0]
+
+
+def test_a_wild_time_is_taken_back():
+    opt = WDBO(BOX, n_initial_points=5, random_state=0)
+    ask_and_tell(opt, 12, lambda x, t: objective([1.0, 0.0], t))
+    opt.tell(opt.ask(1e12), 0.3)
+    opt.tell([0.3, 0.3], 0.2, 12.0)
+    with pytest.raises(InvalidObservationError, match="t must be at least 1000000000000"):
+        opt.ask(13.0)
+    opt.untell(t=1e12)
+    budgets = []
+    for t in range(13, 20):
+        opt.tell(opt.ask(t), 0.3)
+        budgets.append(opt.policy_.budget_)
+    assert opt.told_X_[:, -1].max() == opt.history_["time"][-1] == 19.0
+    assert max(budgets) > 1.0  # the policy has not stopped to wait for 1e12
+
+
+def test_without_enough_observations_there_is_no_surrogate_again():
+    opt, twin = (GPUCB(BOX, n_initial_points=3, random_state=0) for _ in range(2))
+    for each in (opt, twin):
+        for t in range(2):
+            each.tell([0.5 * t, 0.0], t, t)
+    opt.tell([0.7, 0.2], 9.0, 5.0)
+    opt.untell()
+    assert opt.surrogate_ is None
+    for each in (opt, twin):
+        each.tell([0.9, 0.2], 1.0, 5.0)
+    assert_array_equal(opt.surrogate_.theta_, twin.surrogate_.theta_)
+    assert_array_equal(opt.X_, twin.X_)
+
+
+@pytest.mark.parametrize("history", [0, 4, None])
+def test_what_is_no_longer_remembered_is_refused(history):
+    opt = SWGPUCB(BOX, window=5, history=history, n_initial_points=4, refit_every=10**9)
+    for t in range(300):
+        opt.tell([0.5, 0.5], 0.1 * t, t)
+    before = fingerprint(opt)
+    calls = [lambda: opt.untell(t=0.0)] if history is not None else []
+    calls += [lambda: opt.untell([0.5, 0.5], 9.5), lambda: opt.untell(id=3)]
+    calls += [lambda: opt.untell([0.5, 0.6])]
+    for call in calls:
+        with pytest.raises(AskTellError, match="no matching observation"):
+            call()
+    with pytest.raises(InvalidObservationError, match="t must be finite"):
+        opt.untell(t=np.nan)
+    assert fingerprint(opt) == before
+    opt.untell(t=298.0)
+    opt.untell()
+    assert opt.n_told_ == 298
+    assert len(opt.told_y_) == (298 if history is None else history)
+    with pytest.raises(AskTellError, match="no matching observation"):
+        GPUCB(BOX).untell()
+
+
+def test_policies_are_not_told_of_it_again():
+    seen = []
+
+    class Watching(EventTriggeredReset):
+        def watch(self, run):
+            seen.append((run.n_told, run.latest(3)[1].tolist()))
+
+    opt = BayesianOptimizer(BOX, policy=Watching(), n_initial_points=2, random_state=0)
+    for t in range(4):
+        opt.tell([0.5, 0.1 * t], float(t), t)
+    opt.untell(t=1.0)
+    opt.tell([0.5, 0.5], 4.0, 4.0)
+    assert seen[-1] == (4, [0.0, 2.0, 3.0])

@@ -1,0 +1,187 @@
+"""TV-GP-UCB, UI-TVBO and W-GP-UCB are their surrogates, written out densely."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from optimizers.dense import (
+    GRID,
+    check_query,
+    drive,
+    information_gain,
+    make,
+    posterior,
+    standardized,
+    value,
+)
+
+from sktvbo import TVGPUCB, UITVBO, WGPUCB, problems
+
+
+def forgetting(epsilon):
+    """TVGP eq. (7) and (8)."""
+    return lambda t, s: (1.0 - epsilon) ** (np.abs(t - s) / 2.0)
+
+
+def wiener(opt, drift):
+    """Of 1 + σ_w² (min(t, t') − t_start), t_start being the first time."""
+    start = opt.X_[:, 1].min()
+    return lambda t, s: 1.0 + drift * (np.minimum(t, s) - start)
+
+
+def width(opt):
+    return np.sqrt(0.2 * np.log(2.0 * len(opt.X_)))
+
+
+@pytest.mark.parametrize("origin", [0.0, 1.7e9])
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (TVGPUCB, {"epsilon": 0.05}),
+        (TVGPUCB, {}),
+        (UITVBO, {"drift_variance": 0.03}),
+        (UITVBO, {"drift_variance": 0.5}),
+    ],
+)
+def test_queries_are_where_the_bound_of_the_model_is_largest(kind, options, origin, asked):
+    opt = drive(make(kind, **options), origin + np.arange(20.0))
+    for t in origin + np.array([20.0, 20.5, 33.0]):
+        x = opt.ask(t)
+        if kind is TVGPUCB:
+            temporal = forgetting(opt.epsilon_)
+            assert opt.epsilon_ == options.get("epsilon", opt.epsilon_)
+            assert 0.0 < opt.epsilon_ < 0.5
+        else:
+            temporal = wiener(opt, options["drift_variance"])
+        check_query(asked, x, *posterior(opt, t, temporal), width(opt))
+        opt.tell(x, value(x, t))
+    assert opt.n_removed_ == 0
+    assert len(opt.X_) == 23
+
+
+# --- TV-GP-UCB ------------------------------------------------------------------------------------
+
+
+def test_tv_rate_is_that_of_the_kernel():
+    opt = drive(make(TVGPUCB), range(20))
+    ages = np.array([[1.0], [7.0]])
+    correlations = opt.surrogate_.temporal_kernel_(np.zeros((1, 1)), ages)[0]
+    assert_allclose(correlations, (1.0 - opt.epsilon_) ** (ages[:, 0] / 2.0))
+
+
+def test_tv_recovers_the_rate_of_markov_samples():
+    """On average over samples, from places drawn at random (TVGP appendix B)."""
+    for epsilon in (0.02, 0.1):
+        found = []
+        for seed in range(6):
+            problem = problems.make(
+                "markov-gp", epsilon=epsilon, n_dims=1, horizon=120, random_state=seed
+            )
+            opt = TVGPUCB(problem.domain, n_initial_points=120, random_state=seed)
+            drive(opt, np.arange(120.0), problem.observe)
+            found.append(opt.epsilon_)
+        assert 0.5 < np.exp(np.mean(np.log(found))) / epsilon < 2.0
+
+
+# --- UI-TVBO --------------------------------------------------------------------------------------
+
+
+def test_ui_mean_is_frozen_and_variance_grows_linearly_between_observations():
+    opt = drive(make(UITVBO, drift_variance=0.07), range(20))
+    gp, scale = opt.surrogate_, opt.told_y_.std()
+    slope = 0.07 * gp.signal_variance_ * scale**2
+
+    def at(t):
+        return gp.predict(np.column_stack([GRID, np.full(401, t)]), return_std=True)
+
+    first = [p.copy() for p in at(19.0)]
+    for later in (0.5, 10.0, 300.0):
+        mean, std = at(19.0 + later)
+        assert_allclose(mean, first[0], rtol=1e-9)
+        assert_allclose(std**2, first[1] ** 2 + slope * later, rtol=1e-7)
+    assert opt.recommend(20.0) == pytest.approx(opt.recommend(300.0), abs=1e-3)
+
+
+@pytest.mark.parametrize("refit_every", [1, 1000])
+def test_ui_welcomes_what_was_observed_before_the_first_time(refit_every, asked):
+    opt = drive(make(UITVBO, refit_every=refit_every), np.arange(10.0, 22.0))
+    opt.tell([0.3], 27.0, 4.0)
+    opt.tell([0.8], 31.0, 2.5)
+    x = opt.ask(23.0)
+    check_query(asked, x, *posterior(opt, 23.0, wiener(opt, 0.03)), width(opt))
+    assert opt.X_[-1].tolist() == [0.8, 2.5]
+
+
+@pytest.mark.parametrize("refit_every", [1, 1000])
+@pytest.mark.parametrize("past", [9.0, -1e6])
+def test_ui_function_before_its_start_is_what_it_is_then(refit_every, past):
+    opt = drive(make(UITVBO, refit_every=refit_every), np.arange(10.0, 22.0))
+    assert opt.recommend(past) == pytest.approx(opt.recommend(10.0))
+    before, at = (opt.surrogate_.predict([[0.4, t]], return_std=True) for t in (past, 10.0))
+    assert before == at
+
+
+def test_ui_goes_on_when_the_first_queries_are_never_answered():
+    """Pending queries from before all observations stand for hallucinated ones."""
+    opt = make(UITVBO, n_initial_points=4)
+    opt.ask(0.0)
+    drive(opt, np.arange(3.0, 12.0))
+    assert np.isfinite(opt.ask(12.0)).all()
+
+
+# --- W-GP-UCB -------------------------------------------------------------------------------------
+
+
+def feature_space_posterior(opt, discount, t):
+    """Weighted ridge regression on explicit features, with the literature's weights γ^{−s}.
+
+    φ are rows of a root of the kernel matrix of all places, the mean's 1 in it,
+    w_s = γ^{−s}, λ_t = σ² γ^{−t};
+    V = Φᵀ W Φ + λ_t I, Ṽ = Φᵀ W² Φ + λ_t² / σ² I, mean φᵀ V⁻¹ Φᵀ W y and width
+    s² = σ² φᵀ V⁻¹ Ṽ V⁻¹ φ.
+    """
+    gp, X, times = opt.surrogate_, opt.X_[:, :1], opt.X_[:, 1]
+    y, location, scale = standardized(opt)
+    K = 1.0 + gp.signal_variance_ * gp.spatial_kernel_(np.vstack([X, GRID]))
+    values, vectors = np.linalg.eigh(K)
+    features = vectors * np.sqrt(np.maximum(values, 0.0))
+    Phi, phi = features[: len(X)], features[len(X) :]
+    w, regularizer = discount**-times, gp.noise_variance_ * discount**-t
+    identity = np.eye(len(K))
+    V = (Phi.T * w) @ Phi + regularizer * identity
+    V2 = (Phi.T * w**2) @ Phi + regularizer**2 / gp.noise_variance_ * identity
+    mean = phi @ np.linalg.solve(V, Phi.T @ (w * y))
+    half = np.linalg.solve(V, phi.T)
+    variance = gp.noise_variance_ * np.einsum("im,ij,jm->m", half, V2, half)
+    return location + scale * mean, scale * np.sqrt(variance)
+
+
+def weighted_width(opt, discount, t):
+    """√β with the information gain under the aged noise, and δ spent over the steps."""
+    gp, X, ages = opt.surrogate_, opt.X_[:, :1], t - opt.X_[:, 1]
+    K = gp.signal_variance_ * gp.spatial_kernel_(X)
+    gain = information_gain(K, gp.noise_variance_ * discount**-ages)
+    delta = 0.1 / (2.0 * len(X) * (1.0 + np.log(len(X))) ** 2)
+    return 1.0 + np.sqrt(2.0 * (gain + 1.0 + np.log(1.0 / delta)))
+
+
+@pytest.mark.parametrize("discount", [0.8, 0.99, 1.0])
+def test_w_ages_equal_the_weights_of_the_literature(discount, asked):
+    opt = drive(make(WGPUCB, discount=discount), np.arange(20.0))
+    for t in (20.0, 22.5):
+        x = opt.ask(t)
+        expected = feature_space_posterior(opt, discount, t)
+        check_query(asked, x, *expected, weighted_width(opt, discount, t))
+        opt.tell(x, value(x, t))
+    assert opt.n_removed_ == 0
+
+
+def test_w_unix_timestamps_neither_overflow_nor_matter():
+    queries = []
+    with np.errstate(over="raise", invalid="raise"):
+        for origin in (0.0, 1.7e9):
+            opt = make(WGPUCB, discount=0.9)
+            for t in 0.5 * np.arange(18.0):
+                x = opt.ask(origin + t)
+                opt.tell(x, value(x, t))
+            queries.append(opt.told_X_[:, 0])
+    assert_allclose(*queries, atol=1e-6)

@@ -1,0 +1,187 @@
+"""The examples run, and what they say holds."""
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sktvbo.datasets import load_ny_ozone
+from sktvbo.exceptions import MissingDataError
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+
+
+@pytest.fixture
+def run_example(monkeypatch):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("Agg")
+    monkeypatch.setattr(pyplot, "show", lambda: None)
+    yield lambda name, **options: runpy.run_path(str(EXAMPLES / name), **options)
+    pyplot.close("all")
+
+
+def test_pictures_of_ones_own_optimizer(run_example):
+    found = run_example("plot_own_optimizer.py")["found"]
+    best = 10.0 ** (-3.0 + 1.5 * np.sin(60.0 / 20.0))
+    assert found.x["loss"] == "l2"
+    assert 0.1 * best < found.x["rate"] < 10.0 * best
+
+
+def test_optuna(run_example, capsys):
+    pytest.importorskip("optuna")
+    run_example("plot_optuna.py")
+    ours, theirs = (float(line.split()[-1]) for line in capsys.readouterr().out.splitlines())
+    assert ours < 0.5 * theirs
+
+
+def test_context(run_example, capsys):
+    run_example("plot_context.py")
+    told, not_told = (
+        float(part.split()[-1].rstrip("}")) for part in capsys.readouterr().out.split(",")
+    )
+    assert told < 0.25 * not_told
+
+
+def test_constraints(run_example, capsys):
+    opt = run_example("plot_constraints.py")["opt"]
+    assert capsys.readouterr().out.startswith("0 of 110 queries break")
+    # Where the disc and the line leave room.
+    assert np.median(abs(opt.told_X_[-10:, 1] - 0.8)) < 0.05
+
+
+@pytest.mark.slow
+def test_workers_of_dask(run_example):
+    pytest.importorskip("distributed")
+    found = run_example("plot_dask.py")["found"]
+    assert len(found.calls) == found.optimizer.n_told_ == 60
+
+
+def test_failures(run_example):
+    optimizer = run_example("plot_failures.py")["optimizer"]
+    assert optimizer.n_told_ + optimizer.n_failed_ == 200
+    assert optimizer.n_failed_ <= 25  # half of what chance would have
+
+
+def test_cautious_moves(run_example):
+    example = run_example("plot_cautious.py")
+    steps = [np.abs(np.diff(example[name].told_X_[:, 0])) for name in ("free", "gentle")]
+    assert steps[1].max() <= 0.5 + 1e-9 < steps[0].max()
+    assert steps[1].sum() < 0.5 * steps[0].sum()
+    late = example["gentle"].told_X_[50:]
+    assert np.median(np.abs(late[:, 0] - example["best"](late[:, 1]))) < 0.5
+
+
+def test_polled_at_odd_times(run_example):
+    example = run_example("plot_odd_times.py")
+    polls, doubts = example["polls"], example["doubts"]
+    assert np.ptp(np.diff(polls)) > 7.0
+    assert example["gap"] < 10.0
+    night = 60 - (len(polls) - len(doubts))
+    assert doubts[night][-1] == max(map(max, doubts)) > 10.0 * doubts[night][0]
+
+
+def test_a_worker_that_does_not_answer(run_example):
+    example = run_example("plot_lost_worker.py")
+    opt, lost, pending = example["opt"], example["lost"], np.array(example["pending"])
+    expired = pending[:, 0] > lost.t + example["TIMEOUT"]
+    assert set(pending[4:][~expired[4:], 1]) == {4.0}
+    assert set(pending[expired, 1]) == {3.0}
+    assert lost.id not in [query.id for query in opt.pending_]
+    late = opt.told_X_[-20:]
+    assert np.median(np.abs(late[:, 0] - example["best"](late[:, 1]))) < 1.0
+
+
+def test_another_process_goes_on(run_example):
+    example = run_example("plot_other_process.py")
+    assert example["resumed"].n_told_ == 70
+    assert np.array_equal(example["resumed"].told_X_, example["whole"].told_X_)
+    assert np.array_equal(example["resumed"].told_y_, example["whole"].told_y_)
+
+
+def test_a_logbook_and_a_setting(run_example):
+    example = run_example("plot_history.py")
+    informed, lost = example["informed"], [np.mean(each) for each in example["lost"].values()]
+    assert informed.n_told_ == 660
+    assert informed.told_X_[600, 0] == example["now_on"]
+    assert lost[0] < 0.25 * lost[1]
+
+
+def test_a_window_that_follows_the_seasons(run_example, capsys):
+    example = run_example("plot_online_tuner.py")
+    assert len(example["tuned"]) == 29
+    for losses in (example["tuned"], *example["fixed"].values()):
+        assert 1.0 < losses.mean() < 9.0
+    assert example["tuner"].prequential_loss_ == pytest.approx(example["tuned"].mean())
+    assert "the best" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_tuner_is_better_than_the_best_window(run_example):
+    example = run_example("plot_online_tuner.py", run_name="__main__")
+    means = {window: losses.mean() for window, losses in example["fixed"].items()}
+    assert example["tuned"].mean() < means[example["best"]]
+    assert example["tuned"].mean() < 0.95 * np.median(list(means.values()))
+
+
+def test_time_helps_on_later_days(run_example, data_dir, capsys, monkeypatch):
+    try:
+        load_ny_ozone(data_dir=data_dir)
+    except MissingDataError as exc:
+        pytest.skip(str(exc))
+    monkeypatch.setenv("SKTVBO_DATA", str(data_dir))
+    example = run_example("plot_ozone_forgetting.py")
+    assert example["source"] == "New York State, 2020"
+    static, varying = (example["table"][f"{name} pipeline"] for name in ("static", "time-varying"))
+    assert varying[0] < 0.6 * static[0]  # silent sites today
+    assert varying[1] < 0.95 * static[1]  # all sites tomorrow
+    assert "time-varying pipeline" in capsys.readouterr().out
+
+    n_sites, n_search = example["n_sites"], example["n_search"]
+    silent = np.flatnonzero(~example["reported"])
+    folds = list(example["folds"]())
+    assert len(folds) == 20
+    for known, asked in folds:
+        assert max(known.max(), asked.max()) < n_search * n_sites  # before all later days
+        assert not np.intersect1d(known, silent).size
+        today = known.max() // n_sites
+        assert set(asked // n_sites) == {today, today + 1}
+        assert not np.intersect1d(known, asked).size
+
+
+@pytest.mark.slow
+def test_without_data_it_says_so_and_uses_a_stand_in(run_example, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("SKTVBO_DATA", str(tmp_path))
+    example = run_example("plot_ozone_forgetting.py")
+    assert "MADE-UP" in example["source"]
+    assert example["data"].ozone.shape == (338, 25)
+    out = capsys.readouterr().out
+    assert "aqs.epa.gov" in out
+    assert "SKTVBO_DATA" in out
+
+
+# What is counted up to, where it is not the last that is printed.
+RESULTS = {"cautious": "free, gentle =", "online_tuner": "tuned ="}
+PROGRAMS = [
+    "cautious",
+    "constraints",
+    "context",
+    "dask",
+    "failures",
+    "history",
+    "lost_worker",
+    "odd_times",
+    "online_tuner",
+    "optuna",
+    "other_process",
+    "own_optimizer",
+]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_has_at_most_forty_lines(name):
+    lines = (EXAMPLES / f"plot_{name}.py").read_text(encoding="utf-8").splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith(("import ", "from ")))
+    last = max(i for i, line in enumerate(lines) if RESULTS.get(name, "print(") in line)
+    code = [line for line in lines[first : last + 1] if line.split("#")[0].strip()]
+    assert 10 < len(code) <= 40
