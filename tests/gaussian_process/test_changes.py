@@ -131,15 +131,6 @@ def test_it_is_what_is_done_in_place(model):
     assert_array_equal(everything(pure, PLACES), everything(in_place, PLACES))
 
 
-def test_indices_of_rows_in_any_form():
-    gp = fitted(MODELS["normalized"])
-    expected = everything(gp.without([3, 11]), PLACES)
-    mask = np.isin(np.arange(30), [3, 11])
-    for indices in (mask, mask.tolist(), (-19, 3, 3)):
-        assert_array_equal(everything(gp.without(indices), PLACES), expected)
-    assert gp.without([]) is gp
-
-
 def test_with_rows_alone_turns_the_clock_back():
     """As after a present time that was none: the noise is that of the ages at the latest row."""
     gp = fitted(MODELS["ageing"], optimizer=first_start).advance(80.0)
@@ -272,7 +263,17 @@ BAD = {
     "without: not there": (
         lambda gp: gp.without([30]), r"rows of X_train_, in \[0, 30\). Got 30",
     ),
-    "without: not whole": (lambda gp: gp.without([0.5]), "indices must be integers or a mask"),
+    "without: negative": (
+        lambda gp: gp.without([-31, 0]), r"rows of X_train_, in \[0, 30\)\. Got -31 to 0 instead",
+    ),
+    "without: not whole": (
+        lambda gp: gp.without([0.5]), "indices must be integers or a mask. Got dtype float64",
+    ),
+    "without: words": (lambda gp: gp.without(["a"]), "indices must be integers or a mask"),
+    "without: None": (lambda gp: gp.without(None), "indices must be integers or a mask"),
+    "without: a mask of all": (
+        lambda gp: gp.without(np.ones(30, dtype=bool)), "rows to drop must be fewer than all 30",
+    ),
     "without: short mask": (
         lambda gp: gp.without([True, False]), r"shape \(30,\). Got shape \(2,",
     ),

@@ -9,8 +9,9 @@ from gaussian_process.cases import MODELS, afresh, data, everything, make
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process.kernels import RationalQuadratic
 
-from sktvbo import TimeVaryingGPRegressor
+from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 
 # --- what belongs to the caller -------------------------------------------------------------------
 
@@ -112,11 +113,18 @@ def test_clone_is_unfitted():
     [lambda gp: pickle.loads(pickle.dumps(gp)), copy.deepcopy, copy.copy],
     ids=["pickle", "deepcopy", "copy"],
 )
-@pytest.mark.parametrize("name", ["matern52-matern32", "rational-matern"])
-def test_copies_go_on_alone(duplicate, name):
-    spatial, temporal, d, _ = MODELS[name]
-    X, y = data(n=60, d=d)
-    gp = make(spatial, temporal, normalize_y=True).fit(X[:40], y[:40])
+@pytest.mark.parametrize(
+    "model",
+    [
+        {},
+        {"spatial": RationalQuadratic(0.4)},
+        {"kind": SparseTimeVaryingGPRegressor, "inducing": data(n=9, seed=1)[0]},
+    ],
+    ids=["exact", "general kernel", "sparse"],
+)
+def test_copies_go_on_alone(duplicate, model):
+    X, y = data(n=60)
+    gp = make(**model, normalize_y=True).fit(X[:40], y[:40])
     # The first row appended makes spare room in the factor, for which both copies would compete.
     gp.partial_fit(X[40:41], y[40:41])
     other = duplicate(gp)

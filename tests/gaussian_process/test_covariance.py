@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from gaussian_process.cases import MyConstant, MyForgetting, MyMatern, MyRBF
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
@@ -15,24 +16,6 @@ from sktvbo.gaussian_process._covariance import SeparableCovariance
 from sktvbo.kernels import Empirical, Forgetting, Wiener
 
 BOUNDS, D = (1e-3, 1e3), 2
-
-
-# Subclasses are not recognized, and compute the same.
-class MyRBF(RBF):
-    pass
-
-
-class MyMatern(Matern):
-    pass
-
-
-class MyForgetting(Forgetting):
-    pass
-
-
-class MyConstant(ConstantKernel):
-    pass
-
 
 # name: (spatial, temporal), and the same for the general covariance
 PAIRS = {

@@ -169,25 +169,6 @@ def test_wrong_data(arguments, message):
             call(*arguments)
 
 
-@pytest.mark.parametrize(
-    ("indices", "message"),
-    [
-        ([5], r"indices must be rows of X_train_, in \[0, 5\)\. Got 5 to 5 instead"),
-        ([-6, 0], r"indices must be rows of X_train_, in \[0, 5\)\. Got -6 to 0 instead"),
-        ([0.0, 1.0], "indices must be integers or a mask. Got dtype float64 instead"),
-        (["a"], "indices must be integers or a mask"),
-        (None, "indices must be integers or a mask"),
-        ([True, False], r"integers or a mask of shape \(5,\)\. Got shape \(2,\) instead"),
-        (range(5), "rows to drop must be fewer than all 5"),
-        (np.ones(5, dtype=bool), "rows to drop must be fewer than all 5"),
-    ],
-    ids=str,
-)
-def test_rows_that_cannot_be_forgotten(indices, message):
-    with pytest.raises(ValueError, match=message):
-        make().fit(X0, Y0).forget(indices)
-
-
 def test_wrong_questions():
     gp = make().fit(X0, Y0)
     with pytest.raises(ValueError, match="return_cov must be False with return_std=True"):

@@ -83,30 +83,6 @@ def test_likelihood_and_gradient_are_scikit_learns(spatial, temporal, d, column)
         assert_allclose(gradient, expected[1], rtol=1e-7, atol=1e-8)
 
 
-@every_model
-def test_gradient_is_the_derivative(spatial, temporal, d, column):
-    gp, *_ = both(spatial, temporal, d, column)
-    _, gradient = gp.log_marginal_likelihood(eval_gradient=True)
-    step = 1e-5
-    numeric = [
-        gp.log_marginal_likelihood(gp.theta_ + move) - gp.log_marginal_likelihood(gp.theta_ - move)
-        for move in step * np.eye(len(gp.theta_))
-    ]
-    assert_allclose(gradient, np.array(numeric) / (2.0 * step), rtol=1e-5, atol=1e-5)
-
-
-def test_gradient_with_known_variances():
-    X, y = data()
-    gp = make().fit(X, y, np.linspace(0.0, 0.5, len(y)))
-    _, gradient = gp.log_marginal_likelihood(eval_gradient=True)
-    step = 1e-5
-    numeric = [
-        gp.log_marginal_likelihood(gp.theta_ + move) - gp.log_marginal_likelihood(gp.theta_ - move)
-        for move in step * np.eye(4)
-    ]
-    assert_allclose(gradient, np.array(numeric) / (2.0 * step), rtol=1e-5)
-
-
 @pytest.mark.parametrize(
     "name", ["rbf-rbf", "matern52-matern32", "ard-forgetting", "time-first", "rational-matern"]
 )

@@ -517,12 +517,10 @@ def test_copies_pickles_and_plain_data_go_on(many):
 def test_a_breakdown_is_an_error_or_left_to_the_dense_solver():
     X = np.array([[0.1, 0.2, 1.0]] * 300)
     y, exact = np.zeros(300), {"y_variance": np.zeros(1), "total_variance": True}
-    kalman, auto = (
-        TimeVaryingGPRegressor(solver=s, optimizer=None)
-        .fit(X, y)
-        .condition_on(X[:1], [0.0], **exact)
-        for s in ("kalman", "auto")
+    fitted = (
+        TimeVaryingGPRegressor(solver=s, optimizer=None).fit(X, y) for s in ("kalman", "auto")
     )
+    kalman, auto = (gp.condition_on(X[:1], [0.0], **exact) for gp in fitted)
     with pytest.raises(NotPositiveDefiniteError, match="solver='dense'"):
         kalman.condition_on(X[:1], [0.0], **exact)
     assert kalman.X_train_.shape == (301, 3)

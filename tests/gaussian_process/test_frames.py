@@ -104,16 +104,6 @@ def test_dates_are_seconds(kind, tz):
 
 
 @each
-def test_a_missing_date(kind):
-    X, y = frame()
-    X.loc[5, "when"] = pd.NaT
-    with pytest.raises(
-        ValueError, match=r"Column 'when' must be .* without gaps\. Got NaT instead"
-    ):
-        regressor(kind, time_column="when").fit(X, y)
-
-
-@each
 def test_a_date_after_columns_with_numbers_for_names(kind):
     X, y = frame(tz="Europe/Zurich")
     X = X[["east", "north", "when"]]
@@ -150,35 +140,6 @@ def test_two_columns_of_one_name(kind):
         with pytest.raises(ValueError, match="unique column names"):
             regressor(kind, time_column="when").fit(twice, y)
     np.testing.assert_array_equal(gp.predict(X), before)
-
-
-@each
-def test_dates_through_a_change_of_the_clocks(kind):
-    """Seconds are seconds: neither the hour that there is twice nor its zone matters."""
-    zurich, y = frame(n=30, freq="30min", tz="Europe/Zurich")
-    start = pd.Timestamp("2024-10-26 23:00", tz="UTC").tz_convert("Europe/Zurich")
-    zurich["when"] = pd.date_range(start, periods=30, freq="30min")
-    assert zurich["when"].dt.hour.value_counts()[2] == 4
-    kernels = RBF(300.0), Matern(7200.0, nu=1.5)
-    gp = regressor(kind, *kernels, time_column="when", optimizer=None).fit(zurich, y)
-    times = gp.X_train_[:, 0]
-    np.testing.assert_allclose(np.diff(times), 1800.0, atol=1e-6)
-    assert gp.now_ == pytest.approx(start.timestamp() + 29 * 1800.0, abs=1e-6)
-    utc = zurich.assign(when=zurich["when"].dt.tz_convert("UTC"))
-    tokyo = zurich.assign(when=zurich["when"].dt.tz_convert("Asia/Tokyo"))
-    for same in (utc, tokyo):
-        np.testing.assert_array_equal(gp.predict(same), gp.predict(zurich))
-
-
-@each
-@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
-def test_dates_of_any_resolution(kind, unit):
-    X, y = frame()
-    coarse = X.assign(when=X["when"].dt.as_unit(unit))
-    options = {"time_column": "when", "optimizer": None}
-    gp = regressor(kind, RBF(300.0), Matern(2 * 86400.0), **options).fit(coarse, y)
-    assert gp.now_ == X["when"].max().timestamp()
-    np.testing.assert_array_equal(gp.predict(coarse), gp.predict(X))
 
 
 @each
@@ -232,20 +193,6 @@ def test_scaling_the_spatial_columns_alone(kind):
 
 
 @each
-def test_names_survive_a_transformer_that_returns_frames(kind):
-    X, y = frame()
-    spatial_only = ColumnTransformer(
-        [("space", StandardScaler(), ["east", "north"])],
-        remainder="passthrough",
-        verbose_feature_names_out=False,
-    ).set_output(transform="pandas")
-    pipeline = make_pipeline(spatial_only, regressor(kind, time_column="when"))
-    pipeline.fit(X, y)
-    assert pipeline[-1].now_ == X["when"].max().timestamp()
-    assert pipeline.score(X, y) > 0.8
-
-
-@each
 def test_grid_search_over_the_forgetting_rate(kind):
     X, y = frame(80)
     hours = X.assign(when=np.arange(len(X)) * 1.0)
@@ -272,19 +219,6 @@ def test_metadata_routing_of_known_variances(kind):
 
 
 # --- units of time --------------------------------------------------------------------------------
-
-
-@each
-@pytest.mark.parametrize(("unit", "seconds"), [("min", 60.0), ("h", 3600.0), ("D", 86400.0)])
-def test_dates_in_another_unit(kind, unit, seconds):
-    X, y = frame(tz="UTC")
-    plain = X.assign(when=[t.timestamp() / seconds for t in X["when"]])
-    options = {"time_column": "when", "optimizer": None}
-    kernels = RBF(300.0), Matern(2 * 86400.0 / seconds, nu=1.5)
-    gp = regressor(kind, *kernels, time_unit=unit, **options).fit(X, y)
-    assert gp.now_ == pytest.approx(X["when"].max().timestamp() / seconds)
-    expected = regressor(kind, *kernels, **options).fit(plain, y)
-    np.testing.assert_allclose(gp.predict(X), expected.predict(plain), atol=1e-8)
 
 
 @each

@@ -11,7 +11,6 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from sktvbo.exceptions import NotPositiveDefiniteError
 from sktvbo.gaussian_process import SparseTimeVaryingGPRegressor
-from sktvbo.gaussian_process._conditioned import Dense
 from sktvbo.gaussian_process._covariance import SeparableCovariance
 from sktvbo.gaussian_process._inducing import Inducing, Sums, bound
 from sktvbo.gaussian_process._rows import Layout, Rows
@@ -96,17 +95,6 @@ def test_sums_that_overflow():
 
 
 # --- the bound ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("standardize", [False, True])
-def test_at_the_rows_it_is_dense_conditioning(standardize):
-    rows = rows_of(standardize=standardize)
-    sparse, dense = Inducing.of(COVARIANCE, rows, rows.X), Dense.of(COVARIANCE, rows)
-    assert sparse.objective == pytest.approx(dense.objective, abs=1e-7)
-    assert sparse.information_gain == pytest.approx(dense.information_gain, abs=1e-7)
-    S, t = rows.layout.split(lifted(6, seed=2)[0])
-    for found, expected in zip(sparse.posterior(S, t, True), dense.posterior(S, t, True)):
-        assert_allclose(found, expected, atol=1e-7)
 
 
 @pytest.mark.parametrize(("location", "scale"), [(1e8, 1.0), (-1e12, 1e3), (0.0, 1e99)])

@@ -132,20 +132,6 @@ def test_it_is_the_model_that_is_built_in():
 
 
 @every_kind
-def test_streaming_equals_a_fresh_fit(kind, options):
-    X, y, v = shuffled()
-    gp = regressor(PowerInjection(), kind, **options).partial_fit(X[:20], y[:20], v[:20])
-    for i in range(20, 40):
-        gp.partial_fit(X[[i]], y[[i]], v[[i]])
-    gp.forget([0, 7])
-    left = np.delete(np.arange(40), [0, 7])
-    fresh = regressor(PowerInjection(), kind, **options).fit(X[left], y[left], v[left])
-    fresh.advance(gp.now_)
-    for a, b in zip(gp.predict(X, return_std=True), fresh.predict(X, return_std=True)):
-        assert_allclose(a, b, atol=1e-8)
-
-
-@every_kind
 def test_both_hyperparameters_are_learnt(kind, options):
     rng = np.random.RandomState(0)
     X, _, _ = shuffled(150)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from gaussian_process.cases import MODELS, X0, afresh, both, data, everything, make, stream
+from gaussian_process.cases import MODELS, X0, both, data, everything, make
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import (
     RBF,
@@ -11,7 +11,6 @@ from sklearn.gaussian_process.kernels import (
     RationalQuadratic,
 )
 
-from sktvbo import TimeVaryingGPRegressor
 from sktvbo.exceptions import UnsupportedKernelError
 from sktvbo.relevancy import wasserstein_relevancy
 
@@ -34,13 +33,6 @@ def test_relevancy_is_the_functions(name, normalize_y):
             time_column=gp.time_column,
         )
         assert_allclose(gp.relevancy(now), expected, rtol=1e-8, atol=1e-9)
-
-
-def test_relevancy_after_a_stream():
-    gp = make(normalize_y=True)
-    for X, y, v in stream(gp, 0, 60, variances=True):
-        fresh = afresh(gp, X, y, v)
-        assert_allclose(gp.relevancy(9.0), fresh.relevancy(9.0), rtol=1e-6, atol=1e-9)
 
 
 def test_sweep_foretells_the_relevancy_after_forgetting():
@@ -92,15 +84,3 @@ def test_relevancy_of_unsupported_kernels(kernels, message):
     gp = make(*kernels).fit(*data())
     with pytest.raises(UnsupportedKernelError, match=message):
         gp.relevancy()
-
-
-def test_relevancy_may_be_asked_for_again_and_before_an_update():
-    rng = np.random.RandomState(0)
-    X = np.column_stack([rng.uniform(size=12), np.arange(12.0)])
-    y = np.sin(6.0 * X[:, 0])
-    gp = TimeVaryingGPRegressor(optimizer=None).fit(X[:-1], y[:-1])
-    once = gp.relevancy()
-    assert_array_equal(gp.relevancy(), once)
-    grown = gp.condition_on(X[-1:], y[-1:])
-    fresh = TimeVaryingGPRegressor(optimizer=None).fit(X, y)
-    assert_allclose(grown.relevancy(), fresh.relevancy(), rtol=1e-7)

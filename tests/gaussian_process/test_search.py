@@ -11,7 +11,6 @@ from scipy import stats
 from scipy.optimize import approx_fprime
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
-from sklearn.model_selection import GridSearchCV
 
 from sktvbo import TimeVaryingGPRegressor
 from sktvbo.gaussian_process import QuadraticInjection, _base, _conditioned
@@ -117,12 +116,6 @@ def test_a_start_out_of_bounds_is_moved_in():
     gp = make(RBF(1e-9), RBF(2.0), optimizer=first_start, signal_variance=1e7).fit(X, y)
     assert_allclose(np.exp(gp.theta_), [1e3, 1e-5, 2.0, 0.02], rtol=1e-9)
     assert gp.signal_variance == 1e7
-
-
-def test_grid_search_over_the_kernels_parameters():
-    X, y = data()
-    search = GridSearchCV(make(), {"temporal_kernel__length_scale": [1e-3, 3.0]}, cv=3).fit(X, y)
-    assert search.best_params_ == {"temporal_kernel__length_scale": 3.0}
 
 
 # --- hyperpriors ----------------------------------------------------------------------------------

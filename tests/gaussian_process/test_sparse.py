@@ -1,14 +1,10 @@
 """The sparse regressor against the exact one, finite differences and its definition."""
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
-from gaussian_process.cases import afresh, prior
-from scipy.optimize import approx_fprime, minimize
+from gaussian_process.cases import prior
+from scipy.optimize import minimize
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
-from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sktvbo import WDBO, SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
@@ -139,16 +135,6 @@ def test_the_bound_never_exceeds_the_likelihood(model, inducing):
     assert bounds[0] < bounds[-1]
 
 
-@pytest.mark.parametrize("normalize_y", [False, True])
-def test_gradient(model, normalize_y):
-    X, y, v = data()
-    gp = sparse(model, inducing=X[::4] + 0.01, normalize_y=normalize_y).fit(X, y, v)
-    theta = gp.theta_ + 0.05
-    gradient = gp.elbo(theta, eval_gradient=True)[1]
-    numeric = approx_fprime(theta, gp.elbo, 1e-6)
-    np.testing.assert_allclose(gradient, numeric, rtol=1e-4, atol=1e-3)
-
-
 def test_other_data_needs_other_inducing_points():
     """As an optimizer's policy that drops everything leaves it: one row, at another time."""
     X, y, _ = data()
@@ -158,39 +144,6 @@ def test_other_data_needs_other_inducing_points():
     np.testing.assert_array_equal(gp.inducing_points_, row)
     exact = make(TimeVaryingGPRegressor, MODELS["matern"]).fit(row, y[:1])
     np.testing.assert_allclose(gp.predict(row), exact.predict(row), atol=1e-8)
-
-
-def test_gradient_in_space_for_optimizers(model):
-    X, y, v = data()
-    posterior = sparse(model, inducing=X[::4]).fit(X, y, v).posterior_at(57.0)
-    s = np.array([0.3, 0.4])
-    mean, std, mean_slope, std_slope = posterior.with_gradient(s)
-    np.testing.assert_allclose([[mean], [std]], posterior(s[np.newaxis]), rtol=1e-9)
-    for got, which in ((mean_slope, 0), (std_slope, 1)):
-        numeric = approx_fprime(s, lambda u, w=which: posterior(u[np.newaxis])[w][0], 1e-6)
-        np.testing.assert_allclose(got, numeric, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize("normalize_y", [False, True])
-@pytest.mark.parametrize("known_noise", [False, True])
-def test_streaming_equals_a_fresh_fit(model, normalize_y, known_noise):
-    X, y, v = data(90)
-    v = v if known_noise else 0.0 * v
-    Z = X[::6] + 0.01
-    gp = sparse(model, inducing=Z, normalize_y=normalize_y).partial_fit(X[:30], y[:30], v[:30])
-    left = list(range(30))
-    rng = np.random.RandomState(0)
-    for i in range(30, 90):
-        gp.partial_fit(X[[i]], y[[i]], v[[i]])
-        left.append(i)
-        if i % 2:
-            out = rng.randint(len(left))
-            gp.forget([out])
-            del left[out]
-    fresh = afresh(gp, X[left], y[left], v[left])
-    assert gp.elbo_ == pytest.approx(fresh.elbo_, abs=1e-7)
-    for a, b in zip(gp.predict(X, return_std=True), fresh.predict(X, return_std=True)):
-        np.testing.assert_allclose(a, b, atol=1e-8)
 
 
 def test_fitting_approaches_the_exact_fit():
@@ -242,38 +195,6 @@ def test_a_kernel_smoother_than_the_points_can_tell():
     X, y, _ = data(200)
     gp = sparse((RBF(50.0), STATIC, None), n_inducing=60).fit(X, y)
     assert np.isfinite(gp.predict(X)).all()
-
-
-def test_failure_leaves_it_as_it_was():
-    X, y, _ = data()
-    gp = sparse(MODELS["matern"], n_inducing=10).fit(X, y)
-    before = gp.predict(X)
-    for bad in (
-        lambda: gp.partial_fit(X[:, :2], y),
-        lambda: gp.forget([99]),
-        lambda: gp.fit(X, y[1:]),
-    ):
-        with pytest.raises(ValueError):
-            bad()
-        np.testing.assert_array_equal(gp.predict(X), before)
-
-
-def test_pickling_and_copying_in_mid_stream():
-    X, y, _ = data()
-    gp = sparse(MODELS["matern"], n_inducing=10).fit(X[:40], y[:40])
-    for twin in (pickle.loads(pickle.dumps(gp)), copy.deepcopy(gp)):
-        twin.partial_fit(X[40:], y[40:])
-        expected = copy.deepcopy(gp).partial_fit(X[40:], y[40:]).predict(X)
-        np.testing.assert_array_equal(twin.predict(X), expected)
-
-
-def test_grid_search_over_the_number_of_inducing_points():
-    X, y, _ = data(120)
-    X = X[np.argsort(X[:, 2])]
-    grid = {"n_inducing": [3, 30], "temporal_kernel__epsilon": [0.01, 0.5]}
-    gp = SparseTimeVaryingGPRegressor(Matern(0.4), Forgetting(), optimizer=None, random_state=0)
-    search = GridSearchCV(gp, grid, cv=TimeSeriesSplit(3)).fit(X, y)
-    assert len(set(np.round(search.cv_results_["mean_test_score"], 9))) == 4
 
 
 def to_the_end(objective, theta, bounds):

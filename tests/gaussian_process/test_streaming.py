@@ -1,58 +1,62 @@
-"""Rows appended and dropped one by one leave what a fresh fit would be."""
+"""Rows appended and dropped one by one, in every model, against a fresh fit."""
 
 import numpy as np
 import pytest
-from gaussian_process.cases import afresh, as_learnt, data, everything, make, stream
+from gaussian_process.cases import afresh, data, everything, make, stream
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
 
-from sktvbo import TimeVaryingGPRegressor
+from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from sktvbo.exceptions import JitterWarning
+from sktvbo.gaussian_process import (
+    GeometricInjection,
+    QuadraticInjection,
+    QuadraticMean,
+    WeightedGPRegressor,
+)
 from sktvbo.kernels import Forgetting
 
+STATIC, INDUCING = ConstantKernel(1.0, "fixed"), data(n=20, seed=7)[0]
+SPARSE = {"kind": SparseTimeVaryingGPRegressor, "inducing": INDUCING}
+MODELS = {
+    "plain": {},
+    "ard-forgetting": {"spatial": RBF([0.4, 0.9]), "temporal": Forgetting(0.1)},
+    "rough": {"spatial": Matern(0.4, nu=0.5), "temporal": RBF(2.0)},
+    "rational": {"spatial": RationalQuadratic(0.4), "noise_model": GeometricInjection(0.9)},
+    "learnt mean": {"mean_prior_std": 1.5},
+    "flat mean": {"mean_prior_std": np.inf, "kind": WeightedGPRegressor},
+    "quadratic mean": {"prior_mean": QuadraticMean(0.8), "mean_prior_std": 1.0},
+    "quadratic noise": {"temporal": STATIC, "noise_model": QuadraticInjection(0.3)},
+    "weighted": {"kind": WeightedGPRegressor, "noise_model": GeometricInjection(0.9)},
+    "sparse": {**SPARSE, "mean_prior_std": np.inf},
+    "sparse, noise": {**SPARSE, "noise_model": QuadraticInjection(0.3)},
+    "sparse, rational": {**SPARSE, "spatial": RationalQuadratic(0.5)},
+}
+WITHOUT_RELEVANCY = ("rational", "quadratic noise", "sparse, rational")
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(i, marks=pytest.mark.slow) for i in (1, 2))])
+
 @pytest.mark.parametrize("normalize_y", [False, True], ids=["plain", "normalized"])
 @pytest.mark.parametrize("variances", [False, True], ids=["same noise", "known variances"])
-def test_a_stream_is_a_fresh_fit(seed, normalize_y, variances):
-    gp = make(normalize_y=normalize_y)
-    new, _ = data(n=20, seed=100 + seed)
-    for X, y, v in stream(gp, seed, 500, variances=variances):
+@pytest.mark.parametrize("name", MODELS)
+def test_a_stream_is_a_fresh_fit(name, variances, normalize_y):
+    gp = make(**MODELS[name], normalize_y=normalize_y)
+    new, _ = data(n=20, seed=100)
+    theta = clone(gp).fit(*data()).theta_
+    for X, y, v in stream(gp, 0, 300, variances=variances):
         assert_array_equal(gp.X_train_, X)
         assert_array_equal(gp.y_train_, y)
+        assert_array_equal(gp.theta_, theta)
         fresh = afresh(gp, X, y, v)
         assert_allclose(everything(gp, new), everything(fresh, new), rtol=1e-8, atol=1e-8)
-
-
-@pytest.mark.parametrize(
-    ("spatial", "temporal"),
-    [
-        (RBF([0.4, 0.9]), Forgetting(0.1)),
-        (Matern(0.4, nu=0.5), RBF(2.0)),
-        (RationalQuadratic(0.4), Matern(2.0, nu=1.5)),
-    ],
-    ids=str,
-)
-def test_streams_of_other_kernels(spatial, temporal):
-    gp = make(spatial, temporal)
-    new, _ = data(n=20, seed=100)
-    for X, y, _ in stream(gp, 0, 100):
-        fresh = clone(gp).fit(X, y)
-        assert_allclose(everything(gp, new), everything(fresh, new), rtol=1e-8, atol=1e-8)
-        assert_allclose(
-            gp.predict(new, return_cov=True)[1], fresh.predict(new, return_cov=True)[1], atol=1e-8
-        )
-
-
-def test_hyperparameters_are_held():
-    X, y = data()
-    gp = TimeVaryingGPRegressor(RBF(0.5), Matern(2.0, nu=1.5)).fit(X[:30], y[:30])
-    theta = gp.theta_
-    gp.partial_fit(X[30:32], y[30:32]).forget([0, 5])
-    assert_array_equal(gp.theta_, theta)
-    fresh = as_learnt(gp).fit(gp.X_train_, gp.y_train_)
-    assert_allclose(everything(gp, X), everything(fresh, X), rtol=1e-8, atol=1e-8)
+        cov, expected = (one.predict(new, return_cov=True)[1] for one in (gp, fresh))
+        assert_allclose(cov, expected, atol=1e-8)
+        assert gp._gp.objective == pytest.approx(fresh._gp.objective, abs=1e-7)
+        assert gp.mean_ == pytest.approx(fresh.mean_, rel=1e-7, abs=1e-9)
+        assert gp.information_gain() == pytest.approx(fresh.information_gain(), rel=1e-7)
+        if name not in WITHOUT_RELEVANCY:
+            found, expected = gp.relevancy(9.0), fresh.relevancy(9.0)
+            assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
 
 
 def test_many_rows_at_once():

@@ -1,17 +1,221 @@
-"""Duplicates, few rows, all equal, other units, types and layouts."""
+"""Extreme numbers, duplicates, few rows, other units, types and layouts."""
 
 import warnings
 
 import numpy as np
 import pytest
 from gaussian_process.cases import MODELS, data, everything, make
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.gaussian_process.kernels import Matern
+from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
-from sktvbo import TimeVaryingGPRegressor
+from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from sktvbo.exceptions import JitterWarning
+from sktvbo.relevancy import wasserstein_relevancy
+
+KINDS = {
+    "exact": TimeVaryingGPRegressor,
+    "sparse": lambda **options: SparseTimeVaryingGPRegressor(n_inducing=12, warn=False, **options),
+}
+every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+
+
+@every_kind
+@pytest.mark.parametrize(("size", "where"), [(1.1e100, 0), (-1e200, 1), (1.7e308, 2)])
+def test_large_inputs_are_refused(kind, size, where):
+    X, y = data()
+    far = X[:1].copy()
+    far[0, where] = size
+    message = r"X must be at most 1e\+100 in absolute value\. Got \d.* Use a larger unit\."
+    with pytest.raises(ValueError, match=message):
+        kind().fit(np.vstack([X, far]), np.append(y, 0.0))
+    gp = kind(optimizer=None).fit(X, y)
+    for call in (gp.predict, gp.sample_y, lambda rows: gp.partial_fit(rows, [0.0])):
+        with pytest.raises(ValueError, match=message):
+            call(far)
+    assert_array_equal(gp.X_train_, X)
+
+
+@every_kind
+@pytest.mark.parametrize("size", [1.1e100, -1.7e308])
+@pytest.mark.parametrize("normalize_y", [False, True])
+def test_large_targets_are_refused(kind, size, normalize_y):
+    X, y = data()
+    message = r"y must be at most 1e\+100 in absolute value\. Got \d.* Use a larger unit\."
+    gp = kind(normalize_y=normalize_y, optimizer=None)
+    with pytest.raises(ValueError, match=message):
+        gp.fit(X, np.append(y[1:], size))
+    gp.fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        gp.partial_fit(X[:1], [size])
+    assert_array_equal(gp.y_train_, y)
+
+
+def test_the_largest_targets_are_fitted():
+    X, y = data()
+    y = 1e100 * y / np.abs(y).max()
+    expected = TimeVaryingGPRegressor(normalize_y=True).fit(X, y / 1e100).predict(X, True)
+    found = TimeVaryingGPRegressor(normalize_y=True).fit(X, y).predict(X, True)
+    assert_allclose(np.array(found) / 1e100, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", [RBF(), Matern(nu=0.5), Matern(nu=2.5), RationalQuadratic()])
+def test_far_away_there_is_the_prior(kernel):
+    X, y = data()
+    gp = make(kernel, Matern(2.0, nu=2.5)).fit(X, y)
+    for far in ([1e100, 0.0, 0.0], [0.0, 0.0, 1e100], [-1e100, 1e100, -1e100]):
+        mean, std = gp.predict([far], return_std=True)
+        assert_allclose([mean[0], std[0]], [0.0, np.sqrt(1.3)], atol=1e-12)
+
+
+class Hole(RBF):
+    """NaN at places beyond 5."""
+
+    def __call__(self, X, Y=None, eval_gradient=False):
+        K = super().__call__(X, Y, eval_gradient)
+        return np.where(np.asarray(X)[:, :1] > 5.0, np.nan, K)
+
+
+def test_a_kernel_without_a_value_is_no_silent_nan():
+    X, y = data(d=1)
+    gp = make(Hole()).fit(X, y)
+    with pytest.raises(ValueError, match=r"posterior mean must be finite\. Got 1 NaN or inf"):
+        gp.predict([[6.0, 1.0], [1.0, 1.0]])
+
+
+@every_kind
+@pytest.mark.parametrize("power", [-3, 300, -300])
+def test_the_unit_of_y_changes_no_digit(kind, power):
+    X, y = data()
+    one, other = (kind(normalize_y=True, random_state=0).fit(X, np.ldexp(y, k)) for k in (0, power))
+    for _ in range(2):
+        assert_array_equal(other.theta_, one.theta_)
+        assert_array_equal(other.relevancy(9.0), one.relevancy(9.0))
+        for a, b in zip(one.predict(X, return_std=True), other.predict(X, return_std=True)):
+            assert_array_equal(np.ldexp(a, power), b)
+        assert other.log_marginal_likelihood() == one.log_marginal_likelihood()
+        one.partial_fit(X[:2] + 0.1, y[:2]).forget([3])
+        other.partial_fit(X[:2] + 0.1, np.ldexp(y[:2], power)).forget([3])
+
+
+@pytest.mark.parametrize(
+    ("origin", "unit"),
+    [(1.7e9, 1.0), (1.7e18, 1e9), (-1e15, 1.0), (0.0, 3e7), (1e17, 1e17)],
+    ids=["Unix seconds", "Unix nanoseconds", "long before", "years apart", "beyond"],
+)
+def test_clocks_of_all_kinds(origin, unit):
+    X, y = data()
+    X[:, -1] = np.round(64.0 * X[:, -1])
+    there = X.copy()
+    there[:, -1] = origin + unit * X[:, -1]
+    expected, gp = (TimeVaryingGPRegressor(normalize_y=True).fit(Z, y) for Z in (X, there))
+    assert_allclose(gp.predict(there), expected.predict(X), rtol=1e-3, atol=1e-3)
+    assert_allclose(gp.relevancy(), expected.relevancy(), rtol=1e-2)
+
+
+def test_a_gap_of_years():
+    X, y = data()
+    X[:, -1] = np.round(64.0 * X[:, -1]) / 64.0
+    X[20:, -1] += 10 * 365.25 * 86400.0
+    gp = make(Matern(0.5, nu=2.5), Matern(3.0, nu=1.5)).fit(X, y)
+    after = make(Matern(0.5, nu=2.5), Matern(3.0, nu=1.5)).fit(X[20:], y[20:])
+    # What was before the gap is forgotten. Times in lengthscales are rounded to 1e-16 of the gap.
+    assert_allclose(gp.predict(X[20:]), after.predict(X[20:]), rtol=1e-6, atol=1e-8)
+    relevancy = gp.relevancy()
+    assert_array_equal(relevancy[:20], 0.0)
+    assert_allclose(relevancy[20:], after.relevancy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("value", "normalize_y"),
+    [*((value, True) for value in (0.0, 1e-300, -1.0, 1e12, 1e100)), (0.0, False), (-1e9, False)],
+)
+def test_constant_values(value, normalize_y):
+    X, _ = data()
+    gp = TimeVaryingGPRegressor(normalize_y=normalize_y).fit(X, np.full(len(X), value))
+    if normalize_y:
+        assert_allclose(gp.predict(X), value, rtol=1e-12)
+    assert np.isfinite(everything(gp, X)).all()
+    assert np.isfinite(gp.relevancy()).all()
+
+
+@pytest.mark.parametrize("level", [1.0, -1e-100, 1e99])
+def test_a_spread_of_a_millionth_of_a_millionth(level):
+    X, y = data()
+    expected = TimeVaryingGPRegressor(normalize_y=True).fit(X, y).predict(X)
+    # What arrives has been rounded to some 4 digits.
+    gp = TimeVaryingGPRegressor(normalize_y=True).fit(X, level + 1e-12 * level * y)
+    assert_allclose((gp.predict(X) - level) / (1e-12 * level), expected, atol=5e-3)
+
+
+@every_kind
+@pytest.mark.parametrize(
+    ("distance", "noise", "copies"),
+    [(0.0, 1e-2, 30), (1e-14, 1e-10, 30), (0.0, 1e-10, 30), (1e-9, 1e-10, 100)],
+)
+def test_near_duplicates_by_the_thousand(kind, distance, noise, copies, rng):
+    X, y = data(n=10)
+    X = np.tile(X, (copies, 1)) + distance * rng.normal(size=(10 * copies, 3))
+    X[:, -1] = np.maximum(X[:, -1], 0.0)
+    gp = kind(
+        spatial_kernel=Matern(0.5, nu=2.5),
+        temporal_kernel=RBF(3.0),
+        noise_variance=noise,
+        optimizer=None,
+    ).fit(X, np.tile(y, copies))
+    assert_allclose(gp.predict(X[:10]), y, atol=5e-3)
+    sweep = gp.relevancy_sweep(9.0)
+    for _ in range(3):
+        relevancy = sweep.relevancy()
+        assert np.isfinite(relevancy).all()
+        assert (relevancy >= 0.0).all()
+        assert relevancy.max() < 0.1  # each has others that say the same
+        sweep.remove(np.argmin(relevancy))
+
+
+@pytest.mark.parametrize("noise", [1e-6, 1e-9, 1e-10, 1e-12, 1e-14])
+@pytest.mark.parametrize("distance", [0.0, 1e-12, 1e-9])
+def test_near_duplicates_do_not_matter(distance, noise, rng):
+    X = np.column_stack([rng.uniform(size=12), np.arange(12.0)])
+    X = np.vstack([X, X + distance * rng.normal(size=X.shape)])
+    y = np.sin(5.0 * X[:, 0] + X[:, 1] / 3.0)
+    found = wasserstein_relevancy(
+        X,
+        y,
+        spatial_kernel=RBF(1.0),
+        temporal_kernel=Matern(4.0, nu=0.5),
+        signal_variance=1.0,
+        noise_variance=noise,
+        now=13.0,
+    )
+    # Exactly, each is below 1.3e-3 at noise 1e-6 and below 6e-5 with less.
+    assert (found >= 0.0).all()
+    assert found.max() < (2e-3 if noise == 1e-6 else 4e-4)
+
+
+def test_the_noise_that_relevancies_suppose_is_small():
+    X, y = data()
+    tiny, small = (make(noise_variance=noise).fit(X, y).relevancy(9.0) for noise in (1e-13, 1e-9))
+    assert_allclose(tiny, small, rtol=1e-3)
+
+
+@pytest.mark.parametrize(("n", "d"), [(1, 500), (5, 300), (40, 117), (40, 118), (700, 1)])
+@pytest.mark.parametrize("normalize_y", [False, True])
+def test_far_more_rows_than_columns_and_fewer(n, d, normalize_y):
+    X, y = data(n=n, d=d)
+    options = {"optimizer": None} if n > 100 else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.simplefilter("error", JitterWarning)
+        gp = TimeVaryingGPRegressor(normalize_y=normalize_y, warn=False, **options).fit(X, y)
+    assert np.isfinite(everything(gp, X)).all()
+    relevancy = gp.relevancy(9.0)
+    assert np.isfinite(relevancy).all()
+    assert (relevancy >= 0.0).all()
+
+
+# --- duplicates, few rows, types and layouts ------------------------------------------------------
 
 
 def test_duplicates_with_tiny_noise():
@@ -30,16 +234,6 @@ def test_duplicates_are_no_trouble_with_noise():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of no noise, which there is not
         gp = TimeVaryingGPRegressor().fit(np.vstack([X] * 4), np.tile(y, 4))
     assert np.isfinite(everything(gp, X)).all()
-
-
-@pytest.mark.parametrize("value", [0.0, 5.0, 1e-300, -1e9])
-@pytest.mark.parametrize("normalize_y", [False, True])
-def test_all_equal_y(value, normalize_y):
-    X, _ = data()
-    gp = TimeVaryingGPRegressor(normalize_y=normalize_y).fit(X, np.full(len(X), value))
-    assert np.isfinite(everything(gp, X)).all()
-    if normalize_y:
-        assert_allclose(gp.predict(X), value, rtol=1e-6)
 
 
 @pytest.mark.parametrize("optimizer", [None, "fmin_l_bfgs_b"])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from gaussian_process.cases import afresh, prior
+from gaussian_process.cases import prior
 from numpy.testing import assert_allclose
 from sklearn.gaussian_process.kernels import (
     RBF,
@@ -137,48 +137,6 @@ def test_variances_known_beforehand_are_noise_as_it_is():
     from_norm = k.diag(new) - 2.0 * np.sum(k_new * c, axis=0) + np.sum(c * (K @ c), axis=0)
     width = gp.predict(new, return_std=True)[1]
     assert_allclose(width, np.sqrt(from_noise + from_norm), rtol=1e-9)
-
-
-def test_what_is_forgotten_counts_for_nothing():
-    """Weights that underflow, as those of a run's beginning."""
-    X, y = data()
-    new = data(8, seed=1)[0]
-    old = X - np.array([0.0, 0.0, 1e6])
-    gp = make(KERNELS["static"], MODELS["geometric"])
-    with_old = gp.fit(np.vstack([old, X]), np.append(y + 9.0, y)).predict(new, return_std=True)
-    without = gp.fit(X, y).predict(new, return_std=True)
-    for found, expected in zip(with_old, without):
-        assert_allclose(found, expected, rtol=1e-9)
-
-
-@pytest.mark.parametrize("normalize_y", [False, True])
-def test_a_stream_is_a_fresh_fit(normalize_y):
-    X, y = data(30)
-    gp = make(KERNELS["matern"], MODELS["geometric"], normalize_y=normalize_y).fit(X[:10], y[:10])
-    for i in range(10, 30):
-        gp.partial_fit(X[i : i + 1], y[i : i + 1])
-        if i % 3 == 0:
-            gp.forget([0])
-    fresh = afresh(gp, gp.X_train_, gp.y_train_)
-    new = data(8, seed=1)[0]
-    for found, expected in zip(
-        gp.predict(new, return_std=True), fresh.predict(new, return_std=True)
-    ):
-        assert_allclose(found, expected, rtol=1e-9)
-
-
-@every_kernel
-@every_model
-def test_gradient_is_the_derivative(kernels, model):
-    X, y = data()
-    posterior = make(kernels, model, normalize_y=True).fit(X, y).posterior_at(27.0)
-    h = 1e-6
-    for place in np.random.RandomState(4).uniform(size=(4, 2)):
-        mean, std, *slopes = posterior.with_gradient(place)
-        assert_allclose([[mean], [std]], posterior(place[np.newaxis]), rtol=1e-9)
-        moves = h * np.eye(2)
-        up, down = np.array(posterior(place + moves)), np.array(posterior(place - moves))
-        assert_allclose(slopes, (up - down) / (2.0 * h), rtol=1e-5, atol=1e-7)
 
 
 # --- the source's form, in features ---------------------------------------------------------------
