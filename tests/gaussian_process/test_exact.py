@@ -111,8 +111,7 @@ def test_known_variances_add_to_the_noise():
         theirs = GaussianProcessRegressor(
             kernel, alpha=alpha, optimizer=None, normalize_y=normalize_y
         ).fit(X, y)
-        for found, expected in zip(gp.predict(X, True), theirs.predict(X, True)):
-            assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+        assert_allclose(gp.predict(X, True), theirs.predict(X, True), rtol=1e-8, atol=1e-8)
 
 
 class Transposed(RationalQuadratic):

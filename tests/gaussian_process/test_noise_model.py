@@ -127,8 +127,9 @@ def test_it_is_the_model_that_is_built_in():
     X, y, v = shuffled()
     own = regressor(PowerInjection(0.3, 2.0, "fixed", "fixed")).fit(X, y, v).advance(150.0)
     built_in = regressor(QuadraticInjection(0.3)).fit(X, y, v).advance(150.0)
-    for a, b in zip(own.predict(X, return_std=True), built_in.predict(X, return_std=True)):
-        assert_allclose(a, b, rtol=1e-10)
+    assert_allclose(
+        own.predict(X, return_std=True), built_in.predict(X, return_std=True), rtol=1e-10
+    )
 
 
 @every_kind

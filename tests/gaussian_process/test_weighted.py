@@ -118,10 +118,9 @@ def test_with_weights_1_it_is_the_ordinary_regressor(kernels, model):
     weighted = make(kernels, model, normalize_y=True).fit(X, y, v)
     ordinary = make(kernels, None, TimeVaryingGPRegressor, normalize_y=True).fit(X, y, v)
     new = data(8, seed=1)[0] + np.array([0.0, 0.0, 20.0])
-    for found, expected in zip(
-        weighted.predict(new, return_std=True), ordinary.predict(new, return_std=True)
-    ):
-        assert_allclose(found, expected, rtol=1e-12)
+    assert_allclose(
+        weighted.predict(new, return_std=True), ordinary.predict(new, return_std=True), rtol=1e-12
+    )
 
 
 def test_variances_known_beforehand_are_noise_as_it_is():

@@ -197,8 +197,7 @@ def test_an_optimizer_tells_and_takes_back():
         model = optimizer.surrogate_
         fresh = clone(model).fit(model.X_train_, model.y_train_)
         Q = np.vstack([model.X_train_[:2], [[0.4, 30.0]]])
-        for found, expected in zip(model.predict(Q, True), fresh.predict(Q, True)):
-            assert_allclose(found, expected, rtol=1e-8)
+        assert_allclose(model.predict(Q, True), fresh.predict(Q, True), rtol=1e-8)
 
     for t in range(20):
         x = optimizer.ask(t)
