@@ -86,40 +86,75 @@ def at_bounds(y=None, **options):
     return [message for _, message in found]
 
 
-def test_noise_at_its_lower_bound():
-    X, _ = drifting()
-    (message,) = at_bounds(np.sin(6.0 * X[:, 0] + X[:, 1]))
-    assert message.startswith("noise_variance ended at its lower bound, 1e-06: y has hardly any")
+X0, _ = drifting()
+NOISE = np.random.RandomState(3).normal(size=150)
+NARROW = {"spatial_kernel": Matern(0.3, (0.1, 0.5)), "temporal_kernel": Matern(2.0, (1, 4))}
+# name: (y, parameters, parts of the only warning)
+AT_BOUNDS = {
+    "noise, low": (
+        np.sin(6.0 * X0[:, 0] + X0[:, 1]),
+        {},
+        ["noise_variance ended at its lower bound, 1e-06: y has hardly any"],
+    ),
+    "noise, high": (
+        None,
+        {"noise_variance": 1e-4, "noise_variance_bounds": (1e-5, 1e-3)},
+        [
+            "noise_variance ended at its upper bound, 0.001: y is noise to",
+            "normalize_y=True, or raise the bound",
+        ],
+    ),
+    "signal, high": (
+        None,
+        {"signal_variance": 0.05, "signal_variance_bounds": (1e-2, 0.1)},
+        ["signal_variance ended at its upper bound, 0.1: y is of a large"],
+    ),
+    "noise alone": (
+        NOISE,
+        {"noise_variance": 1.0, "signal_variance": 0.1, **NARROW},
+        ["signal_variance ended at its lower bound, 0.001: y is noise to"],
+    ),
+    "constant in time": (
+        np.sin(6.0 * X0[:, 0]) + 0.1 * np.random.RandomState(1).normal(size=150),
+        {},
+        [
+            "temporal_kernel__length_scale ended at its upper bound",
+            "ConstantKernel(1.0, 'fixed')",
+        ],
+    ),
+    "lengthscale, low": (
+        None,
+        {"spatial_kernel": Matern(3.0, (2.0, 10.0))},
+        ["spatial_kernel__length_scale ended at its lower bound, 2: f changes"],
+    ),
+}
 
 
-def test_noise_at_its_upper_bound():
-    (message,) = at_bounds(noise_variance=1e-4, noise_variance_bounds=(1e-5, 1e-3))
-    assert message.startswith("noise_variance ended at its upper bound, 0.001: y is noise to")
-    assert "normalize_y=True, or raise the bound" in message
+@pytest.mark.parametrize(("y", "options", "parts"), AT_BOUNDS.values(), ids=list(AT_BOUNDS))
+def test_a_hyperparameter_at_its_bound(y, options, parts):
+    (message,) = at_bounds(y, **options)
+    assert message.startswith(parts[0])
+    assert all(part in message for part in parts)
 
 
-def test_signal_at_its_upper_bound():
-    (message,) = at_bounds(signal_variance=0.05, signal_variance_bounds=(1e-2, 0.1))
-    assert message.startswith("signal_variance ended at its upper bound, 0.1: y is of a large")
+def test_a_hyperparameter_of_a_custom_kernel_at_its_bound():
+    found = at_bounds(temporal_kernel=Forgetting(0.7, (0.6, 0.9)))
+    text = "temporal_kernel__epsilon ended at its lower bound, 0.6: Lower the bound, or fix it."
+    assert text in found
 
 
-def test_a_model_of_noise_alone_says_so_once():
-    noise = np.random.RandomState(3).normal(size=150)
-    kernels = {"spatial_kernel": Matern(0.3, (0.1, 0.5)), "temporal_kernel": Matern(2.0, (1, 4))}
-    (message,) = at_bounds(noise, noise_variance=1.0, signal_variance=0.1, **kernels)
-    assert message.startswith("signal_variance ended at its lower bound, 0.001: y is noise to")
+def test_the_advice_for_a_static_function_is_followed():
+    y = AT_BOUNDS["constant in time"][0]
+    assert at_bounds(y, temporal_kernel=ConstantKernel(1.0, "fixed")) == []
 
 
 def test_what_is_set_is_not_advised():
     """A model of noise alone whose y is standardized already."""
-    X, _ = drifting()
-    noise = np.random.RandomState(3).normal(size=150)
-    kernels = Matern(0.3, (0.1, 0.5)), Matern(2.0, (1, 4))
     fixed = {"noise_variance": 1.0, "signal_variance": 0.1, "normalize_y": True}
     narrow = {"noise_variance": 1e-4, "noise_variance_bounds": (1e-5, 1e-3), "normalize_y": True}
     low = {"signal_variance": 0.05, "signal_variance_bounds": (1e-2, 0.1), "normalize_y": True}
     for options, end in ((fixed, "signal_variance"), (narrow, "noise"), (low, "signal_variance")):
-        found = [text for _, text in warned(TimeVaryingGPRegressor(*kernels, **options), X, noise)]
+        found = [text for _, text in warned(TimeVaryingGPRegressor(**NARROW, **options), X0, NOISE)]
         assert any(text.startswith(end) for text in found)
         assert not any("normalize_y" in text for text in found)
 
@@ -142,20 +177,6 @@ def test_one_lengthscale_for_columns_in_different_units(kind, optimizer):
     assert not any("one lengthscale" in text for _, text in warned(one, strip, y))
 
 
-def test_a_function_that_does_not_change():
-    X, _ = drifting()
-    y = np.sin(6.0 * X[:, 0]) + 0.1 * np.random.RandomState(1).normal(size=len(X))
-    (message,) = at_bounds(y)
-    assert message.startswith("temporal_kernel__length_scale ended at its upper bound")
-    assert "ConstantKernel(1.0, 'fixed')" in message
-    assert at_bounds(y, temporal_kernel=ConstantKernel(1.0, "fixed")) == []
-
-
-def test_a_lengthscale_at_its_lower_bound():
-    (message,) = at_bounds(spatial_kernel=Matern(3.0, (2.0, 10.0)))
-    assert message.startswith("spatial_kernel__length_scale ended at its lower bound, 2: f changes")
-
-
 def test_a_bound_that_is_in_another_unit():
     X, y = drifting()
     gp = TimeVaryingGPRegressor(Matern(0.3), Matern(1.0, nu=1.5))
@@ -163,14 +184,6 @@ def test_a_bound_that_is_in_another_unit():
     (message,) = (text for _, text in found if text.startswith("temporal_kernel"))
     assert "upper bound, 1e+05: the columns it is for extend over 2.9" in message
     assert "time_unit" in message
-
-
-def test_another_hyperparameter_at_its_bound():
-    found = at_bounds(temporal_kernel=Forgetting(0.7, (0.6, 0.9)))
-    assert (
-        "temporal_kernel__epsilon ended at its lower bound, 0.6: Lower the bound, or fix it."
-        in (found)
-    )
 
 
 def test_fixed_hyperparameters_are_at_no_bound():

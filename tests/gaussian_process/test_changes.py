@@ -16,8 +16,9 @@ from gaussian_process.cases import (
     make,
 )
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.gaussian_process.kernels import RBF, RationalQuadratic
+from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from sktvbo import TimeVaryingGPRegressor
 from sktvbo.gaussian_process import (
@@ -34,6 +35,7 @@ MODELS = {
     "unknown": make(RationalQuadratic(0.4), normalize_y=True),
     "ageing": make(noise_model=QuadraticInjection(0.3), normalize_y=True),
     "weighted": make(kind=WeightedGPRegressor, noise_model=GeometricInjection(0.9)),
+    "kalman": make(Matern(0.5, "fixed"), Matern(3.0, "fixed"), solver="kalman", normalize_y=True),
     "sparse": make(
         kind=SparseTimeVaryingGPRegressor, inducing=lifted(12, seed=7)[0], normalize_y=True
     ),
@@ -82,7 +84,7 @@ def fingerprint(gp):
     [
         *(change for change, *_ in CHANGES.values()),
         lambda gp: gp.refit(),
-        lambda gp: gp.refit(EXTRA, temporal_kernel=RBF(9.0)),
+        lambda gp: gp.refit(EXTRA, temporal_kernel=clone(gp.temporal_kernel)),
         lambda gp: gp.at(99.0),
     ],
     ids=[*CHANGES, "refit", "refit with all", "at"],
@@ -185,7 +187,7 @@ def test_a_search_goes_on_from_the_present_hyperparameters():
 @every_model
 def test_without_an_optimizer_nothing_is_searched(model):
     gp = fitted(model)
-    assert gp.refit(EXTRA, temporal_kernel=RBF(9.0)) is gp
+    assert gp.refit(EXTRA, temporal_kernel=Matern(9.0)) is gp
 
 
 @every_model

@@ -176,16 +176,13 @@ def test_a_draw_is_one_function(gp):
 @every_model
 def test_posterior_at_one_time(spatial, temporal, d, column, normalize_y):
     gp, _, _ = both(spatial, temporal, d, column, normalize_y=normalize_y)
-    t, step = 8.3, 1e-5
+    t = 8.3
     S = np.random.RandomState(1).uniform(size=(5, d))
     at_t = gp.posterior_at(t)
     rows = np.column_stack([S, np.full(5, t)])
     expected = gp.predict(with_time_at(rows, column) if column >= 0 else rows, return_std=True)
     for found, reference in zip(at_t(S), expected):
         assert_allclose(found, reference, rtol=1e-10)
-    mean, std, *slopes = at_t.with_gradient(S[0])
+    mean, std, *_ = at_t.with_gradient(S[0])
     assert_allclose([mean, std], [expected[0][0], expected[1][0]], rtol=1e-8)
-    for k, move in enumerate(step * np.eye(d)):
-        up, down = at_t((S[0] + move)[np.newaxis]), at_t((S[0] - move)[np.newaxis])
-        for slope, high, low in zip(slopes, up, down):
-            assert slope[k] == pytest.approx((high[0] - low[0]) / (2.0 * step), rel=1e-4, abs=1e-6)
+    check_gradient(at_t, S[0])
