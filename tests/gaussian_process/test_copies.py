@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RationalQuadratic
 
-from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
+from sktvbo import SparseTimeVaryingGPRegressor
 
 # --- what belongs to the caller -------------------------------------------------------------------
 
@@ -137,13 +137,3 @@ def test_copies_go_on_alone(duplicate, model):
         fresh = afresh(gp, X[rows], y[rows])
         assert_array_equal(model.X_train_, X[rows])
         assert_allclose(everything(model, X), everything(fresh, X), rtol=1e-8, atol=1e-8)
-
-
-def test_a_pickle_goes_on_the_same():
-    X, y = data(n=60)
-    gp = TimeVaryingGPRegressor(random_state=0).fit(X[:40], y[:40]).partial_fit(X[40:42], y[40:42])
-    other = pickle.loads(pickle.dumps(gp))
-    for model in (gp, other):
-        model.partial_fit(X[42:45], y[42:45]).forget([0, 9])
-    assert_array_equal(everything(other, X), everything(gp, X))
-    assert_array_equal(other.sample_y(X, random_state=1), gp.sample_y(X, random_state=1))

@@ -110,18 +110,6 @@ def assert_draws(gp, X, mean, cov, n=4000):
 
 @every_kernel
 @every_mean
-@pytest.mark.parametrize("known", [False, True], ids=["", "known variances"])
-@pytest.mark.parametrize("normalize_y", [False, True], ids=["", "normalized"])
-def test_both_say_the_same(temporal, tau, known, normalize_y):
-    X, y = stream()
-    variance = np.random.RandomState(2).uniform(0.0, 0.5, len(y)) if known else None
-    assert_equal(
-        *both(X, y, variance, temporal_kernel=temporal, mean_prior_std=tau, normalize_y=normalize_y)
-    )
-
-
-@every_kernel
-@every_mean
 def test_likelihoods_and_their_gradients_elsewhere(temporal, tau):
     X, y = stream()
     dense, kalman = both(X, y, temporal_kernel=temporal, mean_prior_std=tau)
@@ -174,23 +162,28 @@ def test_a_time_series_alone():
 @pytest.mark.parametrize("normalize_y", [False, True], ids=["", "normalized"])
 @pytest.mark.parametrize("sites", [None, SITES], ids=["series", "sites"])
 def test_all_questions_at_all_times_after_all_changes(temporal, tau, normalize_y, sites):
-    """Before, between, at and after the rows, in one call and in no order, some of them twice."""
+    """Before, between, at and after the rows, in one call and in no order, some of them twice.
+
+    At the sites the variances of the noise are known.
+    """
     rng = np.random.RandomState(5)
     t = np.sort(np.append(np.round(rng.uniform(0.0, 40.0, 40), 1), [3.0, 3.0, 17.0]))
     y = 20.0 + 3.0 * np.sin(t / 4.0) + 0.2 * rng.normal(size=len(t))
     times = np.array([30.0, -6.0, 47.0, 3.0, 3.0, t[0], t[-1], 17.3, -0.5, 47.0])
     if sites is None:
         X, Q, options = t[:, np.newaxis], times[:, np.newaxis], {"spatial_kernel": None}
+        variance = np.zeros(len(t))
     else:
         X = np.column_stack([sites[rng.randint(len(sites), size=len(t))], t])
         places = np.vstack([sites, sites, rng.uniform(size=(10, 2))])[: len(times)]
         Q, options = np.column_stack([rng.permutation(places), times]), {}
+        variance = rng.uniform(0.0, 0.5, len(t))
     options |= {"temporal_kernel": temporal, "mean_prior_std": tau, "normalize_y": normalize_y}
-    dense, kalman = both(X[:30], y[:30], **options)
+    dense, kalman = both(X[:30], y[:30], variance[:30], **options)
     assert_equal(dense, kalman, Q)
     for i in [*range(31, 43), 30]:  # the last is late
         for gp in (dense, kalman):
-            gp.partial_fit(X[i : i + 1], y[i : i + 1])
+            gp.partial_fit(X[i : i + 1], y[i : i + 1], variance[i : i + 1])
     assert_equal(dense, kalman, Q)
     for gp in (dense, kalman):
         gp.forget([0, 7, 33])
@@ -312,18 +305,6 @@ def test_many_sites_whose_steps_wait_to_be_settled(temporal, n):
         atol=1e-8,
     )
     assert_equal(dense, kalman, questions(sites=grid[:5]), draws=False)
-
-
-def test_rows_are_forgotten_and_scales_move_known_variances():
-    X, y = stream()
-    variance = np.random.RandomState(2).uniform(0.0, 0.5, len(y))
-    dense, kalman = both(X, y, variance, normalize_y=True)
-    for gp in (dense, kalman):
-        gp.partial_fit([[*SITES[0], 21.0]], [30.0], [0.3])
-    assert_equal(dense, kalman)
-    for gp in (dense, kalman):
-        gp.forget([0, 7, 33])
-    assert_equal(dense, kalman)
 
 
 # --- views ----------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from gaussian_process.cases import MODELS, X0, both, data, everything, make
+from gaussian_process.cases import MODELS, both, data, make
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import (
     RBF,
@@ -33,18 +33,6 @@ def test_relevancy_is_the_functions(name, normalize_y):
             time_column=gp.time_column,
         )
         assert_allclose(gp.relevancy(now), expected, rtol=1e-8, atol=1e-9)
-
-
-def test_sweep_foretells_the_relevancy_after_forgetting():
-    gp = make().fit(*data())
-    before = everything(gp, X0)
-    sweep = gp.relevancy_sweep(9.0)
-    for position in (3, 20, 0):
-        sweep.remove(position)
-    assert_array_equal(everything(gp, X0), before)
-    gp.forget(np.setdiff1d(np.arange(40), sweep.index))
-    found = sweep.relevancy()[np.argsort(sweep.index)]
-    assert_allclose(found, gp.relevancy(9.0), rtol=1e-8, atol=1e-9)
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.1, 1.7e9 + 0.3])

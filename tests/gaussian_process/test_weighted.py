@@ -77,16 +77,19 @@ def ratio(model, age):
 @every_model
 @pytest.mark.parametrize("normalize_y", [False, True])
 @pytest.mark.parametrize("now", [24.0, 30.0])
-def test_mean_and_width_are_the_dense_formulas(kernels, model, normalize_y, now):
-    """cᵀ y, and σ² ‖c‖² + k(x, x) − 2 kᵀ c + cᵀ K c, with all matrices written out."""
+@pytest.mark.parametrize("known", [0.0, 0.4], ids=["", "known variances"])
+def test_mean_and_width_are_the_dense_formulas(kernels, model, normalize_y, now, known):
+    """cᵀ y, and cᵀ (σ² I + V) c + k(x, x) − 2 kᵀ c + cᵀ K c: only growth with age is a weight."""
     X, y = data()
-    gp = make(kernels, model, normalize_y=normalize_y).fit(X, y).advance(now)
+    v = np.linspace(0.0, known, len(X))
+    gp = make(kernels, model, normalize_y=normalize_y).fit(X, y, v).advance(now)
     new = data(8, seed=1)[0] + np.array([0.0, 0.0, 20.0])
     k = prior(gp)
     K, k_new = k(X), k(X, new)
-    c = np.linalg.solve(K + 0.05 * np.diag(ratio(model, now - X[:, -1])), k_new)
     location, scale = (y.mean(), y.std()) if normalize_y else (0.0, 1.0)
-    cov = k(new) - k_new.T @ c - c.T @ k_new + c.T @ K @ c + 0.05 * c.T @ c
+    v = v / scale**2
+    c = np.linalg.solve(K + np.diag(0.05 * ratio(model, now - X[:, -1]) + v), k_new)
+    cov = k(new) - k_new.T @ c - c.T @ k_new + c.T @ K @ c + (c.T * (0.05 + v)) @ c
 
     mean, std = gp.predict(new, return_std=True)
     assert_allclose(mean, location + c.T @ (y - location), rtol=1e-10)
@@ -121,21 +124,6 @@ def test_with_weights_1_it_is_the_ordinary_regressor(kernels, model):
     assert_allclose(
         weighted.predict(new, return_std=True), ordinary.predict(new, return_std=True), rtol=1e-12
     )
-
-
-def test_variances_known_beforehand_are_noise_as_it_is():
-    """σ² + v is what an observation is off by; only the growth with age is a weight."""
-    X, y = data()
-    v = np.linspace(0.0, 0.4, len(X))
-    gp = make(KERNELS["static"], MODELS["geometric"]).fit(X, y, v)
-    k, new = prior(gp), data(8, seed=1)[0]
-    K, k_new = k(X), k(X, new)
-    noise = 0.05 * 0.9 ** -(24.0 - X[:, -1]) + v
-    c = np.linalg.solve(K + np.diag(noise), k_new)
-    from_noise = (0.05 + v) @ c**2
-    from_norm = k.diag(new) - 2.0 * np.sum(k_new * c, axis=0) + np.sum(c * (K @ c), axis=0)
-    width = gp.predict(new, return_std=True)[1]
-    assert_allclose(width, np.sqrt(from_noise + from_norm), rtol=1e-9)
 
 
 # --- the source's form, in features ---------------------------------------------------------------
