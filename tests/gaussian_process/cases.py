@@ -1,4 +1,4 @@
-"""What the tests of the regressors share: data, models, streams, and what a model says."""
+"""Data, models and streams shared by the tests of the regressors."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from sktvbo.kernels import Forgetting, Separable
 
 
 def data(n=40, d=2, seed=0):
-    """Places in the unit box with times in order, and noisy values of a drifting function."""
+    """Return places in the unit box, increasing times, and noisy values of a drifting function."""
     rng = np.random.RandomState(seed)
     X = np.column_stack([rng.uniform(size=(n, d)), np.sort(rng.uniform(0.0, 8.0, n))])
     y = np.sin(4.0 * X[:, :-1].sum(axis=1) + 0.5 * X[:, -1]) + 0.1 * rng.normal(size=n)
@@ -36,7 +36,7 @@ PLACES = np.column_stack([np.random.RandomState(1).uniform(size=(7, 2)), np.lins
 
 
 def shuffled(n=40, seed=0):
-    """Places, whole times in no order, values of a function that rests, and known variances."""
+    """Return places with shuffled times, noisy values of a static function, and known variances."""
     rng = np.random.RandomState(seed)
     X = np.column_stack([rng.uniform(size=(n, 2)), rng.permutation(n) + 100.0])
     return X, np.sin(5.0 * X[:, 0]) + 0.1 * rng.normal(size=n), rng.uniform(0.0, 0.3, n)
@@ -46,7 +46,7 @@ START, LATEST = 50.0, 60.0
 
 
 def lifted(n=30, d=2, seed=0):
-    """Places with times from START to LATEST, values about 3, and known variances."""
+    """Return places with times from START to LATEST, values about 3, and known variances."""
     rng = np.random.RandomState(seed)
     X = np.column_stack([rng.uniform(size=(n, d)), np.sort(rng.uniform(START, LATEST, n))])
     y = 3.0 + 2.0 * np.sin(4.0 * X[:, :-1].sum(axis=1) + 0.4 * X[:, -1])
@@ -54,12 +54,12 @@ def lifted(n=30, d=2, seed=0):
 
 
 def with_time_at(X, column):
-    """X with its last column moved to another position."""
+    """Move the last column of X to another position."""
     return np.insert(X[:, :-1], column, X[:, -1], axis=1)
 
 
 def make(spatial=None, temporal=None, kind=TimeVaryingGPRegressor, **parameters):
-    """A regressor that keeps the hyperparameters given, unless told otherwise."""
+    """Return a regressor with fixed hyperparameters, unless an optimizer is given."""
     spatial = Matern(0.5, nu=2.5) if spatial is None else spatial
     temporal = Matern(3.0, nu=1.5) if temporal is None else temporal
     defaults = {"signal_variance": 1.3, "noise_variance": 0.02, "optimizer": None}
@@ -67,7 +67,7 @@ def make(spatial=None, temporal=None, kind=TimeVaryingGPRegressor, **parameters)
 
 
 def as_learnt(gp):
-    """A regressor that is given what another has learnt."""
+    """Return a regressor with the learnt hyperparameters of another."""
     return make(
         gp.spatial_kernel_,
         gp.temporal_kernel_,
@@ -82,13 +82,13 @@ def afresh(gp, X, y, v=None):
 
 
 def prior(gp):
-    """The learnt covariance of f as one kernel of scikit-learn's."""
+    """Return the learnt covariance of f as one scikit-learn kernel."""
     kernel = Separable(gp.spatial_kernel_, gp.temporal_kernel_, time_column=gp.time_column)
     return ConstantKernel(gp.signal_variance_, "fixed") * kernel
 
 
 def dense_prediction(gp, X, y, noise, new, mean, scale):
-    """Mean and standard deviation of y standardized by hand, noise in the standardized units."""
+    """Return mean and standard deviation by dense algebra; noise is in units of standardized y."""
     k = prior(gp)
     P = np.linalg.inv(k(X) + np.diag(noise))
     K = k(new, X)
@@ -97,7 +97,7 @@ def dense_prediction(gp, X, y, noise, new, mean, scale):
 
 
 def everything(gp, X):
-    """What the model says about X and of itself, in one vector."""
+    """Return means and standard deviations at X, and the log likelihood, in one vector."""
     mean, std = gp.predict(X, return_std=True)
     return np.r_[mean, std, gp.log_marginal_likelihood()]
 
@@ -145,7 +145,7 @@ every_model = pytest.mark.parametrize(
 
 
 def both(spatial, temporal, d, column, *, normalize_y=False, seed=0):
-    """Our model and scikit-learn's, hyperparameters as given, and points to predict."""
+    """Return our model, scikit-learn's with the same hyperparameters, and points to predict."""
     X, y = data(d=d, seed=seed)
     new, _ = data(n=15, d=d, seed=seed + 1)
     if column >= 0:
@@ -159,14 +159,14 @@ def both(spatial, temporal, d, column, *, normalize_y=False, seed=0):
 
 
 def first_start(obj_func, initial_theta, bounds):
-    """An optimizer that is content with where it is."""
+    """Optimizer that returns its start."""
     return initial_theta, obj_func(initial_theta, eval_gradient=False)
 
 
 def stream(gp, seed, n_operations, *, variances=False):
-    """Random additions and removals, with the rows that should be left, twenty times on the way.
+    """Append and drop random rows; yield the rows that should remain, twenty times.
 
-    Sizes stay where a row is cheaper to append or to drop than everything is to factor.
+    The sizes are such that the factor is updated, not computed again.
     """
     rng = np.random.RandomState(seed)
     X, y = data(n=400, seed=seed)

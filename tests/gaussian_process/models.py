@@ -1,4 +1,4 @@
-"""Models of every kind, whose posteriors optimizers look at."""
+"""Models of every kind, for the tests of posteriors as optimizers use them."""
 
 from functools import partial
 
@@ -22,7 +22,7 @@ from sktvbo.kernels import Forgetting, Wiener
 
 make = partial(make, noise_variance=0.05)
 
-# The first four run through compiled code, the others through the kernels' own.
+# The first four use compiled covariances, the others the kernels' own.
 MODELS = {
     "matern": make(Matern(0.4, nu=2.5), Matern(3.0, nu=1.5)),
     "ard-rbf": make(RBF([0.4, 0.9]), RBF(4.0), normalize_y=True),
@@ -57,6 +57,6 @@ MODELS = {
 
 
 def rows(gp, S, t):
-    """Places (m, d) and times (m,) as the model's X."""
+    """Return X of the model for places (m, d) and times (m,)."""
     t = np.broadcast_to(t, len(S))
     return np.column_stack([t, S] if gp.time_column == 0 else [S, t])

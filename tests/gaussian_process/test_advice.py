@@ -1,4 +1,4 @@
-"""What a fit warns of, what it does not, and that an optimizer's fits warn of nothing."""
+"""Warnings of a fit; the fits of an optimizer give none."""
 
 import pickle
 import re
@@ -20,11 +20,11 @@ each = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 
 
 def warned(gp, X, y):
-    """The categories and messages of what fitting warns of."""
+    """Return categories and messages of the warnings of a fit."""
     with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         gp.fit(X, y)
-    for record in records:  # the line is the caller's
+    for record in records:  # attributed to the line of the caller
         assert record.filename == __file__ or record.category is ConvergenceWarning
     return [(record.category, str(record.message)) for record in records]
 
@@ -36,7 +36,7 @@ def drifting(n=150, seed=0):
 
 
 @each
-def test_a_model_that_suits_its_data_is_fitted_in_silence(kind):
+def test_a_suitable_model_gives_no_warning(kind):
     assert warned(kind(random_state=0), *drifting()) == []
     assert warned(kind(random_state=0, normalize_y=True), *drifting()) == []
     assert warned(kind(Matern(0.3), Matern(2.0), optimizer=None), *drifting()) == []
@@ -69,7 +69,7 @@ def test_y_that_is_near_zero_or_has_a_mean(kind, options, shift):
     assert warned(gp, X, y + shift) == []
 
 
-def test_large_y():
+def test_large_y_gives_no_warning():
     X, y = drifting(20)
     gp = TimeVaryingGPRegressor(Matern(0.3), Matern(2.0), optimizer=None, normalize_y=True)
     assert warned(gp, X, 1e100 * y / np.abs(y).max()) == []
@@ -148,8 +148,8 @@ def test_the_advice_for_a_static_function_is_followed():
     assert at_bounds(y, temporal_kernel=ConstantKernel(1.0, "fixed")) == []
 
 
-def test_what_is_set_is_not_advised():
-    """A model of noise alone whose y is standardized already."""
+def test_no_advice_to_set_what_is_set():
+    """y is noise alone, and standardized."""
     fixed = {"noise_variance": 1.0, "signal_variance": 0.1, "normalize_y": True}
     narrow = {"noise_variance": 1e-4, "noise_variance_bounds": (1e-5, 1e-3), "normalize_y": True}
     low = {"signal_variance": 0.05, "signal_variance_bounds": (1e-2, 0.1), "normalize_y": True}
@@ -172,7 +172,7 @@ def test_one_lengthscale_for_columns_in_different_units(kind, optimizer):
     for spatial in (None, Matern([0.5, 500.0], nu=2.5)):
         gp = kind(spatial, Matern(3.0), random_state=0)
         assert not any("one lengthscale" in text for _, text in warned(gp, X, y))
-    # Columns in one unit, of a strip.
+    # Columns in the same unit, of different extents.
     strip = X * [1000.0, 1.0, 1.0]
     assert not any("one lengthscale" in text for _, text in warned(one, strip, y))
 
@@ -240,7 +240,7 @@ def test_lengthscales_that_are_not_in_units_of_the_data():
     periodic = ExpSineSquared(1.0, 3e6, "fixed", "fixed")
     gp = TimeVaryingGPRegressor(Matern(0.3), periodic, optimizer=None)
     assert warned(gp, X * [1.0, 1e6], y) == []
-    repeated = np.column_stack([np.zeros(150), X[:, 1]])  # one place alone
+    repeated = np.column_stack([np.zeros(150), X[:, 1]])  # a single place
     gp = TimeVaryingGPRegressor(Matern(1e-6), Matern(2.0), optimizer=None)
     assert warned(gp, repeated, y) == []
 
@@ -291,7 +291,7 @@ def test_too_few_inducing_points_for_given_hyperparameters():
 
 
 def test_nothing_learnt():
-    """Noise to the rows: either there is nothing, or it changes too fast."""
+    """y is noise for the model: it is constant, or changes too fast."""
     X, y = np.arange(500.0)[:, np.newaxis], np.random.RandomState(1).normal(size=500)
     gp = SparseTimeVaryingGPRegressor(RBF(0.5), RBF(50.0, (20.0, 100.0)), random_state=0)
     assert any(message.startswith("The model explains ") for _, message in warned(gp, X, y))
@@ -301,7 +301,7 @@ def test_nothing_learnt():
     assert not any(message.startswith("The model explains ") for _, message in constant)
 
 
-# --- who is warned --------------------------------------------------------------------------------
+# --- calls that warn ------------------------------------------------------------------------------
 
 
 @each
@@ -334,7 +334,7 @@ def test_only_a_fit_warns(kind):
 
 
 @each
-def test_a_warning_that_is_an_error_leaves_it_as_it_was(kind):
+def test_a_warning_raised_as_an_error_changes_nothing(kind):
     X, y = drifting()
     gp = kind(Matern(0.3), Matern(2.0), random_state=0).fit(X, y)
     before = gp.predict(X)
@@ -352,8 +352,8 @@ def test_warn_is_a_bool():
 
 @pytest.mark.parametrize("size", [0.0, 1e-12, 1e-8, 1.0])
 @pytest.mark.parametrize("options", [{}, {"optimizer": None}, {"mean_prior_std": np.inf}], ids=str)
-def test_no_more_than_all_of_y_is_noise(size, options):
-    """Where y hardly varies, what the points leave to noise is many times its variance."""
+def test_the_share_of_noise_is_at_most_all_of_y(size, options):
+    """Where y hardly varies, the residual of the points exceeds its variance many times."""
     X, y = drifting()
     messages = [
         message
@@ -366,4 +366,4 @@ def test_no_more_than_all_of_y_is_noise(size, options):
     ]
     shares = [float(share) for message in messages for share in re.findall(r"([\d.]+)%", message)]
     assert all(share <= 100.0 for share in shares)
-    assert bool(shares) == (size > 0.0)  # of a constant there is nothing to explain
+    assert bool(shares) == (size > 0.0)  # a constant has no variance to explain

@@ -1,4 +1,4 @@
-"""What every fitted regressor answers besides predictions, and its present time."""
+"""Samples, information gain and present time of all regressors."""
 
 import inspect
 from functools import partial
@@ -23,7 +23,7 @@ noisy = partial(make, noise_variance=0.05)
 
 
 def moments_agree(samples, mean, cov):
-    """Whether the samples (m, n) have these moments, up to five standard errors."""
+    """Return True if the samples (m, n) have these moments, up to five standard errors."""
     n = samples.shape[1]
     error_of_mean = np.sqrt(np.diagonal(cov) / n)
     error_of_cov = np.sqrt((np.outer(np.diagonal(cov), np.diagonal(cov)) + cov**2) / n)
@@ -95,7 +95,7 @@ def test_information_gain(name, known_noise):
 
 
 @pytest.mark.parametrize("known_noise", [False, True])
-def test_information_gain_of_the_sparse_function(known_noise):
+def test_information_gain_of_the_sparse_regressor(known_noise):
     X, y, v = lifted()
     v = v if known_noise else np.zeros(len(X))
     Z = X[::3] + 0.01
@@ -125,8 +125,8 @@ def test_observations_only_add_information():
 
 @pytest.mark.parametrize("column", [-1, 0])
 @pytest.mark.parametrize("model", [None, QuadraticInjection(0.3)], ids=str)
-def test_advancing_to_now_is_no_error(model, column):
-    """Whatever the time's origin: it is subtracted inside, and rounds."""
+def test_advancing_to_the_present_changes_nothing(model, column):
+    """At every origin of time: it is subtracted inside, which rounds."""
     rng = np.random.RandomState(0)
     S = rng.uniform(size=(4, 2))
     gp = make(noise_model=model, time_column=column)
@@ -142,7 +142,7 @@ def test_advancing_to_now_is_no_error(model, column):
             gp.advance(np.nextafter(t.max(), -np.inf))
 
 
-def test_at():
+def test_at_a_later_time():
     X, y, _ = lifted()
     still, ageing = make().fit(X, y), make(noise_model=QuadraticInjection(0.3)).fit(X, y)
     assert still.at(99.0) is still

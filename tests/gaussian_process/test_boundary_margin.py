@@ -1,4 +1,4 @@
-"""Scores that count for less near the faces of the box: shares, slopes and compiled climbs."""
+"""Scores reduced near the faces of the box: shares, slopes and compiled climbs."""
 
 import numpy as np
 import pytest
@@ -22,8 +22,8 @@ def score_of(gp, posterior, rates, beta=2.0):
 
 
 @pytest.mark.parametrize("margin", [0.05, 0.2, 1.0, 20.0])
-def test_the_share_that_lies_in_the_box(margin):
-    """Of the weight of a neighbourhood, by quadrature."""
+def test_the_share_inside_the_box(margin):
+    """Share of a Gaussian neighbourhood inside the box, by quadrature."""
 
     def within(x):
         points = [x] if 0.0 < x < 1.0 else None
@@ -59,7 +59,7 @@ def test_slopes_are_differences():
 @pytest.mark.parametrize("name", COMPILED)
 @pytest.mark.parametrize("window", [False, True])
 def test_the_score_and_its_slopes(fitted, name, window):
-    """Of the plain formula; and compiled values are the same but for location and scale."""
+    """Against the formula; compiled values agree up to location and scale."""
     gp, t = fitted[name], 61.0
     posterior = gp.posterior_between(t, 64.0) if window else gp.posterior_at(t)
     score = score_of(gp, posterior, [5.0, 5.0, 0.0] if window else [5.0, 5.0])
@@ -94,13 +94,13 @@ def test_the_leading_scores_are_exact(fitted, name, n):
 
 
 class Own(UCB):
-    """The same bound, which compiled code does not know."""
+    """The same bound without a compiled form."""
 
 
 @pytest.mark.parametrize("name", COMPILED)
 @pytest.mark.parametrize("window", [False, True])
 def test_compiled_climbs_end_at_maxima(fitted, name, window):
-    """Where those of the same score as a function end, and where no step leads up."""
+    """Climbs of the same score as a function end there, and no small step leads up."""
     gp, t = fitted[name], 61.0
     posterior = gp.posterior_between(t, 64.0) if window else gp.posterior_at(t)
     rates, u = ([5.0, 2.0, 0.0] if window else [5.0, 2.0]), 2 + window
@@ -118,7 +118,7 @@ def test_compiled_climbs_end_at_maxima(fitted, name, window):
     assert known.values(near).max() <= values[best] + 1e-10
 
 
-def test_the_maximizer_finds_the_same_without_compiled_code(fitted):
+def test_the_maximum_is_the_same_without_compiled_code(fitted):
     gp, box = fitted["matern"], Box([(0.0, 1.0)] * 2)
     for t, low in ((61.0, None), (75.0, None), (61.0, 61.0)):
         posterior = gp.posterior_at(t) if low is None else gp.posterior_between(low, 64.0)
@@ -140,8 +140,8 @@ def test_the_formula_of_a_margin_is_that_of_the_bound(fitted):
     assert objective_of(wide, posterior).formula == objective_of(plain, posterior).formula
 
 
-def test_places_that_the_margin_rules_out_are_not_looked_at(fitted, monkeypatch):
-    """Their bounds count for as little as their scores."""
+def test_places_excluded_by_the_margin_are_not_evaluated(fitted, monkeypatch):
+    """The margin reduces their bounds as it does their scores."""
     gp, looked = fitted["matern"], []
     posterior = gp.posterior_at(61.0)
     faces = np.random.RandomState(5).uniform(size=(200, 2))

@@ -127,14 +127,14 @@ def test_a_change_of_rows_is_a_fresh_fit(model, change, left, appended, restanda
 
 
 @every_model
-def test_it_is_what_is_done_in_place(model):
+def test_the_methods_in_place_do_the_same(model):
     pure = fitted(model).condition_on(NEW, NEW_Y, NEW_V).without([7, 0])
     in_place = fitted(model).partial_fit(NEW, NEW_Y, NEW_V).forget([7, 0])
     assert_array_equal(everything(pure, PLACES), everything(in_place, PLACES))
 
 
-def test_with_rows_alone_turns_the_clock_back():
-    """As after a present time that was none: the noise is that of the ages at the latest row."""
+def test_with_rows_alone_rewinds_the_present_time():
+    """With a noise model the noise is that of the ages at the latest row."""
     gp = fitted(MODELS["ageing"], optimizer=first_start).advance(80.0)
     assert gp.condition_on(NEW, NEW_Y).now_ == 80.0
     assert gp.without([29]).now_ == 80.0
@@ -204,7 +204,7 @@ def test_extra_rows_are_learnt_from_and_not_conditioned_on(model):
     if model.normalize_y:
         scale = np.append(Y, EXTRA[1]).std()
         assert new.noise_std_ == pytest.approx(np.sqrt(new.noise_variance_) * scale)
-    # Of rows with little noise more is learnt.
+    # Their variances count.
     assert np.any(new.theta_ != gp.refit((*EXTRA, np.full(7, 3.0))).theta_)
 
 
@@ -315,7 +315,7 @@ def test_before_fit(call):
         call(make())
 
 
-def test_the_callers_arrays_are_the_callers():
+def test_arrays_of_the_caller_are_neither_changed_nor_shared():
     gp = fitted(MODELS["normalized"], optimizer=first_start)
     arrays = [NEW.copy(), NEW_Y.copy(), NEW_V.copy(), np.array([2, 1]), *map(np.copy, EXTRA)]
     rows, indices, extra = arrays[:3], arrays[3], tuple(arrays[4:])

@@ -1,4 +1,4 @@
-"""The dense Cholesky solver against ``numpy.linalg``, and the ladder of jitter."""
+"""Dense Cholesky solver against ``numpy.linalg``, and the levels of jitter."""
 
 import copy
 import pickle
@@ -31,7 +31,7 @@ def solver_of(A):
 
 
 def assert_factors(solver, A, rtol=1e-9):
-    """All that the solver answers is right for A."""
+    """All results of the solver are those of A."""
     n = len(A)
     b = np.linspace(-1.0, 1.0, 3 * n).reshape(3, n)
     L = np.tril(solver.L)
@@ -51,7 +51,7 @@ def test_dense(rng, n):
     assert_factors(solver_of(A), A)
 
 
-def test_solves_leave_the_right_hand_side(rng):
+def test_solves_do_not_change_the_right_hand_side(rng):
     A, b = spd(rng, 6), rng.normal(size=6)
     kept = b.copy()
     solver_of(A).solve(b)
@@ -94,9 +94,9 @@ def test_append_and_drop_leave_the_old_factor(rng):
     assert_factors(grown, A[:21, :21])
 
 
-def test_two_heirs_of_one_buffer(rng):
+def test_two_factors_that_extend_the_same_one(rng):
     A = spd(rng, 23)
-    # Capacity is there from the first append on: both heirs want the same row of it.
+    # The first append allocates capacity: both extensions compete for the same row of it.
     ancestor = solver_of(A[:20, :20]).append(A[20, :20].copy(), A[20, 20])
     one = ancestor.append(A[21, :21].copy(), A[21, 21])
     rows = [*range(21), 22]
@@ -120,7 +120,7 @@ def test_a_row_that_is_not_positive_definite(kappa):
     assert solver_of(np.eye(3)).append(np.array([1.0, 0.0, 0.0]), kappa) is None
 
 
-def test_append_reuses_spare_room(rng):
+def test_append_reuses_capacity(rng):
     A = spd(rng, 12)
     solver = solver_of(A[:10, :10]).append(A[10, :10].copy(), A[10, 10])
     assert np.shares_memory(solver.L, solver.append(A[11, :11].copy(), A[11, 11]).L)
@@ -129,7 +129,7 @@ def test_append_reuses_spare_room(rng):
 @pytest.mark.parametrize(
     "duplicate", [copy.copy, copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))]
 )
-def test_copies_go_on_alone(rng, duplicate):
+def test_copies_are_independent(rng, duplicate):
     A = spd(rng, 23)
     solver = solver_of(A[:20, :20]).append(A[20, :20].copy(), A[20, 20])
     other = duplicate(solver)
@@ -141,13 +141,13 @@ def test_copies_go_on_alone(rng, duplicate):
     assert_factors(two, A[np.ix_(rows, rows)])
 
 
-def test_pickles_hold_the_factor_alone(rng):
+def test_pickles_hold_only_the_factor(rng):
     A = spd(rng, 21)
     exact = DenseCholesky(np.linalg.cholesky(A[:20, :20]), jitter=0.25)
     grown = exact.append(A[20, :20].copy(), A[20, 20])
     assert len(pickle.dumps(grown)) < 8 * 21**2 + 500
     assert pickle.loads(pickle.dumps(grown)).jitter == 0.25
-    # What stands above the diagonal is nobody's: equal factors give equal bytes.
+    # Entries above the diagonal are undefined: equal factors give equal bytes.
     stained = grown.append(np.zeros(grown.n), 1.0)
     clean = pickle.dumps(stained)
     stained.L[np.triu_indices(stained.n, 1)] = np.nan
@@ -171,7 +171,7 @@ def test_no_jitter_without_need(rng):
     assert_allclose(np.tril(L), np.linalg.cholesky(A + np.diag(noise)), rtol=1e-10)
 
 
-def test_only_the_lower_triangle_counts_and_nothing_is_changed(rng):
+def test_only_the_lower_triangle_is_read_and_nothing_is_changed(rng):
     A = spd(rng, 8)
     half = np.tril(A)
     half[np.triu_indices(8, 1)] = np.nan
@@ -196,7 +196,7 @@ def test_the_smallest_jitter_that_helps(defect, expected, scale):
 
 
 @pytest.mark.parametrize("A", [-np.eye(3), np.zeros((3, 3)), np.diag([1.0, 1.0, -1.0])])
-def test_what_no_jitter_helps(A):
+def test_matrices_that_no_jitter_helps(A):
     with pytest.raises(NotPositiveDefiniteError, match=r"not positive definite, even with [0-9]"):
         cholesky(A, np.zeros(3), "kernel")
 

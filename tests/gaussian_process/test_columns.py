@@ -1,4 +1,4 @@
-"""Columns of space in different units: the default kernel is one of their extents."""
+"""Columns of space in different units: default lengthscales are proportional to their extents."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ each = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 
 
 def heights(n=150, seed=0):
-    """A part and a height in meters, with times, and a function of all."""
+    """Return a coordinate in [0, 1], a height in meters and times, and a function of all."""
     rng = np.random.RandomState(seed)
     X = np.column_stack([rng.uniform(size=n), rng.uniform(0.0, 3000.0, n), np.arange(float(n))])
     f = np.sin(5.0 * X[:, 0]) + np.cos(X[:, 1] / 600.0 + X[:, 2] / 60.0)
@@ -81,8 +81,8 @@ def test_the_kernel_is_scikit_learns_with_one_hyperparameter():
     assert fixed(X, eval_gradient=True)[1].shape == (8, 8, 0)
 
 
-def test_it_goes_through_a_journal(tmp_path):
-    """A default regressor as an optimizer's surrogate, and resumed."""
+def test_the_kernel_is_restored_from_a_journal(tmp_path):
+    """A default regressor as the surrogate of an optimizer that is resumed."""
     path = tmp_path / "run.db"
     domain = [(0.0, 1.0), (0.0, 3000.0)]
     options = {"surrogate": TimeVaryingGPRegressor(), "n_initial_points": 5, "random_state": 0}

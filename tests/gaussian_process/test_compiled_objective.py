@@ -1,4 +1,4 @@
-"""Scores as compiled code climbs them, against the posterior's own, and against L-BFGS-B."""
+"""Compiled scores and climbs against the posterior, and against L-BFGS-B."""
 
 import math
 
@@ -28,14 +28,14 @@ from sktvbo.kernels import Forgetting
 
 ACQUISITIONS = [UCB(2.0), PosteriorMean(), ExpectedImprovement(), ProbabilityOfImprovement()]
 COMPILED = ("matern", "ard-rbf", "forgetting-injection", "static", "time-first", "sparse")
-# At one time, whatever the kernel in time.
+# At one time any temporal kernel has a compiled form.
 AT_A_TIME = (*COMPILED, "wiener", "rational-time", "weighted", "sparse-wiener")
 
 all_acquisitions = pytest.mark.parametrize("acquisition", ACQUISITIONS, ids=str)
 
 
 class Own(UCB):
-    """An acquisition function of a user's, which the compiled code does not know."""
+    """Custom acquisition function without a compiled form."""
 
 
 def score_of(gp, acquisition, t):
@@ -70,7 +70,7 @@ def test_other_kernels_have_none_where_time_moves(fitted, name):
 
 
 def polished(posterior, score, start):
-    """The maximum that L-BFGS-B finds when it is to be found to the last digits."""
+    """Return the maximum that L-BFGS-B finds, to the last digits."""
 
     def minus(u):
         mean, std, mean_slope, std_slope = posterior.with_gradient(u)
@@ -89,7 +89,7 @@ def polished(posterior, score, start):
 @pytest.mark.parametrize("name", COMPILED)
 @pytest.mark.parametrize("n", [1, 6, 20])
 def test_the_leading_scores_are_exact(fitted, name, acquisition, n):
-    """And the others are bounds, which are below all of them."""
+    """The others are bounds, below all of them."""
     gp, U = fitted[name], np.random.RandomState(0).uniform(size=(300, 3))
     score, at_t = score_of(gp, acquisition, 61.0)
     for posterior, places in (
@@ -106,8 +106,8 @@ def test_the_leading_scores_are_exact(fitted, name, acquisition, n):
         assert found[bounded].max(initial=-np.inf) < found[order[-1]]
 
 
-def test_few_places_are_looked_at_closely():
-    """Where the latest observations are near the optimum, as those of an optimizer are."""
+def test_few_places_are_evaluated_exactly():
+    """With recent observations near the optimum, as an optimizer makes them."""
     rng = np.random.RandomState(0)
     U = np.vstack([rng.uniform(size=(60, 2)), 0.5 + 0.1 * rng.normal(size=(60, 2))])
     y = -np.sum((U - 0.5) ** 2, axis=1)
@@ -123,7 +123,7 @@ def test_few_places_are_looked_at_closely():
 @all_acquisitions
 @pytest.mark.parametrize("name", COMPILED)
 @pytest.mark.parametrize("window", [False, True])
-def test_from_near_a_maximum_both_find_it(fitted, name, acquisition, window, monkeypatch):
+def test_both_climbers_find_a_near_maximum(fitted, name, acquisition, window, monkeypatch):
     gp = fitted[name]
     score, posterior = score_of(gp, acquisition, 61.0)
     if window:
@@ -132,7 +132,7 @@ def test_from_near_a_maximum_both_find_it(fitted, name, acquisition, window, mon
     starts = np.random.RandomState(1).uniform(size=(4, u))
     objective, space = objective_of(score, posterior), unit_box(u)
     monkeypatch.setattr(_compiled, "_LEAD", math.inf)
-    # Twice: from where the first time has ended both are near a maximum.
+    # The first climb ends near a maximum, from which both start.
     near, _ = objective.climb(starts, space, 1.0)
     near = np.clip(near + 1e-3, 0.0, 1.0)
     found, values = objective.climb(near, space, 1.0)
@@ -140,14 +140,14 @@ def test_from_near_a_maximum_both_find_it(fitted, name, acquisition, window, mon
     assert_allclose(found, expected, atol=1e-6)
     assert_allclose(objective.values(found), values, rtol=1e-9, atol=1e-12)
     assert (objective.values(found) >= objective.values(expected) - 1e-10).all()
-    # In a race who is behind may stop, and the best gets as far.
+    # Climbs far behind the best may stop; the best ends at the same value.
     monkeypatch.undo()
     _, raced = objective.climb(near, space, 1.0)
     assert_allclose(raced.max(), values.max(), rtol=1e-9, atol=1e-12)
     assert (raced <= values + 1e-9).all()
 
 
-def test_who_is_far_behind_is_not_waited_for(fitted, monkeypatch):
+def test_climbs_far_behind_the_best_are_stopped(fitted, monkeypatch):
     score, posterior = score_of(fitted["matern"], UCB(2.0), 61.0)
     objective, starts = (
         objective_of(score, posterior),
@@ -162,7 +162,7 @@ def test_who_is_far_behind_is_not_waited_for(fitted, monkeypatch):
 
 
 def random_problem(seed):
-    """A posterior, a score, a domain and where a search in it begins: many kinds."""
+    """Return score, posterior, domain and random state of a random problem."""
     rng = np.random.RandomState(seed)
     d, n = rng.choice([1, 2, 3, 4]), rng.choice([5, 12, 30])
     scales = np.exp(rng.uniform(np.log(0.1), np.log(2.0), size=d))
@@ -186,8 +186,8 @@ def random_problem(seed):
     return score, posterior, box.search_space(), rng
 
 
-def test_what_is_found_is_never_worse_than_the_twins():
-    """Beyond what the tolerance of either leaves, on 150 problems."""
+def test_the_maximum_is_never_worse_than_without_compiled_code():
+    """Up to the tolerances, on 150 problems."""
     for seed in range(150):
         score, posterior, space, rng = random_problem(seed)
         objective, twin = (
@@ -202,8 +202,8 @@ def test_what_is_found_is_never_worse_than_the_twins():
 
 
 @pytest.mark.parametrize("acquisition", ACQUISITIONS[:2], ids=str)
-def test_a_function_of_ones_own_is_climbed_in_lockstep(fitted, acquisition):
-    """To the same places as the formula that it computes."""
+def test_a_custom_function_is_climbed_as_its_formula_is(fitted, acquisition):
+    """All starts at once, to the same places."""
     gp = fitted["matern"]
     known, posterior = score_of(gp, UCB(2.0), 61.0)
     own, _ = score_of(gp, Own(2.0), 61.0)
@@ -217,7 +217,7 @@ def test_a_function_of_ones_own_is_climbed_in_lockstep(fitted, acquisition):
     assert_allclose(values, own.values(*posterior(again), again), rtol=1e-9)
 
 
-def test_what_is_held_stays_to_the_bit(fitted):
+def test_fixed_coordinates_stay_the_same_to_the_bit(fitted):
     score, posterior = score_of(fitted["ard-rbf"], UCB(2.0), 61.0)
     starts = np.random.RandomState(3).uniform(size=(5, 2))
     space = unit_box(2).within([0.0, 0.0], [0.0, 1.0])
@@ -226,8 +226,8 @@ def test_what_is_held_stays_to_the_bit(fitted):
     assert (moved[:, 1] != starts[:, 1]).any()
 
 
-def test_bounds_are_met_exactly(fitted):
-    """A maximum at the border of the unit box has a coordinate of 0 or 1, not nearly so."""
+def test_a_maximum_at_a_bound_is_exactly_there(fitted):
+    """A maximum at a face of the unit box has a coordinate of exactly 0 or 1."""
     score, posterior = score_of(fitted["ard-rbf"], UCB(1e6), 61.0)
     starts = np.array([[0.01, 0.02], [0.98, 0.99], [0.02, 0.97], [0.99, 0.01]])
     moved, _ = objective_of(score, posterior).climb(starts, unit_box(2), 1.0)

@@ -1,4 +1,4 @@
-"""Dense, Weighted and Inducing: values whose changes are what conditioning afresh would be."""
+"""Dense, Weighted and Inducing: every change agrees with conditioning from nothing."""
 
 import pickle
 from dataclasses import FrozenInstanceError
@@ -47,7 +47,7 @@ every_noise = pytest.mark.parametrize("known", ["none", "known", "total"])
 
 
 def given(n, known, seed=0):
-    """Inputs, targets, variances and the mask of total ones."""
+    """Return inputs, targets, variances and the mask of total variances."""
     X, y, variance = lifted(n, seed=seed)
     return X, y, variance * (known != "none"), (np.arange(n) % 2 == 0) & (known == "total")
 
@@ -62,7 +62,7 @@ def condition(kind, covariance, rows):
 
 
 def assert_equal(found, expected, tolerance=1e-9):
-    """All that two conditioned GPs say is the same."""
+    """Posterior, objective and rows of two conditioned GPs are equal."""
     assert type(found) is type(expected)
     options = {"rtol": tolerance, "atol": tolerance}
     for option in ("return_std", "return_cov"):
@@ -78,7 +78,7 @@ def assert_equal(found, expected, tolerance=1e-9):
     assert found.rows.now == expected.rows.now
 
 
-# --- the verbs ------------------------------------------------------------------------------------
+# --- changes --------------------------------------------------------------------------------------
 
 
 @every_scale
@@ -122,7 +122,7 @@ def test_many_changes(kind, covariance):
 
 
 @every_scale
-def test_a_change_says_whether_the_scale_follows_from_now_on(kind, covariance, standardize):
+def test_a_change_sets_whether_the_scale_follows_y(kind, covariance, standardize):
     gp = condition(kind, covariance, rows_of("known", standardize))
     more = given(3, "known", seed=1)
     for changed in (
@@ -132,13 +132,12 @@ def test_a_change_says_whether_the_scale_follows_from_now_on(kind, covariance, s
         expected = gp.rows.scale if standardize else changed.rows.y.std()
         assert changed.rows.scale == pytest.approx(expected, rel=1e-12)
         assert_equal(changed, condition(kind, covariance, changed.rows))
-        # There is a scale now, which is held.
+        # The scale is then held.
         assert changed.drop([0]).rows.scale == changed.rows.scale
     assert not gp.rows.standardize
 
 
-def test_values(kind, covariance):
-    """No verb changes the one that it is asked of, and nobody can."""
+def test_conditioned_gps_are_immutable(kind, covariance):
     gp = condition(kind, covariance, rows_of("total", True))
     before = gp.posterior(PLACES, AT, return_std=True)
     more = given(2, "total", seed=1)
@@ -160,7 +159,7 @@ def test_pickles(kind, covariance):
     assert_equal(other.append(*more).drop([3]), gp.append(*more).drop([3]), 1e-12)
 
 
-# --- what they say --------------------------------------------------------------------------------
+# --- posterior and objective ----------------------------------------------------------------------
 
 
 @every_noise
@@ -201,7 +200,7 @@ def test_criterion_is_the_objective_with_its_gradient(kind, covariance, known, s
 # --- rounding and failure -------------------------------------------------------------------------
 
 
-def test_a_row_costs_no_factorization(monkeypatch):
+def test_a_row_needs_no_factorization(monkeypatch):
     X, y = data()
     gp = make().fit(X[:35], y[:35])
     monkeypatch.setattr(_conditioned, "cholesky", None)
@@ -211,7 +210,7 @@ def test_a_row_costs_no_factorization(monkeypatch):
     assert_allclose(everything(gp, X), everything(fresh, X), rtol=1e-8, atol=1e-8)
 
 
-def test_a_likelihood_that_overflows_turns_a_search_back(covariance):
+def test_a_likelihood_that_overflows_is_minus_infinity(covariance):
     X, y, variance, total = given(30, "none")
     rows = Rows.of(X, 1e200 * y, variance, total, Layout(2, 50.0), standardize=False)
     value, gradient = log_likelihood(covariance, rows, eval_gradient=True)

@@ -1,4 +1,4 @@
-"""What belongs to the caller, and copies that go on alone."""
+"""Arrays and kernels of the caller, and independent copies."""
 
 import copy
 import pickle
@@ -13,11 +13,11 @@ from sklearn.gaussian_process.kernels import RationalQuadratic
 
 from sktvbo import SparseTimeVaryingGPRegressor
 
-# --- what belongs to the caller -------------------------------------------------------------------
+# --- arrays and kernels of the caller -------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
-def test_the_callers_arrays_are_the_callers(method):
+def test_arrays_of_the_caller_are_neither_changed_nor_shared(method):
     X, y = data()
     v = np.linspace(0.0, 0.5, len(y))
     arrays = X.copy(), y.copy(), v.copy()
@@ -36,7 +36,7 @@ def test_the_callers_arrays_are_the_callers(method):
     assert_allclose(everything(gp, X), everything(fresh, X), rtol=1e-8, atol=1e-8)
 
 
-def test_what_is_returned_is_the_callers():
+def test_changing_a_returned_theta_has_no_effect():
     X, y = data()
     gp = make().fit(X, y)
     theta = gp.theta_
@@ -75,7 +75,7 @@ def test_the_kernels_given_are_not_changed(name, optimizer):
     assert gp.temporal_kernel is temporal
     assert (spatial, temporal) == MODELS[name][:2]
     assert gp.get_params() == parameters
-    # And the other way round: changing them later does not change what was learnt.
+    # Changing them later has no effect either.
     before, theta = everything(gp, X), gp.theta_
     spatial.theta = spatial.theta + 1.0
     temporal.theta = temporal.theta + 1.0
@@ -122,10 +122,10 @@ def test_clone_is_unfitted():
     ],
     ids=["exact", "general kernel", "sparse"],
 )
-def test_copies_go_on_alone(duplicate, model):
+def test_copies_are_independent(duplicate, model):
     X, y = data(n=60)
     gp = make(**model, normalize_y=True).fit(X[:40], y[:40])
-    # The first row appended makes spare room in the factor, for which both copies would compete.
+    # The first append allocates capacity in the factor, for which both copies would compete.
     gp.partial_fit(X[40:41], y[40:41])
     other = duplicate(gp)
     assert_array_equal(everything(other, X), everything(gp, X))

@@ -1,4 +1,4 @@
-"""The fused covariance against the general one, and both against differences."""
+"""Compiled covariance against the general one, and both against differences."""
 
 import pickle
 
@@ -33,7 +33,7 @@ PAIRS = {
     "time-alone": ((None, Matern(2.0, nu=2.5)), (None, MyMatern(2.0, nu=2.5))),
 }
 every_pair = pytest.mark.parametrize(("known", "unknown"), PAIRS.values(), ids=list(PAIRS))
-# Kernels that no compiled code knows, stationary and not.
+# Kernels without a compiled form, stationary and not.
 GENERAL = (RationalQuadratic(0.5, 1.5), Wiener(0.3))
 
 
@@ -44,7 +44,7 @@ def covariance(kernels, signal=(1.7, BOUNDS), noise=(0.05, BOUNDS), noise_model=
 
 
 def places(kernels, n, seed=0):
-    """Places (n, d) and times (n,)."""
+    """Return places (n, d) and times (n,)."""
     rng = np.random.RandomState(seed)
     return rng.uniform(size=(n, 0 if kernels[0] is None else D)), rng.uniform(1.0, 6.0, n)
 
@@ -79,7 +79,7 @@ def test_the_matrices_are_the_same(known, unknown):
 
 
 @pytest.mark.parametrize("kernels", [PAIRS["ard-matern"][0], GENERAL], ids=["fused", "general"])
-def test_the_matrices_are_written_where_asked(kernels):
+def test_the_matrices_are_written_to_out(kernels):
     c, points, others = covariance(kernels), places(kernels, 9), places(kernels, 5, seed=1)
     out = np.full((9, 5), np.nan)
     assert c.cross(*points, *others, out=out) is out
@@ -159,7 +159,7 @@ def test_a_row_and_its_gradient_in_scaled_coordinates(known, unknown):
     assert_array_equal(units, 1.0)
 
 
-def test_coordinates_that_do_not_move_are_left_where_they_are():
+def test_fixed_coordinates_have_no_gradient():
     arms, temporal = Empirical(np.eye(3) + 1.0), Matern(2.0, nu=1.5)
     c = SeparableCovariance(arms, temporal, (1.7, BOUNDS), (0.05, BOUNDS), 1)
     S, t = np.array([[0.0], [2.0]]), np.array([1.0, 2.0])
@@ -185,7 +185,7 @@ def test_the_variance_has_a_gradient(kernels):
 
 
 @every_pair
-def test_theta_there_and_back(known, unknown):
+def test_theta_round_trip(known, unknown):
     for c in both(known, unknown):
         before = c.theta
         assert before.shape == (len(c.names),) == (len(c.bounds),)
@@ -220,7 +220,7 @@ def test_theta_is_in_the_order_of_its_names():
 
 
 @pytest.mark.parametrize("kernels", [(RBF(0.5, "fixed"), Forgetting(0.2, "fixed")), GENERAL])
-def test_what_is_fixed_is_not_in_theta(kernels):
+def test_fixed_hyperparameters_are_not_in_theta(kernels):
     c = covariance(kernels, signal=(1.7, "fixed"), noise=(0.05, "fixed"))
     assert len(c.theta) == sum(kernel.n_dims for kernel in kernels)
     assert not {"signal_variance", "noise_variance"} & set(c.names)
@@ -232,7 +232,7 @@ def test_a_theta_of_another_length():
         covariance(PAIRS["ard-matern"][0]).with_theta(np.zeros(3))
 
 
-def test_the_kernels_given_are_never_touched():
+def test_the_given_kernels_are_not_changed():
     kernels = RBF(0.5), Forgetting(0.2)
     moved = covariance(kernels).with_theta(np.log([1.0, 3.0, 0.4, 1.0]))
     assert moved.spatial.length_scale == pytest.approx(3.0)
@@ -246,7 +246,7 @@ def test_pickling(known, unknown):
     points = places(known, 5)
     for c in both(known, unknown):
         moved = c.with_theta(c.theta + 0.1)
-        for _ in range(2):  # before and after the kernels have been made
+        for _ in range(2):  # before and after the kernels are computed
             back = pickle.loads(pickle.dumps(moved))
             assert_array_equal(back.cross(*points), moved.cross(*points))
             assert back.temporal == moved.temporal
@@ -256,7 +256,7 @@ def test_pickling(known, unknown):
 
 
 class Leap(BaseEstimator):
-    """Noise of a user's: σ² (1 + size age / (age + delay)), with any of its parameters free."""
+    """Custom noise model σ² (1 + size age / (age + delay)), with any of its parameters free."""
 
     def __init__(self, size=2.0, delay=3.0, free=("size", "delay")):
         self.size = size
@@ -332,7 +332,7 @@ def test_kernels_without_stationary_factors(kernels, culprit):
         covariance(kernels).stationary_factors()
 
 
-def test_what_is_cached_is_not_copied():
+def test_caches_are_not_copied():
     covariance = SeparableCovariance(
         Matern(0.4), Matern(3.0), (1.0, (0.1, 10.0)), (0.1, (0.01, 1.0)), 2
     )

@@ -1,4 +1,4 @@
-"""Dates and durations in every form that users have, or an error that names the column."""
+"""Dates and durations in all formats, or an error that names the column."""
 
 import pickle
 from datetime import UTC, datetime, timedelta
@@ -24,7 +24,7 @@ from sktvbo.kernels import Separable
 START = datetime(2024, 10, 26, 20, 0, 0, 123456, tzinfo=UTC)
 ZURICH = ZoneInfo("Europe/Zurich")
 N = 24
-# Through the change of the clocks on October 27, and across two of the hours that there are twice.
+# Across the end of daylight saving time on October 27, with its repeated hour.
 DATES = [START + timedelta(minutes=40 * i) for i in range(N)]
 HOURS = np.array([(date - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(hours=1) for date in DATES])
 PLACE = np.linspace(0.0, 1.0, N)
@@ -38,7 +38,7 @@ def regressor(**options):
 
 
 def expected(mask=slice(None)):
-    """What scikit-learn predicts with hours since the first date, exact in floats."""
+    """Return predictions of scikit-learn with hours since the first date, exact in floats."""
     X = np.column_stack([PLACE, HOURS - HOURS[0]])
     gp = GaussianProcessRegressor(Separable(*KERNELS), alpha=0.01, optimizer=None)
     return gp.fit(X[::2], Y[::2]).predict(X[mask])
@@ -181,7 +181,7 @@ def test_durations_are_counted_in_the_unit(form):
     assert_array_equal(regressor().fit(beside, np.zeros(4)).X_train_[:, 0], np.ones(4))
 
 
-def test_what_a_transformer_makes_of_dates():
+def test_dates_through_a_column_transformer():
     X = FORMS["pandas"][0]
     for output in ("pandas", "polars"):
         scaled = ColumnTransformer(
@@ -207,7 +207,7 @@ KINDS = {
 
 @pytest.mark.parametrize("fitted", KINDS)
 @pytest.mark.parametrize("given", KINDS)
-def test_times_of_another_kind_are_refused(fitted, given):
+def test_times_of_another_kind_are_rejected(fitted, given):
     gp = regressor(time_column="when").fit(KINDS[fitted], Y)
     before = gp.predict(KINDS[fitted])
     calls = [gp.predict, gp.sample_y, gp.predict_interval]
@@ -216,11 +216,11 @@ def test_times_of_another_kind_are_refused(fitted, given):
         with pytest.raises(ValueError, match=f"Column 'when' must be {fitted}, .* Got {given}"):
             call(KINDS[given])
     assert_array_equal(gp.predict(KINDS[fitted]), before)
-    refitted = gp.fit(KINDS[given], Y)  # a new fit may have others
+    refitted = gp.fit(KINDS[given], Y)  # another fit may have another kind
     assert_array_equal(refitted.predict(KINDS[given]), gp.predict(KINDS[given]))
 
 
-def test_polars_to_numpy_has_no_dates_any_more():
+def test_numbers_of_polars_to_numpy_are_rejected():
     frame = FORMS["polars"][0]
     gp = regressor().fit(frame.to_pandas().to_numpy(), Y)
     with pytest.raises(ValueError, match="Column 1 must be dates without a time zone"):
@@ -249,7 +249,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_columns_that_cannot_be_read_are_named(case):
+def test_columns_that_cannot_be_read_are_named_in_the_error(case):
     values, message = BAD[case]
     gp = regressor(time_column=1).fit(PLACE[:, np.newaxis] + [0.0, 1.0], Y)
     frame = pd.DataFrame(
@@ -262,7 +262,7 @@ def test_columns_that_cannot_be_read_are_named(case):
             call(frame.to_numpy())
 
 
-def test_dates_are_no_targets():
+def test_dates_as_targets_are_rejected():
     with pytest.raises(ValueError, match=r"X must be of two dimensions.* \[\[t\] for t in X\]"):
         regressor().fit(NAIVE, Y)
     for y in (NAIVE, pd.Series(STAMPS), np.array(NAIVE, dtype="datetime64[us]"), pl.Series(NAIVE)):
@@ -290,7 +290,7 @@ def test_single_times_may_be_dates(kind):
     assert gp.advance(later) is gp
 
 
-def test_a_date_is_no_time_among_numbers():
+def test_dates_are_rejected_after_numbers():
     gp = regressor().fit(KINDS["numbers"], Y)
     for call in (gp.relevancy, gp.posterior_at, gp.advance, gp.at):
         with pytest.raises(ValueError, match="must be numbers, as in the data of fit"):
@@ -310,7 +310,7 @@ def test_encoded_categories_are_numbers():
 
 
 def local(start, n=12):
-    """Every twenty minutes from a date in UTC on, as clocks in Zurich show."""
+    """Return rows every twenty minutes from a date in UTC on, in local time of Zurich."""
     index = pd.date_range(start, periods=n, freq="20min", tz="UTC").tz_convert("Europe/Zurich")
     return pd.DataFrame({"place": np.linspace(0.0, 1.0, n), "when": index.tz_localize(None)})
 
@@ -327,7 +327,7 @@ def test_a_fit_warns_of_local_time_that_goes_back():
     ids=["spring", "backwards", "summer, backwards"],
 )
 @pytest.mark.filterwarnings("error::sktvbo.exceptions.ModelWarning")
-def test_other_orders_are_no_reason_to_warn(X):
+def test_other_orders_give_no_warning(X):
     regressor(warn=True).fit(X, np.sin(np.arange(12)))
     zoned = X.assign(when=X["when"].dt.tz_localize("UTC"))
     regressor(warn=True).fit(zoned.iloc[[0, 2, 1, 3]], np.sin(np.arange(4)))

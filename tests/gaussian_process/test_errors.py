@@ -1,4 +1,4 @@
-"""Errors: their words, and that they change nothing."""
+"""Errors: their messages, and that they change nothing."""
 
 import copy
 
@@ -23,7 +23,7 @@ from sktvbo.kernels import Forgetting
 
 
 class Fragile(RationalQuadratic):
-    """A kernel that is not a number far away."""
+    """Kernel that is NaN far away."""
 
     def __call__(self, X, Y=None, eval_gradient=False):
         result = super().__call__(X, Y, eval_gradient)
@@ -53,7 +53,7 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("failure", FAILURES.values(), ids=list(FAILURES))
-def test_after_an_error_all_is_as_before(failure):
+def test_an_error_changes_nothing(failure):
     X, y = data(n=30)
     spare, values = data(n=5, seed=1)
     gp = make(Fragile(0.5), normalize_y=True).fit(X[:29], y[:29]).partial_fit(X[29:], y[29:])
@@ -64,7 +64,7 @@ def test_after_an_error_all_is_as_before(failure):
     assert vars(gp).keys() == state.keys()
     assert all(vars(gp)[name] is state[name] for name in state if name not in parameters)
     assert_array_equal(everything(gp, spare), before)
-    # Nor has the storage behind the arrays changed.
+    # The storage behind the arrays is unchanged as well.
     for model in (gp, snapshot):
         model.partial_fit(spare[:2], values[:2]).forget([3])
     assert_allclose(everything(gp, spare), everything(snapshot, spare), rtol=1e-12)
@@ -89,7 +89,7 @@ KERNEL = "must be a scikit-learn kernel or None. Got"
 COUNT = r"must be an int in the range \[0, inf\)\. Got"
 COLUMN = r"must be the position or name of one of the 3 columns of X\. Got"
 
-# Parameters, and the message: after the sentence's beginning if it starts with "must be".
+# (parameters, message); a message that starts with "must be" follows the name of the parameter.
 PARAMETER_ERRORS = [
     ({"signal_variance": 0.0}, rf"{POSITIVE} 0\.0 instead"),
     ({"signal_variance": np.inf}, f"{POSITIVE} inf instead"),
@@ -169,7 +169,7 @@ def test_wrong_data(arguments, message):
             call(*arguments)
 
 
-def test_wrong_questions():
+def test_wrong_queries():
     gp = make().fit(X0, Y0)
     with pytest.raises(ValueError, match="return_cov must be False with return_std=True"):
         gp.predict(X0, return_std=True, return_cov=True)
@@ -184,25 +184,25 @@ def test_wrong_questions():
 
 
 class Indefinite(RationalQuadratic):
-    """A kernel that is none."""
+    """Kernel that is not positive definite."""
 
     def __call__(self, X, Y=None, eval_gradient=False):
         K = super().__call__(X, Y, eval_gradient)
         return (2.0 - K[0], K[1]) if eval_gradient else 2.0 - K
 
 
-def test_a_kernel_that_is_none():
+def test_a_kernel_that_is_not_positive_definite():
     message = r"The 5 x 5 covariance matrix of 1\.3 \* Indefinite.* is not positive definite.*Raise"
     with pytest.raises(NotPositiveDefiniteError, match=message):
         make(Indefinite()).fit(X0, Y0)
 
 
-def test_a_kernel_that_is_not_a_number():
+def test_a_kernel_that_is_nan():
     with pytest.raises(NotPositiveDefiniteError, match="has entries that are not finite"):
         make(Fragile()).fit(np.vstack([X0, FAR]), np.append(Y0, 0.0))
 
 
-def test_masked_values_are_refused():
+def test_masked_values_are_rejected():
     masked = np.ma.masked_less(Y0, np.median(Y0))
     gp = make()
     for call in (lambda: gp.fit(X0, masked), lambda: gp.fit(np.ma.masked_less(X0, X0.mean()), Y0)):
@@ -217,6 +217,6 @@ def test_masked_values_are_refused():
 
 
 @pytest.mark.parametrize("n_samples", [0, -1, 1.5, "two", None])
-def test_a_number_of_draws_that_is_none(n_samples):
+def test_bad_numbers_of_draws(n_samples):
     with pytest.raises(ValueError, match="n_samples must be an int"):
         make().fit(X0, Y0).sample_y(X0, n_samples)

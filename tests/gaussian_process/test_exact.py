@@ -1,4 +1,4 @@
-"""The exact regressor: scikit-learn's conventions and numbers."""
+"""Exact regressor: conventions and results of scikit-learn."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def test_scikit_learns_checks(estimator, check):
         TimeVaryingGPRegressor(n_restarts_optimizer=1, random_state=0),
     ]
 )
-def test_scikit_learns_checks_where_each_is_slow(estimator, check):
+def test_scikit_learns_checks_that_are_slow(estimator, check):
     check(estimator)
 
 
@@ -57,7 +57,7 @@ def test_predictions_are_scikit_learns(spatial, temporal, d, column, normalize_y
 
 
 def scikit_learns_with_noise(gp, **parameters):
-    """scikit-learn's regressor with our fitted model's prior and noise, as kernels."""
+    """Return scikit-learn's regressor with prior and noise of our fitted model, as kernels."""
     separable = Separable(
         gp.spatial_kernel or RBF(1.0, "fixed"), gp.temporal_kernel, time_column=gp.time_column
     )
@@ -70,7 +70,7 @@ def scikit_learns_with_noise(gp, **parameters):
 @every_model
 def test_likelihood_and_gradient_are_scikit_learns(spatial, temporal, d, column):
     if d == 0:
-        # Ours has no theta for a kernel that no column is for.
+        # Without columns of space its kernel has no hyperparameters.
         spatial = RBF(1.0, "fixed")
     ours, *_ = both(spatial, temporal, d, column)
     theirs = scikit_learns_with_noise(ours, optimizer=None)
@@ -105,7 +105,7 @@ def test_known_variances_add_to_the_noise():
     variance = np.linspace(0.0, 0.5, len(y))
     for normalize_y in (False, True):
         gp = make(normalize_y=normalize_y).fit(X, y, variance)
-        # scikit-learn's alpha is in units of the standardized y.
+        # alpha is in units of the standardized y.
         alpha = 0.02 + variance / (np.var(y) if normalize_y else 1.0)
         kernel = 1.3 * Separable(gp.spatial_kernel, gp.temporal_kernel)
         theirs = GaussianProcessRegressor(
@@ -115,7 +115,7 @@ def test_known_variances_add_to_the_noise():
 
 
 class Transposed(RationalQuadratic):
-    """A kernel whose matrices are in Fortran order."""
+    """Kernel with matrices in Fortran order."""
 
     def __call__(self, X, Y=None, eval_gradient=False):
         if eval_gradient:
@@ -125,7 +125,7 @@ class Transposed(RationalQuadratic):
 
 
 class Single(Transposed):
-    """A kernel whose matrices are in single precision."""
+    """Kernel with matrices in single precision."""
 
     def __call__(self, X, Y=None, eval_gradient=False):
         K = super().__call__(X, Y, eval_gradient)

@@ -1,4 +1,4 @@
-"""The Kalman solver against the dense one: the same regressor, whatever happens to its rows."""
+"""Kalman filter against the dense solver, for the same regressor and rows."""
 
 import copy
 import pickle
@@ -37,7 +37,7 @@ SITES = np.random.RandomState(9).uniform(size=(5, 2))
 
 
 def both(X, y, y_variance=None, **parameters):
-    """A dense and a filtered regressor of the same rows."""
+    """Return a dense and a filtered regressor of the same rows."""
     defaults = {
         "spatial_kernel": RBF([0.6, 0.4]),
         "temporal_kernel": TEMPORAL["Matern 3/2"],
@@ -52,7 +52,7 @@ def both(X, y, y_variance=None, **parameters):
 
 
 def stream(n=80, seed=0, sites=SITES):
-    """Rows in no order of time, some at the same time, some places more often than others."""
+    """Return rows in random order of time, some at the same time, and some places repeated."""
     rng = np.random.RandomState(seed)
     X = np.column_stack(
         [sites[rng.randint(len(sites), size=n)], np.round(rng.uniform(0.0, 20.0, n), 1)]
@@ -60,8 +60,8 @@ def stream(n=80, seed=0, sites=SITES):
     return X, 4.0 + 3.0 * rng.normal(size=n)
 
 
-def questions(seed=1, sites=SITES):
-    """Sites and other places, at times of rows, between them, before and after all."""
+def queries(seed=1, sites=SITES):
+    """Return sites and other places, at times of rows, between them, before and after all."""
     rng = np.random.RandomState(seed)
     places = np.vstack([sites, rng.uniform(size=(5, sites.shape[1]))])
     times = np.append(rng.uniform(-5.0, 25.0, 7), [3.0, 20.0, 20.0])
@@ -69,7 +69,7 @@ def questions(seed=1, sites=SITES):
 
 
 def assert_equal(dense, kalman, X=None, rtol=1e-8, draws=True):
-    X = questions() if X is None else X
+    X = queries() if X is None else X
     close = {"rtol": rtol, "atol": rtol}
     for option in ("return_std", "return_cov"):
         for one, other in zip(
@@ -87,7 +87,7 @@ def assert_equal(dense, kalman, X=None, rtol=1e-8, draws=True):
         one, other = dense.posterior_at(t), kalman.posterior_at(t)
         S = np.delete(X, column, axis=1)
         assert_allclose(other(S), one(S), **close)
-        # The draw is by the symmetric root of the covariance, which has half of its digits.
+        # The symmetric root of the covariance has half of its digits.
         samples = [view.sample(S, np.random.RandomState(0)) for view in (one, other)]
         assert_allclose(*samples, rtol=np.sqrt(rtol), atol=np.sqrt(rtol))
     for name in ("log_marginal_likelihood_value_", "mean_", "now_", "noise_std_"):
@@ -161,7 +161,7 @@ def test_a_time_series_alone():
 @every_mean
 @pytest.mark.parametrize("normalize_y", [False, True], ids=["", "normalized"])
 @pytest.mark.parametrize("sites", [None, SITES], ids=["series", "sites"])
-def test_all_questions_at_all_times_after_all_changes(temporal, tau, normalize_y, sites):
+def test_all_queries_at_all_times_after_all_changes(temporal, tau, normalize_y, sites):
     """Before, between, at and after the rows, in one call and in no order, some of them twice.
 
     At the sites the variances of the noise are known.
@@ -201,10 +201,10 @@ def test_draws_of_the_past_follow_the_data():
     assert abs(gp.sample_y([[30.0]], 1000).mean() - y[30]) < 0.05
 
 
-def test_the_time_column_may_stand_anywhere():
+def test_the_time_column_may_be_first():
     X, y = stream()
     dense, kalman = both(X[:, [2, 0, 1]], y, time_column=0)
-    assert_equal(dense, kalman, questions()[:, [2, 0, 1]])
+    assert_equal(dense, kalman, queries()[:, [2, 0, 1]])
 
 
 def test_sites_whose_gram_matrix_is_singular():
@@ -250,7 +250,7 @@ def test_300_steps_with_missing_sites_irregular_and_coincident_times(temporal, n
 
 @every_kernel
 @pytest.mark.parametrize("many", [False, True], ids=["few sites", "many sites"])
-def test_late_rows_are_put_in_their_place(temporal, many):
+def test_late_rows_are_inserted(temporal, many):
     # From a state of 256 on, steps wait to be settled.
     n_sites = 260 // state_space(temporal).order + 1 if many else len(SITES)
     sites = np.random.RandomState(3).uniform(size=(n_sites, 2)) if many else SITES
@@ -260,11 +260,11 @@ def test_late_rows_are_put_in_their_place(temporal, many):
     dense, kalman = both(X, y, **parameters)
     late = [20.5, 21.0, 22.0, 21.5, 21.5, 20.1, 23.0, 3.3, 24.0, 23.5]
     grown(dense, kalman, [([*sites[rng.randint(len(sites))], t], rng.normal()) for t in late])
-    assert_equal(dense, kalman, questions(sites=sites[:5]), draws=not many)
+    assert_equal(dense, kalman, queries(sites=sites[:5]), draws=not many)
 
 
 @every_kernel
-def test_places_that_were_never_seen_join(temporal):
+def test_new_places_become_sites(temporal):
     X, y = stream()
     dense, kalman = both(X, y, temporal_kernel=temporal, mean_prior_std=1.0)
     new = np.array([[0.11, 0.77, 20.5], [0.92, 0.13, 20.5], [0.11, 0.77, 22.0]])
@@ -295,7 +295,7 @@ def test_many_sites_whose_steps_wait_to_be_settled(temporal, n):
         before = kalman._gp
         for gp in (dense, kalman):
             gp.partial_fit(X[i : i + 1], y[i : i + 1])
-        # A branch that was never taken leaves no trace in what is shared.
+        # Another extension of the same state does not change the memory that they share.
         before.append(X[i : i + 1], np.array([9.0]), np.zeros(1), np.zeros(1, dtype=bool))
     assert kalman._gp.state.n_steps not in (0, 150)
     assert_allclose(
@@ -304,7 +304,7 @@ def test_many_sites_whose_steps_wait_to_be_settled(temporal, n):
         rtol=1e-8,
         atol=1e-8,
     )
-    assert_equal(dense, kalman, questions(sites=grid[:5]), draws=False)
+    assert_equal(dense, kalman, queries(sites=grid[:5]), draws=False)
 
 
 # --- views ----------------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ def test_many_sites_whose_steps_wait_to_be_settled(temporal, n):
 @every_mean
 def test_views_and_their_gradients(temporal, tau):
     dense, kalman = both(*stream(), temporal_kernel=temporal, mean_prior_std=tau)
-    # The Wiener kernel's own gradients are differences.
+    # The dense gradients of the Wiener kernel are differences.
     rtol = 1e-6 if isinstance(temporal, Wiener) else 1e-8
     for t in (7.3, 25.0):
         one, other = dense.posterior_at(t), kalman.posterior_at(t)
@@ -340,7 +340,7 @@ def test_relevancies_are_those_of_the_dense_solver():
 
 @pytest.mark.parametrize("temporal", [Forgetting(0.1), Matern(3.0, nu=2.5)], ids=str)
 def test_little_noise_coincident_times_and_gaps_of_years(temporal):
-    """As near to the truth, computed in extended precision, as the Cholesky factor."""
+    """The error against extended precision is about that of the Cholesky factor."""
     rng = np.random.RandomState(0)
     t = np.array([0.0, 0.0, 1e-9, 1.0, 1.0, 400.0, 400.0, 1e6, 1e6 + 1e-3, 1e6 + 1.0])
     X = np.column_stack([SITES[rng.randint(5, size=10)], t])
@@ -354,7 +354,7 @@ def test_little_noise_coincident_times_and_gaps_of_years(temporal):
 
 
 def extended(gp, X, y, Q):
-    """The posterior mean by elimination in long doubles."""
+    """Return the posterior mean by elimination in long doubles."""
     kernel = gp.spatial_kernel_, gp.temporal_kernel_
 
     def covariance(A, B):
@@ -370,7 +370,7 @@ def extended(gp, X, y, Q):
 
 
 def test_a_hundred_thousand_rows_of_a_series():
-    """Linear in n; the end is as if only the latest rows had been given, which alone matter."""
+    """Linear in n. At the end the posterior is that of the latest rows alone."""
     rng = np.random.RandomState(0)
     t = np.cumsum(rng.uniform(0.5, 1.5, size=100_000))
     y = np.sin(t / 30.0) + 0.1 * rng.normal(size=len(t))
@@ -384,10 +384,10 @@ def test_a_hundred_thousand_rows_of_a_series():
     assert_allclose(gp.predict(ahead, return_std=True), latest.predict(ahead, return_std=True))
 
 
-# --- which solver ---------------------------------------------------------------------------------
+# --- choice of the solver -------------------------------------------------------------------------
 
 
-def test_auto_takes_the_filter_for_many_rows_of_few_sites_and_back():
+def test_auto_uses_the_filter_for_many_rows_of_few_sites():
     X, y = stream(300)
     gp = TimeVaryingGPRegressor(temporal_kernel=Matern(3.0, nu=1.5), optimizer=None)
     assert gp.solver == "auto"
@@ -396,9 +396,7 @@ def test_auto_takes_the_filter_for_many_rows_of_few_sites_and_back():
     grown = clone(gp).fit(X[:30], y[:30]).partial_fit(X[30:], y[30:])
     assert type(grown._gp) is Filter
     assert type(grown.forget(np.arange(270))._gp) is Dense
-    assert_allclose(
-        grown.predict(questions()), clone(gp).fit(X[270:], y[270:]).predict(questions())
-    )
+    assert_allclose(grown.predict(queries()), clone(gp).fit(X[270:], y[270:]).predict(queries()))
 
 
 @pytest.mark.parametrize(
@@ -418,13 +416,13 @@ def test_auto_stays_dense(parameters):
     assert type(gp._gp) is Dense
 
 
-def test_places_that_do_not_repeat_stay_dense():
+def test_auto_stays_dense_for_distinct_places():
     rng = np.random.RandomState(0)
     X = np.column_stack([rng.uniform(size=(200, 2)), np.arange(200.0)])
     assert type(TimeVaryingGPRegressor(optimizer=None).fit(X, X[:, 0])._gp) is Dense
 
 
-def test_what_has_no_filter_is_an_error():
+def test_models_without_a_filter_are_errors():
     X, y = stream(10)
     kalman = {"solver": "kalman", "optimizer": None}
     with pytest.raises(UnsupportedKernelError, match=r"has no Kalman filter\. Supported are"):
@@ -449,7 +447,7 @@ def test_sites_are_checked(sites, message):
 
 
 def test_no_row_is_filtered_again(monkeypatch):
-    """Neither on time nor late: at most the 32 latest."""
+    """Neither for rows on time nor for late ones, except for the 32 latest."""
     X, y = stream(400)
     X = X[np.argsort(X[:, -1], kind="stable")]
     X[20::9, -1] -= 0.3
@@ -466,8 +464,8 @@ def test_no_row_is_filtered_again(monkeypatch):
 
 
 @pytest.mark.parametrize("many", [False, True], ids=["few sites", "many sites"])
-def test_copies_pickles_and_plain_data_go_on(many):
-    """Copies and pickles to the bit; of many sites, so that steps wait to be settled."""
+def test_copies_pickles_and_plain_data(many):
+    """They continue as the original does: copies and pickles to the bit."""
     sites = np.random.RandomState(2).uniform(size=(260, 2)) if many else SITES
     X, y = stream(260, sites=sites)
     X = X[np.argsort(X[:, -1], kind="stable")]
@@ -491,7 +489,7 @@ def test_copies_pickles_and_plain_data_go_on(many):
 
 
 @pytest.mark.filterwarnings("ignore::sktvbo.exceptions.JitterWarning")
-def test_a_breakdown_is_an_error_or_left_to_the_dense_solver():
+def test_a_breakdown_is_an_error_or_solved_densely():
     X = np.array([[0.1, 0.2, 1.0]] * 300)
     y, exact = np.zeros(300), {"y_variance": np.zeros(1), "total_variance": True}
     fitted = (

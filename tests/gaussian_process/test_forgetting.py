@@ -23,7 +23,7 @@ class TwiceAsFast(Forgetting):
 
 
 class SlightlyTooFast(TwiceAsFast):
-    """Wrong by little: shows what the criterion can resolve."""
+    """Slightly wrong: shows the resolution of the criterion."""
 
     pace = 1.15
 
@@ -39,7 +39,7 @@ SPACES = {
 
 
 def draw(space, epsilon, seed, n_steps=100):
-    """Noisy observations of f_1 = g_1, f_{t+1} = √(1-ε) f_t + √ε g_{t+1}, two a step."""
+    """Draw noisy observations of f_1 = g_1, f_{t+1} = √(1-ε) f_t + √ε g_{t+1}, two a step."""
     rng = np.random.RandomState(seed)
     places, kernel = SPACES[space]
     values, vectors = np.linalg.eigh(kernel(places))
@@ -55,7 +55,7 @@ def draw(space, epsilon, seed, n_steps=100):
 
 
 def learn(space, X, y, kind=Forgetting):
-    """Our model with everything but the rate fixed at the truth."""
+    """Learn the rate, with all else fixed at the truth."""
     return TimeVaryingGPRegressor(
         SPACES[space][1],
         kind(0.05),
@@ -66,7 +66,7 @@ def learn(space, X, y, kind=Forgetting):
 
 
 def estimates(space, epsilon, kind=Forgetting):
-    """log ε learnt from each draw, and its standard error by the curvature of the likelihood."""
+    """Return log ε learnt from each draw, and its standard error by the curvature."""
     found, errors, step = [], [], 1e-3
     for seed in range(N_DRAWS):
         gp = learn(space, *draw(space, epsilon, seed), kind)
@@ -80,7 +80,7 @@ def estimates(space, epsilon, kind=Forgetting):
 
 
 def p_values(found, errors, epsilon):
-    """Of the mean (Student's t) and of the errors in units of their standard errors (chi-square).
+    """Return p-values of the mean (Student's t) and of the standardized errors (chi-square).
 
     The logarithm of ε is close to normal and its bias is below a fifth of the mean's standard error
     at these sizes (by 300 draws). The chi-square is two-sided: errors smaller than they claim are
@@ -105,17 +105,17 @@ def test_the_rate_is_recovered(space, epsilon):
 @pytest.mark.parametrize(
     "epsilon", [0.1, *(pytest.param(e, marks=pytest.mark.slow) for e in (0.03, 0.3))]
 )
-def test_a_wrong_exponent_is_found_out(space, epsilon):
+def test_a_wrong_exponent_is_detected(space, epsilon):
     found, errors = estimates(space, epsilon, TwiceAsFast)
     on_mean, on_spread = p_values(found, errors, epsilon)
     assert on_mean < 1e-8
     assert on_spread < 1e-8
-    # It is wrong as it should be: it learns half of the rate, 1 - ε' = √(1 - ε).
+    # It learns half of the rate: 1 - ε' = √(1 - ε).
     assert p_values(found, errors, 1.0 - np.sqrt(1.0 - epsilon))[0] > 0.01
 
 
 @pytest.mark.parametrize("space", SPACES)
-def test_a_slightly_wrong_exponent_is_found_out(space):
+def test_a_slightly_wrong_exponent_is_detected(space):
     assert p_values(*estimates(space, 0.1, SlightlyTooFast), 0.1)[0] < 0.01
 
 

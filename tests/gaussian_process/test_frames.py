@@ -36,7 +36,7 @@ def test_time_column_by_name(hours):
     assert_allclose(everything(make(time_column=0).fit(X, y), X), everything(gp, X), rtol=1e-9)
 
 
-def test_time_columns_that_are_not_there(hours):
+def test_missing_time_columns(hours):
     X, y = hours
     with pytest.raises(ValueError, match=r"must be one of \['hour', 'e.* Got 'day'"):
         make(time_column="day").fit(X, y)
@@ -53,7 +53,7 @@ def test_columns_in_another_order_are_refused(hours):
             use(other)
 
 
-def test_names_go_with_the_frame(hours):
+def test_a_fit_without_names_removes_them(hours):
     X, y = hours
     gp = make(time_column=0).fit(X, y).fit(X.to_numpy(), y)
     assert not hasattr(gp, "feature_names_in_")
@@ -100,11 +100,11 @@ def test_dates_are_seconds(kind, tz):
     assert dated.now_ == X["when"].max().timestamp()
     assert list(dated.feature_names_in_) == ["when", "east", "north"]
     dated.partial_fit(X.iloc[:3], y[:3])
-    assert X["when"].dtype.kind == "M"  # the caller's frame is as it was
+    assert X["when"].dtype.kind == "M"  # the frame of the caller is unchanged
 
 
 @each
-def test_a_date_after_columns_with_numbers_for_names(kind):
+def test_columns_named_by_numbers(kind):
     X, y = frame(tz="Europe/Zurich")
     X = X[["east", "north", "when"]]
     numbered = X.set_axis([0, 1, 2], axis=1)
@@ -126,7 +126,7 @@ def test_a_date_after_columns_with_numbers_for_names(kind):
 
 @each
 def test_two_columns_of_one_name(kind):
-    """They are refused, rather than taken for one another."""
+    """They are rejected, as they are ambiguous."""
     X, y = frame()
     gp = regressor(kind, RBF(300.0), Matern(2 * 86400.0), optimizer=None, time_column=0).fit(X, y)
     before = gp.predict(X)
@@ -146,7 +146,7 @@ def test_two_columns_of_one_name(kind):
 @pytest.mark.parametrize("tz", [None, "UTC"])
 @pytest.mark.parametrize("unit", ["s", "ms", "us"])
 @pytest.mark.parametrize("year", [1000, 1677, 2263, 3000])
-def test_dates_that_nanoseconds_cannot_count(kind, year, unit, tz):
+def test_dates_beyond_the_range_of_nanoseconds(kind, year, unit, tz):
     X, y = frame()
     start = np.datetime64(f"{year}-01-01", "s")
     seconds = start.astype(np.int64) + 21600 * np.arange(len(X))
@@ -165,7 +165,7 @@ def test_dates_that_nanoseconds_cannot_count(kind, year, unit, tz):
 @each
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 def test_dates_of_any_resolution_are_exact_seconds(kind, unit):
-    """Also beside a date that nanoseconds cannot count."""
+    """Also beside a date beyond the range of nanoseconds."""
     X, y = frame()
     days = np.linspace(-100000, 100000, len(X)).astype("datetime64[D]")
     X["when"] = pd.Series(days.astype("datetime64[s]")).dt.as_unit(unit)
@@ -232,13 +232,13 @@ def test_lengthscales_that_are_durations(kind, hours):
     numbers = regressor(kind, RBF(300.0), Matern(36.0, (6.0, 720.0), nu=1.5), **options)
     assert repr(gp) == repr(numbers)
     np.testing.assert_allclose(gp.fit(X, y).theta_, numbers.fit(X, y).theta_)
-    assert temporal.length_scale is hours  # what was given stays
+    assert temporal.length_scale is hours  # the given kernel is unchanged
     held = gp.set_params(optimizer=None).fit(X, y)
     assert held.temporal_kernel_.length_scale == 36.0
     assert held.temporal_kernel_.length_scale_bounds == (6.0, 720.0)
 
 
-def test_units_of_time_that_are_none():
+def test_bad_units_of_time():
     X, y = frame()
     with pytest.raises(ValueError, match=r"'time_unit' parameter .* must be 'ns', .* Got 'hours'"):
         TimeVaryingGPRegressor(time_unit="hours").fit(X, y)
@@ -246,7 +246,7 @@ def test_units_of_time_that_are_none():
 
 @each
 def test_zoned_dates_through_a_column_transformer(kind):
-    """They come out as objects, where naive dates are refused by NumPy."""
+    """The transformer returns objects."""
     X, y = frame(tz="Europe/Zurich")
     arrays = ColumnTransformer(
         [("space", StandardScaler(), ["east", "north"]), ("time", "passthrough", ["when"])]

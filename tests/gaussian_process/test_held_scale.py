@@ -1,4 +1,4 @@
-"""A scale of y that is held with the hyperparameters."""
+"""The scale of y is held with the hyperparameters."""
 
 import copy
 import pickle
@@ -61,7 +61,7 @@ every_search = pytest.mark.parametrize("optimizer", ["fmin_l_bfgs_b", None])
 
 
 def sensors(n=150, level=0.0):
-    """Readings of three sensors in turn, with places to ask about."""
+    """Return readings of three sensors in turn."""
     t = np.arange(float(n))
     X = np.column_stack([t % 3.0, t])
     y = level + 20.0 + 5.0 * np.sin(X[:, 0] + t / 8.0)
@@ -76,7 +76,7 @@ def of_kind(name, optimizer):
 
 @every_search
 @every_kind
-def test_an_outlier_leaves_the_intervals(kind, optimizer):
+def test_an_outlier_does_not_change_the_intervals(kind, optimizer):
     X, y = sensors()
     gp = of_kind(kind, optimizer).fit(X[:-1], y[:-1])
     early, noise = X[:40:7] + np.array([0.0, 0.3]), gp.noise_std_
@@ -89,8 +89,8 @@ def test_an_outlier_leaves_the_intervals(kind, optimizer):
 
 
 @pytest.mark.parametrize("kind", ["exact", "kalman"])
-def test_a_stream_is_scikit_learns_with_what_was_learnt(kind):
-    """All rows at once, y standardized by hand as it was when the hyperparameters were learnt."""
+def test_a_stream_agrees_with_scikit_learn(kind):
+    """y is standardized by hand, as when the hyperparameters were learnt."""
     X, y = sensors()
     y[140:] += 300.0
     gp = of_kind(kind, "fmin_l_bfgs_b").fit(X[:90], y[:90])
@@ -108,7 +108,7 @@ def test_a_stream_is_scikit_learns_with_what_was_learnt(kind):
 
 
 @every_kind
-def test_a_stream_that_begins_with_a_row_finds_its_scale_and_holds_it(kind):
+def test_a_stream_from_one_row_on_finds_its_scale_and_holds_it(kind):
     X, y = sensors(level=1e9)
     gp = of_kind(kind, "fmin_l_bfgs_b").partial_fit(X[:1], y[:1])
     for i in range(1, 60):
@@ -123,20 +123,20 @@ def test_a_stream_that_begins_with_a_row_finds_its_scale_and_holds_it(kind):
 @every_kind
 @pytest.mark.parametrize("first", ["fit", "partial_fit"])
 @pytest.mark.parametrize("level", [0.0, 3.0, 1e9])
-def test_what_is_constant_at_first_has_no_scale(kind, optimizer, first, level):
+def test_constant_values_define_no_scale(kind, optimizer, first, level):
     X, y = sensors(level=level)
     gp = of_kind(kind, optimizer)
     theta = of_kind(kind, None).fit(X, y).theta_
     getattr(gp, first)(X[:40], np.full(40, level))
     assert_array_equal(gp.theta_, theta)
     gp.partial_fit(X[40:60], y[40:60])
-    told = np.append(np.full(40, level), y[40:60])
-    assert scale_of(gp) == pytest.approx(told.std(), rel=1e-6)
+    known = np.append(np.full(40, level), y[40:60])
+    assert scale_of(gp) == pytest.approx(known.std(), rel=1e-6)
     gp.partial_fit(X[60:], 1e3 * y[60:])
-    assert scale_of(gp) == pytest.approx(told.std(), rel=1e-6)
+    assert scale_of(gp) == pytest.approx(known.std(), rel=1e-6)
 
 
-def test_a_search_with_constant_rows_holds_what_is_known():
+def test_a_search_with_constant_rows_changes_nothing():
     X, y = sensors()
     gp = of_kind("exact", "fmin_l_bfgs_b").fit(X, y)
     other = gp.with_rows(X[:3], [7.0] * 3).refit()
@@ -144,7 +144,7 @@ def test_a_search_with_constant_rows_holds_what_is_known():
     assert other.noise_std_ == gp.noise_std_
 
 
-def test_a_constant_is_warned_of():
+def test_a_constant_y_gives_a_warning():
     X, _ = sensors()
     gp = of_kind("exact", "fmin_l_bfgs_b").set_params(warn=True)
     with pytest.warns(ModelWarning, match=r"y is constant \(7\)"):

@@ -1,4 +1,4 @@
-"""The sums that rows leave in conditioning through inducing points, the bound, and its jitter."""
+"""Sums over rows for conditioning through inducing points, the bound, and its jitter."""
 
 from dataclasses import FrozenInstanceError
 
@@ -28,14 +28,14 @@ def rows_of(n=30, standardize=True, known=1.0):
 
 
 def random_rows(seed, n=20, m=5):
-    """V, y, noise and variance, for `Sums.of`."""
+    """Return V, y, noise and variance, for `Sums.of`."""
     rng = np.random.RandomState(seed)
     V = 0.3 * rng.normal(size=(n, m))
     return V, rng.normal(size=n), rng.uniform(0.1, 2.0, n), 1.0 + np.sum(V**2, axis=1)
 
 
 def solved(sums, *location_and_scale):
-    """The bound, the solver of B, and β."""
+    """Return the bound, the solver of B, and β."""
     return sums.solve(*location_and_scale)[:3]
 
 
@@ -65,7 +65,7 @@ def test_sums_add_up():
 
 @pytest.mark.parametrize(("location", "scale"), [(0.0, 1.0), (3.0, 0.5)])
 def test_sums_are_of_targets_as_given(location, scale):
-    """Another location and scale of y need no rows: as if standardized before."""
+    """Another location and scale of y give the sums of y standardized so."""
     V, y, noise, variance = random_rows(0)
     found = solved(Sums.of(V, y, noise, variance), location, scale)
     expected = solved(Sums.of(V, (y - location) / scale, noise, variance))
@@ -115,7 +115,7 @@ def test_the_unit_of_standardized_targets_does_not_matter(location, scale):
         there = there.drop(np.array([0, 7]))
 
 
-def test_memory_may_be_given():
+def test_the_work_array_may_be_given():
     rows, Z = rows_of(), lifted(7, seed=1)[0]
     value, gradient = bound(COVARIANCE, rows, Z, True)
     for _ in range(2):
@@ -124,7 +124,7 @@ def test_memory_may_be_given():
         assert_array_equal(again[1], gradient)
 
 
-def test_a_search_turns_back_where_a_matrix_is_not_positive_definite():
+def test_a_matrix_that_is_not_positive_definite_has_the_bound_of_minus_infinity():
     broken = SeparableCovariance(Nothing(), RBF(), (1.3, BOUNDS), (0.05, BOUNDS), 2)
     rows, Z = rows_of(), lifted(7, seed=1)[0]
     value, gradient = bound(broken, rows, Z, True)
@@ -136,7 +136,7 @@ def test_a_search_turns_back_where_a_matrix_is_not_positive_definite():
 
 
 class Nothing(ConstantKernel):
-    """A kernel that is none: what is positive definite has no negative diagonal."""
+    """Kernel with a negative diagonal, which is not positive definite."""
 
     def __call__(self, X, Y=None, eval_gradient=False):
         K = super().__call__(X, Y, eval_gradient)
@@ -147,7 +147,7 @@ class Nothing(ConstantKernel):
 
 
 def test_gradient_with_a_jitter_that_counts(monkeypatch):
-    """The jitter is relative to the signal variance, so it has a share in that derivative."""
+    """The jitter is relative to the signal variance, and counts in that derivative."""
     monkeypatch.setattr("sktvbo.gaussian_process._inducing._JITTERS", (1e-2,))
     X, y, v = lifted(60)
     gp = make(kind=SparseTimeVaryingGPRegressor, inducing=X[::4]).fit(X, y, v)

@@ -1,4 +1,4 @@
-"""Predictions of new observations, and intervals: what they are, and how often they are right."""
+"""Predictions of new observations, intervals, and their coverage."""
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ def test_levels_are_probabilities(level):
 
 
 def simulated(seed, n, n_new=150):
-    """A draw of the model: rows up to t = 10, and new places in space and in the future.
+    """Draw from the model: rows up to t = 10, and new places in space and in the future.
 
     With the exact mean and standard deviation of observations there, which are normal.
     """
@@ -82,7 +82,7 @@ def simulated(seed, n, n_new=150):
 def test_coverage_on_simulated_data(kind, n):
     """50 draws, learnt from: within two points of nominal, in space and in the future.
 
-    How probably an interval is right is known, given the rows: nothing has to be counted.
+    The probability of each interval is known, given the rows, and needs no counting.
     """
     levels, found = (0.5, 0.9, 0.95), []
     for seed in range(50):
@@ -93,7 +93,7 @@ def test_coverage_on_simulated_data(kind, n):
     assert np.std(found, axis=0).max() / np.sqrt(50) < 0.007
     coverage = np.mean(found, axis=0).T
     if kind is SparseTimeVaryingGPRegressor:
-        # In space these points do not suffice: what they leave is taken for noise.
+        # In space these points do not suffice: their residual counts as noise.
         assert np.all((coverage[0] >= levels) & (coverage[0] <= np.array(levels) + 0.06))
         coverage[0] = levels
     assert_allclose(coverage, [levels, levels], atol=0.02)

@@ -45,7 +45,7 @@ def observed(rng, t):
 
 
 def mixed_steps(gp, n_steps, rng, n=N):
-    """A stream with late rows, pauses, batches, and drops of the least relevant; yields each."""
+    """Stream with late rows, pauses, batches, and drops of the least relevant; yield each step."""
     start = [observed(rng, float(t)) for t in range(n)]
     gp = gp.fit(np.vstack([x for x, _ in start]), np.concatenate([y for _, y in start]))
     now = float(n)
@@ -79,7 +79,7 @@ def recomputed(monkeypatch):
     return calls
 
 
-def assert_as_afresh(gp, now, tolerance=1e-8):
+def assert_is_fresh_fit(gp, now, tolerance=1e-8):
     fresh = afresh(gp, gp.X_train_, gp.y_train_)
     grid = np.column_stack([np.random.RandomState(3).uniform(size=(20, 2)), np.full(20, now)])
     pairs = [
@@ -95,12 +95,12 @@ def assert_as_afresh(gp, now, tolerance=1e-8):
 @pytest.mark.parametrize("n", [40, N])
 @pytest.mark.parametrize("mean_prior_std", [0.0, 0.7, np.inf])
 @pytest.mark.parametrize("temporal", TEMPORAL.values(), ids=list(TEMPORAL))
-def test_a_stream_is_as_afresh(temporal, mean_prior_std, n):
+def test_a_stream_is_a_fresh_fit(temporal, mean_prior_std, n):
     gp, now = last_of(
         mixed_steps(regressor(temporal, mean_prior_std), 45, np.random.RandomState(1), n)
     )
     assert gp._gp.n_updates > 0
-    assert_as_afresh(gp, now)
+    assert_is_fresh_fit(gp, now)
 
 
 def test_long_streams(monkeypatch, recomputed):
@@ -112,7 +112,7 @@ def test_long_streams(monkeypatch, recomputed):
     for i, (gp, now) in enumerate(steps):
         counts.append(gp._gp.n_updates)
         if i % 150 == 149:
-            assert_as_afresh(gp, now)
+            assert_is_fresh_fit(gp, now)
     # Three steps are four updates; 256 may follow one another.
     assert max(counts) in (255, 256)
     assert len(recomputed) == 800 // 257
@@ -128,18 +128,18 @@ def test_few_rows_are_not_updated(n):
     gp.relevancy(now)
     for changed in (gp.condition_on(*observed(rng, now)), gp.without([0])):
         assert (changed._gp.cache.inverse is None) == (n < N)
-        assert_as_afresh(changed, now)
+        assert_is_fresh_fit(changed, now)
 
 
-def test_two_that_go_on_from_the_same_step():
+def test_two_extensions_of_the_same_step():
     """They share memory; the second must not write over the row of the first."""
     rng = np.random.RandomState(7)
     gp, now = last_of(mixed_steps(regressor(TEMPORAL["5/2"]), 5, rng))
     first, second = (gp.condition_on(*observed(rng, now)) for _ in range(2))
     for each in (first.condition_on(*observed(rng, now)), second, first.without([3]), gp):
-        assert_as_afresh(each, now)
+        assert_is_fresh_fit(each, now)
         again = pickle.loads(pickle.dumps(each)).condition_on(*observed(rng, now))
-        assert_as_afresh(again, now)
+        assert_is_fresh_fit(again, now)
 
 
 @pytest.mark.parametrize(
@@ -158,8 +158,8 @@ def test_no_cache_is_copied_or_stored(duplicate):
     assert (other._gp.cache.inverse, other._gp.cache.spare) == (None, None)
     assert_allclose(other.predict(gp.X_train_, True), gp.predict(gp.X_train_, True), rtol=1e-9)
     assert_allclose(other.relevancy(now), relevancy, rtol=0.0, atol=1e-8 * relevancy.max())
-    assert_as_afresh(other.condition_on(*observed(rng, now)), now)
-    # What was copied still has its own.
+    assert_is_fresh_fit(other.condition_on(*observed(rng, now)), now)
+    # The original still has its cache.
     assert gp._gp.cache.inverse.forms is not None
 
 
@@ -195,7 +195,7 @@ def test_round_off_in_the_inverse_is_found(recomputed):
         gp = gp.condition_on(*observed(rng, now)).without([5])
         gp.relevancy(now)
     assert len(recomputed) == 1
-    assert_as_afresh(gp, now)
+    assert_is_fresh_fit(gp, now)
 
 
 @pytest.mark.parametrize("ahead", [3.0, 1.0, 22.0, 5e3])
@@ -206,7 +206,7 @@ def test_other_times_than_the_stream(ahead):
     gp.relevancy(start + 12.0)
     latest = np.flatnonzero(gp.X_train_[:, -1] > start + 0.5)
     gp.forget(latest).partial_fit(*observed(rng, start))
-    assert_as_afresh(gp, start + ahead)
+    assert_is_fresh_fit(gp, start + ahead)
 
 
 def test_arms_and_time_alone():

@@ -36,7 +36,7 @@ AGES = np.array([0.0, 0.1, 0.7, 2.0, 9.0])
 
 
 def kernels_of(family):
-    """A kernel of lengthscale 1 of each kind in the row."""
+    """Yield a kernel of lengthscale 1 of each class in the row."""
     for kind, nu in FAMILIES[family].kernels:
         if kind is Forgetting:
             yield Forgetting(1.0 - np.exp(-2.0))
@@ -53,7 +53,7 @@ def test_every_family_that_is_compiled_has_a_row():
 
 
 @every_stationary
-def test_a_familys_kernels_are_recognized_and_are_one_function(family):
+def test_the_kernels_of_a_family_are_recognized_and_equal(family):
     first, *others = kernels_of(family)
     for kernel in (first, *others):
         assert family_of(kernel) == family
@@ -70,7 +70,7 @@ def test_the_scale_is_that_of_the_compiled_code(family):
 
 
 @every_stationary
-def test_the_polynomial_times_the_exponential_is_the_kernel(family):
+def test_the_kernel_is_a_polynomial_times_an_exponential(family):
     row = FAMILIES[family]
     if row.polynomial is None:
         assert family == Family.RBF
@@ -170,12 +170,12 @@ def test_not_recognized(kernel):
         recognize_or_raise(kernel, 1, "The purpose")
 
 
-def test_forgetting_is_of_time():
+def test_forgetting_is_for_one_column():
     assert recognize(Forgetting(), 2) is None
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.0, -0.1, 1.5, np.nan])
-def test_a_rate_of_forgetting_that_is_none(epsilon):
+def test_bad_rates_of_forgetting(epsilon):
     with pytest.raises(ValueError, match="'epsilon' parameter of Forgetting must be a float"):
         recognize(Forgetting(epsilon), 1)
 

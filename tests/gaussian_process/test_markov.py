@@ -1,4 +1,4 @@
-"""The Markov form of temporal kernels, against the kernels themselves."""
+"""State-space form of temporal kernels, against the kernels."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ TIMES = np.array([0.0, 0.0, 1e-7, 0.3, 1.0, 5.0, 5.5, 40.0, 4000.0])
 
 
 def implied(process, times):
-    """The covariance of f at some increasing times that the process has."""
+    """Return the covariance of f at increasing times under the process."""
     n, p = len(times), process.order
     A, Q = process.moves(np.diff(times, prepend=times[0]))
     P, K = process.prior(times[0]), np.empty((n, n))
@@ -44,7 +44,7 @@ def test_the_process_has_the_covariance_of_its_kernel(kernel):
 
 
 @pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])
-def test_motion_is_the_matrix_exponential_and_the_noise_what_it_loses(nu):
+def test_the_transition_is_the_matrix_exponential_and_the_noise_balances_it(nu):
     process = state_space(Matern(0.7, nu=nu))
     A, Q = process.moves([0.4])
     F = np.eye(process.order, k=1)
@@ -60,7 +60,7 @@ def test_motion_is_the_matrix_exponential_and_the_noise_what_it_loses(nu):
 
 @pytest.mark.parametrize(("nu", "power"), [(0.5, 1), (1.5, 3), (2.5, 5)])
 def test_the_noise_of_a_tiny_gap_has_all_its_digits(nu, power):
-    """Var f grows as x^{2p−1}: its ratio over a decade says whether digits are left."""
+    """Var f grows as x^{2p−1}: its ratio over a decade shows cancellation."""
     process = state_space(Matern(1.0, nu=nu))
     Q = process.moves([1e-9, 1e-8])[1][:, 0, 0]
     assert Q[0] > 0.0
@@ -92,11 +92,11 @@ def test_fixed_hyperparameters_have_no_slopes(kernel):
 @pytest.mark.parametrize(
     "kernel", [RBF(), Matern(nu=2.0), RationalQuadratic(), ConstantKernel(2.0), RBF() + RBF()]
 )
-def test_other_kernels_have_none(kernel):
+def test_other_kernels_have_no_state_space_form(kernel):
     assert state_space(kernel) is None
 
 
-def test_nothing_is_left_behind_a_gap_of_years():
+def test_the_state_after_a_long_gap_is_the_prior():
     A, Q = state_space(Matern(1.0, nu=2.5)).moves([1e9])
     assert_allclose(A[0], 0.0, atol=1e-300)
     assert_allclose(Q[0], state_space(Matern(1.0, nu=2.5)).prior(0.0), rtol=1e-14)

@@ -47,7 +47,7 @@ def covariance(A, B):
 
 
 def least_squares(K, y, noise, prior, k, k_places):
-    """Mean, covariance, log likelihood, and the mean's own mean, by textbook formulas.
+    """Return posterior mean, covariance, log likelihood and the mean of the level.
 
     Generalized least squares with a Gaussian prior: Rasmussen & Williams section 2.7, for the
     covariances of the observations, of places with them, and of the places.
@@ -97,7 +97,7 @@ def test_it_is_generalized_least_squares(prior, normalize_y, known):
     assert gp.mean_ == pytest.approx(location + scale * level, rel=1e-9)
 
 
-def test_without_width_it_is_the_model_without_a_mean():
+def test_a_prior_of_width_0_is_no_mean():
     X, y = data()
     ours, plain = make(0.0).fit(X, y), make(1e-9).fit(X, y)
     assert_allclose(ours.predict(PLACES), plain.predict(PLACES), rtol=1e-9)
@@ -118,7 +118,7 @@ def test_with_a_flat_prior_a_shift_of_y_shifts_the_prediction(prior):
 @every_prior
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("general", [False, True])
-def test_gradient_of_what_is_maximized(prior, kind, general):
+def test_gradient_of_the_objective(prior, kind, general):
     X, y = data()
     options = {"spatial_kernel": RationalQuadratic(0.5)} if general else {}
     model = QuadraticInjection(0.1, (1e-3, 1e1))
@@ -145,7 +145,7 @@ def test_gradient_of_the_posterior(prior, kind):
 
 @every_prior
 def test_the_width_of_weighted_regression(prior):
-    """σ² |c|² + the error's part from f and the mean, c being the weights of the observations."""
+    """σ² |c|² + the error from f and the mean, with c the weights of the observations."""
     X, y = data()
     model, tau = GeometricInjection(0.9), min(prior, 1e3)
     gp = make(tau, WeightedGPRegressor, noise_model=model).fit(X, y)
@@ -162,8 +162,8 @@ def test_the_width_of_weighted_regression(prior):
 
 
 @every_prior
-def test_information_gain_is_what_the_data_tell_of_f(prior):
-    """½ log |cov(y)| − ½ log |cov(y given f)|: the mean is noise common to all."""
+def test_information_gain_is_that_about_f(prior):
+    """½ log |cov(y)| − ½ log |cov(y given f)|: the mean is common noise of all rows."""
     X, y = data()
     tau = min(prior, 1e4)
     K, common = covariance(X, X), NOISE * np.eye(len(X)) + tau**2
@@ -177,7 +177,7 @@ def test_information_gain_is_what_the_data_tell_of_f(prior):
 
 
 def brute_force_relevancy(X, y, prior, now):
-    """Each observation removed, and the posterior of f computed again."""
+    """Relevancies by removing each observation and conditioning again."""
     C = spatial_convolution(SPATIAL, X[:, :2]) * temporal_convolution(TEMPORAL, X[:, 2], now)
 
     def posterior(rows):
@@ -204,7 +204,7 @@ def brute_force_relevancy(X, y, prior, now):
 
 
 @every_prior
-def test_relevancy_is_that_of_removing_and_conditioning_again(prior):
+def test_relevancy_is_that_of_brute_force(prior):
     X, y = data(15)
     now = X[:, 2].max() + 1.0
     expected = brute_force_relevancy(X, y, prior, now)
@@ -221,7 +221,7 @@ def test_relevancy_is_that_of_removing_and_conditioning_again(prior):
         mean_prior_std=prior,
     )
     assert_allclose(found, expected, rtol=1e-7)
-    # The order of the relevancies depends on the prior: this is another function than without.
+    # They differ from those without a mean.
     assert np.abs(expected - make(0.0).fit(X, y).relevancy(now)).max() > 0.01
 
 
@@ -241,7 +241,7 @@ def test_a_sweep_predicts_the_relevancies_after_removals(prior):
 
 @every_prior
 @pytest.mark.parametrize("temporal", [TEMPORAL, Matern(5.0, nu=2.5), RBF(5.0), Forgetting(0.3)])
-def test_the_long_past_is_irrelevant_however_much_it_tells_about_the_mean(prior, temporal):
+def test_the_long_past_is_irrelevant_even_if_informative_about_the_mean(prior, temporal):
     X, y = data(15)
     newest = X[:, 2].max()
     # Just before and just after the correlation in time with the newest is 1e-8.
@@ -305,7 +305,9 @@ def test_one_observation(prior, kind):
     gp = make(prior, kind, **options).fit([[0.5, 0.5, 1.0]], [7.0])
     mean, std = gp.predict([[0.1, 0.9, 30.0]], return_std=True)
     share = 1.0 / (1.0 + (SIGNAL + NOISE) / prior**2)
-    assert mean[0] == pytest.approx(7.0 * share, rel=0.01)  # far away the mean is all there is
+    assert mean[0] == pytest.approx(
+        7.0 * share, rel=0.01
+    )  # far away the posterior is that of the mean
     assert np.isfinite(std).all()
     assert_allclose(gp.relevancy(2.0), 1.0)
 
@@ -319,21 +321,21 @@ def test_values_far_from_0_with_little_spread(prior):
 
 
 @every_prior
-def test_a_mean_that_the_data_cannot_tell(prior):
+def test_a_mean_that_the_data_do_not_identify(prior):
     """With long lengthscales f is itself nearly a constant: nothing breaks."""
     X, y = data()
     kernels = {"spatial_kernel": RBF(1e4), "temporal_kernel": RBF(1e6)}
     gp = make(prior, **kernels).fit(X, y)
     mean, std = gp.predict(PLACES, return_std=True)
     assert np.all(std > 0.0)
-    # f adds to the prior variance of the mean, and both together are the average.
+    # f adds to the prior variance of the mean; their sum is estimated by the average.
     wide = prior**2 + SIGNAL
     assert_allclose(mean, y.mean() / (1.0 + NOISE / (len(y) * wide)), rtol=1e-4)
 
 
 @pytest.mark.parametrize(("extreme", "limit"), [(1e-200, 0.0), (1e-155, 0.0), (1e155, np.inf)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_widths_whose_squares_are_no_floats(extreme, limit, kind):
+def test_widths_whose_squares_overflow_or_underflow(extreme, limit, kind):
     X, y = data()
     found, expected = (make(width, kind).fit(X, y) for width in (extreme, limit))
     assert_array_equal(found.predict(PLACES), expected.predict(PLACES))
@@ -358,14 +360,14 @@ def test_duplicated_rows(prior):
 
 @pytest.mark.parametrize("prior", [-1.0, np.nan, "wide", None, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_priors_that_make_no_sense(prior, kind):
+def test_bad_widths(prior, kind):
     gp = make(prior, kind)
     with pytest.raises(ValueError, match=r"'mean_prior_std' parameter .* range \[0, inf\]"):
         gp.fit(*data())
     assert not hasattr(gp, "X_train_")
 
 
-def test_it_is_learnt_with_everything_else_and_survives_copies():
+def test_it_is_learnt_and_pickled():
     X, y = data()
     gp = TimeVaryingGPRegressor(mean_prior_std=4.0, normalize_y=True).fit(X, y)
     assert abs(gp.mean_ - 3.0) < 1.0

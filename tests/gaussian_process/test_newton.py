@@ -1,4 +1,4 @@
-"""Minimization over a box against SciPy's."""
+"""Minimization over a box against SciPy."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def rosenbrock(x):
 
 
 def quadratic(rng, p=4):
-    """A positive definite ½ xᵀ A x + bᵀ x that is far from round, and A, b."""
+    """Return an ill-conditioned ½ xᵀ A x + bᵀ x, A and b."""
     Q, _ = np.linalg.qr(rng.normal(size=(p, p)))
     A, b = (Q * np.geomspace(1.0, 1e3, p)) @ Q.T, 30.0 * rng.normal(size=p)
     return (lambda x: (0.5 * x @ A @ x + b @ x, A @ x + b)), A, b
@@ -34,7 +34,7 @@ def test_a_curved_valley(upper):
     assert found.n_evaluations < 120
 
 
-def test_gradients_of_places_that_are_no_better_are_not_computed():
+def test_gradients_of_rejected_steps_are_not_computed():
     asked = []
 
     def lazily(x):
@@ -53,7 +53,7 @@ def test_the_models_minimum_is_that_of_the_box(seed):
     rng = np.random.RandomState(seed)
     _, A, b = quadratic(rng)
     low, high = -rng.uniform(0.0, 0.3, 4), rng.uniform(0.0, 0.3, 4)
-    low[seed % 4] = 0.0  # the place is at a side itself
+    low[seed % 4] = 0.0  # a bound is active at the start
     step = model_minimum(A, b, low, high)
     assert np.all((low <= step) & (step <= high))
     slope = A @ step + b
@@ -62,7 +62,7 @@ def test_the_models_minimum_is_that_of_the_box(seed):
     assert np.all(slope[step < high] >= -tolerance)
 
 
-def test_what_is_known_of_the_curvature_saves_evaluations(rng):
+def test_a_known_hessian_saves_evaluations(rng):
     function, A, b = quadratic(rng)
     start = np.linalg.solve(A, -b) + 1.0
     box = BOX + start[:, np.newaxis]
@@ -83,7 +83,7 @@ def test_the_promise_is_the_models_gain(rng):
     )
 
 
-def test_it_ends_when_little_is_to_be_gained(rng):
+def test_it_ends_when_the_promised_gain_is_small(rng):
     function, A, b = quadratic(rng)
     x = np.linalg.solve(A, -b) + 1e-3
     gain = promise(function(x)[1], A, x, BOX + x[:, np.newaxis])
@@ -92,7 +92,7 @@ def test_it_ends_when_little_is_to_be_gained(rng):
         assert found.n_evaluations == n_evaluations
 
 
-def test_it_turns_back_where_there_is_no_value():
+def test_steps_to_infinite_values_are_rejected():
     def function(x):
         return (-np.log(x[0]) + x[0] if x[0] > 0.0 else np.inf), 1.0 - 1.0 / x
 
@@ -100,7 +100,7 @@ def test_it_turns_back_where_there_is_no_value():
     assert found.x == pytest.approx(1.0, abs=1e-3)
 
 
-def test_a_misleading_hessian_is_given_up():
+def test_a_wrong_hessian_is_discarded():
     found = minimize(
         *(rosenbrock, np.full(4, -1.0), BOX), hessian=1e-9 * np.eye(4), least_gain=1e-10
     )

@@ -73,14 +73,14 @@ def test_growth_is_learnt(model):
     y = np.sin(5.0 * X[:, 0]) + rng.normal(size=150) * np.sqrt(noise(truth, 249.0 - X[:, 2]))
     (parameter,) = model.hyperparameter_names
     start = clone(model).set_params(**{parameter: 0.5})
-    # With the variance held: of old data only its product with the growth is known.
+    # The variance is held: old data identify only its product with the growth.
     gp = make(start, optimizer="fmin_l_bfgs_b", noise_variance_bounds="fixed").fit(X, y)
     learnt = getattr(gp.noise_model_, parameter)
     assert learnt == pytest.approx(getattr(truth, parameter), rel=0.3)
-    assert getattr(start, parameter) == 0.5  # the parameter given is left alone
+    assert getattr(start, parameter) == 0.5  # the given model is unchanged
 
 
-def test_a_late_row_is_old_at_once_and_forgetting_the_newest_turns_no_clock_back():
+def test_neither_a_late_row_nor_forgetting_the_newest_moves_the_present():
     X, y, _ = shuffled()
     gp = make(QuadraticInjection(0.3)).fit(X, y)
     gp.partial_fit([[0.5, 0.5, 50.0]], [1.0])
@@ -141,20 +141,20 @@ def test_bad_models(model, message):
         make(model).fit(X, y)
 
 
-# --- noise that is all given ----------------------------------------------------------------------
+# --- total variances ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("model", [None, QuadraticInjection(0.5)], ids=str)
 @pytest.mark.parametrize("kind", [TimeVaryingGPRegressor, WeightedGPRegressor])
 def test_a_total_variance_is_the_whole_noise_of_a_row(kind, model):
-    """Answers of an expert: neither σ² nor its growth with age are theirs."""
+    """Neither σ² nor its growth with age is added."""
     X, y, v = lifted()
     gp = make(model, RBF(3.0), kind, normalize_y=True).fit(X, y, v)
     given = np.array([1e-4, 0.3, 2.0])
     extra, answers = X[:3] + 0.02, y[:3] + 0.5
     gp = gp.condition_on(extra, answers, given, total_variance=True)
 
-    location, scale = y.mean(), y.std()  # they are held
+    location, scale = y.mean(), y.std()  # held
     X, y = np.vstack([X, extra]), np.append(y, answers)
     age = X[:, -1].max() - X[:, -1]
     growth = 0.05 * (1.0 + (0.5 * age) ** 2) if model else np.full(len(X), 0.05)
@@ -169,7 +169,7 @@ def test_a_total_variance_is_the_whole_noise_of_a_row(kind, model):
     np.testing.assert_allclose(gp.predict(test, return_std=True)[1], std, rtol=1e-9)
 
 
-def test_a_noise_that_is_all_given_has_no_share_in_the_likelihoods_gradient():
+def test_a_total_variance_has_no_share_in_the_gradient_of_the_likelihood():
     X, y, _ = lifted()
     model = QuadraticInjection(0.5, (1e-3, 1e1))
     gp = make(model, RBF(3.0)).fit(X, y)

@@ -1,4 +1,4 @@
-"""A noise model of the user's, made of public names: two hyperparameters, and no derivatives."""
+"""Custom noise model with two hyperparameters and no derivatives."""
 
 import inspect
 from typing import ClassVar
@@ -37,7 +37,7 @@ class PowerInjection(NoiseModel):
 
 
 def analytic_slopes(model, age):
-    """Derivatives of the ratio in log power and log rate."""
+    """Return the derivatives of the ratio in log power and log rate."""
     x = model.rate * np.maximum(age, 1e-300)
     grown = model.power * x**model.power
     return np.column_stack([grown * np.log(x), grown])
@@ -55,7 +55,7 @@ def regressor(model, kind=TimeVaryingGPRegressor, **options):
     return make(RBF(0.4), RBF(20.0), kind, noise_variance=0.05, noise_model=model, **options)
 
 
-def test_it_takes_a_few_lines_and_no_private_name():
+def test_it_needs_few_lines_and_no_private_name():
     lines = inspect.getsource(PowerInjection).splitlines()
     assert len(lines) <= 40
     assert not any("._" in line for line in lines)
@@ -97,7 +97,7 @@ def test_slopes_are_the_derivatives(model):
     assert_allclose(model.slopes(age), analytic_slopes(model, age), rtol=1e-7, atol=1e-9)
 
 
-def test_without_a_ratio_it_is_no_model():
+def test_a_model_must_define_a_ratio():
     class Forgetful(NoiseModel):
         pass
 
@@ -123,7 +123,7 @@ def test_likelihood_gradient(kind, options, normalize_y):
     assert_allclose(value(theta, eval_gradient=True)[1], numeric, rtol=1e-4, atol=1e-3)
 
 
-def test_it_is_the_model_that_is_built_in():
+def test_it_agrees_with_the_built_in_model():
     X, y, v = shuffled()
     own = regressor(PowerInjection(0.3, 2.0, "fixed", "fixed")).fit(X, y, v).advance(150.0)
     built_in = regressor(QuadraticInjection(0.3)).fit(X, y, v).advance(150.0)
@@ -144,7 +144,7 @@ def test_both_hyperparameters_are_learnt(kind, options):
     gp = regressor(start, kind, optimizer="fmin_l_bfgs_b", noise_variance_bounds="fixed", **options)
     gp.fit(X, y)
     found = gp.noise_model_
-    # Of old data only the noise itself is known well.
+    # Old data identify the noise itself well, not its parameters.
     grown = truth.ratio(np.array([20.0, 100.0]))
     assert_allclose(found.ratio(np.array([20.0, 100.0])), grown, rtol=0.4)
     assert found.power == pytest.approx(2.5, rel=0.2)

@@ -1,4 +1,4 @@
-"""How many inducing points, and when they are chosen anew."""
+"""Number of inducing points, and when they are chosen again."""
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ def test_n_inducing_is_auto_or_a_number():
         given(1.0, n_inducing="many").fit(*rows(20))
 
 
-def test_points_are_chosen_anew_where_they_tell_little():
+def test_points_are_chosen_again_where_they_explain_little():
     X, y = rows()
     gp = given(1.0, inducing="greedy").partial_fit(X[:700], y[:700])
     before = gp.inducing_points_
@@ -77,7 +77,7 @@ def test_given_points_stay():
 
 
 def stream(n_batches, size, window, end, seed=0):
-    """R² of each batch, predicted before it is learnt from, and the largest data set."""
+    """Return R² of each batch before it is added, and the size of the largest data set."""
     rng = np.random.RandomState(seed)
     gp, scores, largest = None, [], 0
     for i in range(n_batches):
@@ -112,11 +112,11 @@ def test_a_stream_of_a_million_rows():
     scores, largest = stream(200, 5_000, window=2.0, end=100.0)
     assert scores.min() > 0.9
     assert largest <= 25_000
-    # A million rows of three numbers alone are 24 MB, and a million times 400 points 3 GB.
+    # A million rows take 24 MB, and a million times 400 covariances 3 GB.
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kB
 
 
-def test_all_rows_count_whatever_the_blocks(monkeypatch):
+def test_all_rows_count_for_any_size_of_blocks(monkeypatch):
     X, y = rows(300)
     Z = X[::10]
     whole = SparseTimeVaryingGPRegressor(RBF(0.3), RBF(2.0), inducing=Z, optimizer=None).fit(X, y)

@@ -1,4 +1,4 @@
-"""A quadratic prior mean, against a fit to y minus that mean."""
+"""Quadratic prior mean, against a fit to y minus that mean."""
 
 import pickle
 
@@ -73,7 +73,7 @@ def test_columns_choose_the_coordinates_it_depends_on():
 
 @both_kinds
 @with_a_mean
-def test_a_fit_is_one_to_what_is_left(kind, tau):
+def test_a_fit_is_one_to_the_residuals(kind, tau):
     X, y = data()
     options = {"mean_prior_std": tau, "noise_model": QuadraticInjection(0.02)}
     gp = make(kind, **options).fit(X, y)
@@ -94,7 +94,7 @@ def test_a_fit_is_one_to_what_is_left(kind, tau):
             X, y).log_marginal_likelihood_value_) > 1.0  # fmt: skip
 
 
-def test_far_from_all_rows_it_is_the_prediction():
+def test_far_from_all_rows_the_prior_mean_is_predicted():
     X, y = data()
     gp = make(normalize_y=True).fit(X, y)
     U = np.random.RandomState(2).uniform(size=(5, 2))
@@ -103,7 +103,7 @@ def test_far_from_all_rows_it_is_the_prediction():
         assert_allclose(one.predict(late), y.mean() + y.std() * expected_mean(U), rtol=1e-10)
 
 
-def test_where_time_stands_and_of_which_columns():
+def test_position_of_time_and_choice_of_columns():
     X, y = data()
     mean = QuadraticMean(0.8, columns=[1])
     gp = make(prior_mean=mean).fit(X, y)
@@ -115,7 +115,7 @@ def test_where_time_stands_and_of_which_columns():
     assert high > low
 
 
-def test_time_alone_has_no_box():
+def test_it_has_no_effect_on_time_alone():
     X, y = data()
     alone, plain = (
         make(spatial_kernel=None, prior_mean=mean).fit(X[:, 2:], y) for mean in (MEAN, None)
@@ -146,7 +146,7 @@ def test_views_and_draws(tau):
         leading = y.mean() + y.std() * objective.leading(U, 3)
         assert_allclose(np.sort(leading)[-3:], np.sort(expected)[-3:], rtol=1e-9)
         places, values = objective.climb(U[:4], unit_box(len(u)), 1.0)
-        best = np.argmax(values)  # the others end as soon as they are behind
+        best = np.argmax(values)  # the others may stop early
         mean, std, on_mean, on_std = view.with_gradient(places[best])
         assert_allclose(y.mean() + y.std() * values[best], mean + 2.0 * std, rtol=1e-9)
         step = np.clip(places[best] + 1e-3 * (on_mean + 2.0 * on_std), 0.0, 1.0) - places[best]
@@ -162,13 +162,13 @@ def test_copies():
     before = again.predict(PLACES)
     assert_array_equal(before, gp.predict(PLACES))
     assert gp.set_params(prior_mean__depth=0.1).get_params()["prior_mean__depth"] == 0.1
-    assert_array_equal(gp.predict(PLACES), before)  # what is fitted keeps its own
+    assert_array_equal(gp.predict(PLACES), before)  # the fitted mean is unchanged
 
 
-# --- what does not go together --------------------------------------------------------------------
+# --- errors ---------------------------------------------------------------------------------------
 
 
-def test_many_rows_at_few_sites_take_no_filter():
+def test_it_excludes_the_kalman_filter():
     rng = np.random.RandomState(0)
     X = np.column_stack([rng.choice([0.2, 0.8], size=300), np.arange(300.0)])
     y = np.sin(0.1 * X[:, 1]) + 0.1 * rng.normal(size=300)
@@ -181,7 +181,7 @@ def test_many_rows_at_few_sites_take_no_filter():
         make(solver="kalman", **options).fit(X, y)
 
 
-def test_a_sparse_regressor_has_none():
+def test_a_sparse_regressor_has_no_prior_mean():
     with pytest.raises(TypeError, match="prior_mean"):
         SparseTimeVaryingGPRegressor(prior_mean=MEAN)
 
@@ -215,7 +215,7 @@ CHOICE = QuadraticMean(1.0, only_if_likelier=True)
 
 
 def sample(kind, seed=0):
-    """A quadratic function, or waves that move, in three dimensions."""
+    """Return rows of a quadratic function, or of moving waves, in three dimensions."""
     rng = np.random.RandomState(seed)
     X = np.column_stack([rng.uniform(size=(N, 3)), np.arange(float(N))])
     S, t = X[:, :3], X[:, 3]
@@ -251,7 +251,7 @@ def test_the_likelier_mean_is_used(kind, optimizer):
     assert_array_equal(gp.predict(X, return_std=True), each[best].predict(X, return_std=True))
 
 
-def test_a_search_that_goes_on_changes_its_choice():
+def test_later_searches_change_the_choice():
     gp = choose().fit(*sample("waves"))
     assert gp.prior_mean_ is None
     Z, z = sample("quadratic", seed=1)
@@ -267,8 +267,8 @@ def test_a_search_that_goes_on_changes_its_choice():
     )
 
 
-def test_the_other_search_is_made_only_if_it_promises_more(monkeypatch):
-    """The choice is nearly always that of all searches made."""
+def test_the_other_mean_is_searched_only_if_it_promises_more(monkeypatch):
+    """The choice is nearly always the same as with all searches."""
     learn, made = TimeVaryingGPRegressor._learn_one, []
 
     def noted(*each, **options):
@@ -291,8 +291,8 @@ def test_the_other_search_is_made_only_if_it_promises_more(monkeypatch):
     assert n < 0.8 * (len(made) - n)
 
 
-def test_fruitless_searches_count_once(monkeypatch):
-    """With noise alone, fresh starts are tried as often as without the comparison."""
+def test_searches_without_success_count_once(monkeypatch):
+    """For pure noise, fresh starts are tried as often as without the comparison."""
     X = sample("waves")[0]
     y = np.random.RandomState(4).normal(size=N) - 1.5 * ((X[:, :3] - 0.5) ** 2).sum(axis=1)
     gp, starts = choose().fit(X[:30], y[:30]), []
@@ -304,7 +304,7 @@ def test_fruitless_searches_count_once(monkeypatch):
         gp = gp.condition_on(X[29 + i : 30 + i], y[29 + i : 30 + i]).refit()
         chosen.add(gp.prior_mean_)
         assert gp._knowledge.n_lost == i
-    assert len(chosen) == 2  # whichever is held
+    assert len(chosen) == 2  # both are chosen at times
     assert starts == [1, 2, 4, 8]
 
 

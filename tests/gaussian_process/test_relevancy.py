@@ -1,4 +1,4 @@
-"""Relevancies of the training rows."""
+"""Relevancies of the training rows, as methods of the regressors."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from sktvbo.relevancy import wasserstein_relevancy
 
 @pytest.mark.parametrize("normalize_y", [False, True])
 @pytest.mark.parametrize("name", ["rbf-rbf", "ard-forgetting", "time-first", "time-alone"])
-def test_relevancy_is_the_functions(name, normalize_y):
+def test_relevancy_is_that_of_the_function(name, normalize_y):
     gp, *_ = both(*MODELS[name], normalize_y=normalize_y)
     y, variance = gp.y_train_, np.linspace(0.0, 0.1, len(gp.y_train_))
     mean, scale = (y.mean(), y.std()) if normalize_y else (0.0, 1.0)
@@ -41,7 +41,7 @@ def test_now_may_be_the_latest_time(shift):
     gp = make().fit(X + np.array([0.0, 0.0, shift]), y)
     latest = gp.X_train_[:, -1].max()
     assert_array_equal(gp.relevancy(latest), gp.relevancy())
-    # Rounding on the user's side is no error.
+    # A time that is earlier by rounding is accepted.
     assert_allclose(gp.relevancy(np.nextafter(latest, 0.0)), gp.relevancy(), rtol=1e-9)
 
 
@@ -53,7 +53,7 @@ def test_now_may_be_the_latest_time(shift):
         (np.inf, "now must be finite"),
     ],
 )
-def test_relevancy_at_times_that_make_no_sense(now, message):
+def test_relevancy_at_bad_times(now, message):
     with pytest.raises(ValueError, match=message):
         make().fit(*data()).relevancy(now)
 

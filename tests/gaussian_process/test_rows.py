@@ -1,4 +1,4 @@
-"""Rows: what was observed, as a value."""
+"""Rows: observations as an immutable value."""
 
 import pickle
 from dataclasses import FrozenInstanceError
@@ -20,7 +20,7 @@ COVARIANCE = SeparableCovariance(
 
 
 def given(n=12, seed=0, position=2):
-    """Inputs, targets, variances, and which of them are total."""
+    """Return inputs, targets, variances, and the mask of total variances."""
     X, y, variance = lifted(n, seed=seed)
     X = np.insert(X[:, :-1], position, X[:, -1], axis=1)
     return X, y, variance, np.arange(n) % 3 == 0
@@ -58,7 +58,7 @@ def test_targets(standardize):
     assert_array_equal(rows.y, y)
 
 
-def test_scales_of_targets_that_are_no_scales():
+def test_targets_without_a_scale():
     X, _, *rest = given()
     for value in (0.0, 5.0, -1e9):
         rows = make(X, np.full(12, value), *rest)
@@ -67,7 +67,7 @@ def test_scales_of_targets_that_are_no_scales():
     assert big.scale == pytest.approx(1e99 * np.arange(12.0).std())
 
 
-def test_noise_is_the_models_and_what_is_known_or_only_that():
+def test_noise_is_that_of_the_model_plus_known_variances_or_a_total_one():
     X, y, variance, total = given()
     rows = make(X, y, variance, total).at(70.0)
     model = 0.05 * (1.0 + (0.3 * (70.0 - X[:, 2])) ** 2)
@@ -95,7 +95,7 @@ def test_drop(standardize, indices):
     rows = make(*arrays, standardize=standardize)
     fewer = rows.drop(indices)
     left = [np.delete(a, indices, axis=0) for a in arrays]
-    # The latest row may be among those that go: the present time stays.
+    # The present time stays, even if the latest row is dropped.
     assert_equal(fewer, make(*left, standardize=standardize).scaled_as(rows).at(rows.now))
     assert_equal(rows, make(*arrays, standardize=standardize))
 
@@ -124,7 +124,7 @@ def test_location_and_scale_follow_y_until_it_has_a_scale():
         assert rows.standardize is (i < 11)
     assert rows.append(X[:1], np.array([1e6]), *(a[:1] for a in rest)).scale == rows.scale
     assert rows.drop(range(1, 12)).scale == rows.scale
-    # Few different values are a scale when they are many.
+    # Two distinct values define a scale.
     X, nothing, total = np.arange(120.0)[:, np.newaxis], np.zeros(120), np.zeros(120, dtype=bool)
     two = make(X, np.arange(120.0) % 2.0, nothing, total, position=0)
     assert not two.standardize
@@ -142,7 +142,7 @@ def test_frozen():
         rows.targets = rows.y
 
 
-def test_what_is_kept_for_speed_is_no_part_of_a_pickle():
+def test_caches_are_no_part_of_a_pickle():
     used, unused = make(*given()), make(*given())
     assert joblib.hash(used) == joblib.hash(unused)
     assert_equal(used, unused)
@@ -151,8 +151,8 @@ def test_what_is_kept_for_speed_is_no_part_of_a_pickle():
     assert_equal(pickle.loads(pickle.dumps(used)), unused)
 
 
-def test_rows_that_grow_share_memory_and_not_what_differs():
-    """Two that grow from the same rows, one after the other and in pieces."""
+def test_appended_rows_share_memory_only_where_equal():
+    """Two extensions of the same rows, one after the other and in pieces."""
     rows = make(*(a[:8] for a in given()))
     one = rows.append(*(a[8:10] for a in given()))
     other = rows.append(*(a[10:12] for a in given()))
@@ -167,7 +167,7 @@ def test_rows_that_grow_share_memory_and_not_what_differs():
     assert_equal(again, longer)
 
 
-def test_the_scale_of_many_rows_is_kept_up():
+def test_the_scale_is_updated_with_many_rows():
     rng = np.random.RandomState(0)
     y = 1e3 + rng.normal(size=1500) * np.linspace(1.0, 50.0, 1500)
     X, nothing = np.arange(1500.0)[:, np.newaxis], np.zeros(1500)
@@ -182,7 +182,7 @@ def test_the_scale_of_many_rows_is_kept_up():
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-100, 1e100])
-def test_moments_are_put_together(scale):
+def test_moments_are_combined(scale):
     rng = np.random.RandomState(0)
     y = scale * (3.0 + rng.normal(size=1000))
     first, *others = np.split(y, [1, 2, 40, 41, 700])

@@ -1,4 +1,4 @@
-"""The search for hyperparameters: fixed ones, bounds, starts, priors."""
+"""Search of the hyperparameters: fixed ones, bounds, starts, priors."""
 
 import pickle
 from dataclasses import replace
@@ -184,11 +184,11 @@ def test_bad_hyperpriors(hyperpriors, message):
         fit(hyperpriors)
 
 
-# --- a search that goes on from nowhere -----------------------------------------------------------
+# --- searches that start from useless hyperparameters ---------------------------------------------
 
 
 def lost(seed, **parameters):
-    """A regressor that has learnt that all is noise; rows that are not, and one of long ago."""
+    """Return a regressor that has learnt pure noise, and rows of a function, one of them old."""
     rng, n = np.random.RandomState(seed), 60
     X = np.column_stack([rng.uniform(size=(n, 2)), np.sort(rng.uniform(0.0, 7e3, n))])
     kernels = Matern(0.5, (0.01, 2.0), nu=2.5), Matern(3e4, (5.0, 7e4), nu=2.5)
@@ -202,7 +202,7 @@ def lost(seed, **parameters):
 
 
 @pytest.mark.parametrize("seed", [4, 31])
-def test_what_explains_little_is_searched_from_the_beginning_as_well(seed, monkeypatch):
+def test_hyperparameters_that_explain_little_are_also_searched_from_fresh_starts(seed, monkeypatch):
     gp, X, y = lost(seed)
     found = gp.with_rows(X, y).refit()
     fresh = clone(gp).set_params(n_restarts_optimizer=5, random_state=0).fit(X, y)
@@ -210,12 +210,12 @@ def test_what_explains_little_is_searched_from_the_beginning_as_well(seed, monke
     assert found.log_marginal_likelihood_value_ > best - 8.0 > 0.0
     monkeypatch.setattr(_base, "explains_little", lambda gp: False)
     left = gp.with_rows(X, y).refit()
-    assert left.log_marginal_likelihood_value_ < -80.0  # from where it was, it does not get away
+    assert left.log_marginal_likelihood_value_ < -80.0  # a local maximum
     assert found._knowledge.n_lost == 1
     assert found.refit()._knowledge.n_lost == 0
 
 
-def test_where_all_is_noise_searches_begin_anew_ever_more_seldom(monkeypatch):
+def test_for_pure_noise_fresh_starts_become_rare(monkeypatch):
     rng = np.random.RandomState(4)
     gp, X, _ = lost(4)
     searches, search = [], _base.search
@@ -228,7 +228,7 @@ def test_where_all_is_noise_searches_begin_anew_ever_more_seldom(monkeypatch):
     monkeypatch.setattr(_base, "explains_little", lambda gp: True)
     for _ in range(9):
         gp = gp.with_rows(X, rng.normal(size=60)).refit()
-    # Each goes on from the one before; the first, second, fourth and eighth also begin anew.
+    # Each starts from the previous optimum; the 1st, 2nd, 4th and 8th try fresh starts as well.
     assert searches == [1, 3, 1, 3, 1, 1, 3, 1, 1, 1, 1, 3, 1]
     monkeypatch.setattr(_base, "explains_little", lambda gp: False)
     assert gp.refit()._knowledge.n_lost == 0
@@ -243,7 +243,7 @@ def test_starts_without_a_density_are_left_out():
     assert found.temporal_kernel_.length_scale >= 4e3
 
 
-def test_hardly_more_than_noise():
+def test_explaining_little_more_than_noise():
     gp, X, y = lost(4)
     noise = np.random.RandomState(0).normal(size=60)
     given = clone(gp).set_params(
@@ -257,7 +257,7 @@ def test_hardly_more_than_noise():
     assert explains_little(held._gp)
     assert explains_little(clone(given).fit(X, noise)._gp)
     assert not explains_little(TimeVaryingGPRegressor().fit(X, y)._gp)
-    # Where y is constant there is nothing to explain.
+    # A constant y has no variance to explain.
     assert not explains_little(clone(given).fit(X, np.ones(60))._gp)
     z = held._gp.rows.targets
     evidence = stats.norm(z.mean(), z.std()).logpdf(z).sum() + 0.25 * 60
@@ -273,7 +273,7 @@ def test_hardly_more_than_noise():
         (Matern(0.5, nu=2.5), Matern(2.0, "fixed", nu=1.5), "fixed"),
     ],
 )
-def test_the_information_where_a_search_begins(spatial, temporal, bounds, mean_prior_std):
+def test_the_information_matrix_at_the_start(spatial, temporal, bounds, mean_prior_std):
     X, y = data()
     gp = TimeVaryingGPRegressor(
         spatial, temporal, noise_variance_bounds=bounds, mean_prior_std=mean_prior_std
@@ -296,7 +296,7 @@ def test_the_information_where_a_search_begins(spatial, temporal, bounds, mean_p
     assert_allclose(criterion.information(), expected, rtol=1e-6, atol=1e-8 * expected.max())
 
 
-def test_it_saves_evaluations(monkeypatch):
+def test_the_information_matrix_saves_evaluations(monkeypatch):
     X, y = data()
     n_evaluations, evaluated = [], _Likelihood.__call__
     monkeypatch.setattr(
@@ -315,7 +315,7 @@ def test_it_saves_evaluations(monkeypatch):
     assert_allclose(*likelihoods, rtol=1e-6)
 
 
-def test_no_inverse_is_computed_where_a_step_was_too_long(monkeypatch):
+def test_no_inverse_is_computed_for_rejected_steps(monkeypatch):
     X, y = data()
     calls = []
     for name in ("try_cholesky", "lower_inverse"):
@@ -324,13 +324,13 @@ def test_no_inverse_is_computed_where_a_step_was_too_long(monkeypatch):
         monkeypatch.setattr(path, lambda A, name=name, call=call: calls.append(name) or call(A))
     gp = TimeVaryingGPRegressor(RBF(0.02), Matern(50.0, nu=1.5)).fit(X, y)
     assert 0 < calls.count("lower_inverse") < calls.count("try_cholesky")
-    # That of the hyperparameters found is there.
+    # The inverse at the optimum is cached.
     calls.clear()
     assert gp._gp.inverse.P.shape == (40, 40)
     assert not calls
 
 
-def test_noise_that_ages_and_kernels_of_ones_own_are_searched_without_it():
+def test_noise_models_and_custom_kernels_have_no_information_matrix():
     X, y = data()
     for options in (
         {"noise_model": QuadraticInjection(0.1)},

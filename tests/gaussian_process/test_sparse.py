@@ -1,4 +1,4 @@
-"""The sparse regressor against the exact one, finite differences and its definition."""
+"""Sparse regressor against the exact one and its definition."""
 
 import numpy as np
 import pytest
@@ -56,8 +56,8 @@ def sparse(model, **options):
     return make(SparseTimeVaryingGPRegressor, model, **{"random_state": 0} | options)
 
 
-# One check wants a score on 200 rows with one informative column of ten, which kernels that start
-# at lengthscale 1 do not reach with 50 inducing points: those have as many as rows.
+# A check requires a score on 200 rows with one informative column of ten. With the lengthscale 1
+# this needs as many inducing points as rows.
 @parametrize_with_checks(
     [
         SparseTimeVaryingGPRegressor(random_state=0),
@@ -86,7 +86,7 @@ def test_others_are_scikit_learn_compatible(estimator, check):
 
 
 @pytest.mark.parametrize("normalize_y", [False, True])
-def test_at_the_training_inputs_it_is_the_exact_regressor(model, normalize_y):
+def test_with_inducing_points_at_all_rows_it_is_exact(model, normalize_y):
     X, y, v = data()
     exact = make(TimeVaryingGPRegressor, model, normalize_y=normalize_y).fit(X, y, v)
     gp = sparse(model, inducing=X, normalize_y=normalize_y).fit(X, y, v)
@@ -101,7 +101,7 @@ def test_at_the_training_inputs_it_is_the_exact_regressor(model, normalize_y):
 
 
 def dense_bound(gp, X, y, noise):
-    """SparQ proposition 5, with the n x n matrices written out."""
+    """SparQ proposition 5, with n x n matrices."""
     k = prior(gp)
     Z = gp.inducing_points_
     K_Z, K_ZX = k(Z), k(Z, X)
@@ -135,8 +135,8 @@ def test_the_bound_never_exceeds_the_likelihood(model, inducing):
     assert bounds[0] < bounds[-1]
 
 
-def test_other_data_needs_other_inducing_points():
-    """As an optimizer's policy that drops everything leaves it: one row, at another time."""
+def test_with_rows_chooses_other_inducing_points():
+    """One row at another time, as after a policy that drops all."""
     X, y, _ = data()
     gp = sparse(MODELS["matern"], n_inducing=10).fit(X, y)
     row = X[:1] + np.array([0.0, 0.0, 500.0])
@@ -169,7 +169,7 @@ def test_inducing_points(inducing):
         assert all((z == X).all(axis=1).any() for z in Z)
     again = sparse(MODELS["matern"], inducing=inducing, n_inducing=30).fit(X, y)
     np.testing.assert_array_equal(again.inducing_points_, Z)
-    # Better than as many neighbours.
+    # Better than 30 points close together.
     close = sparse(MODELS["matern"], inducing=X[np.argsort(X[:, 0])[:30]]).fit(X, y)
     assert gp.elbo_ > close.elbo_
 
@@ -191,20 +191,20 @@ def test_duplicated_inducing_points_change_nothing():
     assert once.elbo_ == pytest.approx(twice.elbo_, abs=1e-4)
 
 
-def test_a_kernel_smoother_than_the_points_can_tell():
+def test_a_kernel_that_is_constant_over_the_points():
     X, y, _ = data(200)
     gp = sparse((RBF(50.0), STATIC, None), n_inducing=60).fit(X, y)
     assert np.isfinite(gp.predict(X)).all()
 
 
 def to_the_end(objective, theta, bounds):
-    """A search that stops no earlier for one likelihood than for the other."""
+    """Optimizer without an early stop, so that both likelihoods reach the same optimum."""
     found = minimize(objective, theta, method="L-BFGS-B", jac=True, bounds=bounds)
     return found.x, found.fun
 
 
 def test_as_the_surrogate_of_an_optimizer():
-    """With as many inducing points as observations W-DBO makes the queries of the exact one."""
+    """With an inducing point for each observation W-DBO makes the same queries as the exact one."""
     queries = []
     for kind, options in (
         (TimeVaryingGPRegressor, {}),
@@ -252,8 +252,8 @@ def test_a_hundred_thousand_rows():
     X = np.column_stack([rng.uniform(size=(100_000, 2)), np.linspace(0.0, 10.0, 100_000)])
     y = np.sin(5.0 * X[:, 0] + X[:, 2]) + 0.1 * rng.normal(size=100_000)
     gp = SparseTimeVaryingGPRegressor(n_inducing=200, random_state=0).fit(X, y)
-    # What the inducing points cannot tell is taken for noise: where the bound is largest in it, it
-    # is the squared error that the posterior expects. (It is searched on a draw of the rows.)
+    # The residual of the points counts as noise: at the maximum of the bound the noise variance is
+    # the expected squared error. (It is searched on a sample of the rows.)
     f, std = gp.predict(X, return_std=True)
     np.testing.assert_allclose(gp.noise_variance_, np.mean((y - f) ** 2 + std**2), rtol=0.05)
     assert gp.noise_variance_ > 0.01

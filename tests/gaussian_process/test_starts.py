@@ -1,4 +1,4 @@
-"""Where searches start: near the data's scale, and from an exact fit of a part of the rows."""
+"""Starts of searches: near the scale of the data, and from an exact fit of a part of the rows."""
 
 import numpy as np
 import pytest
@@ -19,8 +19,8 @@ from sktvbo.kernels import Forgetting
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1e9])
-def test_a_start_far_from_the_data_learns_what_a_near_one_does(scale):
-    """Times in another unit than the lengthscale's start; the search finds its way."""
+def test_a_start_far_from_the_data_reaches_the_same_optimum(scale):
+    """The initial lengthscale is in another unit than the times."""
     X, y = data(80)
     bounds = (1e-10, 1e12)
     near = TimeVaryingGPRegressor(RBF(0.5), Matern(2.0, bounds)).fit(X, y)
@@ -55,7 +55,7 @@ DAY = 86_400.0
 
 
 def cycles(n, period, noise, seed=0):
-    """Times of n rows, one a unit, and a sine of this period with noise."""
+    """Return times 0, ..., n − 1 and a noisy sine of this period."""
     t = np.arange(float(n))
     return t, np.sin(2.0 * np.pi * t / period) + noise * np.random.RandomState(seed).normal(size=n)
 
@@ -118,7 +118,7 @@ def test_kernels_that_start_at_long_lengthscales_find_a_cycle(temporal):
 
 
 @pytest.mark.parametrize("fixed", ["time", "all"])
-def test_what_is_fixed_is_not_compared(fixed):
+def test_fixed_hyperparameters_are_not_changed_by_starts(fixed):
     X, y = data(100)
     temporal = Matern(2.0, "fixed", nu=1.5)
     spatial = RBF(0.5, (1e-5, 1e5) if fixed == "time" else "fixed")
@@ -151,7 +151,7 @@ def test_the_sparse_regressor_does_not_collapse():
     X, y = collapsing(6_000)
     gp = SparseTimeVaryingGPRegressor(normalize_y=True, random_state=0).fit(X, y)
     assert gp.score(X, y) > 0.97
-    # As few points as cannot tell are no reason to learn nothing.
+    # Too few points do not collapse to pure noise either.
     few = SparseTimeVaryingGPRegressor(
         n_inducing=50, normalize_y=True, random_state=0, warn=False
     ).fit(X, y)
@@ -171,7 +171,7 @@ def test_the_bound_is_maximal_where_the_search_ends():
 
 def test_hyperpriors_hold_and_starts_without_density_are_left_out():
     X, y = collapsing(800)
-    allowed = stats.uniform(0.05, 1.0)  # of the starts some are not
+    allowed = stats.uniform(0.05, 1.0)  # excludes some starts
     gp = SparseTimeVaryingGPRegressor(
         Matern(0.1, nu=2.5),
         hyperpriors={"spatial_kernel__length_scale": allowed},

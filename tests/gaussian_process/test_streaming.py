@@ -76,7 +76,7 @@ def test_first_partial_fit_learns_nothing():
     assert_allclose(everything(gp, X), everything(fresh, X), rtol=1e-12)
 
 
-def test_fit_starts_anew():
+def test_fit_forgets_all_earlier_rows():
     X, y = data()
     gp = make().fit(X, y, np.full(len(y), 3.0)).partial_fit(X, y)
     assert_array_equal(everything(gp.fit(X, y), X), everything(make().fit(X, y), X))
@@ -107,7 +107,7 @@ def test_forgetting_one_row_or_none():
         assert_array_equal(everything(gp, X), before)
 
 
-def test_a_row_twice_with_little_noise_streams_too():
+def test_a_duplicate_with_little_noise_is_appended():
     X, y = data(n=30)
     gp = make(noise_variance=1e-20).fit(X, y)
     with pytest.warns(JitterWarning):

@@ -62,14 +62,14 @@ def test_far_away_there_is_the_prior(kernel):
 
 
 class Hole(RBF):
-    """NaN at places beyond 5."""
+    """Kernel that is NaN at places beyond 5."""
 
     def __call__(self, X, Y=None, eval_gradient=False):
         K = super().__call__(X, Y, eval_gradient)
         return np.where(np.asarray(X)[:, :1] > 5.0, np.nan, K)
 
 
-def test_a_kernel_without_a_value_is_no_silent_nan():
+def test_a_posterior_mean_of_nan_is_an_error():
     X, y = data(d=1)
     gp = make(Hole()).fit(X, y)
     with pytest.raises(ValueError, match=r"posterior mean must be finite\. Got 1 NaN or inf"):
@@ -112,7 +112,7 @@ def test_a_gap_of_years():
     X[20:, -1] += 10 * 365.25 * 86400.0
     gp = make(Matern(0.5, nu=2.5), Matern(3.0, nu=1.5)).fit(X, y)
     after = make(Matern(0.5, nu=2.5), Matern(3.0, nu=1.5)).fit(X[20:], y[20:])
-    # What was before the gap is forgotten. Times in lengthscales are rounded to 1e-16 of the gap.
+    # Rows before the gap are irrelevant. Times in lengthscales are rounded to 1e-16 of the gap.
     assert_allclose(gp.predict(X[20:]), after.predict(X[20:]), rtol=1e-6, atol=1e-8)
     relevancy = gp.relevancy()
     assert_array_equal(relevancy[:20], 0.0)
@@ -133,10 +133,10 @@ def test_constant_values(value, normalize_y):
 
 
 @pytest.mark.parametrize("level", [1.0, -1e-100, 1e99])
-def test_a_spread_of_a_millionth_of_a_millionth(level):
+def test_a_relative_spread_of_1e_12(level):
     X, y = data()
     expected = TimeVaryingGPRegressor(normalize_y=True).fit(X, y).predict(X)
-    # What arrives has been rounded to some 4 digits.
+    # Adding the level rounds to about 4 digits.
     gp = TimeVaryingGPRegressor(normalize_y=True).fit(X, level + 1e-12 * level * y)
     assert_allclose((gp.predict(X) - level) / (1e-12 * level), expected, atol=5e-3)
 
@@ -162,7 +162,7 @@ def test_near_duplicates_by_the_thousand(kind, distance, noise, copies, rng):
         relevancy = sweep.relevancy()
         assert np.isfinite(relevancy).all()
         assert (relevancy >= 0.0).all()
-        assert relevancy.max() < 0.1  # each has others that say the same
+        assert relevancy.max() < 0.1  # each has duplicates
         sweep.remove(np.argmin(relevancy))
 
 
@@ -181,12 +181,12 @@ def test_near_duplicates_do_not_matter(distance, noise, rng):
         noise_variance=noise,
         now=13.0,
     )
-    # Exactly, each is below 1.3e-3 at noise 1e-6 and below 6e-5 with less.
+    # Exact values are below 1.3e-3 at noise 1e-6, and below 6e-5 with less.
     assert (found >= 0.0).all()
     assert found.max() < (2e-3 if noise == 1e-6 else 4e-4)
 
 
-def test_the_noise_that_relevancies_suppose_is_small():
+def test_the_least_noise_of_relevancies_is_small():
     X, y = data()
     tiny, small = (make(noise_variance=noise).fit(X, y).relevancy(9.0) for noise in (1e-13, 1e-9))
     assert_allclose(tiny, small, rtol=1e-3)
@@ -223,7 +223,7 @@ def test_duplicates_are_no_trouble_with_noise():
     X, y = data(n=15)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.simplefilter("ignore", ConvergenceWarning)  # of no noise, which there is not
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the noise variance ends at its bound
         gp = TimeVaryingGPRegressor().fit(np.vstack([X] * 4), np.tile(y, 4))
     assert np.isfinite(everything(gp, X)).all()
 

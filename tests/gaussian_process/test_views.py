@@ -1,4 +1,4 @@
-"""The posterior as optimizers see it: at one time, in a window, drawn jointly."""
+"""Posterior at one time, in a window of time, and drawn jointly, as optimizers use it."""
 
 import copy
 
@@ -53,8 +53,7 @@ def test_gradient_in_space(gp, t):
         check_gradient(gp.posterior_at(t), place)
 
 
-def test_a_view_stays_what_it_was(gp):
-    """The estimator may go on learning while somebody still holds its posterior."""
+def test_a_view_is_unchanged_by_later_updates(gp):
     gp = copy.copy(gp)
     views = gp.posterior_at(LATEST), gp.posterior_between(LATEST, LATEST + 2.0)
     points = PLACES, np.column_stack([PLACES, np.linspace(0.0, 1.0, 7)])
@@ -87,8 +86,8 @@ def test_gradient_in_space_and_time(gp, low, high):
         check_gradient(gp.posterior_between(low, high), np.append(place, u))
 
 
-def test_gradient_in_time_is_per_window(gp):
-    """Twice the window, twice the slope."""
+def test_the_gradient_in_time_is_relative_to_the_window(gp):
+    """Twice the window has twice the slope."""
     place = PLACES[0]
     short = gp.posterior_between(61.0, 63.0).with_gradient(np.append(place, 0.5))
     wide = gp.posterior_between(60.0, 64.0).with_gradient(np.append(place, 0.5))
@@ -97,7 +96,7 @@ def test_gradient_in_time_is_per_window(gp):
 
 
 @pytest.mark.parametrize("name", ["wiener", "sparse-wiener"])
-def test_after_the_last_observation_wieners_mean_rests_and_its_variance_grows(fitted, name):
+def test_after_the_last_observation_the_mean_of_wiener_is_constant(fitted, name):
     gp = fitted[name]
     low, high = LATEST + 1.0, LATEST + 4.0
     _, std, mean_slope, std_slope = gp.posterior_between(low, high).with_gradient(
@@ -110,7 +109,7 @@ def test_after_the_last_observation_wieners_mean_rests_and_its_variance_grows(fi
 
 
 def test_slopes_at_the_time_at_which_a_kernel_starts():
-    """Nothing may be asked of the kernel before, so that the slope is that to the right."""
+    """The kernel is undefined earlier: the slope is one-sided."""
     X, y, _ = lifted()
     gp = make(RBF(0.4), Wiener(0.2, start=START)).fit(X, y)
     posterior, h = gp.posterior_between(START, START + 1.0), 1e-7
@@ -127,7 +126,7 @@ DRAWN = np.array([[0.2, 0.3], [0.25, 0.3], [0.7, 0.8], [0.9, 0.1]])
 
 
 def greatest_deviation(sample, gp, t):
-    """Of the moments of many draws from the posterior's, in standard errors."""
+    """Return the greatest deviation of the moments of many draws, in standard errors."""
     mean, cov = gp.predict(rows(gp, DRAWN, t), return_cov=True)
     rng = np.random.RandomState(1)
     draws = np.array([sample(DRAWN, rng) for _ in range(N_DRAWS)])
@@ -154,7 +153,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_wrong_draws_are_found_out(fitted, name):
+def test_wrong_draws_are_detected(fitted, name):
     gp = fitted["ard-rbf"]
     mean, cov = gp.predict(rows(gp, DRAWN, 62.0), return_cov=True)
 
@@ -165,7 +164,7 @@ def test_wrong_draws_are_found_out(fitted, name):
 
 
 def test_a_draw_is_one_function(gp):
-    """The same place twice has the same value, though the covariance is singular."""
+    """A repeated place has the same value twice, though the covariance is singular."""
     S = np.repeat(PLACES, 2, axis=0)
     draw = gp.posterior_at(61.0).sample(S, np.random.RandomState(0))
     assert_allclose(draw[::2], draw[1::2], rtol=0.0, atol=1e-6)

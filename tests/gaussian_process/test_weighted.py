@@ -1,4 +1,4 @@
-"""Weighted regression against dense formulas, and against its source's, in features."""
+"""Weighted regression against dense formulas, and against the published one, in features."""
 
 import numpy as np
 import pytest
@@ -64,7 +64,7 @@ def make(kernels, model, kind=WeightedGPRegressor, **options):
 
 
 def ratio(model, age):
-    """1 / w by age."""
+    """Return 1 / w by age."""
     if isinstance(model, GeometricInjection):
         return 0.9**-age
     return 1.0 + (0.2 * age) ** 2 if model else np.ones(len(age))
@@ -100,7 +100,7 @@ def test_mean_and_width_are_the_dense_formulas(kernels, model, normalize_y, now,
 
 @every_kernel
 @every_model
-def test_the_width_is_between_nothing_and_the_standard_deviation(kernels, model):
+def test_the_width_is_positive_and_below_the_standard_deviation(kernels, model):
     X, y = data()
     new = np.vstack([X, data(30, seed=2)[0]])
     width = make(kernels, model).fit(X, y).predict(new, return_std=True)[1]
@@ -115,7 +115,7 @@ def test_the_width_is_between_nothing_and_the_standard_deviation(kernels, model)
 @every_kernel
 @pytest.mark.parametrize("model", [None, GeometricInjection(1.0), QuadraticInjection(0.0)], ids=str)
 def test_with_weights_1_it_is_the_ordinary_regressor(kernels, model):
-    """Also with variances known beforehand, which are no weights."""
+    """Also with known variances, which are no weights."""
     X, y = data()
     v = np.linspace(0.0, 0.4, len(X))
     weighted = make(kernels, model, normalize_y=True).fit(X, y, v)
@@ -126,7 +126,7 @@ def test_with_weights_1_it_is_the_ordinary_regressor(kernels, model):
     )
 
 
-# --- the source's form, in features ---------------------------------------------------------------
+# --- the published form, in features --------------------------------------------------------------
 
 
 class Cosines(Kernel):
@@ -161,7 +161,7 @@ def with_constant(X):
     ids=["dot product", "cosines"],
 )
 @pytest.mark.parametrize("discount", [0.8, 0.97, 1.0])
-def test_mean_and_width_are_dengs(kernel, features, d, discount):
+def test_mean_and_width_are_those_of_deng(kernel, features, d, discount):
     """Weights w_s = γ^{-s} and regularizer λ_t = λ γ^{-t}, as published.
 
     A_t = Σ w_s φ_s φ_sᵀ + λ_t I and Ã_t = Σ w_s² φ_s φ_sᵀ + λ γ^{-2t} I; the width is the square
@@ -191,8 +191,8 @@ def test_mean_and_width_are_dengs(kernel, features, d, discount):
     assert_allclose(width, np.sqrt(noise) * published, rtol=1e-7)
 
 
-def test_the_posterior_standard_deviation_is_not_dengs_width():
-    """Else the test above could not tell the two regressors apart."""
+def test_the_standard_deviation_is_not_the_width_of_deng():
+    """Otherwise the test above would not distinguish the two regressors."""
     X, y = data(20, 1)
     options = {"noise_variance": 0.07, "noise_model": GeometricInjection(0.8), "optimizer": None}
     new = data(8, 1, seed=1)[0]

@@ -1,4 +1,4 @@
-"""White noise in a kernel: each row has its own, however it has come, as in scikit-learn."""
+"""White noise in a kernel: independent for each row, as in scikit-learn, after any update."""
 
 import numpy as np
 import pytest
@@ -50,14 +50,14 @@ every_kernel = pytest.mark.parametrize(
     ],
 )
 
-# Some rows are the same but for y, and some of the questions are rows.
+# Some rows have equal places and times, and some queries are rows.
 X, Y = data()
 X[5], X[20] = X[4], X[3]
-QUESTIONS = np.vstack([X[:4], data(6, seed=1)[0] + np.array([0.0, 0.0, 3.0])])
+QUERIES = np.vstack([X[:4], data(6, seed=1)[0] + np.array([0.0, 0.0, 3.0])])
 
 
 def grown(gp, n, rows=X, y=Y):
-    """Fitted to n rows, after which the others come one by one."""
+    """Fit n rows and append the others one by one."""
     gp.partial_fit(rows[:n], y[:n])
     for i in range(n, len(y)):
         gp.partial_fit(rows[i : i + 1], y[i : i + 1])
@@ -65,9 +65,9 @@ def grown(gp, n, rows=X, y=Y):
 
 
 def dropped(gp):
-    """Fitted to more rows, some of which go."""
+    """Fit more rows and drop some."""
     more = [0, 7, 30]
-    gp.partial_fit(np.insert(X, more, QUESTIONS[4:7], axis=0), np.insert(Y, more, 3.0))
+    gp.partial_fit(np.insert(X, more, QUERIES[4:7], axis=0), np.insert(Y, more, 3.0))
     return gp.forget([more[i] + i for i in range(3)])
 
 
@@ -83,19 +83,19 @@ WAYS = {
 
 def assert_says(gp, mean, std, cov, evidence=None, rtol=1e-8):
     close = {"rtol": rtol, "atol": rtol}
-    for found, expected in zip(gp.predict(QUESTIONS, return_std=True), (mean, std)):
+    for found, expected in zip(gp.predict(QUERIES, return_std=True), (mean, std)):
         assert_allclose(found, expected, **close)
-    assert_allclose(gp.predict(QUESTIONS, return_cov=True)[1], cov, **close)
+    assert_allclose(gp.predict(QUERIES, return_cov=True)[1], cov, **close)
     if evidence is not None:
         assert_allclose(gp.log_marginal_likelihood_value_, evidence, **close)
 
 
 @every_kernel
-def test_rows_however_they_come_are_those_of_scikit_learn(spatial, temporal):
+def test_all_orders_of_updates_agree_with_scikit_learn(spatial, temporal):
     kernel = ConstantKernel(1.3) * Separable(spatial, temporal)
     other = GaussianProcessRegressor(kernel, alpha=0.05, optimizer=None).fit(X, Y)
-    mean, cov = other.predict(QUESTIONS, return_cov=True)
-    _, std = other.predict(QUESTIONS, return_std=True)
+    mean, cov = other.predict(QUERIES, return_cov=True)
+    _, std = other.predict(QUERIES, return_std=True)
     evidence, slope = other.log_marginal_likelihood(other.kernel_.theta, eval_gradient=True)
     known = {"signal_variance": 1.3, "noise_variance": 0.05, "optimizer": None, "warn": False}
     for way in WAYS.values():
@@ -103,7 +103,7 @@ def test_rows_however_they_come_are_those_of_scikit_learn(spatial, temporal):
         assert_says(gp, mean, std, cov, evidence)
         found = gp.log_marginal_likelihood(gp.theta_, eval_gradient=True)[1]
         assert_allclose(found[:-1], slope, rtol=1e-8, atol=1e-8)
-        draws = gp.sample_y(QUESTIONS, 4000)
+        draws = gp.sample_y(QUERIES, 4000)
         errors = 6.0 * np.sqrt(2.0 / 4000) * np.outer(std, std) + 1e-6
         assert np.all(np.abs(np.cov(draws) - cov) <= errors)
     # With a point at each row the bound is tight: the white part is noise of the rows.
@@ -148,20 +148,20 @@ def test_changes_agree_with_a_fit_in_every_model(kind, options, normalize_y):
     for spatial, temporal in ((SPATIAL["sum"], TEMPORAL["smooth"]), (RBF(0.5), TEMPORAL["sum"])):
         gp = kind(spatial, temporal, **options)
         fresh = clone(gp).fit(X, Y)
-        mean, std = fresh.predict(QUESTIONS, return_std=True)
-        cov = fresh.predict(QUESTIONS, return_cov=True)[1]
+        mean, std = fresh.predict(QUERIES, return_std=True)
+        cov = fresh.predict(QUERIES, return_cov=True)[1]
         assert_allclose(np.sqrt(np.diagonal(cov)), std, rtol=1e-8)
         for way in WAYS.values():
             found = way(clone(gp))
             if normalize_y:  # y's scale is that of the first rows, which is held
                 fresh = afresh(found, X, Y)
-                mean, std = fresh.predict(QUESTIONS, return_std=True)
-                cov = fresh.predict(QUESTIONS, return_cov=True)[1]
+                mean, std = fresh.predict(QUERIES, return_std=True)
+                cov = fresh.predict(QUERIES, return_cov=True)[1]
             assert_says(found, mean, std, cov, fresh.log_marginal_likelihood_value_)
 
 
-def test_a_place_observed_again_has_new_noise_whatever_the_solver():
-    """A Kalman filter has one state a place, and is not taken."""
+def test_a_place_observed_again_has_new_noise_with_every_solver():
+    """A Kalman filter has one state for each place, and is not used."""
     rng = np.random.RandomState(0)
     rows = np.column_stack([rng.randint(3, size=300) / 2.0, np.arange(300.0)])
     y = rng.normal(size=300)
@@ -172,7 +172,7 @@ def test_a_place_observed_again_has_new_noise_whatever_the_solver():
     assert_allclose(found, dense.predict(later, return_std=True), rtol=1e-8)
     with pytest.raises(UnsupportedKernelError, match="has no Kalman filter: a WhiteKernel"):
         gp.set_params(solver="kalman").fit(rows, y)
-    # A kernel of which only rounding says that it has some is no such kernel.
+    # Rounding in the diagonal of a kernel does not count as white noise.
     pairwise = TimeVaryingGPRegressor(
         PairwiseKernel(metric="rbf"), Matern(20.0, nu=1.5), optimizer=None, solver="kalman"
     )
@@ -181,7 +181,7 @@ def test_a_place_observed_again_has_new_noise_whatever_the_solver():
     assert_allclose(pairwise.fit(far, y).predict(far[-3:]), dense.predict(far[-3:]), atol=1e-6)
 
 
-def test_an_optimizer_tells_and_takes_back():
+def test_tell_and_untell_of_an_optimizer():
     surrogate = TimeVaryingGPRegressor(
         RBF(0.3) + WhiteKernel(0.2), Matern(5.0) + WhiteKernel(0.1), optimizer=None
     )
