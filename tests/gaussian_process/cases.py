@@ -12,8 +12,12 @@ from sklearn.gaussian_process.kernels import (
     RationalQuadratic,
 )
 
-from sktvbo import TimeVaryingGPRegressor
+from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
+from sktvbo.gaussian_process import WeightedGPRegressor
 from sktvbo.kernels import Forgetting, Separable
+
+KINDS = [TimeVaryingGPRegressor, WeightedGPRegressor, SparseTimeVaryingGPRegressor]
+each = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 
 
 def data(n=40, d=2, seed=0):

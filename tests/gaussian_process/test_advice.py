@@ -6,17 +6,13 @@ import warnings
 
 import numpy as np
 import pytest
-from gaussian_process.cases import data
+from gaussian_process.cases import data, each
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared, Matern
 
 from sktvbo import WDBO, SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from sktvbo.exceptions import ModelWarning
-from sktvbo.gaussian_process import WeightedGPRegressor
 from sktvbo.kernels import Forgetting
-
-KINDS = [TimeVaryingGPRegressor, WeightedGPRegressor, SparseTimeVaryingGPRegressor]
-each = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 
 
 def warned(gp, X, y):

@@ -35,7 +35,13 @@ MODELS = {
     "unknown": make(RationalQuadratic(0.4), normalize_y=True),
     "ageing": make(noise_model=QuadraticInjection(0.3), normalize_y=True),
     "weighted": make(kind=WeightedGPRegressor, noise_model=GeometricInjection(0.9)),
-    "kalman": make(Matern(0.5, "fixed"), Matern(3.0, "fixed"), solver="kalman", normalize_y=True),
+    "kalman": make(
+        Matern(0.5, "fixed"),
+        Matern(3.0, "fixed"),
+        noise_variance_bounds="fixed",
+        solver="kalman",
+        normalize_y=True,
+    ),
     "sparse": make(
         kind=SparseTimeVaryingGPRegressor, inducing=lifted(12, seed=7)[0], normalize_y=True
     ),

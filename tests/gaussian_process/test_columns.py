@@ -1,18 +1,14 @@
 """Columns of space in different units: default lengthscales are proportional to their extents."""
 
 import numpy as np
-import pytest
+from gaussian_process.cases import each
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
-from sktvbo import WDBO, SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
-from sktvbo.gaussian_process import WeightedGPRegressor
+from sktvbo import WDBO, TimeVaryingGPRegressor
 from sktvbo.kernels import ProportionalMatern, Separable
-
-KINDS = [TimeVaryingGPRegressor, WeightedGPRegressor, SparseTimeVaryingGPRegressor]
-each = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 
 
 def heights(n=150, seed=0):

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from gaussian_process.cases import PLACES
+from gaussian_process.cases import KINDS, PLACES
 from gaussian_process.cases import moving_waves as data
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime, brentq
@@ -22,7 +22,6 @@ from sktvbo.relevancy import (
 SIGNAL, NOISE = 0.7, 0.02
 SPATIAL, TEMPORAL = Matern([0.4, 0.7], nu=2.5), Matern(5.0, nu=1.5)
 PRIORS = [0.3, 1.5, 4.0, np.inf]
-KINDS = [TimeVaryingGPRegressor, WeightedGPRegressor, SparseTimeVaryingGPRegressor]
 
 every_prior = pytest.mark.parametrize("prior", PRIORS)
 normalized = pytest.mark.parametrize("normalize_y", [False, True])

@@ -83,7 +83,7 @@ def test_cycles_much_shorter_than_the_data_are_found(n, period, noise, unit):
 
 
 def test_a_cycle_is_found_as_scikit_learn_finds_it():
-    t, y = cycles(720, 24, 0.3)
+    t, y = cycles(360, 24, 0.3)
     X, z = t[:, np.newaxis] / 24.0, (y - y.mean()) / y.std()
     kernel = ConstantKernel() * Matern(nu=1.5) + WhiteKernel(1e-2)
     theirs = GaussianProcessRegressor(kernel).fit(X, z).log_marginal_likelihood_value_
@@ -128,7 +128,7 @@ def test_fixed_hyperparameters_are_not_changed_by_starts(fixed):
 
 
 def test_compared_starts_obey_bounds_and_priors():
-    t, y = cycles(720, 24, 0.1)
+    t, y = cycles(360, 24, 0.1)
     prior = stats.uniform(100.0, 1000.0)
     gp = TimeVaryingGPRegressor(
         temporal_kernel=Matern(200.0, (1.0, 1e4), nu=1.5),
