@@ -110,16 +110,6 @@ def test_information_gain_of_the_sparse_regressor(known_noise):
     assert gp.information_gain() < exact.information_gain()
 
 
-def test_observations_only_add_information():
-    X, y, _ = lifted()
-    gp = noisy(RBF(0.4), RBF(3.0)).fit(X[:1], y[:1])
-    gains = [gp.information_gain()]
-    for i in range(1, len(X)):
-        gains.append(gp.partial_fit(X[i : i + 1], y[i : i + 1]).information_gain())
-    assert gains[0] == pytest.approx(0.5 * np.log(1.0 + 1.3 / 0.05))
-    assert np.all(np.diff(gains) > 0.0)
-
-
 # --- the present time -----------------------------------------------------------------------------
 
 

@@ -232,15 +232,6 @@ def test_a_theta_of_another_length():
         covariance(PAIRS["ard-matern"][0]).with_theta(np.zeros(3))
 
 
-def test_the_given_kernels_are_not_changed():
-    kernels = RBF(0.5), Forgetting(0.2)
-    moved = covariance(kernels).with_theta(np.log([1.0, 3.0, 0.4, 1.0]))
-    assert moved.spatial.length_scale == pytest.approx(3.0)
-    assert moved.temporal.epsilon == pytest.approx(0.4)
-    assert kernels[0].length_scale == 0.5
-    assert kernels[1].epsilon == 0.2
-
-
 @every_pair
 def test_pickling(known, unknown):
     points = places(known, 5)

@@ -100,20 +100,6 @@ def test_the_optimum_is_not_below_scikit_learns(name):
     )
 
 
-def test_known_variances_add_to_the_noise():
-    X, y = data()
-    variance = np.linspace(0.0, 0.5, len(y))
-    for normalize_y in (False, True):
-        gp = make(normalize_y=normalize_y).fit(X, y, variance)
-        # alpha is in units of the standardized y.
-        alpha = 0.02 + variance / (np.var(y) if normalize_y else 1.0)
-        kernel = 1.3 * Separable(gp.spatial_kernel, gp.temporal_kernel)
-        theirs = GaussianProcessRegressor(
-            kernel, alpha=alpha, optimizer=None, normalize_y=normalize_y
-        ).fit(X, y)
-        assert_allclose(gp.predict(X, True), theirs.predict(X, True), rtol=1e-8, atol=1e-8)
-
-
 class Transposed(RationalQuadratic):
     """Kernel with matrices in Fortran order."""
 

@@ -49,18 +49,6 @@ def test_learnt_hyperparameters_lie_within_their_bounds():
     assert 0.4 / tolerance <= gp.temporal_kernel_.epsilon <= 0.6 * tolerance
 
 
-def test_theta_is_in_the_documented_order():
-    X, y = data()
-    gp = TimeVaryingGPRegressor(RBF([0.5, 0.7]), Forgetting(0.1)).fit(X, y)
-    expected = [
-        gp.signal_variance_,
-        *gp.spatial_kernel_.length_scale,
-        gp.temporal_kernel_.epsilon,
-        gp.noise_variance_,
-    ]
-    assert_allclose(np.exp(gp.theta_), expected, rtol=1e-12)
-
-
 def test_default_kernels_follow_the_data():
     X, y = data()
     X *= [20.0, 5.0, 3600.0]

@@ -59,15 +59,6 @@ def test_a_stream_is_a_fresh_fit(name, variances, normalize_y):
             assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
 
 
-def test_many_rows_at_once():
-    X, y = data()
-    gp = make().fit(X[:10], y[:10]).partial_fit(X[10:], y[10:])
-    assert_allclose(everything(gp, X), everything(make().fit(X, y), X), rtol=1e-10, atol=1e-10)
-    gp.forget(np.arange(20))
-    fresh = make().fit(X[20:], y[20:])
-    assert_allclose(everything(gp, X), everything(fresh, X), rtol=1e-8, atol=1e-8)
-
-
 def test_first_partial_fit_learns_nothing():
     X, y = data()
     gp = TimeVaryingGPRegressor(RBF(0.5), RBF(2.0)).partial_fit(X, y)
