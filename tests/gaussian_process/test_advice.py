@@ -349,7 +349,7 @@ def test_warn_is_a_bool():
 @pytest.mark.parametrize("size", [0.0, 1e-12, 1e-8, 1.0])
 @pytest.mark.parametrize("options", [{}, {"optimizer": None}, {"mean_prior_std": np.inf}], ids=str)
 def test_the_share_of_noise_is_at_most_all_of_y(size, options):
-    """Where y hardly varies, the residual of the points exceeds its variance many times."""
+    """The residual of the points exceeds the variance of a nearly constant y many times."""
     X, y = drifting()
     messages = [
         message
