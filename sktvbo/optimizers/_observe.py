@@ -219,8 +219,7 @@ def _next_surrogate(run, X, target, drop, data, hold):
             rows, y = run.to_surrogate(run.rows(removed), [entry.y for entry in removed])
             extra = rows, y, *some_variances(variances)
             times = np.concatenate([times[:-1], rows[:, -1], times[-1:]])
-    surrogate = surrogate.refit(extra, temporal_kernel=run.temporal_kernel_for(times))
-    return surrogate, SearchState(0, len(data))
+    return surrogate.refit(extra, **run.temporal_kernel_for(times)), SearchState(0, len(data))
 
 
 def can_be_searched(surrogate):
@@ -345,4 +344,4 @@ def _learnt(run, observations, holds):
     if holds:
         return surrogate
     times = surrogate.X_train_[:, -1]
-    return surrogate.refit(temporal_kernel=run.temporal_kernel_for(times))
+    return surrogate.refit(**run.temporal_kernel_for(times))

@@ -588,13 +588,14 @@ class RunState:
         return configured(clone(surrogate), self.domain, self.policy)
 
     def temporal_kernel_for(self, times):
-        """Return the default temporal kernel, whose bounds follow the times of the data.
+        """Return the default temporal kernel, whose bounds follow the times, for `refit`.
 
-        None for a surrogate that the user gave.
+        No argument for a surrogate that the user gave.
         """
         if self.algorithm.surrogate is not None:
-            return None
-        return self.algorithm._make_surrogate(self.times_of(times)).temporal_kernel
+            return {}
+        surrogate = self.algorithm._make_surrogate(self.times_of(times))
+        return {"temporal_kernel": surrogate.temporal_kernel}
 
     def times_of(self, times):
         """Return the `Times` that bounds may follow, of data at some times, the new one last."""

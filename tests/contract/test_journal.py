@@ -246,7 +246,7 @@ def test_parts_of_ones_own_are_given_again(path):
                 BayesianOptimizer.resume(path)
             parts = own_parts()
             del parts["constraints"]
-            with pytest.raises(JournalError, match=r"Give it as it was: constraints=\.\.\."):
+            with pytest.raises(JournalError, match=r"Give the same value again: constraints=\.\.\."):
                 BayesianOptimizer.resume(path, **parts)
             opt = BayesianOptimizer.resume(path, **own_parts())
             assert opt.policy_.count_ == full.policy_.count_
@@ -288,7 +288,7 @@ def test_parameters_that_differ_are_refused(path):
     opt = WDBO(BOX, alpha=0.5, random_state=0, journal=path)
     opt.ask(0.0)
     opt.close()
-    with pytest.raises(JournalError, match="'alpha' of WDBO is not as it was"):
+    with pytest.raises(JournalError, match="'alpha' parameter of WDBO must be the value with which"):
         WDBO.resume(path, alpha=0.25)
     with pytest.raises(JournalError, match="WDBO has no parameter 'speed'"):
         WDBO.resume(path, speed=1.0)
@@ -342,7 +342,7 @@ def test_a_run_is_not_begun_where_there_is_one(path):
         RandomSearch.resume(path)
     opt.close()
     with pytest.raises(
-        JournalError, match=r"holds a run already, of 2 events\. Go on with it by R"
+        JournalError, match=r"holds a run already, of 2 events\. Continue it by R"
     ):
         RandomSearch(BOX, journal=path).ask(0.0)
     opt.ask(1.0)  # it takes its journal up again
@@ -370,7 +370,7 @@ def test_copies_do_not_write_to_the_originals_journal(path):
         twin.ask(1.0)
     opt.ask(1.0)
     opt.close()
-    with pytest.raises(JournalError, match=r"a copy of it as\s+it once was\. Go on with RandomSea"):
+    with pytest.raises(JournalError, match=r"a copy of an earlier state\. Continue with RandomSea"):
         twin.ask(1.0)
     pickled = pickle.loads(pickle.dumps(opt))
     pickled.ask(2.0)  # where the original has left off
