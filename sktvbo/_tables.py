@@ -1,4 +1,4 @@
-"""Tables and labelled rows among what users give: columns are found by name, not by position.
+"""Tables and labelled rows as inputs: columns are found by name, not by position.
 
 A table is a data frame of pandas, polars or Arrow, or a dict of columns; a labelled row is a dict,
 a pandas Series, or a row of a table.
@@ -11,17 +11,17 @@ import numpy as np
 from ._validation import invalid
 from .exceptions import InvalidObservationError
 
-# Columns of `BaseOptimizer.to_frame` beside the parameters: no error in a table of points. Where a
-# parameter has such a name, underscores follow it.
+# Columns of ``to_frame()`` in addition to the parameters, allowed in a table of points. Underscores
+# follow them where a parameter has the same name.
 ADDED = ("time", "y", "removed_at", "failed", "pending", "query")
 
 
 class Row(dict):
-    """Values by name out of a table, whose columns may have changed the type of some."""
+    """Values by name from a table, whose columns may have changed their types."""
 
 
 def frame_columns(X):
-    """Label and column (n,) of each column of a data frame; None of anything else."""
+    """Return label and column (n,) of each column of a data frame; None for other values."""
     if hasattr(X, "iloc") and hasattr(X, "columns"):  # pandas
         return [(name, X.iloc[:, i]) for i, name in enumerate(X.columns)]
     if hasattr(X, "column_names"):  # Arrow
@@ -32,7 +32,7 @@ def frame_columns(X):
 
 
 def as_table(X):
-    """Columns (n,) by name of a data frame or a dict of columns; None of anything else."""
+    """Return the columns (n,) by name of a data frame or dict of columns; None for other values."""
     if type(X) is np.ndarray:
         return None
     columns = list(X.items()) if isinstance(X, Mapping) else frame_columns(X)
@@ -44,7 +44,7 @@ def as_table(X):
         raise invalid("X", "a table of unique column names", names, error=InvalidObservationError)
     lengths = {name: len(column) if np.ndim(column) else None for name, column in columns}
     if None in lengths.values() or len(set(lengths.values())) > 1:
-        expected = "a table whose columns have one length"
+        expected = "a table with columns of one length"
         raise invalid("X", expected, got=str(lengths), error=InvalidObservationError)
     return table
 
@@ -58,7 +58,7 @@ def is_table(X):
 
 
 def rows_of(X):
-    """The rows of a table; anything else as it is."""
+    """Return the rows of a table; other values unchanged."""
     table = as_table(X)
     if table is None:
         return X
@@ -67,7 +67,7 @@ def rows_of(X):
 
 
 def as_row(x):
-    """Values by name of a dict or a Series; None of anything else."""
+    """Return the values by name of a dict or a Series; None for other values."""
     if type(x) is np.ndarray:
         return None
     if isinstance(x, Mapping):
@@ -96,18 +96,12 @@ def check_names(given, names, what, form):
         return
     missing = [name for name in names if name not in given]
     unknown = [name for name in given if name not in names and not is_added(name)]
-    parts = [
-        f"{verb} {', '.join(map(repr, some))}"
-        for verb, some in (("lacks", missing), ("has the unknown", unknown))
-        if some
-    ]
+    faults = {"lacks": missing, "has the unknown": unknown}
+    parts = [f"{verb} {', '.join(map(repr, some))}" for verb, some in faults.items() if some]
     if parts:
-        raise invalid(
-            what,
-            f"{form} {', '.join(map(repr, names))} and no other",
-            got=f"one that {' and '.join(parts)}",
-            error=InvalidObservationError,
-        )
+        expected = f"{form} {', '.join(map(repr, names))} and no other"
+        got = f"one that {' and '.join(parts)}"
+        raise invalid(what, expected, got=got, error=InvalidObservationError)
 
 
 def is_added(name):

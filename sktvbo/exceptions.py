@@ -1,7 +1,7 @@
-"""What can go wrong, under one root.
+"""Errors and warnings of the package.
 
-Each error is also one of Python's own (ValueError, RuntimeError, ...), so ordinary ``except``
-clauses catch it.
+Each error is also one of Python's (ValueError, RuntimeError, ...), so ordinary ``except`` clauses
+catch it.
 """
 
 from sklearn.exceptions import NotFittedError
@@ -30,56 +30,56 @@ class SktvboError(Exception):
 
 
 class DomainError(SktvboError, ValueError):
-    """A domain that makes no sense, or a point outside of it."""
+    """An invalid domain, or a point outside of it."""
 
 
 class InvalidObservationError(SktvboError, ValueError):
-    """A point, a value or a time that cannot be used."""
+    """An invalid point, value or time."""
 
 
 class UnsupportedKernelError(SktvboError, ValueError):
-    """A closed form is needed that does not exist for this kernel."""
+    """A kernel without a required closed form."""
 
 
 class NotPositiveDefiniteError(SktvboError, ValueError):
-    """A covariance matrix that could not be factored."""
+    """A covariance matrix that cannot be factored."""
 
 
 class AskTellError(SktvboError, RuntimeError):
-    """A call that does not fit the state the optimizer is in."""
+    """A call that does not fit the state of the optimizer."""
 
 
 class NotBegunError(NotFittedError, AskTellError):
-    """An attribute of a run was read before the run's first step."""
+    """Access to an attribute of a run before its first step."""
 
 
 class MissingDataError(SktvboError, FileNotFoundError):
-    """A data set that is not at hand."""
+    """A missing data set."""
 
 
 class MissingExtraError(SktvboError, ImportError):
-    """An optional dependency that is not installed."""
+    """A missing optional dependency."""
 
 
 class JitterWarning(UserWarning):
-    """A covariance matrix was factored only after its diagonal was increased."""
+    """A covariance matrix was factored after an increase of its diagonal."""
 
 
 class ModelWarning(UserWarning):
-    """A model that does not suit the data it was given, with what to do about it."""
+    """A model that does not fit its data, with a remedy."""
 
 
 class ForgottenQueryWarning(UserWarning):
-    """More queries were asked for than are remembered until they are told."""
+    """More queries are pending than the optimizer stores."""
 
 
 class AmbiguousQueryWarning(UserWarning):
-    """An x was told, or cancelled, that several pending queries match."""
+    """Several pending queries match an x that was told or cancelled."""
 
 
 class JournalError(SktvboError, RuntimeError):
-    """A journal that cannot be written, or read, or is another's."""
+    """A journal that cannot be written or read, or belongs to another run."""
 
 
 class VersionWarning(UserWarning):
-    """A pickle was made by another version of this package."""
+    """A pickle comes from another version of the package."""

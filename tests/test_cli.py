@@ -148,7 +148,7 @@ def test_version(capsys):
         (["dmeo"], "invalid choice: 'dmeo'"),
         (["demo", "--replications", "0"], r"N must be an int in the range \[1, inf\). Got 0"),
         (["demo", "--replications", "many"], r"N must be an int .* Got 'many'"),
-        (["demo", "--jobs", "0"], "other than 0 .*Got '0'"),
+        (["demo", "--jobs", "0"], "other than 0 .*Got 0"),
         (["demo", "--fast"], "unrecognized arguments: --fast"),
     ],
 )
@@ -166,7 +166,7 @@ def test_an_output_that_is_a_file_is_a_usage_error(tmp_path, capsys):
     with pytest.raises(SystemExit) as exit_info:
         main(["demo", "--output", str(tmp_path / "file")])
     assert exit_info.value.code == 2
-    assert "the folder cannot be made" in capsys.readouterr().err
+    assert "the folder cannot be created" in capsys.readouterr().err
 
 
 def test_errors_of_the_package_are_one_line(monkeypatch, capsys):

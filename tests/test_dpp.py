@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from fast.matrices import spd
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2
 from sklearn.base import clone
@@ -23,12 +24,6 @@ METHODS = ["mcmc", "exact"]
 every_method = pytest.mark.parametrize("method", METHODS)
 
 
-def spd(rng, n, condition=100.0):
-    Q, _ = np.linalg.qr(rng.normal(size=(n, n)))
-    K = (Q * np.geomspace(1.0 / condition, 1.0, n)) @ Q.T
-    return 0.5 * (K + K.T)
-
-
 # --- greedy ---------------------------------------------------------------------------------------
 
 
@@ -45,8 +40,11 @@ def test_greedy_is_brute_force(rng, n, k):
 def test_ties_go_to_the_lowest_index():
     assert_array_equal(greedy_map(np.eye(5), 3), [0, 1, 2])
     assert_array_equal(greedy_map(np.diag([1.0, 2.0, 2.0]), 3), [1, 2, 0])
-    x = np.linspace(0.1, 1.3, 7)[:, np.newaxis]
-    assert_array_equal(greedy_map(RBF(0.4)(x), 5), twin.greedy(RBF(0.4)(x), 5))
+    # Corners, edges and middles of a grid are tied up to rounding.
+    axis = np.linspace(-0.7, 0.7, 5) + 0.1
+    grid = np.column_stack([g.ravel() for g in np.meshgrid(axis, axis)])
+    for kernel in (RBF(0.5), Matern(0.7, nu=1.5)):
+        assert_array_equal(greedy_map(kernel(grid), 9), twin.greedy(kernel(grid), 9))
     # A difference within rounding is a tie.
     assert greedy_map(np.diag([1.0, 1.0 + 1e-16, 1.0 + 4e-16]), 1) == 0
 

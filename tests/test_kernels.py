@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -241,6 +242,39 @@ def test_in_sklearns_regressor(kernel, columns):
     assert np.all(std >= 0.0)
 
 
+@pytest.mark.parametrize(
+    ("kernels", "message"),
+    [
+        (
+            [Forgetting(epsilon) for epsilon in (0.0, 1.0, -0.1, 1.5, np.nan)],
+            r"'epsilon' parameter of Forgetting must be a float in the range \(0, 1\)\. Got",
+        ),
+        (
+            [Forgetting(0.2, bounds) for bounds in ((0.0, 0.5), (0.1, 1.0), (-0.1, 0.5))],
+            r"'epsilon_bounds' .* a pair 0 < low <= high < 1",
+        ),
+        (
+            [Wiener(drift) for drift in (0.0, -0.1, np.nan, np.inf)],
+            r"'drift_variance' .* in the range \(0, inf\)\. Got",
+        ),
+        ([Wiener(0.1, start=np.nan)], r"'start' parameter of Wiener must be .* Got nan"),
+        ([Wiener(before=None)], r"'before' .* must be 'error' or 'constant'\. Got None"),
+    ],
+)
+def test_invalid_parameters(kernels, message):
+    for kernel in kernels:
+        other = kernel.check if isinstance(kernel, Forgetting) else partial(kernel.diag, [[0.0]])
+        for use in (partial(kernel, [[0.0]]), other):
+            with pytest.raises(ValueError, match=message):
+                use()
+
+
+@pytest.mark.parametrize("kernel", [Wiener(), Empirical(np.eye(3))])
+def test_points_are_one_column(kernel):
+    with pytest.raises(ValueError, match=r"must be one column.* Got shape \(3, 2\)"):
+        kernel(np.zeros((3, 2)))
+
+
 # --- Forgetting -----------------------------------------------------------------------------------
 
 
@@ -250,15 +284,6 @@ def test_forgetting_is_a_matern(epsilon):
     matern = Matern(length_scale=-2.0 / np.log(1.0 - epsilon), nu=0.5)
     assert_allclose(Forgetting(epsilon)(t), matern(t), rtol=1e-7)
     assert Forgetting(epsilon).length_scale == pytest.approx(matern.length_scale, rel=1e-6)
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 1.0, -0.1, 1.5, np.nan])
-def test_invalid_forgetting_rates(epsilon):
-    kernel = Forgetting(epsilon)
-    message = r"'epsilon' parameter of Forgetting must be a float in the range \(0, 1\)\. Got"
-    for use in (lambda: kernel([[0.0]]), lambda: kernel.length_scale, kernel.check):
-        with pytest.raises(ValueError, match=message):
-            use()
 
 
 def test_forgetting_is_stationary_and_normalized():
@@ -279,12 +304,6 @@ def test_forgetting_at_its_bounds(at):
     # The round trip through theta must not exceed the bound.
     back = Forgetting(epsilon).clone_with_theta(Forgetting().bounds[0, [at]])
     assert back.epsilon == pytest.approx(epsilon, rel=1e-14)
-
-
-@pytest.mark.parametrize("bounds", [(0.0, 0.5), (0.1, 1.0), (-0.1, 0.5)])
-def test_invalid_bounds_of_forgetting_rates(bounds):
-    with pytest.raises(ValueError, match=r"'epsilon_bounds' .* a pair 0 < low <= high < 1"):
-        Forgetting(0.2, bounds)([[0.0]])
 
 
 # --- Wiener ---------------------------------------------------------------------------------------
@@ -317,8 +336,6 @@ def test_wiener_has_no_times_before_its_start():
             use()
     with pytest.raises(ValueError, match="Got times from nan"):
         kernel([[np.nan]])
-    with pytest.raises(ValueError, match=r"'start' parameter of Wiener must be .* Got nan"):
-        Wiener(0.1, start=np.nan)([[0.0]])
 
 
 def test_wiener_may_be_constant_before_its_start():
@@ -328,20 +345,6 @@ def test_wiener_may_be_constant_before_its_start():
     assert_allclose(kernel.diag(T), [1.0, 1.0, 1.0, 1.2])
     with pytest.raises(ValueError, match="Got times from nan"):
         kernel([[np.nan]])
-    with pytest.raises(ValueError, match=r"'before' .* must be 'error' or 'constant'\. Got None"):
-        Wiener(before=None)([[0.0]])
-
-
-def test_wiener_needs_one_column():
-    with pytest.raises(ValueError, match=r"Wiener must be one column.* Got shape \(3, 2\)"):
-        Wiener()(np.zeros((3, 2)))
-
-
-@pytest.mark.parametrize("drift", [0.0, -0.1, np.nan, np.inf])
-def test_invalid_drift_variances(drift):
-    for use in (lambda: Wiener(drift)([[0.0]]), lambda: Wiener(drift).diag([[0.0]])):
-        with pytest.raises(ValueError, match=r"'drift_variance' .* in the range \(0, inf\)\. Got"):
-            use()
 
 
 def drifting(n=30, origin=0.0, seed=0):
@@ -524,11 +527,6 @@ def test_invalid_indices(index, got):
     ):
         with pytest.raises(ValueError, match=message):
             use()
-
-
-def test_indices_are_one_column():
-    with pytest.raises(ValueError, match=r"indices of Empirical must be one column.*\(2, 2\)"):
-        Empirical(np.eye(3))(np.zeros((2, 2)))
 
 
 def test_empirical_notices_a_changed_matrix():

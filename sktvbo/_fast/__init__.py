@@ -5,11 +5,11 @@ from importlib.machinery import EXTENSION_SUFFIXES
 
 
 def _check_built(folder):
-    """Raise an ImportError where there are sources that are not compiled."""
+    """Raise an ImportError if a folder has sources that are not compiled."""
     try:
         names = set(os.listdir(folder))
     except OSError:
-        return  # modules of a frozen application are no files
+        return  # a frozen application has no files
     stems = [name.removesuffix(".pyx") for name in names if name.endswith(".pyx")]
     missing = [s for s in stems if not any(s + suffix in names for suffix in EXTENSION_SUFFIXES)]
     if missing:

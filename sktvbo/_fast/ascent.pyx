@@ -1,18 +1,17 @@
-"""Several climbs to local maxima in a box, in lockstep: each turn evaluates one place of each.
+"""Climbs to local maxima in a box, in lockstep: each turn evaluates one point per climb.
 
 Bounded quasi-Newton. A climb at x with gradient g and curvature B, an approximation of minus the
-Hessian, goes towards the maximum of g' p - p' B p / 2 over the box: coordinates at a bound that g
-points out of are held, and those that the maximum of the others lies beyond are held at their
-bound, one after another, until none is. Along p a step is halved, about, until it gains 1e-4 of
-what the slope promises; then B follows by BFGS, damped as Powell has it, since the function need
-not be concave. It ends where g' p promises less than a given gain, or after five steps that each
-gain little of what has been climbed; or, in a race, after three steps, as soon as another climb is
-ahead by a given number of times what g' p promises.
+Hessian, steps towards the maximum of g' p - p' B p / 2 over the box. Coordinates at a bound out of
+which g points are held, then those whose maximum lies beyond a bound, one after another. A step
+along p is about halved until it gains 1e-4 of the linear prediction. B follows by BFGS with
+Powell's damping, as the function need not be concave. A climb ends when g' p predicts less than a
+given gain, or after five steps with little relative gain. In a race it ends after three steps, once
+another climb leads by a given multiple of g' p.
 
-`model_minimum` is for those who minimize by steps of their own.
+`model_minimum` minimizes the quadratic model of a separate quasi-Newton search.
 
-Coordinates should be comparable: a first step is no longer than 0.5, others no longer than 2, and
-twice as long after each that was. Over a covariance they are distances in units of its lengthscale.
+Coordinates should be comparable: the first step is at most 0.5 long, later ones at most 2, doubled
+after each step of that length. For a covariance they are in units of its lengthscale.
 """
 
 import numpy as np
@@ -25,11 +24,11 @@ from scipy.linalg.cython_lapack cimport dgesv
 
 from .posterior cimport Posterior, Formula, score_of
 
-# Lengths of the first step, and of any.
+# Largest lengths of the first step and of all steps.
 cdef double FIRST = 0.5, LONGEST = 2.0
 
-# A climb ends after so many evaluations, when a step has been shortened so many times, or after so
-# many steps that gain less than this part of what has been climbed. No race is lost before so many.
+# A climb ends after MAX_TURNS evaluations, MAX_SHORTER reductions of a step, or MAX_LITTLE steps
+# with a relative gain below LITTLE. A race is not lost before MIN_STEPS steps.
 cdef enum:
     MAX_TURNS = 200
     MAX_SHORTER = 15
@@ -37,7 +36,7 @@ cdef enum:
     MIN_STEPS = 3
 cdef double LITTLE = 1e-10
 
-# What a step must gain of what its slope promises; gains below so many roundings are none.
+# Sufficient part of the linear prediction for a step, and relative gain that counts as rounding.
 cdef double SUFFICIENT = 1e-4, ROUNDING = 4.0 * np.finfo(np.float64).eps
 
 
@@ -50,7 +49,7 @@ cdef double _dot(const double* a, const double* b, Py_ssize_t n) noexcept nogil:
 
 
 cdef bint _factor(double* A, Py_ssize_t n) noexcept nogil:
-    """Lower Cholesky factor of A (n, n), in place; False if A is not positive definite."""
+    """Compute the lower Cholesky factor of A (n, n), in place; False if A is not definite."""
     cdef Py_ssize_t i, j
     cdef double pivot
     for j in range(n):
@@ -66,7 +65,7 @@ cdef bint _factor(double* A, Py_ssize_t n) noexcept nogil:
 
 
 cdef void _solve(const double* L, Py_ssize_t n, double* b) noexcept nogil:
-    """b (n,) replaced by (L L')^-1 b."""
+    """Replace b (n,) by (L L')^-1 b."""
     cdef Py_ssize_t i, j
     for i in range(n):
         b[i] = (b[i] - _dot(L + i * n, b, i)) / L[i * n + i]
@@ -77,31 +76,31 @@ cdef void _solve(const double* L, Py_ssize_t n, double* b) noexcept nogil:
 
 
 cdef class Ascents:
-    """Climbs from several places at once.
+    """Simultaneous climbs from several starts.
 
     Parameters
     ----------
     places : ndarray of shape (b, f)
-        Where they begin, within the box.
+        Starts within the box.
     upper : ndarray of shape (f,)
-        The box is from ``lower`` to this.
+        Upper bounds of the box.
     gain : float
-        A climb ends where no more than this is to be gained.
+        A climb ends when its predicted gain is at most this.
     lower : ndarray of shape (f,), default=None
-        None is 0.
+        Lower bounds of the box; None is 0.
     lead : float, default=inf
-        A climb ends when another is ahead by more than so many times what its slope promises.
+        A climb ends when another leads by more than this multiple of its predicted gain.
 
     Attributes
     ----------
     places : ndarray of shape (b, f)
-        The best so far of each.
+        Best points so far.
     values : ndarray of shape (b,)
-        Their values; minus infinity before there is one.
+        Their values; minus infinity before the first evaluation.
     active : ndarray of shape (a,)
-        The climbs that go on.
+        Indices of the running climbs.
     trials : ndarray of shape (a, f)
-        Where these ask for a value and a gradient.
+        Points at which these need a value and a gradient.
     """
 
     cdef Py_ssize_t b, f, a
@@ -123,12 +122,12 @@ cdef class Ascents:
         self._active = np.arange(self.b)
         self._trials = np.array(self._places)
         self._values, self._first = np.full((2, self.b), -np.inf)
-        # The slope along the step, the part of it that the trial has taken, and how long it may be.
+        # Slope along the step, fraction of the step at the trial, and largest length of a step.
         self._slope, self._length = np.zeros(self.b), np.ones(self.b)
         self._reach = np.full(self.b, LONGEST)
         self._gradients, self._steps = np.zeros((2, self.b, self.f))
         self._curvatures = np.zeros((self.b, self.f, self.f))
-        # Evaluations, shortenings of this step, updates of the curvature, and steps of little gain.
+        # Evaluations, reductions of this step, updates of the curvature, steps with little gain.
         counts = np.zeros((4, self.b), dtype=np.intp)
         self._turns, self._shorter, self._updates, self._little = counts
         self._work = np.empty((self.f + 3, self.f))
@@ -150,7 +149,7 @@ cdef class Ascents:
         return np.asarray(self._trials)[self.active]
 
     def advance(self, found, slopes):
-        """Take the values (a,) and gradients (a, f) at the trials, and choose the next ones."""
+        """Process the values (a,) and gradients (a, f) at the trials, and choose the next trials."""
         cdef const double[::1] values = np.ascontiguousarray(found, dtype=np.float64)
         cdef const double[:, ::1] gradients = np.ascontiguousarray(slopes, dtype=np.float64)
         if (values.shape[0] != self.a or gradients.shape[0] != self.a
@@ -166,7 +165,7 @@ cdef class Ascents:
             self._leave_behind()
 
     cdef void _leave_behind(self) noexcept nogil:
-        """End the climbs that have lost the race."""
+        """End the climbs that another one leads by too much."""
         cdef Py_ssize_t a = self.a, i, j
         cdef double best = self._values[0]
         for i in range(1, self.b):
@@ -179,7 +178,7 @@ cdef class Ascents:
                 self.a += 1
 
     cdef bint _advance(self, Py_ssize_t i, double value, const double* gradient) noexcept nogil:
-        """Whether climb i goes on, after its trial had this value and gradient."""
+        """Process the value and gradient at the trial of climb i; False if it ends."""
         cdef Py_ssize_t f = self.f, m
         cdef double before = self._values[i], promised, part
         cdef bint usable = value == value
@@ -222,7 +221,7 @@ cdef class Ascents:
         return True
 
     cdef void _try(self, Py_ssize_t i) noexcept nogil:
-        """Set the trial of climb i: this length of its step."""
+        """Set the trial of climb i at this fraction of its step."""
         cdef Py_ssize_t m
         cdef double x
         for m in range(self.f):
@@ -230,7 +229,7 @@ cdef class Ascents:
             self._trials[i, m] = min(max(x, self._lower[m]), self._upper[m])
 
     cdef bint _step(self, Py_ssize_t i) noexcept nogil:
-        """Choose the step of climb i, and whether it pays."""
+        """Choose the step of climb i; False if its predicted gain is too small."""
         cdef Py_ssize_t f = self.f, m
         cdef double norm = 0.0, total
         cdef double* g = &self._gradients[i, 0]
@@ -240,7 +239,7 @@ cdef class Ascents:
             total = max(sqrt(_dot(g, g, f)) / FIRST, 1e-3)
             self._set_curvature(i, total)
         if not self._towards_the_maximum(i):
-            # Rounding has spoilt B, or clipping the direction: B is forgotten.
+            # B is unusable after rounding, or the direction after clipping: B is reset.
             self._set_curvature(i, max(sqrt(_dot(g, g, f)) / FIRST, 1e-3))
             self._updates[i] = 0
             if not self._towards_the_maximum(i):
@@ -263,7 +262,7 @@ cdef class Ascents:
                 self._curvatures[i, m, k] = value if m == k else 0.0
 
     cdef bint _towards_the_maximum(self, Py_ssize_t i) noexcept nogil:
-        """The step p to the maximum of g' p - p' B p / 2 over the box; False if it does not rise."""
+        """Compute the step p to the maximum of g' p - p' B p / 2 over the box; False if downhill."""
         cdef Py_ssize_t f = self.f, m, k, r, c, n, beyond = 1
         cdef double* g = &self._gradients[i, 0]
         cdef double* p = &self._steps[i, 0]
@@ -323,7 +322,7 @@ cdef class Ascents:
         return _dot(g, p, f) >= 0.0
 
     cdef void _follow(self, Py_ssize_t i, const double* gradient) noexcept nogil:
-        """Update the curvature of climb i by the step to its trial, where the gradient is new."""
+        """Update the curvature of climb i by the step to its trial with this gradient."""
         cdef Py_ssize_t f = self.f, m, k
         cdef double* s = &self._work[0, 0]
         cdef double* y = &self._work[1, 0]
@@ -354,7 +353,8 @@ cdef class Ascents:
 cdef double _inside(
     const double* x, const double* units, const double* rates, Py_ssize_t u, double* rise
 ) noexcept nogil:
-    """Factor of `sktvbo.acquisition._boundary_margin.BoundaryMargin`, and its logarithm's slopes."""
+    """Return the factor of `sktvbo.acquisition._boundary_margin.BoundaryMargin`, and write the slopes
+    of its logarithm to ``rise``."""
     cdef Py_ssize_t i
     cdef double a, low, high, share, product = 1.0
     for i in range(u):
@@ -375,7 +375,7 @@ def climb(
     const Py_ssize_t[::1] free_columns, double unit, const double[::1] units,
     const double[::1] rates,
 ):
-    """Let `Ascents` reach their maxima, those of a score in some coordinates of places.
+    """Run `Ascents` to the maxima of a score in some of the coordinates.
 
     Parameters
     ----------
@@ -383,17 +383,16 @@ def climb(
     formula : Formula
     parameter : float
     ascents : Ascents
-        Of the scores over ``unit``.
+        Climbs of the scores divided by ``unit``.
     X : ndarray of shape (b, n_coordinates)
-        Where they begin.
+        Starts.
     free_columns : ndarray of shape (f,)
-        The coordinates that move.
+        Coordinates that vary.
     unit : float
     units : ndarray of shape (n_coordinates,)
-        Of the coordinates, over those of the unit box.
+        Units of the coordinates relative to the unit box.
     rates : ndarray of shape (n_coordinates,)
-        Of `sktvbo.acquisition._boundary_margin.BoundaryMargin`, by which standard deviations are
-        multiplied.
+        Of `sktvbo.acquisition._boundary_margin.BoundaryMargin`, a factor on standard deviations.
     """
     cdef Py_ssize_t b = X.shape[0], u = X.shape[1], f = free_columns.shape[0], i, j, k, m, a
     if u != posterior.n_coordinates or ascents.b != b or ascents.f != f:
@@ -447,11 +446,11 @@ def climb(
 def model_minimum(
     const double[:, ::1] H, const double[:] slope, const double[:] low, const double[:] high,
 ):
-    """The step (p,) in a box around 0 at which s' H s / 2 + g' s is least: by an active set.
+    """Return the step (p,) in a box around 0 that minimizes s' H s / 2 + g' s, by an active set.
 
-    The model falls all the way. From where it is, the step goes towards the minimum over the free
-    variables, and one that meets a side of the box is held there; from that minimum, the variable
-    that is held most against its will is set free.
+    The model decreases at each turn. The step moves towards the minimum over the free variables,
+    and a variable that meets a side of the box is held there. At that minimum, the held variable
+    with the largest inward slope becomes free.
     """
     cdef Py_ssize_t p = slope.shape[0], i, j, n, r, first, turn
     if H.shape[0] != p or H.shape[1] != p or low.shape[0] != p or high.shape[0] != p:
@@ -489,7 +488,7 @@ def model_minimum(
                 n_ = <int> n
                 rest = right[:n].copy()
                 dgesv(&n_, &one, &A[0, 0], &p_, work, &b[0], &n_, &info)
-                if info != 0:  # rounding has left no inverse: the shortest solution
+                if info != 0:  # singular up to rounding: the shortest solution
                     which = [free_ones[r] for r in range(n)]
                     right[:n] = np.linalg.lstsq(np.asarray(H)[np.ix_(which, which)], rest)[0]
                 first, room = -1, 1.0
@@ -497,7 +496,7 @@ def model_minimum(
                     i = free_ones[r]
                     if b[r] != 0.0:
                         side = (high[i] if b[r] > 0.0 else low[i]) - step[i]
-                        # It may never be met.
+                        # A side beyond the minimum does not matter.
                         if side / b[r] < room:
                             first, room = i, side / b[r]
                 for r in range(n):

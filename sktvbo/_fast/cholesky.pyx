@@ -1,8 +1,8 @@
-"""Growing and shrinking a Cholesky factor or an inverse, and solving with it, O(n^2) each.
+"""Updates of a Cholesky factor or an inverse, and solves, O(n^2) each.
 
 L is the lower triangle of a C-ordered array (capacity, capacity) of which the leading n x n block
 is in use. Read by columns, as BLAS does, the same memory holds the upper triangular L' with leading
-dimension `capacity`: a solve with L is BLAS's "U", transposed. Nothing is ever copied to call it.
+dimension `capacity`: a solve with L is BLAS's "U", transposed, without a copy.
 """
 
 from libc.math cimport hypot, sqrt
@@ -39,8 +39,8 @@ def solve_lower(const double[:, ::1] L, Py_ssize_t n, double[:, ::1] B, bint tra
 def append(double[:, ::1] L, Py_ssize_t n, const double[::1] k, double kappa):
     """Write row n of the factor of [[A, k], [k', kappa]], given that of A (n, n).
 
-    Returns the new pivot's square kappa - |L^-1 k|^2; when that is not positive nothing usable was
-    written, and rows below n are as they were.
+    Returns the square of the new pivot, kappa - |L^-1 k|^2. If it is not positive, row n is
+    unusable and the rows before it are unchanged.
     """
     _check(L, n + 1)
     if k.shape[0] != n:
@@ -62,12 +62,12 @@ def append(double[:, ::1] L, Py_ssize_t n, const double[::1] k, double kappa):
 
 
 def drop(const double[:, ::1] L, Py_ssize_t n, Py_ssize_t i, double[:, ::1] out):
-    """The factor of A without row and column i, written to the leading block of ``out``.
+    """Write the factor of A without row and column i to the leading block of ``out``.
 
-    Rows above i stay. Those below lose column i, and their trailing block S becomes the factor of
-    S S' + l l', with l the lost column: a rank-one *update* by Givens rotations, which keeps the
-    matrix positive definite whatever the rounding. Row by row, so that memory is walked in order:
-    each row takes the rotations made before it, then makes its own. ``out`` may be L itself.
+    Rows above i stay. Rows below lose column i, and their trailing block S becomes the factor of
+    S S' + l l', with l the lost column: a rank-one *update* by Givens rotations, which stays
+    positive definite under rounding. Row by row, for access in memory order: each row applies the
+    rotations of the rows before it, then computes its own. ``out`` may be L itself.
     """
     _check(L, n)
     if i < 0 or i >= n or out.shape[0] < n - 1 or out.shape[1] != out.shape[0]:
@@ -109,7 +109,7 @@ def symmetrize(double[:, ::1] A):
 
 
 def add_outer(double[:, ::1] A, const double[:, ::1] U, double scale):
-    """A (n, n) + scale U' U, in place, for a few rows of U (q, n): A is read once."""
+    """Add scale U' U to A (n, n) in place, for a few rows of U (q, n): A is read once."""
     cdef Py_ssize_t q = U.shape[0], n = U.shape[1], i, j, k
     cdef double step
     if A.shape[0] != n or A.shape[1] != n:
@@ -123,7 +123,7 @@ def add_outer(double[:, ::1] A, const double[:, ::1] U, double scale):
 
 
 def grow_inverse(const double[:, ::1] P, const double[::1] u, double s, double[:, ::1] out):
-    """The inverse of [[A, k], [k', kappa]], written to ``out`` (n + 1, n + 1).
+    """Write the inverse of [[A, k], [k', kappa]] to ``out`` (n + 1, n + 1).
 
     P (n, n) is that of A, u is P k and s is kappa - k'u: the block inverse.
     """
@@ -142,7 +142,7 @@ def grow_inverse(const double[:, ::1] P, const double[::1] u, double s, double[:
 
 
 def shrink_inverse(const double[:, ::1] P, Py_ssize_t i, double[:, ::1] out):
-    """The inverse of A without row and column i, written to ``out``, given that of A (n, n)."""
+    """Write the inverse of A without row and column i to ``out``, given P = A^-1 (n, n)."""
     cdef Py_ssize_t n = P.shape[0], r, c, row
     cdef double step
     if not (P.shape[1] == n and 0 <= i < n and out.shape[0] == n - 1 and out.shape[1] == n - 1):

@@ -1,15 +1,15 @@
 """Convolution of a spatial correlation function with itself over R^d (W-DBO table 3).
 
-With the distance r in units of the lengthscale, and over its value at distance 0,
+With the distance r in units of the lengthscale, relative to its value at distance 0,
 
     RBF         exp(-r^2 / 4)
     Matern nu   h_mu(z) = z^mu K_mu(z) / (2^(mu-1) Gamma(mu)),  z = sqrt(2 nu) r,  mu = 2 nu + d/2.
 
-h falls from 1 to 0 whatever the dimension, where z^mu K_mu overflows. It has the recurrence
+h falls from 1 to 0 in any dimension, whereas z^mu K_mu overflows. It has the recurrence
 h_(mu+1) = h_mu + z^2 / (4 mu (mu-1)) h_(mu-1): from h_(1/2) = exp(-z) for odd d, and from K_0 and
-K_1 for even d. All terms are positive, hence there is no cancellation, and nothing is divided by z:
-the limit at 0 needs no special case. For odd d, h is exp(-z) times a polynomial in z, which is
-evaluated for many distances at once while its degree is moderate.
+K_1 for even d. All terms are positive, so there is no cancellation, and no division by z: the limit
+at 0 needs no special case. For odd d, h is exp(-z) times a polynomial in z, evaluated for many
+distances at once if its degree is moderate.
 """
 
 from libc.math cimport exp, log, sqrt
@@ -21,14 +21,14 @@ from sktvbo._fast.gram cimport RBF, Family
 cdef enum:
     MAX_DEGREE = 63
 
-cdef double MAX_Z = 500.0  # e^z times a polynomial of at most that degree is far from overflow
+cdef double MAX_Z = 500.0  # a polynomial of at most that degree does not overflow up to here
 
 
 cdef double _recurrence(double z, int twice_mu) noexcept nogil:
-    """h_mu(z) for 2 mu >= 1 and z >= 0: e^z h by the recurrence, scaled down as it grows."""
+    """Return h_mu(z) for 2 mu >= 1 and z >= 0: e^z h by the recurrence, rescaled as it grows."""
     cdef double mu, below, here, above, log_scale = 0.0
     if z > 900.0 + 5.0 * twice_mu:
-        return 0.0  # it has underflown: h_mu(10 mu) < exp(-7 mu), and from there falls as exp(-0.9 z)
+        return 0.0  # underflow: h_mu(10 mu) < exp(-7 mu), and beyond it falls like exp(-0.9 z)
     if twice_mu % 2 == 1:
         mu, below, here = 1.5, 1.0, 1.0 + z
     elif z == 0.0:
@@ -49,7 +49,7 @@ cdef double _recurrence(double z, int twice_mu) noexcept nogil:
 
 
 cdef void _coefficients(int m, double* c) noexcept nogil:
-    """c_k of z^k in the polynomial e^z h_(m+1/2)(z), k = 0 ... m."""
+    """Write the coefficients c_k of z^k in the polynomial e^z h_(m+1/2)(z), k = 0 ... m."""
     cdef int k
     c[0] = 1.0
     for k in range(1, m + 1):
@@ -60,11 +60,11 @@ def spatial(
     const double[:, ::1] Z1, const double[:, ::1] Z2, Family family, int twice_mu, double scale,
     double[:, ::1] out, bint symmetric=False,
 ):
-    """scale h(|z_i - z_j|), written to ``out`` (n, m); Z1 (d, n), Z2 (d, m) in lengthscales.
+    """Write scale h(|z_i - z_j|) to ``out`` (n, m); Z1 (d, n), Z2 (d, m) in lengthscales.
 
-    ``twice_mu`` is 2 mu = 4 nu + d for a Matern kernel, of which the coordinates are also
-    multiplied by sqrt(2 nu); unused for RBF, of which they are halved, so that exp(-z^2) remains.
-    With ``symmetric`` Z2 is Z1 and each pair is evaluated once.
+    For a Matern kernel ``twice_mu`` is 2 mu = 4 nu + d, and coordinates are also multiplied by
+    sqrt(2 nu). For RBF coordinates are halved, which leaves exp(-z^2). With ``symmetric`` Z2 is Z1
+    and each pair is evaluated once.
     """
     cdef Py_ssize_t n = out.shape[0], m = out.shape[1], d = Z1.shape[0], i, j, k, stop
     cdef int degree = twice_mu // 2

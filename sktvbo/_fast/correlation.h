@@ -1,9 +1,8 @@
 /* The correlation functions of `Family` over contiguous squared distances, in vector instructions.
 
-   The C library's exp takes one number at a time, and is most of the time that a covariance takes.
-   This one is a polynomial without a branch, so that loops over it vectorize; its relative error
-   is below 2^-52. Where the compiler can, a loop is compiled for several processors, and the
-   fastest that runs is chosen when the module is loaded. */
+   The scalar exp of the C library would dominate the cost of a covariance. This one is a polynomial
+   without branches, so loops over it vectorize; its relative error is below 2^-52. If the compiler
+   supports it, a loop is compiled for several processors, and the loader selects the fastest. */
 
 #ifndef SKTVBO_CORRELATION_H
 #define SKTVBO_CORRELATION_H
@@ -66,14 +65,14 @@ static inline double sktvbo_exp(double x)
     return y < least ? 0.0 : p;
 }
 
-/* A squared distance that has overflowed is a large one. */
+/* Replaces an overflowed squared distance by a large one. */
 static inline double sktvbo_finite(double q)
 {
     return q > 1e300 ? 1e300 : q;
 }
 
-/* Of n squared scaled distances q: the correlation k, and h = -k' / s, so that the derivative of k
-   by a coordinate is -h times the difference in that coordinate. */
+/* For n squared scaled distances q: the correlation k, and h = -k' / s; the derivative of k in a
+   coordinate is -h times the difference in that coordinate. */
 SKTVBO_CLONES
 static void sktvbo_correlate(int family, ptrdiff_t n, const double *restrict q, double *restrict k,
                              double *restrict h)
@@ -111,15 +110,15 @@ static void sktvbo_correlate(int family, ptrdiff_t n, const double *restrict q, 
     }
 }
 
-/* signal k_S k_T, of n squared scaled distances in space q and plain ones in time v: a product of two
-   correlations needs one exponential. */
+/* signal k_S k_T, of n squared scaled distances in space, q, and distances in time, v: a product of
+   two correlations needs one exponential. */
 SKTVBO_CLONES
 static void sktvbo_covariances(int spatial, int temporal, ptrdiff_t n, double signal,
                                const double *restrict q, const double *restrict v,
                                double *restrict out)
 {
     ptrdiff_t j;
-    /* The exponent is first, the polynomials are multiplied in after the exponential. */
+    /* First the exponent; the polynomials are factors after the exponential. */
     if (spatial == 0)
         for (j = 0; j < n; j++)
             out[j] = 0.0;
@@ -262,7 +261,7 @@ static double sktvbo_dot(ptrdiff_t n, const double *restrict a, const double *re
     return sum;
 }
 
-/* sums[i] = sum_j h_j a_ij (x - row_j), i = 0, 1: two weightings of one coordinate's differences. */
+/* sums[i] = sum_j h_j a_ij (x - row_j), i = 0, 1: weighted sums of one coordinate's differences. */
 SKTVBO_CLONES
 static void sktvbo_differences(ptrdiff_t n, double x, const double *restrict row,
                                const double *restrict h, const double *restrict a0,

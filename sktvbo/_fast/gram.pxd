@@ -1,5 +1,5 @@
 cpdef enum Family:
-    """A correlation function of one factor (space or time) of a separable kernel."""
+    """Correlation function of one factor (space or time) of a separable kernel."""
     CONSTANT = 0
     RBF = 1
     MATERN12 = 2

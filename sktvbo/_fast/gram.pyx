@@ -1,4 +1,4 @@
-"""Separable covariance matrices and their contraction with a weight matrix, in one pass.
+"""Separable covariance matrices and contractions of their gradients.
 
 Each supported factor is a polynomial times an exponential in its scaled distance s:
 
@@ -7,13 +7,12 @@ Each supported factor is a polynomial times an exponential in its scaled distanc
     Matern 3/2    (1 + s) exp(-s)              s = sqrt(3) r / l
     Matern 5/2    (1 + s + s^2/3) exp(-s)      s = sqrt(5) r / l
 
-so the product of a spatial and a temporal factor needs a single exponential a pair, and their
-derivatives in the logarithm of a lengthscale are the kernel itself times a rational function of s:
-the gradient needs no exponential at all, and the n x n x p array of derivatives is never formed.
+The product of a spatial and a temporal factor needs a single exponential per pair. Derivatives in
+the logarithm of a lengthscale are the kernel times a rational function of s: the gradient needs no
+exponential, and the n x n x p array of derivatives is never formed.
 
-Coordinates arrive already scaled, one row per dimension (d, n), so that the loop over the pairs of
-a row runs over contiguous memory and vectorizes. Symmetric matrices hold their lower triangle only;
-the rest of the array is left as it came.
+Coordinates are scaled, one row per dimension (d, n): the loop over the pairs of a row runs over
+contiguous memory and vectorizes. Of symmetric matrices only the lower triangle is used.
 """
 
 from libc.stdlib cimport free, malloc
@@ -52,7 +51,7 @@ def gram(
     const double[:, ::1] Z, const double[::1] u, Family spatial, Family temporal, double signal,
     double[:, ::1] out,
 ):
-    """Lower triangle, diagonal included, of signal k_S(Z, Z) k_T(u, u), written to ``out`` (n, n).
+    """Write the lower triangle of signal k_S(Z, Z) k_T(u, u), with diagonal, to ``out`` (n, n).
 
     Z (d, n) and u (n,) are coordinates over lengthscale, times the constant of the family.
     """
@@ -76,7 +75,7 @@ def cross_gram(
     const double[:, ::1] Z1, const double[::1] u1, const double[:, ::1] Z2, const double[::1] u2,
     Family spatial, Family temporal, double signal, double[:, ::1] out,
 ):
-    """signal k_S(Z1, Z2) k_T(u1, u2), written to ``out`` (n1, n2)."""
+    """Write signal k_S(Z1, Z2) k_T(u1, u2) to ``out`` (n1, n2)."""
     cdef Py_ssize_t n1 = u1.shape[0], n2 = u2.shape[0], d = Z1.shape[0], i
     if (Z1.shape[1] != n1 or Z2.shape[1] != n2 or Z2.shape[0] != d
             or out.shape[0] != n1 or out.shape[1] != n2):
@@ -99,10 +98,10 @@ def cross_with_gradient(
     const double[::1] z, double u, const double[:, ::1] Z, const double[::1] times,
     Family spatial, Family temporal, double signal, double[::1] k, double[:, ::1] dk,
 ):
-    """One row k (n,) of the covariance, and its gradient in the point, dk (d + 1, n).
+    """Compute one row k (n,) of the covariance and its gradient in the point, dk (d + 1, n).
 
-    The derivatives are with respect to the scaled coordinates z (d,) and, in the last row, u. Where
-    a Matern 1/2 factor has its kink the one-sided derivatives cancel and 0 is returned.
+    The derivatives are with respect to the scaled coordinates z (d,) and, in the last row, u. At
+    the kink of a Matern 1/2 factor the one-sided derivatives cancel, and the result is 0.
     """
     cdef Py_ssize_t n = times.shape[0], d = Z.shape[0], j, m
     if (Z.shape[1] != n or z.shape[0] != d or k.shape[0] != n
@@ -119,7 +118,7 @@ def cross_with_gradient(
         squared_distances(d, n, px, 1, pz, n, q)
         distances(n, u, &times[0], v)
         covariances(spatial, temporal, n, signal, q, v, &k[0])
-        # d log k / d z_m = -slope (z_m - Z_mj): a lengthscale and a difference are reciprocal.
+        # d log k / d z_m = -slope (z_m - Z_mj), as k depends on differences over lengthscales.
         log_slope(spatial, n, q, slope)
         for m in range(d):
             for j in range(n):
@@ -135,10 +134,10 @@ def contract_gradient(
     const double[:, ::1] Z, const double[::1] u, Family spatial, Family temporal,
     const double[:, ::1] K, const double[:, ::1] P, const double[::1] a, double[::1] out,
 ):
-    """sum_ij W_ij dK_ij / d theta, W = a a' - P, for theta the logarithms of the signal variance,
-    the d spatial lengthscales and the temporal lengthscale: ``out`` (d + 2,).
+    """Compute sum_ij W_ij dK_ij / d theta, W = a a' - P, for theta the logarithms of the signal
+    variance, the d spatial lengthscales and the temporal lengthscale: ``out`` (d + 2,).
 
-    K (n, n) is what ``gram`` returned, P (n, n) symmetric; only lower triangles are read.
+    K (n, n) is the result of ``gram``, P (n, n) symmetric; only lower triangles are read.
     """
     cdef Py_ssize_t n = u.shape[0], d = Z.shape[0], i, m
     if (Z.shape[1] != n or K.shape[0] != n or K.shape[1] != n or P.shape[0] != n
@@ -155,7 +154,7 @@ def contract_gradient(
     with nogil:
         for i in range(n):
             out[0] += (a[i] * a[i] - P[i, i]) * K[i, i]
-            # Each pair counts twice: the upper triangle is not visited.
+            # Each pair counts twice, for both triangles.
             out[0] += row_weights(i, a[i], &a[0], &P[i, 0], &K[i, 0], w)
             if spatial != CONSTANT:
                 squared_distances(d, i, pz + i, n, pz, n, q)
@@ -175,9 +174,9 @@ def slope_products(
     const double[:, ::1] Z, const double[::1] u, Family spatial, Family temporal,
     const double[:, ::1] K, const double[::1] a, double[:, ::1] out,
 ):
-    """dK / d theta times a, for theta as in ``contract_gradient``: ``out`` (d + 2, n).
+    """Compute dK / d theta times a, for theta as in ``contract_gradient``: ``out`` (d + 2, n).
 
-    K (n, n) is what ``gram`` returned; only its lower triangle is read.
+    K (n, n) is the result of ``gram``; only its lower triangle is read.
     """
     cdef Py_ssize_t n = u.shape[0], d = Z.shape[0], i, m
     if (Z.shape[1] != n or K.shape[0] != n or K.shape[1] != n or a.shape[0] != n
@@ -215,7 +214,7 @@ def slope_products(
 cdef void _spread(
     Py_ssize_t i, double ai, const double* a, const double* row, double* out
 ) noexcept nogil:
-    """Add what the first i entries of row i of a symmetric matrix contribute to its product with a."""
+    """Add the part of the first i entries of row i of a symmetric matrix in its product with a."""
     out[i] += dot(i, row, a)
     add(i, ai, row, out)
 
@@ -225,7 +224,7 @@ def contract_cross_gradient(
     Family spatial, Family temporal, const double[:, ::1] K, const double[:, ::1] W,
     double[::1] out,
 ):
-    """sum_ij W_ij dK_ij / d theta for the rectangular K (n1, n2) of ``cross_gram``, with theta the
+    """Compute sum_ij W_ij dK_ij / d theta for K (n1, n2) of ``cross_gram``, with theta the
     logarithms of the d spatial lengthscales and the temporal lengthscale: ``out`` (d + 1,).
     """
     cdef Py_ssize_t n1 = u1.shape[0], n2 = u2.shape[0], d = Z1.shape[0], i, m

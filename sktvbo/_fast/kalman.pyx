@@ -1,20 +1,19 @@
-"""Kalman filter and smoother of many places whose state moves in the same way in time.
+"""Kalman filter and smoother of several places with one dynamics.
 
-The state is z = (z_1, ..., z_p), each z_a a number for every one of M places, N = p M in all; its
+The state is z = (z_1, ..., z_p), each z_a with a number per place, M places, N = p M numbers. Its
 covariance P (N, N) has the prior T (x) K with K (M, M) in space and T (p, p) in time. From one time
-to the next z becomes (A (x) 1) z and P becomes (A (x) 1) P (A (x) 1)' + Q (x) K. At each time b >= 0
-of the places are observed, z_1 with noise R, all at once: with H the rows of the identity that are
-observed, C = H P, S = C H' + diag(R) = L L', U = L^-1 C and E = L^-1 (Y - H m),
+to the next z becomes (A (x) 1) z and P becomes (A (x) 1) P (A (x) 1)' + Q (x) K. At each time, z_1
+is observed at b >= 0 of the places, with noise R: with H the observed rows of the identity,
+C = H P, S = C H' + diag(R) = L L', U = L^-1 C and E = L^-1 (Y - H m),
 
-    m <- m + U' E,    P <- P - U' U,    and then  P H' = C' S^-1 diag(R) in the rows and columns that
-    were observed, which has all its digits where the subtraction has lost them (Joseph's form has
-    the same aim).
+    m <- m + U' E,    P <- P - U' U,    and then  P H' = C' S^-1 diag(R) in the observed rows and
+    columns, which is accurate where the subtraction cancels (the aim of Joseph's form).
 
-Targets are Y (n, k), k columns that share the covariance. Means are (k, N).
+Targets are Y (n, k), k columns with one covariance. Means are (k, N).
 
-The way back (Bryson and Frazier's smoother; de Jong's r and N) carries the derivatives of the log
-likelihood of what comes later: r (k, N) in the mean and (r r' - Lambda) / 2 in the covariance. No
-covariance is ever inverted, so K may be singular. O(N^2 b) a time for p = 1, all in BLAS.
+The backward pass (Bryson and Frazier's smoother; de Jong's r and N) carries the derivatives of the
+log likelihood of later observations: r (k, N) in the mean, (r r' - Lambda) / 2 in the covariance.
+No covariance is inverted, so K may be singular. O(N^2 b) per time for p = 1, all in BLAS.
 """
 
 from libc.math cimport log, sqrt
@@ -27,7 +26,7 @@ import numpy as np
 
 
 cdef void _mix(const double* A, Py_ssize_t p, Py_ssize_t M, double* z, bint transpose) noexcept nogil:
-    """z (p, M) <- A z or A' z."""
+    """Update z (p, M) <- A z or A' z."""
     cdef double old[3]
     cdef Py_ssize_t a, b, j
     cdef double total
@@ -43,7 +42,7 @@ cdef void _mix(const double* A, Py_ssize_t p, Py_ssize_t M, double* z, bint tran
 
 cdef void _move(const double* A, const double* Q, const double* K, Py_ssize_t p, Py_ssize_t M,
                 double* P, bint transpose) noexcept nogil:
-    """P <- (A (x) 1) P (A (x) 1)' + Q (x) K, or with A' for A and no Q where Q is NULL."""
+    """Update P <- (A (x) 1) P (A (x) 1)' + Q (x) K; with A' for A, and without Q if NULL."""
     cdef Py_ssize_t N = p * M, i, j, a, b
     cdef double c, q
     if p == 1:
@@ -58,7 +57,7 @@ cdef void _move(const double* A, const double* Q, const double* K, Py_ssize_t p,
             for i in range(N * N):
                 P[i] = c * P[i] + q * K[i]
         return
-    # Each row is p numbers for every place: its columns are mixed, and then the rows.
+    # Each row has p numbers per place: first the columns are mixed, then the rows.
     for i in range(N):
         _mix(A, p, M, P + i * N, transpose)
     cdef double old[3]
@@ -84,7 +83,8 @@ cdef void _move(const double* A, const double* Q, const double* K, Py_ssize_t p,
 cdef int _observe(const Py_ssize_t* site, const double* Y, const double* R, Py_ssize_t b,
                   Py_ssize_t k, Py_ssize_t N, const double* m, const double* P,
                   double* C, double* L, double* E) noexcept nogil:
-    """C = H P (b, N), the factor L (b, b) of S, and E = L^-1 (Y - H m), (b, k). 0 if S is one."""
+    """Compute C = H P (b, N), the factor L (b, b) of S, and E = L^-1 (Y - H m), (b, k). 0 if S is
+    positive definite."""
     cdef Py_ssize_t i, j
     cdef int b_ = <int> b, k_ = <int> k, info = 0
     cdef char up = b"U", no = b"N", right = b"R"
@@ -95,7 +95,7 @@ cdef int _observe(const Py_ssize_t* site, const double* Y, const double* R, Py_s
             E[i * k + j] = Y[i * k + j] - m[j * N + site[i]]
     if b == 1:
         L[0] = C[site[0]] + R[0]
-        # A variance lost in rounding is none.
+        # Rounding may make a variance nonpositive.
         if not L[0] > 0.0:
             return 1
         L[0] = sqrt(L[0])
@@ -110,7 +110,7 @@ cdef int _observe(const Py_ssize_t* site, const double* Y, const double* R, Py_s
     if info != 0:
         return info
     for i in range(b):
-        # A pivot lost in the rounding of the subtraction says nothing.
+        # A pivot at the level of rounding errors is unusable.
         if not L[i * b + i] * L[i * b + i] > 1e-14 * (C[i * N + site[i]] + R[i]):
             return <int> i + 1
     dtrsm(&right, &up, &no, &no, &k_, &b_, &one, L, &b_, E, &k_)
@@ -118,7 +118,7 @@ cdef int _observe(const Py_ssize_t* site, const double* Y, const double* R, Py_s
 
 
 cdef void _solve(const double* L, Py_ssize_t b, Py_ssize_t n, double* B, bint transpose) noexcept nogil:
-    """B (b, n) <- L^-1 B or L^-T B."""
+    """Update B (b, n) <- L^-1 B or L^-T B."""
     cdef char up = b"U", no = b"N", right = b"R", trans = b"T" if transpose else b"N"
     cdef int b_ = <int> b, n_ = <int> n
     cdef double one = 1.0
@@ -133,7 +133,7 @@ cdef void _solve(const double* L, Py_ssize_t b, Py_ssize_t n, double* B, bint tr
 cdef void _condition(const Py_ssize_t* site, const double* R, Py_ssize_t b, Py_ssize_t k,
                      Py_ssize_t N, const double* L, const double* E, double* C, double* m,
                      double* P) noexcept nogil:
-    """m and P with what was observed; C, given as H P, is overwritten."""
+    """Condition m and P on the observations; C, given as H P, is overwritten."""
     cdef Py_ssize_t i, j, a
     cdef int b_ = <int> b, n_ = <int> N
     cdef double c, e, one = 1.0, minus = -1.0
@@ -164,7 +164,7 @@ cdef Py_ssize_t _check(
     const double[:, ::1] K, const Py_ssize_t[::1] start, const Py_ssize_t[::1] site,
     const double[:, ::1] Y, const double[::1] R,
 ) except -1:
-    """The most observations at one time, at least 1, of arrays that fit together."""
+    """Check the shapes and return the largest number of observations at one time, at least 1."""
     cdef Py_ssize_t T = move.shape[0], M = K.shape[0], p = A.shape[1], i, widest = 1
     if (p > 3 or A.shape[2] != p or Q.shape[1] != p or Q.shape[2] != p
             or Q.shape[0] != A.shape[0] or K.shape[1] != M):
@@ -192,19 +192,19 @@ cdef int _check_kept(
 ) except -1:
     if (m is None or m.shape[0] != T or m.shape[1] != k or m.shape[2] != N
             or P.shape[0] != T or P.shape[1] != N or P.shape[2] != N):
-        raise ValueError("what is kept must be (T, k, N) and (T, N, N)")
+        raise ValueError("kept moments must be (T, k, N) and (T, N, N)")
 
 
 def filter(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:, :, ::1] Q,
            const double[:, ::1] K, const Py_ssize_t[::1] start, const Py_ssize_t[::1] site,
            const double[:, ::1] Y, const double[::1] R, double[:, ::1] m, double[:, ::1] P,
            double[:, ::1] sums, kept_m=None, kept_P=None):
-    """Go forward over T times, in place; returns 0, or the time + 1 at which S was no covariance.
+    """Filter T times in place. Returns 0, or the time + 1 at which S is not positive definite.
 
-    ``move`` (T,) says which of the matrices A, Q (u, p, p) lead to each time, and rows ``start[i]``
-    to ``start[i + 1]`` of ``site`` (n,), Y (n, k) and R (n,) are what was observed there. To
-    ``sums`` (k, k + 1) is added E' E, and to its last column log |S|. Where ``kept_m`` (T, k, N) and
-    ``kept_P`` (T, N, N) are given, the mean and covariance after each time are written there.
+    ``move`` (T,) is the index of the matrices A, Q (u, p, p) that lead to each time. Rows
+    ``start[i]`` to ``start[i + 1]`` of ``site`` (n,), Y (n, k) and R (n,) are the observations at
+    time i. ``sums`` (k, k + 1) is increased by E' E, and its last column by log |S|. ``kept_m``
+    (T, k, N) and ``kept_P`` (T, N, N), if given, receive mean and covariance after each time.
     """
     cdef Py_ssize_t T = move.shape[0], M = K.shape[0], p = A.shape[1], k = Y.shape[1], N = p * M
     cdef Py_ssize_t i, j, l, q, b, first, widest
@@ -251,15 +251,15 @@ def smooth(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
            const double[:, :, ::1] kept_m, const double[:, :, ::1] kept_P,
            double[:, ::1] r, double[:, ::1] Lambda,
            slopes=None, queries=None):
-    """Go back over the T times of a call to `filter`, in place of r (k, N) and Lambda (N, N).
+    """Smooth the T times of a call to `filter`, backwards; updates r (k, N) and Lambda (N, N).
 
-    ``first_m`` and ``first_P`` were there before; the other arrays are those of `filter`.
+    ``first_m`` and ``first_P`` are the moments before the first time; other arrays as in `filter`.
 
-    - ``slopes``: (on_A (u, p, p), on_Q (u, p, p), on_K (M, M), on_R (n,)), to which is added twice
-      the derivative of the log likelihood; of ``on_R`` each number is written.
-    - ``queries``: (first (T + 1,), place (q,), W (w, M), out (q, k + 1)): at each time, after what
-      was observed there, the smoothed means of z_1 at places and their variance are written to
-      ``out``. A place below M is one of the M; place M + i is Σ_j W_ij z_1j.
+    - ``slopes``: (on_A (u, p, p), on_Q (u, p, p), on_K (M, M), on_R (n,)). Twice the derivative of
+      the log likelihood is added to the first three and written to ``on_R``.
+    - ``queries``: (first (T + 1,), place (q,), W (w, M), out (q, k + 1)). ``out`` receives the
+      smoothed means of z_1 at places and their variance, at each time after its observations. A
+      place below M is one of the M; place M + i is Σ_j W_ij z_1j.
     """
     cdef Py_ssize_t T = move.shape[0], M = K.shape[0], p = A.shape[1], k = Y.shape[1], N = p * M
     cdef Py_ssize_t i, j, l, a, c, e, u, b, first, widest
@@ -351,7 +351,7 @@ def smooth(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
                         G[j * b + l] = G[l * b + j]
                         G[l * b + j] = total
                 _solve(&L[0], b, b, &G[0], True)
-                # E = L^-T (E - U r): Δ⁻¹ y at what was observed.
+                # E = L^-T (E - U r): Δ⁻¹ y of these observations.
                 for j in range(b):
                     for l in range(k):
                         total = 0.0
@@ -387,7 +387,7 @@ def smooth(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
 cdef void _query(Py_ssize_t place, const double* W, Py_ssize_t M, Py_ssize_t N, Py_ssize_t k,
                  const double* m, const double* P, const double* r, const double* Lambda,
                  double* v, double* w, double* out) noexcept nogil:
-    """Smoothed means and variance of z_1 at a place: c = P h, m h + r c, h' c - c' Lambda c."""
+    """Write smoothed means m h + r c and variance h' c - c' Lambda c, c = P h, of z_1 at a place."""
     cdef Py_ssize_t a, j, l
     cdef double weight, total, variance
     if place < M:
@@ -426,7 +426,7 @@ cdef void _learn(Py_ssize_t p, Py_ssize_t M, Py_ssize_t k, const double* A, cons
                  const double* K, const double* m, const double* P, const double* r,
                  const double* Lambda, double* G, double* B, double* on_A, double* on_Q,
                  double* on_K) noexcept nogil:
-    """Twice the derivatives in the move that led here from m and P; G and B (N, N) are scratch.
+    """Add twice the derivatives in the move from m and P to here; G and B (N, N) are scratch.
 
     With G = r r' - Lambda they are G : Q (x) dK and G : dQ (x) K, and 2 r' dA m + 2 G : (dA P A').
     """

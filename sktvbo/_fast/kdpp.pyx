@@ -2,49 +2,47 @@
 
 Greedy. A pivoted Cholesky factorization: after m choices row l < m of L (k, N) is column l of the
 factor of all of K, and residual[j] = K_jj - sum_l L_lj^2 is the Schur complement of item j given
-the chosen ones (SparQ algorithm 3), by which the determinant grows if j is next. One column of K a
-choice, O(N m) each: O(N k^2) time and O(N k) memory in all.
+the chosen ones (SparQ algorithm 3), the factor of the determinant if j is next. One column of K per
+choice, O(N m) each: O(N k^2) time and O(N k) memory in total.
 
 The chain (SparQ algorithm 2). With B = K_Z^-1 for the state Z, b = K_Zj, w = B b and the Schur
-complement s = K_jj - b'w, putting j at the place p of i multiplies the determinant by
+complement s = K_jj - b'w, replacing i at position p by j multiplies the determinant by
 
     det K_Z' / det K_Z = B_pp t,    t = s + w_p^2 / B_pp,
 
 where t is the Schur complement of j given Z without i, and 1 / B_pp that of i: O(k^2) for the
-product B b, and nothing is subtracted but in s. On acceptance, with v = w - B_p w_p / B_pp and
+product B b, and the only subtraction is in s. On acceptance, with v = w - B_p w_p / B_pp and
 v_p = -1,
 
     B <- B - B_p B_p' / B_pp + v v' / t.
 
-Half of the proposals are refused by their coin alone.
+Half of the proposals are rejected by their random number alone.
 
-Rounding. Leaving a nearly singular state subtracts large numbers from one another, and the next
-such state multiplies what is left of the error; even a fresh inverse is worse than its factor. So
-two residuals are looked at, O(k): of the equation in K_Z w = b that belongs to the item most like
-j, which is in the same cluster if K has such, and of the p-th one in K_Z B_p = e_p. There are three
-ways to decide:
+Rounding. Leaving a nearly singular state subtracts large numbers, and the next such state amplifies
+the error; even a new inverse is less accurate than its factor. Two residuals are therefore checked,
+O(k): of the equation in K_Z w = b that belongs to the item most similar to j, in the same cluster
+if there are clusters, and of the p-th one in K_Z B_p = e_p. There are three ways to decide:
 
-- By the ratio above, if the residuals are tiny, and both pivots, that of i which is lost and that
-  of j which is gained, far from rounding; if not, to refuse a coin that exceeds the ratio with a
-  quarter of it and many times the residuals added.
-- Otherwise by t_j / t_i, both Schur complements given Z without i from K itself, with B only as the
+- By the ratio above, if the residuals are tiny and both pivots, of i and of j, far from rounding.
+  Otherwise the ratio can only reject: the random number must exceed it by a quarter plus many times
+  the residuals.
+- By t_j / t_i, both Schur complements given Z without i from K itself, with B only as the
   preconditioner of an iterative refinement, O(k^2). With x near the solution of K_-i x = b,
   B_-i = B - B_p B_p' / B_pp, the residual r = b - K_-i x and its correction d = B_-i r,
 
       t = K_jj - b'x - r'x - r'd
 
-  has an error of third order in that of x, and r'd / t tells its size in any units. B is updated
-  with its own column p, so that the errors of i leave with it, and the refined x for v, so that j
-  brings none in.
-- By the determinants of K_Z and K_Z' from their factors, O(k^3), if refinement fails, as it does
-  in states that are singular but for rounding, and to accept after a fixed number of updates.
+  has an error of third order in that of x, and r'd / t measures it in any units. B is updated with
+  its own column p, which removes the errors of i, and with the refined x for v, which adds none.
+- By the determinants of K_Z and K_Z' from their factors, O(k^3), if refinement fails, as in states
+  that are singular up to rounding, and to accept after a fixed number of updates.
 """
 
 cdef extern from *:
     """
-    /* For matrices whose rows are padded with zeros to whole vectors, and aligned. Where the
-       compiler can, it makes a version for each generation of processors, and the loader picks
-       one. Faster than BLAS, whose calls cost as much as the work at these sizes. */
+    /* For aligned matrices with rows padded with zeros to whole vectors. Compiled for several
+       generations of processors if the compiler supports it; the loader selects one. Faster than
+       BLAS, whose calls cost as much as the work at these sizes. */
     #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
     #define CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
     #else
@@ -90,26 +88,25 @@ from libc.string cimport memcpy
 from scipy.linalg.cython_blas cimport ddot, dgemv, idamax
 from scipy.linalg.cython_lapack cimport dpotrf, dpotri
 
-# A ratio is trusted if residuals lie below the first and pivots above the second, both relative to
-# the variances.
+# A ratio is used if residuals are below RESIDUAL and pivots above PIVOT, relative to the variances.
 cdef double RESIDUAL = 1e-10
 cdef double PIVOT = 1e-4
 # A Schur complement's relative error is below this number of residuals of one equation.
 cdef double SAFETY = 100.0
-# A ratio is multiplied by this before a coin is refused, in case that residual is small by chance.
+# Factor on the ratio before a rejection, as the residual may be small by chance.
 cdef double SLACK = 1.25
-# Refinement has converged when its last correction changes t by less than this, relatively.
+# Relative change of t by the last correction at which refinement has converged.
 cdef double CONVERGED = 1e-8
-# Refinement has failed when it has not converged after this number of corrections.
+# Largest number of corrections in a refinement.
 cdef int REFINEMENTS = 3
-# A square tile of this size fits into the fastest cache, together with its mirror image.
+# A square tile of this size and its mirror image fit into the fastest cache.
 cdef Py_ssize_t TILE = 16
 
 
 def is_symmetric(const double[:, ::1] K):
-    """Whether K is finite and exactly symmetric.
+    """Return True if K is finite and exactly symmetric.
 
-    Tile by tile: each is read along its rows, and its mirror image from the cache.
+    Tile by tile: each is read along its rows, its mirror image from the cache.
     """
     cdef Py_ssize_t N = K.shape[0], n_tiles = (N + TILE - 1) // TILE, I, J, r, c
     cdef bint right = True
@@ -130,10 +127,10 @@ def is_symmetric(const double[:, ::1] K):
 
 
 def best(const double[::1] residual, const double[::1] diagonal, double tol):
-    """The item with the largest residual, the lowest index in a tie; -1 when all are zero.
+    """Return the item with the largest residual, the lowest index in a tie; -1 if all are zero.
 
-    A residual of at most ``tol`` times the diagonal is zero, and two that differ by less are tied:
-    points of a regular grid often are, but for rounding.
+    A residual of at most ``tol`` times the diagonal counts as zero, and two that differ by less as
+    tied: points of a regular grid often differ by rounding errors only.
     """
     cdef Py_ssize_t N = residual.shape[0], j, found = -1
     cdef double threshold
@@ -155,9 +152,9 @@ def best(const double[::1] residual, const double[::1] diagonal, double tol):
 def eliminate(
     const double[::1] column, double[:, ::1] L, double[::1] residual, Py_ssize_t m, Py_ssize_t j
 ):
-    """Write row m of L (k, N), given those before it, and update the residuals: j is chosen.
+    """Write row m of L (k, N), given those before it, and update the residuals after choice j.
 
-    ``column`` is that of j in K. Its own entry is not used: the residual stands for it.
+    ``column`` is column j of K. Its entry j is unused; the residual replaces it.
     """
     cdef Py_ssize_t N = residual.shape[0], c
     if column.shape[0] != N or L.shape[1] != N or not 0 <= m < L.shape[0] or not 0 <= j < N:
@@ -179,7 +176,7 @@ def eliminate(
 
 
 cdef bint _invert(const double* A, double* B, int k, int ld, double* log_det) noexcept nogil:
-    """B = A^-1 and log det A by Cholesky; False, with B spoilt, when A is not positive definite."""
+    """Compute B = A^-1 and log det A; False, with B undefined, if A is not positive definite."""
     cdef char uplo = b"U"
     cdef int info
     cdef Py_ssize_t r, c
@@ -201,7 +198,7 @@ cdef bint _invert(const double* A, double* B, int k, int ld, double* log_det) no
 cdef void _replace(
     double* A, const double* b, double corner, Py_ssize_t k, Py_ssize_t ld, Py_ssize_t p
 ) noexcept nogil:
-    """Row and column p of A become b, with ``corner`` on the diagonal."""
+    """Replace row and column p of A by b, with ``corner`` on the diagonal."""
     cdef Py_ssize_t m
     for m in range(k):
         A[m * ld + p] = b[m]
@@ -212,15 +209,15 @@ cdef void _replace(
 cdef void _update(
     double* B, double* v, double t, int k, int ld, Py_ssize_t p, double* g
 ) noexcept nogil:
-    """The inverse after the swap at p; v is spoilt, and g (ld,) scratch."""
+    """Update the inverse after the swap at p; v is overwritten, and g (ld,) scratch."""
     cdef Py_ssize_t m
-    # Each vector takes the root of its factor, so that B stays symmetric.
+    # Factors are split as roots over both vectors, which keeps B symmetric.
     cdef double x = 1.0 / sqrt(t), y = 1.0 / sqrt(B[p * ld + p])
     for m in range(k):
         v[m] *= x
         g[m] = y * B[p * ld + m]
     rank_two(B, v, g, k, ld // LANES)
-    # In row and column p the two large terms cancel exactly: what is left is written instead.
+    # In row and column p the two large terms cancel exactly: the remainder is written instead.
     for m in range(k):
         B[p * ld + m] = -x * v[m]
         B[m * ld + p] = -x * v[m]
@@ -230,7 +227,7 @@ cdef double _complement(
     double* A, double* B, double* b, double corner, double* x, int k, int ld,
     Py_ssize_t p, double* r, double* d
 ) noexcept nogil:
-    """The Schur complement of an item given all but that at p; zero if it cannot be had.
+    """Return the Schur complement of an item given all but that at p; zero if refinement fails.
 
     x is A_-p^-1 b, refined in place, with x_p = 0. r and d are scratch; all are padded (ld,).
     """
@@ -262,7 +259,7 @@ cdef int _check(
     Py_ssize_t N, const Py_ssize_t[::1] Z, const Py_ssize_t[::1] rest,
     const Py_ssize_t[::1] leave, const Py_ssize_t[::1] enter,
 ) except -1:
-    """Z and rest together are a permutation, and the positions lie in them."""
+    """Check that Z and rest form a permutation, and that positions are in range."""
     cdef Py_ssize_t k = Z.shape[0], n_rest = rest.shape[0], m, item
     cdef bint right = True
     if k == 0 or k + n_rest != N:
@@ -298,9 +295,9 @@ def swap_chain(
     """Make n proposals, changing Z (k,) and rest (N - k,) in place.
 
     Proposal m exchanges Z[leave[m]] and rest[enter[m]] if u[m] < min(1, ratio of determinants) / 2,
-    unless the Schur complement of the item that enters is at most ``tol`` times its variance. The
-    inverse is computed afresh after ``period`` updates. Row r of ``trace`` (n / thin, k) is Z
-    after thin (r + 1) proposals. Returns log det K_Z, and the number of proposals accepted.
+    unless the Schur complement of the new item is at most ``tol`` times its variance. The inverse
+    is recomputed after ``period`` updates. Row r of ``trace`` (n / thin, k) is Z after thin (r + 1)
+    proposals. Returns log det K_Z and the number of accepted proposals.
     """
     cdef Py_ssize_t N = K.shape[0], k = Z.shape[0], n = u.shape[0]
     if K.shape[1] != N or leave.shape[0] != n or enter.shape[0] != n:
@@ -360,7 +357,7 @@ def swap_chain(
             B_pp = B[p * ld + p]
             t = (s if s > 0.0 else 0.0) + w[p] * w[p] / B_pp
             ratio = B_pp * t
-            # Item q of Z is the one most like j.
+            # Item q of Z is most similar to j.
             q = idamax(&k_, b, &one) - 1
             gap_j = fabs(ddot(&k_, &A[q * ld], &one, w, &one) - b[q])
             gap_j /= sqrt(A[q * ld + q]) * sqrt(K_jj)
@@ -408,7 +405,7 @@ def swap_chain(
             Z[p] = j
             rest[enter[step]] = i
             accepted += 1
-        # After many updates log_det has gathered the errors of all their ratios: it is made afresh.
+        # Recomputed, as log_det accumulates the errors of all ratios.
         if since > 0 and _invert(A, B_new, k_, ld, &proposed):
             log_det = proposed
         if n_rows > 0 and regular:

@@ -1,18 +1,17 @@
-"""The posterior of a separable kernel, its gradient and its score, at several places in one pass.
+"""Posterior of a separable kernel, its gradient and its score, at several places in one pass.
 
-With k the covariances of a place with the n points that the posterior is conditioned on, the mean
-is m + k' w and the variance lambda - k' P k, where P = (L L')^-1: two triangular solves for all
-places together give P k, which is also what the gradient of the variance needs. Beside them there
-are one exponential (two where time moves) for each place and point, and sums over the points.
-What else a posterior may have comes on top, as in `sktvbo.gaussian_process`:
+With k the covariances of a place with the n points of the posterior, the mean is m + k' w and the
+variance lambda - k' P k, P = (L L')^-1. Two triangular solves for all places together give P k,
+which the gradient of the variance needs as well. The other cost is one exponential (two where time
+moves) per place and point, and sums over the points. Extensions as in `sktvbo.gaussian_process`:
 
     a learnt mean      r^2 / A more variance, r = 1 - k' u;                  P k + (r / A) u for P k
     a prior mean       a polynomial, added to m
     weighted           c' E c less, c the above, E diagonal;       c + (P - u u' / A) E c for c
-    inducing points    P = L^-T (I - B^-1) L^-1, B with a factor of its own
+    inducing points    P = L^-T (I - B^-1) L^-1, B with a separate factor
 
 Places are rows of coordinates over lengthscale times the constant of the family, as in `gram`;
-where time moves it is the last coordinate, counted from ``time``. Targets are standardized.
+where time moves it is the last coordinate, relative to ``time``. Targets are standardized.
 """
 
 import numpy as np
@@ -46,20 +45,20 @@ cdef extern from "correlation.h":
 cdef extern from "triangle.h":
     enum: LANES "SKTVBO_LANES"
 
-# So many places are evaluated at a time: their covariances should stay in the cache.
+# Number of places per evaluation: their covariances should stay in the cache.
 cdef Py_ssize_t BLOCK = 128
 
-# With so many rows more threads than one are welcome to a BLAS.
+# Number of rows from which a threaded BLAS is faster.
 cdef Py_ssize_t WORTH_A_THREAD = 500
 
-# Upper bounds look at so many of the latest points.
+# Number of latest points in upper bounds.
 cdef Py_ssize_t LATEST = 64
 
-# By so much of the prior variance bounds are raised, which rounding may take from a variance.
+# Part of the prior variance added to upper bounds, for rounding.
 cdef double SLACK = 1e-10
 
-# A variance lost in rounding is this one, a standard deviation in a score not less than that,
-# whose reciprocal's square does not overflow.
+# Replacement for a variance that rounding made nonpositive, and smallest standard deviation in a
+# score: the square of its reciprocal does not overflow.
 cdef double NO_VARIANCE = 1e-300
 cdef double NO_STD = np.finfo(np.float64).tiny ** 0.25
 
@@ -68,7 +67,7 @@ cdef void score_of(
     Formula formula, double parameter, double mean, double std, double* value, double* on_mean,
     double* on_std,
 ) noexcept nogil:
-    """A score, and its derivatives in mean and standard deviation."""
+    """Compute a score and its derivatives in mean and standard deviation."""
     cdef double z, mills, far, h, pdf, cdf
     if formula == BOUND:
         value[0] = mean + parameter * std
@@ -82,8 +81,8 @@ cdef void score_of(
         on_mean[0] = 1.0 / std
         on_std[0] = -z / std
         return
-    # Of h(z) = pdf + z cdf, the improvement in units of std, far to the left 1 + z cdf / pdf is
-    # taken, and where its terms cancel too 1/z^2 - 3/z^4 + 15/z^6.
+    # h(z) = pdf + z cdf is the improvement in units of std. For z <= 5, h is 1 + z cdf / pdf, in
+    # units of the pdf; for z < -200, where these terms cancel, 1/z^2 - 3/z^4 + 15/z^6.
     pdf = exp(-0.5 * z * z) / sqrt(2.0 * M_PI)
     if z > 5.0:
         cdf = exp(log_ndtr(z))
@@ -106,7 +105,7 @@ cdef void score_of(
 cdef void _solve(
     const double* L, int ld, Py_ssize_t n, double* V, Py_ssize_t b, bint transpose, double* work
 ) noexcept nogil:
-    """Each of b rows of V (b, n) replaced by L^-1 v, or by L^-T v; see `_work`."""
+    """Replace each of b rows of V (b, n) by L^-1 v, or by L^-T v; see `_work`."""
     cdef int n_ = <int> n, m = <int> b, one = 1
     cdef char uplo = b"U", diag = b"N", left = b"L", trans = b"N" if transpose else b"T"
     cdef double alpha = 1.0
@@ -122,7 +121,7 @@ cdef void _solve(
 
 
 cdef Py_ssize_t _work(Py_ssize_t n) noexcept nogil:
-    """How many doubles `_solve` needs besides."""
+    """Return the size of the workspace of `_solve`, in doubles."""
     return max(LANES * n, 2 * TILE * TILE)
 
 
@@ -131,41 +130,41 @@ cdef bint _is_factor(const double[:, :] L, Py_ssize_t n):
 
 
 cdef class Posterior:
-    """A posterior at one time, or where time moves.
+    """Posterior at one time, or with time as a coordinate.
 
     Parameters
     ----------
     spatial, temporal : Family
     signal : float
     Z : ndarray of shape (d, n)
-        Scaled places of the points that the posterior is conditioned on.
+        Scaled places of the n points.
     times : ndarray of shape (n,)
         Their scaled times.
     time : float
-        Scaled time of all places, or that from which their last coordinate counts.
+        Scaled time of all places, or the origin of their last coordinate.
     moves : bool
-        Whether time moves.
+        True if time is the last coordinate.
     weights : ndarray of shape (n,)
     lower : ndarray of shape (n, n)
-        L; rows contiguous, its upper triangle is not read.
+        L, with contiguous rows; its upper triangle is not read.
     mean : float, default=0.0
         m.
     direction, precision : ndarray of shape (n,) and float, default=None, inf
-        u and A, of a mean that is learnt.
+        u and A of a learnt mean.
     excess : ndarray of shape (n,), default=None
-        Diagonal of E, of a weighted posterior.
+        Diagonal of E of a weighted posterior.
     outer : ndarray of shape (n, n), default=None
         Lower factor of B, with inducing points.
     in_time : ndarray of shape (n,), default=None
-        The points' covariances with the time, ``signal`` being the variance then: of a temporal
-        kernel that is no family. Time does not move.
+        Covariances of the points with the time, for a temporal kernel outside of the families;
+        ``signal`` is the variance at that time. Only without ``moves``.
     linear, square : ndarray of shape (d,), default=None
-        Of a mean that is m + sum_j (linear_j + square_j x_j) x_j, x being a scaled place.
+        Coefficients of a mean m + sum_j (linear_j + square_j x_j) x_j, with x a scaled place.
 
     Attributes
     ----------
     n_coordinates : int
-        Of a place: d, or d + 1 where time moves.
+        Coordinates of a place: d, or d + 1 with time.
     """
 
     def __init__(
@@ -213,11 +212,11 @@ cdef class Posterior:
                 self.in_time[j] *= signal
 
     cdef Py_ssize_t workspace(self, Py_ssize_t b) noexcept nogil:
-        """How many doubles an evaluation of b places needs."""
+        """Return the workspace of an evaluation of b places, in doubles."""
         return (5 * b + 3) * self.n + _work(self.n)
 
     cdef double level(self, const double* x) noexcept nogil:
-        """The mean without data at a place x."""
+        """Return the prior mean at a place x."""
         cdef double level = self.mean
         cdef Py_ssize_t j
         if self.has_trend:
@@ -228,9 +227,9 @@ cdef class Posterior:
     cdef void covariances(
         self, const double* x, double* k, double* h, double* g, double* work
     ) noexcept nogil:
-        """Those of a place x, k (n,), and what their slopes in space and in time are made of.
+        """Compute the covariances k (n,) of a place x and the factors h, g (n,) of their slopes.
 
-        work for 3 n."""
+        ``work`` holds 3 n numbers."""
         cdef Py_ssize_t n = self.n, d = self.d, m
         cdef double* q = work
         cdef double* in_time = q + n
@@ -256,8 +255,8 @@ cdef class Posterior:
         self, const double* X, Py_ssize_t b, bint slopes, double* mean, double* std,
         double* on_mean, double* on_std, double* work,
     ) noexcept nogil:
-        """Mean and standard deviation (b,) at places X (b, n_coordinates), with ``slopes`` also
-        their gradients (b, n_coordinates)."""
+        """Compute mean and standard deviation (b,) at places X (b, n_coordinates), with ``slopes``
+        also their gradients (b, n_coordinates)."""
         cdef Py_ssize_t n = self.n, d = self.d, u = self.n_coordinates, i, j, m
         cdef double* K = work
         cdef double* V = K + b * n
@@ -331,7 +330,7 @@ cdef class Posterior:
             raise ValueError("each row of X must hold n_coordinates numbers")
 
     def values(self, const double[:, ::1] X):
-        """Mean and standard deviation (m,) at places X (m, n_coordinates)."""
+        """Return mean and standard deviation (m,) at places X (m, n_coordinates)."""
         self._check(X)
         cdef Py_ssize_t m = X.shape[0], i = 0, b
         found = np.empty((2, m))
@@ -349,10 +348,10 @@ cdef class Posterior:
         return found[0], found[1]
 
     def above(self, const double[:, ::1] X):
-        """Mean (m,) at places X (m, n_coordinates), and no less than the standard deviation there.
+        """Return mean and an upper bound of the standard deviation (m,) at X (m, n_coordinates).
 
-        What the latest points alone tell of f is no more than what all of them do, and costs next
-        to nothing: their covariances with a place are among those that the mean takes.
+        The bound is the standard deviation given the latest points alone. It is cheap, as the mean
+        needs their covariances with a place as well.
         """
         self._check(X)
         cdef Py_ssize_t m = X.shape[0], n = self.n, u = X.shape[1], i = 0, j, b, s
@@ -392,7 +391,7 @@ cdef class Posterior:
         return found[0], found[1]
 
     def _factor_of_the_latest(self):
-        """The lower factor (s, s) of the last points' part of L L'; s = 0 where that says nothing."""
+        """Return the lower factor (s, s) of the latest points' block of L L'; s = 0 for none."""
         cdef Py_ssize_t n = self.n, s = 0 if self.is_sparse else min(LATEST, n // 2), i, j
         cdef int s_ = <int> s, info
         cdef char uplo = b"U"
@@ -413,7 +412,7 @@ cdef class Posterior:
         return product if info == 0 else np.zeros((0, 0))
 
     def with_gradients(self, const double[:, ::1] X):
-        """Mean and standard deviation (m,), and their gradients (m, n_coordinates)."""
+        """Return mean and standard deviation (m,), and their gradients (m, n_coordinates)."""
         self._check(X)
         cdef Py_ssize_t m = X.shape[0], u = X.shape[1], i = 0, b
         found, gradients = np.empty((2, m)), np.empty((2, m, u))
@@ -436,7 +435,7 @@ cdef class Posterior:
 def scores(
     Formula formula, double parameter, const double[::1] mean, const double[::1] std
 ):
-    """Scores (m,) of means and standard deviations (m,), and their derivatives in both (m,)."""
+    """Return scores (m,) of means and standard deviations (m,), and their derivatives (m,)."""
     if mean.shape[0] != std.shape[0]:
         raise ValueError("mean and std must have one length")
     found = np.empty((3, mean.shape[0]))

@@ -1,8 +1,8 @@
-/* Products of matrices in rows, in the thread that calls and in the processor's widest registers.
+/* Products of C-ordered matrices, in the calling thread and the processor's widest registers.
 
-   A BLAS may not know a processor, and takes half of its width then; and of small products it spends
-   much on what precedes them. Eight columns of B are packed, and lie side by side as in triangle.h.
-   Without compilation for several processors there is no such product: see SKTVBO_OWN_PRODUCT. */
+   A BLAS that does not know a processor uses half of its width, and has a large overhead for small
+   products. Eight columns of B are packed side by side as in triangle.h. Without compilation for
+   several processors this product is unavailable: see SKTVBO_OWN_PRODUCT. */
 
 #ifndef SKTVBO_PRODUCT_H
 #define SKTVBO_PRODUCT_H
@@ -15,8 +15,8 @@
 
 enum { SKTVBO_DEPTH = 256 };
 
-/* n <= 8 columns of C += alpha A B, or = where beta is 0. An entry of A is at i row + k step, B
-   (depth, 8) is packed. */
+/* n <= 8 columns of C = alpha A B + beta C. An entry of A is at i row + k step; B (depth, 8) is
+   packed. */
 SKTVBO_CLONES
 static void sktvbo_multiply_packed(ptrdiff_t m, ptrdiff_t n, ptrdiff_t depth, double alpha,
                                    const double *A, ptrdiff_t row, ptrdiff_t step, const double *B,

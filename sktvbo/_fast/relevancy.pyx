@@ -1,13 +1,13 @@
-"""The relevancy sweep's O(n^2) update when an observation is removed.
+"""O(n^2) update of the relevancy sweep after the removal of an observation.
 
 With P the inverse covariance of the observations, a = P y and C the matrix of convolutions, the
-sweep keeps q_i = P_i' C P_i for all i. Taking observation i out changes P by the rank-one
-v v' / P_ii with v = P_i; substituted into q, with w = C v, s = P w and rho = v / P_ii,
+sweep stores q_i = P_i' C P_i for all i. The removal of observation i changes P by the rank-one
+v v' / P_ii with v = P_i. Substituted into q, with w = C v, s = P w and rho = v / P_ii,
 
     q_j <- q_j - 2 rho_j s_j + rho_j^2 q_i,     a <- a - v a_i / P_ii.
 
-Three matrix-vector products in all. The removed row and column are swapped with the last active
-ones, so that the active block stays contiguous.
+Three matrix-vector products in total. The last active row and column replace the removed ones, so
+the active block stays contiguous.
 """
 
 from libc.stdlib cimport free, malloc
@@ -16,7 +16,7 @@ from scipy.linalg.cython_blas cimport dgemv
 
 
 cdef void _move_last(double[:, ::1] M, Py_ssize_t n, Py_ssize_t i) noexcept nogil:
-    """Row and column n - 1 of the symmetric M take the place of row and column i."""
+    """Replace row and column i of the symmetric M by row and column n - 1."""
     cdef Py_ssize_t j, last = n - 1
     cdef double corner = M[last, last]
     for j in range(n):
@@ -30,10 +30,9 @@ def remove(
     double[:, ::1] P, double[:, ::1] C, double[::1] a, double[::1] q, Py_ssize_t[::1] index,
     Py_ssize_t n, Py_ssize_t i,
 ):
-    """Take position i < n out of the leading n x n blocks, in place; position n - 1 moves to i.
+    """Remove position i < n from the leading n x n blocks, in place; position n - 1 moves to i.
 
-    ``index`` (N,) names the observation that stands at each position. Both matrices are kept whole
-    (both triangles).
+    ``index`` (N,) is the observation at each position. Both triangles of both matrices are used.
     """
     cdef Py_ssize_t N = P.shape[0], j, k, last = n - 1
     if (P.shape[1] != N or C.shape[0] != N or C.shape[1] != N or a.shape[0] != N

@@ -1,16 +1,15 @@
-"""Cholesky factors, inverses and products of small matrices, in one thread.
+"""Cholesky factors, inverses and products of small matrices in one thread.
 
-A BLAS wakes its threads for matrices that are far too small to be worth it; on a busy machine each
-of them then waits for a core, and the others for it. A limit to its threads is the whole process'
-and so nobody's to set. But below 64 x 64 x 64 every BLAS multiplies in the thread that calls: here
-all is built of such products, or where that is faster of our own (product.h), tile by tile, no slower
-than LAPACK does it in one thread.
+A BLAS starts its threads even for small matrices, where on a busy machine they wait for cores and
+for each other. A limit on its threads would affect the whole process. Below 64 x 64 x 64, however,
+every BLAS multiplies in the calling thread. All operations here consist of such products, or of the
+faster ones of product.h, tile by tile, as fast as single-threaded LAPACK.
 
-Triangular tiles on the diagonal are inverted, so that solving with them is a product as well. They
-are small, and no worse conditioned than the whole.
+Triangular tiles on the diagonal are inverted, so a solve with them is a product as well. They are
+small, and no worse conditioned than the whole matrix.
 
-Matrices are C-ordered, factors and inverses lower triangles of which the rest is not read, and is
-left with anything.
+Matrices are C-ordered. Factors and inverses are lower triangles; the other triangle is not read and
+its content is undefined.
 """
 
 from libc.stdlib cimport free, malloc
@@ -37,7 +36,7 @@ cdef extern from "product.h":
         double beta, double* C, Py_ssize_t ldc) noexcept nogil
 
 cdef enum:
-    DEPTH = 256  # TILE x TILE x DEPTH multiplications are one call
+    DEPTH = 256  # a call multiplies TILE x TILE x DEPTH numbers
 
 cdef char UPPER = b"U", PLAIN = b"N"
 
@@ -60,7 +59,7 @@ cdef void multiply(
     const double* A, Py_ssize_t lda, const double* B, Py_ssize_t ldb, double beta,
     double* C, Py_ssize_t ldc,
 ) noexcept nogil:
-    """C = alpha op(A) op(B) + beta C, op(A) (m, depth), op(B) (depth, n), all C-ordered."""
+    """Compute C = alpha op(A) op(B) + beta C, op(A) (m, depth), op(B) (depth, n), C-ordered."""
     cdef Py_ssize_t i = 0, j, k, step_a = 1 if op_a == PLAIN else lda
     cdef Py_ssize_t row_a = lda if op_a == PLAIN else 1
     cdef Py_ssize_t step_b = ldb if op_b == PLAIN else 1, col_b = 1 if op_b == PLAIN else ldb
@@ -90,14 +89,14 @@ cdef void multiply(
 cdef void _copy(
     const double* A, Py_ssize_t lda, Py_ssize_t m, Py_ssize_t n, double* B, Py_ssize_t ldb,
 ) noexcept nogil:
-    """B (m, n) = A."""
+    """Copy A to B (m, n)."""
     cdef Py_ssize_t i
     for i in range(m):
         memcpy(B + i * ldb, A + i * lda, n * sizeof(double))
 
 
 cdef void _invert(const double* L, Py_ssize_t ld, Py_ssize_t n, double* D) noexcept nogil:
-    """D (n, n), in rows of TILE, is the inverse of a triangular tile, and 0 above the diagonal."""
+    """Write the inverse of a triangular tile to D (n, n), in rows of TILE, 0 above the diagonal."""
     cdef Py_ssize_t i, j
     cdef int n_ = <int> n, tile = TILE, info
     for i in range(n):
@@ -107,7 +106,7 @@ cdef void _invert(const double* L, Py_ssize_t ld, Py_ssize_t n, double* D) noexc
 
 
 def factor(double[:, ::1] A):
-    """Lower Cholesky factor of A (n, n), in place; False if A is not positive definite."""
+    """Compute the lower Cholesky factor of A (n, n), in place; False if A is not definite."""
     cdef Py_ssize_t n = A.shape[0], ld = A.shape[1], j = 0, r, w, h
     cdef int w_, ld_ = <int> ld, info = 0
     _check(A, n)
@@ -140,7 +139,7 @@ def factor(double[:, ::1] A):
 
 
 def inverse(double[:, ::1] L):
-    """Lower triangle of (L L')^-1, written over L (n, n)."""
+    """Overwrite L (n, n) by the lower triangle of (L L')^-1."""
     cdef Py_ssize_t n = L.shape[0], ld = L.shape[1], i, r, h, j
     _check(L, n)
     if n == 0:
@@ -149,7 +148,7 @@ def inverse(double[:, ::1] L):
     cdef double* D = _buffer(TILE * TILE + TILE * n)
     cdef double* T = D + TILE * TILE
     with nogil:
-        # First L^-1 from the top: a row of tiles is -D (the row of L) (what is inverted above it).
+        # First L^-1 from the top: a row of tiles is -D (row of L) (inverse above it).
         r = 0
         while r < n:
             h = min(TILE, n - r)
@@ -179,7 +178,7 @@ cdef void solve(
     const double* a, Py_ssize_t ld, Py_ssize_t n, double* B, Py_ssize_t m, bint transpose,
     double* work,
 ) noexcept nogil:
-    """Each row of B (m, n) replaced by L^-1 b, or by L^-T b; ``work`` holds 2 TILE x TILE."""
+    """Replace each row of B (m, n) by L^-1 b, or by L^-T b; ``work`` holds 2 TILE x TILE."""
     cdef Py_ssize_t t, j, w, i, h
     cdef double* b
     cdef double* D = work
@@ -206,7 +205,7 @@ cdef void solve(
 def solve_lower(const double[:, ::1] L, Py_ssize_t n, double[:, ::1] B, bint transpose=False):
     """Solve L X = B, or L' X = B, in place; each *row* of B (m, n) is one right-hand side.
 
-    Of L the leading n x n block counts.
+    L is the leading n x n block.
     """
     cdef Py_ssize_t m = B.shape[0], ld = L.shape[1]
     _check(L, n)
@@ -221,7 +220,7 @@ def solve_lower(const double[:, ::1] L, Py_ssize_t n, double[:, ::1] B, bint tra
 
 
 cdef void lanes_of(const double* B, Py_ssize_t n, Py_ssize_t m, double* x) noexcept nogil:
-    """m <= LANES rows of n numbers, B, side by side in x (n, LANES), with zeros beside them."""
+    """Write m <= LANES rows B (m, n) as columns of x (n, LANES), padded with zeros."""
     cdef Py_ssize_t i, j
     for j in range(n):
         for i in range(m):
@@ -234,7 +233,7 @@ cdef void solve_few(
     const double* L, Py_ssize_t ld, Py_ssize_t n, double* B, Py_ssize_t m, bint transpose,
     double* work,
 ) noexcept nogil:
-    """`solve` for m <= LANES rows, side by side meanwhile in ``work`` (LANES n): L is read once."""
+    """`solve` for m <= LANES rows, as columns of ``work`` (n, LANES): L is read once."""
     cdef Py_ssize_t i, j
     lanes_of(B, n, m, work)
     if transpose:
@@ -249,7 +248,7 @@ cdef void solve_few(
 def solve_lower_few(
     const double[:, ::1] L, Py_ssize_t n, double[:, ::1] B, bint transpose=False
 ):
-    """`solve_lower` with L read once for eight rows of B: faster where there are few."""
+    """`solve_lower` with L read once for eight rows of B: faster for few rows."""
     cdef Py_ssize_t m = B.shape[0], ld = L.shape[1], i = 0
     _check(L, n)
     if B.shape[1] != n:
@@ -265,7 +264,7 @@ def solve_lower_few(
 
 
 def product(const double[:, ::1] A, const double[:, ::1] B, double[:, ::1] out):
-    """A B, written to ``out`` (m, n); A (m, k), B (k, n)."""
+    """Write A B to ``out`` (m, n); A (m, k), B (k, n)."""
     cdef Py_ssize_t m = A.shape[0], n = B.shape[1], depth = A.shape[1]
     if B.shape[0] != depth or out.shape[0] != m or out.shape[1] != n:
         raise ValueError("product: A (m, k), B (k, n) and out (m, n) do not fit each other")
@@ -279,9 +278,9 @@ def product(const double[:, ::1] A, const double[:, ::1] B, double[:, ::1] out):
 
 
 def product_with_few(const double[:, :] A, const double[:, ::1] B, double[:, ::1] out):
-    """A B, written to ``out`` (m, c), for few columns: A (m, n) is read once for eight of them.
+    """Write A B to ``out`` (m, c), for few columns: A (m, n) is read once for eight of them.
 
-    A may be the corner of a larger array, its rows contiguous.
+    A may be a block of a larger array, with contiguous rows.
     """
     cdef Py_ssize_t m = A.shape[0], n = A.shape[1], c = B.shape[1], i, j, k, w
     if B.shape[0] != n or out.shape[0] != m or out.shape[1] != c:

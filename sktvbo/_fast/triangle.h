@@ -1,9 +1,9 @@
-/* Solving with a lower triangle L (n, n), rows of ld numbers, and multiplying by a matrix, for eight
+/* Solves with a lower triangle L (n, n), rows of ld numbers, and products with a matrix, for eight
    vectors at once.
 
-   These lie side by side, x (n, 8), one in each lane of a vector register: L is read once for all of
-   them, where a BLAS reads it for each. Eight rows of L make a block, so that a row of x is loaded
-   once for all eight. Numbers in one lane never meet those of another. */
+   The vectors are side by side, x (n, 8), one per lane of a vector register. L is read once for all,
+   whereas a BLAS reads it for each. Eight rows of L form a block, so a row of x is loaded once for
+   all eight. Lanes do not mix. */
 
 #ifndef SKTVBO_TRIANGLE_H
 #define SKTVBO_TRIANGLE_H
@@ -18,7 +18,7 @@
 
 typedef double sktvbo_lanes __attribute__((vector_size(64), aligned(8)));
 
-/* x replaced by L^-1 x. */
+/* x <- L^-1 x. */
 SKTVBO_CLONES
 static void sktvbo_solve_lanes(ptrdiff_t n, ptrdiff_t ld, const double *L, double *x)
 {
@@ -56,7 +56,7 @@ static void sktvbo_solve_lanes(ptrdiff_t n, ptrdiff_t ld, const double *L, doubl
     }
 }
 
-/* x replaced by L^-T x. */
+/* x <- L^-T x. */
 SKTVBO_CLONES
 static void sktvbo_solve_lanes_transposed(ptrdiff_t n, ptrdiff_t ld, const double *L, double *x)
 {

@@ -1,8 +1,11 @@
 """Conversion of Optuna's distributions to a domain."""
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from numbers import Real
 
 import numpy as np
@@ -28,7 +31,8 @@ class Space:
 
     def canonical(self, name, value):
         """Return a value as Optuna returns it, with NumPy scalars converted to Python's."""
-        return _canonical(self.distributions[name], value)
+        distribution = self.distributions[name]
+        return distribution.to_external_repr(distribution.to_internal_repr(value))
 
     def encode(self, params):
         """Return the point with these parameters; None if one is missing or out of range."""
@@ -62,10 +66,19 @@ _LARGEST, _LARGEST_LOG = 2**50, 2**44
 _N_TRIED = 512
 
 
+@dataclass(frozen=True)
+class _Axis:
+    """Scale of a parameter in the domain; by default values are coordinates."""
+
+    spec: tuple
+    encode: Callable = lambda value: value
+    decode: Callable = lambda v: v
+
+
 def _axis(distribution, name):
     """Return the scale of a parameter in the domain; ``name`` is for messages."""
     if isinstance(distribution, CategoricalDistribution):
-        return _Choices(distribution)
+        return _positions_of_choices(distribution)
     low, high, step = distribution.low, distribution.high, distribution.step
     try:
         finite = all(map(math.isfinite, (low, high, 0 if step is None else high - low)))
@@ -76,97 +89,57 @@ def _axis(distribution, name):
     if distribution.log:
         whole = isinstance(distribution, IntDistribution)
         if whole and high <= _LARGEST_LOG:
-            return _Plain(distribution, ("log-integer", low, high))
+            return _Axis(("log-integer", low, high))
         if math.log(high) > math.log(low):
-            kind = _Rounded if whole else _Plain
-            return kind(distribution, ("log-real", float(low), float(high)))
+            axis = _Axis(("log-real", float(low), float(high)))
+            # Integers are searched as reals.
+            return replace(axis, decode=partial(_member, distribution)) if whole else axis
         step = 1 if whole else None
     if step is None and math.isfinite(high - low):
-        return _Plain(distribution, ("real", low, high))
-    if step is not None and (Fraction(high) - Fraction(low)) / Fraction(step) <= _LARGEST:
-        return _Grid(distribution)
-    return _Wide(distribution)
+        return _Axis(("real", low, high))
+    exact, width = Fraction(low), Fraction(high) - Fraction(low)
+    if step is not None and width / Fraction(step) <= _LARGEST:
+        return _positions_on_grid(distribution)
+    # Fractions of a range with too large a width or too many values.
+    return _Axis(
+        ("real", 0.0, 1.0),
+        lambda value: float((Fraction(value) - exact) / width),
+        lambda v: _member(distribution, exact + Fraction(v) * width),
+    )
 
 
-class _Choices:
-    """Categories, as positions."""
-
-    def __init__(self, distribution):
-        self._distribution = distribution
-        stored = [distribution.to_internal_repr(choice) for choice in distribution.choices]
+def _positions_of_choices(distribution):
+    stored = [distribution.to_internal_repr(choice) for choice in distribution.choices]
+    return _Axis(
         # Optuna stores the first of equal choices, such as 1 and True.
-        self.spec = "categorical", sorted(set(map(int, stored)))
-
-    def encode(self, value):
-        return int(self._distribution.to_internal_repr(value))
-
-    def decode(self, v):
-        return self._distribution.choices[v]
+        ("categorical", sorted(set(map(int, stored)))),
+        lambda value: int(distribution.to_internal_repr(value)),
+        lambda v: distribution.choices[v],
+    )
 
 
-class _Plain:
-    """Numbers without conversion."""
+def _positions_on_grid(distribution):
+    low, step = Fraction(distribution.low), Fraction(distribution.step)
 
-    def __init__(self, distribution, spec):
-        self._distribution = distribution
-        self.spec = spec
+    def position(value):
+        return round((Fraction(value) - low) / step)
 
-    def encode(self, value):
-        return value
-
-    def decode(self, v):
-        return v
-
-
-class _Rounded(_Plain):
-    """Integers that are searched as reals."""
-
-    def decode(self, v):
-        return _member(self._distribution, Fraction(v))
-
-
-class _Grid:
-    """Numbers of a grid, as positions."""
-
-    def __init__(self, distribution):
-        self._distribution = distribution
-        self._low, self._step = Fraction(distribution.low), Fraction(distribution.step)
-        self.spec = "integer", 0, round((Fraction(distribution.high) - self._low) / self._step)
-
-    def encode(self, value):
-        return round((Fraction(value) - self._low) / self._step)
-
-    def decode(self, v):
-        value = self._distribution.low + v * self._distribution.step
-        value = min(value, self._distribution.high)  # rounding may exceed it
-        if abs(value) <= 2**53 and _contains(self._distribution, value):
+    def decode(v):
+        value = distribution.low + v * distribution.step
+        value = min(value, distribution.high)  # rounding may exceed it
+        if abs(value) <= 2**53 and _contains(distribution, value):
             return value
-        return _member(self._distribution, self._low + v * self._step)
+        return _member(distribution, low + v * step)
 
-
-class _Wide:
-    """Numbers of a range with too large a width or too many values, as fractions of the range."""
-
-    spec = "real", 0.0, 1.0
-
-    def __init__(self, distribution):
-        self._distribution = distribution
-        self._low = Fraction(distribution.low)
-        self._width = Fraction(distribution.high) - self._low
-
-    def encode(self, value):
-        return float((Fraction(value) - self._low) / self._width)
-
-    def decode(self, v):
-        return _member(self._distribution, self._low + Fraction(v) * self._width)
+    return _Axis(("integer", 0, position(distribution.high)), position, decode)
 
 
 def _member(distribution, number):
-    """Return the value nearest to a Fraction that Optuna can store as a float."""
+    """Return the value nearest to a number that Optuna can store as a float."""
     low, high, step = distribution.low, distribution.high, distribution.step
     if step is None:
         return min(max(float(number), low), high)
-    nearest = round((number - Fraction(low)) / Fraction(step))
+    nearest = round((Fraction(number) - Fraction(low)) / Fraction(step))
     for i in range(_N_TRIED):
         k = nearest + (i + 1) // 2 * (-1) ** i
         exact = Fraction(low) + k * Fraction(step)
@@ -192,10 +165,6 @@ def _contains(distribution, value):
         return bool(distribution._contains(distribution.to_internal_repr(value)))
     except (TypeError, ValueError, OverflowError):
         return False
-
-
-def _canonical(distribution, value):
-    return distribution.to_external_repr(distribution.to_internal_repr(value))
 
 
 def only_value(distribution):

@@ -99,7 +99,7 @@ class TimeVaryingSampler(BaseSampler):
     - Running trials of all processes are pending queries, which new ones keep away from.
     - Each of the ``start_points`` is given to one trial, in order; enqueued trials come first.
       Parameters that it does not name are drawn as usual.
-    - ``max_step`` counts from the latest value of each parameter, whatever the trial's state.
+    - ``max_step`` counts from the latest value of each parameter in a trial of any state.
     - Before a trial has shown all parameters they are drawn one by one, each such that
       ``constraints`` can hold. A constraint is ignored if it needs a parameter that the trial
       lacks. Values of enqueued trials are used without a check.
@@ -232,11 +232,7 @@ class TimeVaryingSampler(BaseSampler):
             return self._query(step, model, alone=True)[0][param_name]
 
     def after_trial(
-        self,
-        study: Study,
-        trial: FrozenTrial,
-        state: TrialState,
-        values: Sequence[float] | None,
+        self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
         """Store the trial's constraints; see `optuna.samplers.BaseSampler`."""
         if self._constraints is not None:
@@ -289,7 +285,7 @@ class TimeVaryingSampler(BaseSampler):
             constraints=None if template is self._alone else self._rules(space, {}),
             start_points=None,
         )
-        # Start points are given to trials by `_start_point`, whatever their other parameters.
+        # Start points are given to trials by `_start_point`, with any other parameters.
         return Model(space, begun(optimizer, len(self._start)))
 
     def _rules(self, space, known):

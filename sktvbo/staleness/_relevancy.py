@@ -178,7 +178,7 @@ class RelevancyCap(StaleDataPolicy):
         """Fit the response time to the times between the queries, once they determine it."""
         if isinstance(self.max_size, str) and len(run.queries) > 1:
             durations = np.diff(run.query_times)
-            passed = durations > 0.0  # a query asked for again takes no time
+            passed = durations > 0.0  # a repeated query takes no time
             model = ResponseTime(run.query_sizes[:-1][passed], durations[passed])
             if model.known:
                 self.response_time_ = model

@@ -1,8 +1,8 @@
-"""What theory says in numbers: regret bounds, how much data to keep, how often to start afresh.
+"""Theoretical quantities: regret bounds, data-set sizes, reset periods and information gains.
 
 Lower and upper bounds on the regret, and the data-set size that minimizes the upper one, come from
 BOLT; the period of R-GP-UCB's resets from TVGP; information gains are those of Srinivas et al.
-Space is the unit cube [0, 1]^d throughout, and times share one unit, say seconds.
+Space is the unit cube [0, 1]^d, and all times share one unit, for example seconds.
 
 References
 ----------

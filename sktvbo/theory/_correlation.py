@@ -8,12 +8,11 @@ from ..exceptions import UnsupportedKernelError
 
 
 def correlation_of(kernel, name):
-    """k(X, 0) / k(0, 0) of a stationary kernel, as a function of X (n, d) -> (n,)."""
+    """Return k(X, 0) / k(0, 0) of a stationary kernel, as a function X (n, d) -> (n,)."""
     if not isinstance(kernel, Kernel):
         raise invalid(name, "a scikit-learn kernel", kernel)
     if not kernel.is_stationary():
-        expected = "stationary, that is, depend on differences alone"
-        raise invalid(name, expected, got=f"{kernel}", error=UnsupportedKernelError)
+        raise invalid(name, "stationary", got=f"{kernel}", error=UnsupportedKernelError)
 
     def correlation(X):
         origin = np.zeros((1, X.shape[1]))

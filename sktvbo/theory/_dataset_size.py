@@ -1,4 +1,4 @@
-"""How many observations to keep: BOLT's recommended size of the data set."""
+"""BOLT's recommended size of the data set."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from .._typing import ResponseTimes
 
 _EPS = np.finfo(np.float64).eps
-# Criteria that differ by less than this, relatively, count as equal: a sum is off by a hundredth of
-# it.
+# Relative difference below which criteria count as equal; the error of a sum is a hundredth of it.
 _TIE = 1e-13
 
 
@@ -28,30 +27,29 @@ def recommended_dataset_size(
     *,
     start: int | None = None,
 ) -> int:
-    """Number of observations to keep, n* = argmax_n Σ_{i=1..n} k_T(i R(n))² (BOLT eq. 9).
+    """Return the number of observations to keep, n* = argmax_n Σ_{i≤n} k_T(i R(n))² (BOLT eq. 9).
 
-    More observations tell more, but slow the optimizer down, so that all of them are older when
-    they are used. n* minimizes `~sktvbo.theory.regret_upper_bound`.
+    More observations carry more information but make the optimizer slower, so all of them are older
+    at the next query. n* minimizes `~sktvbo.theory.regret_upper_bound`.
 
     Parameters
     ----------
     temporal_kernel : Kernel
-        Any stationary kernel that does not increase with age, sums and products included; only the
-        correlation k_T(age) / k_T(0) counts.
+        Any stationary kernel that does not increase with age, sums and products included. Only the
+        correlation k_T(age) / k_T(0) is used.
     response_time : callable, n -> float
         R(n), the time between two consecutive iterations with n observations, in the kernel's unit
         of time: positive, finite, and not decreasing in n.
     max_size : int, default=100_000
-        The largest answer. A constant R(n) has no maximum, and neither has a kernel that never
-        forgets (``ConstantKernel``): then the answer is ``max_size``.
+        The largest result, also for a constant R(n) and a constant kernel, which have no maximum.
     start : int, default=None
-        A guess, for instance the last answer. Then only a climb from there is made, which is
-        cheaper; without it, the answer is also confirmed over all n.
+        Initial guess for a local search, for instance the last result. Without it, a global search
+        follows.
 
     Returns
     -------
     n : int
-        From 1 to ``max_size``. Of several that are equally good up to rounding, the smallest.
+        From 1 to ``max_size``. Ties, up to rounding, go to the smallest.
 
     Raises
     ------
@@ -66,18 +64,18 @@ def recommended_dataset_size(
 
     Notes
     -----
-    The climb follows the sign of the finite difference (BOLT section 3.3) in steps that double, and
-    bisects: O(log n*) sums. It is right if the criterion has a single peak, which BOLT shows for a
-    relaxed form of it only; a response time that grows in stairs has many.
+    The local search follows the sign of the finite difference (BOLT section 3.3) in steps that
+    double, then bisects: O(log n*) sums. It is exact for a criterion with a single peak, which BOLT
+    shows for a relaxed form of it. A stepwise response time has several peaks.
 
-    The confirmation does not assume one. As neither R decreases nor k_T² increases,
-    Σ_{i=1..b} k_T(i R(a))² bounds the criterion on a ≤ n ≤ b from above. Branch and bound discards
-    whole intervals by it and ends at single numbers near the maximum only, some √n* of them.
-    Sums stop where all that is left of them is below rounding.
+    The global search does not assume a single peak. As R does not decrease and k_T² does not
+    increase, Σ_{i=1..b} k_T(i R(a))² bounds the criterion on a ≤ n ≤ b from above. Branch and bound
+    discards whole intervals and evaluates about √n* single numbers near the maximum. Sums stop when
+    the remainder is below rounding.
 
     Examples
     --------
-    Fitting a Gaussian process is cubic in n. The smoother the function, the more data pay:
+    Fitting a Gaussian process is cubic in n. A smoother function justifies more data:
 
     >>> from sklearn.gaussian_process.kernels import RBF, Matern
     >>> from sktvbo.theory import recommended_dataset_size
@@ -92,7 +90,7 @@ def recommended_dataset_size(
     first = 1 if start is None else check_int(start, "start", high=max_size)
     criterion = _Criterion(temporal_kernel, response_time)
     n = _climb(criterion, first, max_size)
-    # Where R is constant the climb ended only because further terms are below rounding.
+    # For a constant R the climb ends only where further terms are below rounding.
     R = criterion.spacing
     if R(1) == R(min(n + 1, max_size)) == R(max_size):
         return max_size
@@ -103,7 +101,7 @@ def recommended_dataset_size(
 
 
 def dataset_size_criterion(temporal_kernel: Kernel, response_time: ResponseTimes, n: int) -> float:
-    """Σ_{i=1..n} k_T(i R(n))², to be maximized in n (BOLT eq. 9).
+    """Return Σ_{i=1..n} k_T(i R(n))², to be maximized in n (BOLT eq. 9).
 
     Parameters
     ----------
@@ -117,7 +115,7 @@ def dataset_size_criterion(temporal_kernel: Kernel, response_time: ResponseTimes
     Returns
     -------
     criterion : float
-        Between 0 and n: roughly, how many fresh observations the n old ones are worth.
+        Between 0 and n: roughly the number of new observations with equal information.
 
     Examples
     --------
@@ -130,7 +128,7 @@ def dataset_size_criterion(temporal_kernel: Kernel, response_time: ResponseTimes
 
 
 class _Criterion:
-    """n -> Σ_{i=1..n} k_T(i R(n))², with the response times asked for so far."""
+    """Function n -> Σ_{i=1..n} k_T(i R(n))², with a cache of response times."""
 
     def __init__(self, temporal_kernel, response_time):
         if not callable(response_time):
@@ -144,14 +142,14 @@ class _Criterion:
         return self.bound(n, n)
 
     def bound(self, a, b):
-        """Σ_{i=1..b} k_T(i R(a))², no less than the criterion of any n in [a, b]."""
+        """Return Σ_{i=1..b} k_T(i R(a))², an upper bound of the criterion on [a, b]."""
         spacing = self.spacing(a)
         total, done, size, last = 0.0, 0, 64, 1.0
-        # As k_T² does not increase, what is left is at most its last value times their number.
+        # As k_T² does not increase, the remainder is at most its last value times b - done.
         while done < b and (b - done) * last > _EPS * total:
             i = np.arange(done + 1, min(done + size, b) + 1)
             squares = self.correlation(spacing * i[:, np.newaxis]) ** 2
-            # The comparison is negated, so that NaN is an error too.
+            # The negated comparison refuses NaN as well.
             if not np.all(np.diff(squares, prepend=last) <= 1e-9):
                 raise invalid(
                     "temporal_kernel",
@@ -164,7 +162,7 @@ class _Criterion:
         return float(total)
 
     def spacing(self, n):
-        """R(n), checked."""
+        """Return R(n) after a check."""
         if n not in self.spacings:
             seconds = np.asarray(self.response_time(n), dtype=np.float64)
             if seconds.size != 1 or not 0.0 < seconds.item() < np.inf:
@@ -174,10 +172,7 @@ class _Criterion:
         return self.spacings[n]
 
     def check_spacings(self):
-        """Raise an error if a response time asked for is below that of a smaller n.
-
-        The bound would not be one, nor would the criterion have a single peak.
-        """
+        """Raise an error if a response time is below that of a smaller n: `bound` assumes none."""
         n = np.array(sorted(self.spacings))
         seconds = np.array([self.spacings[i] for i in n])
         drops = np.flatnonzero(seconds[1:] < (1.0 - 1e-9) * seconds[:-1])
@@ -192,7 +187,7 @@ class _Criterion:
 
 
 def _climb(criterion, start, max_size):
-    """The smallest n from which on the criterion does not grow, if it has a single peak."""
+    """Return the smallest n from which the criterion does not grow, for a single peak."""
 
     def falls(n):
         return n == max_size or criterion(n + 1) <= (1.0 + _TIE) * criterion(n)
@@ -217,20 +212,19 @@ def _climb(criterion, start, max_size):
 
 
 def _confirm(criterion, n, max_size):
-    """The smallest maximizer up to rounding, by branch and bound from the guess n."""
+    """Return the smallest maximizer up to rounding, by branch and bound from the guess n."""
     best = criterion(n)
     intervals = [(1, max_size)]
     while intervals:
         a, b = intervals.pop()
         bound = criterion.bound(a, b)
-        # To the left of n a tie is enough to be looked at, to its right only what is better.
+        # A tie matters to the left of n only, as the smallest maximizer counts.
         if bound <= (1.0 + _TIE) * best if a > n else bound < (1.0 - _TIE) * best:
             continue
         if a == b:
             n, best = a, max(best, bound)
         else:
-            # The interval is cut in halves, but at 2 a at most: R is not asked for far beyond the
-            # maximum, where it may overflow.
+            # Bisection, at 2 a at most: R may overflow far beyond the maximum.
             middle = min((a + b) // 2, 2 * a)
             intervals += [(middle + 1, b), (a, middle)]
     return n

@@ -1,4 +1,4 @@
-"""What observations tell about a function: information gains."""
+"""Information gains of observations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def information_gain(K: ArrayLike, noise_variance: ArrayLike) -> float:
-    """What observations tell about f, ½ log det(I + Σ⁻¹ K).
+    """Return the information gain of observations, ½ log det(I + Σ⁻¹ K).
 
     Parameters
     ----------
@@ -32,13 +32,13 @@ def information_gain(K: ArrayLike, noise_variance: ArrayLike) -> float:
     Raises
     ------
     NotPositiveDefiniteError
-        K has eigenvalues below minus the noise variance: it is no covariance.
+        K is not a covariance: it has eigenvalues below minus the noise variance.
     ValueError
         Wrong shapes, NaN, or a noise variance that is not positive.
 
     Examples
     --------
-    Two observations of the same value tell less than two of independent ones:
+    Two observations of one value carry less information than two of independent values:
 
     >>> from sktvbo.theory import information_gain
     >>> round(information_gain([[1.0, 1.0], [1.0, 1.0]], 0.1), 3)
@@ -61,10 +61,10 @@ def information_gain(K: ArrayLike, noise_variance: ArrayLike) -> float:
 
 
 def maximum_information_gain(K: ArrayLike, noise_variance: ArrayLike, n: int) -> float:
-    """What n well-chosen observations tell about f: a lower bound of γ_n.
+    """Return the information gain of n greedily chosen observations, a lower bound of γ_n.
 
-    Points are chosen one after the other, each time the one that is least known relative to its
-    noise; one may come again. The result is within a factor 1 - 1/e ≈ 0.63 of the maximum γ_n.
+    Each choice maximizes the posterior variance relative to the noise; repetitions are allowed. The
+    result is within a factor 1 - 1/e ≈ 0.63 of the maximum γ_n.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def maximum_information_gain(K: ArrayLike, noise_variance: ArrayLike, n: int) ->
 
 
 def _check_gain(K, noise_variance):
-    """K (n, n) and the noise variances (n,), as floats."""
+    """Return K (n, n) and the noise variances (n,) as floats."""
     K = finite_array(K, "K", ("N", "N"))
     if K.shape[0] != K.shape[1] or not np.allclose(K, K.T, atol=1e-9 * np.abs(K).max()):
         raise invalid("K", "a symmetric matrix", got=f"one of shape {K.shape}")

@@ -1,4 +1,4 @@
-"""Bounds on the regret, and the period of resets that minimizes one."""
+"""Bounds on the regret, and the reset period that minimizes one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def regret_slope_lower_bound(
     n_dims: int,
     call_duration: ArrayLike,
 ) -> Numbers:
-    """Regret per iteration that no algorithm gets below (BOLT theorem 3.6).
+    """Return a lower bound on the regret per iteration of any algorithm (BOLT theorem 3.6).
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def regret_slope_lower_bound(
     n_dims : int
         d, the dimension of space.
     call_duration : float or array-like of shape (n,)
-        c, the time that it takes to observe f once, in the temporal kernel's unit.
+        c, the duration of one observation of f, in the temporal kernel's unit.
 
     Returns
     -------
@@ -59,15 +59,15 @@ def regret_slope_lower_bound(
     ε_c = σ_c φ(L√d / σ_c) - L√d Φ(-L√d / σ_c), with
     σ_c² = 2 λ (1 + k_S(√d)) (1 - 2 ∫_0^{1/2c} S_T(z) dz): see BOLT eq. (4) and (5).
 
-    This is the theorem as published. Its proof takes the variance of a difference for that of a sum
-    (eq. 44 adds the covariance), and approximates the error of forecasting one step ahead by the
-    power above half the sampling frequency (eq. 48 and 58), which lies below it for Matérn and RBF
-    kernels. So compare slopes, of kernels and of call durations, but do not rely on their size: a
-    function that hardly varies in space has no regret, yet a positive slope.
+    This is the theorem as published. Its proof uses the variance of a sum for that of a difference
+    (eq. 44 adds the covariance). It approximates the one-step forecast error by the power above
+    half the sampling frequency (eq. 48 and 58), which is smaller for Matérn and RBF kernels.
+    Compare slopes of kernels and call durations, but do not rely on their size: a function that is
+    constant in space has no regret, yet a positive slope.
 
     Examples
     --------
-    An ever faster oracle gains little if the function is rough in time:
+    Faster observations gain little if the function is rough in time:
 
     >>> import numpy as np
     >>> from sklearn.gaussian_process.kernels import Matern
@@ -108,7 +108,7 @@ def regret_upper_bound(
     n_dims: int,
     delta: float = 0.1,
 ) -> float:
-    """Cumulative regret that GP-UCB with its latest n observations stays below (BOLT theorem 3.8).
+    """Return an upper bound on the regret of GP-UCB with the latest n data (BOLT theorem 3.8).
 
     Parameters
     ----------
@@ -142,13 +142,13 @@ def regret_upper_bound(
     Notes
     -----
     ‖u_n‖² is the `~sktvbo.theory.dataset_size_criterion`. GP-UCB maximizes μ + √β_t σ at step t,
-    with β_t = 2 log(τ^d π² t² / (6 δ)), τ = max(1, L d t²). This is what BOLT's proof derives; its
-    eq. (63) has 6 δ under the power of d.
+    with β_t = 2 log(τ^d π² t² / (6 δ)), τ = max(1, L d t²), as BOLT's proof derives. Its eq. (63)
+    has 6 δ under the power of d.
 
-    That a posterior variance is at most λ (1 - λ k_S(√d)² ‖u_n‖² / (n (λ + σ_0²))), lemma D.2, also
-    follows from kᵀ Δ⁻¹ k ≥ ‖k‖² / tr Δ. While the data set is being filled it is younger, and the
-    bound holds as well, but for the first iteration: hence T > n. It does not cover an optimizer
-    that drops others than its oldest observations.
+    The bound on a posterior variance, λ (1 - λ k_S(√d)² ‖u_n‖² / (n (λ + σ_0²))), lemma D.2, also
+    follows from kᵀ Δ⁻¹ k ≥ ‖k‖² / tr Δ. A data set with fewer than n observations is younger, so
+    the bound holds as well, except for the first iteration: hence T > n. The bound does not cover
+    an optimizer that drops other than its oldest observations.
 
     The theorem counts the gain of n of the T iterations only (eq. 84): for T → ∞ the slope tends to
     the one without data, 2 √(λ β_T).
@@ -174,19 +174,18 @@ def regret_upper_bound(
     check_real(lipschitz, "lipschitz", interval="(0, inf)")
     check_real(delta, "delta", interval="(0, 1)")
     diagonal = _diagonal_correlation(spatial_kernel, n_dims)
-    # The grid has τ points per dimension; β is from the union bound over them and over time (BOLT
-    # eq. 65).
+    # β comes from a union bound over time and a grid of τ points per dimension (BOLT eq. 65).
     tau = max(1.0, lipschitz * n_dims * T**2)
     beta = 2.0 * (n_dims * np.log(tau) + np.log(np.pi**2 * T**2 / (6.0 * delta)))
-    worth = dataset_size_criterion(temporal_kernel, response_time, dataset_size)
+    criterion = dataset_size_criterion(temporal_kernel, response_time, dataset_size)
     share = signal_variance / (signal_variance + noise_variance)
     return float(
-        2.0 + np.sqrt(4.0 * signal_variance * beta * T * (T - share * diagonal**2 * worth))
+        2.0 + np.sqrt(4.0 * signal_variance * beta * T * (T - share * diagonal**2 * criterion))
     )
 
 
 def reset_period(epsilon: float, *, spatial_kernel: Kernel, n_dims: int, horizon: float) -> int:
-    """Steps between two resets of R-GP-UCB (TVGP section 5.1).
+    """Return the steps between two resets of R-GP-UCB (TVGP section 5.1).
 
     Parameters
     ----------
@@ -197,7 +196,7 @@ def reset_period(epsilon: float, *, spatial_kernel: Kernel, n_dims: int, horizon
     n_dims : int
         d, the dimension of space.
     horizon : float
-        T, number of steps, at least 1; ``np.inf`` if it is not known.
+        T, number of steps, at least 1; ``np.inf`` if unknown.
 
     Returns
     -------
@@ -212,8 +211,8 @@ def reset_period(epsilon: float, *, spatial_kernel: Kernel, n_dims: int, horizon
 
     Notes
     -----
-    The exponents minimize a bound on the regret (TVGP corollary 4.1, for ν > 2); 12 and 24 are what
-    TVGP found to work.
+    The exponents minimize a bound on the regret (TVGP corollary 4.1, for ν > 2); 12 and 24 are
+    TVGP's empirical factors.
 
     Examples
     --------
@@ -232,7 +231,7 @@ def reset_period(epsilon: float, *, spatial_kernel: Kernel, n_dims: int, horizon
             "spatial_kernel",
             "an RBF or a Matern kernel, whose reset period is known",
             got=f"{spatial_kernel}",
-            advice="For another one give the optimizer a number of steps.",
+            advice="For another kernel, give the optimizer a number of steps.",
             error=UnsupportedKernelError,
         )
     if type(spatial_kernel) is RBF or np.isinf(spatial_kernel.nu):
@@ -245,6 +244,6 @@ def reset_period(epsilon: float, *, spatial_kernel: Kernel, n_dims: int, horizon
 
 
 def _diagonal_correlation(spatial_kernel, n_dims):
-    """k_S between the corners 0 and 1 of the unit cube; k_S(√d) if it is isotropic."""
+    """Return k_S between the corners 0 and 1 of the unit cube; k_S(√d) if isotropic."""
     corner = np.ones((1, check_int(n_dims, "n_dims")))
     return correlation_of(spatial_kernel, "spatial_kernel")(corner).item()

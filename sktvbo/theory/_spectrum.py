@@ -1,4 +1,4 @@
-"""The spectrum of a function in time."""
+"""Spectra of temporal kernels."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 def spectral_density(temporal_kernel: Kernel, frequency: ArrayLike) -> Numbers:
-    """Spectral density S_T of a temporal kernel's correlation.
+    """Return the spectral density S_T of a temporal kernel's correlation.
 
     Parameters
     ----------
     temporal_kernel : Kernel
         ``RBF``, ``Matern`` of any nu, or `sktvbo.kernels.Forgetting`.
     frequency : float or array-like of shape (n,)
-        In cycles per unit of time: Hz, if that is the second. S_T is even.
+        In cycles per unit of time. S_T is even.
 
     Returns
     -------
@@ -41,8 +41,8 @@ def spectral_density(temporal_kernel: Kernel, frequency: ArrayLike) -> Numbers:
 
     Notes
     -----
-    With lengthscale l, 2π l f has Student's t-distribution with 2ν degrees of freedom; that is the
-    normal one for RBF.
+    With lengthscale l, 2π l f has Student's t-distribution with 2ν degrees of freedom, for RBF the
+    normal distribution.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def spectral_density(temporal_kernel: Kernel, frequency: ArrayLike) -> Numbers:
 
 
 def power_above(temporal_kernel: Kernel, frequency: ArrayLike) -> Numbers:
-    """Share of a function's variance in time that lies above a frequency, 1 - 2 ∫_0^f S_T.
+    """Return the share of the variance in time above a frequency, 1 - 2 ∫_0^f S_T.
 
     Parameters
     ----------
@@ -68,11 +68,11 @@ def power_above(temporal_kernel: Kernel, frequency: ArrayLike) -> Numbers:
     Returns
     -------
     share : float or ndarray of shape (n,)
-        From 1 at frequency 0 down to 0. Accurate relatively, however small.
+        From 1 at frequency 0 down to 0, with full relative accuracy.
 
     Examples
     --------
-    Of a smooth function, hardly anything is lost by sampling it once per unit of time:
+    Sampling a smooth function once per unit of time loses little:
 
     >>> from sklearn.gaussian_process.kernels import RBF, Matern
     >>> from sktvbo.theory import power_above
@@ -87,7 +87,7 @@ def power_above(temporal_kernel: Kernel, frequency: ArrayLike) -> Numbers:
 
 
 def _spectrum(kernel):
-    """2π times the lengthscale l of a temporal kernel, and the distribution of 2π l f."""
+    """Return 2π l of a temporal kernel of lengthscale l, and the distribution of 2π l f."""
     family = family_of(kernel)
     if family is not None:
         spectrum = FAMILIES[family].spectrum

@@ -307,25 +307,16 @@ def test_a_single_array_is_no_archive(tmp_path):
     [
         ("intel", {"xy_m": None, "t_s": None}, "missing t_s, xy_m"),
         ("intel", {"temperature_c": np.zeros((1152, 45))}, r"\(1152, 46\)\. Got \(1152, 45\)"),
-        ("intel", {"temperature_c": np.full((1152, 46), np.nan)}, r"finite\. Got 52992 NaN"),
-        ("intel", {"sensor_id": np.array(["a"] * 46)}, r"sensor_id must be numeric\. .* <U1"),
-        ("intel", {"xy_m": np.full((46, 2), None)}, "xy_m cannot be read"),
         ("intel", {"t_s": np.zeros(1152)}, r"steps of 600 s\. Got 0.0 after 0.0 instead"),
         ("ozone", {"date": None, "xy_km": None}, "missing date, xy_km"),
-        ("ozone", {"ozone_ppb": np.zeros((338, 24))}, r"shape \(338, 25\)\. Got \(338, 24\)"),
-        ("ozone", {"ozone_ppb": np.full((338, 25), np.inf)}, r"finite\. Got 8450 NaN"),
         ("ozone", {"date": np.arange(338)}, "date must be text"),
         ("ozone", {"date": np.array(["monday"] * 338)}, "date must be given as YYYY-MM-DD"),
         ("ozone", {"date": np.array(["2020-01-01"] * 338)}, "Got 2020-01-01 after 2020-01-01"),
         ("ozone", {"imputed": np.zeros((338, 25))}, "imputed must be bool"),
-        ("ozone", {"site_name": np.full(25, None)}, "site_name cannot be read"),
         ("summer", {"site_index": None}, "missing site_index"),
         ("summer", {"date": np.array(["2006-07-01"] * 62)}, "steps of one day"),
         ("traffic", {"t_s": np.arange(2016)}, "steps of 300 s"),
-        ("traffic", {"speed_mph": np.full((2016, 207), np.nan)}, r"finite\. Got 417312 NaN"),
         ("traffic", {"suspected_filled": np.zeros((2016, 207))}, "suspected_filled must be bool"),
-        ("wind", {"wind_knots": np.zeros((6574, 11))}, r"shape \(6574, 12\)\. Got \(6574, 11\)"),
-        ("wind", {"date": np.array(["monday"] * 6574)}, "date must be given as YYYY-MM-DD"),
         (
             "wind",
             {"date": (np.datetime64("1961-01-01") + 2 * np.arange(6574)).astype("U10")},
@@ -336,7 +327,6 @@ def test_a_single_array_is_no_archive(tmp_path):
         ("stocks", {"idx48": np.zeros(48)}, "distinct columns from 0 to 93"),
         ("stocks", {"idx48": np.arange(48) + 47}, "distinct columns"),
         ("stocks", {"last823_start": np.int16(437)}, r"last823_start must be 436\. Got 437"),
-        ("stocks", {"last823_start": np.zeros(1)}, r"shape \(\)\. Got \(1,\)"),
     ],
 )
 def test_damaged_contents(write, name, changes, message):

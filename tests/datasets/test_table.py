@@ -28,7 +28,7 @@ def write(folder, **changes):
     return folder
 
 
-# --- where it looks -------------------------------------------------------------------------------
+# --- lookup ---------------------------------------------------------------------------------------
 
 
 def test_folder_beside_the_repository_is_the_last_resort(monkeypatch, tmp_path):
@@ -44,7 +44,7 @@ def test_folder_beside_the_repository_is_the_last_resort(monkeypatch, tmp_path):
     assert data_folder("here") == Path("here")
 
 
-def test_no_folder_at_all_is_said(monkeypatch, tmp_path):
+def test_a_missing_folder_is_named(monkeypatch, tmp_path):
     monkeypatch.delenv("SKTVBO_DATA", raising=False)
     monkeypatch.setattr(_table, "__file__", str(tmp_path / "a" / "b" / "c" / "d.py"))
     with pytest.raises(MissingDataError, match="no data folder is set"):
@@ -62,10 +62,10 @@ def test_missing_file_says_how_to_make_it(tmp_path):
     )
 
 
-# --- what it reads --------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
-def test_arrays_are_those_that_are_named(tmp_path):
+def test_the_declared_arrays_are_read(tmp_path):
     path, arrays = SMALL.load(write(tmp_path))
     assert path == tmp_path / "small.npz"
     assert list(arrays) == ["a", "flag"]
@@ -80,7 +80,9 @@ def test_arrays_are_those_that_are_named(tmp_path):
         ({"a": np.zeros(2)}, r"Got \(2,\) instead"),
         ({"a": np.array([["x", "y"]])}, "a must be numeric. Got dtype <U1 instead"),
         ({"a": np.array([[np.nan, 1.0]])}, "a must be finite. Got 1 NaN or infinity instead"),
+        ({"a": np.full((2, 2), None)}, "the array a cannot be read"),
         ({"flag": np.array(1)}, "flag must be bool. Got dtype int"),
+        ({"flag": np.ones(1, dtype=bool)}, r"flag must be of shape \(\)\. Got \(1,\)"),
     ],
 )
 def test_wrong_arrays_are_named(tmp_path, changes, message):
@@ -94,7 +96,7 @@ def test_a_table_cannot_be_changed():
         SMALL.file = "other.npz"
 
 
-# --- what it says ---------------------------------------------------------------------------------
+# --- descriptions ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.descr)
@@ -107,6 +109,6 @@ def test_descriptions_come_with_the_package(table):
     assert str(Path.home()) not in text
 
 
-def test_no_description_is_forgotten():
+def test_every_description_has_a_table():
     names = {path.name for path in files("sktvbo.datasets").joinpath("descr").iterdir()}
     assert names == {table.descr for table in TABLES}

@@ -1,9 +1,10 @@
-"""Climbs in lockstep against their NumPy twin, and against maxima that are known."""
+"""Climbs in lockstep compared with their NumPy twin and with known maxima."""
 
 import numpy as np
 import pytest
 from fast.test_posterior import KINDS, arguments
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import lsq_linear
 from twins import ascent as twin
 
 from sktvbo._fast.ascent import Ascents, climb, model_minimum
@@ -13,7 +14,7 @@ from sktvbo.acquisition._boundary_margin import BoundaryMargin
 
 
 def drive(function, starts, upper, gain=1e-12):
-    """All climbs to their ends, and how many evaluations each took."""
+    """Run all climbs to their ends; return them and their numbers of evaluations."""
     ascents, turns = Ascents(starts, upper, gain), np.zeros(len(starts), dtype=int)
     while len(ascents.active):
         turns[ascents.active] += 1
@@ -26,7 +27,7 @@ def drive(function, starts, upper, gain=1e-12):
 
 
 def bumps(rng, f):
-    """A sum of bumps with its gradient: not concave, and with several maxima."""
+    """Return a sum of bumps with its gradient: not concave, with several maxima."""
     centres, heights = 4.0 * rng.uniform(size=(6, f)), rng.uniform(0.5, 2.0, size=6)
 
     def function(x):
@@ -38,7 +39,7 @@ def bumps(rng, f):
 
 
 def quadratic(rng, f):
-    """A concave quadratic, and its maximum."""
+    """Return a concave quadratic, its Hessian and its maximum."""
     A, peak = rng.normal(size=(f, f)), rng.uniform(-0.5, 1.5, size=f)
     H = A @ A.T + 0.1 * np.eye(f)
 
@@ -49,17 +50,15 @@ def quadratic(rng, f):
 
 
 def ascends(slope, x, upper):
-    """Whether the box lets a function with that slope at x grow further."""
+    """Return True if a function with that slope at x grows within the box."""
     free = np.where(slope > 0.0, x < upper, x > 0.0)
     return np.abs(slope[free]).max(initial=0.0) > 1e-3
 
 
-def maximum_by_projection(H, peak, upper):
-    """Of that quadratic over the box, by a hundred thousand small projected steps."""
-    x, rate = np.clip(peak, 0.0, upper), 1.0 / np.linalg.norm(H, 2)
-    for _ in range(20_000):
-        x = np.clip(x - rate * H @ (x - peak), 0.0, upper)
-    return x
+def maximum_in_box(H, peak, upper):
+    """Return the maximum of the quadratic over the box, a bounded least-squares problem."""
+    R = np.linalg.cholesky(H).T
+    return lsq_linear(R, R @ peak, (0.0, upper), method="bvls").x
 
 
 @pytest.mark.parametrize("f", [1, 2, 5])
@@ -71,7 +70,7 @@ def test_climbs_are_those_of_the_twin(rng, f):
         ascents, turns = drive(function, starts, upper)
         for i, start in enumerate(starts):
             place, value, count = twin.climb(function, start, upper, 1e-12)
-            # Rounding may decide where a climb ends, not how it goes.
+            # Rounding affects only the end of a climb.
             assert abs(turns[i] - count) <= 2
             assert_allclose(ascents.places[i], place, atol=1e-6)
             assert ascents.values[i] == pytest.approx(value, rel=1e-12)
@@ -83,16 +82,16 @@ def test_maximum_of_a_quadratic_over_a_box(rng, f):
         function, H, peak = quadratic(rng, f)
         upper = np.ones(f)
         ascents, _ = drive(function, rng.uniform(size=(4, f)), upper)
-        expected = maximum_by_projection(H, peak, upper)
+        expected = maximum_in_box(H, peak, upper)
         assert_allclose(ascents.places, np.tile(expected, (4, 1)), atol=1e-5)
-        # What is at a bound is at the bound.
+        # Bounds are reached exactly.
         at_bound = (expected == 0.0) | (expected == 1.0)
         assert_array_equal(ascents.places[:, at_bound], np.tile(expected[at_bound], (4, 1)))
 
 
 @pytest.mark.parametrize("f", [1, 2, 5])
 def test_a_box_may_begin_anywhere(rng, f):
-    """A box that is moved together with the function: the same climbs, moved."""
+    """A box and a function that are shifted together have the same climbs, shifted."""
     bumpy, upper, move = bumps(rng, f), np.full(f, 2.0), np.arange(-2.0, f - 2.0)
 
     def function(x):
@@ -106,10 +105,10 @@ def test_a_box_may_begin_anywhere(rng, f):
         assert (ascents.trials >= move).all()
         ascents.advance(*map(list, zip(*[function(x - move) for x in ascents.trials])))
     assert_allclose(ascents.places - move, plain.places, atol=1e-6)
-    assert_array_equal(ascents.places[:, 0], move[0])  # where the slope leads, to the bit
+    assert_array_equal(ascents.places[:, 0], move[0])  # the bound, exactly
 
 
-def test_climbs_do_not_depend_on_their_company(rng):
+def test_climbs_do_not_depend_on_each_other(rng):
     function, upper = bumps(rng, 3), np.full(3, 4.0)
     starts = upper * rng.uniform(size=(5, 3))
     together, _ = drive(function, starts, upper)
@@ -132,8 +131,8 @@ def test_values_never_fall(rng):
     assert_allclose([function(x)[0] for x in ascents.places], ascents.values, rtol=1e-15)
 
 
-def test_functions_that_are_not_what_they_should_be():
-    """A place that is ruled out is not entered; an end comes in every case."""
+def test_irregular_functions():
+    """Infinite values are avoided, and every climb ends."""
 
     def cliff(x):
         return (x[0], np.ones(1)) if x[0] < 2.5 else (-np.inf, np.full(1, np.nan))
@@ -146,7 +145,7 @@ def test_functions_that_are_not_what_they_should_be():
         lambda x: (np.nan, np.ones(1)),
         lambda x: (1.0, np.full(1, np.nan)),
         lambda x: (1.0, np.full(1, np.inf)),
-        lambda x: (0.0, np.ones(1)),  # a slope that nothing comes of
+        lambda x: (0.0, np.ones(1)),  # a slope without a gain
         lambda x: (-abs(x[0] - 2.0), -np.sign(x - 2.0)),  # a kink
         lambda x: (1e300 * x[0], np.full(1, 1e300)),
     ):
@@ -174,8 +173,9 @@ def test_shapes_are_checked(rng):
     positional, named = arguments(rng)
     posterior, columns = Posterior(*positional, **named), np.arange(3)
     plain = (np.ones(2), np.zeros(2))
+    start = (posterior, Formula.BOUND, 1.0, ascents, np.zeros((2, 3)))
     with pytest.raises(ValueError, match="do not fit"):
-        climb(posterior, Formula.BOUND, 1.0, ascents, np.zeros((2, 3)), columns, 1.0, *plain)
+        climb(*start, columns, 1.0, *plain)
     two, wrong = Ascents(np.zeros((2, 2)), np.ones(2), 1e-12), np.array([0, 2])
     start = (posterior, Formula.BOUND, 1.0, two, np.zeros((2, 2)))
     with pytest.raises(ValueError, match="must be coordinates"):
@@ -189,14 +189,11 @@ def test_shapes_are_checked(rng):
 @pytest.mark.parametrize("formula", Formula)
 @pytest.mark.parametrize("rates", [np.zeros(4), np.array([5.0, 0.0, 2.0, 0.0])])
 def test_the_compiled_loop_is_the_loop(rng, kind, formula, rates):
-    """As with values and gradients handed over turn by turn."""
+    """Equal to values and gradients passed turn by turn."""
     units, margin = np.array([2.0, 2.5, 3.0, 2.0]), BoundaryMargin(rates)
     positional, named = arguments(rng, 3, True, kind, families=(Family.MATERN52, Family.RBF))
-    posterior, columns, upper = (
-        Posterior(*positional, **named),
-        np.array([0, 1, 3]),
-        np.full(3, 2.0),
-    )
+    posterior = Posterior(*positional, **named)
+    columns, upper = np.array([0, 1, 3]), np.full(3, 2.0)
     X = rng.uniform(0.0, 2.0, size=(5, 4))
 
     def function(full):
@@ -219,8 +216,8 @@ def test_the_compiled_loop_is_the_loop(rng, kind, formula, rates):
         place, value, _ = twin.climb(of_free, X[i, columns], upper, 1e-12)
         assert of_free(ascents.places[i])[0] == pytest.approx(ascents.values[i], rel=1e-12)
         if any(ascends(of_free(z)[1], z, upper) for z in (place, ascents.places[i])):
-            # Its steps had become as small as rounding, which decides where it ends. W-DBO has met
-            # that 24 times in 17,640 climbs (on development problems), never in the best of six.
+            # Its steps are as small as rounding errors. W-DBO had that 24 times in 17,640 climbs of
+            # development problems, never in the best of six.
             n_stuck += 1
             continue
         assert ascents.values[i] == pytest.approx(value, rel=1e-9)
@@ -229,12 +226,12 @@ def test_the_compiled_loop_is_the_loop(rng, kind, formula, rates):
 
 
 def hill(x, centre, height):
-    """A Gaussian bump with its slope."""
+    """Return a Gaussian bump and its slope."""
     value = height * np.exp(-0.5 * np.sum((x - centre) ** 2))
     return value, -value * (x - centre)
 
 
-def test_a_race_ends_for_who_cannot_win(rng):
+def test_a_race_ends_for_hopeless_climbs(rng):
     centres, heights = np.array([[1.0, 1.0], [9.0, 9.0]]), [1.0, 100.0]
 
     def function(x):
@@ -250,9 +247,9 @@ def test_a_race_ends_for_who_cannot_win(rng):
             ascents.advance(values, slopes)
         assert_allclose(ascents.values[1], 100.0)
     assert turns[100.0][0] < turns[np.inf][0]
-    assert turns[100.0][0] > 3  # nobody is sure of a race before
+    assert turns[100.0][0] > 3  # the first steps are never cut
     assert turns[100.0][1] == turns[np.inf][1]
-    # What the slower one might have gained is less than a hundredth of what it is behind.
+    # The slower climb could gain at most a hundredth of its deficit.
     assert 100.0 - ascents.values[0] > 100.0 * (1.0 - ascents.values[0])
 
 

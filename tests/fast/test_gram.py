@@ -1,9 +1,10 @@
-"""Separable covariances and their derivatives against their NumPy twins."""
+"""Separable covariances and their derivatives compared with their NumPy twins."""
 
 from itertools import product
 
 import numpy as np
 import pytest
+from fast.matrices import LAYOUTS, REFUSED, read_only
 from numpy.testing import assert_allclose
 from twins import gram as twin
 
@@ -30,7 +31,7 @@ all_families = pytest.mark.parametrize(
 
 
 def points(rng, d, n):
-    """Places and times, of which some coincide: there the families differ most."""
+    """Return places and times, some equal: there the families differ most."""
     Z, u = rng.normal(size=(d, n)), rng.normal(size=n)
     if n > 5:
         Z[:, 3] = Z[:, 4]
@@ -61,11 +62,6 @@ def contraction(Z, u, spatial, temporal, K, P, a):
     out = np.full(len(Z) + 2, np.nan)
     fast.contract_gradient(Z, u, spatial, temporal, K, P, a, out)
     return out
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_twins_are_two(name):
-    assert getattr(fast, name) is not getattr(twin, name)
 
 
 @all_families
@@ -136,7 +132,7 @@ def test_contract_cross_gradient(rng, d, spatial, temporal):
     for n1, n2 in product(SIZES, SIZES):
         (Z1, u1), (Z2, u2) = points(rng, d, n1), points(rng, d, n2)
         if n1 == n2:
-            Z2, u2 = Z1, u1  # points that coincide
+            Z2, u2 = Z1, u1  # equal points
         K = cross_covariance(Z1, u1, Z2, u2, spatial, temporal)
         W = rng.normal(size=(n1, n2))
         out = np.full(d + 1, np.nan)
@@ -155,15 +151,13 @@ def test_contraction_is_the_derivative_in_the_logarithms(rng, spatial, temporal)
 
     def weighted_sum(log_parameters):
         signal, scales, last = np.split(np.exp(log_parameters), [1, d + 1])
-        K = cross_covariance(
-            Z / scales[:, None], u / last, Z / scales[:, None], u / last, *families
-        )
+        scaled = Z / scales[:, None], u / last
+        K = cross_covariance(*scaled, *scaled, *families)
         return signal[0] * np.sum(W * K)
 
     families = spatial, temporal
-    numeric = [
-        (weighted_sum(step * e) - weighted_sum(-step * e)) / (2.0 * step) for e in np.eye(d + 2)
-    ]
+    steps = step * np.eye(d + 2)
+    numeric = [(weighted_sum(e) - weighted_sum(-e)) / (2.0 * step) for e in steps]
     found = contraction(Z, u, *families, covariance(Z, u, *families), P, a)
     assert_allclose(found, numeric, rtol=1e-6, atol=1e-7)
 
@@ -182,7 +176,7 @@ N, D = 5, 2
 
 
 def arguments(name):
-    """Arguments of one call that fits."""
+    """Return arguments of one valid call."""
     rng = np.random.RandomState(1)
     Z, u = rng.normal(size=(D, N)), rng.normal(size=N)
     families = Family.RBF, Family.MATERN32
@@ -210,7 +204,7 @@ ARRAYS = [
     for i, argument in enumerate(arguments(name))
     if isinstance(argument, np.ndarray)
 ]
-# The one length that no other argument repeats: gram's number of dimensions.
+# gram's number of dimensions is a free length.
 AXES = [
     (name, i, k) for name, i, ndim in ARRAYS for k in range(ndim) if (name, i, k) != ("gram", 0, 0)
 ]
@@ -220,9 +214,9 @@ AXES = [
 def test_read_only_inputs(name):
     expected, found = arguments(name), arguments(name)
     n_outputs = OUTPUTS[name]
-    for argument in found[:-n_outputs]:
+    for i, argument in enumerate(found[:-n_outputs]):
         if isinstance(argument, np.ndarray):
-            argument.flags.writeable = False
+            found[i] = read_only(argument)
     getattr(fast, name)(*expected)
     getattr(fast, name)(*found)
     for e, f in zip(expected[-n_outputs:], found[-n_outputs:]):
@@ -240,13 +234,6 @@ def test_wrong_shapes(name, position, axis):
         getattr(fast, name)(*args)
 
 
-LAYOUTS = {
-    "float32": lambda A: A.astype(np.float32),
-    "strided": lambda A: np.repeat(A, 2, axis=-1)[..., ::2],
-    "Fortran": np.asfortranarray,
-}
-
-
 @pytest.mark.parametrize(
     ("name", "position", "layout"),
     [
@@ -259,5 +246,5 @@ LAYOUTS = {
 def test_other_layouts_are_refused(name, position, layout):
     args = arguments(name)
     args[position] = LAYOUTS[layout](args[position])
-    with pytest.raises((ValueError, TypeError, BufferError)):
+    with pytest.raises(REFUSED):
         getattr(fast, name)(*args)

@@ -1,4 +1,4 @@
-"""The compiled filter and smoother against the textbook's, and slopes against differences."""
+"""Filter and smoother compared with the textbook's, and slopes with finite differences."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def process(request):
 
 
 def case(process, M=3, counts=(1, 0, 3, 4, 1, 2, 0), k=2, seed=0):
-    """Arguments of the filter: irregular moves, places observed none to several times at once."""
+    """Return arguments of the filter: irregular moves, no to several observations at a time."""
     rng = np.random.RandomState(seed)
     gaps, n, T = np.array([0.4, 1.7, 1e-3]), int(np.sum(counts)), len(counts)
     A, Q = process.moves(gaps)
@@ -26,7 +26,7 @@ def case(process, M=3, counts=(1, 0, 3, 4, 1, 2, 0), k=2, seed=0):
     start = np.append(0, np.cumsum(counts)).astype(np.intp)
     site = rng.randint(M, size=n).astype(np.intp)
     Y, R = rng.normal(size=(n, k)), rng.uniform(0.01, 0.5, n)
-    # The state is known up to its prior covariance.
+    # The initial covariance is the prior one.
     P = np.kron(process.prior(0.0), K)
     m = rng.normal(size=(k, len(P)))
     move = rng.randint(len(gaps), size=T).astype(np.intp)
@@ -46,14 +46,8 @@ def filtered(arguments, keep=False):
 def smoothed(arguments, **options):
     _, _, _, kept_m, kept_P = filtered(arguments, keep=True)
     k, N = arguments[-2].shape
-    assert (
-        fast.smooth(*arguments, kept_m, kept_P, np.zeros((k, N)), np.zeros((N, N)), **options) == 0
-    )
-
-
-def test_they_are_two():
-    assert fast.filter is not twin.filter
-    assert fast.smooth is not twin.smooth
+    r, Lambda = np.zeros((k, N)), np.zeros((N, N))
+    assert fast.smooth(*arguments, kept_m, kept_P, r, Lambda, **options) == 0
 
 
 @pytest.mark.parametrize("M", [1, 3])
@@ -85,9 +79,8 @@ def test_smoothed_means_and_variances_of_places_and_between(process, M):
     at = np.repeat(np.arange(T), per_time)
     assert len(at) > 3
     assert_allclose(out[:, :2], np.einsum("qkm,qm->qk", means[at][:, :, :M], H), rtol=1e-8)
-    assert_allclose(
-        out[:, 2], np.einsum("qi,qij,qj->q", H, covariances[at][:, :M, :M], H), rtol=1e-8
-    )
+    variances = np.einsum("qi,qij,qj->q", H, covariances[at][:, :M, :M], H)
+    assert_allclose(out[:, 2], variances, rtol=1e-8)
 
 
 def log_likelihood(arguments):
@@ -115,8 +108,8 @@ def test_slopes_are_those_of_the_likelihood(process, name):
     assert_allclose(0.5 * np.sum(slopes * direction), expected, rtol=1e-6)
 
 
-def test_variances_of_what_is_observed_keep_their_digits():
-    """Noise of 1e-14 of the prior variance: after the first look at a place it is all there is."""
+def test_posterior_variances_of_observed_places_are_accurate():
+    """With noise of 1e-14 of the prior variance, the posterior variance is the noise."""
     arguments = case(state_space(Matern(2.0, nu=0.5)), M=2, counts=[2], k=1)
     arguments[5][:] = [0, 1]
     arguments[7][:] = 1e-14
@@ -124,7 +117,7 @@ def test_variances_of_what_is_observed_keep_their_digits():
     assert_allclose(np.diagonal(P), 1e-14, rtol=1e-10)
 
 
-def test_no_covariance_is_reported_by_its_time():
+def test_an_indefinite_covariance_is_reported_by_its_time():
     arguments = case(state_space(Matern(2.0, nu=1.5)), counts=[1, 2, 1])
     arguments[7][2] = -100.0
     *rest, m, P = arguments
@@ -156,14 +149,14 @@ def test_arguments_that_would_be_read_outside(where, value, message):
 
 
 @pytest.mark.parametrize("kept", [(2, 2, 3, 3), (3, 1, 3, 3), (3, 2, 3, 2), None])
-def test_what_is_kept_would_not_fit(kept):
+def test_kept_moments_must_fit(kept):
     arguments = case(state_space(Matern(2.0, nu=0.5)), counts=[1, 1, 1])
     means = None if kept is None else np.empty(kept[:3])
     covariances = np.empty((3, 3, 3) if kept is None else (kept[0], kept[3], kept[3]))
-    with pytest.raises(ValueError, match="what is kept"):
+    with pytest.raises(ValueError, match="kept moments"):
         fast.filter(*arguments, np.zeros((2, 3)), means, covariances)
     if means is not None:
-        with pytest.raises(ValueError, match="what is kept"):
+        with pytest.raises(ValueError, match="kept moments"):
             fast.smooth(*arguments, means, covariances, np.zeros((2, 3)), np.zeros((3, 3)))
 
 
@@ -180,7 +173,7 @@ def test_what_is_kept_would_not_fit(kept):
         ({"queries": ([0, 0, 1, 1], [5], (2, 3), (1, 3))}, "places of queries"),
     ],
 )
-def test_answers_that_would_be_written_outside(options, message):
+def test_outputs_that_would_be_written_outside(options, message):
     arguments = case(state_space(Matern(2.0, nu=0.5)), counts=[1, 1, 1])
     kept_m, kept_P = filtered(arguments, keep=True)[3:]
     if "slopes" in options:

@@ -1,4 +1,4 @@
-"""Posteriors at many places against their NumPy twin, and correlations against the general ones."""
+"""Posteriors at several places compared with their NumPy twin."""
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
@@ -14,7 +14,7 @@ from sktvbo._fast.posterior import Formula
 
 N = 17
 
-# What comes on top of a plain posterior.
+# Extensions of a plain posterior.
 KINDS = ("plain", "mean", "weighted", "weighted-mean", "sparse", "sparse-mean")
 KINDS += ("quadratic", "weighted-quadratic", "sparse-quadratic", "quadratic-mean")
 
@@ -23,7 +23,7 @@ all_families = pytest.mark.parametrize(("spatial", "temporal"), list(product(Fam
 
 
 def lower(rng, n, capacity=None):
-    """A lower factor in the corner of a larger array, large enough to leave some variance."""
+    """Return a lower factor in the corner of a larger array, which leaves some variance."""
     A = rng.normal(size=(n, n))
     L = np.full((capacity or n,) * 2, np.nan)
     L[:n, :n] = np.linalg.cholesky(A @ A.T + 2.0 * n * np.eye(n))
@@ -31,16 +31,8 @@ def lower(rng, n, capacity=None):
 
 
 def arguments(rng, d=2, moves=False, kind="plain", n=N, families=(Family.MATERN52,) * 2):
-    positional = (
-        *families,
-        1.3,
-        rng.normal(size=(d, n)),
-        rng.normal(size=n),
-        0.2,
-        moves,
-        rng.normal(size=n),
-        lower(rng, n, capacity=n + 3),
-    )
+    Z, times, weights = rng.normal(size=(d, n)), rng.normal(size=n), rng.normal(size=n)
+    positional = (*families, 1.3, Z, times, 0.2, moves, weights, lower(rng, n, capacity=n + 3))
     options = {"mean": 0.4}
     if kind.endswith("mean"):
         options |= {"direction": 0.1 * rng.normal(size=n), "precision": 3.0}
@@ -56,11 +48,6 @@ def arguments(rng, d=2, moves=False, kind="plain", n=N, families=(Family.MATERN5
 def both(*args, **options):
     positional, named = arguments(*args, **options)
     return fast.Posterior(*positional, **named), twin.Posterior(*positional, **named)
-
-
-def test_twins_are_two():
-    assert fast.Posterior is not twin.Posterior
-    assert fast.scores is not twin.scores
 
 
 @all_families
@@ -112,7 +99,7 @@ def test_blocks_of_places_are_as_single_ones(rng, kind):
 
 @pytest.mark.parametrize("n", [7, 8, 9, 24, 70])
 def test_a_few_places_are_as_single_ones(rng, n):
-    """Whatever they share the passes over the factor with."""
+    """Places in one pass over the factor do not affect each other."""
     ours, theirs = both(rng, 2, n=n)
     X = rng.normal(size=(9, 2))
     expected = theirs.with_gradients(X)
@@ -137,7 +124,7 @@ def test_above(rng, kind, moves, d, n):
 
 
 def test_above_of_a_point_that_is_known(rng):
-    """Where next to no variance is left the bound is no less, whatever rounding does."""
+    """The bound holds under rounding where almost no variance is left."""
     positional, named = arguments(rng, n=20, families=(Family.RBF, Family.CONSTANT))
     Z = positional[3]
     q = ((Z[:, :, np.newaxis] - Z[:, np.newaxis]) ** 2).sum(axis=0)
@@ -149,7 +136,7 @@ def test_above_of_a_point_that_is_known(rng):
 
 
 def test_at_a_point_of_the_basis(rng):
-    """Where the distance is 0 gradients are those of the smooth families, or 0."""
+    """At distance 0 gradients are those of the smooth families, or 0."""
     for family in Family:
         positional, named = arguments(rng, families=(family, Family.MATERN12))
         X = np.ascontiguousarray(positional[3].T[:3])
@@ -176,8 +163,8 @@ def test_nan_stays_nan(rng):
         assert np.isfinite(part[1]).all()
 
 
-def test_no_variance_left_is_none_below(rng):
-    """Rounding may make the variance negative: the standard deviation is 0, about."""
+def test_a_negative_variance_counts_as_zero(rng):
+    """If rounding makes the variance negative, the standard deviation is about 0."""
     positional, named = arguments(rng)
     named["mean"] = 0.0
     tiny = (*positional[:-1], 1e-3 * np.eye(N))
@@ -226,7 +213,7 @@ def test_shapes_are_checked(rng):
         fast.scores(Formula.BOUND, 0.0, np.zeros(3), np.zeros(2))
 
 
-def test_threads_that_share_a_posterior_get_what_each_gets_alone(rng):
+def test_threads_that_share_a_posterior_get_the_same_results(rng):
     positional, options = arguments(rng, n=300)
     shared = fast.Posterior(*positional, **options)
     queries = [rng.uniform(size=(m, 2)) for m in (1, 70, 300, 5) * 4]

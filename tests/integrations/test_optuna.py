@@ -12,11 +12,7 @@ from sktvbo import ETGPUCB, WDBO
 
 optuna = pytest.importorskip("optuna")
 
-from optuna.distributions import (  # noqa: E402
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
-)
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution  # noqa: E402
 from optuna.storages import JournalStorage, RDBStorage  # noqa: E402
 from optuna.storages.journal import JournalFileBackend  # noqa: E402
 from optuna.trial import TrialState, create_trial  # noqa: E402
@@ -81,31 +77,6 @@ def suggest(trial, name, distribution):
     kind = trial.suggest_float if isinstance(distribution, FloatDistribution) else trial.suggest_int
     step = {} if distribution.step is None else {"step": distribution.step}
     return kind(name, distribution.low, distribution.high, log=distribution.log, **step)
-
-
-@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=repr)
-def test_values_are_members_of_their_distribution(distribution):
-    study = new_study()
-    index = {}
-
-    def objective(trial):
-        value = suggest(trial, "a", distribution)
-        internal = distribution.to_internal_repr(value)
-        index.setdefault(internal, len(index))
-        return float(abs(internal - 0.5))
-
-    study.optimize(objective, n_trials=10)
-    for value in params(study, "a"):
-        if isinstance(distribution, CategoricalDistribution):
-            assert any(value is choice or value == choice for choice in distribution.choices)
-            continue
-        assert distribution.low <= value <= distribution.high
-        integral = isinstance(distribution, IntDistribution)
-        assert isinstance(value, int if integral else float)
-        if distribution.step is not None:
-            steps = (value - distribution.low) / distribution.step
-            assert steps == pytest.approx(round(steps), abs=1e-9)
-    assert len(index) > 1
 
 
 def test_all_together_are_one_relative_space():

@@ -16,11 +16,7 @@ from sktvbo.exceptions import DomainError
 
 optuna = pytest.importorskip("optuna")
 
-from optuna.distributions import (  # noqa: E402
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
-)
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution  # noqa: E402
 from optuna.trial import TrialState, create_trial  # noqa: E402
 
 from sktvbo.integrations.optuna import TimeVaryingSampler  # noqa: E402
@@ -450,7 +446,15 @@ def test_many_trials_are_told_at_once_and_read_once(monkeypatch):
 
 # --- values ---------------------------------------------------------------------------------------
 
-HARD = [
+DISTRIBUTIONS = [
+    FloatDistribution(-1.0, 1.0),
+    FloatDistribution(0.0, 1.0, step=0.3),
+    FloatDistribution(1e-7, 1.0, log=True),
+    IntDistribution(-10, 10),
+    IntDistribution(0, 10, step=3),
+    IntDistribution(1, 100, log=True),
+    CategoricalDistribution((1, 2.5, "a", None, True)),
+    # Distributions at the limits of floats:
     IntDistribution(0, 2**53),
     IntDistribution(2**53 - 3, 2**53 + 8),
     IntDistribution(-(2**62), 2**62),
@@ -480,7 +484,7 @@ def suggested(trial, distribution):
     return trial._suggest("a", distribution)
 
 
-@pytest.mark.parametrize("distribution", HARD, ids=repr)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=repr)
 def test_values_are_those_that_optuna_stores(distribution):
     study = new_study(Spy(n_initial_points=3))
     seen = []

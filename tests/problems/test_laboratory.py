@@ -1,5 +1,3 @@
-import pickle
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -15,7 +13,7 @@ def data():
     try:
         return load_intel_temperature()
     except MissingDataError:
-        pytest.skip("intel_lab_temperature.npz is not at hand: set SKTVBO_DATA")
+        pytest.skip("intel_lab_temperature.npz is missing: set SKTVBO_DATA")
 
 
 def unit(data):
@@ -55,14 +53,6 @@ def test_days(data, day, first, last):
     assert_allclose(problem.values(data.xy, 50.0), data.temperature[144 * (last + 1) - 1])
 
 
-@pytest.mark.parametrize("day", [-1, 8, (3, 2), (0, 8), (0, 1, 2), 1.5, "monday", True, (0.0, 1.0)])
-def test_days_that_do_not_exist(data, day):
-    with pytest.raises(
-        ValueError, match=r"'day' parameter of .* \[0, 7\] or a pair \(first, last\)"
-    ):
-        make("temperature", day=day)
-
-
 def test_hottest_sensor_is_the_optimum(data):
     problem = make("temperature")
     for t in np.linspace(0.0, 600.0, 25):
@@ -79,11 +69,6 @@ def test_only_sensors_can_be_activated(data):
 def test_noise_is_a_fraction_of_the_readings_variance(data):
     problem = make("temperature", noise=0.1)
     assert problem.noise_variance == pytest.approx(0.1 * data.temperature[:144].var(), rel=0.02)
-
-
-@pytest.mark.parametrize("name", ["temperature", "temperature-field", "temperature-arms"])
-def test_noise_variance_may_be_given(data, name):
-    assert make(name, noise=0.1, noise_variance=0.16).noise_variance == 0.16
 
 
 # --- temperature-field ----------------------------------------------------------------------------
@@ -136,24 +121,3 @@ def test_no_point_of_the_field_is_hotter_than_the_optimum(data):
         x_star, f_star = problem.optimum(t)
         assert f_star == pytest.approx(problem.values(X, t).max(), abs=1e-9)
         assert problem.value(x_star, t) == f_star
-
-
-def test_field_takes_one_time_per_row(data):
-    problem = make("temperature-field")
-    X, t = problem.domain.sample(6, 0), np.linspace(0.0, 600.0, 6)
-    assert_allclose(problem.values(X, t), [problem.value(x, s) for x, s in zip(X, t)])
-
-
-@pytest.mark.parametrize("name", ["temperature", "temperature-field"])
-def test_pickles(data, name):
-    problem = make(name, random_state=0)
-    again = pickle.loads(pickle.dumps(problem))
-    x = problem.domain.sample(1, 0)[0]
-    assert again.observe(x, 5.0) == problem.observe(x, 5.0)
-
-
-@pytest.mark.parametrize("name", ["temperature", "temperature-field"])
-def test_data_are_needed(name, monkeypatch, tmp_path):
-    monkeypatch.setenv("SKTVBO_DATA", str(tmp_path))
-    with pytest.raises(MissingDataError, match="intel_lab_temperature"):
-        make(name)

@@ -1,10 +1,7 @@
-import pickle
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sktvbo.domain import Box
 from sktvbo.problems import make
 from sktvbo.problems._moving_peaks import _reflect
 
@@ -65,7 +62,7 @@ def test_many_peaks_in_many_dimensions_are_evaluated_in_parts():
 # --- movement -------------------------------------------------------------------------------------
 
 
-def test_values_are_thrown_back_at_the_ends():
+def test_values_are_reflected_at_the_ends():
     values = np.array([1.0, 1.0, 9.0, 9.0, 5.0, 5.0])
     steps = np.array([2.0, -3.0, 0.5, 4.0, 27.0, 0.0])
     moved, signs = _reflect(values, steps, np.zeros(6), np.full(6, 10.0))
@@ -73,7 +70,7 @@ def test_values_are_thrown_back_at_the_ends():
     assert_array_equal(signs, [1.0, -1.0, 1.0, -1.0, -1.0, 1.0])
 
 
-def test_a_range_of_no_width_stays():
+def test_a_range_without_width_is_constant():
     problem = make("moving-peaks", heights=(50.0, 50.0), widths=(2.0, 2.0), random_state=0)
     h, w, _ = problem._peaks(np.array(TIMES))
     assert_array_equal(h, 50.0)
@@ -81,7 +78,7 @@ def test_a_range_of_no_width_stays():
 
 
 def centres(**options):
-    """Centres (51, n_peaks, n_dims) at the changes, and which were not thrown back."""
+    """Return centres (51, n_peaks, n_dims) at the changes, and a mask without reflection."""
     problem = make("moving-peaks", n_peaks=40, random_state=0, **options)
     c = problem._peaks(np.arange(0.0, 501.0, 10.0))[2]
     inside = np.all((c > 5.0) & (c < 95.0), axis=2)
@@ -159,63 +156,3 @@ def test_smooth_peaks_go_in_straight_lines_through_the_stepwise_ones():
             assert_allclose(c, 0.75 * a + 0.25 * b)
         assert smooth.value([1.0, 2.0], k) == stepwise.value([1.0, 2.0], k)
     assert smooth.value([1.0, 2.0], 500.0) == stepwise.value([1.0, 2.0], 500.0)
-
-
-# --- the problem ----------------------------------------------------------------------------------
-
-
-def test_settings():
-    problem = make("moving-peaks")
-    assert problem.domain == Box([(0.0, 100.0)] * 2)
-    assert (problem.horizon, problem.noise_variance, problem.needs_data) == (500.0, 1.0, False)
-
-
-def test_peaks_follow_the_random_state_and_the_noise_has_its_own_stream():
-    a, b, other = (make("moving-peaks", random_state=seed) for seed in (0, 0, 1))
-    assert_array_equal(a._table, b._table)
-    assert not np.array_equal(a._table, other._table)
-    before, first = a.value([1.0, 2.0], 77.0), a.observe([1.0, 2.0], 77.0)
-    assert first == b.observe([1.0, 2.0], 77.0)
-    a.seed(7)
-    assert a.value([1.0, 2.0], 77.0) == before
-    assert a.observe([1.0, 2.0], 77.0) != first
-    again = pickle.loads(pickle.dumps(b))
-    assert again.observe([1.0, 2.0], 5.0) == b.observe([1.0, 2.0], 5.0)
-
-
-@pytest.mark.parametrize("smooth", [False, True])
-def test_longer_horizon_continues_the_movements(smooth):
-    short, long = (
-        make("moving-peaks", horizon=horizon, smooth=smooth, random_state=0)
-        for horizon in (35.0, 500.0)
-    )
-    for t in (0.0, 17.0, 35.0):
-        assert short.value([50.0, 50.0], t) == long.value([50.0, 50.0], t)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n_peaks": 0}, r"'n_peaks' .* int in the range \[1, inf\)\. Got 0"),
-        ({"n_dims": 2.0}, r"'n_dims' .* int in the range \[1, inf\)\. Got 2.0"),
-        ({"n_dims": True}, r"'n_dims' .* int in the range \[1, inf\)\. Got True"),
-        ({"shape": "cube"}, r"MovingPeaks must be 'cone' or 'gaussian'\. Got 'cube'"),
-        (
-            {"heights": (70.0, 30.0)},
-            r"'heights' parameter of .* must be a pair 0 < low <= high\. Got",
-        ),
-        ({"heights": (0.0, 30.0)}, "'heights' parameter of MovingPeaks must be"),
-        ({"widths": 3.0}, "'widths' parameter of MovingPeaks must be"),
-        ({"widths": (1.0, np.inf)}, "'widths' parameter of MovingPeaks must be"),
-        ({"widths": ("a", "b")}, "'widths' parameter of MovingPeaks must be"),
-        ({"shift_severity": -1.0}, r"'shift_severity' .* float in the range \[0, inf\)\. Got -1.0"),
-        ({"height_severity": np.nan}, "'height_severity' parameter of MovingPeaks must be"),
-        ({"width_severity": "big"}, "'width_severity' parameter of MovingPeaks must be"),
-        ({"correlation": 1.5}, r"'correlation' parameter of .* \[0, 1\]\. Got 1.5"),
-        ({"change_every": 0.0}, r"'change_every' .* float in the range \(0, inf\)\. Got 0.0"),
-        ({"noise_variance": -1.0}, r"'noise_variance' .* float in the range \[0, inf\)"),
-    ],
-)
-def test_options_out_of_range(options, message):
-    with pytest.raises(ValueError, match=message):
-        make("moving-peaks", **options)

@@ -15,27 +15,16 @@ from sktvbo.problems._sensors import Ozone, Stocks, TemperatureArms, Traffic, Wi
 def test_available_names_are_sorted_and_complete():
     names = problems.available()
     assert names == sorted(names)
-    assert {
-        "ackley",
-        "eggholder",
-        "six-hump-camel",
-        "six-hump-camel-switched",
-        "temperature",
-        "temperature-field",
-    } <= set(names)
+    assert {"ackley", "six-hump-camel-switched", "temperature-field", "wlan"} <= set(names)
 
 
 def test_unknown_name_lists_the_known_ones():
-    with pytest.raises(
-        ValueError, match=r"one of ackley, .*Got 'akley' instead\. Did you mean 'ackley'"
-    ):
+    with pytest.raises(ValueError, match=r"one of ackley, .*Got 'akley' .*Did you mean 'ackley'"):
         make("akley")
 
 
 def test_unknown_option_lists_the_known_ones():
-    with pytest.raises(
-        TypeError, match=r"among .*horizon, noise, noise_variance, random_state\. Got 'day'"
-    ):
+    with pytest.raises(TypeError, match=r"among .*noise_variance, random_state\. Got 'day'"):
         make("ackley", day=0)
 
 
@@ -112,10 +101,7 @@ def test_the_family_itself_stays_as_it_is(swing):
 
 
 def test_unknown_options_of_a_member(swing):
-    with pytest.raises(
-        TypeError,
-        match=r"must be among period, horizon, .* Got 'colour'",
-    ):
+    with pytest.raises(TypeError, match=r"must be among period, horizon, .* Got 'colour'"):
         make("swing", colour="red")
     with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
         swing(colour="red")

@@ -14,6 +14,7 @@ from sktvbo.kernels import Forgetting
 from sktvbo.staleness import (
     EventTriggeredReset,
     KeepAll,
+    MaximumSize,
     NoiseThreshold,
     PeriodicReset,
     RelevancyBudget,
@@ -21,6 +22,7 @@ from sktvbo.staleness import (
     SlidingWindow,
     StaleDataPolicy,
     Surrogate,
+    VariationBudget,
 )
 
 
@@ -95,3 +97,47 @@ def test_a_copy_goes_on_without_the_original(policy, record, aging):
     assert steps_of(aging, policy, [19.0, 25.0]) == first
     if not isinstance(policy, SlidingWindow) and record:
         assert vars(policy) != before  # the copy had state to share
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "values", "expected"),
+    [
+        (EventTriggeredReset, "delta", [0.0, 1.0, -1.0, np.nan, "0.1", None], r"range \(0, 1\)"),
+        (MaximumSize, "max_size", [0, None], "an int"),
+        (NoiseThreshold, "cap", [-1.0, np.nan, "linear", None], "'log', a float"),
+        (PeriodicReset, "period", [0, -3, 2.5, None, True], "an int"),
+        (RelevancyBudget, "alpha", [-1.0, None], "a float"),
+        (RelevancyBudget, "max_size", [0], "an int"),
+        (RelevancyBudget, "max_step", [0.0], "a float"),
+        (RelevancyBudget, "min_size", [0], "an int"),
+        (RelevancyCap, "max_size", [0, 2.0, "all", True], "an int"),
+        (RelevancyCap, "min_size", [-1], "an int"),
+        (SlidingWindow, "window", [0, -1, 2.0, None, False], "an int"),
+        (VariationBudget, "horizon", [0, 10.0], "an int"),
+        (VariationBudget, "variation_budget", [0.0, np.inf, None], "a float"),
+    ],
+)
+def test_invalid_parameters(kind, name, values, expected):
+    options = {"horizon": 10} if kind is VariationBudget else {}
+    for value in values:
+        with pytest.raises(ValueError, match=f"'{name}' parameter of {kind.__name__} .*{expected}"):
+            kind(**options | {name: value}).check()
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        EventTriggeredReset(2.0),
+        MaximumSize(0),
+        NoiseThreshold(lambda s: -s),
+        PeriodicReset(lambda gp: 0),
+        PeriodicReset(VariationBudget(0)),
+        RelevancyBudget(alpha=-1.0),
+        RelevancyCap(0),
+        SlidingWindow(lambda gp: 1.5),
+    ],
+    ids=repr,
+)
+def test_invalid_parameters_and_results_of_callables_without_a_check(policy, aging):
+    with pytest.raises(ValueError, match=r"parameter of \w+ must be"):
+        steps_of(aging, policy, [16.0])

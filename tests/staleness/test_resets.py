@@ -43,7 +43,7 @@ def test_blocks(period, n_initial, sizes, steps, n_resets):
     assert (policy.n_resets_, policy.steps_, policy.period_) == (n_resets, steps, period)
 
 
-def test_a_callable_period_is_asked_when_a_block_is_full():
+def test_a_callable_period_is_called_when_a_block_is_full():
     answers, asked = iter([3, 5, 2, 4]), []
 
     def period(gp):
@@ -55,12 +55,6 @@ def test_a_callable_period_is_asked_when_a_block_is_full():
     assert sizes_under(policy, 1, 8) == [2, 3, 4, 5, 1, 2, 3, 4]
     assert asked == [1, 3, 5, 2]
     assert (policy.n_resets_, policy.period_) == (1, 4)
-
-
-@pytest.mark.parametrize("period", [0, -3, 2.5, None, True, lambda gp: 0])
-def test_bad_periods(period):
-    with pytest.raises(ValueError, match="'period' parameter of PeriodicReset must be an int"):
-        sizes_under(PeriodicReset(period), 2, 1)
 
 
 # --- by events ------------------------------------------------------------------------------------
@@ -76,7 +70,7 @@ def et_bound(std, noise_std, steps, delta):
 
 @pytest.mark.parametrize("normalize_y", [False, True])
 @pytest.mark.parametrize("delta", [0.1, 0.7])
-def test_an_event_is_what_the_lemma_excludes(normalize_y, delta):
+def test_an_event_violates_the_bound_of_the_lemma(normalize_y, delta):
     gp = static(normalize_y=normalize_y)
     mean, std = gp.predict([[0.47, 20.0]], return_std=True)
     noise_std = 0.1 * (gp.y_train_.std() if normalize_y else 1.0)
@@ -121,7 +115,7 @@ class TooNarrow(EventTriggeredReset):
 
 
 def false_alarm_rate(policy, n_runs=30, n_steps=100):
-    """Share of runs on a static function, of known hyperparameters, with any reset."""
+    """Return the share of runs on a static function, with known hyperparameters, with a reset."""
     model = TimeVaryingGPRegressor(RBF(0.2), STATIC, noise_variance=0.05, optimizer=None)
     alarms = 0
     for seed in range(n_runs):
@@ -151,9 +145,3 @@ def test_a_function_that_changes_triggers():
     gp, policy = static(), EventTriggeredReset()
     assert policy.before_add(gp, np.array([0.3]), 20.0, 4.0 + 3.0 * np.sin(1.8)).size == 0
     assert policy.before_add(gp, np.array([0.3]), 21.0, 4.0 - 3.0 * np.sin(1.8)).size == 20
-
-
-@pytest.mark.parametrize("delta", [0.0, 1.0, -1.0, np.nan, "0.1", None])
-def test_bad_deltas(delta):
-    with pytest.raises(ValueError, match=r"'delta' parameter of EventTrig.* range \(0, 1\)"):
-        EventTriggeredReset(delta).before_add(static(5), np.array([0.5]), 5.0, 1.0)

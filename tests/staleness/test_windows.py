@@ -25,7 +25,7 @@ def at_times(*times):
         ([0.0, 1.0, 2.0], []),
         ([0.0, 1.0, 2.0, 3.0], [0]),
         ([0.0, 5.0, 2.0, 3.0], [0]),
-        ([4.0, 5.0, 6.0, 3.0], [3]),  # what was told late is old
+        ([4.0, 5.0, 6.0, 3.0], [3]),  # told late
         ([4.0, 1.0, 6.0, 3.0, 2.0], [1, 4]),
         ([1.0, 1.0, 1.0, 1.0, 1.0], [0, 1]),  # of the same time the first told
         ([0.0], []),
@@ -36,7 +36,7 @@ def test_a_window_keeps_the_latest_by_time(times, dropped):
     assert sorted(found.tolist()) == dropped
 
 
-def test_a_callable_window_is_asked_once():
+def test_a_callable_window_is_called_once():
     asked = []
 
     def window(gp):
@@ -50,14 +50,8 @@ def test_a_callable_window_is_asked_once():
     assert policy.window_ == 2
 
 
-@pytest.mark.parametrize("window", [0, -1, 2.0, None, False, lambda gp: 1.5])
-def test_bad_windows(window):
-    with pytest.raises(ValueError, match="'window' parameter of SlidingWindow must be an int"):
-        SlidingWindow(window).after_add(at_times(0.0, 1.0), now=1.0)
-
-
 def greedy_gain(K, noise, n):
-    """½ log|I + K/σ²| of n places (again, if need be), each the best to add, by determinants."""
+    """Return ½ log|I + K/σ²| of n greedily chosen places, by determinants."""
     chosen, best = [], 0.0
     for _ in range(n):
         gains = []
@@ -82,7 +76,7 @@ def test_variation_budget_is_its_formula(horizon, budget):
 
 
 @pytest.mark.parametrize(("budget", "length"), [(1e-9, 400), (1e9, 1)])
-def test_a_window_is_of_one_observation_at_least_and_of_the_horizon_at_most(budget, length):
+def test_a_window_is_from_one_observation_to_the_horizon(budget, length):
     assert VariationBudget(400, budget)(static()) == length
 
 
@@ -98,21 +92,6 @@ def test_variation_budget_makes_windows_and_blocks():
     window.after_add(gp, now=20.0)
     block.before_add(gp, np.zeros(1), 20.0, 0.0)
     assert window.window_ == block.period_ == length
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"horizon": 0}, "'horizon' parameter of VariationBudget must be an int .* Got 0"),
-        ({"horizon": 10.0}, "'horizon' .* Got 10.0"),
-        ({"horizon": 10, "variation_budget": 0.0}, "'variation_budget' .* float in .* Got 0.0"),
-        ({"horizon": 10, "variation_budget": np.inf}, "'variation_budget' .* Got inf"),
-        ({"horizon": 10, "variation_budget": None}, "'variation_budget' .* Got None"),
-    ],
-)
-def test_bad_variation_budgets(options, message):
-    with pytest.raises(ValueError, match=message):
-        VariationBudget(**options)(static())
 
 
 def test_variation_budget_of_arms_counts_them_all():

@@ -1,4 +1,4 @@
-"""Data-set sizes against brute force."""
+"""Data-set sizes compared with brute force."""
 
 import numpy as np
 import pytest
@@ -17,12 +17,9 @@ from sklearn.gaussian_process.kernels import (
 
 from sktvbo.exceptions import UnsupportedKernelError
 from sktvbo.kernels import Forgetting, Wiener
-from sktvbo.theory import (
-    dataset_size_criterion,
-    recommended_dataset_size,
-)
+from sktvbo.theory import dataset_size_criterion, recommended_dataset_size
 
-# Correlations at an age, written out.
+# Kernels and their correlations as functions of age.
 CORRELATIONS = {
     "rbf": (RBF(4.0), lambda r: np.exp(-0.5 * (r / 4.0) ** 2)),
     "matern32": (
@@ -52,13 +49,10 @@ every_response_time = pytest.mark.parametrize(
 
 
 def brute_force_criteria(correlation, response_time, max_size):
-    """The criterion of n = 1, ..., max_size, every term of it."""
-    return np.array(
-        [
-            np.sum(correlation(np.arange(1, n + 1) * response_time(n)) ** 2)
-            for n in range(1, max_size + 1)
-        ]
-    )
+    """Return the criterion of n = 1, ..., max_size, from all terms."""
+    sizes = range(1, max_size + 1)
+    terms = (correlation(np.arange(1, n + 1) * response_time(n)) ** 2 for n in sizes)
+    return np.array([np.sum(squares) for squares in terms])
 
 
 @every_correlation
@@ -71,13 +65,13 @@ def test_the_recommended_size_is_that_of_brute_force(kernel, correlation, respon
 @every_correlation
 @pytest.mark.parametrize("start", [1, 40, 399, 400])
 @pytest.mark.parametrize("name", ["linear", "cubic", "exponential"])
-def test_following_the_difference_from_anywhere_leads_to_the_same(kernel, correlation, start, name):
+def test_the_local_search_finds_the_same_from_any_start(kernel, correlation, start, name):
     R = RESPONSE_TIMES[name]
     n = recommended_dataset_size(kernel, R, 400)
     assert recommended_dataset_size(kernel, R, 400, start=start) == n
 
 
-def test_a_criterion_of_many_peaks_needs_the_confirmation():
+def test_a_criterion_of_several_peaks_needs_the_global_search():
     kernel, correlation = CORRELATIONS["matern32"]
     stairs = RESPONSE_TIMES["stairs"]
     criteria = brute_force_criteria(correlation, stairs, 100)
@@ -90,7 +84,7 @@ def test_a_criterion_of_many_peaks_needs_the_confirmation():
     assert recommended_dataset_size(kernel, stairs) == best
 
 
-def test_the_answer_does_not_exceed_max_size():
+def test_the_result_does_not_exceed_max_size():
     kernel, R = RBF(4.0), RESPONSE_TIMES["cubic"]
     n = recommended_dataset_size(kernel, R)
     assert recommended_dataset_size(kernel, R, max_size=n) == n
@@ -106,7 +100,7 @@ def test_a_constant_response_time_has_no_maximum(start, seconds):
 
 
 @pytest.mark.parametrize("name", ["logarithmic", "linear", "cubic"])
-def test_what_never_forgets_has_no_maximum(name):
+def test_a_constant_kernel_has_no_maximum(name):
     R = RESPONSE_TIMES[name]
     assert recommended_dataset_size(ConstantKernel(2.0), R) == 100_000
     assert recommended_dataset_size(RBF() + ConstantKernel(2.0), R) == 100_000
@@ -114,7 +108,7 @@ def test_what_never_forgets_has_no_maximum(name):
 
 @pytest.mark.parametrize("start", [None, 7, 1_000])
 def test_of_equally_good_sizes_the_smallest_is_recommended(start):
-    # From the fourth term on all are below rounding, and so is what R adds.
+    # From the fourth term on all terms, and the growth of R, are below rounding.
     def slow(n):
         return 3.0 + 1e-18 * max(0.0, n - 900.0) ** 3
 
@@ -125,7 +119,7 @@ def test_of_equally_good_sizes_the_smallest_is_recommended(start):
 
 
 class TwoLevels(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
-    """Its square is 1 at ages below 1, ½ below 3.1, and 0 from there on."""
+    """Kernel whose square is 1 at ages below 1, ½ below 3.1, and 0 above."""
 
     def __call__(self, X, Y=None, eval_gradient=False):
         age = np.abs(np.subtract.outer(np.ravel(X), np.ravel(Y)))
@@ -133,7 +127,7 @@ class TwoLevels(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
 
 
 def test_of_two_peaks_of_the_same_height_the_first_is_recommended():
-    # Criteria 1, 2, 3, 2.5, 3, and less from then on.
+    # Criteria 1, 2, 3, 2.5, 3, then smaller ones.
     def response_time(n):
         return 0.3 if n <= 3 else 0.6 if n <= 5 else 4.0 + n
 
@@ -142,11 +136,11 @@ def test_of_two_peaks_of_the_same_height_the_first_is_recommended():
     assert recommended_dataset_size(TwoLevels(), response_time) == 3
 
 
-def test_when_everything_is_forgotten_at_once_one_observation_is_recommended():
+def test_one_observation_is_recommended_for_fast_change():
     assert recommended_dataset_size(RBF(), lambda n: 100.0 + n) == 1
 
 
-def test_a_response_time_is_not_asked_for_far_beyond_the_maximum():
+def test_the_response_time_is_not_called_far_beyond_the_maximum():
     asked = []
 
     def response_time(n):
@@ -176,7 +170,7 @@ def test_a_large_recommended_size_takes_few_sums(monkeypatch):
     assert len(calls) < searched / 5
 
 
-def test_a_kernel_that_is_its_own_equal_recommends_the_same():
+def test_equal_kernels_recommend_the_same():
     R = RESPONSE_TIMES["linear"]
     forgetting = Forgetting(0.3)
     equal = Matern(forgetting.length_scale, nu=0.5)
@@ -192,18 +186,16 @@ def test_the_criterion_is_the_sum_of_the_squared_correlations(kernel, correlatio
 
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0, np.nan, np.inf, [1.0, 2.0]])
-def test_a_response_time_must_be_positive_and_finite(seconds):
+@pytest.mark.parametrize("call", [recommended_dataset_size, dataset_size_criterion])
+def test_a_response_time_must_be_positive_and_finite(call, seconds):
     with pytest.raises(ValueError, match=r"response_time\(n\) must be a positive, finite number"):
-        recommended_dataset_size(RBF(), lambda n: seconds)
-    with pytest.raises(ValueError, match=r"response_time\(n\) must be a positive, finite number"):
-        dataset_size_criterion(RBF(), lambda n: seconds, 3)
+        call(RBF(), lambda n: seconds, 3)
 
 
-def test_a_response_time_must_not_decrease():
+@pytest.mark.parametrize("start", [None, 9])
+def test_a_response_time_must_not_decrease(start):
     with pytest.raises(ValueError, match="must be a function that does not decrease with n"):
-        recommended_dataset_size(RBF(), lambda n: 1.0 / n, max_size=1_000)
-    with pytest.raises(ValueError, match="must be a function that does not decrease with n"):
-        recommended_dataset_size(RBF(), lambda n: 1.0 / n, max_size=1_000, start=9)
+        recommended_dataset_size(RBF(), lambda n: 1.0 / n, max_size=1_000, start=start)
 
 
 @pytest.mark.parametrize("kernel", [Wiener(), DotProduct(), RBF() * DotProduct()])
@@ -218,18 +210,26 @@ def test_a_kernel_of_time_must_not_increase_with_age():
         recommended_dataset_size(kernel, lambda n: 0.05 + 0.01 * n)
 
 
-def test_wrong_arguments_of_the_recommended_size_are_named():
-    with pytest.raises(ValueError, match="must be a scikit-learn kernel"):
-        recommended_dataset_size("rbf", lambda n: 1.0)
-    with pytest.raises(ValueError, match="response_time must be a callable"):
-        recommended_dataset_size(RBF(), 1.0)
-    with pytest.raises(ValueError, match=r"max_size must be an int in the range .* Got 0"):
-        recommended_dataset_size(RBF(), lambda n: 1.0, max_size=0)
-    with pytest.raises(ValueError, match=r"max_size must be an int in the range .* Got 10\.0"):
-        recommended_dataset_size(RBF(), lambda n: 1.0, max_size=10.0)
-    with pytest.raises(ValueError, match="start must be an int"):
-        recommended_dataset_size(RBF(), lambda n: 1.0, start=0)
-    with pytest.raises(ValueError, match=r"start must be an int in the range \[1, 10\]\. Got 11"):
-        recommended_dataset_size(RBF(), lambda n: 1.0, max_size=10, start=11)
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("rbf", lambda n: 1.0), "must be a scikit-learn kernel"),
+        ((RBF(), 1.0), "response_time must be a callable"),
+        ((RBF(), lambda n: 1.0, 0), r"max_size must be an int in the range .* Got 0"),
+        ((RBF(), lambda n: 1.0, 10.0), r"max_size must be an int in the range .* Got 10\.0"),
+    ],
+)
+def test_invalid_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        recommended_dataset_size(*arguments)
+
+
+@pytest.mark.parametrize("start", [0, 11])
+def test_invalid_starts(start):
+    with pytest.raises(ValueError, match=rf"start must be an int in the range \[1, 10\].*{start}"):
+        recommended_dataset_size(RBF(), lambda n: 1.0, max_size=10, start=start)
+
+
+def test_invalid_sizes():
     with pytest.raises(ValueError, match="n must be an int"):
         dataset_size_criterion(RBF(), lambda n: 1.0, -3)

@@ -1,19 +1,14 @@
-"""Information gains against determinants and enumeration."""
+"""Information gains compared with determinants and enumeration."""
 
 from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.gaussian_process.kernels import (
-    RBF,
-)
+from sklearn.gaussian_process.kernels import RBF
 
 from sktvbo.exceptions import NotPositiveDefiniteError
-from sktvbo.theory import (
-    information_gain,
-    maximum_information_gain,
-)
+from sktvbo.theory import information_gain, maximum_information_gain
 
 
 def random_covariance(n, seed=0):
@@ -62,7 +57,7 @@ def test_independent_points_are_observed_in_turn():
     assert_allclose(maximum_information_gain(np.eye(5), 0.2, 8), expected, rtol=1e-12)
 
 
-def test_no_argument_of_a_gain_is_changed():
+def test_the_arguments_are_not_changed():
     K, noise = random_covariance(6), np.full(6, 0.1)
     copies = K.copy(), noise.copy()
     information_gain(K, noise)
@@ -72,13 +67,11 @@ def test_no_argument_of_a_gain_is_changed():
 
 
 @pytest.mark.parametrize("gain", [information_gain, lambda K, s: maximum_information_gain(K, s, 2)])
-def test_wrong_arguments_of_a_gain_are_named(gain):
+def test_invalid_arguments(gain):
     for noise in (0.0, -1.0, np.nan, [0.1, 0.1, 0.1]):
         with pytest.raises(ValueError, match="noise_variance must be a positive finite number"):
             gain(np.eye(2), noise)
-    with pytest.raises(
-        ValueError, match=r"K must be a symmetric matrix. Got one of shape \(2, 3\)"
-    ):
+    with pytest.raises(ValueError, match=r"K must be a symmetric matrix\. .* shape \(2, 3\)"):
         gain(np.ones((2, 3)), 0.1)
     with pytest.raises(ValueError, match="K must be a symmetric matrix"):
         gain([[1.0, 0.5], [0.4, 1.0]], 0.1)
@@ -86,10 +79,8 @@ def test_wrong_arguments_of_a_gain_are_named(gain):
         gain([[np.nan]], 0.1)
 
 
-def test_what_is_no_covariance_has_no_gain():
-    with pytest.raises(
-        NotPositiveDefiniteError, match=r"a covariance\. Got .* negative eigenvalues"
-    ):
+def test_an_indefinite_matrix_has_no_gain():
+    with pytest.raises(NotPositiveDefiniteError, match=r"covariance\. .* negative eigenvalues"):
         information_gain([[1.0, 3.0], [3.0, 1.0]], 0.1)
     with pytest.raises(ValueError, match=r"K must be a covariance. Got -1\.0 on its diagonal"):
         maximum_information_gain([[1.0, 0.0], [0.0, -1.0]], 0.1, 2)

@@ -1,23 +1,15 @@
-"""Spectra against quadrature."""
+"""Spectra compared with quadrature."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.special import gamma
-from sklearn.gaussian_process.kernels import (
-    RBF,
-    ConstantKernel,
-    Matern,
-    RationalQuadratic,
-)
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
 
 from sktvbo.exceptions import UnsupportedKernelError
 from sktvbo.kernels import Forgetting, Wiener
-from sktvbo.theory import (
-    power_above,
-    spectral_density,
-)
+from sktvbo.theory import power_above, spectral_density
 
 SPECTRA = {
     "rbf": RBF(1.3),
@@ -35,7 +27,7 @@ def test_the_spectral_density_is_the_fourier_transform(kernel):
     def correlation(age):
         return kernel([[age]], [[0.0]]).item()
 
-    # To 60 lengthscales and more; beyond, all is below 1e-12.
+    # Beyond 60 lengthscales the correlation is below 1e-12.
     for frequency in (0.05, 0.3, 1.1):
         transform, _ = quad(
             correlation, 0.0, 90.0, weight="cos", wvar=2.0 * np.pi * frequency, limit=400
@@ -77,11 +69,10 @@ def test_the_far_tail_keeps_its_relative_accuracy():
     assert 2.0 * phi * z / (1.0 + z**2) < tail < 2.0 * phi / z
 
 
-def test_spectra_name_what_they_do_not_know():
+def test_invalid_arguments():
+    message = "temporal_kernel must be an RBF, a Matern or a Forgetting"
     for kernel in (RationalQuadratic(), Wiener(), RBF() + Matern(), ConstantKernel(1.0)):
-        with pytest.raises(
-            UnsupportedKernelError, match="temporal_kernel must be an RBF, a Matern or a Forgetting"
-        ):
+        with pytest.raises(UnsupportedKernelError, match=message):
             spectral_density(kernel, 1.0)
     with pytest.raises(ValueError, match="one lengthscale"):
         power_above(RBF([1.0, 2.0]), 1.0)

@@ -1,1 +1,1 @@
-"""Plain NumPy and SciPy twins of the functions of ``sktvbo._fast``, written from the formulas."""
+"""NumPy and SciPy twins of the functions of ``sktvbo._fast``, from the formulas."""

@@ -1,4 +1,4 @@
-"""One climb after another, with the steps of the compiled ones, in plain NumPy."""
+"""One climb after another, with the same steps, in NumPy."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ MAX_TURNS, MAX_SHORTER, MAX_LITTLE, LITTLE = 200, 15, 5, 1e-10
 
 
 def towards_the_maximum(x, g, B, upper):
-    """Of the quadratic model over the box; held coordinates are joined by those that leave it."""
+    """Return the step to the maximum of the quadratic model over the box."""
     p, held = np.zeros_like(x), ((x <= 0.0) & (g <= 0.0)) | ((x >= upper) & (g >= 0.0))
     while not held.all():
         free = ~held
@@ -32,7 +32,7 @@ def follow(B, s, y, is_first):
 
 
 def climb(function, x, upper, gain):
-    """Place, value and number of evaluations; ``function`` gives value and gradient."""
+    """Return place, value and number of evaluations; ``function`` gives value and gradient."""
     value, g = function(x)
     first, turns, little, reach, updates, B = value, 1, 0, LONGEST, 0, None
     while True:
@@ -70,7 +70,7 @@ def climb(function, x, upper, gain):
 
 
 def model_minimum(H, slope, low, high):
-    """Of the quadratic ½ sᵀ H s + gᵀ s over a box around 0, by an active set."""
+    """Return the minimizer of ½ sᵀ H s + gᵀ s over a box around 0, by an active set."""
     step = np.zeros(len(slope))
     held = np.zeros(len(slope), dtype=bool)
     for _ in range(10 * len(slope)):
@@ -83,7 +83,7 @@ def model_minimum(H, slope, low, high):
         if free.any():
             move[free] = -np.linalg.lstsq(H[np.ix_(free, free)], pull[free])[0]
             side = np.where(move > 0.0, high, low)
-            with np.errstate(over="ignore"):  # to a side that is as good as never met
+            with np.errstate(over="ignore"):  # the ratio for a distant side
                 where = move != 0.0
                 room = np.divide(side - step, move, out=np.full(len(step), np.inf), where=where)
             first = np.argmin(room)
@@ -100,11 +100,3 @@ def model_minimum(H, slope, low, high):
             break
         held[worst] = False
     return step
-
-
-def _solved(H, slope):
-    """H⁻¹ slope, or the shortest solution where rounding has left no inverse."""
-    try:
-        return np.linalg.solve(H, slope)
-    except np.linalg.LinAlgError:
-        return np.linalg.lstsq(H, slope)[0]

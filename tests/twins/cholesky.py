@@ -1,4 +1,4 @@
-"""Factors computed afresh by LAPACK; results are returned, arguments are not changed."""
+"""New factors by LAPACK; results are returned, arguments are not changed."""
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -15,7 +15,7 @@ def solve_lower(L, n, B, transpose=False):
 
 
 def append(L, n, k, kappa):
-    """The bordered factor (n + 1, n + 1) and its new pivot's square."""
+    """Return the bordered factor (n + 1, n + 1) and the square of its new pivot."""
     A = _leading(L, n) @ _leading(L, n).T
     bordered = np.block([[A, k[:, np.newaxis]], [k[np.newaxis], np.array([[kappa]])]])
     pivot = kappa - (k @ np.linalg.solve(A, k) if n else 0.0)
@@ -33,18 +33,18 @@ def symmetrize(A):
 
 
 def add_outer(A, U, scale):
-    """A + scale Uᵀ U."""
+    """Return A + scale Uᵀ U."""
     return A + scale * U.T @ U
 
 
 def grow_inverse(P, u, s):
-    """The inverse of a matrix with one more row and column, in which P k is u and κ − kᵀu is s."""
+    """Return the inverse of a matrix with one more row and column; u = P k and s = κ − kᵀu."""
     A = np.linalg.inv(P) if len(P) else P
     k = A @ u
     return np.linalg.inv(np.block([[A, k[:, np.newaxis]], [k, np.array([s + k @ u])]]))
 
 
 def shrink_inverse(P, i):
-    """The inverse of a matrix without row and column i."""
+    """Return the inverse of a matrix without row and column i."""
     A = np.linalg.inv(P)
     return np.linalg.inv(np.delete(np.delete(A, i, axis=0), i, axis=1))

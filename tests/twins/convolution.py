@@ -1,4 +1,4 @@
-"""Convolutions of stationary kernels with themselves, straight from the formulas."""
+"""Convolutions of stationary kernels with themselves, from the formulas."""
 
 from math import factorial
 
@@ -11,20 +11,20 @@ from sktvbo._fast.gram import Family
 
 
 def spatial(Z1, Z2, family, twice_mu, scale):
-    """scale exp(-r²) for RBF, else scale r^μ K_μ(r) over its limit at 0; r from Z1 (d, n) to Z2."""
+    """Return scale exp(-r²) for RBF, else scale r^μ K_μ(r) over its limit at 0."""
     n, m = Z1.shape[1], Z2.shape[1]
     r = cdist(Z1.T, Z2.T) if len(Z1) and n and m else np.zeros((n, m))
     if family == Family.RBF:
         return scale * np.exp(-(r**2))
     mu = twice_mu / 2.0
-    # SciPy's K overflows where the product is already at its limit.
+    # SciPy's K overflows where the product equals its limit.
     apart = r > 1e-20
     values = np.where(apart, r, 1.0) ** mu * kv(mu, np.where(apart, r, 1.0))
     return scale * np.where(apart, values / (2.0 ** (mu - 1.0) * gamma(mu)), 1.0)
 
 
 def temporal_matern(p, l, t_i, t_j, now):
-    """∫ k(τ - t_i) k(τ - t_j) dτ over τ ≥ now for Matérn p + 1/2: W-DBO eq. (72) to (75)."""
+    """Return ∫ k(τ - t_i) k(τ - t_j) dτ over τ ≥ now, Matérn p + 1/2: W-DBO eq. (72) to (75)."""
     rate = 2.0 * np.sqrt(2.0 * p + 1.0) / l
     total = 0.0
     for k1 in range(p + 1):

@@ -1,4 +1,4 @@
-"""Covariances by the general Matérn formula, matrices of derivatives formed in full.
+"""Covariances by the general Matérn formula, with full matrices of derivatives.
 
 In the scaled distance s = √(2ν) r / l the Matérn correlation is 2^(1-ν)/Γ(ν) s^ν K_ν(s), with
 derivative -2^(1-ν)/Γ(ν) s^ν K_(ν-1)(s). Results are returned, not written to ``out``.
@@ -13,7 +13,7 @@ NU = {Family.MATERN12: 0.5, Family.MATERN32: 1.5, Family.MATERN52: 2.5}
 
 
 def correlation(family, s):
-    """Correlation at the scaled distances s."""
+    """Return the correlation at the scaled distances s."""
     if family == Family.CONSTANT:
         return np.ones_like(s)
     if family == Family.RBF:
@@ -25,7 +25,7 @@ def correlation(family, s):
 
 
 def relative_slope(family, s):
-    """-k'(s) / (s k(s)), and 0 at s = 0 where Matérn 1/2 has its kink."""
+    """Return -k'(s) / (s k(s)), 0 at the kink of Matérn 1/2."""
     if family == Family.CONSTANT:
         return np.zeros_like(s)
     if family == Family.RBF:
@@ -63,7 +63,7 @@ def cross_with_gradient(z, u, Z, times, spatial, temporal, signal):
 
 
 def _derivatives(Z, u, spatial, temporal, K):
-    """By the logarithms of the signal variance and of all lengthscales, in full."""
+    """Return derivatives in the logarithms of the signal variance and of all lengthscales."""
     K = np.tril(K) + np.tril(K, -1).T
     dz, du = _differences(Z, u, Z, u)
     s = np.sqrt(np.sum(dz**2, axis=0))

@@ -1,4 +1,4 @@
-"""The textbook's filter and smoother, with inverses; results are returned, arguments unchanged."""
+"""Textbook filter and smoother, with inverses; results are returned, arguments unchanged."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ def _moved(A, Q, K, m, P):
 
 
 def filter(move, A, Q, K, start, site, Y, R, m, P):
-    """Means and covariances after each time, and the sums: Joseph's form."""
+    """Return the sums, and means and covariances after each time: Joseph's form."""
     k, N = m.shape
     sums, means, covariances = np.zeros((k, k + 1)), [], []
     for i, u in enumerate(move):
@@ -31,7 +31,7 @@ def filter(move, A, Q, K, start, site, Y, R, m, P):
 
 
 def smooth(move, A, Q, K, kept_m, kept_P):
-    """Smoothed means and covariances at each time: Rauch, Tung and Striebel."""
+    """Return smoothed means and covariances at each time: Rauch, Tung and Striebel."""
     means, covariances = [kept_m[-1]], [kept_P[-1]]
     for i in range(len(move) - 2, -1, -1):
         u, m, P = move[i + 1], kept_m[i], kept_P[i]

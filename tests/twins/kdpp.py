@@ -1,4 +1,4 @@
-"""Determinants computed afresh for every choice and proposal; arguments are not changed."""
+"""Determinants for every choice and proposal; arguments are not changed."""
 
 from itertools import combinations
 
@@ -19,7 +19,7 @@ def is_symmetric(K):
 
 
 def best(residual, diagonal, tol):
-    """The lowest index among the largest residuals."""
+    """Return the lowest index among the largest residuals."""
     items = [j for j in range(len(residual)) if residual[j] > tol * diagonal[j]]
     if not items:
         return -1
@@ -28,7 +28,7 @@ def best(residual, diagonal, tol):
 
 
 def eliminate(column, L, residual, m, j):
-    """Row m of the factor, and the residuals."""
+    """Return row m of the factor, and the residuals."""
     row = (column - L[:m, j] @ L[:m]) / np.sqrt(residual[j])
     row[j] = np.sqrt(residual[j])
     residual = residual - row**2
@@ -37,7 +37,7 @@ def eliminate(column, L, residual, m, j):
 
 
 def greedy(K, k, ties=1e-9):
-    """Indices (k,): each the lowest of those with the largest determinant."""
+    """Return indices (k,): each the lowest of those with the largest determinant."""
     chosen = []
     for _ in range(k):
         others = [j for j in range(len(K)) if j not in chosen]
@@ -47,7 +47,7 @@ def greedy(K, k, ties=1e-9):
 
 
 def swap_chain(K, Z, rest, leave, enter, u, tol):
-    """Z after each proposal (n, k); the last rest; the last log-determinant; how many accepted."""
+    """Return Z after each proposal (n, k), and the last rest, log-determinant, accepted."""
     Z, rest = Z.copy(), rest.copy()
     log_det, accepted, states = log_determinant(K, Z), 0, []
     for p, q, coin in zip(leave, enter, u):
@@ -64,14 +64,14 @@ def swap_chain(K, Z, rest, leave, enter, u, tol):
 
 
 def distribution(K, k):
-    """All k-subsets (m, k), sorted, in lexicographic order, and their probabilities (m,)."""
+    """Return all k-subsets (m, k) in lexicographic order, and their probabilities (m,)."""
     subsets = np.array(list(combinations(range(len(K)), k)))
     weights = np.array([determinant(K, items) for items in subsets])
     return subsets, weights / weights.sum()
 
 
 def transitions(K, k):
-    """Transition probabilities (m, m) of the chain between the k-subsets (SparQ algorithm 2)."""
+    """Return transition probabilities (m, m) between the k-subsets (SparQ algorithm 2)."""
     subsets, p = distribution(K, k)
     T = np.zeros((len(p), len(p)))
     for a, b in combinations(range(len(p)), 2):

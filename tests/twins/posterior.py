@@ -1,4 +1,4 @@
-"""The posterior and its scores, place by place, through an inverse."""
+"""Posterior and its scores, place by place, through an inverse."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from twins import gram
 
 
 class Posterior:
-    """Of the same arguments as the compiled one, in the same order."""
+    """Posterior with the arguments of the compiled one."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Posterior:
         if outer is not None:
             inner = inner - np.linalg.inv(np.tril(outer) @ np.tril(outer).T)
         self.P = L_inverse.T @ inner @ L_inverse
-        # All that the latest points, by themselves, say.
+        # The inverse for the latest points alone.
         m = 0 if outer is not None else min(64, n // 2)
         self.of_the_latest = np.zeros((n, n))
         corner = (np.tril(lower) @ np.tril(lower).T)[n - m :, n - m :]

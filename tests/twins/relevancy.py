@@ -1,4 +1,4 @@
-"""Relevancies with a fresh inverse for every observation removed (W-DBO theorem 4.1)."""
+"""Relevancies with a new inverse after each removal (W-DBO theorem 4.1)."""
 
 import numpy as np
 
@@ -8,10 +8,9 @@ def _quadratic_forms(P, C):
 
 
 def remove(P, C, a, q, index, n, i):
-    """The sweep's state (P, C, a, q, index) after position i has left.
+    """Return the sweep's state (P, C, a, q, index), n - 1 entries, after removing position i.
 
-    Only the leading n entries of the arguments count, and n - 1 of the results; the inverse and
-    the quadratic forms ``q`` are computed afresh.
+    The leading n entries of the arguments are used; the inverse and ``q`` are recomputed.
     """
     P, C, a = P[:n, :n], C[:n, :n], a[:n]
     covariance = np.linalg.inv(P)
@@ -25,7 +24,7 @@ def remove(P, C, a, q, index, n, i):
 
 
 def relevancy(K, y, C):
-    """R̂ of eq. (12) for covariance K of the observations, noise included: O(n^4)."""
+    """Return R̂ of eq. (12) for covariance K of the observations, noise included: O(n^4)."""
     n = len(y)
     P = np.linalg.inv(K)
     a = P @ y

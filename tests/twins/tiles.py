@@ -1,10 +1,10 @@
-"""What the tiles compute, in plain NumPy."""
+"""Factors, inverses and products in NumPy."""
 
 import numpy as np
 
 
 def factor(A):
-    """Lower factor of A, of which the lower triangle counts; None if there is none."""
+    """Return the lower factor of A, from its lower triangle; None if not positive definite."""
     try:
         return np.linalg.cholesky(np.tril(A) + np.tril(A, -1).T)
     except np.linalg.LinAlgError:
@@ -12,13 +12,13 @@ def factor(A):
 
 
 def inverse(L):
-    """Lower triangle of (L Lᵀ)⁻¹."""
+    """Return the lower triangle of (L Lᵀ)⁻¹."""
     L = np.tril(L)
     return np.tril(np.linalg.inv(L @ L.T))
 
 
 def solve_lower(L, n, B, transpose=False):
-    """B with each row b replaced by L⁻¹ b, or L⁻ᵀ b."""
+    """Return L⁻¹ b, or L⁻ᵀ b, for each row b of B."""
     L = np.tril(L[:n, :n])
     return np.linalg.solve(L.T if transpose else L, B.T).T
 
