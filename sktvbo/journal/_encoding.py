@@ -5,8 +5,9 @@ becomes a dict whose key "#" names its kind. An array is stored as base64 of its
 the name of its class and its attributes.
 
 Decoding looks up a class by name: among the imported ones of this package and scikit-learn's
-kernels, or among the types that the caller gives. It imports nothing, and calls nothing that is not
-of these. Functions, types and modules cannot be encoded.
+kernels, or among the types that the caller gives. It imports nothing, and calls only domains,
+enumerations, and the methods ``from_plain`` and ``__setstate__`` of these classes. Functions, types
+and modules cannot be encoded.
 """
 
 import base64
@@ -57,8 +58,8 @@ def encode(value, templates=None, external=None):
     ----------
     value : object
     templates : dict of str to object, default=None
-        Objects that `decode` is given as well. Of a value of the same type as one of them, only
-        attributes that differ, and are no parameters, are written.
+        Objects that `decode` receives as well. A value of the type of a template is written as the
+        attributes that differ from the template's and are no parameters.
     external : dict of str to object, default=None
         Objects that are stored elsewhere: only their names are written.
 
@@ -230,8 +231,8 @@ class _Decoder:
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as exc:
             if isinstance(exc, NotPlainError):
                 raise
-            what = f"{type(exc).__name__}: {exc}"
-            raise NotPlainError(f"The data of a {plain['#']!r} are invalid ({what}).") from exc
+            reason = f"{type(exc).__name__}: {exc}"
+            raise NotPlainError(f"The data of a {plain['#']!r} are invalid ({reason}).") from exc
 
     def _tagged(self, plain):
         match plain:

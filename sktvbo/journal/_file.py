@@ -55,9 +55,9 @@ class Journal:
         SQLite database, created if it does not exist; complete by itself after ``close()``. While
         in use it needs its ``-wal`` file, also in a copy (see Notes).
     synchronous : "normal" or "full", default="normal"
-        What a finished call survives. "normal": the end of the process, ``kill -9`` included; a
-        power failure may lose the latest steps, but damages nothing. "full": power failures as
-        well, if the disk keeps what it confirms; each call waits for the disk.
+        Failures after which all finished calls are stored. "normal": the process ends, by
+        ``kill -9`` as well; a power failure may lose the latest steps, but damages nothing. "full":
+        power failures as well, if the disk is reliable; each call waits for the disk.
 
     Notes
     -----

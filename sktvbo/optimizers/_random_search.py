@@ -1,43 +1,30 @@
-"""Random search: the baseline that learns nothing."""
+"""Random search, the baseline without a model."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._docstrings import described_like
 from .._validation import invalid
 from ..exceptions import AskTellError
-from ._base import Algorithm, BayesianOptimizer
+from ._base import Algorithm
+from ._parameters import algorithm
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import timedelta
     from typing import NoReturn
 
     from numpy.typing import ArrayLike
 
-    from .._typing import (
-        ContextLike,
-        ContextsLike,
-        PathLike,
-        Point,
-        PointsLike,
-        RandomState,
-        Time,
-        TimeSource,
-    )
-    from ..domain import StepLimit
-    from ..domain._convert import DomainLike
-    from ..domain._rules import Constraint
-    from ..journal import Journal
+    from .._typing import ContextLike, ContextsLike, Model, Point, PointsLike, Time
+    from ..acquisition import Acquisition
 
 
-@described_like(BayesianOptimizer)
+@algorithm
 class RandomSearch(Algorithm):
-    """Uniform queries, whatever was observed: what every other algorithm has to beat.
+    """Uniform queries, independent of the observations: the baseline of all algorithms.
 
     1. Draw a point of the domain uniformly.
     2. Observe.
@@ -54,37 +41,14 @@ class RandomSearch(Algorithm):
     True
     """
 
-    label = "random"
+    # Without a surrogate: no parameters of the constructor.
+    n_initial_points: int = field(default=sys.maxsize, init=False)
+    surrogate: Model | None = field(default=None, init=False)
+    acquisition: Acquisition | str | None = field(default=None, init=False)
+    refit_every: int | str | None = field(default="auto", init=False)
+    max_size: int | None = field(default=None, init=False)
 
-    def __init__(
-        self,
-        domain: DomainLike | None = None,
-        *,
-        maximize: bool = True,
-        clock: TimeSource = "wall",
-        constraints: Constraint | Sequence[Constraint] | None = None,
-        random_state: RandomState = None,
-        history: int | None = None,
-        journal: PathLike | Journal | None = None,
-        max_step: ArrayLike | Mapping[str, float] | StepLimit | None = None,
-        start_points: PointsLike | None = None,
-        query_timeout: float | timedelta | np.timedelta64 | str | None = None,
-        time_unit: str = "s",
-    ) -> None:
-        super().__init__(
-            domain,
-            n_initial_points=sys.maxsize,  # never a surrogate
-            maximize=maximize,
-            clock=clock,
-            constraints=constraints,
-            random_state=random_state,
-            history=history,
-            journal=journal,
-            max_step=max_step,
-            start_points=start_points,
-            query_timeout=query_timeout,
-            time_unit=time_unit,
-        )
+    label = "random"
 
     def _n_initial(self, n_started):
         return self.n_initial_points
@@ -99,13 +63,14 @@ class RandomSearch(Algorithm):
         include_noise: bool = False,
     ) -> NoReturn:
         raise AskTellError(
-            "predict() needs a surrogate, and RandomSearch has none. Take another one."
+            "predict() needs a surrogate, and RandomSearch has none. Use another algorithm."
         )
 
     def recommend(self, t: Time | None = None, *, context: ContextLike = None) -> Point:
-        # The best query so far, whatever its time.
+        # The best query at any time: t and the context are checked, and have no effect.
         run = self._run_or_new()
-        run.read_time(t), run.domain.contexts(context, 1)  # validated, and without effect
+        run.read_time(t)
+        run.domain.contexts(context, 1)
         rows, y = run.data.rows.reshape(-1, run.domain.n_dims + 1)[:, :-1], run.data.y
         allowed = run.domain.allowed(run.domain.to_unit(rows))
         if not allowed.any():

@@ -1,4 +1,4 @@
-"""Algorithms that forget by resets or windows: R-, ET-, BR- and SW-GP-UCB."""
+"""Algorithms with resets or a window: R-, ET-, BR- and SW-GP-UCB."""
 
 import numpy as np
 from sklearn.base import clone
@@ -12,43 +12,46 @@ from ..staleness import EventTriggeredReset, PeriodicReset, SlidingWindow, Varia
 from ._base import StaticAlgorithm
 from ._parameters import algorithm
 
-# Observations in a window or a block when nothing is said of either: as the policies have it.
-DEFAULT_LENGTH = 50
+# Default number of observations in a window or a block, as in the policies.
+_DEFAULT_LENGTH = 50
 
 
 @algorithm
 class VariationBudgeted(StaticAlgorithm):
-    """IGP-UCB on a part of the observations, as long as one parameter or a budget says."""
+    """IGP-UCB on a number of observations that is given, or follows from a variation budget."""
 
     horizon: int | None = None
     variation_budget: float = 1.0
 
-    # The parameter of this name gives the length outright.
-    _length = None
+    # Name of the parameter with the length.
+    _length_parameter = None
 
     def _make_beta(self):
         return InformationGainBeta()
 
-    def _length_or_budget(self):
-        """The length, or what computes it of a surrogate."""
-        length = getattr(self, self._length)
-        if length is None and self.horizon is None:
-            return DEFAULT_LENGTH
-        return VariationBudget(self.horizon, self.variation_budget) if length is None else length
+    def _length(self):
+        """Return the length, or a callable that computes it from a surrogate."""
+        length = getattr(self, self._length_parameter)
+        if length is not None:
+            return length
+        if self.horizon is None:
+            return _DEFAULT_LENGTH
+        return VariationBudget(self.horizon, self.variation_budget)
 
     def _check_parameters(self):
         super()._check_parameters()
-        for name in (self._length, "horizon"):
+        length = self._length_parameter
+        for name in (length, "horizon"):
             if getattr(self, name) is not None:
                 check_int(getattr(self, name), name, self)
         check_real(self.variation_budget, "variation_budget", self, interval="(0, inf)")
-        if getattr(self, self._length) is not None:
-            self._check_unused(("horizon", "variation_budget"), f"with {self._length}=...")
+        if getattr(self, length) is not None:
+            self._check_unused(("horizon", "variation_budget"), f"with {length}=...")
         elif self.horizon is None:
             self._check_unused(("variation_budget",), "without a horizon")
 
 
-# The rate of change is learnt from at most this many of the latest observations.
+# Number of observations, the latest, from which R-GP-UCB learns the rate of change.
 _N_LEARN = 200
 
 
@@ -56,34 +59,33 @@ _N_LEARN = 200
 class RGPUCB(StaticAlgorithm):
     """R-GP-UCB (Bogunovic et al. 2016, TVGP algorithm 1): GP-UCB within blocks.
 
-    1. Query where μ + √β σ is largest; near the faces of a box σ counts for less, see the
-       ``margin`` of `~sktvbo.acquisition.UCB`.
-    2. Observe. When the block holds N observations, forget them all.
+    1. Query where μ + √β σ is largest. UCB discounts σ near the faces of a box: see the ``margin``
+       of `~sktvbo.acquisition.UCB`.
+    2. Observe. If the block holds N observations, drop them all.
     3. Add the observation; refit a Gaussian process of space alone.
 
-    With ``reset_period="auto"``, N is that of TVGP corollary 4.1 for the rate ε at which the
-    function changes; ε is learnt by the marginal likelihood of a forgetting model of the last 200
-    observations, whenever a block is full. The model is the surrogate with another temporal kernel;
-    where N is not known for its spatial kernel, that of a Matérn 5/2 is taken.
+    With ``reset_period="auto"``, N follows TVGP corollary 4.1 for the rate of change ε. When a
+    block is full, ε is learnt from the latest 200 observations by the marginal likelihood. The
+    model is the surrogate with another temporal kernel. For a spatial kernel without a known N,
+    that of a Matérn 5/2 is used.
 
-    When to use it: the function changes at a known, steady rate, and steps must stay cheap. When
-    not: otherwise; `TVGPUCB` forgets gradually, `ETGPUCB` when something has happened, `WDBO`
-    what no longer matters.
+    When to use it: the function changes at a known, steady rate, and steps must be cheap. When not:
+    otherwise. `TVGPUCB` forgets gradually, `ETGPUCB` after an abrupt change, `WDBO` what is
+    irrelevant.
 
     Parameters
     ----------
     reset_period : int or "auto", default="auto"
-        N, observations in a block; for a known ε see `sktvbo.theory.reset_period`.
+        N, the number of observations in a block; for a known ε see `sktvbo.theory.reset_period`.
 
     Attributes
     ----------
     policy_ : PeriodicReset
-        With the block's length, and with "auto" ``epsilon_``, ε per observation.
+        With the length of the block, and for "auto" ``epsilon_``, ε per observation.
 
     Notes
     -----
-    A block's first query is made with what the last block knew, where the paper draws it from the
-    prior.
+    The first query of a block uses the posterior of the block before; in the paper, the prior.
 
     References
     ----------
@@ -121,28 +123,28 @@ class RGPUCB(StaticAlgorithm):
 
 
 class LearntReset(PeriodicReset):
-    """Blocks of a length that follows the rate of change, learnt from the latest observations.
+    """Reset policy whose period follows the rate of change, learnt from the latest observations.
 
     Attributes
     ----------
     epsilon_ : float
-        Rate of change ε per observation (TVGP eq. 3), as last learnt.
+        Rate of change ε per observation (TVGP eq. 3), at the end of the last block.
     """
 
     def __init__(self):
         super().__init__(period=None)
 
     def check(self, surrogate=None):
-        """The period is learnt, and no parameter."""
+        """Accept any surrogate: the period is no parameter."""
 
     def watch(self, run):
-        """Take the latest observations told, removed ones included."""
+        """Store the latest observations told, removed ones included."""
         self.latest_ = run.latest(_N_LEARN)
 
     def _length(self, surrogate):
         rows, y = self.latest_
         steps = np.arange(float(len(y)))
-        model = _forgetting(surrogate).fit(np.column_stack([rows[:, :-1], steps]), y)
+        model = _forgetting_model(surrogate).fit(np.column_stack([rows[:, :-1], steps]), y)
         self.epsilon_ = forgetting_rate(model.temporal_kernel_)
         kernel = model.spatial_kernel_
         return theory.reset_period(
@@ -153,21 +155,22 @@ class LearntReset(PeriodicReset):
         )
 
     def record(self):
-        """Columns of the optimizer's history."""
+        """Return the columns of the optimizer's history."""
         return super().record() | {"epsilon": getattr(self, "epsilon_", None)}
 
 
-def _forgetting(surrogate):
-    """The surrogate, unfitted, with a temporal kernel that forgets at a rate to be learnt."""
+def _forgetting_model(surrogate):
+    """Return an unfitted copy of a surrogate with a temporal kernel that forgets at rate ε."""
     # (1 - ε)^{|i - j| / 2} is a Matérn 1/2 of lengthscale -2 / log(1 - ε); ε is in (1e-5, 0.9).
     bounds = tuple(-2.0 / np.log1p([-0.9, -1e-5]))
     model = clone(surrogate).set_params(temporal_kernel=Matern(20.0, bounds, nu=0.5))
-    priors = getattr(surrogate, "hyperpriors", None)
+    parameters = surrogate.get_params(deep=False)
+    priors = parameters.get("hyperpriors")
     if priors:
         others = {k: v for k, v in priors.items() if not k.startswith("temporal_kernel")}
         model.set_params(hyperpriors=others)
-    if getattr(surrogate, "optimizer", True) is None:
-        # What the user holds is held here too, and ε alone is learnt.
+    if parameters.get("optimizer", True) is None:
+        # The user's hyperparameters are held: learn ε alone.
         spatial = clone(surrogate.spatial_kernel_)
         fixed = {f"{h.name}_bounds": "fixed" for h in spatial.hyperparameters}
         model.set_params(
@@ -181,26 +184,26 @@ def _forgetting(surrogate):
 
 @algorithm
 class ETGPUCB(StaticAlgorithm):
-    """ET-GP-UCB (Brunzema et al., ET algorithm 1): GP-UCB that starts afresh when contradicted.
+    """ET-GP-UCB (Brunzema et al., ET algorithm 1): GP-UCB with resets on contradictions.
 
-    1. Query where μ + √β σ is largest; near the faces of a box σ counts for less, see the
-       ``margin`` of `~sktvbo.acquisition.UCB`.
-    2. Observe y. If ``|y − μ| > √ρ σ + w̄``, which a static function hardly ever does (lemma 3),
-       forget everything.
+    1. Query where μ + √β σ is largest. UCB discounts σ near the faces of a box: see the ``margin``
+       of `~sktvbo.acquisition.UCB`.
+    2. Observe y. If ``|y − μ| > √ρ σ + w̄``, which is unlikely for a static function (lemma 3),
+       drop all observations.
     3. Add the observation; refit a Gaussian process of space alone.
 
-    When to use it: the function changes abruptly now and then, and it is not known how often. When
-    not: it drifts slowly, so that no single observation is conspicuous.
+    When to use it: the function changes abruptly, at an unknown frequency. When not: it drifts
+    slowly, so that no single observation contradicts the model.
 
     Parameters
     ----------
     delta : float in (0, 1), default=0.1
-        δ_B, probability of a reset though the function is static.
+        δ_B, probability of a reset when the function is static.
 
     Attributes
     ----------
     policy_ : EventTriggeredReset
-        With the number of resets, and the last deviation and its bound.
+        With the number of resets, and the latest deviation and its bound.
 
     References
     ----------
@@ -234,34 +237,33 @@ class ETGPUCB(StaticAlgorithm):
 class BRGPUCB(VariationBudgeted):
     """BR-GP-UCB (Zhou & Shroff 2021, there R-GP-UCB): IGP-UCB within blocks.
 
-    1. Query where μ + √β σ is largest, √β = B + R √(2 (γ + 1 + log(1/δ))), γ being the information
-       gain of the block so far; near the faces of a box σ counts for less, see the ``margin`` of
+    1. Query where μ + √β σ is largest, with √β = B + R √(2 (γ + 1 + log(1/δ))) and γ the
+       information gain of the block. UCB discounts σ near the faces of a box: see the ``margin`` of
        `~sktvbo.acquisition.UCB`.
-    2. Observe. When the block holds H = ⌈γ_T^{1/4} √(T / B_T)⌉ observations, forget them all.
+    2. Observe. If the block holds H = ⌈γ_T^{1/4} √(T / B_T)⌉ observations, drop them all.
     3. Add the observation; refit a Gaussian process of space alone.
 
-    When to use it: the run's length and the total change of the function are known. When not: the
-    function goes on changing, so that the budget grows with the run: then the regret is linear.
+    When to use it: the length of the run and the total variation of the function are known. When
+    not: the variation grows with the run, so that the regret is linear.
 
     Parameters
     ----------
     reset_period : int, default=None
-        H; None computes it from the ``horizon`` and the ``variation_budget``, or is 50 when
-        there is no ``horizon`` either.
+        H. None: computed from ``horizon`` and ``variation_budget``, or 50 without a ``horizon``.
     horizon : int, default=None
-        T, observations in the whole run, for a block that follows the variation budget.
+        T, the number of observations in the whole run, for the variation budget.
     variation_budget : float, default=1.0
         B_T, see `~sktvbo.staleness.VariationBudget`.
 
     Attributes
     ----------
     policy_ : PeriodicReset
-        With the block's length and the number of resets.
+        With the length of the block and the number of resets.
 
     Notes
     -----
-    The form of H was derived again, from the balance of drift and variance, and agrees with the
-    published rate; the constant is a parameter for this reason.
+    The formula of H is derived here, from the balance of drift and variance. It agrees with the
+    published rate. Its constant is uncertain, which is why H is a parameter.
 
     References
     ----------
@@ -281,33 +283,32 @@ class BRGPUCB(VariationBudgeted):
     reset_period: int | None = None
 
     label = "BR-GP-UCB"
-    _length = "reset_period"
+    _length_parameter = "reset_period"
 
     def _make_policy(self):
-        return PeriodicReset(self._length_or_budget())
+        return PeriodicReset(self._length())
 
 
 @algorithm
 class SWGPUCB(VariationBudgeted):
-    """SW-GP-UCB (Zhou & Shroff 2021): IGP-UCB on the latest observations.
+    """SW-GP-UCB (Zhou & Shroff 2021): IGP-UCB on a sliding window.
 
-    1. Query where μ + √β σ is largest, √β = B + R √(2 (γ + 1 + log(1/δ))), γ being the information
-       gain of the window; near the faces of a box σ counts for less, see the ``margin`` of
-       `~sktvbo.acquisition.UCB`.
+    1. Query where μ + √β σ is largest, with √β = B + R √(2 (γ + 1 + log(1/δ))) and γ the
+       information gain of the window. UCB discounts σ near the faces of a box: see the ``margin``
+       of `~sktvbo.acquisition.UCB`.
     2. Observe; add the observation.
     3. Keep the latest w = ⌈γ_T^{1/4} √(T / B_T)⌉ observations; refit a Gaussian process of space
        alone.
 
-    When to use it: the function changes steadily and a fixed cost per step matters more than
-    regret. When not: it changes now and then (`ETGPUCB`), or unevenly over space (`WDBO`).
+    When to use it: the function changes steadily, and a fixed cost per step matters more than
+    regret. When not: it changes abruptly (`ETGPUCB`), or unevenly over space (`WDBO`).
 
     Parameters
     ----------
     window : int, default=None
-        w; None computes it from the ``horizon`` and the ``variation_budget``, or is 50 when
-        there is no ``horizon`` either.
+        w. None: computed from ``horizon`` and ``variation_budget``, or 50 without a ``horizon``.
     horizon : int, default=None
-        T, observations in the whole run, for a window that follows the variation budget.
+        T, the number of observations in the whole run, for the variation budget.
     variation_budget : float, default=1.0
         B_T, see `~sktvbo.staleness.VariationBudget`.
 
@@ -318,8 +319,8 @@ class SWGPUCB(VariationBudgeted):
 
     Notes
     -----
-    The form of w was derived again, from the balance of drift and variance, and agrees with the
-    published rate; the constant is a parameter for this reason.
+    The formula of w is derived here, from the balance of drift and variance. It agrees with the
+    published rate. Its constant is uncertain, which is why w is a parameter.
 
     References
     ----------
@@ -339,7 +340,7 @@ class SWGPUCB(VariationBudgeted):
     window: int | None = None
 
     label = "SW-GP-UCB"
-    _length = "window"
+    _length_parameter = "window"
 
     def _make_policy(self):
-        return SlidingWindow(self._length_or_budget())
+        return SlidingWindow(self._length())

@@ -69,7 +69,7 @@ class StoredState:
 
 
 def templates_of(run):
-    """Return the objects that the parameters make: only what these learn is stored."""
+    """Return policy, clock and surrogate as they begin a run: only differences are stored."""
     algorithm = run.algorithm
     templates = {"policy": algorithm._make_policy(), "clock": make_clock(algorithm.clock)}
     if algorithm.surrogate is not None:
@@ -105,10 +105,10 @@ def _parts(run, external):
 
 
 def _external(run):
-    """Return what is not stored with a regressor of this package.
+    """Return the attributes that are stored apart from a regressor of this package.
 
-    Its rows are those of the data set. Its covariance is a part of its own, as it changes only when
-    the hyperparameters are searched.
+    Its rows are those of the data set. Its covariance is a separate part, because it changes only
+    when the hyperparameters are searched.
     """
     surrogate = run.surrogate
     if not isinstance(surrogate, TimeVaryingGP) or type(surrogate).__module__[:7] != "sktvbo.":
@@ -312,10 +312,10 @@ def decode_parameters(plain, given, cls, source):
             try:
                 decoded[name] = decode(stored["value"], types=types)
             except (KeyError, NotPlainError) as exc:
-                what = stored.get("given", str(exc))
+                reason = stored.get("given", str(exc))
                 raise JournalError(
-                    f"{source} cannot hold the parameter {name!r} of {cls.__name__} ({what}). Give "
-                    f"the same value again: {name}=..."
+                    f"{source} cannot hold the parameter {name!r} of {cls.__name__} ({reason}). "
+                    f"Give the same value again: {name}=..."
                 ) from exc
     return given | decoded
 

@@ -1,4 +1,4 @@
-"""SparQ-GP-UCB: ask an expert about the past."""
+"""SparQ-GP-UCB, which asks an expert for present values at earlier places."""
 
 from __future__ import annotations
 
@@ -29,57 +29,59 @@ if TYPE_CHECKING:
 
     from .._typing import Array, Points, PointsLike, Time
 
-# "log" asks about this many places per unit of log t (SparQ section 4.1).
+# Places to ask about per unit of log t, for n_queries="log" (SparQ section 4.1).
 _QUERIES_PER_LOG = 6.0
 
-# The confidence bound may fail with this probability (SparQ section 4.1).
+# Probability that the confidence bound fails (SparQ section 4.1).
 _DELTA = 0.05
 
-# Of more queries than this a uniform choice is made, and the k-DPP drawn from their places.
+# Number of queries from which a k-DPP is drawn: bounds its cost. More are first sampled uniformly.
 _MAX_PLACES = 2000
 
 
 @algorithm
 class SparQGPUCB(Algorithm):
-    """SparQ-GP-UCB (Mauduit et al., SparQ algorithm 1): discard, and ask an expert again.
+    """SparQ-GP-UCB (Mauduit et al., SparQ algorithm 1): sparse queries of an expert.
 
     1. Observe y at x; observations of age a have noise variance σ² (1 + a²) (eq. 10).
-    2. Discard observations with a noise variance above g = σ² log t.
-    3. Draw Q = 6 log t of all places ever queried by a k-DPP, and ask an expert for the present
-       values there.
-    4. Condition a Gaussian process of space alone on what is left and on the expert's answers.
-    5. Query where μ + β σ is largest, β = B + √(2 (γ + log(2/δ))); near the faces of a box σ counts
-       for less, see the ``margin`` of `~sktvbo.acquisition.UCB`. Then drop the expert's answers.
+    2. Drop observations with a noise variance above g = σ² log t.
+    3. Draw Q = 6 log t of all queried places from a k-DPP, and ask an expert for the present values
+       there.
+    4. Condition a Gaussian process of space alone on the remaining observations and on the expert's
+       answers.
+    5. Query where μ + β σ is largest, with β = B + √(2 (γ + log(2/δ))). UCB discounts σ near the
+       faces of a box: see the ``margin`` of `~sktvbo.acquisition.UCB`. Then drop the expert's
+       answers.
 
-    Without an expert, that is without ``ask_expert`` and ``tell_expert``, only the last few
-    observations remain.
+    Without an expert (``ask_expert`` and ``tell_expert``) only the last few observations remain.
 
-    When to use it: a few places can be looked up at each step, such as sensors, simulations or
-    cached evaluations; then the regret vanishes on average however the function changes. When not:
+    When to use it: a few places can be looked up at each step, as with sensors, simulations or
+    cached evaluations. The average regret then vanishes for any change of the function. When not:
     each look-up costs as much as a query.
 
     Parameters
     ----------
     n_queries : "log", int or callable, default="log"
-        Q, "log" is 6 log t, rounded up; a callable is given the number t of observations so far.
-        The regret bound has c log^d t.
+        Q. "log": 6 log t, rounded up. A callable receives the number t of observations so far. The
+        regret bound is for c log^d t.
     noise_cap : "log", float or callable, default="log"
         g in units of σ², see `~sktvbo.staleness.NoiseThreshold`.
     expert_noise_variance : float, default=None
-        Variance of the expert's answers, in units of y²; None is that of observations.
+        Variance of the expert's answers, in units of y². None: that of observations.
 
     Attributes
     ----------
     policy_ : NoiseThreshold
     expert_X_ : ndarray of shape (q, d + 1)
-        Places and time of the expert's answers that the next query builds on.
+        Places and time of the expert's answers for the next query.
     expert_y_ : ndarray of shape (q,)
+        Answers there.
 
     Notes
     -----
-    Ages are in the user's unit of time, the paper's in steps: with a clock in seconds give a
-    surrogate with another ``QuadraticInjection(rate)``. Hyperparameters are searched when the
-    expert has answered, from the answers and the recent observations together, and otherwise as for
+    Ages are in the user's unit of time, in the paper in steps. With a clock in seconds, give a
+    surrogate with another ``QuadraticInjection(rate)``. When the expert has answered,
+    hyperparameters are searched from the answers and the remaining observations; otherwise as for
     the other optimizers.
 
     References
@@ -126,10 +128,10 @@ class SparQGPUCB(Algorithm):
         if variance is not None:
             check_real(variance, "expert_noise_variance", self, interval="(0, inf)")
         if not callable(self.n_queries):
-            _count(self.n_queries, 1)
+            _n_queries_at(1, self.n_queries)
 
     def ask_expert(self, t: Time | None = None) -> Points:
-        """Places about which to ask the expert now, before ``ask``.
+        """Return the places to ask the expert about, before ``ask``.
 
         Parameters
         ----------
@@ -139,8 +141,8 @@ class SparQGPUCB(Algorithm):
         Returns
         -------
         X : ndarray of shape (q, d), or a list of dicts
-            Empty as long as there are fewer than ``n_initial_points`` observations; fewer than
-            asked for when there are fewer different places.
+            Empty before there are ``n_initial_points`` observations; fewer than ``n_queries`` if
+            there are fewer different places.
         """
         with self._lock():
             run = self._run_or_new()
@@ -152,24 +154,24 @@ class SparQGPUCB(Algorithm):
         return places
 
     def tell_expert(self, X: PointsLike, y: ArrayLike, t: Time | None = None) -> None:
-        """The expert's answers, for the next query alone.
+        """Add the expert's answers, for the next query alone.
 
         Parameters
         ----------
         X : array-like of shape (q, d), or a list of dicts
-            Those of ``ask_expert``, or others.
+            Places of ``ask_expert``, or others.
         y : array-like of shape (q,)
-            What the function is there now.
+            Present values of the function there.
         t : float or date, default=None
-            When; None is the time of ``ask_expert``.
+            Time of the answers; None is that of ``ask_expert``.
 
         Raises
         ------
         ValueError
-            Points outside of the domain, NaN, wrong shapes. The optimizer is as before.
+            Points outside of the domain, NaN, wrong shapes. The optimizer is unchanged.
         AskTellError
-            No t was given and the expert was not asked, or the expert is told something before
-            there are ``n_initial_points`` observations.
+            ``ask_expert`` was not called and no t is given, or there are fewer than
+            ``n_initial_points`` observations.
         """
         with self._lock():
             before = run = self._run_or_new()
@@ -208,43 +210,43 @@ class SparQGPUCB(Algorithm):
         return np.empty(0) if answers is None else answers.y.copy()
 
 
-def _count(n_queries, t):
-    """Q at step t."""
+def _n_queries_at(t, n_queries):
+    """Return the number Q of places to ask about after t observations."""
     count = n_queries
     if isinstance(count, str) and count == "log":
         count = int(np.ceil(_QUERIES_PER_LOG * np.log(t)))
     elif callable(count):
         count = count(t)
     if not isinstance(count, Integral) or count < 0:
-        expected = "'log', an int in the range [0, inf), or a callable that gives one"
+        expected = "'log', an int in the range [0, inf), or a callable that returns one"
         raise invalid("n_queries", expected, count, SparQGPUCB)
     return int(count)
 
 
 def _check_no_context(domain, caller):
-    """Raise for a call that knows of no contexts."""
+    """Raise an AskTellError for a domain with a context."""
     if domain.n_chosen < domain.n_dims:
         raise invalid(
             f"The domain of {caller}",
             "one without a context",
             domain,
-            advice="An expert is asked about places alone, whatever has been measured beside them.",
+            advice="An expert is asked about places alone, without contexts.",
             error=AskTellError,
         )
 
 
 def _ask_expert(run, t):
-    """Return the run at time t, and rows (q, d) to ask about."""
+    """Return the run at time t, and the rows (q, d) to ask about."""
     rng, rows = copied(run.rng), np.empty((0, run.domain.n_dims))
     if run.surrogate is not None:
-        rows = _drawn_places(run, rng)
+        rows = _sample_places(run, rng)
     return replaced(run, rng=rng, time=replaced(run.time, now=t), expert_asked=t), rows
 
 
-def _drawn_places(run, rng):
-    """Return different places (q, d) among all that were queried, by a k-DPP."""
+def _sample_places(run, rng):
+    """Draw different places (q, d) of all that were queried from a k-DPP."""
     domain, told = run.domain, run.history.entries
-    count = _count(run.algorithm.n_queries, run.history.n_told)
+    count = _n_queries_at(run.history.n_told, run.algorithm.n_queries)
     if len(told) > _MAX_PLACES:
         chosen = sample_without_replacement(
             len(told), _MAX_PLACES, method="tracking_selection", random_state=rng
@@ -253,33 +255,33 @@ def _drawn_places(run, rng):
     rows, _ = distinct_rows(run.rows(told)[:, :-1])
     rows = rows[domain.allowed(domain.to_unit(rows))]
     K = np.ascontiguousarray(run.surrogate.spatial_kernel_(domain.to_unit(rows)))
-    # There cannot be more places than K can tell apart.
+    # A k-DPP has at most as many places as K has rank.
     rank = dpstrf(K, tol=10.0 * len(K) * np.finfo(float).eps)[2]
     count = min(count, int(rank))
     return rows[sample_kdpp(K, count, random_state=rng)] if count else rows[:0]
 
 
 def _tell_expert(run, X, y, t):
-    """Return the run with answers y (q,) about rows X (q, d), given at time t."""
+    """Return the run with an expert's answers y (q,) at places X (q, d) and time t."""
     told = np.column_stack([X, np.full(len(X), t)])
     variance = run.algorithm.expert_noise_variance
     rows, values = run.to_surrogate(told, y)
     surrogate = run.surrogate.at(t)
     n, q = len(surrogate.X_train_), len(rows)
-    few, search = n + q < run.min_to_learn, run.search
+    are_few, search = n + q < run.min_to_learn, run.search
     surrogate = surrogate.condition_on(
         rows,
         values,
         None if variance is None else np.full(q, variance),
         total_variance=variance is not None,
-        restandardize=not few,
+        restandardize=not are_few,
     )
-    if not few and search_is_due(run, surrogate, n + q):
+    if not are_few and search_is_due(run, surrogate, n + q):
         surrogate, search = surrogate.refit(), SearchState(0, n + q)
-    follow = n >= run.min_to_learn
+    restandardize = n >= run.min_to_learn
     return replaced(
         run,
-        surrogate=surrogate.without(np.arange(n, n + q), restandardize=follow),
+        surrogate=surrogate.without(np.arange(n, n + q), restandardize=restandardize),
         search=search,
         time=replaced(run.time, now=max(t, run.time.now)),
         answers=ExpertAnswers(told, y, surrogate),

@@ -192,6 +192,11 @@ def test_a_state_that_makes_no_sense_is_refused(path):
     refused("resume", path, "the checksum of the 'data'")
 
 
+def test_a_default_is_not_replaced_by_a_custom_part(path):
+    with pytest.raises(JournalError, match=r"'acquisition' parameter of WDBO must be .* began"):
+        WDBO.resume(path, acquisition=lambda mean, std, state: mean)
+
+
 def test_a_folder_that_is_not_there(tmp_path):
     opt = RandomSearch([(0.0, 1.0)], journal=tmp_path / "nowhere" / "run.db")
     with pytest.raises(
