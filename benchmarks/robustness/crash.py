@@ -174,7 +174,8 @@ def crash(kills, steps, seed, longest=0.15, say=print):
             assert untold or steps < 8
             left = [row for i, (_, *row) in enumerate(told) if i not in untold]
             # A surrogate that was conditioned again differs by rounding, and so do later queries.
-            assert len(left) == len(rows) and np.allclose(left, rows, atol=1e-4), "another run"
+            assert np.shape(left) == rows.shape, "another run"
+            assert np.allclose(left, rows, atol=1e-4), "another run"
             journal.check(path)
             finished += 1
         number += 1

@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from optimizers.cases import fingerprint
+from contract.cases import fingerprint
 
 from sktvbo import WDBO, RandomSearch, evaluation
 from sktvbo.exceptions import AskTellError, MissingExtraError

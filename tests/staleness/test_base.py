@@ -136,7 +136,7 @@ def test_invalid_parameters(kind, name, values, expected):
         RelevancyCap(0),
         SlidingWindow(lambda gp: 1.5),
     ],
-    ids=repr,
+    ids=lambda policy: type(policy).__name__,
 )
 def test_invalid_parameters_and_results_of_callables_without_a_check(policy, aging):
     with pytest.raises(ValueError, match=r"parameter of \w+ must be"):
