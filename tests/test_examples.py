@@ -95,8 +95,10 @@ def test_a_worker_that_does_not_answer(run_example):
 def test_another_process_goes_on(run_example):
     example = run_example("plot_other_process.py")
     assert example["resumed"].n_told_ == 70
-    assert np.array_equal(example["resumed"].told_X_, example["whole"].told_X_)
-    assert np.array_equal(example["resumed"].told_y_, example["whole"].told_y_)
+    # To rounding: what continues from a journal recomputes its factors.
+    for name in ("told_X_", "told_y_"):
+        found, expected = (getattr(example[run], name) for run in ("resumed", "whole"))
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_a_logbook_and_a_setting(run_example):

@@ -70,7 +70,7 @@ class Case:
     options: dict = field(default_factory=dict)
     expert: bool = False  # asked before each query
     forgets: bool = False  # something, in STEPS steps over the box
-    records: tuple = ()  # columns of the history besides time and n
+    records: tuple = ()  # columns of the history other than time and n
     started: dict = field(default_factory=dict, repr=False)
 
     @property
@@ -99,7 +99,7 @@ class Case:
         return queries
 
     def after(self, steps=STEPS, domain="box"):
-        """An optimizer after so many steps, and its queries.
+        """Return an optimizer after some steps, and its queries.
 
         The steps of a domain are made once, without interruption; copies are kept on the way.
         """
@@ -249,7 +249,7 @@ def fingerprint(opt):
 
 
 def fail_after(monkeypatch, owner, name, calls=1):
-    """Let a method do all its work, and fail then, at so many calls."""
+    """Let a method do its work and then fail, at the given call."""
     original, called = getattr(owner, name), []
 
     def failing(*args, **options):

@@ -1,4 +1,4 @@
-"""One contract for every optimizer: the books it keeps, calls in and out of order, atomic steps."""
+"""One contract for every optimizer: its attributes, the order of calls, atomic steps."""
 
 import copy
 import inspect

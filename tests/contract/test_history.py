@@ -32,7 +32,7 @@ def test_history_caps_what_is_shown_and_changes_no_query(few, history):
 
 
 def windowed(history, steps, window=8):
-    """An optimizer with a window after so many steps, hyperparameters held."""
+    """An optimizer with a window after some steps, hyperparameters held."""
     opt = SWGPUCB(
         BOX, window=window, history=history, n_initial_points=5, refit_every=10**9, random_state=0
     )

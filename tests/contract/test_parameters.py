@@ -222,19 +222,19 @@ def test_nor_does_a_parameter_that_makes_no_sense_reach_it(case):
 def test_a_clone_begins_a_run_with_the_new_ones(name, options):
     case = BY_NAME[name]
     opt, _ = case.after()
-    anew = clone(opt.set_params(**options))
-    case.drive(anew, 14)
+    fresh = clone(opt.set_params(**options))
+    case.drive(fresh, 14)
     made = case.make(**options)
     case.drive(made, 14)
-    same_state(anew, made)
-    assert not np.array_equal(anew.told_X_, opt.told_X_) or anew.n_removed_ != opt.n_removed_
+    same_state(fresh, made)
+    assert not np.array_equal(fresh.told_X_, opt.told_X_) or fresh.n_removed_ != opt.n_removed_
 
 
 def test_a_clone_begins_a_run_in_another_domain():
     opt, _ = BY_NAME["GPUCB"].after(6)
-    anew = clone(opt.set_params(domain=[(5.0, 6.0)]))
+    fresh = clone(opt.set_params(domain=[(5.0, 6.0)]))
     assert opt.ask(6.0).shape == (2,)
-    assert 5.0 <= anew.ask(6.0)[0] <= 6.0
+    assert 5.0 <= fresh.ask(6.0)[0] <= 6.0
 
 
 def test_nor_do_parameters_of_its_parts():

@@ -131,7 +131,7 @@ def test_arms_with_an_empirical_covariance(kind):
     assert np.mean(regrets[20:]) < 0.5 * np.mean(regrets[:6])
 
 
-# --- parts of one's own ---------------------------------------------------------------------------
+# --- custom parts ---------------------------------------------------------------------------------
 
 
 class KeepBest(StaleDataPolicy):
@@ -283,7 +283,7 @@ class Nearest(BaseEstimator):
         rows = np.delete(self.X_train_, indices, axis=0)
         return Nearest().fit(rows, np.delete(self.values, indices))
 
-    def refit(self, extra_rows=None):
+    def refit(self, extra_rows=None, *, temporal_kernel=None):
         return self
 
     def at(self, now):

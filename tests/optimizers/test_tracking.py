@@ -151,7 +151,7 @@ def test_whoever_forgets_or_never_comes_back_stays_dense(case):
 
 
 def test_a_step_does_not_grow_with_the_run():
-    """In what a regressor holds besides the rows themselves, which are shared."""
+    """Measured without the rows, which are shared."""
     opt = tracker(n_initial_points=64)
     held = []
     for t in range(64 + 64 * 3):
