@@ -61,6 +61,7 @@ class AcquisitionFunction:
 
     @property
     def name(self) -> str:
+        """Name in messages."""
         return type(self).__name__
 
     def check(self) -> None:

@@ -13,9 +13,9 @@ from ..exceptions import DomainError
 from ._feasible import FeasibleSet
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from .._typing import Array, Mask, RandomState
-    from ._base import Domain
-    from ._rules import Rules
 
 # Outside of the limits by less than this, in unit form: a rounding error.
 _SLACK = 1e-12
@@ -54,7 +54,7 @@ class SearchSpace:
         Earliest and latest time of a query, in the user's unit.
     """
 
-    domain: Domain
+    domain: Any
     lower: Array
     upper: Array
     continuous: Mask
@@ -68,12 +68,12 @@ class SearchSpace:
     # --- parts and extensions ---------------------------------------------------------------------
 
     @classmethod
-    def whole(cls, domain: Domain) -> SearchSpace:
+    def whole(cls, domain: Any) -> SearchSpace:
         """Return the space of all members of a domain."""
         k = domain.n_unit
         return cls(domain, np.zeros(k), np.ones(k), domain.continuous, domain.size)
 
-    def constrained(self, rules: Rules) -> SearchSpace:
+    def constrained(self, rules: Any) -> SearchSpace:
         """Return the part that satisfies constraints."""
         feasible = FeasibleSet(self, rules)
         return replace(self, feasible=feasible, size=feasible.size, members=feasible.members)

@@ -173,7 +173,7 @@ def test_frames_without_names_are_refused_for_named_parameters():
         opt.tell(pd.DataFrame({"a": [0.1], "b": [0.2]}), 1.0, 0.0)
     with pytest.raises(InvalidObservationError, match="unique column names"):
         opt.tell_many(pd.DataFrame([[0.1, 0.2, 0.3]], columns=["a", "b", "b"]), [1.0], 0.0)
-    with pytest.raises(InvalidObservationError, match="have one length"):
+    with pytest.raises(InvalidObservationError, match="columns of one length"):
         opt.tell_many({"a": [0.1, 0.2], "b": [0.1]}, [1.0, 2.0], 0.0)
 
 
