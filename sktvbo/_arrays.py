@@ -1,18 +1,18 @@
-"""What NumPy has too, but slower, or not as safely."""
+"""Distinct rows of arrays, and arrays that grow without copies."""
 
 import threading
 
 import numpy as np
 
-# Two values in two threads may grow from the same one.
-GROWING = threading.Lock()
+# Values in two threads may append to the same arrays.
+GROW_LOCK = threading.Lock()
 
 
 def distinct_rows(rows):
-    """The distinct rows of an array, in lexicographic order, and where each occurs first.
+    """Return the distinct rows of an array, in lexicographic order, and their first positions.
 
-    `numpy.unique` with ``axis=0`` compares rows as records, and an interrupt that comes meanwhile
-    becomes a TypeError there.
+    `numpy.unique` with ``axis=0`` compares rows as records, and turns an interrupt into a
+    TypeError.
 
     Parameters
     ----------
@@ -24,18 +24,18 @@ def distinct_rows(rows):
     distinct : ndarray of shape (m, d)
     first : ndarray of int of shape (m,)
     """
-    order = np.lexsort(rows.T[::-1])  # which keeps equal rows in their order
+    order = np.lexsort(rows.T[::-1])  # stable
     ordered = rows[order]
     new = np.ones(len(rows), dtype=bool)
     new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
     return ordered[new], order[new]
 
 
-class Room:
-    """Arrays with room behind their rows, shared by values that grew from one another.
+class GrowableArrays:
+    """Arrays with spare rows at the end, shared by values that grew from one another.
 
-    What some rows hold is never written again, so appending takes O(1) and no copy, and shorter
-    rows stay valid; the second that grow from the same rows get a room of their own.
+    Filled rows are never written again: appending costs O(1) without copies, and shorter arrays
+    stay valid. A second append to the same rows copies them into new arrays.
     """
 
     def __init__(self, arrays, capacity):
@@ -53,25 +53,25 @@ class Room:
         return {name: array[:end] for name, array in self._arrays.items()}
 
 
-def grown(arrays, more, room=None):
-    """Arrays with rows behind them, and the room that holds them.
+def append_rows(arrays, more, storage=None):
+    """Return arrays with rows appended, and the storage that holds them.
 
     Parameters
     ----------
     arrays, more : dict of str to ndarray
-        Of n rows each, and of m each.
-    room : Room or None
-        That of ``arrays``, if they have one.
+        Arrays of n rows each, and of m rows each.
+    storage : GrowableArrays or None
+        Storage of ``arrays``, if they have one.
 
     Returns
     -------
     arrays : dict of str to ndarray
-        Of n + m rows each, which are not to be written to.
-    room : Room
+        Arrays of n + m rows each; read only.
+    storage : GrowableArrays
     """
     n, m = len(next(iter(arrays.values()))), len(next(iter(more.values())))
-    with GROWING:
-        if room is None or room._filled != n or n + m > room._capacity:
-            room = Room(arrays, n + m + max(16, n // 2))
-            room._append(arrays, n)
-        return room._append(more, m), room
+    with GROW_LOCK:
+        if storage is None or storage._filled != n or n + m > storage._capacity:
+            storage = GrowableArrays(arrays, n + m + max(16, n // 2))
+            storage._append(arrays, n)
+        return storage._append(more, m), storage

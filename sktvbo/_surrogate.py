@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 class Surrogate(Protocol):
     """Protocol of surrogates; a custom regressor with these methods can be used as one.
 
-    `~sktvbo.gaussian_process.TimeVaryingGPRegressor` has them all. A surrogate is a scikit-learn
-    estimator, of which the optimizer fits a `~sklearn.base.clone`. Rows are (x, t), with x in the
-    unit box and time, in the user's unit, last: a parameter ``time_column`` is set to -1. When the
-    optimizer minimizes, y comes with the opposite sign. Methods leave the surrogate unchanged.
+    `~sktvbo.gaussian_process.TimeVaryingGPRegressor` implements all of them. A surrogate is a
+    scikit-learn estimator; the optimizer fits a `~sklearn.base.clone`. Rows are (x, t), with x in
+    the unit box and time, in the user's unit, last: a parameter ``time_column`` is set to -1. If
+    the optimizer minimizes, y has the opposite sign. Methods leave the surrogate unchanged.
 
     Every optimizer needs ``fit``, ``condition_on``, ``without``, ``with_rows``, ``refit``, ``at``,
     ``predict``, ``posterior_at`` and ``X_train_``. Some parts need more:
@@ -27,34 +27,34 @@ class Surrogate(Protocol):
     - ``posterior_between``: `~sktvbo.optimizers.ABO`;
     - ``spatial_kernel_``, and ``condition_on`` with ``y_variance`` and ``total_variance``:
       `~sktvbo.optimizers.SparQGPUCB`;
-    - a parameter ``temporal_kernel``: ``RGPUCB(reset_period="auto")``, which sets it; a surrogate
-      whose ``optimizer`` is None is held otherwise, and its ``spatial_kernel_`` read;
+    - a parameter ``temporal_kernel``: ``RGPUCB(reset_period="auto")``, which sets it. If the
+      surrogate's ``optimizer`` is None, everything else is held, and ``spatial_kernel_`` is read;
     - ``temporal_kernel_``: `~sktvbo.optimizers.ABO`, `~sktvbo.optimizers.TVGPUCB` (its
       ``epsilon_``), `RelevancyBudget`, `RelevancyCap`;
     - ``check_relevancy``, ``relevancy_sweep``: `RelevancyBudget`, `RelevancyCap`;
     - ``noise_std_``: `EventTriggeredReset`; ``noise_model_``: `NoiseThreshold`;
     - ``information_gain``: `~sktvbo.acquisition.InformationGainBeta`;
     - ``spatial_kernel_``, ``signal_variance_``, ``noise_variance_``: `VariationBudget`;
-    - ``search_gain``: ``refit_every="auto"``, which searches at every observation without it.
+    - ``search_gain``: ``refit_every="auto"``; without it every observation triggers a search.
 
     Attributes
     ----------
     X_train_ : ndarray of shape (n, d + 1)
-        Rows conditioned on, in the order in which they came.
+        Rows conditioned on, in the order of arrival.
     optimizer : object
         None: ``refit`` is never called. A surrogate without this parameter is refitted.
     spatial_kernel_, temporal_kernel_ : Kernel
         With the learnt hyperparameters.
     signal_variance_, noise_variance_ : float
-        Of the standardized y.
+        Variances of the standardized y.
     noise_std_ : float
         Standard deviation of the noise, in units of y.
     noise_model_ : object or None
-        Has ``ratio(ages)``: noise variances at these ages, in units of that at age 0.
+        Its ``ratio(ages)`` returns noise variances at these ages, relative to age 0.
     """
 
     def fit(self, X: Array, y: Array) -> Self:
-        """Learn from all rows, and return self, conditioned on them.
+        """Learn from all rows and condition on them; return self.
 
         Parameters
         ----------
@@ -71,18 +71,18 @@ class Surrogate(Protocol):
         total_variance: bool = False,
         restandardize: bool | None = None,
     ) -> Self:
-        """Return a surrogate with more rows at the end, hyperparameters held.
+        """Return a surrogate with further rows at the end, hyperparameters held.
 
         Parameters
         ----------
         X : ndarray of shape (m, d + 1)
         y : ndarray of shape (m,)
         y_variance : ndarray of shape (m,), default=None
-            Known variances of the noise, on top of the learnt one. Passed only where some are told.
+            Known noise variances, in addition to the learnt one. Passed only if some are told.
         total_variance : bool, default=False
-            ``y_variance`` is the whole noise. Passed by `~sktvbo.optimizers.SparQGPUCB` alone.
+            ``y_variance`` is the total noise. Passed by `~sktvbo.optimizers.SparQGPUCB` only.
         restandardize : bool
-            Standardize y by the rows there are, rather than as before.
+            True standardizes y by the present rows; False keeps location and scale.
         """
 
     def without(self, indices: ArrayLike, *, restandardize: bool | None = None) -> Self:
@@ -91,7 +91,7 @@ class Surrogate(Protocol):
         Parameters
         ----------
         indices : ndarray of int
-            In any order, at least one and not all.
+            Rows to drop, in any order; at least one and not all.
         restandardize : bool
             See ``condition_on``.
         """
@@ -122,15 +122,15 @@ class Surrogate(Protocol):
         *,
         temporal_kernel: Kernel | None = None,
     ) -> Self:
-        """Return a surrogate with other hyperparameters, searched from the present ones.
+        """Return a surrogate after a hyperparameter search from the present ones.
 
         Parameters
         ----------
         extra_rows : (X, y) or (X, y, y_variance), default=None
-            More rows for the search and the scale of y, not to be conditioned on.
+            Additional rows for the search and the scale of y, which are not conditioned on.
         temporal_kernel : Kernel, default=None
-            Kernel from which the search starts, with its bounds; None: as before. Passed only to
-            surrogates that the optimizer makes itself.
+            Start of the search, with bounds; None: the present kernel. Passed only to surrogates
+            made by the optimizer.
         """
 
     def at(self, now: float) -> Self:
@@ -142,7 +142,7 @@ class Surrogate(Protocol):
         """
 
     def predict(self, X: Array) -> Array:
-        """Posterior mean (m,) at rows.
+        """Return the posterior mean (m,) at rows.
 
         Parameters
         ----------
@@ -150,13 +150,13 @@ class Surrogate(Protocol):
         """
 
     def posterior_at(self, t: float, moving: Mask | None = None) -> Posterior:
-        """The posterior at time t as a function of space.
+        """Return the posterior at time t as a function of space.
 
         Parameters
         ----------
         t : float
         moving : ndarray of bool of shape (d,), default=None
-            Coordinates of which gradients are wanted; None: all.
+            Coordinates whose gradients are needed; None: all.
 
         Returns
         -------
@@ -169,7 +169,7 @@ class Surrogate(Protocol):
         """
 
     def posterior_between(self, low: float, high: float, moving: Mask | None = None) -> Posterior:
-        """As ``posterior_at``, of rows (s, u) with u from 0 at time ``low`` to 1 at ``high``.
+        """Return the posterior at rows (s, u), with u from 0 at time ``low`` to 1 at ``high``.
 
         Parameters
         ----------
@@ -179,10 +179,10 @@ class Surrogate(Protocol):
         """
 
     def check_relevancy(self) -> None:
-        """Raise an `~sktvbo.exceptions.UnsupportedKernelError` where the sweep is impossible."""
+        """Raise an `~sktvbo.exceptions.UnsupportedKernelError` if the sweep is impossible."""
 
     def relevancy_sweep(self, now: float) -> Sweep:
-        """A `~sktvbo.relevancy.RelevancySweep` over the rows: ``relevancy()``, ``remove(i)``.
+        """Return a `~sktvbo.relevancy.RelevancySweep` of the rows: ``relevancy()``, ``remove(i)``.
 
         Parameters
         ----------
@@ -193,4 +193,4 @@ class Surrogate(Protocol):
         """Return the information of the rows about f, in nats."""
 
     def search_gain(self) -> float:
-        """Return the gain that a search of the hyperparameters promises, in nats."""
+        """Return the predicted gain of a hyperparameter search, in nats."""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sktvbo._arrays import distinct_rows, grown
+from sktvbo._arrays import append_rows, distinct_rows
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])
@@ -46,12 +46,12 @@ def test_an_interrupt_is_an_interrupt(rng):
 
 def test_arrays_that_grow_from_the_same_ones_in_threads_share_nothing_that_differs():
     for _ in range(20):
-        first, room = grown({"a": np.zeros((0, 2))}, {"a": np.zeros((3, 2))})
+        first, room = append_rows({"a": np.zeros((0, 2))}, {"a": np.zeros((3, 2))})
 
         def more(value):
-            arrays, its = grown(first, {"a": np.full((4, 2), value)}, room)  # noqa: B023
+            arrays, its = append_rows(first, {"a": np.full((4, 2), value)}, room)  # noqa: B023
             for _ in range(30):
-                arrays, its = grown(arrays, {"a": np.full((1, 2), value)}, its)
+                arrays, its = append_rows(arrays, {"a": np.full((1, 2), value)}, its)
             return arrays["a"]
 
         with ThreadPoolExecutor(4) as pool:

@@ -10,16 +10,15 @@ from .._fast import tiles as _tiles
 from .._validation import FIRST_JITTER, LAST_JITTER
 from ..exceptions import JitterWarning, NotPositiveDefiniteError
 
-# Below this many rows compiled code in one thread does the work: waking other threads costs more
-# than they compute, most of all when other processes want the same cores (see
-# benchmarks/speed/fit.py --threads). From there on LAPACK may use all threads of the process, whose
-# limits are never touched.
-WORTH_A_THREAD = 500
+# Below this many rows compiled code runs in one thread: waking other threads costs more than they
+# save, most of all on busy cores (see benchmarks/speed/fit.py --threads). From this many rows on
+# LAPACK may use all threads of the process, whose limits are not changed.
+MIN_ROWS_FOR_THREADS = 500
 
 
 def try_cholesky(A):
-    """Factor A (n, n, lower triangle, C order) in place; False if it is not positive definite."""
-    if len(A) < WORTH_A_THREAD:
+    """Factorize A (n, n, lower triangle, C order) in place; False if not positive definite."""
+    if len(A) < MIN_ROWS_FOR_THREADS:
         return _tiles.factor(A) and bool(np.isfinite(A.diagonal()).all())
     # The lower triangle by rows is LAPACK's upper triangle by columns.
     _, info = lapack.dpotrf(A.T, lower=0, clean=0, overwrite_a=1)
@@ -27,12 +26,12 @@ def try_cholesky(A):
 
 
 def cholesky(K, noise, kernel):
-    """Lower factor of K + diag(noise) and the jitter that it took.
+    """Return the lower factor of K + diag(noise) and the jitter added to the diagonal.
 
     Parameters
     ----------
     K : ndarray of shape (n, n)
-        Only its lower triangle is read; it is not changed.
+        Only the lower triangle is read; K is not changed.
     noise : ndarray of shape (n,)
     kernel : object
         Named in the error.
@@ -40,12 +39,12 @@ def cholesky(K, noise, kernel):
     Warns
     -----
     JitterWarning
-        The diagonal had to be increased; says by how much.
+        Jitter was necessary; the message states the amount.
 
     Raises
     ------
     NotPositiveDefiniteError
-        K is not finite, or not even jitter helps.
+        K is not finite, or not positive definite even with jitter.
     """
     n = len(K)
     diagonal = np.diagonal(K) + noise
@@ -80,15 +79,15 @@ def cholesky(K, noise, kernel):
     )
 
 
-# So many columns share one pass over a matrix that multiplies them.
-_FEW = 8
+# Up to this many columns are multiplied in one pass over the matrix.
+_MAX_COLUMNS_IN_ONE_PASS = 8
 
-# After a drop there is room for this many rows.
-_SPARE = 32
+# Spare rows after a drop.
+_SPARE_ROWS = 32
 
 
 class Buffer:
-    """Storage that several square matrices share as long as one is the others' beginning."""
+    """Storage shared by square matrices each of which begins with the smaller ones."""
 
     def __init__(self, A):
         self.array = A
@@ -98,8 +97,8 @@ class Buffer:
         n = self.filled
         return {"array": self.array[:n, :n].copy(), "filled": n}
 
-    def behind(self, n):
-        """This, or a copy of its first n rows, where nothing stands behind these yet."""
+    def with_space_after(self, n):
+        """Return this buffer, or a copy of its first n rows, with free space after n rows."""
         if self.filled == n < len(self.array):
             return self
         capacity = max(16, n + n // 2)
@@ -108,17 +107,17 @@ class Buffer:
         grown.filled = n
         return grown
 
-    def without(self, n):
-        """An empty one for the first n rows but one: with some room, as a row may come for it."""
-        capacity = min(n + _SPARE, len(self.array))
+    def for_drop(self, n):
+        """Return an empty buffer for n − 1 rows, with some spare rows."""
+        capacity = min(n + _SPARE_ROWS, len(self.array))
         return Buffer(np.empty((capacity, capacity)))
 
 
 class DenseCholesky:
-    """The Cholesky factor of an n x n covariance matrix Δ, as a value: updates return a new one.
+    """Cholesky factor of an n x n covariance matrix Δ, a value: updates return another one.
 
-    ``append`` writes into spare room behind the factor when nobody else has, so that growing costs
-    O(n²) a row without copying; an older factor stays valid, its rows are never touched.
+    ``append`` writes into free space after the factor, so that growing costs O(n²) a row without
+    copies. Older factors stay valid: their rows are never changed.
     """
 
     def __init__(self, L, jitter=0.0):
@@ -134,7 +133,7 @@ class DenseCholesky:
 
     @property
     def L(self):
-        """Lower factor (n, n), a view; above the diagonal anything may stand."""
+        """Lower factor (n, n), a view; entries above the diagonal are undefined."""
         return self._buffer.array[: self.n, : self.n]
 
     @property
@@ -142,49 +141,49 @@ class DenseCholesky:
         return 2.0 * np.log(self.L.diagonal()).sum()
 
     def half_solve(self, B, transpose=False):
-        """Each row b of B (m, n) replaced by L⁻¹ b, or by L⁻ᵀ b; returns B."""
-        one_thread = self.n < WORTH_A_THREAD and len(B) > 1
+        """Replace each row b of B (m, n) by L⁻¹ b, or L⁻ᵀ b, and return B."""
+        one_thread = self.n < MIN_ROWS_FOR_THREADS and len(B) > 1
         solve = _tiles.solve_lower if one_thread else _cholesky.solve_lower
         solve(self._buffer.array, self.n, B, transpose=transpose)
         return B
 
     def solve(self, b):
-        """Δ⁻¹ b for b (n,)."""
+        """Return Δ⁻¹ b for b (n,)."""
         x = np.array(b, dtype=np.float64, ndmin=2)
         _cholesky.solve_lower(self._buffer.array, self.n, x)
         _cholesky.solve_lower(self._buffer.array, self.n, x, transpose=True)
         return x[0]
 
     def inverse(self):
-        """Δ⁻¹ (n, n), both triangles; O(n³)."""
+        """Return Δ⁻¹ (n, n), both triangles; O(n³)."""
         P = lower_inverse(self.L.copy())
         _cholesky.symmetrize(P)
         return P
 
-    def plus(self, variance):
-        """The factor of Δ + variance I, O(n³)."""
+    def with_added_variance(self, variance):
+        """Return the factor of Δ + variance I, O(n³)."""
         L = np.tril(self.L)
         A = blas.dgemm(1.0, L.T, L.T, trans_a=1)
         return DenseCholesky(*cholesky(A, np.full(self.n, variance), "observations"))
 
     def append(self, k, kappa):
-        """The factor of [[Δ, k], [kᵀ, kappa]], or None if that is not positive definite; O(n²)."""
+        """Return the factor of [[Δ, k], [kᵀ, kappa]], None if not positive definite; O(n²)."""
         n = self.n
-        buffer = self._buffer.behind(n)
+        buffer = self._buffer.with_space_after(n)
         pivot = _cholesky.append(buffer.array, n, k, kappa + self.jitter)
-        # A pivot lost in the rounding of the subtraction says nothing.
+        # A smaller pivot is only rounding of the subtraction.
         if not pivot > 1e-14 * kappa:
             return None
-        return self._in(buffer, n + 1)
+        return self._from_buffer(buffer, n + 1)
 
     def drop(self, i):
-        """The factor without row and column i, O(n²)."""
-        buffer = self._buffer.without(self.n)
+        """Return the factor without row and column i, O(n²)."""
+        buffer = self._buffer.for_drop(self.n)
         _cholesky.drop(self._buffer.array, self.n, i, buffer.array)
-        return self._in(buffer, self.n - 1)
+        return self._from_buffer(buffer, self.n - 1)
 
-    def _in(self, buffer, n):
-        """The factor that stands in the first n rows of a buffer."""
+    def _from_buffer(self, buffer, n):
+        """Return the factor in the first n rows of a buffer."""
         buffer.filled = n
         new = object.__new__(DenseCholesky)
         new._buffer, new.n, new.jitter = buffer, n, self.jitter
@@ -192,28 +191,28 @@ class DenseCholesky:
 
 
 def matvec(K, x):
-    """K x (m,) for K (m, n), C order, and x (n,).
+    """Return K x (m,) for K (m, n), C order, and x (n,).
 
-    By SciPy's BLAS, as the factorizations: NumPy's is another library, whose idle threads keep the
-    cores from this one's for milliseconds after each call.
+    Uses SciPy's BLAS, as the factorizations do: NumPy's is another library, whose idle threads
+    block the cores for milliseconds after each call.
     """
     return blas.dgemv(1.0, K.T, x, trans=1)
 
 
 def rmatvec(K, x):
-    """Kᵀ x (n,) for K (m, n), C order, and x (m,); see `matvec`."""
+    """Return Kᵀ x (n,) for K (m, n), C order, and x (m,); see `matvec`."""
     return blas.dgemv(1.0, K.T, x)
 
 
 def product(A, B):
-    """A B (m, n) for A (m, k) and B (k, n); see `matvec`."""
-    B, few = np.ascontiguousarray(B), B.shape[1] <= _FEW
+    """Return A B (m, n) for A (m, k) and B (k, n); see `matvec`."""
+    B, few = np.ascontiguousarray(B), B.shape[1] <= _MAX_COLUMNS_IN_ONE_PASS
     if not (few and A.strides[1] == A.itemsize):
         A = np.ascontiguousarray(A)
     out = np.empty((len(A), B.shape[1]))
     if few:
         _tiles.product_with_few(A, B, out)
-    elif max(*A.shape, *B.shape) < WORTH_A_THREAD:
+    elif max(*A.shape, *B.shape) < MIN_ROWS_FOR_THREADS:
         _tiles.product(A, B, out)
     else:
         blas.dgemm(1.0, B.T, A.T, c=out.T, overwrite_c=1)
@@ -221,13 +220,13 @@ def product(A, B):
 
 
 def dot(a, b):
-    """aᵀ b, without BLAS and its threads; see `matvec`."""
+    """Return aᵀ b, without BLAS and its threads; see `matvec`."""
     return np.einsum("i,i->", a, b)
 
 
 def lower_inverse(L):
-    """Lower triangle of (L Lᵀ)⁻¹, written over L (n, n, C order)."""
-    if len(L) < WORTH_A_THREAD:
+    """Return the lower triangle of (L Lᵀ)⁻¹, written over L (n, n, C order)."""
+    if len(L) < MIN_ROWS_FOR_THREADS:
         _tiles.inverse(L)
     else:
         lapack.dpotri(L.T, lower=0, overwrite_c=1)

@@ -1,12 +1,12 @@
-"""Times in all the forms that users have, as numbers in a unit of time.
+"""Conversion of dates and durations to numbers in a unit of time, and checks of X and y.
 
-This is the one place where dates and durations become numbers: for the columns of X, the times of
-an optimizer, and the parameters of kernels. A column of times is of one kind: numbers, dates
-without a time zone, dates with one, or durations. Numbers of different kinds cannot be compared, so
-a model or a run holds one kind: see `check_kinds`.
+Only this module converts dates and durations: columns of X, times of an optimizer, and parameters
+of kernels. A column of times has one kind: numbers, dates without a time zone, dates with one, or
+durations. Times of different kinds cannot be compared, so a model or a run has one kind: see
+`check_kinds`.
 
-Dates count from 1970. Those with a time zone are converted to UTC. Those without one are taken as
-they are, as if in UTC: nothing tells in which zone, or on which side of a clock change, they are.
+Dates count from 1970. Dates with a time zone are converted to UTC. Dates without one are read as
+UTC: neither their zone nor their side of a clock change is known.
 """
 
 from datetime import UTC, date, datetime, timedelta
@@ -16,11 +16,12 @@ from numbers import Real
 import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils.validation import validate_data
 
 from .._tables import frame_columns
-from .._validation import check_choice, invalid
+from .._validation import LARGEST_X, LARGEST_Y, check_choice, check_size, invalid
 
-# Nanoseconds of each unit of time that dates and durations can be counted in.
+# Nanoseconds per unit of time.
 _UNITS = {
     "ns": 1,
     "us": 10**3,
@@ -32,7 +33,7 @@ _UNITS = {
     "W": 604800 * 10**9,
 }
 _RESOLUTIONS = _UNITS | {"m": _UNITS["min"]}  # NumPy's name
-# NumPy has others, which become one of these: calendar units of dates, and parts of nanoseconds.
+# NumPy's other units, with their replacements: calendar units, and fractions of nanoseconds.
 _CONVERTED = {"Y": "D", "M": "D", "ps": "ns", "fs": "ns", "as": "ns"}
 
 NUMBERS = "numbers"
@@ -45,7 +46,7 @@ _DURATIONS = (timedelta, np.timedelta64)
 
 
 def check_time_unit(unit, owner):
-    """The unit, which is one that dates can be counted in."""
+    """Return the unit of time if it is supported, else raise a ValueError."""
     return check_choice(unit, tuple(_UNITS), "time_unit", owner)
 
 
@@ -53,21 +54,21 @@ def check_time_unit(unit, owner):
 
 
 def numeric_times(X, unit):
-    """X with numbers in place of dates and durations, and the kinds of these columns.
+    """Return X with numbers in place of dates and durations, and the kinds of these columns.
 
     Parameters
     ----------
     X : array-like of shape (n, d)
-        A data frame, an array, also one of objects such as ``frame.to_numpy()``, or a list of rows.
+        Data frame, array (also of objects, such as ``frame.to_numpy()``) or list of rows.
     unit : str
-        Of the numbers; see `check_time_unit`.
+        Unit of the numbers; see `check_time_unit`.
 
     Returns
     -------
     X : array-like of shape (n, d)
-        The same object where there are only numbers; otherwise a copy, a frame of a frame.
+        The same object if all columns are numbers; otherwise a copy, a frame if X is one.
     kinds : dict of int to str
-        Of the columns that held dates or durations, by position; see `check_kinds`.
+        Kinds of the columns of dates or durations, by position; see `check_kinds`.
 
     Raises
     ------
@@ -84,14 +85,14 @@ def numeric_times(X, unit):
 
 
 def check_kinds(kinds, known, names=()):
-    """Raise a ValueError unless the columns of dates are those of an earlier call.
+    """Raise a ValueError unless the columns of dates have the kinds of an earlier call.
 
     Parameters
     ----------
     kinds, known : dict of int to str
-        Of `numeric_times`, now and at ``fit``.
+        Results of `numeric_times`, now and at ``fit``.
     names : sequence of str, default=()
-        Of the columns, for the message; empty for positions.
+        Names of the columns, for the message; empty: positions.
     """
     for i in sorted({*kinds, *known}):
         now, then = kinds.get(i, NUMBERS), known.get(i, NUMBERS)
@@ -104,7 +105,7 @@ def check_kinds(kinds, known, names=()):
 
 
 def mixed_kinds(name, known, kind, where, advice="", error=ValueError):
-    """The error of times of a kind that cannot be compared with the known ones."""
+    """Return the error for times of a kind that cannot be compared with the known times."""
     if {known, kind} == {NAIVE, ZONED}:
         advice = "Give all of them a zone: .dt.tz_localize(zone) in pandas, replace(tzinfo=zone)."
     advice = advice or f"Convert them to {known}."
@@ -112,7 +113,7 @@ def mixed_kinds(name, known, kind, where, advice="", error=ValueError):
 
 
 def columns_of(table):
-    """Label and column (n,) of each column of a frame or an array; nothing of anything else."""
+    """Return (label, column (n,)) pairs of a frame or an array; empty for other types."""
     if isinstance(table, np.ndarray):
         several = table.ndim == 2 and table.dtype.kind in "MmO"
         return enumerate(table.T) if several else ()
@@ -120,7 +121,7 @@ def columns_of(table):
 
 
 def _as_table(X):
-    """A list of rows with dates as an array of objects; anything else as it is."""
+    """Return a list of rows with dates as an array of objects; other values unchanged."""
     if not isinstance(X, list | tuple):
         return X
     if len(X) and isinstance(X[0], _DATES + _DURATIONS):
@@ -132,7 +133,7 @@ def _as_table(X):
         rows = [list(row) for row in X]
     except (TypeError, ValueError):  # of different lengths, or of one dimension
         return X
-    # NumPy would make integers of some dates, and durations of numbers beside durations.
+    # NumPy would convert some dates to integers, and numbers beside durations to durations.
     table = np.empty((len(rows), len(rows[0])), dtype=object)
     for i, row in enumerate(rows):
         if len(row) != table.shape[1]:
@@ -142,7 +143,7 @@ def _as_table(X):
 
 
 def _with_columns(table, numbers):
-    """A copy of a table with other columns (n,) at some positions."""
+    """Return a copy of a table with other columns (n,) at some positions."""
     if isinstance(table, np.ndarray):
         if table.dtype.kind in "Mm":
             return np.column_stack([numbers[i] for i in range(table.shape[1])])
@@ -153,7 +154,7 @@ def _with_columns(table, numbers):
     if hasattr(table, "iloc"):
         table = table.copy(deep=False)
         for i, values in numbers.items():
-            # By position, as names need not be strings, nor different.
+            # By position: names may be duplicates, or no strings.
             table.isetitem(i, values)
         return table
     if hasattr(table, "column_names"):
@@ -171,12 +172,12 @@ def _with_columns(table, numbers):
 
 
 def read_times(column, unit, name, error=ValueError):
-    """The kind of a column of times, and its numbers (n,); of other values the column itself.
+    """Return the kind of a column of times, and its numbers (n,); other columns unchanged.
 
     Parameters
     ----------
     column : array-like of shape (n,)
-        A column of a frame, a Series, an index, an array or a list.
+        Column of a frame, Series, index, array or list.
     unit : str
     name : str
         For messages.
@@ -195,13 +196,13 @@ def read_times(column, unit, name, error=ValueError):
     if len(kinds) > 1:
         expected = "of one kind: numbers, dates with or without a time zone, or durations"
         raise invalid(name, expected, got=" and ".join(sorted(kinds)), error=error)
-    # One by one: in one array of dates NumPy would round some, or overflow.
+    # One by one: a single array of dates would round some, or overflow.
     numbers = [_counted(np.array([_scalar(v)]), unit, name, error)[0] for v in values]
     return kinds.pop(), np.array(numbers)
 
 
 def read_time(value, unit, name, error=ValueError):
-    """The kind of one time, and its number; anything else is returned as it is."""
+    """Return the kind of one time, and its number; other values unchanged."""
     if isinstance(value, Real) and not isinstance(value, np.timedelta64):
         return NUMBERS, value
     if not isinstance(value, _DATES + _DURATIONS):
@@ -214,7 +215,7 @@ def read_time(value, unit, name, error=ValueError):
 
 
 def dates_of(numbers, unit):
-    """Dates (n,) in microseconds, of numbers since 1970 in a unit; NaT for NaN."""
+    """Return dates (n,) in microseconds, from numbers since 1970 in a unit; NaT for NaN."""
     microseconds = np.rint(numbers * (_UNITS[unit] / _UNITS["us"]))
     missing = np.isnan(microseconds)
     dates = np.where(missing, 0.0, microseconds).astype("datetime64[us]")
@@ -223,7 +224,7 @@ def dates_of(numbers, unit):
 
 
 def _as_array(column):
-    """Values (n,) of a column, dates in UTC; the kind is ZONED or, where not known yet, None."""
+    """Return values (n,) of a column, dates in UTC, and the kind: ZONED, or None if unknown yet."""
     if isinstance(column, list | tuple):
         return np.fromiter(column, dtype=object, count=len(column)), None
     dtype = getattr(column, "dtype", getattr(column, "type", None))
@@ -241,7 +242,7 @@ def _as_array(column):
 
 
 def _counted(values, unit, name, error):
-    """Numbers (n,) of datetime64 or timedelta64, in a unit; equal times are equal numbers."""
+    """Return datetime64 or timedelta64 as numbers (n,) in a unit."""
     step, n = np.datetime_data(values.dtype)
     if step in _CONVERTED and not (step in "YM" and values.dtype.kind == "m"):
         step, n = _CONVERTED[step], 1
@@ -252,13 +253,13 @@ def _counted(values, unit, name, error):
     numerator, denominator = n * _RESOLUTIONS[step], _UNITS[unit]
     divisor = gcd(numerator, denominator)
     numerator, denominator = numerator // divisor, denominator // divisor
-    # Exact up to the last rounding: equal times of different resolutions are equal numbers.
+    # Exact up to the last rounding: equal times of different resolutions give equal numbers.
     whole, rest = np.divmod(values.astype(np.int64), denominator)
     return whole * float(numerator) + rest * numerator / denominator
 
 
 def _scalar(value):
-    """A date, in UTC, or a duration as NumPy has them."""
+    """Return a date, in UTC, or a duration as a NumPy scalar."""
     for method in ("to_datetime64", "to_timedelta64"):  # of pandas, to the nanosecond
         if hasattr(value, method):
             return getattr(value, method)()
@@ -270,7 +271,7 @@ def _scalar(value):
 
 
 def _kind_of(value):
-    """The kind of one time."""
+    """Return the kind of one time."""
     if isinstance(value, _DURATIONS):
         return DURATIONS
     if isinstance(value, _DATES):
@@ -279,7 +280,7 @@ def _kind_of(value):
 
 
 def _is_missing(value):
-    """Whether a value among dates is None, NaN, NaT or <NA>."""
+    """Return True if a value among dates is None, NaN, NaT or <NA>."""
     if isinstance(value, np.datetime64 | np.timedelta64):
         return bool(np.isnat(value))
     try:
@@ -298,16 +299,16 @@ def _check_gaps(missing, name, error):
 
 
 def number_of_duration(value, unit):
-    """A duration as a number of units; anything else as it is."""
+    """Return a duration as a number of units; other values unchanged."""
     if not _is_duration(value):
         return value
     return float(_counted(np.array([_scalar(value)]), unit, "A duration", ValueError)[0])
 
 
 def numeric_durations(kernel, unit):
-    """A kernel whose parameters are numbers where they were durations, and pairs of durations.
+    """Return a kernel with numbers in place of durations, and of pairs of durations.
 
-    What was given is not changed; without durations it is what is returned.
+    The given kernel is not changed; without durations it is returned itself.
     """
     if not isinstance(kernel, Kernel):
         return kernel
@@ -322,3 +323,100 @@ def numeric_durations(kernel, unit):
 
 def _is_duration(value):
     return isinstance(value, _DURATIONS)
+
+
+# --- inputs and outputs of a regressor ------------------------------------------------------------
+
+
+def validated(estimator, X, y="no_validation", *, reset=False):
+    """Return X, or X and y, checked and copied: finite numbers of moderate size, no masks."""
+    has_y = not (isinstance(y, str) and y == "no_validation")
+    if _is_plain(estimator, [X, y] if has_y else [X], reset):
+        if not has_y:
+            return check_size(np.ascontiguousarray(X), "X", LARGEST_X)
+        estimator.n_features_in_ = X.shape[1]
+        if reset:
+            estimator.time_kinds_ = {}
+        X = check_size(X.copy(order="C"), "X", LARGEST_X)
+        return X, check_size(y.copy(), "y", LARGEST_Y)
+    X, kinds = numeric_times(_distinct(_unmasked(X, "X")), estimator.time_unit)
+    _check_columns(X)
+    options = {"dtype": np.float64, "order": "C", "reset": reset}
+    if not has_y:
+        X = validate_data(estimator, X, **options)
+    else:
+        targets = np.asarray(y)
+        if targets.ndim and read_times(targets, estimator.time_unit, "y")[0] != NUMBERS:
+            raise invalid("y", "numbers", got="dates or durations")
+        X, y = validate_data(estimator, X, _unmasked(y, "y"), y_numeric=True, **options)
+    if reset:
+        estimator.time_kinds_ = kinds
+    names = getattr(estimator, "feature_names_in_", ())
+    check_kinds(kinds, estimator.time_kinds_, names)
+    if not has_y:
+        return check_size(X, "X", LARGEST_X)
+    X, y = check_size(X.copy(), "X", LARGEST_X), y.astype(np.float64)
+    return X, check_size(y, "y", LARGEST_Y)
+
+
+def _is_plain(estimator, arrays, reset):
+    """Return True if scikit-learn's checks, which are as slow as some likelihoods, would pass."""
+    for array in arrays:
+        if not (type(array) is np.ndarray and array.dtype == np.float64):
+            return False
+        if not np.isfinite(array).all():
+            return False
+    X, *y = arrays
+    if X.ndim != 2 or not X.size or any(array.shape != X.shape[:1] for array in y):
+        return False
+    if hasattr(estimator, "feature_names_in_"):
+        return False
+    return reset or (estimator.n_features_in_ == X.shape[1] and not estimator.time_kinds_)
+
+
+def _check_columns(X):
+    """Raise an error that names the first non-numeric column of X."""
+    for label, column in columns_of(X):
+        values = np.asarray(column)
+        if values.dtype.kind in "biufc":
+            continue
+        try:
+            values.astype(np.float64)
+        except (TypeError, ValueError) as exc:
+            dtype = getattr(column, "dtype", values.dtype)
+            raise invalid(
+                f"Column {label!r}",
+                "numbers or dates",
+                got=f"dtype {dtype} ({exc})",
+                advice="Convert text by pandas.to_datetime or pandas.to_numeric, a Period by "
+                ".dt.to_timestamp(), and categories by an encoder such as OneHotEncoder.",
+                error=type(exc),
+            ) from exc
+
+
+def finite_posterior(found, *names):
+    """Return one array or a tuple of arrays, with these names, if all are finite; else raise."""
+    for name, values in zip(names, found if isinstance(found, tuple) else [found]):
+        if not np.isfinite(values).all():
+            raise invalid(
+                f"The posterior {name}",
+                "finite",
+                got=f"{np.count_nonzero(~np.isfinite(values))} NaN or infinity",
+                advice="Scale X and y to moderate ranges, or check the kernels at these places.",
+            )
+    return found
+
+
+def _distinct(X):
+    """Return X unless it is a data frame with duplicate column names."""
+    names = [label for label, _ in columns_of(X)]
+    if len(set(names)) < len(names):
+        raise invalid("X", "a data frame with unique column names", names)
+    return X
+
+
+def _unmasked(array, name):
+    """Return an array without masked values; scikit-learn would use the values below a mask."""
+    if np.ma.is_masked(array):
+        raise invalid(name, "without masked values", got="some that are masked")
+    return array

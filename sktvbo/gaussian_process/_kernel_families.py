@@ -1,4 +1,4 @@
-"""Kernels that have compiled code and closed forms: one table, and how a kernel is recognized.
+"""Table of the kernels that have compiled code and closed forms, and their recognition.
 
 A new stationary family is a row of `FAMILIES`, a branch in ``_fast/gram.pyx`` and its twin in the
 tests.
@@ -19,20 +19,20 @@ from ..kernels import Forgetting, ProportionalMatern
 
 @dataclass(frozen=True)
 class Correlation:
-    """A correlation function of the distance r, with lengthscale l.
+    """Correlation function of the distance r, with lengthscale l.
 
     Parameters
     ----------
     kernels : tuple of (type, float or None)
-        The classes of kernels that compute it, each with its ``nu`` if it has one.
+        Kernel classes that compute it, each with its ``nu`` if it has one.
     order : float or None
         ν of the Matérn family, infinite for RBF.
     scale : float
-        The compiled code works in z = ``scale`` r / l.
+        Compiled code uses z = ``scale`` r / l.
     polynomial : tuple of float or None
-        α_k, where the correlation is exp(-z) Σ_k α_k z^k.
+        Coefficients α_k if the correlation is exp(-z) Σ_k α_k z^k.
     spectrum : frozen scipy.stats distribution or None
-        Of 2π l f, where the frequency f is distributed as the spectral density is.
+        Distribution of 2π l f for frequencies f drawn from the spectral density.
     """
 
     kernels: tuple
@@ -43,7 +43,7 @@ class Correlation:
 
 
 def matern_spectrum(order):
-    """Student's t distribution with 2ν degrees of freedom, of 2π l f for a Matérn kernel."""
+    """Return Student's t distribution with 2ν degrees of freedom, of 2π l f for a Matérn kernel."""
     return student_t(2.0 * order)
 
 
@@ -87,7 +87,7 @@ _FAMILY_OF = {
 
 
 def family_of(kernel):
-    """The family of a kernel, None if it has none.
+    """Return the family of a kernel, None if it has none.
 
     Exact types only: a subclass may compute anything.
     """
@@ -104,17 +104,16 @@ _SUPPORTED = (
 
 @dataclass(frozen=True)
 class Factor:
-    """A family and its lengthscales: all that a known kernel computes, free of its object.
+    """Family and lengthscales of a known kernel, without the kernel object.
 
     Parameters
     ----------
     family : Family
     length_scales : ndarray of shape (d,)
     n_theta : int
-        Number of hyperparameters: 0 (fixed), 1 (the largest lengthscale, the others in proportion)
-        or d.
+        Number of hyperparameters: 0 (fixed), 1 (largest lengthscale; others proportional), or d.
     forgetting : bool, default=False
-        Whether theta is the logarithm of the rate of a `Forgetting` kernel, not of a lengthscale.
+        True if theta is the log rate of a `Forgetting` kernel rather than a log lengthscale.
     log_slope : float, default=1.0
         d log l / d theta.
 
@@ -132,14 +131,14 @@ class Factor:
 
     @classmethod
     def of_rate(cls, epsilon, n_theta):
-        """The factor of ``Forgetting(epsilon)``."""
+        """Return the factor of ``Forgetting(epsilon)``."""
         log_keep = np.log1p(-epsilon)
         # The lengthscale is l = -2 / log(1 - ε), so that d log l / d log ε = ε / ((1-ε) log(1-ε)).
         log_slope = epsilon / ((1.0 - epsilon) * log_keep)
         return cls(Family.MATERN12, np.array([-2.0 / log_keep]), n_theta, True, log_slope)
 
     def with_theta(self, theta):
-        """The same factor with other hyperparameters, theta (n_theta,)."""
+        """Return the factor with other hyperparameters theta (n_theta,)."""
         if self.n_theta == 0:
             return self
         if self.forgetting:
@@ -151,7 +150,7 @@ class Factor:
 
     @property
     def theta(self):
-        """Logarithms (n_theta,) of the lengthscales that are learnt."""
+        """Logarithms (n_theta,) of the learnt lengthscales."""
         if self.n_theta == 1:
             return np.log([self.length_scales.max()])
         return np.log(self.length_scales[: self.n_theta])
@@ -165,13 +164,13 @@ class Factor:
         with np.errstate(over="ignore"):
             Z = np.multiply(X.T, self.units[:, np.newaxis], order="C")
             length = sqrt(np.einsum("ij,ij->", Z, Z))
-        if not length <= 100.0 * LARGEST_X:  # the units and the sum may make it larger
+        if not length <= 100.0 * LARGEST_X:  # larger than any |x|, due to units and sum
             expected = f"within {LARGEST_X:g} lengthscales of 0"
             raise invalid("X", expected, got=f"a lengthscale of {self.length_scales.min():.3g}")
         return Z
 
     def fold(self, slopes):
-        """Derivatives by log lengthscale (d, ...) as derivatives by theta (n_theta, ...)."""
+        """Return derivatives by theta (n_theta, ...) from those (d, ...) by log lengthscale."""
         if self.n_theta == 0:
             return slopes[:0]
         if len(slopes) == 1:
@@ -182,12 +181,12 @@ class Factor:
 
 
 def recognize(kernel, n_dims):
-    """The `Factor` of a kernel over ``n_dims`` columns, or None if only its own call will do."""
+    """Return the `Factor` of a kernel over ``n_dims`` columns, None without compiled code."""
     family = family_of(kernel)
     if family is None:
         return None
     if family == Family.CONSTANT:
-        # The signal variance is the one amplitude that compiled code multiplies by.
+        # Compiled code has no other amplitude than the signal variance.
         is_one = kernel.hyperparameter_constant_value.fixed and kernel.constant_value == 1.0
         return Factor(family, np.ones(n_dims), 0) if is_one else None
     if type(kernel) is Forgetting:
@@ -207,7 +206,7 @@ def recognize(kernel, n_dims):
 
 
 def recognize_or_raise(kernel, n_dims, purpose):
-    """The `Factor` of a stationary kernel with a closed form for ``purpose``, or an error."""
+    """Return the `Factor` of a stationary kernel with a closed form for ``purpose``, or raise."""
     factor = recognize(kernel, n_dims)
     if factor is None or factor.family == Family.CONSTANT:
         reason = "it never forgets" if factor is not None else "no closed form is known for it"
@@ -218,7 +217,7 @@ def recognize_or_raise(kernel, n_dims, purpose):
 
 
 def forgetting_rate(kernel):
-    """Rate ε of a `Forgetting` kernel, or of the one that a Matérn 1/2 kernel equals."""
+    """Return the rate ε of a `Forgetting` kernel, or of the equivalent of a Matérn 1/2 kernel."""
     if isinstance(kernel, Forgetting):
         return kernel.epsilon
     # The lengthscale is l = -2 / log(1 - ε).
@@ -226,5 +225,5 @@ def forgetting_rate(kernel):
 
 
 def temporal_length_scale(kernel):
-    """Lengthscale l_T of a temporal kernel, in units of time."""
+    """Return the lengthscale l_T of a temporal kernel, in units of time."""
     return float(recognize_or_raise(kernel, 1, "A temporal lengthscale").length_scales[0])

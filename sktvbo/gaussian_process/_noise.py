@@ -17,26 +17,26 @@ if TYPE_CHECKING:
 
     from .._typing import Array, Bounds
 
-# Weights below 1e-130 are nothing; their reciprocals must not overflow.
+# Weights are at least 1e-130: their reciprocals must not overflow.
 _MAX_EXPONENT = 300.0
 
-# Numeric derivatives take this step in theta.
+# Step in theta of finite differences.
 _STEP = 1e-5
 
 
 class NoiseModel(BaseEstimator):
-    """Base of the noise models: how the noise variance of an observation grows with its age.
+    """Base of the noise models: growth of an observation's noise variance with its age.
 
-    A subclass defines ``ratio(age)``. Its hyperparameters are those parameters of its constructor
-    for which there is another one with ``_bounds`` behind the name: a pair, or "fixed".
+    A subclass defines ``ratio(age)``. A constructor parameter is a hyperparameter if there is
+    another one with the suffix ``_bounds``: a pair, or "fixed".
 
     Attributes
     ----------
     intervals : dict of str to str
-        Of a subclass: where a hyperparameter may lie, such as ``{"discount": "(0, 1]"}``; positive
-        numbers otherwise.
+        Of a subclass: allowed intervals of hyperparameters, such as ``{"discount": "(0, 1]"}``;
+        default: positive numbers.
     theta : ndarray of shape (n_theta,)
-        Logarithms of the hyperparameters that are not fixed.
+        Logarithms of the hyperparameters without the fixed ones.
     bounds : ndarray of shape (n_theta, 2)
         Logarithms of their bounds.
     hyperparameter_names : list of str
@@ -60,11 +60,11 @@ class NoiseModel(BaseEstimator):
     intervals: ClassVar[dict] = {}
 
     def ratio(self, age: Array) -> Array:
-        """Noise variance over σ² at ages (n,), which are not negative."""
+        """Return the noise variance over σ² at ages (n,) ≥ 0."""
         raise NotImplementedError(f"{type(self).__name__} must define ratio(age).")
 
     def slopes(self, age: Array) -> Array:
-        """Derivatives of the ratio in theta, (n, n_theta); central differences by default."""
+        """Return derivatives (n, n_theta) of the ratio in theta; default: central differences."""
         theta, slopes = self.theta, np.empty((len(age), len(self.theta)))
         for i, step in enumerate(_STEP * np.eye(len(theta))):
             up, down = (self.clone_with_theta(theta + s).ratio(age) for s in (step, -step))
@@ -73,7 +73,7 @@ class NoiseModel(BaseEstimator):
 
     @property
     def hyperparameter_names(self) -> list[str]:
-        """Names of the parameters that are learnt."""
+        """Names of the learnt parameters."""
         return [name for name, bounds in self._bounds().items() if not isinstance(bounds, str)]
 
     @property
@@ -88,13 +88,13 @@ class NoiseModel(BaseEstimator):
         return np.log(bounds) if bounds else np.empty((0, 2))
 
     def _bounds(self):
-        """Bounds of all hyperparameters by name, as given."""
+        """Return the bounds of all hyperparameters by name, as given."""
         parameters = self.get_params(deep=False)
         named = {name: f"{name}_bounds" for name in parameters}
         return {name: parameters[key] for name, key in named.items() if key in parameters}
 
     def clone_with_theta(self, theta: ArrayLike) -> Self:
-        """The same model with other hyperparameters.
+        """Return the same model with other hyperparameters.
 
         Parameters
         ----------
@@ -111,30 +111,30 @@ class NoiseModel(BaseEstimator):
         return new
 
     def check(self) -> None:
-        """Raise a ValueError unless the parameters make sense."""
+        """Raise a ValueError if a parameter is invalid."""
         for name, bounds in self._bounds().items():
             interval = self.intervals.get(name, "(0, inf)")
             high = float(interval[1:-1].split(",")[1])
             check_bounds(bounds, f"{name}_bounds", self, high=high if high < np.inf else None)
             if not isinstance(bounds, str):
-                interval = f"({interval[1:]}"  # theta is the logarithm of what is learnt
+                interval = f"({interval[1:]}"  # theta is a logarithm
             check_real(getattr(self, name), name, self, interval=interval)
 
 
 class QuadraticInjection(NoiseModel):
     """Uncertainty injection: the noise variance of an observation is σ² (1 + rate² age²).
 
-    What was seen a while ago is taken for a noisy observation of the present function, with a
-    standard deviation that grows linearly with age. Best with a static temporal kernel,
+    An old observation is treated as a noisy observation of the present function, with a standard
+    deviation that grows linearly with age. Best with a static temporal kernel,
     ``ConstantKernel(1.0, "fixed")``.
 
     Parameters
     ----------
     rate : float, default=1.0
-        Drift rate, in 1 / time: noise standard deviations by which the function moves in a unit of
-        time. 1 is SparQ's eq. (10), in steps.
+        Drift of the function per unit of time, in noise standard deviations. 1 is SparQ's eq. (10),
+        in steps.
     rate_bounds : pair of floats or "fixed", default="fixed"
-        Bounds of the search when the rate is learnt from data; a fixed rate may be 0.
+        Bounds of the learnt rate; a fixed rate may be 0.
 
     References
     ----------
@@ -156,26 +156,26 @@ class QuadraticInjection(NoiseModel):
         self.rate_bounds = rate_bounds
 
     def ratio(self, age: Array) -> Array:
-        """Noise variance over σ² at ages (n,)."""
+        """Return the noise variance over σ² at ages (n,)."""
         return 1.0 + (self.rate * age) ** 2
 
     def slopes(self, age: Array) -> Array:
-        """Derivatives of the ratio in theta, (n, n_theta)."""
+        """Return derivatives of the ratio in theta, (n, n_theta)."""
         return 2.0 * (self.rate * age[:, np.newaxis]) ** 2 * np.ones(len(self.theta))
 
 
 class GeometricInjection(NoiseModel):
     """Geometric weights: the noise variance of an observation is σ² discount^(-age).
 
-    Weighted Gaussian process regression with weights discount^age (W-GP-UCB). Ages, never the
-    absolute weights discount^(-t) of the literature, which overflow.
+    Weighted Gaussian process regression with weights discount^age (W-GP-UCB). The literature's
+    weights discount^(-t) are equivalent, but overflow.
 
     Parameters
     ----------
     discount : float in (0, 1], default=0.99
-        Weight that is left after a unit of time.
+        Weight of an observation of age 1.
     discount_bounds : pair of floats in (0, 1] or "fixed", default="fixed"
-        Bounds of the search when the discount is learnt from data.
+        Bounds of the learnt discount.
 
     References
     ----------
@@ -197,9 +197,9 @@ class GeometricInjection(NoiseModel):
         self.discount_bounds = discount_bounds
 
     def ratio(self, age: Array) -> Array:
-        """Noise variance over σ² at ages (n,)."""
+        """Return the noise variance over σ² at ages (n,)."""
         return np.exp(np.minimum(-age * np.log(self.discount), _MAX_EXPONENT))
 
     def slopes(self, age: Array) -> Array:
-        """Derivatives of the ratio in theta, (n, n_theta)."""
+        """Return derivatives of the ratio in theta, (n, n_theta)."""
         return -(age * self.ratio(age))[:, np.newaxis] * np.ones(len(self.theta))

@@ -1,24 +1,22 @@
-"""How much an observation matters to predictions of the future (W-DBO section 4).
+"""Relevancy of observations to predictions of the future (W-DBO section 4).
 
-The relevancy of an observation is the 2-Wasserstein distance between the posteriors with and
-without it, integrated over space and over all times from now on, relative to the distance between
-the posterior and the prior. With P the inverse covariance of the observations, a = P y, C the
-products of the kernels' convolutions, and q_i = P_iᵀ C P_i,
+The relevancy of an observation is a 2-Wasserstein distance between the posteriors with and without
+it, relative to that between posterior and prior. The distance is integrated over space and all
+times from now on. With P the inverse covariance of the observations, a = P y, C the products of the
+kernels' convolutions, and q_i = P_iᵀ C P_i,
 
-    Ŵ²(D, D∖i) = λ² q_i (a_i² + P_ii) / P_ii²,   Ŵ²(D, ∅) = λ² (aᵀ C a + Σ_jk P_jk C_jk):
+    Ŵ²(D, D∖i) = λ² q_i (a_i² + P_ii) / P_ii²,   Ŵ²(D, ∅) = λ² (aᵀ C a + Σ_jk P_jk C_jk),
 
-no inverse per observation. It follows from substituting the block inverse into W-DBO theorem 4.1.
-All q together are one matrix product; removing an observation afterwards costs O(n²).
+without an inverse per observation. It follows from substituting the block inverse into W-DBO
+theorem 4.1. All q together are one matrix product; a removal afterwards costs O(n²).
 
-With a constant mean that is learnt, the posteriors are those of what varies, f, without the mean: a
-change of the mean alone would matter for ever, and everywhere, and its integral is infinite. P is
-then the inverse covariance of the observations with the mean's prior variance added, under which
-the block inverse, and so the formulas, hold as they stand.
+With a learnt constant mean, the posteriors are those of f without the mean: the integral of a
+change of the mean is infinite. P is then the inverse covariance of the observations including the
+mean's prior variance, for which the block inverse and the formulas hold unchanged.
 
-An observation tells as much about a constant mean however old it is. What would stay for that alone
-are the most extreme ones that there ever were, which move the mean most, and in a long run mean and
-scale would be judged by them. So one whose correlation in time with the newest is below 1e-8 is
-irrelevant, as it is where the mean is known.
+An observation informs about a constant mean at any age. The most extreme old observations, which
+move the mean most, would therefore stay indefinitely and bias mean and scale. So an observation
+whose correlation in time with the newest one is below 1e-8 is irrelevant, as with a known mean.
 """
 
 from __future__ import annotations
@@ -45,16 +43,16 @@ from .._validation import (
 )
 from ..kernels import Empirical, split_time
 from ._cholesky import DenseCholesky, cholesky, dot, product
-from ._constant_mean import ZERO, given, prior_variance
 from ._covariance import SeparableCovariance
 from ._kernel_families import FAMILIES, recognize_or_raise
+from ._prior_mean import ZERO, estimate_mean, prior_variance
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from .._typing import Array, Indices, Mask
 
-# Beyond e to this power, and below its reciprocal, floats lose digits.
+# Largest |log| of an integral: floats lose digits beyond.
 _MAX_LOG = 700.0
 
 
@@ -70,7 +68,7 @@ def wasserstein_relevancy(
     time_column: int | str = -1,
     mean_prior_std: float = 0.0,
 ) -> Array:
-    """Relevancy of each observation to predictions from ``now`` on.
+    """Return the relevancy of each observation to predictions from ``now`` on.
 
     Parameters
     ----------
@@ -80,9 +78,9 @@ def wasserstein_relevancy(
         Observations.
     spatial_kernel : Kernel or None
         ``RBF`` or ``Matern`` with nu 0.5, 1.5, 2.5 or inf, or `~sktvbo.kernels.Empirical`; ignored
-        when time is alone.
+        without spatial columns.
     temporal_kernel : Kernel
-        ``RBF`` or ``Matern`` likewise, or `~sktvbo.kernels.Forgetting`.
+        ``RBF`` or ``Matern`` with the same nu, or `~sktvbo.kernels.Forgetting`.
     signal_variance : float
         λ, in units of y².
     noise_variance : float or array-like of shape (n,)
@@ -91,15 +89,15 @@ def wasserstein_relevancy(
         Present time, not before any observation.
     time_column : int, default=-1
     mean_prior_std : float, default=0.0
-        Standard deviation τ of the Gaussian prior of a constant mean of the observations, in units
-        of y; 0: the mean is 0, ``np.inf``: a flat prior. With a mean that is learnt, observations
-        whose correlation in time with the newest is below 1e-8 have the relevancy 0.
+        Standard deviation τ of the Gaussian prior of a constant mean, in units of y; 0: the mean is
+        0, ``np.inf``: a flat prior. With a learnt mean, observations whose correlation in time with
+        the newest one is below 1e-8 have relevancy 0.
 
     Returns
     -------
     relevancy : ndarray of shape (n,)
-        R̂ of W-DBO eq. (12), ≥ 0: removing the observation changes the future predictions by this
-        fraction of what the whole data set contributes.
+        R̂ of W-DBO eq. (12), ≥ 0: change of the future predictions if the observation is removed,
+        relative to the contribution of the whole data set.
 
     Raises
     ------
@@ -137,7 +135,7 @@ def wasserstein_relevancy(
         raise invalid("spatial_kernel", expected, spatial_kernel)
     if not isinstance(temporal_kernel, Kernel):
         raise invalid("temporal_kernel", "a kernel of the time column of X", temporal_kernel)
-    covariance = SeparableCovariance(
+    covariance = SeparableCovariance.of(
         spatial_kernel if S.shape[1] else None,
         temporal_kernel,
         (signal_variance, "fixed"),
@@ -153,16 +151,16 @@ def wasserstein_relevancy(
 
 
 def spatial_convolution(kernel: Kernel, X: ArrayLike, Y: ArrayLike | None = None) -> Array:
-    """Convolution of a spatial kernel with itself over R^d, (k * k)(x − x') (W-DBO table 3).
+    """Return the convolution of a spatial kernel with itself over R^d (W-DBO table 3).
 
     Parameters
     ----------
     kernel : Kernel
         ``RBF`` or ``Matern`` with nu 0.5, 1.5, 2.5 or inf, with one lengthscale or d; or
-        `~sktvbo.kernels.Empirical`, whose integral is the sum over its arms.
+        `~sktvbo.kernels.Empirical`, with a sum over its arms for the integral.
     X : array-like of shape (n, d)
     Y : array-like of shape (m, d), default=None
-        None is X.
+        None: X.
 
     Returns
     -------
@@ -189,7 +187,7 @@ def spatial_convolution(kernel: Kernel, X: ArrayLike, Y: ArrayLike | None = None
 def temporal_convolution(
     kernel: Kernel, t: ArrayLike, now: float, s: ArrayLike | None = None
 ) -> Array:
-    """Convolution of a temporal kernel with itself, restricted to the future (W-DBO table 4).
+    """Return the convolution of a temporal kernel with itself over the future (W-DBO table 4).
 
     Parameters
     ----------
@@ -199,7 +197,7 @@ def temporal_convolution(
         Times, none after ``now``.
     now : float
     s : array-like of shape (m,), default=None
-        Other times, none after ``now``; None is ``t``.
+        Other times, none after ``now``; None: ``t``.
 
     Returns
     -------
@@ -208,8 +206,8 @@ def temporal_convolution(
 
     Notes
     -----
-    For RBF the paper's eq. (70) divides (t − s)² by 2 l² where completing the square gives 4 l²;
-    the latter is computed here, and agrees with quadrature.
+    For RBF the paper's eq. (70) divides (t − s)² by 2 l²; completing the square gives 4 l². This
+    function uses 4 l², which agrees with quadrature.
 
     Examples
     --------
@@ -226,7 +224,7 @@ def temporal_convolution(
 
 
 def _ages(t, now):
-    """now − t (n,), non-negative."""
+    """Return the ages now − t (n,), non-negative."""
     now = check_real(now, "now")
     if t.max() > now:
         raise _too_early(f"{now}, but an observation at {t.max()},")
@@ -239,7 +237,7 @@ def _too_early(got):
 
 
 def _spatial_convolution(factor, X, Y=None):
-    """The convolution over its value at distance 0, (n, m)."""
+    """Return the convolution over its value at distance 0, (n, m)."""
     Z = factor.scale(X)
     W = Z if Y is None else factor.scale(Y)
     twice_mu = 0
@@ -254,7 +252,7 @@ def _spatial_convolution(factor, X, Y=None):
 
 
 def _volume(factor):
-    """∫ k² over R^d."""
+    """Return ∫ k² over R^d."""
     d, nu = len(factor.length_scales), FAMILIES[factor.family].order
     log_volume = (d / 2.0) * np.log(np.pi) + np.log(factor.length_scales).sum()
     if factor.family != Family.RBF:
@@ -270,7 +268,7 @@ def _volume(factor):
     if abs(log_volume) > _MAX_LOG:
         raise invalid(
             "The integral of the squared kernel",
-            "a number that floats have",
+            "within the range of floats",
             got=f"e^{log_volume:.0f}",
             advice="Use lengthscales nearer to 1.",
         )
@@ -278,31 +276,24 @@ def _volume(factor):
 
 
 def _future(factor, u, v, origin):
-    """∫ k k over the future (n, m), for ages u (n,) and v (m,), over the decay at age ``origin``.
+    """Return ∫ k k over the future (n, m), for ages u (n,), v (m,), over the decay at ``origin``.
 
-    Divided by it, the integrals do not underflow when all ages are large.
+    The division prevents underflow for large ages.
     """
     if factor.family == Family.RBF:
         return _future_rbf(factor.length_scales[0], u, v, origin)
-    polynomial = FAMILIES[factor.family].polynomial
-    return _future_polynomial(polynomial, factor.units[0], u, v, origin)
-
-
-def _future_polynomial(alpha, rate, u, v, origin):
-    """exp(2 c origin) ∫ k k over the future, for k(age) = e^{−z} Σ_k α_k z^k, z = c age.
-
-    The integral is B(u) G B(v)ᵀ, of rank p + 1; see `future_basis` and `basis_products`. For Matérn
-    kernels this equals W-DBO eq. (72)-(75), and it is free of cancellation.
-    """
+    # The integral is B(u) G B(v)ᵀ, of rank p + 1; see `future_basis` and `basis_products`. For
+    # Matérn kernels this equals W-DBO eq. (72)-(75), without cancellation.
+    alpha, rate = FAMILIES[factor.family].polynomial, factor.units[0]
     B, A = (future_basis(alpha, rate, ages, origin) for ages in (u, v))
     return B @ (basis_products(len(alpha)) / rate) @ A.T
 
 
 def future_basis(alpha, rate, ages, origin=0.0):
-    """exp(c origin) b_m(ages) (n, p + 1), for k(age) = e^{−z} Σ_k α_k z^k, z = c age.
+    """Return exp(c origin) b_m(ages) (n, p + 1), for k(age) = e^{−z} Σ_k α_k z^k, z = c age.
 
-    From now on k(τ − t) is an exponential times a polynomial of degree p in c times the time from
-    now, with the coefficients b_m = e^{−z} Σ_{k≥m} α_k C(k, m) z^{k−m}.
+    For τ from now on, k(τ − t) is an exponential times a polynomial of degree p in c (τ − now),
+    with coefficients b_m = e^{−z} Σ_{k≥m} α_k C(k, m) z^{k−m}.
     """
     z = rate * ages
     powers = z[:, np.newaxis] ** np.arange(len(alpha))
@@ -312,7 +303,7 @@ def future_basis(alpha, rate, ages, origin=0.0):
 
 @cache
 def _basis_coefficients(alpha):
-    """Coefficients (p + 1, p + 1) of z^j in b_m: α_{j+m} C(j + m, m)."""
+    """Return the coefficients (p + 1, p + 1) of z^j in b_m: α_{j+m} C(j + m, m)."""
     n = len(alpha)
     return np.array(
         [[alpha[j + m] * comb(j + m, m) if j + m < n else 0.0 for m in range(n)] for j in range(n)]
@@ -321,15 +312,15 @@ def _basis_coefficients(alpha):
 
 @cache
 def basis_products(n):
-    """G (n, n): the integrals (m + q)! / 2^{m+q+1} of e^{−2z} z^{m+q} over z ≥ 0."""
+    """Return G (n, n), the integrals (m + q)! / 2^{m+q+1} of e^{−2z} z^{m+q} over z ≥ 0."""
     return np.array([[factorial(m + q) / 2.0 ** (m + q + 1) for q in range(n)] for m in range(n)])
 
 
 def _future_rbf(l, u, v, origin):
-    """exp(origin² / l²) ∫ k k over the future, for k(age) = exp(−age² / (2 l²)).
+    """Return exp(origin² / l²) ∫ k k over the future, for k(age) = exp(−age² / (2 l²)).
 
-    The integral is (√π l/2) exp(−(u−v)²/(4 l²)) erfc((u+v)/(2 l)); erfcx(z) = e^{z²} erfc(z) splits
-    the exponential into a product, which neither underflows early nor multiplies large by small.
+    The integral is (√π l/2) exp(−(u−v)²/(4 l²)) erfc((u+v)/(2 l)). With erfcx(z) = e^{z²} erfc(z)
+    the exponential is a product that neither underflows early nor multiplies large by small.
     """
     u, v, origin = u / l, v / l, origin / l
 
@@ -341,11 +332,10 @@ def _future_rbf(l, u, v, origin):
 
 
 def convolutions(spatial, temporal, S, ages):
-    """C (n, n) of theorem 4.1 up to a positive factor, from recognized kernels.
+    """Return C (n, n) of theorem 4.1 up to a positive factor, from recognized kernels.
 
-    The factor is that by which the newest observation's share has decayed, over ∫ k_S²:
-    relevancies are ratios and do not feel it, and do not become 0/0 when all of the data is old, or
-    in hundreds of dimensions.
+    The factor is the decay of the newest observation over ∫ k_S². Relevancies are ratios, which do
+    not depend on it. It prevents 0/0 for old data, or in hundreds of dimensions.
     """
     if not np.isfinite(ages).all():
         raise invalid("now", "finite", got="NaN or infinity")
@@ -355,7 +345,7 @@ def convolutions(spatial, temporal, S, ages):
 
 
 def convolutions_in_space(spatial, X, Y=None):
-    """Those of a recognized spatial kernel (n, m), or 1 where there is no space."""
+    """Return the convolutions (n, m) of a recognized spatial kernel, 1 without spatial columns."""
     if not X.shape[1]:
         return np.ones((len(X), len(X if Y is None else Y)))
     if isinstance(spatial, Empirical):
@@ -364,7 +354,7 @@ def convolutions_in_space(spatial, X, Y=None):
 
 
 def long_past(temporal, t):
-    """Which of observations at times t (n,) have next to no correlation with the newest."""
+    """Return a mask (n,) of observations with almost no correlation with the newest one."""
     z = temporal.units[0] * (t.max() - t)
     if temporal.family == Family.RBF:
         return np.exp(-z * z) < RESOLUTION
@@ -372,29 +362,28 @@ def long_past(temporal, t):
 
 
 def sweep(solver, y, mean_variance, signal_variance, C, past):
-    """The `RelevancySweep` of observations y (n,) with a factored covariance and convolutions C.
+    """Return the `RelevancySweep` of y (n,) with a factorized covariance and convolutions C.
 
-    Where an observation is known from the others to within 1e-8 of the signal variance, all of them
-    are given that much more noise. The integrals of the squared difference of two kernels that lie
-    that near to each other are lost in the rounding of C; divided by squares of less noise they
-    would leave relevancies of nearly 0 as anything.
+    If the other observations determine one to within 1e-8 of the signal variance, that much noise
+    is added to all of them. Integrals of the squared difference of such close kernels are lost in
+    the rounding of C; divided by squares of smaller noise, relevancies near 0 would be arbitrary.
     """
     P, least = solver.inverse(), RESOLUTION * signal_variance
     if P.diagonal().max() * least > 1.0:
-        solver = solver.plus(least)
+        solver = solver.with_added_variance(least)
         P = solver.inverse()
     a, mean = solver.solve(y), ZERO
     if mean_variance > 0.0:
-        mean, _ = given(mean_variance, solver.solve(np.ones(len(y))), y)
+        mean, _ = estimate_mean(mean_variance, solver.solve(np.ones(len(y))), y)
         a = a - mean.value * mean.direction
-    P = mean.removed(P)
+    P = mean.downdate(P)
     return RelevancySweep(P, a, C, past=past)
 
 
 class RelevancySweep:
-    """Relevancies of all observations, kept up to date while some are removed, O(n²) each.
+    """Relevancies of all observations, updated while some are removed, O(n²) each.
 
-    What `~sktvbo.gaussian_process.TimeVaryingGPRegressor.relevancy_sweep` returns.
+    Returned by `~sktvbo.gaussian_process.TimeVaryingGPRegressor.relevancy_sweep`.
 
     Parameters
     ----------
@@ -403,19 +392,19 @@ class RelevancySweep:
     a : ndarray of shape (n,)
         P y.
     C : ndarray of shape (n, n), or callable
-        Convolutions, up to a positive factor; or what makes them, once an observation is removed
-        and more is asked for.
+        Convolutions, up to a positive factor; or a function that returns them, called if results
+        are needed after a removal.
     q : ndarray of shape (n,), default=None
-        P_iᵀ C P_i where it is known, which saves a product of matrices.
+        P_iᵀ C P_i, if known, which saves a matrix product.
     sums : (float, float), default=None
-        aᵀ C a and Σ_jk P_jk C_jk where they are known; with a callable C they have to be, and q.
+        aᵀ C a and Σ_jk P_jk C_jk, if known. A callable C requires them, and q.
     past : ndarray of bool of shape (n,), default=None
-        Which observations are irrelevant because they tell of nothing but the mean; None: none.
+        Mask of irrelevant observations, which inform about the mean only; None: none.
 
     Attributes
     ----------
     n : int
-        Observations that are left.
+        Number of remaining observations.
 
     Examples
     --------
@@ -425,7 +414,7 @@ class RelevancySweep:
     >>> gp = TimeVaryingGPRegressor(optimizer=None).fit(X, np.sin(X[:, 0]))
     >>> sweep = gp.relevancy_sweep(now=8.0)
     >>> sweep.remove(np.argmin(sweep.relevancy()))
-    >>> sweep.index                      # row 7 has moved to where row 0 was
+    >>> sweep.index                      # row 7 has moved to the position of row 0
     array([7, 1, 2, 3, 4, 5, 6])
     """
 
@@ -438,9 +427,9 @@ class RelevancySweep:
         sums: tuple[float, float] | None = None,
         past: Mask | None = None,
     ) -> None:
-        # In units of its largest entry P has no squares that overflow or underflow; of a, in units
-        # of the standard deviation that goes with it, only those of a large y would. The units are
-        # powers of two, so that they change no digits.
+        # In units of its largest entry, squares of P neither overflow nor underflow. a is in the
+        # corresponding unit of standard deviations, reduced for a large y. Units are powers of two,
+        # which change no digits.
         self._half = half = max((np.frexp(P.diagonal().max())[1] + 1) // 2, -500)
         self._P, self._C, self._owned, self._past = P, C, False, past
         a = np.ldexp(a, -half)
@@ -449,84 +438,84 @@ class RelevancySweep:
         self._unit = np.ldexp(1.0, -2 * excess)
         self._p = np.ldexp(P.diagonal(), -2 * half)
         if q is None:
-            self._own()
+            self._copy_matrices()
             self._q = np.einsum("ij,ij->i", self._P, product(self._P, self._C))
         else:
             self._q = np.ldexp(q, -4 * half)
         self._index = np.arange(len(a))
-        self._leaving = None
+        self._pending_removal = None
         self._n = len(a)
         if sums is None:
-            self._own()
-            self._sum_up()
+            self._copy_matrices()
+            self._update_sums()
         else:
             self._mean_part = np.ldexp(sums[0], -2 * (half + excess))
             self._variance_part = np.ldexp(sums[1], -2 * half)
 
     @property
     def n(self) -> int:
-        return self._n if self._leaving is None else self._n - 1
+        return self._n if self._pending_removal is None else self._n - 1
 
     @property
     def index(self) -> Indices:
-        """Which observation stands at each position (n,)."""
-        self._settle()
+        """Index of the observation at each position (n,)."""
+        self._apply_removal()
         return self._index[: self._n]
 
     def relevancy(self) -> Array:
-        """R̂ of W-DBO eq. (12) at each position.
+        """Return R̂ of W-DBO eq. (12) at each position.
 
         Returns
         -------
         ndarray of shape (n,)
         """
-        self._settle()
+        self._apply_removal()
         n = self._n
         if n == 1:
-            return np.ones(1)  # what is left is the prior
+            return np.ones(1)  # without it the posterior is the prior
         p = self._p[:n]
         total = max(self._mean_part, 0.0) + self._unit * max(self._variance_part, 0.0)
         squared = np.maximum(self._q[:n] / p * (self._a[:n] ** 2 / p + self._unit), 0.0)
-        # Where rounding leaves nothing of the total, the observations are compared all the same.
+        # Compare the observations also if rounding makes the total 0.
         found = np.sqrt(squared / (total or squared.sum() or 1.0))
         if self._past is not None:
             found[self._past[self._index[:n]]] = 0.0
         return found
 
     def remove(self, position: int) -> None:
-        """Take out the observation at a position; another one moves there.
+        """Remove the observation at a position; another one moves there.
 
         Parameters
         ----------
         position : int
         """
-        # The last removal changes nothing that anybody will ask for: each waits for a question.
-        self._settle()
-        self._leaving = int(position)
+        # Deferred until a result is needed: the last removal of a loop is often never used.
+        self._apply_removal()
+        self._pending_removal = int(position)
 
-    def _settle(self):
-        """Carry out a removal that waits."""
-        if self._leaving is None:
+    def _apply_removal(self):
+        """Apply the pending removal."""
+        if self._pending_removal is None:
             return
-        self._own()
-        i, self._leaving = self._leaving, None
+        self._copy_matrices()
+        i, self._pending_removal = self._pending_removal, None
         _fast.remove(self._P, self._C, self._a, self._q, self._index, self._n, i)
         self._n -= 1
         self._p = self._P.diagonal()
-        self._sum_up()
+        self._update_sums()
 
-    def _sum_up(self):
-        """The sums over all observations that are left.
+    def _update_sums(self):
+        """Compute the sums over the remaining observations.
 
-        Kept up to date by differences they would lose all digits to those that were removed.
+        Updates by differences would lose all digits to the removed ones.
         """
         left = slice(self._n), slice(self._n)
         P, C, a = self._P[left], self._C[left], self._a[: self._n]
         self._mean_part = dot(a, product(C, a[:, np.newaxis])[:, 0])
         self._variance_part = np.einsum("ij,ij->", P, C)
 
-    def _own(self):
-        """Have matrices that may be changed, P in its unit."""
+    def _copy_matrices(self):
+        """Copy the matrices before they are changed, P in its unit."""
         if self._owned:
             return
         self._P = self._P * np.ldexp(1.0, -2 * self._half)

@@ -1,18 +1,19 @@
-"""The quadratic forms of the relevancies, updated as rows come and go and time passes.
+"""Quadratic forms of the relevancies, updated with rows and time.
 
-With P the inverse covariance of the observations and C = C_S ∘ (B G Bᵀ) (see `relevancy`), the
-sweep needs q_i = P_iᵀ C P_i of all rows: a product of matrices. For kernels that are an exponential
-times a polynomial in time, C depends on the present through B alone, and
+With P the inverse covariance of the observations and C = C_S ∘ (B G Bᵀ) (see `_relevancy`), the
+sweep needs q_i = P_iᵀ C P_i of all rows: a matrix product. For kernels that are an exponential
+times a polynomial in time, C depends on the present time through B only, and the forms
 
     Q_i^{kl} = P_iᵀ (C_S ∘ b_k b_lᵀ) P_i,      q_i = Σ_kl G_kl Q_i^{kl},
 
-can be kept. A row that comes or goes changes P, padded with zeros, by u uᵀ / s: u = (P k, −1) and
-s is its variance given the others, or u = P_i and s = −P_ii. With w^{kl} = b_k ∘ C_S (b_l ∘ u),
+can be updated. Appending a row changes P, padded with zeros, by u uᵀ / s with u = (P k, −1) and s
+the variance given the other rows; dropping row i with u = P_i and s = −P_ii. With
+w^{kl} = b_k ∘ C_S (b_l ∘ u),
 
     Q_i^{kl} ← Q_i^{kl} + (u_i/s) ([P w^{kl}]_i + [P w^{lk}]_i) + (u_i/s)² uᵀ w^{kl},
 
-which is O(n²), and the sum V^{kl} = Σ_ij P_ij (C_S ∘ b_k b_lᵀ)_ij changes by uᵀ w^{kl} / s. When
-the present moves by δ, b, Q and V are combined linearly: with η = c δ,
+which is O(n²), and the sum V^{kl} = Σ_ij P_ij (C_S ∘ b_k b_lᵀ)_ij changes by uᵀ w^{kl} / s. A
+step δ of the present time combines b, Q and V linearly: with η = c δ,
 
     B ← e^{−η} B T,      Q_i ← e^{−2η} Tᵀ Q_i T,      T_km = C(k, m) η^{k−m}.
 """
@@ -27,7 +28,7 @@ from ._cholesky import Buffer, product
 from ._kernel_families import FAMILIES, Factor
 from ._relevancy import basis_products, convolutions_in_space, future_basis
 
-# Recompute what is updated from step to step where its relative error is larger.
+# Recompute updated values whose relative error is larger.
 BOUND = 1e-9
 
 
@@ -37,17 +38,17 @@ _PAIRS = [np.triu_indices(r) for r in range(4)]
 
 @dataclass(frozen=True, eq=False)
 class RelevancyForms:
-    """Q and what changes it, at a present time.
+    """Q, V and the values that update them, at a present time.
 
     Attributes
     ----------
     spatial : Factor or Empirical
     temporal : Factor
-        One that has a polynomial.
+        Factor with a polynomial.
     S : ndarray of shape (n, d)
     now : float
     buffer : Buffer
-        Begins with C.
+        Holds C in its first rows and columns.
     B : ndarray of shape (n, p + 1)
     Q : ndarray of shape (p + 1, p + 1, n)
     V : ndarray of shape (p + 1, p + 1)
@@ -64,14 +65,14 @@ class RelevancyForms:
 
     @classmethod
     def of(cls, factors, S, t, now, P):
-        """Compute them, O(n³); None for kernels without such forms.
+        """Compute the forms, O(n³); None for kernels without them.
 
         Parameters
         ----------
         factors : (Factor or Empirical, Factor)
         S, t : ndarray of shape (n, d), (n,)
         now : float
-            In the unit of t.
+            Present time, in the unit of t.
         P : ndarray of shape (n, n)
             Inverse covariance.
         """
@@ -93,7 +94,7 @@ class RelevancyForms:
         return self.buffer.array[: len(self.S), : len(self.S)]
 
     def at(self, now):
-        """Move to another time, O(n)."""
+        """Return the forms at another time, O(n)."""
         if now == self.now:
             return self
         eta, order = self.temporal.units[0] * (now - self.now), range(self.B.shape[1])
@@ -103,18 +104,18 @@ class RelevancyForms:
         return replaced(self, now=now, B=self.B @ T, Q=Q, V=V)
 
     def append(self, s, t, P, u, variance):
-        """Append a row at a place s (1, d) and time; P is of before, u and ``variance`` as above.
+        """Append a row at s (1, d) and t; P is that before, u and ``variance`` s are as above.
 
-        A time after the present moves it.
+        A time after the present time moves the latter.
         """
         if t > self.now:
             return self.at(t).append(s, t, P, u, variance)
         n, alpha = len(self.S), FAMILIES[self.temporal.family].polynomial
-        buffer = self.buffer.behind(n)
+        buffer = self.buffer.with_space_after(n)
         C = buffer.array
         C[n, :n] = C[:n, n] = convolutions_in_space(self.spatial, s, self.S)[0]
         if isinstance(self.spatial, Factor):
-            C[n, n] = self.C[0, 0]  # the same everywhere
+            C[n, n] = self.C[0, 0]  # the same at all places
         else:
             C[n, n] = convolutions_in_space(self.spatial, s)[0, 0]
         buffer.filled = n + 1
@@ -124,9 +125,9 @@ class RelevancyForms:
         return new._changed(P, np.append(u, -1.0), variance)
 
     def drop(self, i, P):
-        """Drop row i; P is of before."""
+        """Drop row i; P is that before."""
         new = self._changed(P, P[i], -P[i, i])
-        n, buffer = len(self.S), self.buffer.without(len(self.S))
+        n, buffer = len(self.S), self.buffer.for_drop(len(self.S))
         buffer.filled, C = n - 1, buffer.array[: n - 1, : n - 1]
         for to, of in ((slice(i), slice(i)), (slice(i, None), slice(i + 1, None))):
             C[to, :i], C[to, i:] = self.C[of, :i], self.C[of, i + 1 :]
@@ -134,10 +135,10 @@ class RelevancyForms:
         return replaced(new, S=S, buffer=buffer, B=B, Q=np.delete(new.Q, i, axis=2))
 
     def _changed(self, P, u, s):
-        """Update for a change of P, padded with zeros, by u uᵀ / s."""
+        """Return the forms after a change of P, padded with zeros, by u uᵀ / s."""
         n, r = len(P), self.B.shape[1]
         W = self.B[:, :, np.newaxis] * product(self.C, self.B * u[:, np.newaxis])[:, np.newaxis]
-        # w^kl + w^lk is symmetric: k <= l suffices.
+        # w^kl + w^lk is symmetric: pairs k <= l suffice.
         k, l = _PAIRS[r]
         both = product(P, W[:n, k, l] + W[:n, l, k])
         linear = np.zeros((r, r, len(u)))
@@ -152,13 +153,13 @@ class RelevancyForms:
         return np.einsum("kl,kln->n", basis_products(len(self.Q)), self.Q)
 
     def sums(self, a):
-        """aᵀ C a for a (n,), and Σ_ij P_ij C_ij."""
+        """Return aᵀ C a for a (n,), and Σ_ij P_ij C_ij."""
         A, G = self.B * a[:, np.newaxis], basis_products(len(self.Q))
         return np.einsum("kl,nk,nl->", G, A, product(self.C, A)), np.sum(G * self.V)
 
     def is_accurate(self, P):
-        """Return True unless round-off shows in Q or V, in comparison with P; O(n²)."""
-        # Of Q, the entry of the oldest row is recomputed.
+        """Return False if round-off shows in Q or V, compared with P; O(n²)."""
+        # Recompute the entry of the oldest row of Q.
         q, (first, total) = self.q, self.sums(P[0])
         fresh = np.sum(basis_products(len(self.Q)) * _sums(self.C, self.B, P))
         return abs(first - q[0]) <= BOUND * q.max() and abs(fresh - total) <= BOUND * abs(fresh)
@@ -170,5 +171,5 @@ class RelevancyForms:
 
 
 def _sums(C, B, P):
-    """V (p + 1, p + 1)."""
+    """Return V (p + 1, p + 1)."""
     return np.einsum("nk,nl->kl", B, product(C * P, B))

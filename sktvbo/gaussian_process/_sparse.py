@@ -10,14 +10,14 @@ from sklearn.utils import check_random_state
 
 from .._docstrings import described_like
 from .._validation import check_choice, check_int, finite_array, invalid, plain_number
-from ._advice import advise_on_points
-from ._base import TimeVaryingGP, estimator
-from ._conditioned import Dense
 from ._exact import TimeVaryingGPRegressor
-from ._inducing import Inducing, bound
-from ._points import METHODS, choose
-from ._search import Knowledge
-from ._starts import drawn, learnt_from_part, with_more_noise
+from ._exact_posterior import Dense
+from ._fit_warnings import advise_on_points
+from ._hyperparameters import SearchRecord
+from ._inducing_posterior import Inducing, bound
+from ._inducing_selection import METHODS, choose
+from ._regressor import TimeVaryingGP, estimator
+from ._starts import learn_from_subset, random_subset, with_added_noise
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -26,17 +26,18 @@ if TYPE_CHECKING:
 
     from .._typing import Array
 
-# A search sees n rows of m points with n m² up to this number, and at least so many a point.
-_WORK, _ROWS_A_POINT = 2e8, 6
+# A search uses n rows with n m² up to the first number, and at least the second number per point.
+_MAX_WORK, _ROWS_A_POINT = 2e8, 6
 
-# Of f at new rows the points may leave this part of the noise variance before they are chosen anew.
+# Choose other points if the variance of f at new rows given the points exceeds this part of the
+# noise variance.
 _TOLERANCE = 0.2
 
 
 @described_like(TimeVaryingGPRegressor)
 @estimator
 class SparseTimeVaryingGPRegressor(TimeVaryingGP):
-    """Gaussian process regression on space and time through a few inducing points.
+    """Gaussian process regression on space and time with inducing points.
 
     Maximizes Titsias' variational bound with heteroscedastic noise (SparQ proposition 5): O(n m²)
     time and O(n m) memory for n rows and m inducing points, where exact regression takes O(n³) and
@@ -46,36 +47,36 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
     Parameters
     ----------
     n_inducing : int or "auto", default="auto"
-        Number m of inducing points; all distinct rows if there are no more. "auto" doubles 50
-        points while the bound grows by more than 0.05 nats a row, up to 400.
+        Number m of inducing points, at most the number of distinct rows. "auto" doubles 50 points
+        while the bound grows by more than 0.05 nats a row, up to 400.
     inducing : "kdpp", "greedy", "kmeans" or array-like of shape (m, d + 1), default="kdpp"
-        How they are chosen: a k-DPP sample (of some 2,000 rows, drawn uniformly if there are more),
-        the rows of greatest determinant (of at most 20,000), the centres of clusters, or as given.
+        Choice of the points: a k-DPP sample (from a uniform subset of 2,000 rows), the rows of
+        greatest determinant (of at most 20,000), cluster centres, or the points themselves.
     random_state : int, RandomState or None, default=None
         For the choice of the inducing points, and for the restarts.
 
     Attributes
     ----------
     inducing_points_ : ndarray of shape (m, d + 1)
-        In the units of X.
+        Inducing points, in the units of X.
     elbo_ : float
-        The bound at ``theta_``.
+        Bound at ``theta_``.
 
     Notes
     -----
-    A fit learns the hyperparameters by exact regression on some 500 rows, from several starts,
-    chooses the points, and goes on from there to maximize the bound; where n m² is above 2e8, that
-    of 6 m or more rows, drawn uniformly. Then points are chosen anew, if those have a larger bound.
-    A callable ``optimizer`` starts as the kernels are, with the bound of all rows.
+    A fit learns hyperparameters by exact regression on 500 rows, from several starts. It chooses
+    the points and maximizes the bound from there; if n m² is above 2e8, the bound of a uniform
+    subset of 6 m or more rows. Then it chooses points again, and takes the larger bound. A callable
+    ``optimizer`` starts at the given kernels, with the bound of all rows.
 
-    A `ModelWarning` says that points do not suffice: with them more than 3 % of the variance of y
-    is taken for noise that exact regression does not take for noise.
+    A `ModelWarning` reports too few points: more than 3 % of the variance of y is noise under the
+    bound, but not in exact regression.
 
-    ``partial_fit`` and ``forget`` cost O(m²) a row and O(m³) a call (all rows again where the noise
-    of all rows moves: with a ``noise_model``). They keep
-    the inducing points, unless these were chosen, and tell little of the rows that are new: then
-    they are chosen anew. ``log_marginal_likelihood``, ``log_marginal_likelihood_value_``,
-    ``kl_divergence`` and ``relevancy`` are those of the exact regressor, at its price.
+    ``partial_fit`` and ``forget`` cost O(m²) a row and O(m³) a call; with a ``noise_model`` all
+    rows are summed again. Points chosen by the regressor are replaced if they explain new rows
+    poorly.
+    ``log_marginal_likelihood``, ``log_marginal_likelihood_value_``, ``kl_divergence`` and
+    ``relevancy`` are those of the exact regressor, at its cost.
 
     References
     ----------
@@ -100,10 +101,8 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
     n_inducing: int | str = "auto"
     inducing: str | np.ndarray = "kdpp"
 
-    _kind = Inducing
-
-    def _check_parameters(self):
-        super()._check_parameters()
+    def check(self) -> None:
+        super().check()
         if not (isinstance(self.n_inducing, str) and self.n_inducing == "auto"):
             try:
                 check_int(self.n_inducing, "n_inducing", self)
@@ -113,63 +112,66 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         if isinstance(self.inducing, str):
             check_choice(self.inducing, METHODS, "inducing", self)
 
-    def _choose_basis(self, covariance, rows, m=None):
-        """The inducing points (m, d + 1), in the units of X; their number may be known."""
+    def _choose_conditioning(self, covariance, rows):
+        return Inducing, self._choose_points(covariance, rows, plain_number(self.n_inducing))
+
+    def _choose_points(self, covariance, rows, m):
+        """Return m inducing points (m, d + 1), in the units of X; m may be "auto"."""
         if not isinstance(self.inducing, str):
             d = rows.X.shape[1]
-            return (finite_array(self.inducing, "The array of inducing points", ("m", d)),)
+            return finite_array(self.inducing, "The array of inducing points", ("m", d))
         rng = check_random_state(self.random_state)
-        return (choose(self.inducing, covariance, rows, m or plain_number(self.n_inducing), rng),)
+        return choose(self.inducing, covariance, rows, m, rng)
 
-    def _learn_one(self, rows, start=None, knowledge=None, warn=False):
-        """From an exact fit of a part of the rows to the points, and to the bound.
+    def _learn_one(self, rows, start=None, record=None, warn=False):
+        """Fit a subset exactly, choose the points, and maximize the bound.
 
-        The trace term of the bound drives a search that starts at little noise, with points that
-        tell little, to a model of noise alone: so the points are chosen, and the noise is raised to
-        what they leave, under hyperparameters that an exact fit has learnt; and chosen anew for
-        those that the bound has.
+        With uninformative points and a start at little noise, the trace term of the bound drives a
+        search to pure noise. So an exact fit learns the hyperparameters for the choice of points,
+        and the noise is raised by the variance that the points leave unresolved. Points are chosen
+        again for the hyperparameters that maximize the bound.
         """
         rng, auto = check_random_state(self.random_state), isinstance(self.n_inducing, str)
         covariance = self._initial_covariance(rows, follow_data=self.optimizer is not None)
-        teaches = self._teaches(rows)
-        rows = rows.held() if teaches else rows
-        own_search, known = teaches and self.optimizer == "fmin_l_bfgs_b", None
+        learns = self._can_learn_from(rows)
+        rows = rows.with_held_scale() if learns else rows
+        built_in, known = learns and self.optimizer == "fmin_l_bfgs_b", None
         if start is not None:
             covariance = covariance.with_theta(np.clip(start, *covariance.bounds.T))
-        elif own_search:
-            covariance, known = learnt_from_part(
+        elif built_in:
+            covariance, known = learn_from_subset(
                 covariance, rows, self._search, self.hyperpriors, rng
             )
         noise_variance = covariance.noise_variance
-        (Z,) = self._choose_basis(covariance, rows)
-        if not teaches:
+        _, Z = self._choose_conditioning(covariance, rows)
+        if not learns:
             gp = Inducing.of(covariance, rows, Z)
         else:
-            most = max(_WORK / len(Z) ** 2, _ROWS_A_POINT * len(Z)) if own_search else np.inf
-            gp = self._bounded(covariance, drawn(rows, most, rng), Z, known, warn)
+            most = max(_MAX_WORK / len(Z) ** 2, _ROWS_A_POINT * len(Z)) if built_in else np.inf
+            gp = self._bounded(covariance, random_subset(rows, most, rng), Z, known, warn)
             gp = Inducing.of(gp.covariance, rows, gp.Z)
         if warn:
             advise_on_points(gp, noise_variance, auto)
-        return gp, Knowledge()
+        return gp, SearchRecord()
 
     def _bounded(self, covariance, rows, Z, known, warn):
-        """With hyperparameters that maximize the bound, and points chosen for these.
+        """Maximize the bound, and choose points for its hyperparameters.
 
-        What is ``known`` is from a fit without points, where the hyperparameters are.
+        ``known`` is the `SearchRecord` of an exact fit that ended at the covariance.
         """
         start, options = covariance.theta, {"warn": warn}
         if known is not None:
-            start = with_more_noise(covariance, Inducing.of(covariance, rows, Z).unresolved)
+            start = with_added_noise(covariance, Inducing.of(covariance, rows, Z).unresolved)
             options["hessian"] = known.scaled_to(rows.n)
         learnt, _ = self._search(Inducing.criterion(rows, Z), covariance, start, **options)
         gp = Inducing.of(learnt, rows, Z)
         if not isinstance(self.inducing, str):
             return gp
-        again = Inducing.of(learnt, rows, *self._choose_basis(learnt, rows, len(Z)))
+        again = Inducing.of(learnt, rows, self._choose_points(learnt, rows, len(Z)))
         return max(gp, again, key=lambda gp: gp.objective)
 
-    def _suited(self, gp, n_new):
-        """With other points, where the present ones do not tell of the new rows."""
+    def _adapt_to_rows(self, gp, n_new):
+        """Choose other points if the present ones explain the new rows poorly."""
         if n_new and isinstance(self.inducing, str) and not gp.covers(n_new, _TOLERANCE):
             return self._condition(gp.covariance, gp.rows)
         return gp
@@ -178,7 +180,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         gp = self._fitted
         return Dense.of(gp.covariance, gp.rows)
 
-    # --- what was learnt --------------------------------------------------------------------------
+    # --- bound ------------------------------------------------------------------------------------
 
     @property
     def inducing_points_(self) -> Array:
@@ -199,7 +201,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
     def elbo(
         self, theta: ArrayLike | None = None, eval_gradient: bool = False
     ) -> float | tuple[float, Array]:
-        """Titsias' lower bound of the log marginal likelihood, with the present inducing points.
+        """Return Titsias' lower bound of the log marginal likelihood, with the present points.
 
         Parameters
         ----------
@@ -222,7 +224,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         return (value, gradient) if eval_gradient else value
 
     def kl_divergence(self) -> float:
-        """Divergence KL[sparse ‖ exact] of the two posteriors, log p(y) − ELBO ≥ 0; O(n³).
+        """Return the divergence KL[sparse ‖ exact] of the posteriors, log p(y) − ELBO ≥ 0; O(n³).
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Where a search for hyperparameters starts: near the data's scale, and from a part of the rows."""
+"""Starts of a hyperparameter search: at the data's scale, and from a subset of the rows."""
 
 from itertools import product
 
@@ -7,27 +7,28 @@ from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from ..kernels import Forgetting, ProportionalMatern
-from ._conditioned import LOG_2PI, Dense
-from ._search import HyperPrior, Knowledge
+from ._conditioned import LOG_2PI
+from ._exact_posterior import Dense
+from ._hyperparameters import HyperPrior, SearchRecord
 
-# A lengthscale is far from the data's scale if neighbours are more than the first number of it
-# apart, or all rows within less than the second: the likelihood is flat there.
+# A lengthscale is far from the data's scale, where the likelihood is flat, if neighbours are more
+# than the first number of lengthscales apart, or all rows less than the second.
 _TOO_SHORT, _TOO_LONG = 10.0, 1e-3
 
-# A kernel hardly changes along a column of less than the first number of lengthscales, and does
-# along one of more than the second.
+# A kernel hardly changes along a column whose extent is below the first number of lengthscales, and
+# changes along one above the second.
 _FLAT, _CHANGES = 0.1, 0.5
 
-# Neighbours are looked for of this many rows.
+# Number of rows whose nearest neighbours are computed.
 _N_ANCHORS = 50
 
-# Of an exact fit to a part of the rows: how many, first from all starts, then from the best.
+# Number of rows of an exact fit to a subset: from all starts, then from the best result.
 _N_FIRST, _N_PART = 250, 500
 
-# A third of the part are neighbours of this many rows: by them short lengthscales are known.
+# A third of the subset are neighbours of this many rows, which determine short lengthscales.
 _N_CLUSTERS = 8
 
-# Starts: lengthscales in space and time in extents of the data, and the noise's part of y².
+# Starts: lengthscales in space and time, relative to the data's extents, and noise relative to y².
 _STARTS = (
     (0.5, 0.25, 0.1),
     (0.5, 0.05, 0.3),
@@ -36,24 +37,27 @@ _STARTS = (
     (0.2, 0.05, 0.3),
 )
 
-# Lengthscales are compared from this many rows on, on a third of the rows within these limits.
+# Lengthscales are compared from this many rows on, using a third of the rows within these limits.
 _N_SCREENED, _N_SCREENING = 64, (48, 250)
 
-# The largest lengthscale compared, in extents of the data, and the factor between one and the next.
-_COARSEST, _APART = 0.3, 3.0
+# Largest lengthscale compared, relative to the data's extent, and ratio of successive ones.
+_LARGEST_SCALE, _SCALE_RATIO = 0.3, 3.0
 
-# They are not compared where a start has this many nats a row more than noise alone.
-_MUCH = 0.5
+# No comparison if a start has this many nats a row more than pure noise.
+_WELL_EXPLAINED = 0.5
 
-# The noise's parts of the variance of y that they are compared with.
+# Noise variances of the comparison, relative to the variance of y.
 _NOISE_SHARES = (0.03, 0.15, 0.6)
 
-# The kernels whose lengthscale is in units of the columns.
+# Kernels whose lengthscale is in units of the columns.
 _IN_UNITS = (RBF, RationalQuadratic)
 
 
 def kernels_or_defaults(spatial, temporal, rows, follow_data):
-    """The kernels, or defaults for None, whose bounds may follow the data; no space, no kernel."""
+    """Return the kernels, or defaults for None, whose bounds may follow the data.
+
+    The spatial kernel is None without spatial columns.
+    """
     if rows.S.shape[1] == 0:
         spatial = None
     elif spatial is None:
@@ -78,31 +82,31 @@ def kernels_or_defaults(spatial, temporal, rows, follow_data):
 
 
 def extents_of(covariance, rows):
-    """The extents of the columns of which there are lengthscales: {name: extent}."""
+    """Return the extents of the columns that have lengthscales: {name: extent}."""
     return {
         f"{part}__length_scale": np.ptp(columns, axis=0).max(initial=0.0)
-        for part, _, columns in _parts(covariance, rows)
+        for part, _, columns in _scaled_kernels(covariance, rows)
     }
 
 
 def far_lengthscales(covariance, rows):
-    """The lengthscales that are far from the data's scale: {name: value}."""
+    """Return the lengthscales that are far from the data's scale: {name: value}."""
     found = {}
-    for part, kernel, columns in _parts(covariance, rows):
+    for part, kernel, columns in _scaled_kernels(covariance, rows):
         lengths = np.broadcast_to(kernel.length_scale, columns.shape[1])
         scaled = columns / lengths
         extent = np.ptp(scaled, axis=0).max(initial=0.0)
-        # No neighbour is farther away than the diagonal.
+        # Neighbours are at most a diagonal apart.
         wide = extent * np.sqrt(scaled.shape[1]) > _TOO_SHORT
-        if extent > 0.0 and (extent < _TOO_LONG or (wide and _spacing(scaled) > _TOO_SHORT)):
+        if extent > 0.0 and (extent < _TOO_LONG or (wide and _median_spacing(scaled) > _TOO_SHORT)):
             found[f"{part}__length_scale"] = kernel.length_scale
     return found
 
 
 def flat_columns(covariance, rows):
-    """The extents of spatial columns along which a kernel with one lengthscale hardly changes.
+    """Return the extents (d,) of spatial columns along which a one-lengthscale kernel is flat.
 
-    Only where it changes along others: NaN elsewhere, and for other kernels. Shape (d,).
+    NaN for other columns, for other kernels, and if the kernel is flat along all columns.
     """
     kernel, nothing = covariance.spatial, np.full(rows.S.shape[1], np.nan)
     if not isinstance(kernel, _IN_UNITS) or np.size(kernel.length_scale) > 1:
@@ -113,24 +117,23 @@ def flat_columns(covariance, rows):
     return np.where((extents > 0.0) & (extents < _FLAT * length), extents, np.nan)
 
 
-def within_reach(covariance, rows):
-    """Starts (n_starts, n_theta): the covariance's, and one at the data's scale if that is far."""
+def default_starts(covariance, rows):
+    """Return starts (n_starts, n_theta): the covariance's, and one at the data's scale if far."""
     starts, names = [covariance.theta], far_lengthscales(covariance, rows)
     if names:
-        starts.append(_scaled(covariance, rows, 0.5, 0.25, names))
+        starts.append(_theta_at_scale(covariance, rows, 0.5, 0.25, names))
     return np.array(starts)
 
 
 def screened_starts(criterion, covariance, rows, hyperpriors):
-    """Starts of a search (n_starts, n_theta): `within_reach`, or a likelier one at other scales.
+    """Return starts of a search (n_starts, n_theta): `default_starts`, or a likelier one.
 
-    A search from one lengthscale does not find another one that is far away: between them the
-    likelihood is flat. So where a start explains little, lengthscales, with several levels of
-    much noise, are compared on a part of the rows, and the best of each lengthscale on all rows. In
-    all this takes as long as a few steps of a search.
+    A search does not find distant lengthscales: the likelihood is flat between them. If a start
+    explains little, a grid of lengthscales and noise levels is compared on a subset of the rows,
+    and the best of each lengthscale on all rows. The cost is that of a few search steps.
     """
-    starts = within_reach(covariance, rows)
-    scales = _scales(covariance, rows) if rows.n >= _N_SCREENED else {}
+    starts = default_starts(covariance, rows)
+    scales = _scale_grid(covariance, rows) if rows.n >= _N_SCREENED else {}
     if not scales:
         return starts
     prior = HyperPrior(hyperpriors, covariance.names)
@@ -141,10 +144,10 @@ def screened_starts(criterion, covariance, rows, hyperpriors):
 
     known, power = likelihoods(criterion, starts), np.var(rows.targets) or 1.0
     noise_alone = -0.5 * rows.n * (LOG_2PI + 1.0 + np.log(power))
-    if known.max() > noise_alone + _MUCH * rows.n:
+    if known.max() > noise_alone + _WELL_EXPLAINED * rows.n:
         return starts
     n_part = int(np.clip(rows.n // 3, *_N_SCREENING))
-    part = _with_neighbours(rows, n_part, np.random.RandomState(0))
+    part = _clustered_subset(rows, n_part, np.random.RandomState(0))
     grid, axes = _grid(covariance, scales, power)
     values, chosen = likelihoods(Dense.criterion(part), grid), set()
     for places in axes:
@@ -157,7 +160,7 @@ def screened_starts(criterion, covariance, rows, hyperpriors):
 
 
 def _grid(covariance, scales, power):
-    """Thetas (k, n_theta) at all combinations of scales, and their places (k,) on each axis."""
+    """Return theta (k, n_theta) of all combinations of scales, and their indices (k,) per axis."""
     names = covariance.names
     places = list(product(*(range(len(values)) for values in scales.values()), _NOISE_SHARES))
     *axes, shares = np.array(places).T
@@ -171,10 +174,10 @@ def _grid(covariance, scales, power):
     return np.clip(grid, *covariance.bounds.T), axes
 
 
-def _scales(covariance, rows):
-    """Theta (k, 1) or (k, d) of the lengthscales that rows may tell apart, by name."""
+def _scale_grid(covariance, rows):
+    """Return theta (k, 1) or (k, d) of the lengthscales that rows can distinguish, by name."""
     found = {}
-    parts = [(f"{part}__length_scale", *rest) for part, *rest in _parts(covariance, rows)]
+    parts = [(f"{part}__length_scale", *rest) for part, *rest in _scaled_kernels(covariance, rows)]
     if isinstance(covariance.temporal, Forgetting):
         parts.append(("temporal_kernel__epsilon", covariance.temporal, rows.t[:, np.newaxis]))
     for name, kernel, columns in parts:
@@ -186,50 +189,50 @@ def _scales(covariance, rows):
             least = np.median(np.diff(np.unique(columns))) / largest
         else:
             least = 2.0 * rows.n ** (-1.0 / len(extents))
-        n_scales = 1 + max(int(np.ceil(np.log(_COARSEST / least) / np.log(_APART))), 0)
+        n_scales = 1 + max(int(np.ceil(np.log(_LARGEST_SCALE / least) / np.log(_SCALE_RATIO))), 0)
         units = np.where(extents > 0.0, extents, largest) if n_learnt > 1 else [largest]
-        lengths = np.multiply.outer(_COARSEST * _APART ** -np.arange(n_scales), units)
-        # Its lengthscale is l = -2 / log(1 - ε).
+        lengths = np.multiply.outer(_LARGEST_SCALE * _SCALE_RATIO ** -np.arange(n_scales), units)
+        # The lengthscale of a forgetting kernel is l = -2 / log(1 - ε).
         forgets = isinstance(kernel, Forgetting)
         found[name] = np.log(-np.expm1(-2.0 / lengths) if forgets else lengths)
     return found
 
 
 def restarts(covariance, rows, hyperpriors):
-    """List of starts that do not depend on earlier results, one of them for fast change.
+    """Return a list of starts independent of earlier results, one of them for fast change.
 
-    A few old rows may make the extent in time a hundred times that of the others. Starts without a
-    density are left out.
+    That one helps where a few old rows make the extent in time a hundred times longer. Starts
+    without density are excluded.
     """
-    starts = [*within_reach(covariance, rows), _scaled(covariance, rows, 0.5, 0.025)]
+    starts = [*default_starts(covariance, rows), _theta_at_scale(covariance, rows, 0.5, 0.025)]
     prior = HyperPrior(hyperpriors, covariance.names)
     return [start for start in starts if prior(start) > -np.inf]
 
 
-def learnt_from_part(covariance, rows, searched, hyperpriors, rng):
-    """The covariance of an exact fit to some of the rows, from several starts, and what it leaves.
+def learn_from_subset(covariance, rows, search, hyperpriors, rng):
+    """Return the covariance of an exact fit to a subset, from several starts, and its record.
 
     Parameters
     ----------
     covariance : SeparableCovariance
     rows : Rows
-    searched : callable
-        ``searched(criterion, covariance, start)`` is the covariance learnt, with the Hessian;
-        ``n_restarts=0`` means that it is from this start alone, ``hessian`` that one is known.
+    search : callable
+        ``search(criterion, covariance, start)`` returns the learnt covariance and the Hessian;
+        options are ``n_restarts`` and the ``hessian`` at the start.
     hyperpriors : dict or None
-        Starts without a density are left out.
+        Starts without density are excluded.
     rng : RandomState
 
     Returns
     -------
     covariance : SeparableCovariance
-    knowledge : Knowledge
+    record : SearchRecord
     """
     prior = HyperPrior(hyperpriors, covariance.names)
     theta, bounds = covariance.theta, covariance.bounds
     if not len(theta):
-        return covariance, Knowledge()
-    few = _with_neighbours(rows, _N_FIRST, rng)
+        return covariance, SearchRecord()
+    few = _clustered_subset(rows, _N_FIRST, rng)
     criterion = Dense.criterion(few)
     starts = list(screened_starts(criterion, covariance, rows, hyperpriors))
     if not any(np.array_equal(start, theta) for start in starts):
@@ -237,41 +240,41 @@ def learnt_from_part(covariance, rows, searched, hyperpriors, rng):
     with np.errstate(over="ignore"):
         power = np.mean(rows.targets**2) or 1.0
     for space, time, noise in _STARTS:
-        start = _scaled(covariance, rows, space, time)
-        start = _replaced(covariance, start, "signal_variance", power)
-        starts.append(_replaced(covariance, start, "noise_variance", noise * power))
+        start = _theta_at_scale(covariance, rows, space, time)
+        start = _with_entries(covariance, start, "signal_variance", power)
+        starts.append(_with_entries(covariance, start, "noise_variance", noise * power))
     starts = [start for start in np.clip(starts, *bounds.T) if prior(start) > -np.inf] or [theta]
-    covariance, hessian = searched(criterion, covariance, np.array(starts))
-    knowledge = Knowledge(hessian, few.n)
+    covariance, hessian = search(criterion, covariance, np.array(starts))
+    record = SearchRecord(hessian, few.n)
     if few.n == rows.n:
-        return covariance, knowledge
-    part = _with_neighbours(rows, _N_PART, rng)
-    options = {"n_restarts": 0, "hessian": knowledge.scaled_to(part.n)}
-    covariance, hessian = searched(Dense.criterion(part), covariance, covariance.theta, **options)
-    return covariance, Knowledge(hessian, part.n)
+        return covariance, record
+    part = _clustered_subset(rows, _N_PART, rng)
+    options = {"n_restarts": 0, "hessian": record.scaled_to(part.n)}
+    covariance, hessian = search(Dense.criterion(part), covariance, covariance.theta, **options)
+    return covariance, SearchRecord(hessian, part.n)
 
 
-def with_more_noise(covariance, variance):
-    """Theta of the covariance with its noise variance raised, within the bounds."""
+def with_added_noise(covariance, variance):
+    """Return theta with the noise variance increased, within the bounds."""
     theta = covariance.theta
-    theta = _replaced(covariance, theta, "noise_variance", covariance.noise_variance + variance)
+    theta = _with_entries(covariance, theta, "noise_variance", covariance.noise_variance + variance)
     return np.clip(theta, *covariance.bounds.T)
 
 
-def drawn(rows, n, rng):
-    """At most n of the rows, drawn uniformly, with the scale of all."""
+def random_subset(rows, n, rng):
+    """Return at most n of the rows, drawn uniformly, with the scale of all."""
     if rows.n <= n:
         return rows
-    return _only(rows, rng.choice(rows.n, int(n), replace=False))
+    return _subset(rows, rng.choice(rows.n, int(n), replace=False))
 
 
-def _only(rows, indices):
-    """Some of the rows, with the scale of all."""
+def _subset(rows, indices):
+    """Return some of the rows, with the scale of all."""
     return rows.drop(np.setdiff1d(np.arange(rows.n), indices), standardize=False)
 
 
-def _with_neighbours(rows, n, rng):
-    """At most n of the rows: drawn uniformly, and with neighbours of some."""
+def _clustered_subset(rows, n, rng):
+    """Return at most n of the rows: two thirds drawn uniformly, and neighbours of a few rows."""
     if rows.n <= n:
         return rows
     spread = rng.choice(rows.n, n - n // 3, replace=False)
@@ -280,11 +283,11 @@ def _with_neighbours(rows, n, rng):
     size = n // 3 // _N_CLUSTERS
     centres = columns[rng.choice(rows.n, _N_CLUSTERS, replace=False)]
     near = [np.argpartition(d, size)[:size] for d in cdist(centres, columns, "sqeuclidean")]
-    return _only(rows, np.concatenate([spread, *near]))
+    return _subset(rows, np.concatenate([spread, *near]))
 
 
-def _parts(covariance, rows):
-    """(name, kernel, its columns (n, d)) of the kernels that have a lengthscale."""
+def _scaled_kernels(covariance, rows):
+    """Yield (name, kernel, columns (n, d)) of the kernels with a lengthscale."""
     for part, kernel, columns in (
         ("spatial_kernel", covariance.spatial, rows.S),
         ("temporal_kernel", covariance.temporal, rows.t[:, np.newaxis]),
@@ -293,20 +296,20 @@ def _parts(covariance, rows):
             yield part, kernel, columns
 
 
-def _scaled(covariance, rows, space, time, names=None):
-    """Theta of the covariance with lengthscales, all or some, that are parts of the extents."""
+def _theta_at_scale(covariance, rows, space, time, names=None):
+    """Return theta with lengthscales, all or those in ``names``, relative to the extents."""
     theta = covariance.theta
-    for part, _, columns in _parts(covariance, rows):
+    for part, _, columns in _scaled_kernels(covariance, rows):
         name = f"{part}__length_scale"
         if names is None or name in names:
             share = space if part == "spatial_kernel" else time
             extents = share * np.ptp(columns, axis=0)
-            theta = _replaced(covariance, theta, name, np.where(extents > 0.0, extents, 1.0))
+            theta = _with_entries(covariance, theta, name, np.where(extents > 0.0, extents, 1.0))
     return np.clip(theta, *covariance.bounds.T)
 
 
-def _replaced(covariance, theta, name, values):
-    """Theta with the entries of one name replaced: the largest value where there is one entry."""
+def _with_entries(covariance, theta, name, values):
+    """Return theta with the entries of one name replaced; a single entry gets the largest value."""
     where = [i for i, known in enumerate(covariance.names) if known == name]
     theta, values = theta.copy(), np.atleast_1d(values)
     if where:
@@ -314,8 +317,8 @@ def _replaced(covariance, theta, name, values):
     return theta
 
 
-def _spacing(columns):
-    """Median distance of some of the rows (n, d) to the nearest that is elsewhere."""
+def _median_spacing(columns):
+    """Return the median distance of some rows (n, d) to their nearest distinct row."""
     anchors = columns[:: max(len(columns) // _N_ANCHORS, 1)]
     distances = cdist(anchors, columns)
     nearest = np.min(distances, axis=1, where=distances > 0.0, initial=np.inf)

@@ -1,31 +1,30 @@
-"""Weighted Gaussian process regression, with the width that W-GP-UCB's analysis asks for."""
+"""Weighted Gaussian process regression, with the width of W-GP-UCB's analysis."""
 
 from .._docstrings import described_like
-from ._base import estimator
-from ._conditioned import Weighted
 from ._exact import TimeVaryingGPRegressor
+from ._exact_posterior import Weighted
+from ._regressor import estimator
 
 
 @described_like(TimeVaryingGPRegressor)
 @estimator
 class WeightedGPRegressor(TimeVaryingGPRegressor):
-    """Weighted regression, whose standard deviation is that of W-GP-UCB's two matrices.
+    """Weighted regression with the standard deviation of W-GP-UCB.
 
-    With c = Δ⁻¹ k(x) the mean is cᵀ y, as that of the Gaussian process. The width is
+    With c = Δ⁻¹ k(x) the mean is cᵀ y, as in a Gaussian process. The width is
 
         s² = σ² ‖c‖² + k(x, x) − 2 kᵀ c + cᵀ K c,
 
-    the error's part from the noise of the observations as it is, σ², and its part from the
-    function's norm. Written with the noise σ² / w_i of the weighted model, s² = k(x, x) − kᵀ c −
-    σ² Σ_i (1/w_i − 1) c_i²: at most the posterior variance, and equal to it when all weights are 1.
+    the error from observation noise of variance σ² plus the error from the function's norm. With
+    the noise σ² / w_i of the weighted model, s² = k(x, x) − kᵀ c − σ² Σ_i (1/w_i − 1) c_i²: at most
+    the posterior variance, and equal to it if all weights are 1.
 
     Parameters
     ----------
     noise_model : NoiseModel, default=None
-        The reciprocal weights 1 / w_i of the observations by age; None: all 1, which makes this an
-        ordinary regressor.
+        Reciprocal weights 1 / w_i of the observations by age; None: all 1.
     temporal_kernel : kernel, default=None
-        As in `TimeVaryingGPRegressor`; the literature's is static in time,
+        As in `TimeVaryingGPRegressor`. The literature uses a static one,
         ``ConstantKernel(1.0, "fixed")``.
 
     References
@@ -46,4 +45,4 @@ class WeightedGPRegressor(TimeVaryingGPRegressor):
     True
     """
 
-    _kind = Weighted
+    _dense_class = Weighted

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._validation import invalid, plain_number
 from ..exceptions import JournalError
-from ..gaussian_process._base import TimeVaryingGP
+from ..gaussian_process._regressor import TimeVaryingGP
 from ..journal._encoding import NotPlainError, decode, encode, qualified_name, types_within
 from ..journal._file import FORMAT
 from ..journal._rows import START, Place

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.base import clone
 
-from .._arrays import GROWING, Room, grown
+from .._arrays import GROW_LOCK, GrowableArrays, append_rows
 from .._validation import invalid
 from .._values import replaced
 from ..exceptions import AskTellError, InvalidObservationError
@@ -131,7 +131,7 @@ class Log(Sequence):
         longer.limit, longer.total = self.limit, self.total + 1
         full = self.limit is not None and len(self) >= self.limit
         start = self._start + 1 if full else self._start
-        with GROWING:
+        with GROW_LOCK:
             # Share the memory unless another log has grown from this one, or an eighth of it is
             # items that are no longer stored.
             shared = len(self._items) == self._stop and start <= (self._stop - start) // 8 + 64
@@ -207,7 +207,7 @@ class DataSet:
         Queries and times.
     y, variance : ndarray of shape (n,)
         Observations, and known variances of their noise.
-    room : Room or None
+    room : GrowableArrays or None
         In which the arrays grow.
     """
 
@@ -215,7 +215,7 @@ class DataSet:
     rows: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
     y: np.ndarray = field(default_factory=lambda: np.empty(0))
     variance: np.ndarray = field(default_factory=lambda: np.empty(0))
-    room: Room | None = field(default=None, repr=False)
+    room: GrowableArrays | None = field(default=None, repr=False)
 
     def __getstate__(self):
         return vars(self) | {"room": None}
@@ -237,7 +237,7 @@ class DataSet:
         if not len(self.y):
             old["rows"] = np.empty((0, len(row)))
         more = {"positions": [position], "rows": [row], "y": [y], "variance": [variance]}
-        arrays, room = grown(old, more, self.room)
+        arrays, room = append_rows(old, more, self.room)
         return DataSet(**arrays, room=room)
 
     def drop(self, indices):

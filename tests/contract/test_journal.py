@@ -147,7 +147,8 @@ def test_nothing_is_searched_again(path, monkeypatch):
     opt.close()
     with monkeypatch.context() as patch:
         patch.setattr(
-            "sktvbo.gaussian_process._base.search", lambda *args, **options: pytest.fail("searched")
+            "sktvbo.gaussian_process._regressor.search",
+            lambda *args, **options: pytest.fail("searched"),
         )
         again = WDBO.resume(path)
     same_state(again, opt)

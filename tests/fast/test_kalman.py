@@ -7,7 +7,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from twins import kalman as twin
 
 from sktvbo._fast import kalman as fast
-from sktvbo.gaussian_process._markov import state_space
+from sktvbo.gaussian_process.kalman._state_space import state_space
 
 ORDERS = {"p = 1": 0.5, "p = 2": 1.5, "p = 3": 2.5}
 
@@ -21,7 +21,7 @@ def case(process, M=3, counts=(1, 0, 3, 4, 1, 2, 0), k=2, seed=0):
     """Return arguments of the filter: irregular moves, no to several observations at a time."""
     rng = np.random.RandomState(seed)
     gaps, n, T = np.array([0.4, 1.7, 1e-3]), int(np.sum(counts)), len(counts)
-    A, Q = process.moves(gaps)
+    A, Q = process.transitions(gaps)
     K = 1.3 * RBF(0.5)(rng.uniform(size=(M, 2)))
     start = np.append(0, np.cumsum(counts)).astype(np.intp)
     site = rng.randint(M, size=n).astype(np.intp)

@@ -96,19 +96,19 @@ AT_BOUNDS = {
         None,
         {"noise_variance": 1e-4, "noise_variance_bounds": (1e-5, 1e-3)},
         [
-            "noise_variance ended at its upper bound, 0.001: y is noise to",
+            "noise_variance ended at its upper bound, 0.001: the model explains y as noise",
             "normalize_y=True, or raise the bound",
         ],
     ),
     "signal, high": (
         None,
         {"signal_variance": 0.05, "signal_variance_bounds": (1e-2, 0.1)},
-        ["signal_variance ended at its upper bound, 0.1: y is of a large"],
+        ["signal_variance ended at its upper bound, 0.1: y has a large"],
     ),
     "noise alone": (
         NOISE,
         {"noise_variance": 1.0, "signal_variance": 0.1, **NARROW},
-        ["signal_variance ended at its lower bound, 0.001: y is noise to"],
+        ["signal_variance ended at its lower bound, 0.001: the model explains y as noise"],
     ),
     "constant in time": (
         np.sin(6.0 * X0[:, 0]) + 0.1 * np.random.RandomState(1).normal(size=150),
@@ -178,7 +178,7 @@ def test_a_bound_that_is_in_another_unit():
     gp = TimeVaryingGPRegressor(Matern(0.3), Matern(1.0, nu=1.5))
     found = warned(gp, X * [1.0, 3e6] + [0.0, 1.7e9], y)
     (message,) = (text for _, text in found if text.startswith("temporal_kernel"))
-    assert "upper bound, 1e+05: the columns it is for extend over 2.9" in message
+    assert "upper bound, 1e+05: its columns extend over 2.9" in message
     assert "time_unit" in message
 
 
@@ -203,7 +203,7 @@ def test_a_search_that_does_not_converge():
     ((category, message),) = warned(gp, *drifting())
     assert category is ConvergenceWarning
     assert message.startswith("The search of the hyperparameters stopped before it converged (")
-    assert "check its gradient" in message
+    assert "check the gradient" in message
 
 
 # --- lengthscales far from the data ---------------------------------------------------------------
@@ -246,7 +246,7 @@ def test_lengthscales_that_are_not_in_units_of_the_data():
 
 def test_many_rows_name_the_sparse_regressor(monkeypatch):
     X, y = drifting()
-    monkeypatch.setattr("sktvbo.gaussian_process._advice._MANY", 149)
+    monkeypatch.setattr("sktvbo.gaussian_process._fit_warnings._MAX_ROWS_EXACT", 149)
     ((category, message),) = warned(TimeVaryingGPRegressor(Matern(0.3), Matern(2.0)), X, y)
     assert category is ModelWarning
     assert message.startswith(

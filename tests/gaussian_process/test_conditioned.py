@@ -11,12 +11,12 @@ from scipy.optimize import approx_fprime
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
 
 from sktvbo.exceptions import NotPositiveDefiniteError
-from sktvbo.gaussian_process import GeometricInjection, QuadraticInjection, _conditioned
-from sktvbo.gaussian_process._conditioned import Dense, Weighted, log_likelihood
+from sktvbo.gaussian_process import GeometricInjection, QuadraticInjection, _exact_posterior
 from sktvbo.gaussian_process._covariance import SeparableCovariance
-from sktvbo.gaussian_process._inducing import Inducing
-from sktvbo.gaussian_process._rows import Layout, Rows
-from sktvbo.gaussian_process._views import TimeSlice
+from sktvbo.gaussian_process._data import Layout, Rows
+from sktvbo.gaussian_process._exact_posterior import Dense, Weighted, log_likelihood
+from sktvbo.gaussian_process._inducing_posterior import Inducing
+from sktvbo.gaussian_process._posterior_at import TimeSlice
 
 INDUCING = lifted(11, seed=7)[0]
 KINDS = {"dense": (Dense,), "weighted": (Weighted,), "inducing": (Inducing, INDUCING)}
@@ -39,7 +39,7 @@ def kind(request):
 def covariance(request):
     spatial, temporal, model = request.param
     bounds = (1e-6, 1e3)
-    return SeparableCovariance(spatial, temporal, (1.3, bounds), (0.05, bounds), 2, model)
+    return SeparableCovariance.of(spatial, temporal, (1.3, bounds), (0.05, bounds), 2, model)
 
 
 every_scale = pytest.mark.parametrize("standardize", [False, True], ids=["plain", "standardized"])
@@ -203,7 +203,7 @@ def test_criterion_is_the_objective_with_its_gradient(kind, covariance, known, s
 def test_a_row_needs_no_factorization(monkeypatch):
     X, y = data()
     gp = make().fit(X[:35], y[:35])
-    monkeypatch.setattr(_conditioned, "cholesky", None)
+    monkeypatch.setattr(_exact_posterior, "cholesky", None)
     gp.partial_fit(X[35:38], y[35:38]).forget([0, 7, 36]).partial_fit(X[38:], y[38:])
     monkeypatch.undo()
     fresh = make().fit(gp.X_train_, gp.y_train_)

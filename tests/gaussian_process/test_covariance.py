@@ -40,7 +40,7 @@ GENERAL = (RationalQuadratic(0.5, 1.5), Wiener(0.3))
 def covariance(kernels, signal=(1.7, BOUNDS), noise=(0.05, BOUNDS), noise_model=None):
     spatial, temporal = kernels
     n_dims = 0 if spatial is None else D
-    return SeparableCovariance(spatial, temporal, signal, noise, n_dims, noise_model)
+    return SeparableCovariance.of(spatial, temporal, signal, noise, n_dims, noise_model)
 
 
 def places(kernels, n, seed=0):
@@ -161,7 +161,7 @@ def test_a_row_and_its_gradient_in_scaled_coordinates(known, unknown):
 
 def test_fixed_coordinates_have_no_gradient():
     arms, temporal = Empirical(np.eye(3) + 1.0), Matern(2.0, nu=1.5)
-    c = SeparableCovariance(arms, temporal, (1.7, BOUNDS), (0.05, BOUNDS), 1)
+    c = SeparableCovariance.of(arms, temporal, (1.7, BOUNDS), (0.05, BOUNDS), 1)
     S, t = np.array([[0.0], [2.0]]), np.array([1.0, 2.0])
     k, dk = c.cross_with_gradient(np.array([2.0]), 3.0, *c.to_scaled(S, t), [False])
     assert_allclose(k, 1.7 * np.array([1.0, 2.0]) * temporal([[3.0]], t[:, np.newaxis])[0])
@@ -324,7 +324,7 @@ def test_kernels_without_stationary_factors(kernels, culprit):
 
 
 def test_caches_are_not_copied():
-    covariance = SeparableCovariance(
+    covariance = SeparableCovariance.of(
         Matern(0.4), Matern(3.0), (1.0, (0.1, 10.0)), (0.1, (0.01, 1.0)), 2
     )
     fresh = pickle.dumps(covariance)

@@ -16,10 +16,10 @@ from sktvbo.gaussian_process import (
     SparseTimeVaryingGPRegressor,
     WeightedGPRegressor,
 )
-from sktvbo.gaussian_process._conditioned import Dense
-from sktvbo.gaussian_process._filter import Filter
-from sktvbo.gaussian_process._markov import state_space
-from sktvbo.gaussian_process._timeline import Timeline
+from sktvbo.gaussian_process._exact_posterior import Dense
+from sktvbo.gaussian_process.kalman._filter import Filter
+from sktvbo.gaussian_process.kalman._smoother import Timeline
+from sktvbo.gaussian_process.kalman._state_space import state_space
 from sktvbo.journal._encoding import decode, encode
 from sktvbo.kernels import Empirical, Forgetting, Wiener
 
@@ -297,7 +297,7 @@ def test_many_sites_whose_steps_wait_to_be_settled(temporal, n):
             gp.partial_fit(X[i : i + 1], y[i : i + 1])
         # Another extension of the same state does not change the memory that they share.
         before.append(X[i : i + 1], np.array([9.0]), np.zeros(1), np.zeros(1, dtype=bool))
-    assert kalman._gp.state.n_steps not in (0, 150)
+    assert kalman._gp.state.n_pending not in (0, 150)
     assert_allclose(
         kalman.predict(everywhere, return_std=True),
         dense.predict(everywhere, return_std=True),
@@ -458,7 +458,7 @@ def test_no_row_is_filtered_again(monkeypatch):
     )
     for i in range(10, 400):
         gp = gp.condition_on(X[i : i + 1], y[i : i + 1])
-    assert max(len(line.given) for line in filtered) <= 32
+    assert max(len(line.data) for line in filtered) <= 32
     dense.fit(X, y)
     assert_equal(dense, gp)
 

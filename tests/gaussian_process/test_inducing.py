@@ -12,11 +12,11 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 from sktvbo.exceptions import NotPositiveDefiniteError
 from sktvbo.gaussian_process import SparseTimeVaryingGPRegressor
 from sktvbo.gaussian_process._covariance import SeparableCovariance
-from sktvbo.gaussian_process._inducing import Inducing, Sums, bound
-from sktvbo.gaussian_process._rows import Layout, Rows
+from sktvbo.gaussian_process._data import Layout, Rows
+from sktvbo.gaussian_process._inducing_posterior import Inducing, Sums, bound
 
 BOUNDS = (1e-6, 1e3)
-COVARIANCE = SeparableCovariance(
+COVARIANCE = SeparableCovariance.of(
     Matern(0.4, nu=2.5), Matern(3.0, nu=1.5), (1.3, BOUNDS), (0.05, BOUNDS), 2
 )
 
@@ -49,7 +49,7 @@ def test_sums_are_their_definition():
     assert_allclose(sums.gram, V.T @ np.diag(s) @ V, rtol=1e-12)
     assert_allclose(sums.one, V.T @ s, rtol=1e-12, atol=1e-14)
     assert_allclose(sums.y, V.T @ (s * y), rtol=1e-12, atol=1e-14)
-    moments = sums.weight, sums.weighted_y, sums.weighted_square, sums.log_noise, sums.lost
+    moments = sums.weight, sums.weighted_y, sums.weighted_square, sums.log_noise, sums.trace_term
     expected = s.sum(), s @ y, s @ y**2, np.log(noise).sum(), s.sum()
     assert_allclose(moments, expected, rtol=1e-12)
 
@@ -125,7 +125,7 @@ def test_the_work_array_may_be_given():
 
 
 def test_a_matrix_that_is_not_positive_definite_has_the_bound_of_minus_infinity():
-    broken = SeparableCovariance(Nothing(), RBF(), (1.3, BOUNDS), (0.05, BOUNDS), 2)
+    broken = SeparableCovariance.of(Nothing(), RBF(), (1.3, BOUNDS), (0.05, BOUNDS), 2)
     rows, Z = rows_of(), lifted(7, seed=1)[0]
     value, gradient = bound(broken, rows, Z, True)
     assert value == -np.inf
@@ -148,7 +148,7 @@ class Nothing(ConstantKernel):
 
 def test_gradient_with_a_jitter_that_counts(monkeypatch):
     """The jitter is relative to the signal variance, and counts in that derivative."""
-    monkeypatch.setattr("sktvbo.gaussian_process._inducing._JITTERS", (1e-2,))
+    monkeypatch.setattr("sktvbo.gaussian_process._inducing_posterior._JITTERS", (1e-2,))
     X, y, v = lifted(60)
     gp = make(kind=SparseTimeVaryingGPRegressor, inducing=X[::4]).fit(X, y, v)
     gradient = gp.elbo(gp.theta_, eval_gradient=True)[1]

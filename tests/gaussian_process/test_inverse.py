@@ -11,9 +11,9 @@ from numpy.testing import assert_allclose
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from sktvbo import TimeVaryingGPRegressor
-from sktvbo.gaussian_process import _inverse
-from sktvbo.gaussian_process._conditioned import _MIN_ROWS_TO_UPDATE as N
-from sktvbo.gaussian_process._conditioned import Dense
+from sktvbo.gaussian_process import _exact_posterior
+from sktvbo.gaussian_process._exact_posterior import _MIN_ROWS_TO_UPDATE as N
+from sktvbo.gaussian_process._exact_posterior import Dense
 from sktvbo.journal._encoding import decode, encode
 from sktvbo.kernels import Empirical, Forgetting
 from sktvbo.relevancy import wasserstein_relevancy
@@ -104,9 +104,9 @@ def test_a_stream_is_a_fresh_fit(temporal, mean_prior_std, n):
 
 
 def test_long_streams(monkeypatch, recomputed):
-    forms, of = [], _inverse.RelevancyForms.of.__func__
+    forms, of = [], _exact_posterior.RelevancyForms.of.__func__
     counted = classmethod(lambda cls, *args: forms.append(1) or of(cls, *args))
-    monkeypatch.setattr(_inverse.RelevancyForms, "of", counted)
+    monkeypatch.setattr(_exact_posterior.RelevancyForms, "of", counted)
     steps = mixed_steps(regressor(TEMPORAL["3/2"]), 600, np.random.RandomState(2))
     counts = []
     for i, (gp, now) in enumerate(steps):
@@ -155,7 +155,7 @@ def test_no_cache_is_copied_or_stored(duplicate):
     assert gp._gp.cache.inverse.forms is not None
     assert len(pickle.dumps(gp)) < 1.2 * size
     other = duplicate(gp)
-    assert (other._gp.cache.inverse, other._gp.cache.spare) == (None, None)
+    assert (other._gp.cache.inverse, other._gp.cache.lower_precision) == (None, None)
     assert_allclose(other.predict(gp.X_train_, True), gp.predict(gp.X_train_, True), rtol=1e-9)
     assert_allclose(other.relevancy(now), relevancy, rtol=0.0, atol=1e-8 * relevancy.max())
     assert_is_fresh_fit(other.condition_on(*observed(rng, now)), now)
@@ -168,9 +168,9 @@ def test_a_search_leaves_its_inverse():
     gp = regressor(TEMPORAL["3/2"]).set_params(optimizer="fmin_l_bfgs_b")
     X, y = zip(*(observed(rng, float(t)) for t in range(40)))
     gp.fit(np.vstack(X), np.concatenate(y))
-    assert gp._gp.cache.spare is not None
+    assert gp._gp.cache.lower_precision is not None
     without = pickle.loads(pickle.dumps(gp))
-    assert without._gp.cache.spare is None
+    assert without._gp.cache.lower_precision is None
     held = gp.condition_on(*observed(rng, 41.0)).without([3])
     for each in (gp, without, held):
         expected = wasserstein_relevancy(
@@ -184,7 +184,7 @@ def test_a_search_leaves_its_inverse():
             mean_prior_std=0.7,
         )
         assert_allclose(each.relevancy(42.0), expected, rtol=1e-8)
-    assert gp._gp.cache.spare is None
+    assert gp._gp.cache.lower_precision is None
 
 
 def test_round_off_in_the_inverse_is_found(recomputed):

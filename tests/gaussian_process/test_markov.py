@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.linalg import expm
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
 
-from sktvbo.gaussian_process._markov import state_space
+from sktvbo.gaussian_process.kalman._state_space import state_space
 from sktvbo.kernels import Forgetting, Wiener
 
 KERNELS = {
@@ -24,7 +24,7 @@ TIMES = np.array([0.0, 0.0, 1e-7, 0.3, 1.0, 5.0, 5.5, 40.0, 4000.0])
 def implied(process, times):
     """Return the covariance of f at increasing times under the process."""
     n, p = len(times), process.order
-    A, Q = process.moves(np.diff(times, prepend=times[0]))
+    A, Q = process.transitions(np.diff(times, prepend=times[0]))
     P, K = process.prior(times[0]), np.empty((n, n))
     for i in range(n):
         if i:
@@ -46,7 +46,7 @@ def test_the_process_has_the_covariance_of_its_kernel(kernel):
 @pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])
 def test_the_transition_is_the_matrix_exponential_and_the_noise_balances_it(nu):
     process = state_space(Matern(0.7, nu=nu))
-    A, Q = process.moves([0.4])
+    A, Q = process.transitions([0.4])
     F = np.eye(process.order, k=1)
     # (s + 1)^p without its leading coefficient, ascending.
     F[-1] = -np.poly(-np.ones(process.order))[:0:-1]
@@ -62,7 +62,7 @@ def test_the_transition_is_the_matrix_exponential_and_the_noise_balances_it(nu):
 def test_the_noise_of_a_tiny_gap_has_all_its_digits(nu, power):
     """Var f grows as x^{2p−1}: its ratio over a decade shows cancellation."""
     process = state_space(Matern(1.0, nu=nu))
-    Q = process.moves([1e-9, 1e-8])[1][:, 0, 0]
+    Q = process.transitions([1e-9, 1e-8])[1][:, 0, 0]
     assert Q[0] > 0.0
     assert_allclose(Q[1] / Q[0], 10.0**power, rtol=1e-6)
 
@@ -76,7 +76,7 @@ def test_slopes_are_those_of_differences_in_theta(kernel):
     assert len(slopes[0]) == len(slopes[1]) == len(slopes[2]) == len(theta)
     for i, step in enumerate(h * np.eye(len(theta))):
         up, down = (state_space(kernel.clone_with_theta(theta + s)) for s in (step, -step))
-        pairs = zip([*up.moves(gaps), up.prior(t)], [*down.moves(gaps), down.prior(t)])
+        pairs = zip([*up.transitions(gaps), up.prior(t)], [*down.transitions(gaps), down.prior(t)])
         for (above, below), slope in zip(pairs, slopes):
             assert_allclose(slope[i], (above - below) / (2.0 * h), rtol=1e-7, atol=1e-9)
 
@@ -97,6 +97,6 @@ def test_other_kernels_have_no_state_space_form(kernel):
 
 
 def test_the_state_after_a_long_gap_is_the_prior():
-    A, Q = state_space(Matern(1.0, nu=2.5)).moves([1e9])
+    A, Q = state_space(Matern(1.0, nu=2.5)).transitions([1e9])
     assert_allclose(A[0], 0.0, atol=1e-300)
     assert_allclose(Q[0], state_space(Matern(1.0, nu=2.5)).prior(0.0), rtol=1e-14)

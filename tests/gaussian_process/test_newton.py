@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import optimize
 
-from sktvbo.gaussian_process._newton import minimize, model_minimum, promise
+from sktvbo.gaussian_process._quasi_newton import minimize, model_minimum, predicted_gain
 
 BOX = np.array([[-5.0, 5.0]] * 4)
 
@@ -78,7 +78,7 @@ def test_the_promise_is_the_models_gain(rng):
     function, A, b = quadratic(rng)
     x = np.linalg.solve(A, -b) + 0.1
     value, slope = function(x)
-    assert promise(slope, A, x, BOX + x[:, np.newaxis]) == pytest.approx(
+    assert predicted_gain(slope, A, x, BOX + x[:, np.newaxis]) == pytest.approx(
         value - function(x - 0.1)[0]
     )
 
@@ -86,7 +86,7 @@ def test_the_promise_is_the_models_gain(rng):
 def test_it_ends_when_the_promised_gain_is_small(rng):
     function, A, b = quadratic(rng)
     x = np.linalg.solve(A, -b) + 1e-3
-    gain = promise(function(x)[1], A, x, BOX + x[:, np.newaxis])
+    gain = predicted_gain(function(x)[1], A, x, BOX + x[:, np.newaxis])
     for least_gain, n_evaluations in ((1.01 * gain, 1), (0.99 * gain, 2)):
         found = minimize(*(function, x, BOX + x[:, np.newaxis]), hessian=A, least_gain=least_gain)
         assert found.n_evaluations == n_evaluations

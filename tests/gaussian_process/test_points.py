@@ -120,7 +120,7 @@ def test_all_rows_count_for_any_size_of_blocks(monkeypatch):
     X, y = rows(300)
     Z = X[::10]
     whole = SparseTimeVaryingGPRegressor(RBF(0.3), RBF(2.0), inducing=Z, optimizer=None).fit(X, y)
-    monkeypatch.setattr("sktvbo.gaussian_process._inducing._BLOCK", 37)
+    monkeypatch.setattr("sktvbo.gaussian_process._inducing_posterior._BLOCK", 37)
     parts = SparseTimeVaryingGPRegressor(RBF(0.3), RBF(2.0), inducing=Z, optimizer=None).fit(X, y)
     assert parts.elbo_ == pytest.approx(whole.elbo_, rel=1e-12)
     assert parts.elbo_ == pytest.approx(parts.elbo(parts.theta_), rel=1e-10)

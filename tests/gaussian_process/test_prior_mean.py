@@ -16,8 +16,13 @@ from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from sktvbo.acquisition import UCB
 from sktvbo.acquisition._compiled import objective_of
 from sktvbo.acquisition._objective import Score
-from sktvbo.gaussian_process import QuadraticInjection, QuadraticMean, WeightedGPRegressor, _base
-from sktvbo.gaussian_process._search import Knowledge
+from sktvbo.gaussian_process import (
+    QuadraticInjection,
+    QuadraticMean,
+    WeightedGPRegressor,
+    _regressor,
+)
+from sktvbo.gaussian_process._hyperparameters import SearchRecord
 from sktvbo.kernels import Forgetting
 
 MEAN = QuadraticMean(0.8)
@@ -286,7 +291,7 @@ def test_the_other_mean_is_searched_only_if_it_promises_more(monkeypatch):
 
     monkeypatch.setattr(TimeVaryingGPRegressor, "_learn_one", noted)
     found, n = choices(), len(made)
-    monkeypatch.setattr(Knowledge, "gain", lambda *each: np.inf)
+    monkeypatch.setattr(SearchRecord, "predicted_gain", lambda *each: np.inf)
     assert np.mean(choices() == found) > 0.9
     assert n < 0.8 * (len(made) - n)
 
@@ -296,14 +301,14 @@ def test_searches_without_success_count_once(monkeypatch):
     X = sample("waves")[0]
     y = np.random.RandomState(4).normal(size=N) - 1.5 * ((X[:, :3] - 0.5) ** 2).sum(axis=1)
     gp, starts = choose().fit(X[:30], y[:30]), []
-    found = _base.restarts
-    monkeypatch.setattr(_base, "restarts", lambda *each: starts.append(i) or found(*each))
-    monkeypatch.setattr(Knowledge, "gain", lambda *each: np.inf)
+    found = _regressor.restarts
+    monkeypatch.setattr(_regressor, "restarts", lambda *each: starts.append(i) or found(*each))
+    monkeypatch.setattr(SearchRecord, "predicted_gain", lambda *each: np.inf)
     chosen = set()
     for i in range(1, 10):
         gp = gp.condition_on(X[29 + i : 30 + i], y[29 + i : 30 + i]).refit()
         chosen.add(gp.prior_mean_)
-        assert gp._knowledge.n_lost == i
+        assert gp._search_record.n_failed == i
     assert len(chosen) == 2  # both are chosen at times
     assert starts == [1, 2, 4, 8]
 

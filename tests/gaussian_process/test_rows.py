@@ -12,9 +12,9 @@ from sklearn.gaussian_process.kernels import RBF
 
 from sktvbo.gaussian_process import QuadraticInjection
 from sktvbo.gaussian_process._covariance import SeparableCovariance
-from sktvbo.gaussian_process._rows import Layout, Moments, Rows
+from sktvbo.gaussian_process._data import Layout, Moments, Rows
 
-COVARIANCE = SeparableCovariance(
+COVARIANCE = SeparableCovariance.of(
     RBF(0.4), RBF(3.0), (1.3, (1e-3, 1e3)), (0.05, (1e-6, 1e1)), 2, QuadraticInjection(0.3)
 )
 
@@ -84,7 +84,7 @@ def test_append(standardize, m):
     rows = make(*first, standardize=standardize)
     grown = rows.append(*more)
     both = [np.concatenate(parts) for parts in zip(first, more)]
-    assert_equal(grown, make(*both, standardize=standardize).scaled_as(rows))
+    assert_equal(grown, make(*both, standardize=standardize).with_scale_of(rows))
     assert_equal(rows, make(*first, standardize=standardize))
 
 
@@ -96,7 +96,7 @@ def test_drop(standardize, indices):
     fewer = rows.drop(indices)
     left = [np.delete(a, indices, axis=0) for a in arrays]
     # The present time stays, even if the latest row is dropped.
-    assert_equal(fewer, make(*left, standardize=standardize).scaled_as(rows).at(rows.now))
+    assert_equal(fewer, make(*left, standardize=standardize).with_scale_of(rows).at(rows.now))
     assert_equal(rows, make(*arrays, standardize=standardize))
 
 
@@ -161,8 +161,8 @@ def test_appended_rows_share_memory_only_where_equal():
     assert not np.shares_memory(one.X, other.X)
     assert_equal(one, make(*(a[:10] for a in given())))
     assert_equal(other, make(*(np.delete(a, [8, 9], axis=0) for a in given())))
-    assert_equal(longer, make(*given()).scaled_as(one))
-    assert pickle.loads(pickle.dumps(longer)).room is None
+    assert_equal(longer, make(*given()).with_scale_of(one))
+    assert pickle.loads(pickle.dumps(longer)).storage is None
     again = pickle.loads(pickle.dumps(one)).append(*(a[10:12] for a in given()))
     assert_equal(again, longer)
 

@@ -13,9 +13,9 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from sktvbo import TimeVaryingGPRegressor
-from sktvbo.gaussian_process import QuadraticInjection, _base, _conditioned
-from sktvbo.gaussian_process._conditioned import Dense, _Likelihood
-from sktvbo.gaussian_process._search import explains_little
+from sktvbo.gaussian_process import QuadraticInjection, _exact_posterior, _regressor
+from sktvbo.gaussian_process._exact_posterior import Dense, _Likelihood
+from sktvbo.gaussian_process._hyperparameters import explains_little
 from sktvbo.kernels import Forgetting
 
 
@@ -196,32 +196,32 @@ def test_hyperparameters_that_explain_little_are_also_searched_from_fresh_starts
     fresh = clone(gp).set_params(n_restarts_optimizer=5, random_state=0).fit(X, y)
     best = fresh.log_marginal_likelihood_value_
     assert found.log_marginal_likelihood_value_ > best - 8.0 > 0.0
-    monkeypatch.setattr(_base, "explains_little", lambda gp: False)
+    monkeypatch.setattr(_regressor, "explains_little", lambda gp: False)
     left = gp.with_rows(X, y).refit()
     assert left.log_marginal_likelihood_value_ < -80.0  # a local maximum
-    assert found._knowledge.n_lost == 1
-    assert found.refit()._knowledge.n_lost == 0
+    assert found._search_record.n_failed == 1
+    assert found.refit()._search_record.n_failed == 0
 
 
 def test_for_pure_noise_fresh_starts_become_rare(monkeypatch):
     rng = np.random.RandomState(4)
     gp, X, _ = lost(4)
-    searches, search = [], _base.search
+    searches, search = [], _regressor.search
 
     def noted(criterion, covariance, start, **options):
         searches.append(len(np.atleast_2d(start)))
         return search(criterion, covariance, start, **options)
 
-    monkeypatch.setattr(_base, "search", noted)
-    monkeypatch.setattr(_base, "explains_little", lambda gp: True)
+    monkeypatch.setattr(_regressor, "search", noted)
+    monkeypatch.setattr(_regressor, "explains_little", lambda gp: True)
     for _ in range(9):
         gp = gp.with_rows(X, rng.normal(size=60)).refit()
     # Each starts from the previous optimum; the 1st, 2nd, 4th and 8th try fresh starts as well.
     assert searches == [1, 3, 1, 3, 1, 1, 3, 1, 1, 1, 1, 3, 1]
-    monkeypatch.setattr(_base, "explains_little", lambda gp: False)
-    assert gp.refit()._knowledge.n_lost == 0
+    monkeypatch.setattr(_regressor, "explains_little", lambda gp: False)
+    assert gp.refit()._search_record.n_failed == 0
     again = pickle.loads(pickle.dumps(gp))
-    assert again._knowledge.n_lost == 9
+    assert again._search_record.n_failed == 9
 
 
 def test_starts_without_a_density_are_left_out():
@@ -307,8 +307,8 @@ def test_no_inverse_is_computed_for_rejected_steps(monkeypatch):
     X, y = data()
     calls = []
     for name in ("try_cholesky", "lower_inverse"):
-        path = f"sktvbo.gaussian_process._conditioned.{name}"
-        call = getattr(_conditioned, name)
+        path = f"sktvbo.gaussian_process._exact_posterior.{name}"
+        call = getattr(_exact_posterior, name)
         monkeypatch.setattr(path, lambda A, name=name, call=call: calls.append(name) or call(A))
     gp = TimeVaryingGPRegressor(RBF(0.02), Matern(50.0, nu=1.5)).fit(X, y)
     assert 0 < calls.count("lower_inverse") < calls.count("try_cholesky")

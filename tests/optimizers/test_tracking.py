@@ -13,9 +13,9 @@ from sktvbo import GPUCB, TVGPUCB, UITVBO, WDBO, BayesianOptimizer, TimeVaryingG
 from sktvbo.acquisition import ThompsonSampling
 from sktvbo.domain import FiniteSet
 from sktvbo.evaluation import run
-from sktvbo.gaussian_process._conditioned import Dense
-from sktvbo.gaussian_process._filter import Filter
-from sktvbo.gaussian_process._rows import Layout, Rows
+from sktvbo.gaussian_process._data import Layout, Rows
+from sktvbo.gaussian_process._exact_posterior import Dense
+from sktvbo.gaussian_process.kalman._filter import Filter
 from sktvbo.kernels import Forgetting
 from sktvbo.problems import make
 

@@ -15,7 +15,7 @@ from sktvbo.relevancy import spatial_convolution, temporal_convolution
 
 
 def covariance(spatial, temporal, d, signal=1.3):
-    return SeparableCovariance(spatial, temporal, (signal, "fixed"), (0.1, "fixed"), d)
+    return SeparableCovariance.of(spatial, temporal, (signal, "fixed"), (0.1, "fixed"), d)
 
 
 def lowest_eigenvalue(K):

@@ -1,9 +1,9 @@
-"""Minimization over a box of a smooth function of few variables that costs much to evaluate.
+"""Minimization of an expensive smooth function of few variables over a box.
 
-Quasi-Newton: a model ½ sᵀ H s + gᵀ s of the function around the best place, with the BFGS
-approximation H of its Hessian, is minimized over the box and within _LONGEST of that place; then a
-line search goes as far as it pays. What the model promises to gain decides when to stop. H is
-handed in and out: a function that has changed a little is minimized in one or two evaluations.
+Quasi-Newton: the model ½ sᵀ H s + gᵀ s around the best place has the BFGS approximation H of the
+Hessian. It is minimized over the box and within _MAX_STEP of that place. A backtracking line search
+follows. The search stops when the model predicts little gain. H is an argument and a result: a
+slightly changed function is minimized in one or two evaluations.
 """
 
 from dataclasses import dataclass
@@ -13,18 +13,18 @@ import numpy as np
 from .._fast.ascent import model_minimum
 
 # A step changes no variable by more than this.
-_LONGEST = 2.0
+_MAX_STEP = 2.0
 
-# At most so many steps, and evaluations on the way of one.
+# Maximum numbers of steps, and of evaluations in one line search.
 _MAX_STEPS, _MAX_TRIALS = 200, 20
 
-# Of the fall that the slope promises, this share has to come true.
-_ENOUGH = 1e-4
+# Armijo condition: the decrease is at least this share of the one predicted by the slope.
+_ARMIJO = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
 class Minimum:
-    """Where a search has ended.
+    """Result of a minimization.
 
     Attributes
     ----------
@@ -32,10 +32,10 @@ class Minimum:
     value : float
     slope : ndarray of shape (p,)
     hessian : ndarray of shape (p, p) or None
-        The approximation there; None if nothing was learnt of it.
+        BFGS approximation at x; None if there was no update.
     n_evaluations : int
-    trouble : str
-        What has stopped the search before it was over; empty if nothing has.
+    message : str
+        Reason of an early stop; empty after convergence.
     """
 
     x: np.ndarray
@@ -43,7 +43,7 @@ class Minimum:
     slope: np.ndarray
     hessian: np.ndarray | None
     n_evaluations: int
-    trouble: str = ""
+    message: str = ""
 
 
 def minimize(function, start, bounds, *, hessian=None, least_gain=1e-6):
@@ -52,30 +52,31 @@ def minimize(function, start, bounds, *, hessian=None, least_gain=1e-6):
     Parameters
     ----------
     function : callable, (p,) -> (value, gradient (p,))
-        An infinite value, or NaN, makes the search turn back. In place of the gradient may be a
-        function that returns it: of places that are no better it is not called.
+        An infinite value, or NaN, makes the search turn back. The gradient may be a function that
+        computes it, which is called at accepted places only.
     start : ndarray of shape (p,)
-        In the box.
+        Place in the box.
     bounds : ndarray of shape (p, 2)
     hessian : ndarray of shape (p, p), or callable, default=None
-        Positive definite; None: nothing is known. Or what returns it after the first evaluation.
+        Positive definite approximation, or a function that is called after the first evaluation;
+        None: unknown.
     least_gain : float, default=1e-6
-        The search ends when the model promises no more than this.
+        Stop when the model predicts a smaller gain.
 
     Returns
     -------
     Minimum
-        The last evaluation was there, unless no step was any better.
+        Its x is the place of the last evaluation, unless the last line search failed.
     """
     lowest, highest = bounds.T
     x, (value, slope) = start, function(start)
     slope = slope() if callable(slope) else slope
     n_evaluations, H = 1, hessian() if callable(hessian) else hessian
     if not np.isfinite(value):
-        return Minimum(x, value, slope, H, n_evaluations, "there is no value at the start")
+        return Minimum(x, value, slope, H, n_evaluations, "the function is not finite at the start")
     for _ in range(_MAX_STEPS):
         model = np.eye(len(x)) * max(np.linalg.norm(slope), 1.0) if H is None else H
-        low, high = np.maximum(lowest - x, -_LONGEST), np.minimum(highest - x, _LONGEST)
+        low, high = np.maximum(lowest - x, -_MAX_STEP), np.minimum(highest - x, _MAX_STEP)
         step = model_minimum(model, slope, low, high)
         fall = -(slope @ step)
         if fall - 0.5 * (step @ model @ step) <= least_gain:
@@ -86,31 +87,38 @@ def minimize(function, start, bounds, *, hessian=None, least_gain=1e-6):
             there = np.minimum(np.maximum(x + rate * step, lowest), highest)
             found, gradient = function(there)
             n_evaluations += 1
-            if found <= value - _ENOUGH * rate * fall:
+            if found <= value - _ARMIJO * rate * fall:
                 break
-            rate *= _shorter(found, value, rate * fall)
+            rate *= _backtracking_factor(found, value, rate * fall)
         else:
             if H is None:
-                return Minimum(x, value, slope, H, n_evaluations, "no step along the slope helps")
-            H = None  # it has misled
+                return Minimum(
+                    x,
+                    value,
+                    slope,
+                    H,
+                    n_evaluations,
+                    "no descent along the gradient",
+                )
+            H = None  # inaccurate: try the gradient
             continue
         gradient = gradient() if callable(gradient) else gradient
-        if np.array_equal(there, x):  # the step is lost in rounding
+        if np.array_equal(there, x):  # the step is below rounding
             return Minimum(x, value, slope, H, n_evaluations)
-        H = updated(model, there - x, gradient - slope, fresh=H is None)
+        H = bfgs_update(model, there - x, gradient - slope, fresh=H is None)
         x, value, slope = there, found, gradient
-    return Minimum(x, value, slope, H, n_evaluations, f"{_MAX_STEPS} steps were not enough")
+    return Minimum(x, value, slope, H, n_evaluations, f"no convergence in {_MAX_STEPS} steps")
 
 
-def promise(slope, hessian, x, bounds):
-    """What a model of the function promises to gain within a box, from its gradient (p,) at x."""
-    low, high = np.clip(bounds.T - x, -_LONGEST, _LONGEST)
+def predicted_gain(slope, hessian, x, bounds):
+    """Return the decrease within a box predicted by the quadratic model at x, with slope (p,)."""
+    low, high = np.clip(bounds.T - x, -_MAX_STEP, _MAX_STEP)
     step = model_minimum(hessian, slope, low, high)
     return float(-(slope @ step) - 0.5 * (step @ hessian @ step))
 
 
-def updated(H, step, change, fresh):
-    """The BFGS update of H by the gradient's change along a step, damped (Powell 1978).
+def bfgs_update(H, step, change, fresh):
+    """Return the damped BFGS update of H by the gradient's change along a step (Powell 1978).
 
     A ``fresh`` H is first scaled to the curvature along the step.
     """
@@ -126,8 +134,8 @@ def updated(H, step, change, fresh):
     return H - Hs[:, np.newaxis] * Hs / model + change[:, np.newaxis] * change / curvature
 
 
-def _shorter(found, value, fall):
-    """By what to multiply a step that was too long: to the minimum of the parabola, or nearly."""
+def _backtracking_factor(found, value, fall):
+    """Return the factor for a step that is too long: minimum of the parabola, in [0.1, 0.5]."""
     excess = found - value + fall
     if not np.isfinite(excess):
         return 0.1

@@ -1,4 +1,4 @@
-"""What the regressors share: parameters, fitting, and changes of what was learnt."""
+"""Base of the regressors: parameters, fitting, updates of the rows, and predictions."""
 
 from __future__ import annotations
 
@@ -27,24 +27,29 @@ from .._validation import (
     invalid,
     known_variance,
 )
-from ._advice import (
+from ._covariance import SeparableCovariance
+from ._data import Layout, Rows, time_position
+from ._dates import (
+    NUMBERS,
+    check_time_unit,
+    finite_posterior,
+    mixed_kinds,
+    numeric_durations,
+    read_time,
+    validated,
+)
+from ._fit_warnings import (
     advise_on_constant,
     advise_on_dates,
     advise_on_fit,
     advise_on_rows,
     advise_on_size,
 )
-from ._conditioned import Conditioned
-from ._constant_mean import prior_variance
-from ._covariance import SeparableCovariance
-from ._dates import NUMBERS, check_time_unit, mixed_kinds, numeric_durations, read_time
-from ._inputs import finite_posterior, validated
+from ._hyperparameters import SearchRecord, explains_little, log_posterior, search
 from ._noise import NoiseModel
-from ._prior_mean import QuadraticMean
-from ._rows import Layout, Rows, time_position
-from ._search import Knowledge, explains_little, log_posterior, search
+from ._posterior_at import TimeSlice, TimeWindow
+from ._prior_mean import QuadraticMean, prior_variance
 from ._starts import kernels_or_defaults, restarts, screened_starts
-from ._views import TimeSlice, TimeWindow
 
 if TYPE_CHECKING:
     from typing import Literal, Self
@@ -57,7 +62,7 @@ if TYPE_CHECKING:
     from ._relevancy import RelevancySweep
 
 
-# The constructor is made from the fields, so that a parameter and its default stand once.
+# The constructor is generated from the fields: parameters and defaults are written once.
 estimator = dataclass(eq=False, repr=False)
 
 
@@ -65,9 +70,9 @@ estimator = dataclass(eq=False, repr=False)
 class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the regressors; `TimeVaryingGPRegressor` documents the parameters.
 
-    All that was learnt is one value, a ``Conditioned``. `condition_on`, `without`, `with_rows`,
-    `refit` and `at` return a new estimator with a new value. A method that changes an estimator in
-    place takes over a complete one, so that an error leaves it unchanged.
+    The fitted state is one immutable value, a ``Conditioned``. `condition_on`, `without`,
+    `with_rows`, `refit` and `at` return a new estimator with a new value. Methods that change an
+    estimator in place replace its whole state at the end, so that an error leaves it unchanged.
     """
 
     spatial_kernel: Kernel | None = None
@@ -88,30 +93,25 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     warn: bool = True
     random_state: int | np.random.RandomState | None = None
 
-    # The class of ``_gp``: it says how the rows are conditioned on. A regressor that has several
-    # makes "solver" a parameter, and chooses where it is "auto".
-    _kind: ClassVar[type[Conditioned]]
-    solver: ClassVar[str] = "only"
-
-    # A regressor that has a prior mean makes it a parameter.
+    # A regressor with a prior mean makes it a parameter.
     prior_mean: ClassVar[QuadraticMean | None] = None
 
-    # What the latest search of the hyperparameters has learnt, for the next one.
-    _knowledge: ClassVar[Knowledge] = Knowledge()
+    # Result of the latest hyperparameter search, for the next one.
+    _search_record: ClassVar[SearchRecord] = SearchRecord()
 
     @abstractmethod
-    def _choose_basis(self, covariance, rows):
-        """What ``_kind.of`` and ``_kind.criterion`` take besides covariance and rows, a tuple."""
+    def _choose_conditioning(self, covariance, rows):
+        """Return the class of ``Conditioned`` for rows, and further arguments of its ``of``."""
 
     def __repr__(self, N_CHAR_MAX=700):
-        # scikit-learn's kernels print numbers only.
+        # scikit-learn's kernels print numbers, but no durations.
         new = copy.copy(self)
         new.temporal_kernel = self._numeric_temporal_kernel
         return BaseEstimator.__repr__(new, N_CHAR_MAX)
 
     @property
     def _numeric_temporal_kernel(self):
-        """The temporal kernel as given, with numbers in place of durations."""
+        """Temporal kernel as given, with numbers in place of durations."""
         return numeric_durations(self.temporal_kernel, self.time_unit)
 
     # --- fitting ----------------------------------------------------------------------------------
@@ -122,12 +122,12 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Parameters
         ----------
         X : array-like of shape (n, d + 1)
-            Space and time; a single column is time alone. Columns of dates or durations, in a data
-            frame, an array or a list of rows, become numbers in the ``time_unit``, and so are then
-            all times and lengthscales. Later rows must have times of the same kind.
+            Space and time; a single column is time alone. Columns of dates or durations become
+            numbers in the ``time_unit``, which is then the unit of all times and lengthscales.
+            Later rows must have times of the same kind.
         y : array-like of shape (n,)
         y_variance : array-like of shape (n,), default=None
-            Variance of each observation known beforehand, in units of y²; comes on top of
+            Known noise variance of each observation, in units of y², in addition to
             ``noise_variance``.
 
         Returns
@@ -137,38 +137,38 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Raises
         ------
         ValueError
-            The data or a parameter is unusable; the estimator is left as it was.
+            The data or a parameter is invalid; the estimator is unchanged.
 
         Warns
         -----
         ModelWarning
             The model does not suit the data: y far from 0 without a mean, lengthscales far from
-            the data's scale, too many rows or too few inducing points; dates without a time zone
-            that go back as when daylight saving time ends.
+            the data's scale, too many rows, too few inducing points. Or dates without a time zone
+            go back, as local time does at the end of daylight saving time.
         ConvergenceWarning
-            The search of the hyperparameters was stopped, or ended at their bounds.
+            The hyperparameter search did not converge, or ended at a bound.
         """
-        self._check_parameters()
+        self.check()
         new = copy.copy(self)
-        rows = new._rows(*new._validated(X, y, y_variance, reset=True))
+        rows = new._make_rows(*new._validate(X, y, y_variance, reset=True))
         if self.warn:
             has_mean = self.normalize_y or self.mean_prior_std > 0.0
             advise_on_rows(rows, type(self).__name__, has_mean)
             kind = new.time_kinds_.get(rows.layout.position)
             advise_on_dates(rows, kind, self.time_unit)
-            if self.optimizer is not None and not self._teaches(rows):
+            if self.optimizer is not None and not self._can_learn_from(rows):
                 advise_on_constant(rows)
-        new._gp, new._knowledge = new._learn(rows, warn=self.warn)
+        new._gp, new._search_record = new._learn(rows, warn=self.warn)
         if self.warn:
-            advise_on_fit(new._gp.covariance, rows, self._teaches(rows), self.normalize_y)
-        return self._take_over(new)
+            advise_on_fit(new._gp.covariance, rows, self._can_learn_from(rows), self.normalize_y)
+        return self._replace_state(new)
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, y_variance: ArrayLike | None = None) -> Self:
         """Append rows with the hyperparameters held, O(n²) a row.
 
         On a new estimator this conditions on the data with the hyperparameters as given. With
-        ``normalize_y`` the location and scale of y are held as well: after `fit`, and otherwise
-        from 10 different values of y on (or 100 rows that differ).
+        ``normalize_y`` location and scale of y are held as well: after `fit`, otherwise from 10
+        distinct values of y on (or from 100 rows that are not all equal).
 
         Parameters
         ----------
@@ -183,14 +183,14 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """
         new = copy.copy(self)
         if self.__sklearn_is_fitted__():
-            rows = new._validated(X, y, y_variance, reset=False)
-            new._gp = new._suited(self._gp.append(*rows), len(X))
+            rows = new._validate(X, y, y_variance, reset=False)
+            new._gp = new._adapt_to_rows(self._gp.append(*rows), len(X))
         else:
-            self._check_parameters()
-            rows = new._rows(*new._validated(X, y, y_variance, reset=True))
+            self.check()
+            rows = new._make_rows(*new._validate(X, y, y_variance, reset=True))
             covariance = self._initial_covariance(rows, follow_data=False)
-            new._gp, new._knowledge = self._condition(covariance, rows), Knowledge()
-        return self._take_over(new)
+            new._gp, new._search_record = self._condition(covariance, rows), SearchRecord()
+        return self._replace_state(new)
 
     def forget(self, indices: ArrayLike) -> Self:
         """Drop training rows with the hyperparameters held, O(n²) a row; see `partial_fit`.
@@ -198,16 +198,16 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Parameters
         ----------
         indices : array-like of int, or bool mask of shape (n,)
-            Rows of ``X_train_``; at least one row has to stay.
+            Rows of ``X_train_``; at least one row must remain.
 
         Returns
         -------
         self : TimeVaryingGP
         """
-        return self._take_over(self.without(indices))
+        return self._replace_state(self.without(indices))
 
     def advance(self, now: Time) -> Self:
-        """Move the present time on: with a ``noise_model`` all observations age.
+        """Advance the present time: with a ``noise_model`` all observations age.
 
         Parameters
         ----------
@@ -220,13 +220,13 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
         Notes
         -----
-        O(n³) with a noise model, as every noise variance changes; nothing without.
+        O(n³) with a noise model, as every noise variance changes; O(1) without.
         """
         latest = self._fitted.rows.latest
         now = check_real(self._number_of(now, "now"), "now")
         if now < latest:
             raise invalid("now", f"a time not before the latest training time {latest}", now)
-        return self._take_over(self._with(self._gp.at(now)))
+        return self._replace_state(self._with_gp(self._gp.at(now)))
 
     def at(self, now: Time) -> Self:
         """Return this estimator at a later present time; see `advance`.
@@ -252,7 +252,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         now = check_real(self._number_of(now, "now"), "now")
         if self.noise_model is None or now <= gp.rows.now:
             return self
-        return self._with(gp.at(now))
+        return self._with_gp(gp.at(now))
 
     def condition_on(
         self,
@@ -263,7 +263,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         total_variance: bool = False,
         restandardize: bool | None = None,
     ) -> Self:
-        """Return an estimator that has more rows, with the hyperparameters held, O(n²) a row.
+        """Return an estimator with additional rows, with the hyperparameters held, O(n²) a row.
 
         Parameters
         ----------
@@ -272,8 +272,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         y_variance : array-like of shape (m,), default=None
             See `fit`.
         total_variance : bool, default=False
-            ``y_variance`` is the whole noise variance of these rows, in place of
-            ``noise_variance``.
+            ``y_variance`` is the total noise variance of these rows, without ``noise_variance``.
         restandardize : bool, default=None
             With ``normalize_y``: True standardizes y by all rows, False keeps location and scale,
             None follows `partial_fit`.
@@ -285,19 +284,19 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Raises
         ------
         ValueError
-            Arrays of other shapes or not finite.
+            Arrays of wrong shapes, or not finite.
         """
-        rows = self._new_rows(X, y, y_variance, total_variance)
+        rows = self._check_rows(X, y, y_variance, total_variance)
         gp = self._fitted.append(*rows, standardize=self._standardize(restandardize))
-        return self._with(self._suited(gp, len(rows[1])))
+        return self._with_gp(self._adapt_to_rows(gp, len(rows[1])))
 
     def without(self, indices: ArrayLike, *, restandardize: bool | None = None) -> Self:
-        """Return an estimator that lacks rows, with the hyperparameters held, O(n²) a row.
+        """Return an estimator without some rows, with the hyperparameters held, O(n²) a row.
 
         Parameters
         ----------
         indices : array-like of int, or bool mask of shape (n,)
-            Rows of ``X_train_``; at least one row has to stay.
+            Rows of ``X_train_``; at least one row must remain.
         restandardize : bool, default=None
             See `condition_on`.
 
@@ -308,7 +307,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Raises
         ------
         ValueError
-            Indices of no rows, or of all.
+            Indices out of range, or of all rows.
         """
         n = self._fitted.rows.n
         indices = check_rows(indices, n, "indices")
@@ -317,7 +316,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if not len(indices) and restandardize is None:
             return self
         gp = self._gp.drop(indices, standardize=self._standardize(restandardize))
-        return self._with(self._suited(gp, 0))
+        return self._with_gp(self._adapt_to_rows(gp, 0))
 
     def with_rows(
         self,
@@ -349,9 +348,10 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         ValueError
             See `condition_on`.
         """
-        rows = self._new_rows(X, y, y_variance)
-        rows = self._rows(*rows, like=self._gp.rows, standardize=self._standardize(restandardize))
-        return self._with(self._condition(self._gp.covariance, rows))
+        rows = self._check_rows(X, y, y_variance)
+        standardize = self._standardize(restandardize)
+        rows = self._make_rows(*rows, like=self._gp.rows, standardize=standardize)
+        return self._with_gp(self._condition(self._gp.covariance, rows))
 
     def refit(
         self,
@@ -362,12 +362,12 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """Return an estimator with the same rows whose hyperparameters are searched again.
 
         The search starts from ``theta_``. Without an ``optimizer`` nothing changes. With
-        ``normalize_y`` y is standardized by the rows that are learnt from.
+        ``normalize_y`` y is standardized by the rows of the search.
 
         Parameters
         ----------
         extra_rows : (X, y) or (X, y, y_variance) of array-likes, default=None
-            Rows to learn from as well, without being conditioned on them; there may be none.
+            Additional rows for the search, which are not conditioned on; may be empty.
         temporal_kernel : Kernel, default=None
             Replaces the parameter of that name.
 
@@ -378,7 +378,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Raises
         ------
         ValueError
-            Arrays of other shapes or not finite, or no kernel.
+            Arrays of wrong shapes, or not finite; an invalid kernel.
         """
         rows = self._fitted.rows
         if self.optimizer is None:
@@ -386,21 +386,21 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         new = copy.copy(self)
         if temporal_kernel is not None:
             new.temporal_kernel = temporal_kernel
-            new._check_parameters()
+            new.check()
         arrays, n_extra = (rows.X, rows.y, rows.variance, rows.total), 0
         if extra_rows is not None and np.size(extra_rows[0]):
-            extra = self._new_rows(*extra_rows)
+            extra = self._check_rows(*extra_rows)
             arrays, n_extra = map(np.concatenate, zip(arrays, extra)), len(extra[1])
-        learnt = new._rows(*arrays).with_prior_mean(rows.prior_mean)
-        if self.normalize_y and learnt.is_constant:
-            learnt = learnt.scaled_as(rows)
-        learnt = learnt.at(max(learnt.now, rows.now))
-        new._gp, new._knowledge = new._learn(learnt, self.theta_, self._knowledge)
+        searched = new._make_rows(*arrays).with_prior_mean(rows.prior_mean)
+        if self.normalize_y and searched.is_constant:
+            searched = searched.with_scale_of(rows)
+        searched = searched.at(max(searched.now, rows.now))
+        new._gp, new._search_record = new._learn(searched, self.theta_, self._search_record)
         if n_extra:
             new._gp = new._gp.drop(rows.n + np.arange(n_extra), standardize=False)
         return new
 
-    def _new_rows(self, X, y, y_variance=None, total_variance=False):
+    def _check_rows(self, X, y, y_variance=None, total_variance=False):
         """Return X (m, d + 1), y, variance and mask (m,) of rows for a fitted estimator."""
         X = finite_array(X, "X", ("m", self._fitted.rows.X.shape[1]), largest=LARGEST_X)
         y = finite_array(y, "y", (len(X),), largest=LARGEST_Y)
@@ -411,48 +411,43 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         return X, y, variance, total
 
     def _standardize(self, restandardize):
-        """Return the argument of that name of a conditioned GP."""
+        """Return the argument ``standardize`` of a conditioned GP."""
         return None if restandardize is None else self.normalize_y and restandardize
 
-    def _with(self, gp):
-        """Return this estimator around another conditioned GP."""
+    def _with_gp(self, gp):
+        """Return a copy with another conditioned GP."""
         new = object.__new__(type(self))
         vars(new).update(vars(self), _gp=gp)
         return new
 
-    def _take_over(self, new):
-        """Become another estimator, in one assignment."""
+    def _replace_state(self, new):
+        """Replace the state by that of another estimator, in one assignment."""
         self.__dict__ = new.__dict__
         return self
 
-    def _validated(self, X, y, y_variance, *, reset):
-        """Arrays of rows from what a user gave: X, y, variance and mask."""
+    def _validate(self, X, y, y_variance, *, reset):
+        """Return X, y, variance and mask (n,) of the user's rows, validated."""
         X, y = validated(self, X, y, reset=reset)
         return X, y, *known_variance(y_variance, len(X))
 
-    def _rows(self, X, y, variance, total, like=None, standardize=None):
-        """Rows with a time origin of their own; present time, and scale if held, as of others."""
+    def _make_rows(self, X, y, variance, total, like=None, standardize=None):
+        """Return rows with their own time origin; scale and prior mean as in ``like``."""
         names = getattr(self, "feature_names_in_", ())
         position = time_position(self.time_column, X.shape[1], list(names), self)
-        # A kernel that is not stationary, such as `Wiener`, is meant for the times as given.
+        # A non-stationary kernel, such as `Wiener`, refers to the times as given.
         stationary = self.temporal_kernel is None or self.temporal_kernel.is_stationary()
         layout = Layout(position, X[0, position] if stationary else 0.0)
-        options = {"standardize": self.normalize_y}
         if like is None:
-            mean, n_dims = self.prior_mean, X.shape[1] - 1
+            mean, options = self.prior_mean, {"standardize": self.normalize_y}
             if mean is not None and not mean.only_if_likelier:
-                options["prior_mean"] = mean.polynomial(n_dims)
-            return Rows.of(X, y, variance, total, layout, **options)
-        options["prior_mean"] = like.prior_mean
-        options["standardize"] = like.standardize if standardize is None else standardize
-        options |= {"location": like.location, "scale": like.scale}
+                options["prior_mean"] = mean.polynomial(X.shape[1] - 1)
+        else:
+            options = {name: getattr(like, name) for name in ("prior_mean", "location", "scale")}
+            options["standardize"] = like.standardize if standardize is None else standardize
         return Rows.of(X, y, variance, total, layout, **options)
 
     def check(self) -> None:
-        """Raise a ValueError for a parameter that makes no sense, as `fit` does."""
-        self._check_parameters()
-
-    def _check_parameters(self):
+        """Raise a ValueError for an invalid parameter, as `fit` does."""
         for name in ("signal_variance", "noise_variance"):
             check_real(getattr(self, name), name, self, interval="(0, inf)")
             check_bounds(getattr(self, f"{name}_bounds"), f"{name}_bounds", self)
@@ -476,11 +471,11 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         check_choice(self.warn, (True, False), "warn", self)
 
     def _initial_covariance(self, rows, follow_data):
-        """The covariance that a search starts from; default kernels may follow the data."""
+        """Return the covariance at the start of a search; default kernels may follow the data."""
         temporal = self._numeric_temporal_kernel
         spatial, temporal = kernels_or_defaults(self.spatial_kernel, temporal, rows, follow_data)
-        # The kernels are cloned because what is learnt must never reach those that were given.
-        return SeparableCovariance(
+        # Cloned: learning must not change the user's kernels.
+        return SeparableCovariance.of(
             None if spatial is None else clone(spatial),
             clone(temporal),
             (float(self.signal_variance), self.signal_variance_bounds),
@@ -490,69 +485,69 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             prior_variance(float(self.mean_prior_std)),
         )
 
-    def _learn(self, rows, start=None, knowledge=None, warn=False):
-        """Conditioned on rows, with hyperparameters searched from theta ``start`` if given.
+    def _learn(self, rows, start=None, record=None, warn=False):
+        """Return a GP conditioned on rows with learnt hyperparameters, and a `SearchRecord`.
 
-        Beside it is what the search leaves to the next one, as ``knowledge`` is of an earlier one.
-        With a prior mean that is used only if likelier, the rows come with the one that was held.
-        The other choice is searched as well: at first always, later from the hyperparameters found
-        and only if that promises a larger likelihood.
+        The search starts from theta ``start`` if given; ``record`` is that of the previous search.
+        With ``only_if_likelier`` the rows have the present choice of prior mean. The other choice
+        is searched as well: at the first fit always, later from the hyperparameters found and only
+        if the predicted likelihood is larger.
         """
-        gp, learnt = held = self._learn_one(rows, start, knowledge, warn=warn)
+        gp, latest = held = self._learn_one(rows, start, record, warn=warn)
         if self.prior_mean is None or not self.prior_mean.only_if_likelier:
             return held
         other = self.prior_mean.polynomial(rows.S.shape[1]) if rows.prior_mean is None else None
         other_rows, value = rows.with_prior_mean(other), log_posterior(gp, self.hyperpriors)
-        if knowledge is None:
+        if record is None:
             challenger = self._learn_one(other_rows, warn=warn)
         else:
             before = self._condition(gp.covariance, other_rows)
-            promised = learnt.gain(before, self.hyperpriors)
-            if log_posterior(before, self.hyperpriors) + promised <= value:
+            gain = latest.predicted_gain(before, self.hyperpriors)
+            if log_posterior(before, self.hyperpriors) + gain <= value:
                 return held
-            challenger = self._learn_one(other_rows, gp.covariance.theta, learnt, first=False)
+            challenger = self._learn_one(other_rows, gp.covariance.theta, latest, first=False)
         return challenger if log_posterior(challenger[0], self.hyperpriors) > value else held
 
-    def _learn_one(self, rows, start=None, knowledge=None, *, first=True, warn=False):
-        """As `_learn`, with the prior mean that the rows have.
+    def _learn_one(self, rows, start=None, record=None, *, first=True, warn=False):
+        """Return the same as `_learn`, with the prior mean of the rows.
 
-        The ``first`` one of a search counts that it has found nothing, and may begin anew.
+        Only the ``first`` call of a search counts failures, and restarts after some.
         """
         covariance = self._initial_covariance(rows, follow_data=self.optimizer is not None)
-        kind, *basis = self._choose_kind(covariance, rows)
+        kind, *basis = self._choose_conditioning(covariance, rows)
         if warn:
             advise_on_size(rows, kind, type(self).__name__)
-        if self._teaches(rows):
-            rows = rows.held()
+        if self._can_learn_from(rows):
+            rows = rows.with_held_scale()
             criterion = kind.criterion(rows, *basis)
             if start is None and not callable(self.optimizer):
                 start = screened_starts(criterion, covariance, rows, self.hyperpriors)
-            known = knowledge and knowledge.hessian_for(len(covariance.bounds), rows.n)
+            known = record and record.hessian_for(len(covariance.bounds), rows.n)
             options = {"warn": warn, "hessian": known}
             initial = covariance
             covariance, hessian = self._search(criterion, initial, start, **options)
-            gp = kind.learnt(criterion, covariance, rows, *basis)
-            if knowledge is None or not explains_little(gp):
-                return gp, Knowledge(hessian, rows.n)
-            # What went on from there has come to nothing, and would again next time. After 1, 2, 4,
-            # ... of them, where all is noise at little cost, another beginning is tried.
-            n_lost = knowledge.n_lost + first
-            if first and not n_lost & (n_lost - 1):
+            gp = kind.after_search(criterion, covariance, rows, *basis)
+            if record is None or not explains_little(gp):
+                return gp, SearchRecord(hessian, rows.n)
+            # The next search from here would fail as well. After 1, 2, 4, ... failures, which costs
+            # little where y is pure noise, other starts are tried.
+            n_failed = record.n_failed + first
+            if first and not n_failed & (n_failed - 1):
                 starts = np.array([covariance.theta, *restarts(initial, rows, self.hyperpriors)])
                 options = {"n_restarts": 0, "hessian": hessian}
                 covariance, hessian = self._search(criterion, initial, starts, **options)
-                gp = kind.learnt(criterion, covariance, rows, *basis)
-            return gp, Knowledge(hessian, rows.n, n_lost)
+                gp = kind.after_search(criterion, covariance, rows, *basis)
+            return gp, SearchRecord(hessian, rows.n, n_failed)
         if start is not None:
             covariance = covariance.with_theta(np.clip(start, *covariance.bounds.T))
-        return kind.of(covariance, rows, *basis), Knowledge()
+        return kind.of(covariance, rows, *basis), SearchRecord()
 
-    def _teaches(self, rows):
-        """Whether hyperparameters are searched with rows: a constant that is centred tells none."""
+    def _can_learn_from(self, rows):
+        """Return True if hyperparameters are learnt from rows: not from a centred constant y."""
         return self.optimizer is not None and not (self.normalize_y and rows.is_constant)
 
     def _search(self, criterion, covariance, start, **options):
-        """What `search` returns, with the estimator's parameters."""
+        """Return the result of `search` with the estimator's parameters."""
         options = {
             "optimizer": self.optimizer,
             "n_restarts": self.n_restarts_optimizer,
@@ -562,31 +557,27 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         return search(criterion, covariance, start, **options)
 
     def _condition(self, covariance, rows):
-        """Conditioned on rows, with known hyperparameters."""
-        kind, *basis = self._choose_kind(covariance, rows)
+        """Return a GP conditioned on rows, with known hyperparameters."""
+        kind, *basis = self._choose_conditioning(covariance, rows)
         return kind.of(covariance, rows, *basis)
 
-    def _choose_kind(self, covariance, rows):
-        """The class of ``Conditioned`` for rows, and what its ``of`` and ``criterion`` take."""
-        return self._kind, *self._choose_basis(covariance, rows)
-
-    def _suited(self, gp, n_new):
-        """A conditioned GP whose rows have changed, the last ``n_new`` new, as suits them now."""
+    def _adapt_to_rows(self, gp, n_new):
+        """Return the best form of a GP whose rows have changed, the last ``n_new`` new."""
         return gp
 
     # --- attributes, posterior, relevancies -------------------------------------------------------
 
     @abstractmethod
     def _dense(self):
-        """The exact posterior of the same rows under the same covariance, dense."""
+        """Return the exact dense posterior of the same rows under the same covariance."""
 
     def _exact(self):
-        """The same in any form."""
+        """Return the exact posterior in any form."""
         return self._dense()
 
     @property
     def _fitted(self):
-        """Conditioned GP, or a NotFittedError."""
+        """Conditioned GP; raises NotFittedError before `fit`."""
         gp = self.__dict__.get("_gp")
         if gp is None:
             check_is_fitted(self)
@@ -666,7 +657,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         *,
         include_noise: bool = False,
     ) -> Array | tuple[Array, Array]:
-        """Posterior of f, or of new observations.
+        """Return the posterior of f, or of new observations.
 
         Parameters
         ----------
@@ -674,8 +665,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         return_std, return_cov : bool, default=False
             Also return the standard deviations, or the covariance; not both.
         include_noise : bool, default=False
-            Of observations that are made at their times, whose noise is ``noise_std_``, rather than
-            of f. The mean is the same.
+            Predict observations of age 0, with noise ``noise_std_``, rather than f. The mean is the
+            same.
 
         Returns
         -------
@@ -701,7 +692,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     def predict_interval(
         self, X: ArrayLike, level: float = 0.9, *, include_noise: bool = True
     ) -> tuple[Array, Array]:
-        """Intervals that a new observation, or f, is in with a probability.
+        """Return intervals that contain a new observation, or f, with a given probability.
 
         Parameters
         ----------
@@ -709,13 +700,12 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         level : float, default=0.9
             Probability, in (0, 1).
         include_noise : bool, default=True
-            Of observations that are made at their times, as in `predict`, rather than of f.
+            Intervals of observations, as in `predict`, rather than of f.
 
         Returns
         -------
         lower, upper : ndarray of shape (m,)
-            The central interval of the posterior, which is Gaussian; the hyperparameters are taken
-            for known.
+            Central interval of the Gaussian posterior, which treats the hyperparameters as known.
         """
         level = check_real(level, "level", interval="(0, 1)")
         mean, std = self.predict(X, return_std=True, include_noise=include_noise)
@@ -723,11 +713,11 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         return mean - half, mean + half
 
     def _places(self, X):
-        """The conditioned GP, and places and times (m, d), (m,) of X (m, d + 1) as it has them."""
+        """Return the conditioned GP, and the places (m, d) and times (m,) of X (m, d + 1)."""
         return self._fitted, self._gp.rows.layout.split(validated(self, X))
 
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0) -> Array:
-        """Draws of f from the posterior.
+        """Draw samples of f from the posterior.
 
         Parameters
         ----------
@@ -742,7 +732,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         rng, n_samples = check_random_state(random_state), check_int(n_samples, "n_samples")
         gp, places = self._places(X)
         mean, cov = gp.joint(*places)
-        # Rounding may leave eigenvalues of -1e-16, which are nothing to warn of.
+        # Rounding may leave eigenvalues of -1e-16, which deserve no warning.
         draws = rng.multivariate_normal(np.zeros(len(mean)), cov, n_samples, check_valid="ignore")
         return finite_posterior(mean[:, np.newaxis] + gp.rows.scale * draws.T, "draws")
 
@@ -757,7 +747,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     def log_marginal_likelihood(
         self, theta: ArrayLike | None = None, eval_gradient: bool = False
     ) -> float | tuple[float, Array]:
-        """Log marginal likelihood of the training data, of the standardized y with ``normalize_y``.
+        """Return the log marginal likelihood of the (standardized) training data.
 
         Parameters
         ----------
@@ -774,8 +764,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
 
         Notes
         -----
-        Of the exact model, O(n³), whatever the estimator approximates; linear in n with the Kalman
-        solver.
+        For the exact model, also if the estimator approximates it: O(n³), with the Kalman solver
+        O(n).
         """
         if theta is None and not eval_gradient:
             return self.log_marginal_likelihood_value_
@@ -789,37 +779,37 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         return self._exact().objective
 
     def information_gain(self) -> float:
-        """What the training data tells about f, in nats.
+        """Return the information of the training data about f, in nats.
 
         Returns
         -------
         gain : float
-            ½ log det(I + Σ⁻¹ K) (SparQ eq. 26), of the f that the estimator approximates.
+            ½ log det(I + Σ⁻¹ K) (SparQ eq. 26), with K as the estimator approximates it.
         """
         return self._fitted.information_gain
 
     def search_gain(self) -> float:
-        """What a search of the hyperparameters promises to gain, with the rows there are.
+        """Return the gain that a hyperparameter search with the present rows predicts.
 
         Returns
         -------
         gain : float
-            In nats of the log likelihood, or posterior density with ``hyperpriors``: the maximum,
-            within the bounds, of its gradient and of the Hessian that the last search has left.
-            0 if there is nothing to search, infinite where no Hessian is known: before a search, of
-            a callable ``optimizer``, or when the number of rows has changed by more than a tenth.
+            In nats of the log likelihood, or posterior density with ``hyperpriors``: maximum,
+            within the bounds, of the quadratic model by gradient and the last search's Hessian.
+            0 if there is nothing to search. Infinite without a Hessian: before a search, with a
+            callable ``optimizer``, or if the number of rows has changed by more than a tenth.
 
         Notes
         -----
-        O(n²) in the exact model, but for the first time after a search.
+        O(n²) in the exact model, except the first time after a search.
         """
         gp = self._fitted
         if self.optimizer is None:
             return 0.0
-        return self._knowledge.gain(gp, self.hyperpriors)
+        return self._search_record.predicted_gain(gp, self.hyperpriors)
 
     def relevancy(self, now: Time | None = None) -> Array:
-        """Relevancy of each training row to predictions from ``now`` on (W-DBO eq. 12).
+        """Return the relevancy of each training row to predictions from ``now`` on (W-DBO eq. 12).
 
         Parameters
         ----------
@@ -829,13 +819,13 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Returns
         -------
         relevancy : ndarray of shape (n,)
-            2-Wasserstein distance between the posteriors with and without the row, relative to that
-            between the posterior and the prior. See `sktvbo.relevancy.wasserstein_relevancy`.
+            2-Wasserstein distance between the posteriors with and without the row, over that
+            between posterior and prior. See `sktvbo.relevancy.wasserstein_relevancy`.
         """
         return self.relevancy_sweep(now).relevancy()
 
     def check_relevancy(self) -> None:
-        """Raise an UnsupportedKernelError unless the relevancy of these kernels is known.
+        """Raise an UnsupportedKernelError unless these kernels have relevancies in closed form.
 
         Raises
         ------
@@ -845,7 +835,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         self._fitted.covariance.stationary_factors()
 
     def relevancy_sweep(self, now: Time | None = None) -> RelevancySweep:
-        """Relevancies that stay up to date while rows are taken out, O(n²) each.
+        """Return relevancies that are updated while rows are removed, O(n²) each.
 
         Parameters
         ----------
@@ -855,32 +845,32 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Returns
         -------
         sweep : sktvbo.relevancy.RelevancySweep
-            In the exact model; its removals leave the estimator as it is.
+            Of the exact model; its removals do not change the estimator.
         """
         gp = self._dense()
         return gp.relevancy_sweep(gp.rows.latest if now is None else self._number_of(now, "now"))
 
     def posterior_at(self, t: Time, moving: Mask | None = None) -> Posterior:
-        """The posterior at one time as a function of space alone, for many evaluations.
+        """Return the posterior at one time as a function of space, for many evaluations.
 
         Parameters
         ----------
         t : float or date
         moving : array-like of bool of shape (d,), default=None
-            Coordinates of which gradients are wanted; None for all. Of others, such as an arm's
-            index, they may be 0.
+            Coordinates whose gradients are needed; None: all. Gradients in others, such as an arm's
+            index, may be 0.
 
         Returns
         -------
         posterior : callable
-            ``posterior(S)`` of places (m, d) gives mean and standard deviation (m,);
-            ``posterior.with_gradient(s)`` of one place (d,) gives both and their gradients (d,);
-            ``posterior.sample(S, rng)`` draws f (m,) jointly.
+            ``posterior(S)`` returns mean and standard deviation (m,) at places (m, d);
+            ``posterior.with_gradient(s)`` both at one place (d,), and their gradients (d,);
+            ``posterior.sample(S, rng)`` a joint draw of f (m,).
         """
         return TimeSlice(self._fitted, self._number_of(t, "t"), moving)
 
     def posterior_between(self, low: Time, high: Time, moving: Mask | None = None) -> Posterior:
-        """The posterior as a function of space and of time in an interval.
+        """Return the posterior as a function of space and of time in an interval.
 
         Parameters
         ----------
@@ -891,14 +881,14 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Returns
         -------
         posterior : callable
-            As of `posterior_at`, of places with one more coordinate: time, 0 at ``low`` and 1 at
+            As from `posterior_at`, of places with time as the last coordinate: 0 at ``low``, 1 at
             ``high``.
         """
         low, high = self._number_of(low, "low"), self._number_of(high, "high")
         return TimeWindow(self._fitted, low, high, moving)
 
     def _number_of(self, time, name):
-        """A time as a number in the user's unit; dates are of the kind that `fit` was given."""
+        """Return a time as a number in the user's unit; dates are of the kind given to `fit`."""
         if type(time) is float:
             return time
         position = self._fitted.rows.layout.position

@@ -1,4 +1,4 @@
-"""A posterior at one time, or in an interval of time, ready to be evaluated many times."""
+"""Posterior at one time, or in an interval of time, for many evaluations."""
 
 import numpy as np
 from scipy.linalg import eigh
@@ -8,7 +8,7 @@ from .._fast.gram import Family
 
 
 class Posterior:
-    """Base class of both: the gradient at a place and time, and the compiled posterior.
+    """Base of both: gradient at a place and time, and compiled posterior.
 
     Parameters
     ----------
@@ -16,7 +16,7 @@ class Posterior:
     start : float
         Time, or beginning of the interval, in the user's unit.
     moving : array-like of bool of shape (d,), default=None
-        Coordinates of which gradients are needed; None for all.
+        Coordinates whose gradients are needed; None: all.
     width : float, default=0.0
         Length of the interval.
     """
@@ -31,7 +31,7 @@ class Posterior:
 
     @property
     def scale(self):
-        """Scale of the observations, by which they were divided to standardize them."""
+        """Scale by which the observations were standardized."""
         return self._scale
 
     def compiled(self):
@@ -41,9 +41,9 @@ class Posterior:
         -------
         posterior : sktvbo._fast.posterior.Posterior
         units : ndarray of shape (u,)
-            Its coordinates over those of the unit form.
+            Compiled coordinates over those of the unit form.
         location, scale : float
-            Of y, by which it was standardized.
+            Location and scale of y.
         """
         gp, moves, in_time = self._gp, self._width > 0.0, None
         factors = gp.factors
@@ -82,12 +82,12 @@ class Posterior:
         return compiled, units, gp.rows.location, gp.rows.scale
 
     def _gradient(self, s, t):
-        """Mean, standard deviation and their gradients (d + 1,) at a place (d,) and time."""
+        """Return mean, standard deviation and their gradients (d + 1,) at a place (d,) and time."""
         gp, units, scale = self._gp, self._units, self._scale
         k, dk = gp.covariance.cross_with_gradient(
             s * units[:-1], t * units[-1], *self._basis, self._moving
         )
-        explained, w = gp.explained_with_slope(k)
+        explained, w = gp.variance_reduction_with_slope(k)
         prior, prior_slope = gp.covariance.variance_with_gradient(s, t, self._moving)
         std = np.sqrt(max(prior - explained, 1e-300))
         dk = dk * units[:, np.newaxis]
@@ -101,47 +101,47 @@ class Posterior:
 
 
 class TimeSlice(Posterior):
-    """The posterior at one time, in the user's unit, as a function of space."""
+    """Posterior at one time, in the user's unit, as a function of space."""
 
     def mean(self, S):
-        """Mean (m,) at the places S (m, d)."""
+        """Return the mean (m,) at places S (m, d)."""
         S = np.asarray(S, dtype=np.float64)
         return self._gp.posterior(S, np.full(len(S), self._start))
 
     def __call__(self, S):
-        """Mean and standard deviation (m,) at the places S (m, d)."""
+        """Return mean and standard deviation (m,) at places S (m, d)."""
         S = np.asarray(S, dtype=np.float64)
         return self._gp.posterior(S, np.full(len(S), self._start), return_std=True)
 
     def sample(self, S, rng):
-        """A joint draw of f (m,) at the places S (m, d)."""
+        """Return a joint draw of f (m,) at places S (m, d)."""
         S = np.asarray(S, dtype=np.float64)
         mean, cov = self._gp.joint(S, np.full(len(S), self._start))
         variances, directions = eigh(cov)
-        # Rounding may leave some variances below 0. It also turns directions of equal variances, as
-        # it pleases: the symmetric root is the same for all of them, and so is the draw.
+        # Rounding may leave variances below 0, and rotates directions of equal variance. The
+        # symmetric root, and so the draw, does not depend on the rotation.
         z = np.sqrt(np.maximum(variances, 0.0)) * (directions.T @ rng.standard_normal(len(S)))
         return mean + self._scale * (directions @ z)
 
     def with_gradient(self, s):
-        """Mean, standard deviation and their gradients (d,) at one place s (d,)."""
+        """Return mean, standard deviation and their gradients (d,) at one place s (d,)."""
         mean, std, mean_slope, std_slope = self._gradient(s, self._start)
         return mean, std, mean_slope[:-1], std_slope[:-1]
 
 
 class TimeWindow(Posterior):
-    """The posterior in an interval of time, which the last coordinate runs through from 0 to 1."""
+    """Posterior in an interval of time, in which the last coordinate runs from 0 to 1."""
 
     def __init__(self, gp, low, high, moving=None):
         super().__init__(gp, low, moving, high - low)
 
     def __call__(self, U):
-        """Mean and standard deviation (m,) at the points U (m, d + 1)."""
+        """Return mean and standard deviation (m,) at points U (m, d + 1)."""
         S = np.ascontiguousarray(U[:, :-1], dtype=np.float64)
         return self._gp.posterior(S, self._start + self._width * U[:, -1], return_std=True)
 
     def with_gradient(self, u):
-        """Mean, standard deviation and their gradients (d + 1,) at one point u (d + 1,)."""
+        """Return mean, standard deviation and their gradients (d + 1,) at one point u (d + 1,)."""
         units = np.append(np.ones(len(u) - 1), self._width)
         mean, std, *slopes = self._gradient(u[:-1], self._start + self._width * u[-1])
         return mean, std, slopes[0] * units, slopes[1] * units

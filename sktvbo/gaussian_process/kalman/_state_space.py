@@ -1,7 +1,7 @@
-"""Temporal kernels whose Gaussian process is Markov: its state, how it moves, and what it forgets.
+"""State-space form of temporal kernels whose Gaussian process is Markov.
 
 A Matérn process with ν = p − ½ has the state z = (f, f'/c, ..., f⁽ᵖ⁻¹⁾/c^{p−1}), c = √(2ν) / l, in
-which the equation of motion is free of the lengthscale: with x = c δ for a gap δ in time
+which the transition does not depend on the lengthscale: with x = c δ for a time gap δ
 
     z(t + δ) = A(x) z(t) + noise of covariance Q(x),     A(x) = exp(F x),  Q(x) = P∞ − A P∞ Aᵀ,
 
@@ -18,9 +18,9 @@ from math import factorial
 import numpy as np
 from scipy.special import gammainc
 
-from .._fast.gram import Family
-from ..kernels import Wiener
-from ._kernel_families import FAMILIES, Factor, recognize
+from ..._fast.gram import Family
+from ...kernels import Wiener
+from .._kernel_families import FAMILIES, Factor, recognize
 
 _ORDERS = {
     Family.CONSTANT: 1,
@@ -39,7 +39,7 @@ _INTENSITY = {1: 2.0, 2: 4.0, 3: 16.0 / 3.0}
 
 @dataclass(frozen=True)
 class Stationary:
-    """A Matérn process of half-integer order, or a constant.
+    """Matérn process of half-integer order, or a constant.
 
     Parameters
     ----------
@@ -57,22 +57,22 @@ class Stationary:
     start: float = field(default=0.0, init=False)
 
     def prior(self, t):
-        """Covariance (p, p) of the state at time t."""
+        """Return the prior covariance (p, p) of the state at time t."""
         return _STATIONARY[self.order]
 
     def prior_slopes(self, t):
-        """Its derivatives (n_theta, p, p) in theta."""
+        """Return the derivatives (n_theta, p, p) of `prior` in theta."""
         return np.zeros((int(self.log_slope is not None), self.order, self.order))
 
-    def moves(self, gaps):
-        """A and Q, (k, p, p) each, of gaps in time (k,)."""
+    def transitions(self, gaps):
+        """Return A and Q, (k, p, p) each, of time gaps (k,)."""
         x = self.rate * np.asarray(gaps, dtype=np.float64)
-        # Behind a gap of that many lengthscales nothing is left, and 0 · ∞ would be no number.
+        # Beyond this many lengthscales A is 0; infinite x would give 0 · ∞.
         x = np.minimum(x, 1e4)
         return self._transition(x), self._noise(x)
 
     def slopes(self, gaps):
-        """Derivatives of A and Q in theta, (n_theta, k, p, p) each."""
+        """Return the derivatives of A and Q in theta, (n_theta, k, p, p) each."""
         p, x = self.order, self.rate * np.asarray(gaps, dtype=np.float64)
         if self.log_slope is None:
             return np.zeros((0, len(x), p, p)), np.zeros((0, len(x), p, p))
@@ -107,16 +107,16 @@ class Stationary:
 
 @dataclass(frozen=True)
 class Brownian:
-    """A Wiener process of variance 1 + ``drift`` (t − ``start``).
+    """Wiener process of variance 1 + ``drift`` (t − ``start``).
 
     Parameters
     ----------
     drift : float
         σ_w².
     start : float
-        In the kernel's own times.
+        Time at which the variance is 1, in the kernel's unit.
     is_learnt : bool
-        Whether log σ_w² is a hyperparameter.
+        True if log σ_w² is a hyperparameter.
     """
 
     drift: float
@@ -130,17 +130,17 @@ class Brownian:
     def prior_slopes(self, t):
         return np.full((int(self.is_learnt), 1, 1), self.drift * (t - self.start))
 
-    def moves(self, gaps):
+    def transitions(self, gaps):
         Q = self.drift * np.asarray(gaps, dtype=np.float64)[:, np.newaxis, np.newaxis]
         return np.ones_like(Q), Q
 
     def slopes(self, gaps):
-        on_noise = self.moves(gaps)[1][np.newaxis][: int(self.is_learnt)]
+        on_noise = self.transitions(gaps)[1][np.newaxis][: int(self.is_learnt)]
         return np.zeros_like(on_noise), on_noise
 
 
 def state_space(kernel):
-    """The Markov process of a temporal kernel, or None where it is none, or not known to be.
+    """Return the Markov process of a temporal kernel, or None if it has no known one.
 
     Parameters
     ----------
@@ -164,13 +164,13 @@ def state_space(kernel):
 
 
 def _companion(p):
-    """F (p, p), of (s + 1)^p."""
+    """Return F (p, p), the companion matrix of (s + 1)^p."""
     F = np.eye(p, k=1)
     F[-1] = {1: [-1.0], 2: [-1.0, -2.0], 3: [-1.0, -3.0, -3.0]}[p]
     return F
 
 
 def _nilpotent(p):
-    """(F + I)^k / k! for k < p, (p, p, p)."""
+    """Return (F + I)^k / k! for k < p, (p, p, p)."""
     N = _companion(p) + np.eye(p)
     return np.array([np.linalg.matrix_power(N, k) / factorial(k) for k in range(p)])

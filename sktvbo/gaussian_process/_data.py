@@ -6,19 +6,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._arrays import Room, grown
+from .._arrays import GrowableArrays, append_rows
 from .._validation import check_int, invalid
 from ._prior_mean import Polynomial
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where time stands among the columns of X, and from when it counts inside.
+    """Position of the time column in X, and the origin of internal times.
 
     Attributes
     ----------
     position : int
-        Of the time column, counted from the left.
+        Position of the time column, counted from the left.
     origin : float
         Subtracted from all times, so that Unix timestamps lose no precision.
     """
@@ -27,7 +27,7 @@ class Layout:
     origin: float
 
     def split(self, X):
-        """X (n, d + 1) as space (n, d), C-ordered, and time (n,) since the origin."""
+        """Return space (n, d), C-ordered, and time (n,) since the origin, of X (n, d + 1)."""
         if self.position == X.shape[1] - 1:
             S = np.ascontiguousarray(X[:, :-1])
         else:
@@ -35,9 +35,9 @@ class Layout:
         return S, X[:, self.position] - self.origin
 
 
-# Without a search, location and scale of y are held from the first rows with this many different
-# values, or from this many rows that differ at all.
-_VALUES, _ROWS = 10, 100
+# Without a search, location and scale of y are held once y has the first number of distinct values,
+# or the second number of rows that are not all equal.
+_MIN_VALUES, _MIN_ROWS = 10, 100
 
 # Update the moments of y, rather than compute them from all rows, from this many rows on.
 _MIN_ROWS_TO_UPDATE = 1000
@@ -76,7 +76,7 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Training rows, a value: every change returns another one.
+    """Training rows, an immutable value: changes return another one.
 
     Attributes
     ----------
@@ -86,17 +86,16 @@ class Rows:
     variance : ndarray of shape (n,)
         Known variance of each observation, in units of y².
     total : ndarray of bool of shape (n,)
-        True where ``variance`` is the whole noise variance of the row, in place of the model's.
+        True where ``variance`` is the total noise variance of the row, without that of the model.
     now : float
         Present time, from which ages count, in the user's unit.
     layout : Layout
     standardize : bool
-        True while location and scale follow y at every change: until y has a scale. Then they are
-        held, as the hyperparameters are.
+        True while location and scale follow y at every change; they are held once y has a scale.
     location, scale : float
         y is standardized as (y − location) / scale.
     prior_mean : Polynomial or None
-        Of the standardized y, beside a constant.
+        Prior mean of the standardized y, besides a constant.
     """
 
     X: np.ndarray
@@ -109,23 +108,23 @@ class Rows:
     location: float = 0.0
     scale: float = 1.0
     prior_mean: Polynomial | None = None
-    room: Room | None = field(default=None, repr=False)
+    storage: GrowableArrays | None = field(default=None, repr=False)
 
     def __getstate__(self):
-        # Neither values computed on demand nor spare room are part of the state.
+        # Values computed on demand and spare storage are not part of the state.
         own = vars(self)
-        return {name: own[name] for name in _FIELDS} | {"room": None}
+        return {name: own[name] for name in _FIELDS} | {"storage": None}
 
     @classmethod
     def of(cls, X, y, variance, total, layout, **options):
-        """Rows whose present time is their latest; options are other attributes."""
+        """Return rows whose present time is their latest; options are other attributes."""
         now = float(X[:, layout.position].max())
         rows = cls(X, y, variance, total, now, layout, **options)
         if rows.standardize:
-            rows._follow_y()
+            rows._standardize_y()
         return rows
 
-    @property
+    @cached_property
     def n(self):
         return len(self.y)
 
@@ -141,7 +140,7 @@ class Rows:
 
     @property
     def latest(self):
-        """The latest time, in the user's unit."""
+        """Latest time, in the user's unit."""
         return float(self.X[:, self.layout.position].max())
 
     @property
@@ -156,14 +155,14 @@ class Rows:
         return z if self.prior_mean is None else z - self.prior_mean(self.S)
 
     @cached_property
-    def _is_plain(self):
-        """True if no variance is known beforehand."""
+    def _has_no_known_variance(self):
+        """True if no known variance is given."""
         return not (self.total.any() or self.variance.any())
 
     def noise(self, covariance, rows=None):
-        """Noise variance (n,) under a covariance, in units of the standardized y."""
+        """Return the noise variance (n,) under a covariance, in units of the standardized y."""
         if rows is None:
-            if self._is_plain:
+            if self._has_no_known_variance:
                 return covariance.noise(self.ages)
             rows = slice(None)
         ages = self.now - self.X[rows, self.layout.position]
@@ -171,34 +170,34 @@ class Rows:
         return model + self.variance[rows] / self.scale / self.scale
 
     def noise_gradient(self, covariance, w):
-        """Σ_i w_i ∂noise_i/∂theta, for the noise's part of theta."""
-        w = w if self._is_plain else np.where(self.total, 0.0, w)
+        """Return Σ_i w_i ∂noise_i/∂theta, for the noise's part of theta."""
+        w = w if self._has_no_known_variance else np.where(self.total, 0.0, w)
         return covariance.noise_gradient(w, self.ages)
 
     def append(self, X, y, variance, total, standardize=None):
         """Append rows X (m, d + 1).
 
-        ``standardize`` says whether location and scale follow y; None: as before.
+        ``standardize``: True lets location and scale follow y, False holds them, None: as before.
         """
         old = {name: getattr(self, name) for name in _ARRAYS}
         added = {"X": X, "y": y, "variance": variance, "total": total}
-        arrays, room = grown(old, added, self.room)
+        arrays, storage = append_rows(old, added, self.storage)
         now = max(self.now, float(np.maximum.reduce(X[:, self.layout.position])))
         moments = None
         if self.n >= _MIN_ROWS_TO_UPDATE and "moments" in vars(self):
             moments = self.moments.plus(Moments.of(np.asarray(y)))
-        return self._changed(arrays | {"room": room, "now": now}, standardize, moments)
+        return self._changed(arrays | {"storage": storage, "now": now}, standardize, moments)
 
     def drop(self, indices, standardize=None):
-        """Drop some of the rows; at least one stays. ``standardize`` as in `append`."""
+        """Drop rows; at least one remains. ``standardize`` as in `append`."""
         stay = np.ones(self.n, dtype=bool)
         stay[indices] = False
         arrays = {name: getattr(self, name)[stay] for name in _ARRAYS}
-        return self._changed(arrays | {"room": None}, standardize)
+        return self._changed(arrays | {"storage": None}, standardize)
 
     @cached_property
     def moments(self):
-        """Moments of y; of many rows they are updated as rows are appended."""
+        """Moments of y; `append` updates them for many rows."""
         return Moments.of(self.y)
 
     @property
@@ -207,45 +206,45 @@ class Rows:
         rounding = 10.0 * np.finfo(float).eps * abs(self.moments.mean)
         return not self.moments.std > max(rounding, 1e-150)
 
-    def held(self):
-        """Hold location and scale from now on."""
-        return self._changed({"standardize": False}, False)
+    def with_held_scale(self):
+        """Return rows with location and scale held."""
+        return self._copy({"standardize": False})
 
-    def scaled_as(self, other):
-        """Take location and scale of other rows."""
+    def with_scale_of(self, other):
+        """Return rows with location and scale of other rows."""
         scales = {name: getattr(other, name) for name in ("location", "scale", "standardize")}
         return self._copy(scales)
 
     def at(self, now):
-        """Move the present time."""
+        """Return rows with another present time."""
         return self._copy({"now": float(now)})
 
     def with_prior_mean(self, prior_mean):
-        """Take another prior mean."""
+        """Return rows with another prior mean."""
         return self._copy({"prior_mean": prior_mean})
 
     def _copy(self, changes):
-        """Return rows with other values for some fields, without values computed on demand."""
+        """Return rows with some fields replaced, without values computed on demand."""
         new, own = object.__new__(type(self)), vars(self)
         vars(new).update({name: own[name] for name in _FIELDS}, **changes)
         return new
 
     def _changed(self, changes, standardize, moments=None):
-        """Return rows with other arrays, whose moments may be known; see `append`."""
+        """Return rows with other arrays, whose moments may be given; see `append`."""
         new = self._copy(changes)
         follow = self.standardize if standardize is None else standardize
         vars(new)["standardize"] = follow
         if follow:
             if moments is not None:
                 vars(new)["moments"] = moments
-            new._follow_y()
+            new._standardize_y()
         return new
 
-    def _follow_y(self):
-        """Set location and scale of new rows by their y."""
+    def _standardize_y(self):
+        """Set location and scale of new rows from their y."""
         n, mean, std = self.moments
         constant = self.is_constant
-        enough = n >= _ROWS or len(set(self.y.tolist())) >= _VALUES
+        enough = n >= _MIN_ROWS or len(set(self.y.tolist())) >= _MIN_VALUES
         scale = 1.0 if constant else std
         vars(self).update(location=mean, scale=scale, standardize=constant or not enough)
 
@@ -254,7 +253,7 @@ _FIELDS = tuple(Rows.__dataclass_fields__)
 
 
 def time_position(column, n_columns, names, owner):
-    """Position of the time column, counted from the left; the column is given as in ``owner``."""
+    """Return the position of the time column, counted from the left."""
     if isinstance(column, str):
         if column in names:
             return names.index(column)

@@ -1,4 +1,4 @@
-"""Conditioning through a few inducing points: Titsias' bound with heteroscedastic noise.
+"""Conditioning through inducing points: Titsias' bound with heteroscedastic noise.
 
 With inducing points Z, A = k(Z, Z) = L Lᵀ, the rows v_i = L⁻¹ k(Z, x_i) of V (n, m), noise
 variances Σ = diag(1/s) and B = I + Vᵀ diag(s) V, b = Vᵀ (s ∘ y), β = B⁻¹ b, the bound of SparQ
@@ -11,15 +11,14 @@ and with a = s ∘ (y − V β) (which is (Q + Σ)⁻¹ y) and U = V (I − B⁻
     ∂/∂k(X, Z) = (a βᵀ + diag(s) U) L⁻¹,     ∂/∂A = −½ L⁻ᵀ (β βᵀ + B − 2 I + B⁻¹) L⁻¹,
     ∂/∂k_ii = −½ s_i,                        ∂/∂Σ_ii = ½ (a_i² − s_i + s_i² (k_ii − v_i · u_i)).
 
-What a kernel has of a ``WhiteKernel`` no point shares with another, nor with an inducing point: it
-is noise here, of which predictions have their part in k_ii. A, k(X, Z) and the k_ii of the sums are
-without it.
+The ``WhiteKernel`` part of a kernel is shared neither with other rows nor with inducing points. It
+counts as noise; predictions include it in k_ii. A, k(X, Z) and the k_ii of the sums exclude it.
 
-With a mean that is learnt (`_mean`: G = (Q + Σ)⁻¹, A there is α here) the bound is that of y given
-the mean, integrated over its prior: a and β are those of y − m̂ 1, and beside each product of two of
-them stands, over α, that of the two which 1 in place of y gives, g = G 1 and γ = B⁻¹ Vᵀ s.
+With a learnt mean (`_prior_mean`: G = (Q + Σ)⁻¹, A there is α here) the bound is that of y given
+the mean, integrated over its prior. a and β are those of y − m̂ 1. To each product of two of them
+the product of g = G 1 and γ = B⁻¹ Vᵀ s (1 in place of y), over α, is added.
 
-Six products of n x m by m x m at most, and never an n x n matrix.
+At most six products of n x m by m x m matrices, and no n x n matrix.
 """
 
 from dataclasses import dataclass, replace
@@ -29,25 +28,25 @@ from scipy.linalg import blas
 
 from ..exceptions import NotPositiveDefiniteError
 from ._cholesky import DenseCholesky, dot, matvec, rmatvec, try_cholesky
-from ._conditioned import LOG_2PI, Conditioned, squares
-from ._constant_mean import ZERO, Mean, posterior
+from ._conditioned import LOG_2PI, BasisPosterior, Conditioned, squares
 from ._covariance import SeparableCovariance
-from ._rows import Rows
+from ._data import Rows
+from ._prior_mean import ZERO, Mean, estimate_mean_from_sums
 
-# Sums are made of this many rows at a time, which bounds the memory.
+# Sums are computed in blocks of this many rows, which bounds the memory.
 _BLOCK = 4096
 
-# The first of these multiples of its mean diagonal that makes the inducing covariance positive
-# definite is added to it.
+# The first of these multiples of the mean diagonal that makes the inducing covariance positive
+# definite is its jitter.
 _JITTERS = (1e-12, 1e-10, 1e-8, 1e-6)
 
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """What rows contribute, additive over them: appended and dropped without the others.
+    """Sums over rows that determine the bound: rows are added and subtracted in O(m²) each.
 
     ``gram`` (m, m) is Vᵀ diag(s) V; ``one`` and ``y`` (m,) are Vᵀ s and Vᵀ (s ∘ y); the rest are
-    Σ s, Σ s y, Σ s y², Σ log Σ_ii and Σ s (k_ii − |v_i|²). y is in units that never change.
+    Σ s, Σ s y, Σ s y², Σ log Σ_ii and Σ s (k_ii − |v_i|²). y is in fixed units.
     """
 
     n: int
@@ -58,15 +57,15 @@ class Sums:
     weighted_y: float
     weighted_square: float
     log_noise: float
-    lost: float
+    trace_term: float
 
     @classmethod
     @np.errstate(over="ignore")
     def of(cls, V, y, noise, variance, out=None):
-        """From V (n, m), targets, noise variances and prior variances (n,); ``out`` is scratch."""
+        """Return the sums of V (n, m), targets, noise and prior variances; overwrite ``out``."""
         s = 1.0 / noise
         scaled = np.multiply(V, np.sqrt(s)[:, np.newaxis], out=out)
-        lost = dot(s, np.maximum(variance - np.einsum("ij,ij->i", V, V), 0.0))
+        trace_term = dot(s, np.maximum(variance - np.einsum("ij,ij->i", V, V), 0.0))
         return cls(
             len(y),
             _gram(scaled),
@@ -76,28 +75,28 @@ class Sums:
             dot(s, y),
             dot(s, y * y),
             np.log(noise).sum(),
-            lost,
+            trace_term,
         )
 
     def plus(self, other, sign=1):
-        """The sum with, or with ``sign=-1`` without, other rows."""
+        """Return the sums with other rows added, or subtracted for ``sign=-1``."""
         return Sums(*(a + sign * b for a, b in zip(vars(self).values(), vars(other).values())))
 
     def times(self, factor):
-        """The sums of that many such sets of rows."""
+        """Return the sums of ``factor`` copies of the rows."""
         return Sums(*(factor * a for a in vars(self).values()))
 
     @property
     def unresolved(self):
         """Mean variance of f given the inducing points, in units of the noise variance."""
-        return self.lost / self.n
+        return self.trace_term / self.n
 
     @np.errstate(over="ignore", invalid="ignore")
     def solve(self, location=0.0, scale=1.0, mean_variance=0.0):
-        """The bound, the solver of B, β and the mean, for y standardized by location and scale.
+        """Return bound, solver of B, β and mean, for y standardized by location and scale.
 
-        β is of y less the mean, whose direction is γ. Minus infinity and three times None where B
-        is not numerically positive definite.
+        β is that of y less the mean, whose direction is γ. Returns minus infinity and None if B is
+        not numerically positive definite.
         """
         B = self.gram.copy()
         B[np.diag_indices_from(B)] += 1.0
@@ -113,32 +112,32 @@ class Sums:
             + outer.log_determinant
             + square / scale / scale
             - b @ beta
-            + self.lost
+            + self.trace_term
         )
         mean = ZERO
         if mean_variance > 0.0:
             gamma = outer.solve(self.one)
             ones = self.weight - self.one @ gamma
             cross = (self.weighted_y - location * self.weight) / scale - self.one @ beta
-            mean, gain = posterior(mean_variance, ones, cross, gamma)
+            mean, gain = estimate_mean_from_sums(mean_variance, ones, cross, gamma)
             beta = beta - mean.value * gamma
             value += gain
         return (value if np.isfinite(value) else -np.inf), outer, beta, mean
 
 
 @dataclass(frozen=True, eq=False)
-class Inducing(Conditioned):
+class Inducing(BasisPosterior, Conditioned):
     """Conditioning through the inducing points Z (m, d + 1), in the units of X.
 
-    The sums are of (y − location) / scale with the ``units``, a location and a scale, that the
-    rows had at first: squares of values far from 0 would lose all digits of their spread.
+    The sums use (y − location) / scale with ``units``, the first location and scale of the rows:
+    squares of values far from 0 would lose the digits of their spread.
     """
 
     covariance: SeparableCovariance
     rows: Rows
     Z: np.ndarray
-    solver: DenseCholesky  # with the factor L of A
-    outer: DenseCholesky  # with that of B
+    solver: DenseCholesky  # factor L of A
+    outer: DenseCholesky  # factor of B
     sums: Sums
     mean: Mean
     weights: np.ndarray
@@ -148,7 +147,7 @@ class Inducing(Conditioned):
 
     @classmethod
     def of(cls, covariance, rows, Z):
-        """O(n m²).
+        """Condition on rows, O(n m²).
 
         Raises
         ------
@@ -158,10 +157,10 @@ class Inducing(Conditioned):
         solver = _factor(covariance, rows.layout.split(Z))
         units = rows.location, rows.scale
         sums = _sums(covariance, rows, slice(None), Z, solver, units)
-        return cls._solved(covariance, rows, Z, solver, sums, units)
+        return cls._from_sums(covariance, rows, Z, solver, sums, units)
 
     @classmethod
-    def _solved(cls, covariance, rows, Z, solver, sums, units, n_updates=0):
+    def _from_sums(cls, covariance, rows, Z, solver, sums, units, n_updates=0):
         """Condition with known sums, O(m³)."""
         units_now = (rows.location - units[0]) / units[1], rows.scale / units[1]
         value, outer, beta, mean = sums.solve(*units_now, covariance.mean_variance)
@@ -170,7 +169,7 @@ class Inducing(Conditioned):
                 f"The bound under {covariance} overflowed. Scale y to a moderate range "
                 "(normalize_y=True), or raise noise_variance."
             )
-        # The mean of f is k(x, Z) L⁻ᵀ β: L is folded into the weights, and into the direction.
+        # The mean of f is k(x, Z) L⁻ᵀ β: weights and direction include L⁻ᵀ.
         weights = solver.half_solve(beta[np.newaxis].copy(), transpose=True)[0]
         if mean.is_learnt:
             direction = solver.half_solve(mean.direction[np.newaxis].copy(), transpose=True)[0]
@@ -190,29 +189,25 @@ class Inducing(Conditioned):
         return self.rows.layout.split(self.Z)
 
     @property
-    def information_gain(self):
-        """½ log det(I + Σ⁻¹ Q), of the sparse f, less what goes into learning the mean."""
-        noise = self.rows.noise(self.covariance)
-        gain = self.outer.log_determinant + self.sums.log_noise - np.sum(np.log(noise))
-        lost = self.mean.lost(self.covariance.mean_variance, np.sum(1.0 / noise))
-        return 0.5 * float(gain + lost)
+    def _log_determinant(self):
+        return self.outer.log_determinant + self.sums.log_noise
 
     @property
     def unresolved(self):
         """Mean variance of f given the inducing points, in units of the standardized y²."""
-        return float(self.sums.lost / self.sums.weight)
+        return float(self.sums.trace_term / self.sums.weight)
 
     def repeated(self, times):
-        """The bound if each row had been observed that many times."""
+        """Return the bound for each row repeated this many times."""
         (location, scale), rows = self.units, self.rows
         units_now = (rows.location - location) / scale, rows.scale / scale
         return self.sums.times(times).solve(*units_now, self.covariance.mean_variance)[0]
 
     def covers(self, n_new, tolerance):
-        """Whether the points tell of the last rows as much as of those before.
+        """Return True if the points explain the last rows as well as the earlier ones.
 
-        They leave at most a part ``tolerance`` of the noise variance, or twice what they leave of
-        the others.
+        The variance given the points is at most a part ``tolerance`` of the noise variance, or
+        twice that of the earlier rows.
         """
         new = _sums(
             *(self.covariance, self.rows, slice(-n_new, None), self.Z, self.solver, self.units)
@@ -221,33 +216,33 @@ class Inducing(Conditioned):
         return new.unresolved <= max(tolerance, 2.0 * before)
 
     def append(self, X, y, variance, total, standardize=None):
-        """O(m²) a row and O(m³); O(n m²) where the noise of the present rows moves."""
+        """Append rows, O(m²) each and O(m³); O(n m²) if the noise of the present rows changes."""
         rows = self.rows.append(X, y, variance, total, standardize)
         return self._updated(rows, rows, slice(self.rows.n, None), 1)
 
     def drop(self, indices, standardize=None):
-        """O(m²) a row and O(m³); O(n m²) where the noise of the other rows moves."""
+        """Drop rows, O(m²) each and O(m³); O(n m²) if the noise of the other rows changes."""
         return self._updated(self.rows.drop(indices, standardize), self.rows, indices, -1)
 
     @property
-    def chosen(self):
+    def extra_args(self):
         return (self.Z,)
 
     def _updated(self, rows, source, where, sign):
-        """Condition on other rows, which differ by those of a ``source`` at ``where``."""
-        if self._is_worn(rows.n) or not self._has_same_noise(rows):
+        """Condition on rows that differ by those of ``source`` at ``where``."""
+        if self._needs_recomputing(rows.n) or not self._has_same_noise(rows):
             return self._recomputed(rows)
         change = _sums(self.covariance, source, where, self.Z, self.solver, self.units)
         known = (self.Z, self.solver, self.sums.plus(change, sign), self.units, self.n_updates + 1)
-        return self._solved(self.covariance, rows, *known)
+        return self._from_sums(self.covariance, rows, *known)
 
     def at(self, now):
-        """O(n m²) with a noise model, nothing without."""
+        """Move the present time, O(n m²) with a noise model, O(1) without."""
         rows = self.rows.at(now)
         return replace(self, rows=rows) if self._has_same_noise(rows) else self._recomputed(rows)
 
-    def explained(self, K, full=False):
-        """|L⁻¹ k|² less what B leaves open, v · B⁻¹ v."""
+    def variance_reduction(self, K, full=False):
+        """Return |L⁻¹ k|² − v · B⁻¹ v."""
         V = self.solver.half_solve(K)
         inner = squares(V, full)
         return inner - squares(self.outer.half_solve(V), full)
@@ -256,16 +251,16 @@ class Inducing(Conditioned):
     def factors(self):
         return {"lower": self.solver.L, "outer": self.outer.L}
 
-    def projected(self, k):
+    def half_gradient(self, k):
         v = self.solver.half_solve(k[np.newaxis].copy())[0]
         w = v - self.outer.solve(v)
         return self.solver.half_solve(w[np.newaxis], transpose=True)[0]
 
 
 def bound(covariance, rows, Z, eval_gradient, workspace=None):
-    """The bound, and its gradient in theta or None; see the module's formulas.
+    """Return the bound, and its gradient in theta or None; see the module's formulas.
 
-    Minus infinity where a matrix is not numerically positive definite, so that a search turns back.
+    Minus infinity, so that a search turns back, if a matrix is not numerically positive definite.
 
     Parameters
     ----------
@@ -274,7 +269,7 @@ def bound(covariance, rows, Z, eval_gradient, workspace=None):
     Z : ndarray of shape (m, d + 1)
     eval_gradient : bool
     workspace : ndarray of shape (3, n, m), default=None
-        Memory that the evaluations of a search share.
+        Memory shared by the evaluations of a search.
     """
     noise, variance = _variances(covariance, rows, slice(None))
     basis = rows.layout.split(Z)
@@ -324,10 +319,10 @@ def bound(covariance, rows, Z, eval_gradient, workspace=None):
 
 
 def _factor(covariance, basis):
-    """Solver with L, and the jitter that was added to A."""
+    """Return the solver with the factor L of A and its jitter."""
     A = covariance.cross(*basis, *basis)
     diagonal = np.diagonal(A).copy()
-    size = diagonal.mean() or 1.0  # 0 where all is white
+    size = diagonal.mean() or 1.0  # 0 for a pure WhiteKernel
     for relative in _JITTERS:
         L, jitter = A.copy(), relative * size
         np.fill_diagonal(L, diagonal + jitter)
@@ -341,7 +336,7 @@ def _factor(covariance, basis):
 
 
 def _sums(covariance, rows, where, Z, solver, units):
-    """What some of the rows contribute, a slice of them or indices."""
+    """Return the `Sums` of some of the rows, given by a slice or indices."""
     indices, (location, scale) = np.arange(rows.n)[where], units
     basis, total = rows.layout.split(Z), None
     for first in range(0, len(indices), _BLOCK):
@@ -355,13 +350,13 @@ def _sums(covariance, rows, where, Z, solver, units):
 
 
 def _variances(covariance, rows, where):
-    """Noise variances and prior variances (n,) of some of the rows, a slice of them or indices."""
+    """Return noise and prior variances (n,) of some of the rows, given by a slice or indices."""
     points = rows.S[where], rows.t[where]
     white = covariance.white(*points)
     return rows.noise(covariance, where) + white, covariance.variance(*points) - white
 
 
 def _gram(V):
-    """Vᵀ V (m, m), both triangles; by one BLAS with the factorizations."""
+    """Return Vᵀ V (m, m), both triangles, by the BLAS of the factorizations."""
     G = blas.dsyrk(1.0, V.T)
     return np.triu(G) + np.triu(G, 1).T

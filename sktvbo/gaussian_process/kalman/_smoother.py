@@ -1,20 +1,20 @@
-"""Observations of a few places in the order of time, filtered forward and smoothed backward.
+"""Kalman filter and smoother over observations of a few places in the order of time.
 
-Nothing here knows of rows, scales or learnt means: targets are columns of numbers, as many as one
-likes, which share the covariance K_S ⊗ k_T. See ``_fast/kalman.pyx`` for the recursions.
+Targets are any number of columns that share the covariance K_S ⊗ k_T, without scales or learnt
+means. See ``_fast/kalman.pyx`` for the recursions.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from .._fast import kalman as _kalman
-from ..exceptions import NotPositiveDefiniteError
+from ..._fast import kalman as _kalman
+from ...exceptions import NotPositiveDefiniteError
 
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """What was observed where and when, in the order of time.
+    """Observations with places and times, in the order of time.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Observations:
 
     @classmethod
     def of(cls, t, site, Y, R):
-        """From arrays in any order; coincident ones keep theirs."""
+        """Sort arrays by time; simultaneous observations keep their order."""
         order = slice(None) if (np.diff(t) >= 0.0).all() else np.argsort(t, kind="stable")
         site = np.ascontiguousarray(site[order], dtype=np.intp)
         return cls(t[order], site, np.ascontiguousarray(Y[order]), np.ascontiguousarray(R[order]))
@@ -41,18 +41,18 @@ class Observations:
     def __len__(self):
         return len(self.t)
 
-    def part(self, where):
+    def subset(self, where):
         return Observations(self.t[where], self.site[where], self.Y[where], self.R[where])
 
-    def plus(self, other):
-        """Both, in the order of time."""
+    def merge(self, other):
+        """Return the union, in the order of time."""
         parts = zip(vars(self).values(), vars(other).values())
         return Observations.of(*(np.concatenate(pair) for pair in parts))
 
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """Observations at distinct times, and the moves between them.
+    """Observations at distinct times, and the transitions between them.
 
     Attributes
     ----------
@@ -60,54 +60,54 @@ class Timeline:
     t : ndarray of shape (T,)
         Distinct times, of observations and of ``stops``.
     gaps : ndarray of shape (u,)
-        Distinct gaps of time; the first stands for the beginning, where there is no gap.
-    move : ndarray of int of shape (T,)
-        Which gap leads to each time.
+        Distinct time gaps; the first one stands for the beginning, which has no gap.
+    gap : ndarray of int of shape (T,)
+        Index of the gap before each time.
     start : ndarray of int of shape (T + 1,)
-        Observations before each time.
-    given : Observations
+        Number of observations before each time.
+    data : Observations
     """
 
     process: object
     t: np.ndarray
     gaps: np.ndarray
-    move: np.ndarray
+    gap: np.ndarray
     start: np.ndarray
-    given: Observations
+    data: Observations
     begins: bool
 
     @classmethod
-    def of(cls, process, given, stops=(), after=None):
-        """``stops`` (q,) are times without observations to halt at as well.
+    def of(cls, process, data, stops=(), after=None):
+        """Return the timeline of observations and of further times ``stops`` (q,).
 
-        ``after`` is the time at which the state is known; None: the prior's first time is that of
-        the timeline.
+        ``after`` is the time of a known initial state; None: start from the prior at the first
+        time.
         """
-        t = np.unique(np.concatenate([given.t, stops])) if len(stops) else np.unique(given.t)
-        start = np.searchsorted(given.t, t, side="left")
-        start = np.append(start, len(given)).astype(np.intp)
+        t = np.unique(np.concatenate([data.t, stops])) if len(stops) else np.unique(data.t)
+        start = np.searchsorted(data.t, t, side="left")
+        start = np.append(start, len(data)).astype(np.intp)
         gaps = np.diff(t, prepend=t[:1] if after is None else after)
-        distinct, move = np.unique(gaps[1:] if after is None else gaps, return_inverse=True)
+        distinct, gap = np.unique(gaps[1:] if after is None else gaps, return_inverse=True)
         if after is None:
-            distinct, move = np.append(0.0, distinct), np.append(0, move + 1)
-        return cls(process, t, distinct, move.astype(np.intp), start, given, after is None)
+            distinct, gap = np.append(0.0, distinct), np.append(0, gap + 1)
+        return cls(process, t, distinct, gap.astype(np.intp), start, data, after is None)
 
-    def moves(self):
-        """A and Q (u, p, p) of the gaps; at the beginning the state is forgotten for the prior."""
-        A, Q = self.process.moves(self.gaps)
+    def transitions(self):
+        """Return A and Q (u, p, p) of the gaps; at the beginning A = 0 and Q is the prior."""
+        A, Q = self.process.transitions(self.gaps)
         if self.begins:
             A[0], Q[0] = 0.0, self.process.prior(self.t[0])
         return A, Q
 
     def slopes(self):
-        """Derivatives of these in theta, (n_theta, u, p, p) each."""
+        """Return the derivatives of A and Q in theta, (n_theta, u, p, p) each."""
         on_A, on_Q = (slope.copy() for slope in self.process.slopes(self.gaps))
         if self.begins:
             on_A[:, 0], on_Q[:, 0] = 0.0, self.process.prior_slopes(self.t[0])
         return on_A, on_Q
 
-    def filter(self, K, m, P, where=slice(None), moves=None, keep=False):
-        """Go on, from m (k, N) and P (N, N), which are overwritten.
+    def filter(self, K, m, P, where=slice(None), transitions=None, keep=False):
+        """Filter from m (k, N) and P (N, N), which are overwritten.
 
         Returns the sums (k, k + 1) of the compiled filter; with ``keep`` also means and covariances
         after each time, (T, k, N) and (T, N, N).
@@ -115,42 +115,42 @@ class Timeline:
         Raises
         ------
         NotPositiveDefiniteError
-            Observations have no covariance, numerically.
+            The covariance of observations is not numerically positive definite.
         """
-        A, Q = self.moves() if moves is None else moves
-        move, given, start = self._cut(where)
+        A, Q = self.transitions() if transitions is None else transitions
+        gap, data, start = self._cut(where)
         k, N = m.shape
-        kept = (np.empty((len(move), k, N)), np.empty((len(move), N, N))) if keep else ()
+        kept = (np.empty((len(gap), k, N)), np.empty((len(gap), N, N))) if keep else ()
         sums = np.zeros((k, k + 1))
         with np.errstate(all="ignore"):
             failed = _kalman.filter(
-                move, A, Q, K, start, given.site, given.Y, given.R, m, P, sums, *kept
+                gap, A, Q, K, start, data.site, data.Y, data.R, m, P, sums, *kept
             )
         if failed or not np.isfinite(sums).all():
             raise NotPositiveDefiniteError(
-                "The covariance of what was observed is not positive definite in the Kalman "
+                "The covariance of the observations is not positive definite in the Kalman "
                 "filter, or solving with it overflowed. Raise noise_variance or its lower bound, "
-                "or take solver='dense', which adds jitter."
+                "or use solver='dense', which adds jitter."
             )
         return (sums, *kept) if keep else sums
 
     def _cut(self, where):
-        """The moves, observations and starts of a slice of times."""
+        """Return the gap indices, observations and starts of a slice of times."""
         first, last, _ = where.indices(len(self.t))
         start = self.start[first : last + 1]
-        given = self.given.part(slice(start[0], start[-1]))
-        return self.move[first:last], given, start - start[0]
+        data = self.data.subset(slice(start[0], start[-1]))
+        return self.gap[first:last], data, start - start[0]
 
     def smooth(self, K, combine=None, learning=False, queries=None):
-        """Back from the end; see ``kalman.smooth``.
+        """Smooth backward from the end; see ``kalman.smooth``.
 
-        The way forward is gone twice and all that is kept is of some √T times at once.
+        The forward pass runs twice, so that only √T states are stored at once.
 
         Parameters
         ----------
         K : ndarray of shape (M, M)
         combine : ndarray of shape (k, k'), default=None
-            Makes the columns of targets whose outer products the derivatives have.
+            Combines the columns of targets whose outer products enter the derivatives.
         learning : bool
         queries : (time, place, W), default=None
             Positions among the times (q,), ascending; places (q,); weights (w, M).
@@ -161,31 +161,31 @@ class Timeline:
             Twice the derivatives in A, Q, K and R.
         answers : ndarray of shape (q, k + 1), or None
         """
-        given = self.given
+        data = self.data
         if combine is not None:
-            given = Observations(given.t, given.site, given.Y @ combine, given.R)
-        line = Timeline(self.process, self.t, self.gaps, self.move, self.start, given, self.begins)
-        moves, T, p, M = line.moves(), len(self.t), self.process.order, len(K)
-        k, N = given.Y.shape[1], p * M
+            data = Observations(data.t, data.site, data.Y @ combine, data.R)
+        line = Timeline(self.process, self.t, self.gaps, self.gap, self.start, data, self.begins)
+        (A, Q), T, p, M = line.transitions(), len(self.t), self.process.order, len(K)
+        k, N = data.Y.shape[1], p * M
         length = max(1, int(np.ceil(np.sqrt(T))))
         blocks = [slice(i, min(i + length, T)) for i in range(0, T, length)]
         m, P, states = np.zeros((k, N)), np.zeros((N, N)), []
         for block in blocks:
             states.append((m.copy(), P.copy()))
             if block is not blocks[-1]:
-                line.filter(K, m, P, block, moves)
+                line.filter(K, m, P, block, (A, Q))
         r, Lambda = np.zeros((k, N)), np.zeros((N, N))
         slopes, answers = None, None
         if learning:
-            slopes = (*(np.zeros_like(a) for a in moves), np.zeros((M, M)), np.empty(len(given)))
+            slopes = np.zeros_like(A), np.zeros_like(Q), np.zeros((M, M)), np.empty(len(data))
         if queries is not None:
             at, place, W = queries
             first = np.searchsorted(at, np.arange(T + 1)).astype(np.intp)
             answers = np.empty((len(at), k + 1))
         for block, (before_m, before_P) in zip(blocks[::-1], states[::-1]):
             m, P = before_m.copy(), before_P.copy()
-            _, kept_m, kept_P = line.filter(K, m, P, block, moves, keep=True)
-            move, part, start = line._cut(block)
+            _, kept_m, kept_P = line.filter(K, m, P, block, (A, Q), keep=True)
+            gap, part, start = line._cut(block)
             options = {}
             if learning:
                 rows = slice(self.start[block.start], self.start[block.stop])
@@ -195,14 +195,14 @@ class Timeline:
                 rows = slice(index[0], index[-1])
                 options["queries"] = (index - index[0], place[rows], W, answers[rows])
             state = (before_m, before_P, kept_m, kept_P, r, Lambda)
-            _kalman.smooth(move, *moves, K, start, part.site, part.Y, part.R, *state, **options)
+            _kalman.smooth(gap, A, Q, K, start, part.site, part.Y, part.R, *state, **options)
         return slopes, answers
 
     def joint(self, K, at, H):
-        """Means (q, k) and covariance (q, q) of z_1 at places and times, given everything.
+        """Return means (q, k) and covariance (q, q) of z_1 at places and times given all data.
 
-        Each query is carried on from its time: what is observed later tells of it by its covariance
-        with the present state (fixed-point smoothing).
+        Fixed-point smoothing: later observations update each query through its covariance with the
+        present state.
 
         Parameters
         ----------
@@ -212,24 +212,24 @@ class Timeline:
         H : ndarray of shape (q, M)
             Weights of the places.
         """
-        (A, Q), p, M, q = self.moves(), self.process.order, len(K), len(at)
-        k, N = self.given.Y.shape[1], p * M
+        (A, Q), p, M, q = self.transitions(), self.process.order, len(K), len(at)
+        k, N = self.data.Y.shape[1], p * M
         m, P = np.zeros((k, N)), np.zeros((N, N))
         mean, cov, C = np.zeros((q, k)), np.zeros((q, q)), np.zeros((q, N))
         first = np.searchsorted(at, np.arange(len(self.t) + 1))
         for i in range(len(self.t)):
             old, new = slice(0, first[i]), slice(first[i], first[i + 1])
-            C[old] = np.einsum("ab,qbj->qaj", A[self.move[i]], C[old].reshape(-1, p, M)).reshape(
+            C[old] = np.einsum("ab,qbj->qaj", A[self.gap[i]], C[old].reshape(-1, p, M)).reshape(
                 -1, N
             )
             rows = slice(self.start[i], self.start[i + 1])
             before_m, before_P = m.copy(), P.copy()
             self.filter(K, m, P, slice(i, i + 1), (A, Q))
-            site = self.given.site[rows]
+            site = self.data.site[rows]
             if len(site) and first[i]:
-                # The state just before is that of a timeline that only moves.
+                # The predicted state before the observations: a transition only.
                 _kalman.filter(
-                    self.move[i : i + 1],
+                    self.gap[i : i + 1],
                     A,
                     Q,
                     K,
@@ -241,9 +241,9 @@ class Timeline:
                     before_P,
                     np.zeros((k, k + 1)),
                 )
-                S = before_P[np.ix_(site, site)] + np.diag(self.given.R[rows])
+                S = before_P[np.ix_(site, site)] + np.diag(self.data.R[rows])
                 gain = np.linalg.solve(S, C[old][:, site].T).T
-                mean[old] += gain @ (self.given.Y[rows] - before_m[:, site].T)
+                mean[old] += gain @ (self.data.Y[rows] - before_m[:, site].T)
                 cov[old, old] -= gain @ C[old][:, site].T
                 C[old] -= gain @ before_P[site]
             if new.start < new.stop:

@@ -1,4 +1,4 @@
-"""The search for hyperparameters: where to start, what to maximize, with which priors."""
+"""Search of the hyperparameters: objective, priors, and the record for the next search."""
 
 import warnings
 from dataclasses import dataclass
@@ -10,23 +10,23 @@ from sklearn.utils import check_random_state
 
 from .._validation import invalid
 from ._conditioned import LOG_2PI
-from ._newton import minimize, promise
+from ._quasi_newton import minimize, predicted_gain
 
-# A search from nothing ends when its model promises no more nats than the first; one that goes on
-# from an earlier one no more than the second: what is worth less, no data can tell.
-_LEAST_GAIN, _WORTH_A_STEP = 1e-8, 1e-3
+# A search ends when its model predicts a smaller gain in nats: the first number without a Hessian,
+# the second with that of an earlier search. Smaller gains are below what data can distinguish.
+_LEAST_GAIN, _LEAST_GAIN_AGAIN = 1e-8, 1e-3
 
-# The priors' derivatives are differences over this step in theta.
+# Step in theta of the finite differences of priors.
 _STEP = 1e-5
 
-# So much of the average information on a hyperparameter is added to that on each: where the search
-# begins a few may be known to little more than nothing.
+# This part of the average information on a hyperparameter is added to the information on each: at
+# the start some may have almost none.
 _DAMPING = 0.1
 
-# What gains no more nats a row than this over noise has found little.
+# A model explains little if it gains at most this many nats a row over pure noise.
 _LITTLE = 0.25
 
-# A search that was stopped has converged all the same where no derivative is larger, relatively.
+# A stopped search has converged if no relative derivative is larger.
 _FLAT = 1e-3
 
 
@@ -42,37 +42,37 @@ def search(
     warn=False,
     hessian=None,
 ):
-    """The covariance with the hyperparameters that maximize a criterion, and perhaps priors.
+    """Return the covariance with the hyperparameters that maximize a criterion, and priors.
 
     Parameters
     ----------
     criterion : callable, (covariance, eval_gradient) -> (value, gradient)
-        Such as the log marginal likelihood; the gradient in theta is None when it is not asked for.
-        Asked for it "later", it may return a function that computes it in place of the gradient.
+        Such as the log marginal likelihood; the gradient in theta may be None if not requested.
+        With ``eval_gradient="later"`` it may be a function that computes it.
         Minus infinity makes the search turn back.
     covariance : SeparableCovariance
     start : ndarray of shape (n_theta,) or (n_starts, n_theta), default=None
-        Where to start, clipped to the bounds; None is the covariance's own theta.
+        Starts, clipped to the bounds; None: theta of the covariance.
     optimizer : "fmin_l_bfgs_b" or callable
     n_restarts : int
-        Further searches, from starts drawn uniformly within the bounds of theta.
+        Number of further searches, from uniform starts within the bounds of theta.
     hyperpriors : dict of str to frozen scipy.stats distribution, or None
     random_state : int, RandomState or None
     warn : bool, default=False
-        Warn of a search that did not converge.
+        Warn if the search did not converge.
     hessian : ndarray of shape (n_theta, n_theta), default=None
-        Of minus the criterion at the first start, nearly.
+        Approximate Hessian of minus the criterion at the first start.
 
     Returns
     -------
     covariance : SeparableCovariance
     hessian : ndarray of shape (n_theta, n_theta) or None
-        As above, where the search has ended; None where that is not known.
+        Approximate Hessian at the end of the search; None if unknown.
 
     Raises
     ------
     ValueError
-        Bounds that are not finite, or a prior that gives the start no density.
+        Bounds that are not finite, or a prior without density at the start.
     """
     bounds = covariance.bounds
     if not len(bounds):
@@ -95,15 +95,15 @@ def search(
         starts.extend(rng.uniform(*bounds.T, (n_restarts, len(bounds))))
     hessians = [hessian] + [None] * (len(starts) - 1)
     found = [
-        _descend(objective, prior, theta, bounds, optimizer, known, criterion)
+        _search_from(objective, prior, theta, bounds, optimizer, known, criterion)
         for theta, known in zip(starts, hessians)
     ]
-    theta, _, hessian, trouble = min(found, key=lambda result: result[1])
-    if warn and trouble:
+    theta, _, hessian, message = min(found, key=lambda result: result[1])
+    if warn and message:
         warnings.warn(
-            f"The search of the hyperparameters stopped before it converged ({trouble}). Scale X "
-            "and y to moderate ranges, raise n_restarts_optimizer, or, with a kernel of your own, "
-            "check its gradient.",
+            f"The search of the hyperparameters stopped before it converged ({message}). Scale X "
+            "and y to moderate ranges, raise n_restarts_optimizer, or check the gradient of a "
+            "custom kernel.",
             ConvergenceWarning,
             stacklevel=6,  # the caller of fit
         )
@@ -111,35 +111,35 @@ def search(
 
 
 @dataclass(frozen=True, eq=False)
-class Knowledge:
-    """What a search leaves to the next one.
+class SearchRecord:
+    """Record of a search, for the next one.
 
     Attributes
     ----------
     hessian : ndarray of shape (n_theta, n_theta) or None
-        Of minus what was maximized, nearly, where it has ended.
+        Approximate Hessian of minus the objective at the end of the search.
     n : int
         Number of rows.
-    n_lost : int
-        How many searches in a row went on from the one before and found what `explains_little`.
+    n_failed : int
+        Number of consecutive searches from the previous result whose model `explains_little`.
     """
 
     hessian: np.ndarray | None = None
     n: int = 0
-    n_lost: int = 0
+    n_failed: int = 0
 
     def hessian_for(self, n_theta, n):
-        """The Hessian for as many hyperparameters and about as many rows, or None."""
+        """Return the Hessian if it has this size and n differs by at most a tenth, or None."""
         if self.hessian is None or len(self.hessian) != n_theta:
             return None
         return self.hessian if 0.9 * self.n <= n <= 1.1 * self.n else None
 
     def scaled_to(self, n):
-        """The Hessian that as many rows have if each tells as much, or None."""
+        """Return the Hessian scaled to n equally informative rows, or None."""
         return None if self.hessian is None else self.hessian * (n / self.n)
 
-    def gain(self, gp, hyperpriors):
-        """What a search promises a conditioned GP, in nats; infinite where that is not known."""
+    def predicted_gain(self, gp, hyperpriors):
+        """Return the predicted gain of a search for a GP, in nats; infinite if unknown."""
         covariance = gp.covariance
         bounds, theta = covariance.bounds, covariance.theta
         if not len(bounds):
@@ -148,7 +148,7 @@ class Knowledge:
         if hessian is None:
             return np.inf
         slope = gp.gradient + HyperPrior(hyperpriors, covariance.names).gradient(theta)
-        return promise(-slope, hessian, theta, bounds)
+        return predicted_gain(-slope, hessian, theta, bounds)
 
 
 def log_posterior(gp, hyperpriors):
@@ -158,17 +158,17 @@ def log_posterior(gp, hyperpriors):
 
 
 def explains_little(gp):
-    """Whether a conditioned GP has hardly more evidence than a constant and noise at their best."""
+    """Return True if a GP has hardly more evidence than the best constant plus noise."""
     z = gp.rows.targets
     with np.errstate(over="ignore"):
         power = z.var() if gp.mean.is_learnt else np.mean(z * z)
     if not power > gp.covariance.noise_variance:
-        return False  # there is nothing to explain
+        return False  # y is pure noise
     return gp.objective < len(z) * (_LITTLE - 0.5 * (LOG_2PI + 1.0 + np.log(power)))
 
 
-def _descend(objective, prior, theta, bounds, optimizer, hessian, criterion):
-    """One search: theta, its objective, the Hessian, and what stopped the search too early."""
+def _search_from(objective, prior, theta, bounds, optimizer, hessian, criterion):
+    """Run one search; return theta, objective, Hessian, and a message if it did not converge."""
     if prior(theta) == -np.inf:
         raise invalid(
             "hyperpriors",
@@ -178,18 +178,18 @@ def _descend(objective, prior, theta, bounds, optimizer, hessian, criterion):
         )
     if callable(optimizer):
         return *optimizer(objective, theta, bounds=bounds.copy()), None, ""
-    least_gain = _WORTH_A_STEP
+    least_gain = _LEAST_GAIN_AGAIN
     if hessian is None:
         least_gain, hessian = _LEAST_GAIN, partial(_first_hessian, criterion)
     lazily = partial(objective, eval_gradient="later")
     found = minimize(lazily, theta, bounds, hessian=hessian, least_gain=least_gain)
     uphill = found.x - np.clip(found.x - found.slope, *bounds.T)
-    converged = not found.trouble or np.abs(uphill).max() <= _FLAT * max(1.0, abs(found.value))
-    return found.x, found.value, found.hessian, "" if converged else found.trouble
+    converged = not found.message or np.abs(uphill).max() <= _FLAT * max(1.0, abs(found.value))
+    return found.x, found.value, found.hessian, "" if converged else found.message
 
 
 def _first_hessian(criterion):
-    """What a criterion that was evaluated knows about the curvature there, or None."""
+    """Return the damped information of a criterion at its last evaluation, or None."""
     H = criterion.information() if hasattr(criterion, "information") else None
     if H is None:
         return None
@@ -198,13 +198,13 @@ def _first_hessian(criterion):
 
 
 class HyperPrior:
-    """Log density of hyperparameters, as a function of theta, their logarithms.
+    """Log density of hyperparameters as a function of theta, their logarithms.
 
     Parameters
     ----------
     distributions : dict of str to frozen scipy.stats distribution, or None
-        Over the hyperparameters themselves, not their logarithms; one of several lengthscales is
-        for each of them.
+        Distributions of the hyperparameters themselves, not their logarithms; the same one for all
+        lengthscales of a kernel.
     names : list of str
         Name of each entry of theta.
     """
@@ -225,21 +225,21 @@ class HyperPrior:
             self._terms.append((name, distribution, where))
 
     def __call__(self, theta):
-        """Log density at theta."""
+        """Return the log density at theta."""
         return sum(float(np.sum(d.logpdf(np.exp(theta[i])))) for _, d, i in self._terms)
 
     def gradient(self, theta):
-        """Derivatives (n_theta,); central differences, as scipy.stats knows none."""
+        """Return derivatives (n_theta,) by central differences, as scipy.stats has none."""
         gradient = np.zeros(len(theta))
         for _, distribution, i in self._terms:
             up, down = (distribution.logpdf(np.exp(theta[i] + h)) for h in (_STEP, -_STEP))
-            # At an edge of what the prior allows there is none.
+            # 0 at an edge of the support.
             inside = np.isfinite(up) & np.isfinite(down)
             gradient[i] = np.subtract(up, down, out=np.zeros(len(i)), where=inside) / (2.0 * _STEP)
         return gradient
 
     def where(self, theta):
-        """The hyperparameters without density at theta, in words."""
+        """Return names and values of the hyperparameters without density at theta."""
         return ", ".join(
             f"{name} = {np.exp(theta[i])}"
             for name, d, i in self._terms

@@ -1,0 +1,485 @@
+"""Exact conditioning on rows, through a Cholesky factor.
+
+Notation: n rows with space S (n, d) and time t (n,), K = k((S, t), (S, t)), noise variances Σ (n,),
+Δ = K + diag(Σ) = L Lᵀ, P = Δ⁻¹ (with the prior variance of a learnt mean in all entries of Δ), and
+a = Δ⁻¹ (y − mean).
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from .._fast import cholesky as _cholesky
+from .._validation import RESOLUTION, finite_number
+from .._values import replaced
+from ..exceptions import NotPositiveDefiniteError
+from . import _relevancy
+from ._cholesky import DenseCholesky, cholesky, lower_inverse, matvec, try_cholesky
+from ._conditioned import LOG_2PI, BasisPosterior, Conditioned, squares
+from ._covariance import SeparableCovariance
+from ._data import Rows
+from ._prior_mean import ZERO, Mean, estimate_mean
+from ._relevancy_forms import BOUND, RelevancyForms
+
+# Refactorize if a row of L Lᵀ differs from that of Δ by more, relative to the diagonal. One row is
+# compared after this many updates.
+_MAX_RESIDUAL = 1e-9
+_COMPARE_EVERY = 8
+
+# Update the inverse and the relevancy forms from this many rows on. For fewer rows it is faster to
+# compute them from the factor.
+_MIN_ROWS_TO_UPDATE = 200
+
+# Compare the inverse with the factor after this many updates.
+_COMPARE_INVERSE_EVERY = 16
+
+# Matrices are allocated for a multiple of this many rows.
+_ALLOCATED_ROWS = 64
+
+# Relevancy forms underflow at larger ages, in temporal lengthscales.
+_MAX_AGE = 50.0
+
+
+@dataclass(frozen=True, eq=False)
+class InverseCache:
+    """Inverse covariance P of y, including the mean's prior, and the relevancy forms.
+
+    Attributes
+    ----------
+    P : ndarray of shape (n, n)
+    forms : RelevancyForms or None
+        None before their first use.
+    n_updates : int
+        Rows appended or dropped since P was computed from the factor.
+    """
+
+    P: np.ndarray
+    forms: RelevancyForms | None = None
+    n_updates: int = 0
+
+    def append(self, s, t, u, variance):
+        """Append a row at s (1, d) and t; u is P k, ``variance`` that given the other rows."""
+        P = _square(len(self.P) + 1)
+        _cholesky.grow_inverse(self.P, u, variance, P)
+        forms = None if self.forms is None else self.forms.append(s, t, self.P, u, variance)
+        return replaced(self, P=P, forms=forms, n_updates=self.n_updates + 1)
+
+    def drop(self, i):
+        """Drop row i."""
+        P = _square(len(self.P) - 1)
+        _cholesky.shrink_inverse(self.P, i, P)
+        forms = None if self.forms is None else self.forms.drop(i, self.P)
+        return replaced(self, P=P, forms=forms, n_updates=self.n_updates + 1)
+
+    def is_accurate(self, solver, mean):
+        """Return False if round-off shows in a comparison with the factor; O(n²).
+
+        Compared every few updates only.
+        """
+        if self.n_updates % _COMPARE_INVERSE_EVERY:
+            return True
+        z = np.ones(len(self.P))
+        z[::2] = -1.0
+        expected = mean.downdate_product(solver.solve(z), z)
+        if not np.abs(matvec(self.P, z) - expected).max() <= BOUND * np.abs(expected).max():
+            return False
+        return self.forms is None or self.forms.is_accurate(self.P)
+
+
+class Cache:
+    """Matrices of a `Dense` that are computed on demand; neither copied nor pickled with it.
+
+    Attributes
+    ----------
+    inverse : InverseCache or None
+    lower_precision : ndarray of shape (n, n) or None
+        Lower triangle of P from the last evaluation of a search; ``inverse`` is made from it.
+    """
+
+    __slots__ = ("inverse", "lower_precision")
+
+    def __init__(self, inverse=None, lower_precision=None):
+        self.inverse, self.lower_precision = inverse, lower_precision
+
+
+@dataclass(frozen=True, eq=False)
+class Dense(BasisPosterior, Conditioned):
+    """Exact conditioning, through the Cholesky factor L of Δ = K + Σ (W-DBO section 2).
+
+    The variance reduction at a place is |L⁻¹ k|², the weights are Δ⁻¹ y.
+    """
+
+    covariance: SeparableCovariance
+    rows: Rows
+    solver: DenseCholesky
+    mean: Mean
+    weights: np.ndarray
+    objective: float
+    n_updates: int = 0
+    cache: Cache = field(default_factory=Cache, repr=False)
+
+    @classmethod
+    def of(cls, covariance, rows):
+        """Factorize Δ, O(n³).
+
+        Raises
+        ------
+        NotPositiveDefiniteError
+            Δ has no Cholesky factor even with jitter, or solving with it overflows.
+        """
+        K = covariance.gram(rows.S, rows.t)
+        solver = DenseCholesky(*cholesky(K, rows.noise(covariance), covariance))
+        return cls._from_factor(covariance, rows, solver)
+
+    @classmethod
+    def _from_factor(cls, covariance, rows, solver, n_updates=0, inverse=None):
+        """Condition with a known factor, O(n²)."""
+        mean, weights, value = _solve_for_weights(solver, rows, covariance.mean_variance)
+        if value == -np.inf:
+            raise NotPositiveDefiniteError(
+                f"Solving with the covariance matrix of {covariance} overflowed. "
+                "Scale y to a moderate range (normalize_y=True), or raise noise_variance."
+            )
+        known = (solver, mean, weights, float(value), n_updates, Cache(inverse))
+        return cls(covariance, rows, *known)
+
+    @staticmethod
+    def criterion(rows):
+        return _Likelihood(rows)
+
+    @classmethod
+    def after_search(cls, criterion, covariance, rows):
+        found = criterion.last_evaluation(covariance)
+        if found is None:
+            return cls.of(covariance, rows)
+        known = (found.solver, found.mean, found.weights, float(found.value))
+        return cls(covariance, rows, *known, cache=Cache(lower_precision=found.P))
+
+    def __getstate__(self):
+        return vars(self) | {"cache": Cache()}
+
+    @property
+    def inverse(self):
+        """P and the relevancy forms, an `InverseCache`."""
+        cache = self.cache
+        if cache.inverse is None:
+            P, cache.lower_precision = cache.lower_precision, None
+            if P is None:
+                P = self.mean.downdate(self.solver.inverse())
+            _cholesky.symmetrize(P)
+            cache.inverse = InverseCache(P)
+        return cache.inverse
+
+    @property
+    def gradient(self):
+        """Gradient of ``objective`` in theta, O(n²) if P is computed."""
+        K = self.covariance.gram(*self.basis)
+        return _gradient(self.covariance, self.rows, K, self.inverse.P, self.weights)
+
+    @property
+    def basis(self):
+        return self.rows.S, self.rows.t
+
+    @property
+    def _log_determinant(self):
+        return self.solver.log_determinant
+
+    def append(self, X, y, variance, total, standardize=None):
+        """Append rows, O(n²) each; O(n³) for many, or if the noise of the present rows changes."""
+        rows, n = self.rows.append(X, y, variance, total, standardize), self.rows.n
+        if not self._can_update(rows, len(X)):
+            return self._recomputed(rows)
+        noise, solver = rows.noise(self.covariance, slice(n, None)), self.solver
+        for i in range(n, rows.n):
+            k = self.covariance.row(rows.S[: i + 1], rows.t[: i + 1], i)
+            solver = solver.append(k[:-1], k[-1] + noise[i - n])
+            if solver is None:
+                return self._recomputed(rows)
+        inverse = self.cache.inverse
+        if inverse is not None:
+            updated = rows.n == n + 1 and n >= _MIN_ROWS_TO_UPDATE
+            inverse = self._inverse_with(rows, k[:-1], solver) if updated else None
+        return self._updated(rows, solver, inverse)
+
+    def _can_update(self, rows, n_changes):
+        """Return True if updates to other rows are cheaper than a new factor, and accurate."""
+        few = 10 * n_changes <= self.rows.n and not self._needs_recomputing(rows.n)
+        return few and self._has_same_noise(rows)
+
+    def _inverse_with(self, rows, k, solver):
+        """Append the last of some rows to the inverse, from its covariances k (n,)."""
+        l, pivot = np.split(solver.L[-1], [len(k)])
+        u, variance = self.solver.half_solve(l[np.newaxis].copy(), transpose=True)[0], pivot[0] ** 2
+        u, more = self.mean.corrected_weights(k, u)
+        return self.cache.inverse.append(rows.S[-1:], rows.t[-1], u, variance + more)
+
+    def drop(self, indices, standardize=None):
+        """Drop rows, O(n²) each; O(n³) for many, or if the noise of the other rows changes."""
+        rows, n = self.rows.drop(indices, standardize), self.rows.n
+        if not self._can_update(rows, len(indices)):
+            return self._recomputed(rows)
+        solver, inverse = self.solver, self.cache.inverse
+        if n < _MIN_ROWS_TO_UPDATE:
+            inverse = None
+        for i in reversed(indices):
+            solver = solver.drop(int(i))
+            inverse = None if inverse is None else inverse.drop(int(i))
+        return self._updated(rows, solver, inverse)
+
+    def at(self, now):
+        """Move the present time, O(n³) with a noise model, O(1) without."""
+        rows = self.rows.at(now)
+        if not self._has_same_noise(rows):
+            return self._recomputed(rows)
+        return replace(self, rows=rows)
+
+    def _updated(self, rows, solver, inverse=None):
+        """Condition on other rows, with their updated factor and inverse (or None)."""
+        count = self.n_updates + 1
+        compare = count % _COMPARE_EVERY == 0
+        if compare and self._residual(rows, solver, count) > _MAX_RESIDUAL:
+            return self._recomputed(rows)
+        new = self._from_factor(self.covariance, rows, solver, count, inverse)
+        if inverse is not None and not inverse.is_accurate(solver, new.mean):
+            return self._recomputed(rows)
+        return new
+
+    def _residual(self, rows, solver, count):
+        """Return the largest difference of one row of L Lᵀ and Δ, relative to the diagonal, O(n²).
+
+        ``count`` selects the row.
+        """
+        i = (count // _COMPARE_EVERY * 7919) % rows.n
+        row, behind = slice(i, i + 1), slice(i, None)
+        k = self.covariance.row(rows.S[behind], rows.t[behind], 0)
+        k[0] += rows.noise(self.covariance, row)[0] + solver.jitter
+        L = solver.L
+        found = np.einsum("ij,j->i", L[behind, : i + 1], L[i, : i + 1])
+        return float(np.abs(found - k).max() / k[0])
+
+    def variance_reduction(self, K, full=False):
+        return squares(self.solver.half_solve(K), full)
+
+    def half_gradient(self, k):
+        return self.solver.solve(k)
+
+    @property
+    def factors(self):
+        return {"lower": self.solver.L}
+
+    def log_likelihood(self, covariance, eval_gradient=False):
+        """Return `log_likelihood` of the same rows, with the jitter of the factor."""
+        return log_likelihood(covariance, self.rows, eval_gradient, jitter=self.solver.jitter)
+
+    def relevancy_sweep(self, now):
+        """Return the `RelevancySweep` of the rows; ``now`` in the user's unit."""
+        rows = self.rows
+        now, latest = finite_number(now, "now"), rows.latest
+        # Conversions of a time may have rounded it.
+        if abs(now - latest) <= 4.0 * np.spacing(abs(now)):
+            now = latest
+        factors, now = self.covariance.stationary_factors(), now - rows.layout.origin
+        signal = self.covariance.variance(rows.S, rows.t).mean()
+        past = _relevancy.long_past(factors[1], rows.t) if self.mean.is_learnt else None
+        if self.inverse.P.diagonal().max() * RESOLUTION * signal > 1.0:
+            C = _relevancy.convolutions(*factors, rows.S, now - rows.t)
+            mean_variance = self.covariance.mean_variance
+            return _relevancy.sweep(self.solver, rows.targets, mean_variance, signal, C, past)
+        forms = self._forms_at(factors, now)
+        if forms is None:
+            C = _relevancy.convolutions(*factors, rows.S, now - rows.t)
+            return _relevancy.RelevancySweep(self.inverse.P, self.weights, C, past=past)
+        known = forms.q, forms.sums(self.weights), past
+        return _relevancy.RelevancySweep(
+            self.inverse.P, self.weights, lambda: forms.convolutions, *known
+        )
+
+    def _forms_at(self, factors, now):
+        """Return the relevancy forms at a time since the origin; None where they are slower.
+
+        O(n) if cached, otherwise O(n³). They are faster for many rows whose inverse is updated.
+        """
+        inverse, rows = self.inverse, self.rows
+        youngest = now - rows.t.max()
+        if not (inverse.n_updates and 0.0 <= youngest * factors[1].units[0] < _MAX_AGE):
+            return None
+        forms = inverse.forms
+        if forms is None or now < forms.now:
+            forms = RelevancyForms.of(factors, rows.S, rows.t, now, inverse.P)
+            if forms is not None:
+                self.cache.inverse = replace(inverse, forms=forms)
+            return forms
+        return forms.at(now)
+
+
+class Weighted(Dense):
+    """Dense conditioning with the width of weighted regression (see `WeightedGPRegressor`).
+
+    With the weights c of the observations in the mean at a place (c = Δ⁻¹ k for a known mean), the
+    squared width is the posterior variance less σ² Σ_i (1/w_i − 1) c_i².
+    """
+
+    @property
+    def _excess(self):
+        """σ² (1/w − 1) of the rows (n,); 0 where the total noise is given."""
+        noise = self.covariance.noise(self.rows.ages) - self.covariance.noise_variance
+        return np.where(self.rows.total, 0.0, np.maximum(noise, 0.0))
+
+    @property
+    def factors(self):
+        return super().factors | {"excess": self._excess}
+
+    def variance_reduction(self, K, full=False):
+        shares = self.mean.weight_corrections(K)
+        explained = super().variance_reduction(K, full)
+        C = self.solver.half_solve(K, transpose=True) + shares
+        return explained + squares(C * np.sqrt(self._excess), full)
+
+    def variance_reduction_with_slope(self, k):
+        explained, c = super().variance_reduction_with_slope(k)
+        excess = self._excess * c
+        c_excess = self.mean.downdate_product(self.solver.solve(excess), excess)
+        return explained + c @ excess, c + c_excess
+
+
+def log_likelihood(covariance, rows, eval_gradient, jitter=0.0):
+    """Return log p(y) (W-DBO section 2), and its gradient in theta or None.
+
+    −½ yᵀa − ½ log|Δ| − (n/2) log 2π, and ½ Σ_ij (a aᵀ − Δ⁻¹)_ij ∂Δ_ij/∂theta. With a learnt mean,
+    its prior variance is added to all entries of Δ. Minus infinity, so that a search turns back, if
+    Δ is not numerically positive definite.
+
+    Parameters
+    ----------
+    covariance : SeparableCovariance
+    rows : Rows
+    eval_gradient : bool
+    jitter : float, default=0.0
+        Added to the diagonal of Δ.
+    """
+    found = _evaluate(covariance, rows, eval_gradient, jitter=jitter)
+    return found.value, found.gradient
+
+
+class _Evaluation(NamedTuple):
+    """Log likelihood with the values that conditioning reuses; P is a lower triangle."""
+
+    value: float
+    gradient: np.ndarray | None
+    solver: DenseCholesky
+    mean: Mean
+    weights: np.ndarray | None
+    P: np.ndarray | None
+
+
+def _evaluate(covariance, rows, eval_gradient, workspace=None, jitter=0.0):
+    """Return an `_Evaluation`; its solver and P are views of the ``workspace`` (3, n, n)."""
+    K, L, P = np.empty((3, rows.n, rows.n)) if workspace is None else workspace
+    K = covariance.gram(rows.S, rows.t, out=K)
+    L[:] = K
+    L.reshape(-1)[:: rows.n + 1] = K.diagonal() + rows.noise(covariance) + jitter
+    solver, mean, a, value = DenseCholesky(L, jitter), ZERO, None, -np.inf
+    if try_cholesky(L):
+        mean, a, value = _solve_for_weights(solver, rows, covariance.mean_variance)
+    found = _Evaluation(value, None, solver, mean, a, None)
+    return _differentiate(covariance, rows, K, P, found) if eval_gradient else found
+
+
+def _differentiate(covariance, rows, K, P, found):
+    """Add gradient and P to a result of `_evaluate`: two thirds of the time."""
+    if found.value == -np.inf:
+        return found._replace(gradient=np.zeros(len(covariance.bounds)))
+    P[:] = found.solver.L
+    P = found.mean.downdate(lower_inverse(P))
+    return found._replace(gradient=_gradient(covariance, rows, K, P, found.weights), P=P)
+
+
+def _gradient(covariance, rows, K, P, a):
+    """Return the gradient of the log likelihood, from the lower triangles of K and P."""
+    on_kernels = covariance.gradient(rows.S, rows.t, K, P, a)
+    on_noise = rows.noise_gradient(covariance, a * a - P.diagonal())
+    return 0.5 * np.concatenate([on_kernels, on_noise])
+
+
+class _Likelihood:
+    """Log likelihood of rows; its last evaluation can be reused for conditioning."""
+
+    def __init__(self, rows):
+        self._rows, self._workspace, self._last = rows, None, None
+
+    def __call__(self, covariance, eval_gradient):
+        """Return value and gradient, or with ``eval_gradient="later"`` a function that returns it.
+
+        The function is valid until the next evaluation.
+        """
+        if self._workspace is None:
+            self._workspace = [np.empty((self._rows.n, self._rows.n)) for _ in range(3)]
+        later = eval_gradient == "later"
+        now = eval_gradient and not later
+        found = _evaluate(covariance, self._rows, now, self._workspace)
+        self._last = covariance, found
+        return found.value, self._gradient if later else found.gradient
+
+    def _gradient(self):
+        covariance, found = self._last
+        K, _, P = self._workspace
+        found = _differentiate(covariance, self._rows, K, P, found)
+        self._last = covariance, found
+        return found.gradient
+
+    def information(self):
+        """Return the information on theta (n_theta, n_theta) at the last evaluation; O(n²).
+
+        ½ aᵀ ∂_i Δ P ∂_j Δ a, a = P y: the average of observed and expected information on variances
+        (Gilmour, Thompson & Cullis 1995). Close to minus the Hessian of the log likelihood if the
+        model suits y. None without compiled slopes.
+        """
+        covariance, found = self._last
+        if covariance.noise_model is not None or found.value == -np.inf:
+            return None
+        rows, known, a = self._rows, self._workspace, found.weights
+        K = covariance.gram(rows.S, rows.t) if known is None else known[0]
+        slopes = covariance.slope_products(rows.S, rows.t, K, a)
+        if slopes is None:
+            return None
+        if len(slopes) < len(covariance.bounds):
+            on_noise = np.where(rows.total, 0.0, covariance.noise_variance * a)
+            slopes = np.vstack([slopes, on_noise])
+        mean = found.mean
+        rest = slopes @ mean.direction / np.sqrt(mean.precision) if mean.is_learnt else 0.0
+        V = found.solver.half_solve(slopes)  # overwrites the slopes
+        return 0.5 * (V @ V.T - np.multiply.outer(rest, rest))
+
+    def last_evaluation(self, covariance):
+        """Return the last `_Evaluation` if it has a gradient and this covariance, or None."""
+        if self._last is None:
+            return None
+        evaluated, found = self._last
+        if found.P is None or not np.array_equal(evaluated.theta, covariance.theta):
+            return None
+        self._workspace = None  # the result owns it now
+        return found
+
+
+def _solve_for_weights(solver, rows, mean_variance):
+    """Return mean, Δ⁻¹ (y − mean) (n,), and log p(y), minus infinity on overflow."""
+    y, mean = rows.targets, ZERO
+    a = solver.solve(y)
+    with np.errstate(over="ignore", invalid="ignore"):
+        value = -0.5 * (y @ a + solver.log_determinant + len(y) * LOG_2PI)
+        if mean_variance > 0.0:
+            mean, gain = estimate_mean(mean_variance, solver.solve(np.ones(len(y))), y)
+            a -= mean.value * mean.direction
+            value += gain
+    return mean, a, value if np.isfinite(a).all() and np.isfinite(value) else -np.inf
+
+
+def _square(n):
+    """Return an empty array (n, n), in memory for a multiple of ``_ALLOCATED_ROWS`` rows.
+
+    The allocator reuses blocks of equal size. A block larger than all before comes from the system
+    page by page, which takes longer than filling it.
+    """
+    capacity = n + -n % _ALLOCATED_ROWS
+    return np.empty(capacity * capacity)[: n * n].reshape(n, n)

@@ -1,0 +1,473 @@
+"""Exact conditioning of a Markov process over few places, linear in the number of rows.
+
+λ k_S ∘ k_T with a Markov k_T is, at M places, a Markov process of their states. A Kalman filter
+processes an observation in O(M²), for any number of earlier ones; a smoother returns to past times.
+Both are exact. Two columns of targets are filtered, y and 1. They give a learnt mean
+(`_prior_mean`) and a scale that follows y:
+
+    1ᵀ G 1, 1ᵀ G y, yᵀ G y  come from the innovations,   1 − kᵀ G 1  is 1 less the filtered 1.
+
+At other places f(x, t) = Σ_j w_j f(x_j, t) plus an independent rest, with w from the Gram matrix in
+space.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import cho_solve, lapack, solve_triangular
+
+from ..._arrays import distinct_rows
+from ..._validation import RESOLUTION
+from ...exceptions import NotPositiveDefiniteError
+from .._conditioned import LOG_2PI, BasisPosterior, Conditioned, squares
+from .._covariance import SeparableCovariance
+from .._data import Rows
+from .._exact_posterior import Dense
+from .._prior_mean import ZERO, Mean, estimate_mean_from_sums
+from ._smoother import Observations, Timeline
+from ._state import FilterState
+from ._state_space import state_space
+
+# The states before this many latest observations are stored: a row that is late by at most this
+# many is inserted at the cost of filtering those after it again.
+_MAX_LATE_ROWS = 32
+
+
+class SiteIndex:
+    """Index of the distinct places (M, d) whose states are tracked.
+
+    Parameters
+    ----------
+    S : ndarray of shape (M, d)
+    """
+
+    def __init__(self, S):
+        self.S = S + 0.0  # equal places have equal bytes
+        self._index = {place.tobytes(): i for i, place in enumerate(self.S)}
+
+    def __getstate__(self):
+        return {"S": self.S}
+
+    def __setstate__(self, state):
+        self.__init__(state["S"])
+
+    def __len__(self):
+        return len(self.S)
+
+    def find(self, S):
+        """Return the positions (m,) of places (m, d), -1 for unknown places."""
+        if S.shape == self.S.shape and np.array_equal(S, self.S):
+            return np.arange(len(S))
+        if not S.shape[1]:
+            return np.full(len(S), len(self) - 1)  # one place without spatial columns
+        S = np.ascontiguousarray(S) + 0.0
+        index = self._index
+        return np.array([index.get(place.tobytes(), -1) for place in S], dtype=np.intp)
+
+    def with_places(self, S):
+        """Return an index with the new ones among places (m, d) appended."""
+        new = S[self.find(S) < 0]
+        return SiteIndex(np.vstack([self.S, distinct(new)])) if len(new) else self
+
+
+def distinct(S):
+    """Return the distinct rows of S (n, d), in lexicographic order; d may be 0."""
+    return distinct_rows(S + 0.0)[0] if S.shape[1] else S[:1]
+
+
+@dataclass(frozen=True, eq=False)
+class Filter(Conditioned):
+    """Gaussian process conditioned by a Kalman filter.
+
+    Attributes
+    ----------
+    sites : SiteIndex
+    state : FilterState
+        State for the targets (y − location) / scale, with fixed ``units`` (location, scale), and 1.
+    tail : tuple of (FilterState, Observations)
+        Latest observations, with the states before them.
+    dense_fallback : bool
+        True to become a `Dense`, which uses jitter, where the filter breaks down.
+    """
+
+    covariance: SeparableCovariance
+    rows: Rows
+    sites: SiteIndex
+    state: FilterState
+    mean: Mean
+    objective: float
+    units: tuple
+    dense_fallback: bool
+    tail: tuple = ()
+
+    @classmethod
+    def of(cls, covariance, rows, sites, dense_fallback=False):
+        """Filter all rows, O(n N²); N = p M is the size of the state.
+
+        Raises
+        ------
+        NotPositiveDefiniteError
+            The covariance of observations is not positive definite, or solving overflows.
+        """
+        # Not rows.S, which the rows would store until the filter is rebuilt.
+        sites = sites.with_places(rows.layout.split(rows.X)[0])
+        units = rows.location, rows.scale
+        data = _observations(rows, sites, rows.noise(covariance), units)
+        try:
+            process = state_space(covariance.temporal)
+            state = FilterState.of(process, _spatial(covariance, process, sites.S), data)
+            return cls._from_state(covariance, rows, sites, state, units, dense_fallback)
+        except NotPositiveDefiniteError:
+            if not dense_fallback:
+                raise
+        return Dense.of(covariance, rows)
+
+    @classmethod
+    def _from_state(cls, covariance, rows, sites, state, units, dense_fallback, tail=()):
+        mean, value = _solve(state, rows, units, covariance.mean_variance)
+        if not np.isfinite(value):
+            raise NotPositiveDefiniteError(
+                f"The likelihood under {covariance} overflowed. Scale y to a moderate range "
+                "(normalize_y=True), or raise noise_variance."
+            )
+        value = float(value)
+        return cls(covariance, rows, sites, state, mean, value, units, dense_fallback, tail)
+
+    @staticmethod
+    def criterion(rows, sites, *_):
+        sites = sites.with_places(rows.S)
+        return lambda covariance, eval_gradient: log_likelihood(
+            covariance, rows, sites, eval_gradient
+        )
+
+    def log_likelihood(self, covariance, eval_gradient=False):
+        """Return `log_likelihood` of the same rows under another covariance of the same kernels."""
+        return log_likelihood(covariance, self.rows, self.sites, eval_gradient)
+
+    @property
+    def _log_determinant(self):
+        return self.state.sums[0, -1]
+
+    # --- other rows -------------------------------------------------------------------------------
+
+    def append(self, X, y, variance, total, standardize=None):
+        """Append rows, O(N²) each if late by at most 32 rows; otherwise O(n N²)."""
+        rows = self.rows.append(X, y, variance, total, standardize)
+        before = self._track_places(rows.layout.split(rows.X[self.rows.n :])[0])
+        if self._has_same_noise(rows):
+            try:
+                appended = before._append_in_order(rows)
+            except NotPositiveDefiniteError:
+                if not self.dense_fallback:
+                    raise
+                return Dense.of(self.covariance, rows)
+            if appended is not None:
+                return appended
+        return before._recomputed(rows)
+
+    @property
+    def extra_args(self):
+        return self.sites, self.dense_fallback
+
+    def _track_places(self, S):
+        """Return the filter with the places (m, d) tracked as well."""
+        sites = self.sites.with_places(S)
+        if sites is self.sites:
+            return self
+        W, _ = self._interpolate(sites.S[len(self.sites) :])
+        K = _spatial(self.covariance, self.state.process, sites.S)
+        return replace(self, sites=sites, state=self.state.extended(K, W), tail=())
+
+    def _append_in_order(self, rows):
+        """Return the filter with further rows, or None if one is too late to be inserted."""
+        new, state, tail = slice(self.rows.n, None), self.state, self.tail
+        noise = rows.noise(self.covariance, new)
+        data = _observations(rows, self.sites, noise, self.units, new)
+        while data.t[0] < state.t:
+            # Go back to the state before the late row, and filter in the order of time again.
+            if not tail:
+                return None
+            *tail, (state, later) = tail
+            data = later.merge(data)
+        if len(data) > _MAX_LATE_ROWS:
+            state, tail = state.update(data), ()
+        else:
+            for i in range(len(data)):
+                one = data.subset(slice(i, i + 1))
+                tail = (*tail, (state, one))[-_MAX_LATE_ROWS:]
+                state = state.update(one)
+        options = self.units, self.dense_fallback, tuple(tail)
+        return self._from_state(self.covariance, rows, self.sites, state, *options)
+
+    def drop(self, indices, standardize=None):
+        """Drop rows, O(n N²)."""
+        return self._recomputed(self.rows.drop(indices, standardize))
+
+    def at(self, now):
+        return replace(self, rows=self.rows.at(now))
+
+    def during(self, low, high):
+        """Return the posterior from low to high, with weights on the sites at one time.
+
+        O(N³) at the first query that is no site. For an interval in the past, or kernels with more
+        than one component, the dense posterior, O(n³).
+        """
+        if low == high:
+            return Snapshot(self, low)
+        if low >= self.state.t and self.state.process.order == 1:
+            return Snapshot(self, self.state.t)
+        return Dense.of(self.covariance, self.rows)
+
+    # --- prediction -------------------------------------------------------------------------------
+
+    @cached_property
+    def _pivots(self):
+        """Pivot sites (r,) that span all sites, and the Cholesky factor of their covariance."""
+        factor, order, rank, _ = lapack.dpstrf(self.state.K, lower=1)
+        return order[:rank] - 1, np.tril(factor[:rank, :rank])
+
+    def _interpolate(self, S):
+        """Return weights (m, M) of the sites at places (m, d), and L⁻¹ K (m, r) of the pivots."""
+        chosen, L = self._pivots
+        where = _at(self.state.process, len(S)), _at(self.state.process, len(chosen))
+        K = self.covariance.cross(S, where[0], self.sites.S[chosen], where[1])
+        half = solve_triangular(L, K.T, lower=True)
+        W = np.zeros((len(S), len(self.sites)))
+        W[:, chosen] = solve_triangular(L, half, lower=True, trans=1).T
+        return W, half.T
+
+    def _residual_covariance(self, S, half, full=False):
+        """Return the prior covariance (m, m), or variance (m,), in space given the sites."""
+        at = _at(self.state.process, len(S))
+        prior = self.covariance.cross(S, at) if full else self.covariance.variance(S, at)
+        return prior - squares(half, full)
+
+    def _mean(self, S, t):
+        return self.joint(S, t, full=False)[0]
+
+    def joint(self, S, t, full=True):
+        """Return the same as `ProcessPosterior`. Past times cost O(n N²), and O(N²) each."""
+        filtered, spread = self._covariance(S, t) if full else self._marginals(S, t)
+        y, one = self._rescaled(filtered)
+        rest = 1.0 - one
+        rows = self.rows
+        mean = rows.location + rows.scale * (self.mean.value * rest + y)
+        if self.mean.is_learnt:
+            spread = spread + squares(rest[:, np.newaxis] / np.sqrt(self.mean.precision), full)
+        return mean, spread
+
+    def _rescaled(self, columns):
+        """Return columns (m, 2) in ``units`` as (2, m): of the standardized y, and of 1."""
+        by_y, by_one = _unit_conversion(self.rows, self.units)
+        return by_y * columns[:, 0] + by_one * columns[:, 1], columns[:, 1]
+
+    def _marginals(self, S, t):
+        """Return columns (m, 2) and variances (m,) of f for a mean of 0."""
+        site = self.sites.find(S)
+        outside = np.flatnonzero(site < 0)
+        later = t >= self.state.t
+        columns, variance = np.empty((len(t), 2)), np.empty(len(t))
+        residual = np.zeros(len(t))
+        W = np.empty((0, len(self.sites)))
+        if len(outside):
+            W, half = self._interpolate(S[outside])
+            residual[outside] = self._residual_covariance(S[outside], half)
+            site[outside] = len(self.sites) + np.arange(len(outside))
+        here = later & (site < len(self.sites))
+        columns[here], variance[here] = self.state.marginals(site[here], t[here])
+        for time in np.unique(t[later & ~here]):
+            queries = np.flatnonzero((t == time) & ~here)
+            m, P = self.state.at(time)
+            H = W[site[queries] - len(self.sites)]
+            columns[queries], variance[queries] = H @ m.T, np.einsum("ij,ij->i", H @ P, H)
+        past = np.flatnonzero(~later)
+        if len(past):
+            past = past[np.argsort(t[past], kind="stable")]
+            line = self._timeline(t[past])
+            at = np.searchsorted(line.t, t[past]).astype(np.intp)
+            answers = line.smooth(self.state.K, queries=(at, site[past], W))[1]
+            columns[past], variance[past] = answers[:, :2], answers[:, 2]
+        if len(outside):
+            in_time = [self.state.process.prior(time)[0, 0] for time in t[outside]]
+            variance[outside] += residual[outside] * np.array(in_time)
+        return columns, variance
+
+    def _covariance(self, S, t):
+        """Return columns (m, 2) and covariance (m, m) of f for a mean of 0."""
+        site = self.sites.find(S)
+        outside = np.flatnonzero(site < 0)
+        H = np.zeros((len(t), len(self.sites)))
+        inside = np.flatnonzero(site >= 0)
+        H[inside, site[inside]] = 1.0
+        if len(outside):
+            H[outside], half = self._interpolate(S[outside])
+        if len(t) and (t == t[0]).all() and t[0] >= self.state.t:
+            m, P = self.state.at(t[0])
+            columns, cov = H @ m.T, H @ P @ H.T
+        else:
+            order = np.argsort(t, kind="stable")
+            line = self._timeline(t)
+            at = np.searchsorted(line.t, t[order])
+            columns, cov = np.empty((len(t), 2)), np.empty((len(t), len(t)))
+            columns[order], cov[np.ix_(order, order)] = line.joint(self.state.K, at, H[order])
+        if len(outside):
+            residual = self._residual_covariance(S[outside], half, full=True)
+            residual *= self.covariance.temporal(t[outside, np.newaxis])
+            cov[np.ix_(outside, outside)] += residual
+        return columns, cov
+
+    def _timeline(self, stops):
+        """Return the timeline of all rows, with further times ``stops``."""
+        noise = self.rows.noise(self.covariance)
+        data = _observations(self.rows, self.sites, noise, self.units)
+        return Timeline.of(self.state.process, data, stops)
+
+    def sites_at(self, t):
+        """Return standardized mean (M,), filtered 1 (M,) and covariance (M, M) at the sites."""
+        if t >= self.state.t:
+            m, P = self.state.at(t)
+        else:
+            columns, P = self._covariance(self.sites.S, np.full(len(self.sites), t))
+            m = columns.T
+        return *self._rescaled(m.T), P
+
+
+class Snapshot(BasisPosterior):
+    """Posterior of a filter as weights on the sites at one time, for `TimeSlice`."""
+
+    def __init__(self, gp, t):
+        self._gp, self._t = gp, t
+        self.covariance, self.rows = gp.covariance, gp.rows
+
+    @property
+    def basis(self):
+        return self._gp.sites.S, np.full(len(self._gp.sites), self._t)
+
+    @cached_property
+    def mean(self):
+        """Mean of the filter, with its direction in this basis."""
+        mean = self._gp.mean
+        return replace(mean, direction=self._projection[1]) if mean.is_learnt else mean
+
+    @cached_property
+    def _projection(self):
+        """Weights (M,) of y and of 1, pivots, and matrix (r, r) of the variance reduction."""
+        gp = self._gp
+        y, one, P = gp.sites_at(self._t)
+        chosen, L = gp._pivots
+        variance = gp.state.process.prior(self._t)[0, 0]
+        part = np.ix_(chosen, chosen)
+        reduction = variance * gp.state.K[part] - P[part]
+        inner = cho_solve((L, True), cho_solve((L, True), reduction).T) / variance**2
+        weights = np.zeros((2, len(one)))
+        y = y - gp.mean.value * one
+        weights[:, chosen] = cho_solve((L, True), np.array([y, one])[:, chosen].T).T / variance
+        return *weights, chosen, inner
+
+    @property
+    def weights(self):
+        return self._projection[0]
+
+    def variance_reduction(self, K, full=False):
+        _, _, chosen, inner = self._projection
+        K = K[:, chosen]
+        return K @ inner @ K.T if full else np.einsum("ij,jk,ik->i", K, inner, K, optimize=True)
+
+    def half_gradient(self, k):
+        _, _, chosen, inner = self._projection
+        slope = np.zeros(len(k))
+        slope[chosen] = inner @ k[chosen]
+        return slope
+
+    def _mean(self, S, t):
+        return self._gp._mean(S, t)
+
+    def joint(self, S, t, full=True):
+        return self._gp.joint(S, t, full)
+
+
+def log_likelihood(covariance, rows, sites, eval_gradient):
+    """Return log p(y) by innovations, and its gradient in theta or None.
+
+    O(n N²), by a smoother that contracts derivatives of the state at each step. Minus infinity, so
+    that a search turns back, if the filter breaks down.
+    """
+    process, noise = state_space(covariance.temporal), rows.noise(covariance)
+    units = rows.location, rows.scale
+    data = _observations(rows, sites, noise, units)
+    K = _spatial(covariance, process, sites.S)
+    N, learnt = process.order * len(K), covariance.mean_variance > 0.0
+    if not learnt:
+        data = replace(data, Y=data.Y[:, :1].copy())
+    line = Timeline.of(process, data)
+    sums, mean = None, ZERO
+    try:
+        sums = line.filter(K, np.zeros((data.Y.shape[1], N)), np.zeros((N, N)))
+    except NotPositiveDefiniteError:
+        return -np.inf, np.zeros(len(covariance.bounds)) if eval_gradient else None
+    value = -0.5 * (rows.n * LOG_2PI + sums[0, -1] + sums[0, 0])
+    if learnt:
+        mean, gain = estimate_mean_from_sums(covariance.mean_variance, sums[1, 1], sums[0, 1], None)
+        value += gain
+    if not eval_gradient:
+        return value, None
+    # W = a aᵀ + a₁ a₁ᵀ / A − G with a = G (y − m̂ 1), a₁ = G 1: two columns (see `_prior_mean`).
+    combine = None
+    if learnt:
+        combine = np.array([[1.0, 0.0], [-mean.value, 1.0 / np.sqrt(mean.precision)]])
+    (on_A, on_Q, on_K, on_R), _ = line.smooth(K, combine, learning=True)
+    slopes = [np.sum(on_A * a) + np.sum(on_Q * q) for a, q in zip(*line.slopes())]
+    # The gradient of λ k_S takes W as a difference, a aᵀ − P.
+    at = _at(process, len(K))
+    in_space = covariance.gradient(sites.S, at, K, -0.5 * (on_K + on_K.T), np.zeros(len(K)))
+    names = covariance.names
+    temporal = [i for i, name in enumerate(names) if name.startswith("temporal_kernel__")]
+    in_space[temporal] += slopes
+    in_rows = np.empty(rows.n)
+    in_rows[np.argsort(rows.t, kind="stable")] = on_R
+    return value, 0.5 * np.append(in_space, rows.noise_gradient(covariance, in_rows))
+
+
+def has_white_noise(covariance, S):
+    """Return True if a ``WhiteKernel`` contributes to observations at places (m, d).
+
+    Its part differs between observations of a place, which has a single state.
+    """
+    at = _at(state_space(covariance.temporal), len(S))
+    return bool(np.any(covariance.white(S, at) > RESOLUTION * covariance.variance(S, at)))
+
+
+def _at(process, m):
+    """Return a time at which the variance in time is 1, repeated m times."""
+    return np.full(m, process.start)
+
+
+def _spatial(covariance, process, S):
+    """Return λ K_S (M, M) of places."""
+    return covariance.cross(S, _at(process, len(S)))
+
+
+def _observations(rows, sites, noise, units, where=slice(None)):
+    """Return some of the rows, with targets in ``units`` and a column of 1."""
+    S, t = rows.layout.split(rows.X[where])
+    y = (rows.y[where] - units[0]) / units[1]
+    return Observations.of(t, sites.find(S), np.column_stack([y, np.ones(len(y))]), noise)
+
+
+def _unit_conversion(rows, units):
+    """Return (a, b) with y_standardized = a y_units + b."""
+    location, scale = units
+    return scale / rows.scale, (location - rows.location) / rows.scale
+
+
+def _solve(state, rows, units, mean_variance):
+    """Return the mean and log p(y)."""
+    a, b = _unit_conversion(rows, units)
+    (yy, y1, log_det), (_, ones, _) = state.sums
+    square = a * a * yy + 2.0 * a * b * y1 + b * b * ones
+    value = -0.5 * (state.n * LOG_2PI + log_det + square)
+    if not mean_variance > 0.0:
+        return ZERO, value
+    mean, gain = estimate_mean_from_sums(mean_variance, ones, a * y1 + b * ones, None)
+    return mean, value + gain
