@@ -1,4 +1,11 @@
-"""Fast copies of frozen values with other fields."""
+"""Immutable values: copies with other fields, and arrays that grow without copies."""
+
+import threading
+
+import numpy as np
+
+# Values in two threads may append to the same arrays.
+GROW_LOCK = threading.Lock()
 
 
 def replaced(value, **changes):
@@ -15,3 +22,72 @@ def replaced(value, **changes):
     vars(found).update(fields)
     vars(found).update(changes)
     return found
+
+
+def distinct_rows(rows):
+    """Return the distinct rows of an array, in lexicographic order, and their first positions.
+
+    `numpy.unique` with ``axis=0`` compares rows as records, and turns an interrupt into a
+    TypeError.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d), d ≥ 1
+        Without NaN.
+
+    Returns
+    -------
+    distinct : ndarray of shape (m, d)
+    first : ndarray of int of shape (m,)
+    """
+    order = np.lexsort(rows.T[::-1])  # stable
+    ordered = rows[order]
+    new = np.ones(len(rows), dtype=bool)
+    new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    return ordered[new], order[new]
+
+
+class GrowableArrays:
+    """Arrays with spare rows at the end, shared by values that grew from one another.
+
+    Filled rows are never written again: appending costs O(1) without copies, and shorter arrays
+    stay valid. A second append to the same rows copies them into new arrays.
+    """
+
+    def __init__(self, arrays, capacity):
+        self._arrays = {
+            name: np.empty((capacity, *array.shape[1:]), array.dtype)
+            for name, array in arrays.items()
+        }
+        self._capacity, self._filled = capacity, 0
+
+    def _append(self, arrays, n):
+        end = self._filled + n
+        for name, array in arrays.items():
+            self._arrays[name][self._filled : end] = array
+        self._filled = end
+        return {name: array[:end] for name, array in self._arrays.items()}
+
+
+def append_rows(arrays, more, storage=None):
+    """Return arrays with rows appended, and the storage that holds them.
+
+    Parameters
+    ----------
+    arrays, more : dict of str to ndarray
+        Arrays of n rows each, and of m rows each.
+    storage : GrowableArrays or None
+        Storage of ``arrays``, if they have one.
+
+    Returns
+    -------
+    arrays : dict of str to ndarray
+        Arrays of n + m rows each; read only.
+    storage : GrowableArrays
+    """
+    n, m = len(next(iter(arrays.values()))), len(next(iter(more.values())))
+    with GROW_LOCK:
+        if storage is None or storage._filled != n or n + m > storage._capacity:
+            storage = GrowableArrays(arrays, n + m + max(16, n // 2))
+            storage._append(arrays, n)
+        return storage._append(more, m), storage

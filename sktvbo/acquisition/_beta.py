@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._arrays import distinct_rows
 from .._validation import check_choice, check_int, check_real
+from .._values import distinct_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
 
-    from .._surrogate import Surrogate
     from .._typing import Posterior
 
     # A custom schedule of β.
@@ -53,7 +52,7 @@ class AcquisitionState:
     n: int
     n_told: int
     n_dims: int
-    surrogate: Surrogate = field(default=None, repr=False)
+    surrogate: Any = field(default=None, repr=False)
     posterior: Posterior = field(default=None, repr=False)
     n_pending: int = 0
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._arrays import distinct_rows
+from .._values import distinct_rows
 from ..domain._feasible import improved_by_sqp
 from ._functions import as_acquisition
 from ._objective import ScipyClimber, Score

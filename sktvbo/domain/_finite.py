@@ -8,9 +8,9 @@ import numpy as np
 from scipy.spatial import KDTree
 from sklearn.utils import check_random_state
 
-from .._arrays import distinct_rows
 from .._tables import as_table
 from .._validation import check_int, invalid, real_array
+from .._values import distinct_rows
 from ..exceptions import DomainError
 from ._base import TOLERANCE, Domain
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._arrays import GrowableArrays, append_rows
 from .._validation import check_int, invalid
+from .._values import GrowableArrays, append_rows
 from ._prior_mean import Polynomial
 
 

@@ -88,12 +88,12 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         Let `fit` warn, with a remedy, if the model does not suit the data.
     random_state : int, RandomState or None, default=None
         For the restarts.
+    prior_mean : QuadraticMean, default=None
+        Prior mean of f over the unit box, added to the constant mean; None: 0.
     solver : "auto", "dense" or "kalman", default="auto"
         Algorithm of conditioning; results are the same. "dense": Cholesky factor, for any kernel.
         "kalman": Kalman filter over the observed places, for Markov kernels in time (see Notes).
         "auto": the filter where it is possible and faster.
-    prior_mean : QuadraticMean, default=None
-        Prior mean of f over the unit box, added to the constant mean; None: 0.
     sites : array-like of shape (M, d), default=None
         Distinct places at which the filter tracks the posterior, observed or not. None: the places
         of the data.
@@ -180,8 +180,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     """
 
     _: KW_ONLY
-    solver: str = "auto"
     prior_mean: QuadraticMean | None = None
+    solver: str = "auto"
     sites: np.ndarray | None = None
 
     # Class of ``_gp`` without a Kalman filter.

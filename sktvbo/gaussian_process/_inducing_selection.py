@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import WhiteKernel
 
 from .. import dpp
-from .._arrays import distinct_rows
+from .._values import distinct_rows
 from ._inducing_posterior import Inducing
 from ._starts import random_subset
 

@@ -9,9 +9,8 @@ import numpy as np
 from scipy.linalg.lapack import dpstrf
 from sklearn.utils.random import sample_without_replacement
 
-from .._arrays import distinct_rows
 from .._validation import LARGEST_Y, check_real, finite_array, invalid
-from .._values import replaced
+from .._values import distinct_rows, replaced
 from ..acquisition import InformationGainBeta
 from ..dpp import sample_kdpp
 from ..exceptions import AskTellError, InvalidObservationError

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.base import clone
 
-from .._arrays import GROW_LOCK, GrowableArrays, append_rows
 from .._validation import invalid
-from .._values import replaced
+from .._values import GROW_LOCK, GrowableArrays, append_rows, replaced
 from ..exceptions import AskTellError, InvalidObservationError
 from ..gaussian_process._dates import NAIVE, NUMBERS, mixed_kinds
 from ..journal._rows import START, Place

@@ -6,8 +6,8 @@ from itertools import product
 import numpy as np
 from scipy.optimize import minimize
 
-from .._arrays import distinct_rows
 from .._validation import check_choice, check_int, check_real
+from .._values import distinct_rows
 from ._base import Problem, by_parts, seed_of_function
 from ._registry import register
 

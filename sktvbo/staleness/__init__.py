@@ -16,12 +16,12 @@ changes its value in place: the optimizer works on a shallow copy, and adopts th
 whole step succeeds. A policy does not modify the surrogate, whose interface is `Surrogate`.
 """
 
-from .._surrogate import Surrogate
 from ._base import KeepAll, RunSoFar, StaleDataPolicy
 from ._names import as_policy
 from ._noise import NoiseThreshold
 from ._relevancy import MaximumSize, RelevancyBudget, RelevancyCap, ResponseTime
 from ._resets import EventTriggeredReset, PeriodicReset
+from ._surrogate import Surrogate
 from ._windows import SlidingWindow, VariationBudget
 
 __all__ = [

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from .._surrogate import Surrogate
     from .._typing import Array, Indices
+    from ._surrogate import Surrogate
 
 NO_ROWS = np.empty(0, dtype=np.intp)
 

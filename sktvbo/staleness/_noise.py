@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from .._surrogate import Surrogate
     from ._base import RunSoFar
+    from ._surrogate import Surrogate
 
 
 class NoiseThreshold(StaleDataPolicy):

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from .._surrogate import Surrogate
     from ._base import RunSoFar
+    from ._surrogate import Surrogate
 
 # Purpose of the kernel, as error messages state it.
 _PURPOSE = "The relevancy of observations"

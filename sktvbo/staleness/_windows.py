@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from .._surrogate import Surrogate
+    from ._surrogate import Surrogate
 
 
 class SlidingWindow(StaleDataPolicy):

@@ -17,8 +17,8 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import cho_solve, lapack, solve_triangular
 
-from ..._arrays import distinct_rows
 from ..._validation import RESOLUTION
+from ..._values import distinct_rows
 from ...exceptions import NotPositiveDefiniteError
 from .._conditioned import LOG_2PI, BasisPosterior, Conditioned, squares
 from .._covariance import SeparableCovariance

@@ -16,8 +16,8 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import blas
 
-from ..._arrays import GrowableArrays, append_rows
 from ..._fast import kalman as _kalman
+from ..._values import GrowableArrays, append_rows
 from ...exceptions import NotPositiveDefiniteError
 from ._smoother import Timeline
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.gaussian_process.kernels import Kernel
 
-    from ._typing import Array, Mask, Posterior, Sweep
+    from .._typing import Array, Mask, Posterior, Sweep
 
 
 class Surrogate(Protocol):
