@@ -1296,7 +1296,7 @@ def _point_near(run, x, error):
         row = run.domain.as_row(x)
     except DomainError:  # an unknown category has no number
         raise error from None
-    found = run.pending_near(row)
+    found = run.pending.near(row, run.domain.n_chosen, run.time.now, rounded=True)
     if not found:
         raise error
     return found[0].x[: run.domain.n_chosen]

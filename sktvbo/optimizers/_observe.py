@@ -16,7 +16,6 @@ from ._state import (
     Query,
     SearchState,
     not_pending,
-    some_variances,
     with_context_of,
 )
 
@@ -186,20 +185,20 @@ def _without_stale(run, policy, surrogate, data, now):
 def first_surrogate(run, data):
     """Return the first surrogate, fitted to a data set."""
     X, y = run.to_surrogate(data.rows, data.y)
-    return run.new_surrogate(X[:, -1]).fit(X, y, *some_variances(data.variance))
+    return run.new_surrogate(X[:, -1]).fit(X, y, *_some_variances(data.variance))
 
 
 def conditioned(run, surrogate, data):
     """Return a surrogate with the same hyperparameters, conditioned on a data set."""
     X, y = run.to_surrogate(data.rows, data.y)
     follow = len(data) >= run.min_to_learn
-    return surrogate.with_rows(X, y, *some_variances(data.variance), restandardize=follow)
+    return surrogate.with_rows(X, y, *_some_variances(data.variance), restandardize=follow)
 
 
 def _next_surrogate(run, X, target, drop, data, hold):
     """Return the surrogate without some rows and with the last of a data set; and the search."""
     surrogate, few = run.surrogate, len(data) < run.min_to_learn
-    known, scale = some_variances(data.variance[-1:]), {"restandardize": not few}
+    known, scale = _some_variances(data.variance[-1:]), {"restandardize": not few}
     early = run.algorithm._searches_for_the_past and X[0, -1] < surrogate.X_train_[:, -1].min()
     if len(drop) == len(run.data):
         surrogate = surrogate.with_rows(X, target, *known, **scale)
@@ -209,7 +208,7 @@ def _next_surrogate(run, X, target, drop, data, hold):
     # An expert's answers have taught more than stale observations would.
     hold = hold or (few and run.answers is not None)
     if hold or not search_is_due(run, surrogate, len(data), early):
-        return surrogate, run.search.later()
+        return surrogate, SearchState(run.search.age + 1, run.search.size)
     times, extra = surrogate.X_train_[:, -1], None
     if few:
         # Removed observations still tell which kind of function it is.
@@ -217,9 +216,17 @@ def _next_surrogate(run, X, target, drop, data, hold):
         if removed:
             variances = np.array([entry.variance for entry in removed])
             rows, y = run.to_surrogate(run.rows(removed), [entry.y for entry in removed])
-            extra = rows, y, *some_variances(variances)
+            extra = rows, y, *_some_variances(variances)
             times = np.concatenate([times[:-1], rows[:, -1], times[-1:]])
     return surrogate.refit(extra, **run.temporal_kernel_for(times)), SearchState(0, len(data))
+
+
+def _some_variances(variances):
+    """Return known variances (n,) as the last argument of a surrogate's call; none where all are 0.
+
+    A custom surrogate need not know of variances unless some are told.
+    """
+    return (variances,) if variances.any() else ()
 
 
 def can_be_searched(surrogate):
@@ -339,7 +346,7 @@ def _learnt(run, observations, holds):
     if not (holds and run.never_drops):
         rows, y, variances = rows[-_MAX_LEARNT:], y[-_MAX_LEARNT:], variances[-_MAX_LEARNT:]
     X, targets = run.to_surrogate(rows, y)
-    known = some_variances(variances)
+    known = _some_variances(variances)
     surrogate = run.surrogate.condition_on(X, targets, *known, restandardize=True)
     if holds:
         return surrogate

@@ -443,10 +443,6 @@ class SearchState:
     age: int = 0
     size: int = 0
 
-    def later(self):
-        """Return the state one observation later."""
-        return SearchState(self.age + 1, self.size)
-
 
 @dataclass(frozen=True, eq=False)
 class ExpertAnswers:
@@ -569,8 +565,9 @@ class RunState:
 
     def to_surrogate(self, rows, y):
         """Return rows and values as the surrogate sees them: X (n, u + 1) and y (n,)."""
-        X = np.column_stack([self.domain.to_unit(rows[:, :-1]), rows[:, -1]])
-        return X, self.sign * np.array(y, dtype=np.float64)
+        X = np.column_stack([self.config.domain.to_unit(rows[:, :-1]), rows[:, -1]])
+        y = np.array(y, dtype=np.float64)
+        return X, y if self.config.algorithm.maximize else -y
 
     def latest_observations(self, n):
         """Return the latest n observations as the surrogate sees them."""
@@ -611,18 +608,15 @@ class RunState:
         """Queries (tuple) whose answers are awaited, oldest first."""
         return self.pending.at(self.time.now)
 
-    def pending_near(self, x, rounded=True):
-        """Return the pending queries at a row x (d,), or near it as float32, oldest first."""
-        return self.pending.near(x, self.domain.n_chosen, self.time.now, rounded)
-
     def matching(self, x, t):
         """Return the pending queries that match a row x (d,) and a time (None: any) best.
 
         A query in the context of x comes first, then the one asked for last at t or before. Oldest
         first where several match equally.
         """
-        k = self.domain.n_chosen
-        found = self.pending_near(x, self.domain.continuous.any())
+        domain = self.config.domain
+        k = domain.n_chosen
+        found = self.pending.near(x, k, self.time.now, domain.continuous.any())
         if len(found) < 2:
             return found
         latest = np.inf if t is None else t + FLOAT32 * abs(t)
@@ -733,11 +727,3 @@ def too_few(caller, run):
         advice="Tell some more first.",
         error=AskTellError,
     )
-
-
-def some_variances(variances):
-    """Return known variances (n,) as the last argument of a surrogate's call; none where all are 0.
-
-    A custom surrogate need not know of variances unless some are told.
-    """
-    return (variances,) if variances.any() else ()
