@@ -4,7 +4,7 @@ from ._exact import TimeVaryingGPRegressor
 from ._noise import GeometricInjection, NoiseModel, QuadraticInjection
 from ._prior_mean import QuadraticMean
 from ._sparse import SparseTimeVaryingGPRegressor
-from ._weighted import WeightedGPRegressor
+from ._weighted import WeightedTimeVaryingGPRegressor
 
 __all__ = [
     "GeometricInjection",
@@ -13,5 +13,5 @@ __all__ = [
     "QuadraticMean",
     "SparseTimeVaryingGPRegressor",
     "TimeVaryingGPRegressor",
-    "WeightedGPRegressor",
+    "WeightedTimeVaryingGPRegressor",
 ]

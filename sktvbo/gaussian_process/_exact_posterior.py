@@ -314,7 +314,7 @@ class Dense(BasisPosterior, Conditioned):
 
 
 class Weighted(Dense):
-    """Dense conditioning with the width of weighted regression (see `WeightedGPRegressor`).
+    """Dense conditioning with the width of `WeightedTimeVaryingGPRegressor`.
 
     With the weights c of the observations in the mean at a place (c = Δ⁻¹ k for a known mean), the
     squared width is the posterior variance less σ² Σ_i (1/w_i − 1) c_i².

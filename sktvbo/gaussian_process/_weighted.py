@@ -8,7 +8,7 @@ from ._regressor import estimator
 
 @described_like(TimeVaryingGPRegressor)
 @estimator
-class WeightedGPRegressor(TimeVaryingGPRegressor):
+class WeightedTimeVaryingGPRegressor(TimeVaryingGPRegressor):
     """Weighted regression with the standard deviation of W-GP-UCB.
 
     With c = Δ⁻¹ k(x) the mean is cᵀ y, as in a Gaussian process. The width is
@@ -35,11 +35,12 @@ class WeightedGPRegressor(TimeVaryingGPRegressor):
     Examples
     --------
     >>> from sktvbo.gaussian_process import (
-    ...     GeometricInjection, TimeVaryingGPRegressor, WeightedGPRegressor,
+    ...     GeometricInjection, TimeVaryingGPRegressor, WeightedTimeVaryingGPRegressor,
     ... )
     >>> X, y = [[0.1, 0.0], [0.5, 4.0]], [0.3, 0.7]
     >>> options = {"noise_model": GeometricInjection(0.9), "optimizer": None}
-    >>> s = WeightedGPRegressor(**options).fit(X, y).predict([[0.2, 4.0]], return_std=True)[1]
+    >>> weighted = WeightedTimeVaryingGPRegressor(**options).fit(X, y)
+    >>> s = weighted.predict([[0.2, 4.0]], return_std=True)[1]
     >>> std = TimeVaryingGPRegressor(**options).fit(X, y).predict([[0.2, 4.0]], return_std=True)[1]
     >>> bool(s < std)
     True

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._validation import check_real, invalid
 from ..acquisition import InformationGainBeta
-from ..gaussian_process import GeometricInjection, WeightedGPRegressor
+from ..gaussian_process import GeometricInjection, WeightedTimeVaryingGPRegressor
 from ..gaussian_process._kernel_families import forgetting_rate
 from ..kernels import Forgetting, Wiener
 from ._base import Algorithm
@@ -160,8 +160,8 @@ class WGPUCB(Algorithm):
     """W-GP-UCB (Deng et al. 2022): weighted regression with weights that decay.
 
     1. Query where μ + √β s is largest, with μ from observations weighted by discount^age, and s
-       from two matrices (`~sktvbo.gaussian_process.WeightedGPRegressor`). UCB discounts s near the
-       faces of a box: see the ``margin`` of `~sktvbo.acquisition.UCB`.
+       from two matrices (`~sktvbo.gaussian_process.WeightedTimeVaryingGPRegressor`). UCB discounts
+       s near the faces of a box: see the ``margin`` of `~sktvbo.acquisition.UCB`.
     2. Observe; add the observation to the data set.
     3. Refit a Gaussian process of space alone, with noise variance σ² discount^(−age).
 
@@ -211,5 +211,5 @@ class WGPUCB(Algorithm):
 
     def _make_surrogate(self, times):
         return static_surrogate(
-            kind=WeightedGPRegressor, noise_model=GeometricInjection(self.discount)
+            kind=WeightedTimeVaryingGPRegressor, noise_model=GeometricInjection(self.discount)
         )

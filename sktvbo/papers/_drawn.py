@@ -11,7 +11,11 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from .. import evaluation, optimizers, problems
 from ..acquisition import UCB, InformationGainBeta, LogBeta
-from ..gaussian_process import GeometricInjection, TimeVaryingGPRegressor, WeightedGPRegressor
+from ..gaussian_process import (
+    GeometricInjection,
+    TimeVaryingGPRegressor,
+    WeightedTimeVaryingGPRegressor,
+)
 from ..kernels import Forgetting
 from ..theory import maximum_information_gain, reset_period
 from ._tasks import Preset, Task
@@ -106,7 +110,9 @@ def _changing(name):
     # These weights belong to the variation budget B_T = 1, as do BR's blocks and SW's window.
     gain = maximum_information_gain(_RBF(np.linspace(0.0, 1.0, 101)[:, None]), noise, horizon)
     discount = 1.0 - gain**-0.25 / np.sqrt(horizon)
-    fading = _known(_RBF, noise, kind=WeightedGPRegressor, noise_model=GeometricInjection(discount))
+    fading = _known(
+        _RBF, noise, kind=WeightedTimeVaryingGPRegressor, noise_model=GeometricInjection(discount)
+    )
     chosen = {
         "IGP-UCB": optimizers.IGPUCB(**static),
         "BR-GP-UCB": optimizers.BRGPUCB(horizon=horizon, **static),

@@ -12,7 +12,7 @@ from ..gaussian_process import (
     GeometricInjection,
     QuadraticInjection,
     TimeVaryingGPRegressor,
-    WeightedGPRegressor,
+    WeightedTimeVaryingGPRegressor,
 )
 from ..kernels import Forgetting, Wiener
 from ..staleness import VariationBudget
@@ -33,7 +33,9 @@ def _block_length(surrogate, n_steps):
 def _weighted(surrogate, discount):
     """The surrogate with weights that fade."""
     parameters = surrogate.get_params(deep=False)
-    return WeightedGPRegressor(**parameters | {"noise_model": GeometricInjection(discount)})
+    return WeightedTimeVaryingGPRegressor(
+        **parameters | {"noise_model": GeometricInjection(discount)}
+    )
 
 
 def _arms(name, problem, algorithms, beta, epsilon=None, noise_variance=None):

@@ -33,7 +33,11 @@ from sktvbo.acquisition import (
     ThompsonSampling,
 )
 from sktvbo.domain import Arms, as_domain
-from sktvbo.gaussian_process import GeometricInjection, QuadraticInjection, WeightedGPRegressor
+from sktvbo.gaussian_process import (
+    GeometricInjection,
+    QuadraticInjection,
+    WeightedTimeVaryingGPRegressor,
+)
 from sktvbo.kernels import Empirical, Forgetting, Wiener
 from sktvbo.staleness import (
     EventTriggeredReset,
@@ -93,7 +97,7 @@ def drive(opt, times):
             PeriodicReset(13),
         ),
         (
-            surrogate(STATIC, WeightedGPRegressor, noise_model=GeometricInjection(0.9)),
+            surrogate(STATIC, WeightedTimeVaryingGPRegressor, noise_model=GeometricInjection(0.9)),
             ThompsonSampling(),
             NoiseThreshold(cap=3.0),
         ),

@@ -13,10 +13,10 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
-from sktvbo.gaussian_process import WeightedGPRegressor
+from sktvbo.gaussian_process import WeightedTimeVaryingGPRegressor
 from sktvbo.kernels import Forgetting, Separable
 
-KINDS = [TimeVaryingGPRegressor, WeightedGPRegressor, SparseTimeVaryingGPRegressor]
+KINDS = [TimeVaryingGPRegressor, WeightedTimeVaryingGPRegressor, SparseTimeVaryingGPRegressor]
 each = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 
 

@@ -16,7 +16,7 @@ from sktvbo.gaussian_process import (
     GeometricInjection,
     QuadraticInjection,
     SparseTimeVaryingGPRegressor,
-    WeightedGPRegressor,
+    WeightedTimeVaryingGPRegressor,
 )
 from sktvbo.kernels import Forgetting, Wiener
 
@@ -38,7 +38,7 @@ MODELS = {
     "weighted": make(
         RBF(0.4),
         Wiener(0.2, start=START),
-        WeightedGPRegressor,
+        WeightedTimeVaryingGPRegressor,
         noise_model=GeometricInjection(0.9),
         normalize_y=True,
     ),

@@ -14,7 +14,7 @@ from sktvbo.gaussian_process import (
     QuadraticInjection,
     SparseTimeVaryingGPRegressor,
     TimeVaryingGPRegressor,
-    WeightedGPRegressor,
+    WeightedTimeVaryingGPRegressor,
 )
 
 noisy = partial(make, noise_variance=0.05)
@@ -149,7 +149,7 @@ def test_at_a_later_time():
 
 
 @pytest.mark.parametrize(
-    "kind", [TimeVaryingGPRegressor, SparseTimeVaryingGPRegressor, WeightedGPRegressor]
+    "kind", [TimeVaryingGPRegressor, SparseTimeVaryingGPRegressor, WeightedTimeVaryingGPRegressor]
 )
 def test_only_the_kernels_may_be_positional(kind):
     parameters = inspect.signature(kind).parameters.values()

@@ -25,7 +25,7 @@ from sktvbo.gaussian_process import (
     GeometricInjection,
     QuadraticInjection,
     SparseTimeVaryingGPRegressor,
-    WeightedGPRegressor,
+    WeightedTimeVaryingGPRegressor,
 )
 from sktvbo.kernels import Wiener
 
@@ -34,7 +34,7 @@ MODELS = {
     "normalized": make(normalize_y=True),
     "unknown": make(RationalQuadratic(0.4), normalize_y=True),
     "ageing": make(noise_model=QuadraticInjection(0.3), normalize_y=True),
-    "weighted": make(kind=WeightedGPRegressor, noise_model=GeometricInjection(0.9)),
+    "weighted": make(kind=WeightedTimeVaryingGPRegressor, noise_model=GeometricInjection(0.9)),
     "kalman": make(
         Matern(0.5, "fixed"),
         Matern(3.0, "fixed"),

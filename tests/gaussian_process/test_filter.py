@@ -14,7 +14,7 @@ from sktvbo.exceptions import NotPositiveDefiniteError, UnsupportedKernelError
 from sktvbo.gaussian_process import (
     GeometricInjection,
     SparseTimeVaryingGPRegressor,
-    WeightedGPRegressor,
+    WeightedTimeVaryingGPRegressor,
 )
 from sktvbo.gaussian_process._exact_posterior import Dense
 from sktvbo.gaussian_process.kalman._filter import Filter
@@ -429,8 +429,10 @@ def test_models_without_a_filter_are_errors():
         TimeVaryingGPRegressor(temporal_kernel=RBF(), **kalman).fit(X, y)
     with pytest.raises(ValueError, match=r"'noise_model' parameter .* None with solver='kalman'"):
         TimeVaryingGPRegressor(noise_model=GeometricInjection(0.9), **kalman).fit(X, y)
-    with pytest.raises(ValueError, match="'solver' parameter of WeightedGPRegressor must be"):
-        WeightedGPRegressor(**kalman).fit(X, y)
+    with pytest.raises(
+        ValueError, match="'solver' parameter of WeightedTimeVaryingGPRegressor must be"
+    ):
+        WeightedTimeVaryingGPRegressor(**kalman).fit(X, y)
     with pytest.raises(ValueError, match="'solver' parameter of TimeVaryingGPRegressor must be"):
         TimeVaryingGPRegressor(solver="sparse").fit(X, y)
     assert "solver" not in SparseTimeVaryingGPRegressor().get_params()

@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import Matern
 
 from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 from sktvbo.exceptions import ModelWarning
-from sktvbo.gaussian_process import WeightedGPRegressor
+from sktvbo.gaussian_process import WeightedTimeVaryingGPRegressor
 
 NEW, NEW_Y, _ = lifted(n=4, seed=9)
 
@@ -53,7 +53,7 @@ SENSORS = np.column_stack([np.arange(0.0, 150.0, 2.5) % 3.0, np.arange(0.0, 150.
 KINDS = {
     "exact": (TimeVaryingGPRegressor, {}),
     "kalman": (TimeVaryingGPRegressor, {"solver": "kalman"}),
-    "weighted": (WeightedGPRegressor, {}),
+    "weighted": (WeightedTimeVaryingGPRegressor, {}),
     "sparse": (SparseTimeVaryingGPRegressor, {"inducing": SENSORS}),
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)

@@ -11,7 +11,11 @@ from scipy.optimize import approx_fprime, brentq
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
-from sktvbo.gaussian_process import GeometricInjection, QuadraticInjection, WeightedGPRegressor
+from sktvbo.gaussian_process import (
+    GeometricInjection,
+    QuadraticInjection,
+    WeightedTimeVaryingGPRegressor,
+)
 from sktvbo.kernels import Forgetting
 from sktvbo.relevancy import (
     spatial_convolution,
@@ -147,7 +151,7 @@ def test_the_width_of_weighted_regression(prior):
     """σ² |c|² + the error from f and the mean, with c the weights of the observations."""
     X, y = data()
     model, tau = GeometricInjection(0.9), min(prior, 1e3)
-    gp = make(tau, WeightedGPRegressor, noise_model=model).fit(X, y)
+    gp = make(tau, WeightedTimeVaryingGPRegressor, noise_model=model).fit(X, y)
     K = covariance(X, X) + tau**2
     noise = NOISE * 0.9 ** -(X[:, 2].max() - X[:, 2])
     k = covariance(X, PLACES) + tau**2

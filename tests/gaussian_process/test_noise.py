@@ -18,7 +18,7 @@ from sktvbo.gaussian_process import (
     NoiseModel,
     QuadraticInjection,
     SparseTimeVaryingGPRegressor,
-    WeightedGPRegressor,
+    WeightedTimeVaryingGPRegressor,
 )
 
 
@@ -156,7 +156,7 @@ def test_now_is_not_before_the_data(now, message):
 
 
 @pytest.mark.parametrize("model", [None, QuadraticInjection(0.5)], ids=str)
-@pytest.mark.parametrize("kind", [TimeVaryingGPRegressor, WeightedGPRegressor])
+@pytest.mark.parametrize("kind", [TimeVaryingGPRegressor, WeightedTimeVaryingGPRegressor])
 def test_a_total_variance_is_the_whole_noise_of_a_row(kind, model):
     """Neither σ² nor its growth with age is added."""
     X, y, v = lifted()
@@ -173,7 +173,7 @@ def test_a_total_variance_is_the_whole_noise_of_a_row(kind, model):
     test = lifted(6, seed=2)[0]
     mean, std = dense_prediction(gp, X, y, noise, test, location, scale)
     assert_allclose(gp.predict(test), mean, rtol=1e-9)
-    if kind is WeightedGPRegressor:
+    if kind is WeightedTimeVaryingGPRegressor:
         c = np.linalg.solve(prior(gp)(X) + np.diag(noise), prior(gp)(X, test))
         excess = np.append(growth[:-3] - 0.05, np.zeros(3))
         std = np.sqrt(std**2 - scale**2 * excess @ c**2)
@@ -202,7 +202,7 @@ def analytic_slopes(model, age):
 
 KINDS = {
     "exact": (TimeVaryingGPRegressor, {}),
-    "weighted": (WeightedGPRegressor, {}),
+    "weighted": (WeightedTimeVaryingGPRegressor, {}),
     "sparse": (SparseTimeVaryingGPRegressor, {"inducing": shuffled(15, seed=3)[0]}),
 }
 every_kind = pytest.mark.parametrize(("kind", "options"), KINDS.values(), ids=list(KINDS))

@@ -19,7 +19,7 @@ from sktvbo.acquisition._objective import Score
 from sktvbo.gaussian_process import (
     QuadraticInjection,
     QuadraticMean,
-    WeightedGPRegressor,
+    WeightedTimeVaryingGPRegressor,
     _regressor,
 )
 from sktvbo.gaussian_process._hyperparameters import SearchRecord
@@ -27,7 +27,7 @@ from sktvbo.kernels import Forgetting
 
 MEAN = QuadraticMean(0.8)
 SPATIAL, TEMPORAL = Matern([0.4, 0.7], nu=2.5), Matern(5.0, nu=1.5)
-KINDS = [TimeVaryingGPRegressor, WeightedGPRegressor]
+KINDS = [TimeVaryingGPRegressor, WeightedTimeVaryingGPRegressor]
 
 both_kinds = pytest.mark.parametrize("kind", KINDS)
 with_a_mean = pytest.mark.parametrize("tau", [0.0, 1.0, np.inf])

@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
-from sktvbo.gaussian_process import QuadraticInjection, WeightedGPRegressor
+from sktvbo.gaussian_process import QuadraticInjection, WeightedTimeVaryingGPRegressor
 from sktvbo.kernels import Forgetting
 
 
@@ -91,7 +91,7 @@ def test_a_cycle_is_found_as_scikit_learn_finds_it():
     assert ours == pytest.approx(theirs, abs=0.01)
 
 
-@pytest.mark.parametrize("kind", [TimeVaryingGPRegressor, WeightedGPRegressor])
+@pytest.mark.parametrize("kind", [TimeVaryingGPRegressor, WeightedTimeVaryingGPRegressor])
 @pytest.mark.parametrize("irregular", [False, True], ids=["regular", "irregular"])
 @pytest.mark.parametrize(
     ("waves", "days"), [(1.0, 1.0), (20.0, 60.0)], ids=["fast in time", "fast in space"]

@@ -13,7 +13,7 @@ from sktvbo.gaussian_process import (
     GeometricInjection,
     QuadraticInjection,
     QuadraticMean,
-    WeightedGPRegressor,
+    WeightedTimeVaryingGPRegressor,
 )
 from sktvbo.kernels import Forgetting
 
@@ -25,10 +25,10 @@ MODELS = {
     "rough": {"spatial": Matern(0.4, nu=0.5), "temporal": RBF(2.0)},
     "rational": {"spatial": RationalQuadratic(0.4), "noise_model": GeometricInjection(0.9)},
     "learnt mean": {"mean_prior_std": 1.5},
-    "flat mean": {"mean_prior_std": np.inf, "kind": WeightedGPRegressor},
+    "flat mean": {"mean_prior_std": np.inf, "kind": WeightedTimeVaryingGPRegressor},
     "quadratic mean": {"prior_mean": QuadraticMean(0.8), "mean_prior_std": 1.0},
     "quadratic noise": {"temporal": STATIC, "noise_model": QuadraticInjection(0.3)},
-    "weighted": {"kind": WeightedGPRegressor, "noise_model": GeometricInjection(0.9)},
+    "weighted": {"kind": WeightedTimeVaryingGPRegressor, "noise_model": GeometricInjection(0.9)},
     "sparse": {**SPARSE, "mean_prior_std": np.inf},
     "sparse, noise": {**SPARSE, "noise_model": QuadraticInjection(0.3)},
     "sparse, rational": {**SPARSE, "spatial": RationalQuadratic(0.5)},

@@ -18,7 +18,7 @@ from sktvbo import TimeVaryingGPRegressor
 from sktvbo.gaussian_process import (
     GeometricInjection,
     QuadraticInjection,
-    WeightedGPRegressor,
+    WeightedTimeVaryingGPRegressor,
 )
 from sktvbo.kernels import Wiener
 
@@ -27,9 +27,9 @@ STATIC = ConstantKernel(1.0, "fixed")
 
 @parametrize_with_checks(
     [
-        WeightedGPRegressor(),
-        WeightedGPRegressor(noise_model=GeometricInjection(0.99)),
-        WeightedGPRegressor(
+        WeightedTimeVaryingGPRegressor(),
+        WeightedTimeVaryingGPRegressor(noise_model=GeometricInjection(0.99)),
+        WeightedTimeVaryingGPRegressor(
             RBF(), STATIC, noise_model=QuadraticInjection(0.01), normalize_y=True, time_column=0
         ),
     ]
@@ -58,7 +58,7 @@ every_model = pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS)
 every_kernel = pytest.mark.parametrize("kernels", KERNELS.values(), ids=list(KERNELS))
 
 
-def make(kernels, model, kind=WeightedGPRegressor, **options):
+def make(kernels, model, kind=WeightedTimeVaryingGPRegressor, **options):
     defaults = {"signal_variance": 1.4, "noise_variance": 0.05, "optimizer": None}
     return kind(*kernels, noise_model=model, **defaults | options)
 
@@ -170,7 +170,7 @@ def test_mean_and_width_are_those_of_deng(kernel, features, d, discount):
     """
     X, y = data(20, d)
     t, noise = X[-1, -1], 0.07
-    gp = WeightedGPRegressor(
+    gp = WeightedTimeVaryingGPRegressor(
         kernel,
         STATIC,
         noise_variance=noise,
@@ -198,6 +198,6 @@ def test_the_standard_deviation_is_not_the_width_of_deng():
     new = data(8, 1, seed=1)[0]
     std, width = (
         kind(Cosines(), STATIC, **options).fit(X, y).predict(new, return_std=True)[1]
-        for kind in (TimeVaryingGPRegressor, WeightedGPRegressor)
+        for kind in (TimeVaryingGPRegressor, WeightedTimeVaryingGPRegressor)
     )
     assert np.all(width < 0.9 * std)

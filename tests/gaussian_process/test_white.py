@@ -21,7 +21,7 @@ from sktvbo.exceptions import UnsupportedKernelError
 from sktvbo.gaussian_process import (
     GeometricInjection,
     SparseTimeVaryingGPRegressor,
-    WeightedGPRegressor,
+    WeightedTimeVaryingGPRegressor,
 )
 from sktvbo.kernels import Separable
 from sktvbo.staleness import MaximumSize
@@ -138,7 +138,7 @@ def test_the_gradient_of_the_bound(name):
     [
         (TimeVaryingGPRegressor, {"mean_prior_std": 2.0}),
         (TimeVaryingGPRegressor, {"noise_model": GeometricInjection(0.9)}),
-        (WeightedGPRegressor, {"noise_model": GeometricInjection(0.9)}),
+        (WeightedTimeVaryingGPRegressor, {"noise_model": GeometricInjection(0.9)}),
         (SparseTimeVaryingGPRegressor, {"n_inducing": 8, "inducing": X[::5]}),
     ],
     ids=["mean", "noise", "weighted", "sparse"],
