@@ -32,10 +32,6 @@ from ._relevancy import basis_products, convolutions_in_space, future_basis
 BOUND = 1e-9
 
 
-# Pairs k <= l, by number of coefficients.
-_PAIRS = [np.triu_indices(r) for r in range(4)]
-
-
 @dataclass(frozen=True, eq=False)
 class RelevancyForms:
     """Q, V and the values that update them, at a present time.
@@ -139,7 +135,7 @@ class RelevancyForms:
         n, r = len(P), self.B.shape[1]
         W = self.B[:, :, np.newaxis] * product(self.C, self.B * u[:, np.newaxis])[:, np.newaxis]
         # w^kl + w^lk is symmetric: pairs k <= l suffice.
-        k, l = _PAIRS[r]
+        k, l = np.triu_indices(r)  # pairs k <= l
         both = product(P, W[:n, k, l] + W[:n, l, k])
         linear = np.zeros((r, r, len(u)))
         linear[k, l, :n] = linear[l, k, :n] = both.T

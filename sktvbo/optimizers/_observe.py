@@ -265,6 +265,8 @@ def _checked_record(policy):
     found = {}
     for key, value in record.items():
         number = isinstance(value, Real | np.bool_)
+        if key in ("time", "n"):
+            raise invalid(name, "a dict without 'time' and 'n', columns of every history", record)
         if not (isinstance(key, str) and (value is None or (number and value == value))):
             expected = "a dict of names and numbers, None for what is not known"
             raise invalid(name, expected, got=f"{key!r}: {value!r}")

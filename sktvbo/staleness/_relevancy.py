@@ -50,6 +50,10 @@ class RelevancyBudget(StaleDataPolicy):
     ----------
     budget_ : float
         b after the last step.
+    offered_budget_ : float
+        b in the last step before removals, compared with 1 + relevancy.
+    removed_relevancy_ : float
+        Largest relevancy of a row removed in the last step; 0 if none was removed.
     removals_ : list of (index, relevancy)
         Rows removed in the last step. b was divided by 1 + relevancy for each, except for those
         removed by ``max_size`` alone. Indices refer to the rows before the removals.
@@ -70,6 +74,8 @@ class RelevancyBudget(StaleDataPolicy):
     """
 
     budget_: float | None = None
+    offered_budget_ = 1.0
+    removed_relevancy_ = 0.0
 
     def __init__(
         self,
@@ -93,6 +99,7 @@ class RelevancyBudget(StaleDataPolicy):
             # only when the latest observation was taken back.
             elapsed = min(max(now - self.now_, 0.0) / self.length_scale_, self.max_step)
             budget = self.budget_ * (1.0 + self.alpha) ** elapsed
+        self.offered_budget_ = budget
         removals, n = [], len(surrogate.X_train_)
         largest = max(n if self.max_size is None else self.max_size, self.min_size)
         if n > largest or (budget > 1.0 and n >= self.min_size):
@@ -110,6 +117,7 @@ class RelevancyBudget(StaleDataPolicy):
                 if paid:
                     budget /= price
         self.budget_, self.removals_ = budget, removals
+        self.removed_relevancy_ = max((relevancy for _, relevancy in removals), default=0.0)
         self.now_, self.length_scale_ = now, temporal_length_scale(surrogate.temporal_kernel_)
         return np.array([index for index, _ in removals], dtype=np.intp)
 
@@ -124,7 +132,11 @@ class RelevancyBudget(StaleDataPolicy):
 
     def record(self) -> Mapping[str, float]:
         """Return columns of the optimizer's history."""
-        return {"budget": 1.0 if self.budget_ is None else self.budget_}
+        return {
+            "budget": 1.0 if self.budget_ is None else self.budget_,
+            "offered_budget": self.offered_budget_,
+            "removed_relevancy": self.removed_relevancy_,
+        }
 
 
 class RelevancyCap(StaleDataPolicy):

@@ -114,6 +114,8 @@ class Case:
         return copy.deepcopy((kept[steps], queries[:steps]))
 
 
+BUDGET = ("budget", "offered_budget", "removed_relevancy")
+
 CASES = [
     Case("RandomSearch", opts.RandomSearch),
     Case("GPUCB", opts.GPUCB),
@@ -134,7 +136,13 @@ CASES = [
     Case("UITVBO", opts.UITVBO),
     Case("ETGPUCB", opts.ETGPUCB, forgets=True, records=("n_resets", "deviation", "bound")),
     Case("ABO", opts.ABO, records=("length_scale",)),
-    Case("WDBO", opts.WDBO, {"alpha": 2.0}, forgets=True, records=("budget",)),
+    Case(
+        "WDBO",
+        opts.WDBO,
+        {"alpha": 2.0},
+        forgets=True,
+        records=BUDGET,
+    ),
     Case("BOLT-recommended", opts.BOLT, records=("max_size",)),
     Case("BOLT-max-size", opts.BOLT, {"max_size": 10}, forgets=True, records=("max_size",)),
     Case("SparQGPUCB", opts.SparQGPUCB, forgets=True, records=("cap",)),
@@ -144,7 +152,7 @@ CASES = [
         opts.BayesianOptimizer,
         {"acquisition": ExpectedImprovement(), "policy": RelevancyBudget(2.0, min_size=6)},
         forgets=True,
-        records=("budget",),
+        records=BUDGET,
     ),
     Case(
         "probability",

@@ -87,6 +87,26 @@ def test_points_of_a_batch_are_distinct(exploring):
     assert unit_distances(X).min() > 1e-3
 
 
+@pytest.mark.parametrize("maximize", [True, False])
+def test_a_pending_query_is_hallucinated_with_the_posterior_mean(maximize):
+    seen = []
+
+    class Noted(UCB):
+        def beta_value(self, state):
+            seen.append(state.surrogate)
+            return super().beta_value(state)
+
+    opt = GPUCB(BOX, acquisition=Noted(), n_initial_points=4, random_state=0, maximize=maximize)
+    for t in range(6):
+        opt.tell(opt.ask(t), float(t % 3 + 1))
+    seen.clear()
+    opt.suggest(6, n=3)
+    lengths = [len(surrogate.y_train_) for surrogate in seen]
+    assert set(lengths) == {6, 7, 8}
+    without, *_, last = sorted(seen, key=lambda surrogate: len(surrogate.y_train_))
+    assert_allclose(last.y_train_[6:], without.predict(last.X_train_[6:]), rtol=1e-6)
+
+
 def test_an_acquisition_function_knows_how_many_queries_are_pending():
     seen = []
 

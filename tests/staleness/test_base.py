@@ -52,12 +52,13 @@ def steps_of(gp, policy, times):
     return dropped
 
 
+BUDGET = {"budget": 1.0, "offered_budget": 1.0, "removed_relevancy": 0.0}
 POLICIES = {
     "keep all": (KeepAll(), {}),
     "period": (PeriodicReset(16), {"n_resets": 0, "period": None}),
     "event": (EventTriggeredReset(), {"n_resets": 0, "deviation": None, "bound": None}),
     "window": (SlidingWindow(9), {"window": None}),
-    "budget": (RelevancyBudget(min_size=2), {"budget": 1.0}),
+    "budget": (RelevancyBudget(min_size=2), BUDGET),
     "cap": (RelevancyCap(8, min_size=2), {"max_size": None}),
     "noise": (NoiseThreshold(), {"cap": None}),
 }
