@@ -358,6 +358,10 @@ class BayesianOptimizer(BaseEstimator):
     # Parameters without effect when the user gives a surrogate, or an acquisition function.
     _surrogate_parameters = _acquisition_parameters = ()
 
+    # With fewer observations (or n_initial_points) neither hyperparameters nor the scale of y are
+    # learnt from these alone.
+    _min_to_learn = 10
+
     # True: search the hyperparameters after an observation from before all others, whatever
     # refit_every is, because the temporal kernel of _make_surrogate begins at the first time.
     _searches_for_the_past = False

@@ -36,10 +36,6 @@ _MIN_STORED = 256
 # Observations from which the sampling interval is taken, the latest.
 _N_RECENT = 50
 
-# With fewer observations (or n_initial_points) neither hyperparameters nor the scale of y are
-# learnt from these alone.
-_MIN_TO_LEARN = 10
-
 # Relative spacing of float32 numbers: rounding to float32 changes a number by at most half of it.
 FLOAT32 = 2.0**-23
 
@@ -535,7 +531,8 @@ class RunState:
     @property
     def min_to_learn(self):
         """Observations from which hyperparameters and a scale of y are learnt."""
-        return min(self.config.algorithm.n_initial_points, _MIN_TO_LEARN)
+        algorithm = self.config.algorithm
+        return min(algorithm.n_initial_points, algorithm._min_to_learn)
 
     @property
     def never_drops(self):

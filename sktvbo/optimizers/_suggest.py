@@ -80,7 +80,7 @@ def _suggested(run, t, size, may_wait):
     first, n_started = _start_queries(run, t, size)
     before = replaced(_with_pending(run, first, t) if first else run, n_started=n_started)
     size -= len(first)
-    if run.surrogate is None:
+    if run.surrogate is None or run.policy.queries_prior:
         found = _random_queries(before, t, size, rng)
     else:
         found = _best_queries(before, t, size, rng, may_wait) if size else []

@@ -1,7 +1,10 @@
-"""Experiments of the papers: presets of the command ``sktvbo bench``.
+"""Algorithms as their papers have them, and the papers' experiments.
 
-A preset is a list of tasks, one per problem, each with its optimizers and its clock. They share a
-store, so that an interrupted command continues where it stopped.
+`published` returns an optimizer, `available` lists the names. The experiments are presets of the
+command ``sktvbo bench``: a preset is a list of tasks, one per problem, each with its optimizers and
+its clock. They share a store, so that an interrupted command continues where it stopped.
 """
 
-__all__ = []
+from ._registry import available, published
+
+__all__ = ["available", "published"]

@@ -64,6 +64,9 @@ class StaleDataPolicy(BaseEstimator):
     max_size : int or None
         Largest data set that the policy leaves, which makes the same ``max_size`` of the optimizer
         redundant. None: no such limit.
+    queries_prior : bool
+        True if the next query ignores the data set and is drawn uniformly, as from a constant
+        prior.
 
     Examples
     --------
@@ -78,6 +81,11 @@ class StaleDataPolicy(BaseEstimator):
     """
 
     max_size: int | str | None = None
+
+    @property
+    def queries_prior(self) -> bool:
+        """False: the next query uses the data set."""
+        return False
 
     def check(self, surrogate: Surrogate | None = None) -> None:
         """Raise a ValueError for an invalid parameter; called when a run begins.

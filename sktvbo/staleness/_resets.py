@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._validation import check_int, check_real
+from .._validation import check_bool, check_int, check_real
 from ._base import NO_ROWS, StaleDataPolicy
 from ._windows import check_length
 
@@ -29,6 +29,9 @@ class PeriodicReset(StaleDataPolicy):
     period : int or callable, default=50
         Observations in a block. A callable receives the surrogate whenever a block is full and
         returns the length; a longer one continues the block. See `VariationBudget`.
+    from_prior : bool, default=False
+        Reset before the first query of a block, which is drawn uniformly as under a constant prior.
+        False: that query still uses the old block.
 
     Attributes
     ----------
@@ -56,12 +59,21 @@ class PeriodicReset(StaleDataPolicy):
     steps_: int | None = None
     n_resets_: int = 0
 
-    def __init__(self, period: int | Callable = 50) -> None:
+    def __init__(self, period: int | Callable = 50, from_prior: bool = False) -> None:
         self.period = period
+        self.from_prior = from_prior
 
     def check(self, surrogate: Surrogate | None = None) -> None:
         """Raise a ValueError for an invalid parameter; see `StaleDataPolicy.check`."""
         check_length(self.period, "period", self)
+        check_bool(self.from_prior, "from_prior", self)
+
+    @property
+    def queries_prior(self) -> bool:
+        """True if the block is full and the next query is drawn from the prior."""
+        if not self.from_prior or self.steps_ is None or self.period_ is None:
+            return False
+        return self.steps_ >= self.period_
 
     def before_add(self, surrogate: Surrogate, x: Array, t: float, y: float) -> ArrayLike:
         """Return all rows when a block is full."""

@@ -113,15 +113,20 @@ class VariationBudget(BaseEstimator):
         """Return the number of observations in a window or block, for a fitted surrogate."""
         self.check()
         horizon = int(self.horizon)
-        kernel = surrogate.spatial_kernel_
-        if isinstance(kernel, Empirical):
-            candidates = np.arange(float(len(kernel.covariance)))[:, np.newaxis]
-        else:
-            candidates = qmc.Sobol(surrogate.X_train_.shape[1] - 1, scramble=False).random_base2(8)
-        K = surrogate.signal_variance_ * kernel(candidates)
-        gain = maximum_information_gain(K, surrogate.noise_variance_, horizon)
+        gain = maximum_gain(surrogate, horizon)
         length = np.ceil(gain**0.25 * np.sqrt(horizon / self.variation_budget))
         return int(np.clip(length, 1, horizon))
+
+
+def maximum_gain(surrogate: Surrogate, n: int) -> float:
+    """Return γ_n of a fitted surrogate's static model; see the notes of `VariationBudget`."""
+    kernel = surrogate.spatial_kernel_
+    if isinstance(kernel, Empirical):
+        candidates = np.arange(float(len(kernel.covariance)))[:, np.newaxis]
+    else:
+        candidates = qmc.Sobol(surrogate.X_train_.shape[1] - 1, scramble=False).random_base2(8)
+    K = surrogate.signal_variance_ * kernel(candidates)
+    return maximum_information_gain(K, surrogate.noise_variance_, n)
 
 
 def check_length(length: int | Callable, name: str, owner: StaleDataPolicy) -> None:

@@ -130,7 +130,7 @@ def test_a_run_does_not_reach_the_parameters_policy():
     policy = opt.policy
     BY_NAME["thompson"].drive(opt, 13)
     assert opt.policy is policy
-    assert vars(policy) == {"period": 11}
+    assert vars(policy) == {"period": 11, "from_prior": False}
     assert opt.policy_.n_resets_ == 1
 
 

@@ -43,6 +43,18 @@ def test_blocks(period, n_initial, sizes, steps, n_resets):
     assert (policy.n_resets_, policy.steps_, policy.period_) == (n_resets, steps, period)
 
 
+def test_the_first_query_of_a_block_is_from_the_prior_if_asked_for():
+    for from_prior in (True, False):
+        policy, queried = PeriodicReset(3, from_prior=from_prior), []
+        for _ in range(7):
+            sizes_under(policy, 1, 1)
+            queried.append(policy.queries_prior)
+        # The first call makes the second observation.
+        assert queried == [from_prior and i % 3 == 1 for i in range(7)]
+    with pytest.raises(ValueError, match="'from_prior' parameter of PeriodicReset"):
+        PeriodicReset(3, from_prior=1).check()
+
+
 def test_a_callable_period_is_called_when_a_block_is_full():
     answers, asked = iter([3, 5, 2, 4]), []
 

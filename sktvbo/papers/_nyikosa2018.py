@@ -1,0 +1,133 @@
+"""ABO.
+
+F. M. Nyikosa, M. A. Osborne, S. J. Roberts, "Bayesian Optimization for Dynamic Problems", 2018,
+from the authors' code (fmnyikosa/bayes_opt_mat).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.gaussian_process.kernels import RBF
+
+from .._validation import check_int, check_real
+from ..acquisition import UCB
+from ..gaussian_process._kernel_families import temporal_length_scale
+from ..optimizers import ABO
+from ..optimizers._parameters import algorithm
+from ..staleness import StaleDataPolicy
+from ._parts import FixedStartGPRegressor
+
+ERRATA = (
+    "The paper's text was not available: all is from the authors' code. Its 17 scripts have "
+    "fixed steps (optimiseForTime=0); here the time is chosen, as the paper describes.",
+    "The scripts differ in the starts of the search: here lengthscales of 1, λ = 1, σ² = 0.01.",
+    "m and d' of κ are taken for the iteration and for the length of (t, x).",
+)
+
+_WIDE = (1e-4, 1e4)
+
+
+@dataclass(eq=False, repr=False)
+class IterationBeta(BaseEstimator):
+    """β = κ², κ = √(2 log(m^{d'/2 + 2} π² / (3 δ))) / 5 at iteration m, with d' = d + 1.
+
+    Parameters
+    ----------
+    delta : float in (0, 1), default=0.1
+    """
+
+    delta: float = 0.1
+
+    def check(self):
+        """Raise a ValueError if a parameter is invalid."""
+        check_real(self.delta, "delta", self, interval="(0, 1)")
+
+    def __call__(self, state):
+        power = (state.n_dims + 1) / 2.0 + 2.0
+        log = power * np.log(state.n_told) + np.log(np.pi**2 / (3.0 * self.delta))
+        return float(2.0 * log / 25.0)
+
+
+class StableLengthScale(StaleDataPolicy):
+    """Policy that drops nothing, and notes when the temporal lengthscale has become stable.
+
+    Stable from iteration 6 on: at the third time that ``|l_i − l_{i−4}|`` / 4 < 0.1, for good.
+
+    Parameters
+    ----------
+    tolerance : float, default=0.1
+    n_hits : int, default=3
+
+    Attributes
+    ----------
+    length_scales_ : tuple of float
+        Latest values, at most five.
+    hits_ : int
+    """
+
+    length_scales_ = ()
+    n_steps_ = hits_ = 0
+
+    def __init__(self, tolerance=0.1, n_hits=3):
+        self.tolerance = tolerance
+        self.n_hits = n_hits
+
+    def check(self, surrogate=None):
+        """Raise a ValueError for an invalid parameter."""
+        check_real(self.tolerance, "tolerance", self, interval="(0, inf)")
+        check_int(self.n_hits, "n_hits", self)
+
+    def after_add(self, surrogate, now):
+        """Record the lengthscale."""
+        latest = temporal_length_scale(surrogate.temporal_kernel_)
+        self.length_scales_ = (*self.length_scales_, latest)[-5:]
+        self.n_steps_ += 1
+        slope = abs(latest - self.length_scales_[0]) / 4.0
+        self.hits_ += int(self.n_steps_ >= 6 and slope < self.tolerance)
+        return super().after_add(surrogate, now)
+
+    @property
+    def settled(self):
+        """True if the lengthscale has become stable."""
+        return self.hits_ >= self.n_hits
+
+    def record(self):
+        """Return the columns of the optimizer's history."""
+        return {"length_scale": self.length_scales_[-1] if self.length_scales_ else None}
+
+
+@algorithm
+class PublishedABO(ABO):
+    """ABO as published.
+
+    Examples
+    --------
+    >>> from sktvbo import papers
+    >>> round(papers.published("ABO", [(0.0, 1.0)]).lookahead, 2)
+    0.33
+    """
+
+    def _make_surrogate(self, times):
+        return FixedStartGPRegressor(
+            RBF([1.0] * times.n_unit, _WIDE),  # one lengthscale for each of (t, x)
+            RBF(1.0, _WIDE),
+            signal_variance_bounds=_WIDE,
+            noise_variance_bounds=(1e-6, 1e2),
+        )
+
+    def _make_policy(self):
+        return StableLengthScale()
+
+
+def abo(domain, *, delta=0.1, lookahead=1 / 3, **parameters):
+    """Return ABO."""
+    own = {
+        "lookahead": lookahead,
+        "acquisition": UCB(IterationBeta(delta)),
+        "refit_every": 1,
+    }
+    return PublishedABO(domain, **own | parameters)
+
+
+ALGORITHMS = {"ABO": (abo, "Nyikosa, Osborne & Roberts", 2018)}

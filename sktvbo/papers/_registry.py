@@ -1,0 +1,131 @@
+"""The algorithms of all papers by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from . import (
+    _bardou2024,
+    _bogunovic2016,
+    _bolt,
+    _brunzema2022,
+    _brunzema_et,
+    _deng2022,
+    _nyikosa2018,
+    _sparq,
+    _zhou2021,
+)
+from ._specs import choose
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..domain._convert import DomainLike
+    from ..optimizers import BayesianOptimizer
+
+_MODULES = (
+    _bogunovic2016,
+    _zhou2021,
+    _deng2022,
+    _brunzema2022,
+    _brunzema_et,
+    _nyikosa2018,
+    _bardou2024,
+    _bolt,
+    _sparq,
+)
+_ALGORITHMS = {name: entry for module in _MODULES for name, entry in module.ALGORITHMS.items()}
+
+
+class Available(NamedTuple):
+    """Algorithm of `published`.
+
+    Attributes
+    ----------
+    name : str
+    paper : str
+        Authors of the paper whose algorithm, or experiment with it, is followed.
+    year : int
+    """
+
+    name: str
+    paper: str
+    year: int
+
+
+def available() -> list[Available]:
+    """Return name, paper and year of the algorithms of `published`.
+
+    Returns
+    -------
+    list of (name, paper, year)
+
+    Examples
+    --------
+    >>> from sktvbo import papers
+    >>> papers.available()[2]
+    Available(name='TV-GP-UCB', paper='Bogunovic, Scarlett & Cevher', year=2016)
+    """
+    return [Available(name, *paper) for name, (_, *paper) in _ALGORITHMS.items()]
+
+
+def published(name: str, domain: DomainLike | None = None, **parameters: Any) -> BayesianOptimizer:
+    """Return an optimizer with an algorithm as its paper has it, in the setting of its experiments.
+
+    The classes of `sktvbo.optimizers` with the same names differ from the papers: they learn the
+    hyperparameters with other bounds and a constant mean, explore less near the faces of a box, and
+    forget at other times.
+
+    Parameters
+    ----------
+    name : str
+        Name of the literature, or of the class: "W-DBO" or "WDBO". See `available`.
+    domain : Box, FiniteSet, list of (low, high) pairs, scipy.optimize.Bounds, or dict, default=None
+        See `~sktvbo.optimizers.BayesianOptimizer`.
+    **parameters : object
+        Quantities that the paper assumes known, in place of those of its experiments (see Notes),
+        and parameters of `~sktvbo.optimizers.BayesianOptimizer`.
+
+    Returns
+    -------
+    BayesianOptimizer
+        Of the class of the same name, where that can be set as the paper has it.
+
+    Raises
+    ------
+    ValueError
+        Unknown name; the message has the closest one.
+    TypeError
+        A parameter that the algorithm does not have.
+
+    Notes
+    -----
+    Known quantities: ``noise_variance`` and ``spatial_kernel`` on the domain scaled to the unit
+    box (GP-UCB, R-, TV- and ET-GP-UCB; a kernel also for IGP-, SW-, BR- and W-GP-UCB), with ``c1``
+    and ``c2`` of β = c1 log(c2 t); ``epsilon`` (R- and TV-GP-UCB); ``horizon`` (R-, IGP-, SW-, BR-
+    and W-GP-UCB, W-DBO, BOLT); ``block_length`` (R-GP-UCB); ``norm_bound``, ``noise_bound``,
+    ``delta`` and ``variation_budget`` (IGP-, SW-, BR- and W-GP-UCB); ``window``, ``reset_period``,
+    ``discount``; ``drift_variance``, ``noise_variance`` and ``width`` (UI-TVBO); ``delta``
+    (ET-GP-UCB, ABO, SparQ-GP-UCB); ``lookahead`` (ABO); ``alpha`` (W-DBO); ``temporal_nu`` (W-DBO,
+    BOLT).
+
+    Algorithms that count steps have ``clock="step"``; a time that is given is counted in steps.
+    Every search of W-DBO and BOLT starts from a lengthscale of 0.69 ``horizon`` in time: give the
+    length of the run in your unit, unless it is 1 (W-DBO) or 600 (BOLT). ABO starts from 1.
+
+    A run in a journal is resumed with ``resume`` of the optimizer's class. A new process first
+    imports `sktvbo.papers`, which defines its parts.
+
+    Examples
+    --------
+    >>> from sktvbo import papers
+    >>> opt = papers.published("TV-GP-UCB", [(0.0, 1.0)], epsilon=0.03, random_state=0)
+    >>> for t in range(10):
+    ...     x = opt.ask()
+    ...     opt.tell(x, -(x[0] - 0.5 - 0.01 * t) ** 2)
+    >>> opt.epsilon_
+    0.03
+    """
+    known = _ALGORITHMS | {"RandomSearch": _ALGORITHMS["random"]}
+    make, *_ = known[choose(str(name), known, "An algorithm")]
+    return make(domain, **parameters)

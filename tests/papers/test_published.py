@@ -1,0 +1,543 @@
+"""Algorithms as published: their queries are those of the papers' equations, computed here."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import qmc
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import RBF, Matern
+
+from sktvbo import TimeVaryingGPRegressor, optimizers, papers
+from sktvbo.acquisition import AcquisitionState
+from sktvbo.domain import Arms, FiniteSet
+from sktvbo.exceptions import ModelWarning
+from sktvbo.kernels import Empirical
+from sktvbo.papers import _bolt, _nyikosa2018, _registry
+from sktvbo.papers._parts import FixedStartGPRegressor
+from sktvbo.theory import dataset_size_criterion
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:SparQ-GP-UCB was asked:sktvbo.exceptions.ModelWarning"
+)
+
+NAMES = [entry.name for entry in papers.available()]
+CLASSES = {
+    kind.label: kind
+    for kind in map(optimizers.__dict__.get, optimizers.__all__)
+    if getattr(kind, "label", None)
+}
+BOX = [(0.0, 2.0), (-1.0, 1.0)]
+# The unit square holds them as they are, since they span it.
+PLACES = np.vstack([[0.0, 0.0], [1.0, 1.0], np.random.RandomState(3).uniform(size=(14, 2))])
+STEPS = 25
+# Few initial points, so that 25 steps show the algorithm.
+FEW = {"n_initial_points": 6}
+
+
+def f(x, t):
+    """A bump that moves, and jumps at step 15, with a little noise."""
+    centre = np.array([0.2 + 0.01 * t, 0.3 if t < 15 else 0.9])
+    return 2.0 * np.exp(-8.0 * np.sum((x - centre) ** 2)) + 0.05 * np.sin(37.0 * t)
+
+
+def make(name, domain=None, **parameters):
+    few = FEW if name in ("UI-TVBO", "ABO", "W-DBO", "BOLT") else {}
+    return papers.published(name, domain, **few | {"random_state": 0} | parameters)
+
+
+def run(opt, steps=range(STEPS), duration=1.0):
+    """Ask and tell; yield step, optimizer before the query, and the query."""
+    for t in steps:
+        before = copy.deepcopy(opt)
+        x = opt.ask(duration * t)
+        yield t, before, x
+        opt.tell(x, f(x, t))
+
+
+# --- the papers' formulas -------------------------------------------------------------------------
+
+
+def se(A, B, l=0.2):
+    return np.exp(-0.5 * np.sum(((A[:, None] - B[None]) / l) ** 2, axis=2))
+
+
+def matern52(A, B, l):
+    r = np.sqrt(5.0) * np.sqrt(np.sum((A[:, None] - B[None]) ** 2, axis=2)) / l
+    return (1.0 + r + r**2 / 3.0) * np.exp(-r)
+
+
+def posterior(X, y, noise, kernel, now):
+    """Mean and standard deviation at all places at a time, zero prior mean."""
+    Q = np.column_stack([PLACES, np.full(len(PLACES), float(now))])
+    k = kernel(Q, X)
+    solve = np.linalg.solve(kernel(X, X) + np.diag(np.broadcast_to(noise, len(y))), k.T)
+    variance = np.diag(kernel(Q, Q)) - np.sum(k.T * solve, axis=0)
+    return solve.T @ y, np.sqrt(np.maximum(variance, 0.0))
+
+
+def static(A, B):
+    return se(A[:, :-1], B[:, :-1])
+
+
+def greedy_gain(n, variance):
+    """Information gain of n points of the unit square, chosen greedily, from determinants."""
+    C = qmc.Sobol(2, scramble=False).random_base2(8)
+    K, chosen = se(C, C), []
+    for _ in range(n):
+        left = np.diag(K)
+        if chosen:
+            k = K[:, chosen]
+            noisy = K[np.ix_(chosen, chosen)] + variance * np.eye(len(chosen))
+            left = left - np.sum(k * np.linalg.solve(noisy, k.T).T, axis=1)
+        chosen.append(int(np.argmax(left)))
+    return 0.5 * np.linalg.slogdet(np.eye(n) + K[np.ix_(chosen, chosen)] / variance)[1]
+
+
+def maximizes(x, mean, std, beta):
+    """True if the query has the largest bound; None where the bounds are all the same."""
+    score = mean + np.sqrt(beta) * std
+    at = np.flatnonzero((x == PLACES).all(axis=1))
+    assert len(at) == 1
+    return bool(score[at[0]] >= score.max() - 1e-6) if np.ptp(score) > 1e-3 else None
+
+
+def assert_maximizes(*arguments):
+    assert maximizes(*arguments) is True
+
+
+def told(opt):
+    return opt.X_, opt.y_
+
+
+def test_gp_ucb_maximizes_its_equations():
+    opt = make("GP-UCB", FiniteSet(PLACES))
+    for t, before, x in run(opt):
+        if t:
+            X, y = told(before)
+            beta = 0.8 * np.log(4.0 * (t + 1))  # section 5.1; steps count from 1
+            assert_maximizes(x, *posterior(X, y, 0.01, static, t), beta)
+    assert len(opt.X_) == STEPS
+
+
+def test_tv_gp_ucb_maximizes_its_equations():
+    def kernel(A, B):
+        return static(A, B) * (1.0 - 0.03) ** (np.abs(A[:, None, -1] - B[None, :, -1]) / 2.0)
+
+    for t, before, x in run(make("TV-GP-UCB", FiniteSet(PLACES), epsilon=0.03)):
+        if t:
+            X, y = told(before)
+            assert_maximizes(x, *posterior(X, y, 0.01, kernel, t), 0.8 * np.log(4.0 * (t + 1)))
+
+
+def test_r_gp_ucb_resets_before_it_chooses():
+    opt = make("R-GP-UCB", FiniteSet(PLACES), block_length=6)
+    for t, before, x in run(opt):
+        block = t % 6
+        assert opt.n_told_ == t + 1 or block == 0 or len(opt.X_) == block
+        if block:
+            X, y = told(before)
+            assert len(X) == block
+            assert_maximizes(x, *posterior(X, y, 0.01, static, t), 0.8 * np.log(4.0 * (t + 1)))
+
+
+def test_the_first_query_of_a_block_ignores_the_data():
+    firsts = []
+    for sign in (1.0, -1.0):
+        opt = make("R-GP-UCB", BOX, block_length=4)
+        places = np.random.RandomState(1).uniform(size=(4, 2))
+        for t, x in enumerate(places):
+            opt.tell(x, sign * x[0], t)
+        firsts.append(opt.ask(4))
+    assert_array_equal(*firsts)
+    opt = make("R-GP-UCB", BOX, block_length=5)
+    seconds = []
+    for sign in (1.0, -1.0):
+        opt = make("R-GP-UCB", BOX, block_length=5)
+        for t, x in enumerate(places):
+            opt.tell(x, sign * x[0], t)
+        seconds.append(opt.ask(4))
+    assert np.abs(seconds[0] - seconds[1]).max() > 0.1
+
+
+@pytest.mark.parametrize(("epsilon", "length"), [(0.01, 38), (0.03, 29), (0.05, 26), (0.001, 68)])
+def test_block_lengths_are_those_of_et(epsilon, length):
+    opt = make("R-GP-UCB", BOX, epsilon=epsilon, horizon=400)
+    for t in range(2):
+        opt.tell([0.5, 0.1 * t], 0.0, t)
+    assert opt.policy_.period_ == length == np.ceil(12.0 * epsilon**-0.25)
+
+
+def test_et_gp_ucb_maximizes_and_resets():
+    opt = make("ET-GP-UCB", FiniteSet(PLACES))
+    steps, resets = 1, 0
+    for t, before, x in run(opt):
+        if not t:
+            continue
+        X, y = told(before)
+        mean, std = posterior(X, y, 0.02, static, t)
+        assert_maximizes(x, mean, std, 0.4 * np.log(4.0 * (t + 1)))
+        steps += 1
+        rho = 2.0 * np.log(2.0 * np.pi**2 * steps**2 / 6.0 / 0.1)
+        at = np.flatnonzero((x == PLACES).all(axis=1))[0]
+        reset = abs(f(x, t) - mean[at]) > np.sqrt(rho) * std[at] + np.sqrt(0.02 * rho)
+        copied = copy.deepcopy(opt)
+        copied.tell(x, f(x, t))
+        assert len(copied.X_) == (1 if reset else len(X) + 1)
+        resets += reset
+        steps = 0 if reset else steps
+    assert resets > 0
+
+
+def frequentist_beta(gain):
+    return (1.0 + np.sqrt(0.1) * np.sqrt(2.0 * (gain + 1.0 - np.log(0.1)))) ** 2
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "size"),
+    [
+        ("IGP-UCB", {}, lambda t: t),
+        ("SW-GP-UCB", {"window": 7}, lambda t: min(t, 7)),
+        ("BR-GP-UCB", {"reset_period": 7}, lambda t: t % 7),
+    ],
+)
+def test_frequentist_algorithms_maximize_their_equations(name, parameters, size):
+    opt = make(name, FiniteSet(PLACES), horizon=10, **parameters)
+    for t, before, x in run(opt, range(16)):
+        if size(t):
+            X, y = told(before)
+            assert len(X) == size(t)
+            beta = frequentist_beta(greedy_gain(len(X), 1.2))
+            assert_maximizes(x, *posterior(X, y, 1.0 + 2.0 / 10, static, t), beta)
+
+
+@pytest.mark.parametrize(("name", "length"), [("SW-GP-UCB", "window_"), ("BR-GP-UCB", "period_")])
+def test_window_and_block_follow_the_variation_budget(name, length):
+    opt = make(name, BOX, horizon=60, variation_budget=4.0)
+    for t in range(3):
+        opt.tell([0.5, 0.1 * t], 0.0, t)
+    expected = np.ceil(greedy_gain(60, 1.0 + 2.0 / 60) ** 0.25 * np.sqrt(60 / 4.0))
+    assert getattr(opt.policy_, length) == expected
+
+
+def test_w_gp_ucb_maximizes_its_equations():
+    """With features φ, k(x, x') = φ'φ, in the matrices V and Ṽ of weighted linear bandits."""
+    K = se(PLACES, PLACES)
+    features = np.linalg.cholesky(K + 1e-12 * np.eye(len(K)))
+    discount = 0.9
+    for t, before, x in run(
+        make("W-GP-UCB", FiniteSet(PLACES), discount=discount, regularizer=2.0)
+    ):
+        if not t:
+            continue
+        X, y = told(before)
+        rows = [np.flatnonzero((row == PLACES).all(axis=1))[0] for row in X[:, :-1]]
+        w, lam = discount ** -X[:, -1], 2.0 * discount**-t
+        Phi, eye = features[rows], np.eye(len(K))
+        V = (Phi.T * w) @ Phi + lam * eye
+        Vt = (Phi.T * w**2) @ Phi + lam**2 / 2.0 * eye
+        mean = features @ np.linalg.solve(V, Phi.T @ (w * y))
+        middle = np.linalg.solve(V, np.linalg.solve(V, Vt).T)
+        std = np.sqrt(2.0 * np.sum((features @ middle) * features, axis=1))
+        noise = 2.0 * discount ** -(t - X[:, -1])
+        gain = (
+            0.5 * np.linalg.slogdet(np.eye(t) + static(X, X) / np.sqrt(np.outer(noise, noise)))[1]
+        )
+        beta = (1.0 + np.sqrt(0.1 / 2.0) * np.sqrt(2.0 * (gain - np.log(0.1)))) ** 2
+        assert_maximizes(x, mean, std, beta)
+
+
+def test_the_discount_follows_the_variation_budget():
+    opt = make("W-GP-UCB", BOX, horizon=60, variation_budget=0.5)
+    expected = 1.0 - greedy_gain(60, 1.0) ** -0.25 * np.sqrt(0.5 / 60)
+    assert_allclose(opt.surrogate.noise_model.discount, expected)
+
+
+def test_ui_tvbo_maximizes_its_equations():
+    opt = make("UI-TVBO", FiniteSet(PLACES))
+    for t, before, x in run(opt, range(3, 3 + STEPS)):
+        if before.n_told_ < 6 if t > 3 else True:
+            continue
+        X, y = told(before)
+        l = before.surrogate_.spatial_kernel_.length_scale
+        assert np.shape(l) == (2,)
+        assert np.all((l >= 0.5 / 8.0) & (l <= 6.0 / 8.0))
+        assert_allclose(before.surrogate_.noise_std_, 0.005)
+        mean0, std0 = y[:6].mean(), y[:6].std()
+
+        def kernel(A, B, l=l):
+            since = np.minimum(A[:, None, -1], B[None, :, -1]) - 3.0
+            return se(A[:, :-1], B[:, :-1], l) * (1.0 + 0.03 * since)
+
+        mean, std = posterior(X, (y - mean0) / std0, (0.005 / std0) ** 2, kernel, t)
+        assert_maximizes(x, mean, std, 2.0)
+    assert before.n_removed_ == 0
+
+
+def test_the_prior_of_ui_tvbo_is_that_of_its_code():
+    opt = make("UI-TVBO", BOX, width=1.0)
+    for _ in run(opt, range(6)):
+        pass
+    prior = opt.surrogate_.hyperpriors["spatial_kernel__length_scale"]
+    x = np.array([0.6, 1.8])
+    log = 6.0 * np.log(10.0 / 3.0) - np.log(120.0) + 5.0 * np.log(x) - 10.0 / 3.0 * x
+    assert_allclose(prior.logpdf(x), log)
+    opt = make("UI-TVBO", BOX)  # 8 wide
+    for _ in run(opt, range(6)):
+        pass
+    prior = opt.surrogate_.hyperpriors["spatial_kernel__length_scale"]
+    assert_allclose(prior.logpdf(x / 8.0), log + np.log(8.0))
+    assert_allclose(opt.surrogate_.spatial_kernel.length_scale, [1.8 / 8.0] * 2)
+
+
+def test_searches_start_from_the_same_values():
+    rng = np.random.RandomState(0)
+    X = np.column_stack([rng.uniform(size=(30, 2)), np.arange(30.0)])
+    y = np.sin(5.0 * X[:, 0]) + 0.1 * rng.normal(size=30)
+    options = {"noise_variance_bounds": (1e-4, 1e2), "warn": False}
+    gps = [
+        kind(RBF([1.0, 1.0]), Matern(1.0, nu=1.5), **options)
+        for kind in (FixedStartGPRegressor, TimeVaryingGPRegressor)
+    ]
+    late = gps[0].fit(X[:12], -y[:12]).condition_on(X[12:], y[12:]).without(range(12)).refit()
+    assert_allclose(late.theta_, gps[1].fit(X[12:], y[12:]).theta_, atol=1e-3)
+
+
+def test_abo_maximizes_its_equations():
+    opt, found = make("ABO", FiniteSet(PLACES)), []
+    for t, before, x in run(opt):
+        if t < 6:
+            continue
+        X, y = told(before)
+        gp = before.surrogate_
+        scales = np.append(gp.spatial_kernel_.length_scale, gp.temporal_kernel_.length_scale)
+        assert len(scales) == 3
+
+        def kernel(A, B, gp=gp, scales=scales):
+            return gp.signal_variance_ * se(A, B, scales)
+
+        mean, std = posterior(X, y, gp.noise_variance_, kernel, t)
+        kappa = np.sqrt(2.0 * np.log(t ** (3.0 / 2.0 + 2.0) * np.pi**2 / 0.3)) / 5.0
+        found.append(maximizes(x, mean, std, kappa**2))
+    # The likelihood finds pure noise at some steps.
+    assert found.count(True) >= 8
+    assert False not in found
+
+
+class Scaled:
+    """A surrogate of which only the temporal lengthscale matters."""
+
+    def __init__(self, length_scale):
+        self.temporal_kernel_ = RBF(length_scale)
+
+
+def test_the_lengthscale_of_abo_is_stable_at_the_third_hit_for_good():
+    policy = _nyikosa2018.StableLengthScale()
+    lengths = [1.0] * 5 + [1.3, 1.39, 1.45, 9.0, 9.0]
+    for length in lengths:
+        policy.after_add(Scaled(length), 0.0)
+        # From the sixth on: |1.3 − 1|/4 and |1.39 − 1|/4 are hits, |1.45 − 1|/4 = 0.1125 is none.
+        assert not policy.settled
+    policy.after_add(Scaled(1.5), 0.0)
+    assert policy.settled
+    policy.after_add(Scaled(40.0), 0.0)
+    assert policy.settled
+
+
+def test_w_dbo_maximizes_its_equations_and_pays_from_its_budget():
+    opt, found, removed = make("W-DBO", FiniteSet(PLACES)), [], 0
+    for t, before, x in run(opt, range(40), duration=0.05):
+        if t < 6:
+            continue
+        X, y = told(before)
+        gp = before.surrogate_
+        l_S, l_T = gp.spatial_kernel_.length_scale, gp.temporal_kernel_.length_scale
+
+        def kernel(A, B, gp=gp, l_S=l_S, l_T=l_T):
+            r = np.sqrt(3.0) * np.abs(A[:, None, -1] - B[None, :, -1]) / l_T
+            temporal = (1.0 + r) * np.exp(-r)
+            return gp.signal_variance_ * matern52(A[:, :-1], B[:, :-1], l_S) * temporal
+
+        z = (y - y.mean()) / y.std()
+        bounds = posterior(X, z, gp.noise_variance_, kernel, 0.05 * t)
+        found.append(maximizes(x, *bounds, 0.2 * 2 * np.log(2.0 * len(X))))
+        mean, std = before.predict(PLACES, 0.05 * t, return_std=True)
+        assert_allclose(mean, bounds[0] * y.std() + y.mean(), atol=1e-6)
+        assert_allclose(std, bounds[1] * y.std(), atol=1e-6)
+
+        after = copy.deepcopy(opt)
+        after.tell(x, f(x, t))
+        # Eq. (80), with l_T of the start of the interval.
+        budget = before.policy_.budget_ * 1.25 ** (0.05 / l_T)
+        for _, relevancy in after.policy_.removals_:
+            assert budget > 1.0 + relevancy
+            budget /= 1.0 + relevancy
+        assert_allclose(after.policy_.budget_, budget)
+        least = after.surrogate_.relevancy(now=0.05 * t).min()
+        assert budget <= (1.0 + least) * (1.0 + 1e-6) or len(after.X_) == 2
+        removed = after.n_removed_
+    assert removed > 0
+    assert found.count(True) >= 15
+    assert False not in found
+
+
+def test_bolt_has_the_model_and_the_bound_of_w_dbo():
+    bolt, w_dbo = make("BOLT"), make("W-DBO", horizon=600.0)
+    assert repr(bolt.surrogate) == repr(w_dbo.surrogate)
+    assert repr(bolt.acquisition) == repr(w_dbo.acquisition)
+    assert (bolt.refit_every, papers.published("BOLT").n_initial_points) == (1, 15)
+
+
+def test_bolt_removes_one_observation_and_fits_a_cubic():
+    opt = make("BOLT", FiniteSet(PLACES), max_size=9)
+    sizes = [len(copy.deepcopy(before).X_) if t else 0 for t, before, _ in run(opt)]
+    assert max(sizes) == sizes[-1] == 9
+    opt = make("BOLT", FiniteSet(PLACES), max_size=20)
+    for _ in run(opt, range(20)):
+        pass
+    surrogate = opt.surrogate_
+    rows = _bolt.SingleRemoval(12).after_add(surrogate, 19.0)
+    assert_array_equal(rows, [np.argmin(surrogate.relevancy(now=19.0))])
+
+    class Told:
+        query_sizes = np.array([6, 7, 8, 9, 10, 11, 12])
+        query_times = np.array([0.0, 1.0, 2.5, 3.0, 4.6, 6.0, 8.5])
+
+    policy = _bolt.SingleRemoval()
+    policy.watch(Told)
+    fitted = np.polyfit(Told.query_sizes[:-1], np.diff(Told.query_times), 3)
+    assert_allclose(policy.coefficients_, fitted[::-1], rtol=1e-6)
+    policy.coefficients_ = (0.2, 0.0, 0.0, 1e-4)
+    policy.after_add(surrogate, 19.0)
+    values = [
+        dataset_size_criterion(surrogate.temporal_kernel_, policy.response_time, n)
+        for n in range(1, 200)
+    ]
+    assert policy.max_size_ == 1 + np.argmax(values)
+
+
+def test_sparq_maximizes_its_equations_and_discards():
+    opt, found = make("SparQ-GP-UCB", FiniteSet(PLACES)), []
+    for t, before, x in run(opt, range(8)):
+        if t:
+            X, y = before.belief_.X_train_, before.belief_.y_train_
+            gp = before.belief_
+            l = gp.spatial_kernel_.length_scale
+            noise = 0.01 * (1.0 + (t - 1.0 - X[:, -1]) ** 2)  # eq. (10), T is the latest step
+
+            def kernel(A, B, gp=gp, l=l):
+                return gp.signal_variance_ * se(A[:, :-1], B[:, :-1], l)
+
+            ratio = np.linalg.slogdet(np.diag(noise) + kernel(X, X))[1] - np.log(noise).sum()
+            width = np.sqrt(2.0 * (np.log(2.0 / 0.05) + 0.5 * ratio)) + 1.0  # theorem 3.1
+            found.append(maximizes(x, *posterior(X, y, noise, kernel, t), width**2))
+            # σ² (1 + age²) > σ² log t goes.
+            assert np.all(1.0 + (t - 1.0 - before.X_[:, -1]) ** 2 <= max(np.log(t), 1.0))
+    assert found.count(True) >= 3
+    assert False not in found
+    places = opt.ask_expert(7.0)
+    assert len(places) > 2
+    opt.tell_expert(places, [f(place, 7.0) for place in places])
+    X, y, gp = opt.belief_.X_train_, opt.belief_.y_train_, opt.belief_
+    x = opt.ask(8.0)
+
+    def kernel(A, B):
+        return gp.signal_variance_ * se(A[:, :-1], B[:, :-1], gp.spatial_kernel_.length_scale)
+
+    noise = 0.01 * (1.0 + (7.0 - X[:, -1]) ** 2)
+    ratio = np.linalg.slogdet(np.diag(noise) + kernel(X, X))[1] - np.log(noise).sum()
+    width = np.sqrt(2.0 * (np.log(2.0 / 0.05) + 0.5 * ratio)) + 1.0
+    assert_maximizes(x, *posterior(X, y, noise, kernel, 8.0), width**2)
+
+
+@pytest.mark.filterwarnings("default")
+def test_sparq_without_an_expert_warns_once():
+    opt = make("SparQ-GP-UCB", BOX)
+    with pytest.warns(ModelWarning, match="without an expert") as caught:
+        for _ in run(opt, range(5)):
+            pass
+    assert len(caught) == 1
+
+
+# --- all of them ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("domain", [BOX, FiniteSet(PLACES)], ids=["box", "finite"])
+@pytest.mark.parametrize("name", NAMES)
+def test_all_run(name, domain):
+    opt = make(name, domain)
+    for _ in run(opt):
+        pass
+    assert opt.n_told_ == STEPS
+
+
+def test_their_names():
+    assert sorted(NAMES) == sorted(CLASSES)
+    for name in NAMES:
+        by_class = papers.published(CLASSES[name].__name__)
+        assert type(by_class) is type(papers.published(name))
+    assert all(module.ERRATA for module in _registry._MODULES)
+    assert all(entry.paper and 2000 < entry.year < 2100 for entry in papers.available())
+    with pytest.raises(ValueError, match="Did you mean 'W-DBO'"):
+        papers.published("W-DB")
+    with pytest.raises(TypeError, match="epsilon"):
+        papers.published("W-DBO", epsilon=0.1)
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - {"random"}))
+def test_the_default_class_queries_elsewhere(name):
+    """Random search has nothing to choose, and is the same."""
+    asked = []
+    for opt in (make(name, BOX), CLASSES[name](BOX, n_initial_points=6, random_state=0)):
+        rng = np.random.RandomState(2)
+        for t in range(20):
+            x = rng.uniform(size=2)
+            opt.tell(x, f(x, t), t)
+        asked.append(opt.ask(20))
+    assert np.abs(asked[0] - asked[1]).max() > 1e-3
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_clones_and_pickles_go_on_in_the_same_way(name):
+    opt = make(name, BOX)
+    again = clone(opt)
+    for _ in run(opt, range(10)):
+        pass
+    for _ in run(again, range(10)):
+        pass
+    assert_array_equal(opt.told_X_, again.told_X_)
+    loaded = pickle.loads(pickle.dumps(opt))
+    assert_array_equal(opt.ask(10), loaded.ask(10))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_journals_are_resumed(name, tmp_path):
+    opt, plain = make(name, BOX, journal=tmp_path / "run.db"), make(name, BOX)
+    for each in (opt, plain):
+        for t in range(10):
+            x = each.ask(t)
+            each.tell(x, f(x, t))
+    opt.close()
+    resumed = type(opt).resume(tmp_path / "run.db")
+    assert_allclose(resumed.ask(10), plain.ask(10), atol=1e-6)
+    assert_array_equal(resumed.told_y_, plain.told_y_)
+
+
+def test_other_parameters_pass_through():
+    K = se(PLACES, PLACES)
+    opt = papers.published(
+        "TV-GP-UCB",
+        Arms(len(K)),
+        spatial_kernel=Empirical(K),
+        c2=0.4,
+        maximize=False,
+        random_state=0,
+    )
+    assert opt.maximize is False
+    assert opt.clock == "step"
+    for _ in range(5):
+        opt.tell(opt.ask(), 1.0)
+    state = AcquisitionState(n=1, n_told=1, n_dims=1)
+    assert opt.acquisition.beta_value(state) == 0.0
