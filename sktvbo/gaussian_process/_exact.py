@@ -41,10 +41,9 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     Parameters
     ----------
     spatial_kernel : Kernel, default=None
-        scikit-learn kernel of the spatial columns. None: ``Matern(nu=2.5)``, whose start and bounds
-        follow the data's extent (1.0 with ``optimizer=None``). Its lengthscales are proportional to
-        the columns' extents, with one hyperparameter. ``Matern(length_scale=[...], nu=2.5)`` learns
-        a lengthscale per column, which needs more data.
+        scikit-learn kernel of the spatial columns. None: ``Matern(nu=2.5)``, with one hyperparameter
+        and lengthscales proportional to the columns' extents, which its start and bounds follow
+        (1.0 with ``optimizer=None``).
     temporal_kernel : Kernel, default=None
         scikit-learn kernel of the time column. None: ``Matern(nu=1.5)``, with a lengthscale between
         the median interval of the data's times and ten times their span (1.0 with
@@ -61,11 +60,9 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     time_column : int or str, default=-1
         Position of time among the columns of X, or its name when X is a data frame.
     optimizer : "fmin_l_bfgs_b", callable or None, default="fmin_l_bfgs_b"
-        Search of the hyperparameters. "fmin_l_bfgs_b" is a quasi-Newton method within the bounds,
-        which reuses its Hessian in `refit`. From 64 rows on, `fit` starts it at the kernels'
-        lengthscales or at likelier ones. A callable is as in scikit-learn:
-        ``optimizer(obj_func, initial_theta, bounds) -> theta_opt, func_min``, with
-        ``obj_func(theta, eval_gradient=True)`` minus the log marginal likelihood. None: no search.
+        Search of the hyperparameters: a quasi-Newton method within the bounds (see Notes), or a
+        callable as in scikit-learn, ``optimizer(obj_func, initial_theta, bounds) -> theta_opt,
+        func_min``. None: no search.
     n_restarts_optimizer : int, default=0
         Further searches, from starts drawn log-uniformly within the bounds.
     hyperpriors : dict of str to frozen scipy.stats distribution, default=None
@@ -132,6 +129,10 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
 
     Notes
     -----
+    The quasi-Newton search reuses its Hessian in `refit`. From 64 rows on, `fit` starts it at the
+    kernels' lengthscales or at likelier ones. ``Matern(length_scale=[...], nu=2.5)`` learns a
+    lengthscale per column, which needs more data than the default kernel.
+
     RBF, Matérn 1/2, 3/2 and 5/2 (one lengthscale, or one per dimension),
     `~sktvbo.kernels.Forgetting` and fixed constants have compiled code. Other kernels are called,
     which is slower. A ``WhiteKernel`` is as in scikit-learn: independent noise of each row, which
