@@ -41,7 +41,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     Parameters
     ----------
     spatial_kernel : Kernel, default=None
-        scikit-learn kernel of the spatial columns. None: ``Matern(nu=2.5)``, with one hyperparameter
+        scikit-learn kernel of the spatial columns. None: ``Matern(nu=2.5)`` with one hyperparameter
         and lengthscales proportional to the columns' extents, which its start and bounds follow
         (1.0 with ``optimizer=None``).
     temporal_kernel : Kernel, default=None
