@@ -361,7 +361,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     ) -> Self:
         """Return an estimator with the same rows whose hyperparameters are searched again.
 
-        The search starts from ``theta_``. Without an ``optimizer`` nothing changes. With
+        The search starts from ``theta_``, or from the kernels as given if ``temporal_kernel`` has
+        another number of free hyperparameters. Without an ``optimizer`` nothing changes. With
         ``normalize_y`` y is standardized by the rows of the search.
 
         Parameters
@@ -395,7 +396,10 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if self.normalize_y and searched.is_constant:
             searched = searched.with_scale_of(rows)
         searched = searched.at(max(searched.now, rows.now))
-        new._gp, new._search_record = new._learn(searched, self.theta_, self._search_record)
+        start, record = self.theta_, self._search_record
+        if temporal_kernel is not None and temporal_kernel.n_dims != self.temporal_kernel_.n_dims:
+            start, record = None, None  # theta has other entries
+        new._gp, new._search_record = new._learn(searched, start, record)
         if n_extra:
             new._gp = new._gp.drop(rows.n + np.arange(n_extra), standardize=False)
         return new

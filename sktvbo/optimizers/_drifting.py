@@ -43,8 +43,8 @@ class TVGPUCB(Algorithm):
 
     Attributes
     ----------
-    epsilon_ : float
-        ε per unit of time, as given or learnt.
+    epsilon_ : float or None
+        ε per unit of time, as given or learnt; None before there is a surrogate.
 
     References
     ----------
@@ -90,8 +90,9 @@ class TVGPUCB(Algorithm):
         return default_surrogate(smooth_kernel(times, nu=0.5))
 
     @property
-    def epsilon_(self) -> float:
-        return forgetting_rate(self.surrogate_.temporal_kernel_)
+    def epsilon_(self) -> float | None:
+        surrogate = self.surrogate_
+        return None if surrogate is None else forgetting_rate(surrogate.temporal_kernel_)
 
 
 @algorithm

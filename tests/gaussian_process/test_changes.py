@@ -332,3 +332,15 @@ def test_arrays_of_the_caller_are_neither_changed_nor_shared():
         assert_array_equal(array, given)
         array[:] = 7
     assert_array_equal((everything(new, PLACES), everything(other, PLACES)), before)
+
+
+def test_refit_with_a_temporal_kernel_of_other_hyperparameters():
+    X, y = data()
+    gp = TimeVaryingGPRegressor(RBF(0.5), Matern(2.0, nu=1.5)).fit(X, y)
+    for kernel, n_theta in ((RationalQuadratic(), 5), (Matern(2.0, "fixed", nu=1.5), 3)):
+        new = gp.refit(temporal_kernel=kernel)
+        assert len(new.theta_) == n_theta
+        fresh = clone(gp).set_params(temporal_kernel=kernel).fit(X, y)
+        value = fresh.log_marginal_likelihood_value_
+        assert new.log_marginal_likelihood_value_ == pytest.approx(value, abs=1e-2)
+    assert len(gp.theta_) == 4

@@ -185,3 +185,9 @@ def test_w_unix_timestamps_neither_overflow_nor_matter():
                 opt.tell(x, value(x, t))
             queries.append(opt.told_X_[:, 0])
     assert_allclose(*queries, atol=1e-6)
+
+
+def test_there_is_no_rate_before_a_surrogate():
+    opt = TVGPUCB([(0.0, 1.0)])
+    opt.tell([0.5], 1.0, 0.0)
+    assert opt.epsilon_ is None
