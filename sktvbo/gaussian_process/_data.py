@@ -95,7 +95,7 @@ class Rows:
     location, scale : float
         y is standardized as (y − location) / scale.
     prior_mean : Polynomial or None
-        Prior mean of the standardized y, besides a constant.
+        Prior mean of the standardized y, in addition to a constant.
     """
 
     X: np.ndarray

@@ -1247,7 +1247,7 @@ def _check_belief(run, caller):
 
 
 def _predicted(run, rows, times, include_noise):
-    """Mean and standard deviation (m,) at rows (m, d) and times (m,), with the user's sign."""
+    """Return mean and standard deviation (m,) at rows (m, d) and times (m,), in the user's sign."""
     places = run.domain.to_unit(rows)
     mean, std = np.empty(len(rows)), np.empty(len(rows))
     for time in np.unique(times):
@@ -1267,19 +1267,19 @@ def begun(optimizer, n_started=0):
 
 
 def run_of(optimizer):
-    """The state of an optimizer's run."""
+    """Return the state of an optimizer's run."""
     return optimizer._run
 
 
 def with_run(optimizer, run):
-    """A copy of an optimizer that goes on from another state of its run."""
+    """Return a copy of an optimizer with another state of its run."""
     other = copy.copy(optimizer)
     other._run = run
     return other
 
 
 def _place(run, x, context=None):
-    """What users give for x: a row (d,) of the domain, or a pending query."""
+    """Return a user's x as a row (d,) of the domain, or as a pending query."""
     if isinstance(x, Query):
         query = run.query_of(x)
         if context is None:
@@ -1327,7 +1327,7 @@ def _warn_ambiguous():
 
 
 def _matching_order(run, places, t):
-    """Indices in which many observations choose their pending queries.
+    """Return the order in which many observations choose their pending queries.
 
     Handles come first, then times at which a query was asked for, then the latest time and row:
     each row takes the latest query that is left.
@@ -1357,11 +1357,11 @@ def _is_ambiguous(left, places, t, observations):
 
 
 def _place_in(run, x, i, context):
-    """What users give for row i of X, as of `_place`."""
+    """Return row i of a user's X as `_place` does."""
     try:
         return _place(run, x, context)
     except (DomainError, InvalidObservationError) as exc:
-        # It is what the message calls x, or x['rate'].
+        # The message calls it x, or x['rate'].
         message = re.sub(r"^x(\[)?", lambda m: f"X[{i}{', ' if m[1] else ']'}", str(exc))
         raise type(exc)(message) from exc
 

@@ -1,16 +1,15 @@
-"""Queries that could not be measured: where and when queries succeed is learnt from them.
+"""Queries that failed: the probability of success is learnt in place and time.
 
-A second Gaussian process sees the queries alone, with 1 for those that failed and 0 for the others,
-least squares on labels (Rasmussen & Williams 2006, section 6.5). Its covariance forgets in time, so
-that what fails for a while is tried again. A place succeeds with the probability that the process,
-squashed by a probit, is below ½. The latest query near a place is what counts there.
+A Gaussian process is fitted to the queries, with label 1 for failures and 0 for observations: least
+squares on labels (Rasmussen & Williams 2006, section 6.5). Its covariance decays in time, so that
+places which failed are tried again. The probability of success is that of the process, passed
+through a probit, being below ½. Of queries near one place only the latest counts.
 
-What an acquisition function promises is weighed by that probability, and by next to nothing where
-it is below even odds: where little more is to be gained elsewhere, a promise that is not kept would
-otherwise be the best there is. Improvement is multiplied by it (Gelbart et al. 2014). Of a score
-that is no improvement, such as a confidence bound or a draw from the posterior, the expectation is
-taken, a failure being worth as much as the worst place of all; that does not depend on where the
-zero of y is.
+Acquisition functions are weighted by this probability, and much less where it is below ½: where
+little else is to be gained, a place that always fails would otherwise have the largest value.
+Improvements are multiplied by it (Gelbart et al. 2014). Of other scores, such as a confidence bound
+or a draw from the posterior, the expectation is taken, with failures scored as the worst place; it
+does not depend on the zero of y.
 """
 
 from dataclasses import dataclass, replace
@@ -26,31 +25,30 @@ from .._validation import LARGEST_Y, check_bool, check_size, invalid, real_array
 from ..exceptions import InvalidObservationError
 from ..gaussian_process import TimeVaryingGPRegressor
 
-# So many failures are remembered, the latest, and as many of the latest observations are heeded.
+# Number of the latest failures, and of the latest observations, that are used.
 MAX_FAILURES = 150
 
-# Slope of the probit: where nothing is uncertain, 0 and 1 are this many halves away from even odds.
+# Slope of the probit: without uncertainty, labels 0 and 1 have z = ± half of this.
 _SLOPE = 6.0
 
-# Below even odds p it is weighed by p (2 p) to this power.
+# Exponent a of the weight p (2 p)^a of probabilities p below ½.
 _CAUTION = 10.0
 
-# Of this many random queries one is taken that is likely to succeed.
+# Random candidates of which one that is likely to succeed is taken.
 _N_DRAWN = 64
 
-# Of queries that are nearer to one another than this, in the unit box, the latest is heeded.
+# Distance in the unit box below which only the latest of two queries is used.
 _NEAR = 0.05
 
-# Before this many failures are known, the hyperparameters are held.
+# Failures before which the hyperparameters are held.
 _MIN_FAILURES = 3
 
-# They are then searched when there are so many times more queries than at the latest search, or so
-# many more.
+# Growth of the number of queries, relative and absolute, after which they are searched again.
 _GROWTH, _MOST = 1.25, 75
 
-# What is held before: lengthscale in space (of the unit box) and in time (in intervals between
-# queries), variance of the signal. They are the medians of priors, whose logarithms have these
-# standard deviations: few labels say little of how long failures last. The noise is held.
+# Initial lengthscale in space (of the unit box) and in time (in intervals between queries), signal
+# variance, and noise variance, which is held. The first three are medians of log-normal priors with
+# these standard deviations: few labels say little about the duration of failures.
 _LENGTH, _INTERVALS, _SIGNAL, _NOISE = 0.2, 50.0, 0.25, 0.01
 _LENGTH_SPREAD, _INTERVALS_SPREAD, _SIGNAL_SPREAD = 0.5, 1.0, 0.5
 
@@ -114,7 +112,7 @@ def with_failures(y, failed, n):
 
 
 def with_failure(failures, row, run):
-    """What is known of failures after another one, of the query and time ``row`` (d + 1,)."""
+    """Return the failures with one more, at query and time ``row`` (d + 1,)."""
     rows = row[np.newaxis] if failures is None else np.vstack([failures.rows, row])
     before = Failures(rows) if failures is None else failures
     after = replace(before, rows=rows[-MAX_FAILURES:], total=before.total + 1)
@@ -132,7 +130,7 @@ def with_failure(failures, row, run):
 
 
 def _fitted(failures, run, search=False):
-    """A regressor of the labels; with hyperparameters that are searched, or those learnt."""
+    """Return a regressor of the labels, with searched or previously learnt hyperparameters."""
     succeeded = run.rows(run.history.latest(MAX_FAILURES))
     rows = np.vstack([succeeded, failures.rows])
     X = np.column_stack([run.domain.to_unit(rows[:, :-1]), rows[:, -1]])
@@ -161,7 +159,7 @@ def _fitted(failures, run, search=False):
 
 
 def _latest_of_each_place(X):
-    """Indices of rows (n, u + 1), time last, none of which has a later one near to it."""
+    """Return the indices of rows (n, u + 1), time last, without a later row nearby."""
     order = np.argsort(-X[:, -1], kind="stable")
     near = cdist(X[order, :-1], X[order, :-1]) < _NEAR
     chosen = np.ones(len(X), dtype=bool)
@@ -172,55 +170,54 @@ def _latest_of_each_place(X):
 
 
 class Risk:
-    """The probability that a query fails, in place and time.
+    """Probability that a query fails, in place and time.
 
     Parameters
     ----------
     failures : Failures
-    run : Run
-        That they are of.
+    run : RunState
     """
 
     def __init__(self, failures, run):
         self._gp = _fitted(failures, run)
 
     def at(self, t, moving=None):
-        """The `Chance` of success at one time, of places (m, u) in unit form."""
+        """Return the `Chance` of success at one time, for places (m, u) in unit form."""
         return Chance(self._gp.posterior_at(t, moving))
 
     def between(self, low, high, moving=None):
-        """The same, of places with a time (m, u + 1), 0 at ``low`` and 1 at ``high``."""
+        """Return it for places with a time (m, u + 1), 0 at ``low`` and 1 at ``high``."""
         return Chance(self._gp.posterior_between(low, high, moving))
 
 
 class Chance:
-    """The probability of success as a function of places in unit form.
+    """Probability of success as a function of places in unit form.
 
     Parameters
     ----------
     posterior : callable
-        Of the labels, see `TimeVaryingGPRegressor.posterior_at`.
+        Posterior of the labels, see `TimeVaryingGPRegressor.posterior_at`.
     """
 
     def __init__(self, posterior):
         self._posterior = posterior
 
     def log(self, U):
-        """Logarithm of the probability (m,) at places U (m, u)."""
+        """Return the logarithm of the probability (m,) at places U (m, u)."""
         return log_ndtr(_squashed(*self._posterior(U))[0])
 
     def log_weight(self, U):
-        """Logarithm of what a promise counts (m,)."""
+        """Return the logarithm of the weight (m,) of an acquisition function."""
         return _cautious(self.log(U))[0]
 
     def log_weight_with_slopes(self, U):
-        """The same, and its derivatives (m, u) in the place."""
+        """Return `log_weight` and its derivatives (m, u) in the place."""
         log_p, slopes = self.log_with_slopes(U)
         found, slope = _cautious(log_p)
         return found, slope[:, np.newaxis] * slopes
 
     def log_with_slopes(self, U):
-        """Logarithm of the probability (m,), and its derivatives (m, u) in the place."""
+        """Return `log` and its derivatives (m, u) in the place."""
         z, slopes = np.empty(len(U)), np.empty(U.shape)
         for i, u in enumerate(U):
             mean, std, mean_slope, std_slope = self._posterior.with_gradient(u)
@@ -231,7 +228,7 @@ class Chance:
         return log_p, density[:, np.newaxis] * slopes
 
     def weigh_draw(self, draw):
-        """A draw of values (m,) at places in unit form, weighed as a score is."""
+        """Return a draw of values (m,) at places in unit form, weighted as a score."""
 
         def weighed(U):
             values = draw(U)
@@ -242,20 +239,20 @@ class Chance:
 
 
 def _cautious(log_p):
-    """Logarithm of the weight of a probability, and its derivative in that of the probability."""
+    """Return the log weight of a log probability, and its derivative."""
     below = np.minimum(log_p + np.log(2.0), 0.0)
     return log_p + _CAUTION * below, np.where(below < 0.0, 1.0 + _CAUTION, 1.0)
 
 
 def _squashed(mean, std):
-    """The probit's argument, a success being a label below ½, and its derivatives in both."""
+    """Return the probit's argument for labels below ½, and its derivatives in mean and std."""
     spread = np.sqrt(1.0 + (_SLOPE * std) ** 2)
     z = _SLOPE * (0.5 - mean) / spread
     return z, -_SLOPE / spread, -z * _SLOPE**2 * std / spread**2
 
 
 def sampled(draw, domain, risk, t, size, rng):
-    """Rows (size, d) for time t, drawn by (n, rng); where queries fail, fewer are taken."""
+    """Return rows (size, d) for time t from a sampler (n, rng), fewer where queries fail."""
     if risk is None:
         return draw(size, rng)
     chosen, chance = [], risk.at(t)

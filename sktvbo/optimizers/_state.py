@@ -426,7 +426,7 @@ class TimeState:
 
 @dataclass(frozen=True, eq=False)
 class SearchState:
-    """When the hyperparameters were searched last.
+    """Age of the latest hyperparameter search.
 
     Attributes
     ----------
@@ -563,8 +563,7 @@ class RunState:
     def to_surrogate(self, rows, y):
         """Return rows and values as the surrogate sees them: X (n, u + 1) and y (n,)."""
         X = np.column_stack([self.config.domain.to_unit(rows[:, :-1]), rows[:, -1]])
-        y = np.array(y, dtype=np.float64)
-        return X, y if self.config.algorithm.maximize else -y
+        return X, self.sign * np.array(y, dtype=np.float64)
 
     def latest_observations(self, n):
         """Return the latest n observations as the surrogate sees them."""

@@ -1,4 +1,4 @@
-"""What is said before the runs, and shown after them."""
+"""Plan of the runs, and their tables and pictures."""
 
 import csv
 import math
@@ -17,7 +17,7 @@ _N_PARTS = 4
 
 
 def plan(tasks, replications, n_jobs):
-    """What would be run, and for how long, as text."""
+    """Return the planned runs and their duration as text."""
     rows = [("problem", "runs", "queries", "clock")]
     n_runs, total = 0, 0.0
     for task in tasks:

@@ -1,4 +1,4 @@
-"""What a user writes: names, lists of names, and ``NAME:key=value,key=value``."""
+"""Parser of names, lists of names, and ``NAME:key=value,key=value``."""
 
 import ast
 import difflib
@@ -53,7 +53,7 @@ def parse(text):
 
 
 def choose(text, known, what):
-    """The one of the known names that is meant: case, hyphens and other signs don't matter."""
+    """Return the known name that equals a text up to case, hyphens and other signs."""
 
     def plain(name):
         return re.sub(r"[^a-z0-9]", "", name.lower())

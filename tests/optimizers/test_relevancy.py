@@ -30,7 +30,7 @@ def timed_drive(opt, steps, response_time, start=0.0):
 
 
 def so_far(times, sizes):
-    """What a policy is told of a run."""
+    """State of a run as a policy receives it."""
     return RunSoFar(len(times), tuple(zip(times, sizes, strict=True)), latest=None)
 
 

@@ -255,7 +255,7 @@ class ZeroMean(ETGPUCB):
 
 
 def location_and_scale(gp):
-    """What y is standardized by: the prior mean, found far away, and σ in both units."""
+    """Return location and scale of y, from the prior mean far away and σ in both units."""
     far = gp.predict([[1e6, gp.now_]])[0]
     return far, gp.noise_std_ / np.sqrt(gp.noise_variance_)
 

@@ -45,6 +45,8 @@ def test_one_step_is_capped():
     policy.after_add(gp, 41.0)
     spent = np.prod([1.0 + price for _, price in policy.removals_])
     assert policy.budget_ * spent == pytest.approx(1.1**2.0)
+    assert policy.offered_budget_ == pytest.approx(1.1**2.0)
+    assert policy.removed_relevancy_ == max(price for _, price in policy.removals_) > 0.0
 
 
 def recomputed(X, y, noise, now, l_T=5.0):
