@@ -1,4 +1,4 @@
-"""Values of a run: its log, its data set and its random state."""
+"""Values of a run: its log, data set, pending queries and random state."""
 
 import copy
 import pickle
@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sktvbo.optimizers._random import copied
-from sktvbo.optimizers._state import DataSet, Log
+from sktvbo.optimizers._state import DataSet, Log, PendingQueries
 
 
 def test_a_longer_log_leaves_the_shorter_as_it_was():
@@ -126,3 +126,13 @@ def test_a_copy_draws_the_same_and_leaves_the_original(rng):
     assert_array_equal(new.normal(size=1000), expected)
     assert_array_equal(again.normal(size=1000), expected)
     assert_array_equal(rng.normal(size=1000), expected)
+
+
+def test_expired_queries_leave_the_state_when_something_is_told():
+    x = np.zeros(1)
+    pending, _ = PendingQueries(timeout=5.0).append([(x, 0.0), (x, 8.0)], 8.0, 8.0)
+    assert [query.id for query in pending.at(10.0)] == [1]
+    assert len(pending.queries) == 2
+    assert [query.id for query in pending.answered(None, 10.0).queries] == [1]
+    assert pending.answered(pending.queries[1], 10.0).queries == ()
+    assert pending.n_total == 2
