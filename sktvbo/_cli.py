@@ -26,10 +26,10 @@ from ._console import (
 )
 from .evaluation._tables import format_table
 from .exceptions import JournalError, MissingDataError, SktvboError
+from .optimizers._names import ALGORITHMS
 from .papers._command import add_bench
 from .papers._presets import PRESETS
 from .papers._report import costs
-from .papers._specs import ALGORITHMS
 from .plotting import PosteriorDisplay, RegretDisplay
 
 # Simulated seconds from ask to answer, the same for all machines and algorithms. With 4 s, a run of

@@ -26,6 +26,8 @@ Limits of numbers, and the treatment of difficult ones:
    distance and in any number of dimensions.
 """
 
+import difflib
+import re
 import reprlib
 from datetime import date, timedelta
 from numbers import Integral, Real
@@ -64,6 +66,27 @@ def invalid(name, expected, value=None, owner=None, *, got=None, advice="", erro
         subject = f"The '{name}' parameter of {owner}"
     got = reprlib.repr(value) if got is None else got
     return error(f"{subject} must be {expected}. Got {got} instead.{advice and ' '}{advice}")
+
+
+def choose(text, known, name, owner=None):
+    """Return the known name that equals a text up to case, hyphens and other signs.
+
+    Raises
+    ------
+    ValueError
+        No name does; the message has the closest one.
+    """
+
+    def plain(text):
+        return re.sub(r"[^a-z0-9]", "", text.lower())
+
+    for one in known:
+        if plain(one) == plain(text):
+            return one
+    lower = {one.lower(): one for one in known}
+    close = difflib.get_close_matches(text.lower(), lower, n=1)
+    hint = f"Did you mean {lower[close[0]]!r}?" if close else ""
+    raise invalid(name, f"one of {', '.join(known)}", text, owner, advice=hint)
 
 
 def check_real(value, name, owner=None, *, interval="(-inf, inf)", advice="", error=ValueError):

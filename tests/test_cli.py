@@ -14,8 +14,8 @@ from sktvbo import RandomSearch, _cli, problems
 from sktvbo._cli import main
 from sktvbo.evaluation import Comparison
 from sktvbo.exceptions import SktvboError
+from sktvbo.optimizers._names import ALGORITHMS
 from sktvbo.papers._presets import PRESETS
-from sktvbo.papers._specs import ALGORITHMS
 from sktvbo.plotting import PosteriorDisplay
 
 

@@ -2,7 +2,7 @@
 
 from sklearn.base import BaseEstimator, clone
 
-from .._validation import invalid
+from .._validation import choose, invalid
 from ._abo import ABO
 from ._drifting import TVGPUCB, UITVBO, WGPUCB
 from ._random_search import RandomSearch
@@ -11,7 +11,7 @@ from ._resets import BRGPUCB, ETGPUCB, RGPUCB, SWGPUCB
 from ._sparq import SparQGPUCB
 from ._static import GPUCB, IGPUCB
 
-_ALGORITHMS = {
+ALGORITHMS = {
     kind.label: kind
     for kind in (
         ABO,
@@ -32,13 +32,22 @@ _ALGORITHMS = {
 }
 
 
+def label_of(text, name="An algorithm", owner=None):
+    """Return the label of an algorithm, given that or the name of its class.
+
+    Case, hyphens and other signs do not count: "W-DBO", "wdbo", "WDBO".
+    """
+    label = choose(text, (*ALGORITHMS, RandomSearch.__name__), name, owner)
+    return label if label in ALGORITHMS else RandomSearch.label
+
+
 def as_optimizer(algorithm, name="algorithm", owner=None):
     """Return a new optimizer, given an optimizer or the name of an algorithm.
 
     Parameters
     ----------
     algorithm : optimizer or str
-        The name is the ``label`` of an algorithm: "W-DBO", "ET-GP-UCB", "random".
+        See `label_of`.
     name : str, default="algorithm"
         Name of the argument, for messages.
     owner : object, default=None
@@ -52,11 +61,11 @@ def as_optimizer(algorithm, name="algorithm", owner=None):
     Raises
     ------
     ValueError
-        The argument is neither.
+        The argument is neither; the message has the closest name.
     """
-    if isinstance(algorithm, str) and algorithm in _ALGORITHMS:
-        return _ALGORITHMS[algorithm]()
+    if isinstance(algorithm, str):
+        return ALGORITHMS[label_of(algorithm, name, owner)]()
     if not isinstance(algorithm, BaseEstimator):
-        names = ", ".join(map(repr, _ALGORITHMS))
+        names = ", ".join(map(repr, ALGORITHMS))
         raise invalid(name, f"an optimizer or one of {names}", algorithm, owner)
     return clone(algorithm)

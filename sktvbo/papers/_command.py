@@ -20,13 +20,14 @@ from .._console import (
     whole_number,
     writing,
 )
+from .._validation import choose
 from ..evaluation._arguments import random_seeds
 from ..evaluation._files import replacing, write_json
 from ..exceptions import MissingDataError, SktvboError
 from ..plotting import ComparisonDisplay
 from . import _report, _tasks
 from ._presets import PRESETS
-from ._specs import choose, make_task
+from ._specs import make_task
 
 
 def add_bench(commands):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..optimizers._names import label_of
 from . import (
     _bardou2024,
     _bogunovic2016,
@@ -15,7 +16,6 @@ from . import (
     _sparq,
     _zhou2021,
 )
-from ._specs import choose
 
 if TYPE_CHECKING:
     from typing import Any
@@ -126,6 +126,5 @@ def published(name: str, domain: DomainLike | None = None, **parameters: Any) ->
     >>> opt.epsilon_
     0.03
     """
-    known = _ALGORITHMS | {"RandomSearch": _ALGORITHMS["random"]}
-    make, *_ = known[choose(str(name), known, "An algorithm")]
+    make, *_ = _ALGORITHMS[label_of(str(name))]
     return make(domain, **parameters)

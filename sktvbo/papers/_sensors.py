@@ -15,8 +15,9 @@ from ..gaussian_process import (
     WeightedTimeVaryingGPRegressor,
 )
 from ..kernels import Forgetting, Wiener
+from ..optimizers._names import ALGORITHMS
 from ..staleness import VariationBudget
-from ._specs import ALGORITHMS, configured
+from ._specs import configured
 from ._tasks import Preset, Task
 
 # Temperatures have β = 0.8 log(0.4 t) in TVGP section 5.2 and ET table 5, traffic 0.2 log(0.4 t) in

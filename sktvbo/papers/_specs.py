@@ -1,19 +1,12 @@
 """Parser of names, lists of names, and ``NAME:key=value,key=value``."""
 
 import ast
-import difflib
 import re
 
-from .. import evaluation, optimizers
+from .. import evaluation
 from .._validation import invalid
+from ..optimizers._names import ALGORITHMS, label_of
 from ._tasks import Task
-
-# The optimizers' classes by their labels. A composition of the user's parts has none.
-ALGORITHMS = {
-    algorithm.label: algorithm
-    for algorithm in (getattr(optimizers, name) for name in optimizers.__all__)
-    if getattr(algorithm, "label", None) is not None
-}
 
 # These parameters of optimizers are no options: the bench sets them, or text cannot say them.
 _NOT_FOR_OPTIONS = (
@@ -52,20 +45,6 @@ def parse(text):
     return name.strip(), options
 
 
-def choose(text, known, what):
-    """Return the known name that equals a text up to case, hyphens and other signs."""
-
-    def plain(name):
-        return re.sub(r"[^a-z0-9]", "", name.lower())
-
-    for name in known:
-        if plain(name) == plain(text):
-            return name
-    close = difflib.get_close_matches(text.lower(), {name.lower(): name for name in known}, n=1)
-    hint = "".join(f"Did you mean {name!r}?" for name in known if [name.lower()] == close)
-    raise invalid(what, f"one of {', '.join(known)}", text, advice=hint)
-
-
 def configured(labels, common, own):
     """Optimizers of `ALGORITHMS`, by label.
 
@@ -89,7 +68,7 @@ def configured(labels, common, own):
 def make_optimizer(text):
     """Optimizer of ``NAME`` or ``NAME:key=value,...``."""
     name, options = parse(text)
-    optimizer = ALGORITHMS[choose(name, ALGORITHMS, "An algorithm")]()
+    optimizer = ALGORITHMS[label_of(name)]()
     own = [p for p in optimizer.get_params(deep=False) if p not in _NOT_FOR_OPTIONS]
     for option in options:
         if option not in own:
@@ -104,6 +83,6 @@ def make_task(text, algorithms, clock, horizon):
     chosen = {}
     for entry in split_list(algorithms):
         # The full specification, where there is one, tells variants of an algorithm apart.
-        shown = entry if ":" in entry else choose(entry, ALGORITHMS, "An algorithm")
+        shown = entry if ":" in entry else label_of(entry)
         chosen[shown] = make_optimizer(entry)
     return Task(text, evaluation.Fresh(name, **options), chosen, clock, horizon)

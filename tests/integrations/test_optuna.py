@@ -51,7 +51,7 @@ def test_it_follows_the_optimum(direction):
     assert abs(np.median(late) - 4.6) < 0.5
 
 
-@pytest.mark.parametrize("algorithm", ["W-DBO", "BOLT", "SW-GP-UCB", "random", ETGPUCB()])
+@pytest.mark.parametrize("algorithm", ["W-DBO", "BOLT", "SWGPUCB", "random", ETGPUCB()])
 def test_algorithms_by_name_or_made(algorithm):
     study = new_study(TimeVaryingSampler(algorithm, time="number", seed=0))
     study.optimize(bump, n_trials=3)
@@ -474,7 +474,10 @@ def test_several_objectives_are_refused():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"algorithm": "W-DBO!"}, "'algorithm' parameter of TimeVaryingSampler .*'W-DBO'"),
+        (
+            {"algorithm": "W-DBA"},
+            "'algorithm' parameter of TimeVaryingSampler .* Did you mean 'W-DBO'",
+        ),
         ({"algorithm": WDBO}, "'algorithm' parameter of TimeVaryingSampler"),
         ({"time": 3.0}, "'time' parameter of TimeVaryingSampler"),
         ({"seed": -1}, "'seed' parameter of TimeVaryingSampler"),

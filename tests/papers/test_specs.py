@@ -4,8 +4,8 @@ import pytest
 
 from sktvbo import WDBO, optimizers
 from sktvbo.evaluation import StepClock
+from sktvbo.optimizers._names import ALGORITHMS, as_optimizer, label_of
 from sktvbo.papers._specs import (
-    ALGORITHMS,
     configured,
     make_optimizer,
     make_task,
@@ -75,6 +75,12 @@ def test_all_algorithms_are_there():
     made = {type(make_optimizer(name)).__name__ for name in ALGORITHMS}
     assert made == set(optimizers.__all__) - {"BayesianOptimizer", "Query"}
     assert {"W-DBO", "SparQ-GP-UCB", "random"} < set(ALGORITHMS)
+
+
+def test_names_of_classes_are_known_too():
+    for label, kind in ALGORITHMS.items():
+        assert label_of(label) == label_of(kind.__name__) == label
+        assert type(as_optimizer(kind.__name__)) is kind
 
 
 def test_names_of_algorithms_are_those_of_the_papers_unless_they_have_options():
