@@ -15,6 +15,7 @@ from sktvbo._cli import main
 from sktvbo.evaluation import Comparison
 from sktvbo.exceptions import SktvboError
 from sktvbo.optimizers._names import ALGORITHMS
+from sktvbo.papers import _report
 from sktvbo.papers._presets import PRESETS
 from sktvbo.plotting import PosteriorDisplay
 
@@ -282,7 +283,7 @@ def test_bench_reports_failures_at_the_end(small, tmp_path, monkeypatch, capsys)
     assert bench("ackley", *options, "--no-plot") == 0
 
 
-def test_bench_shows_published_numbers_next_to_new_ones(tmp_path, capsys):
+def test_bench_shows_published_numbers_next_to_new_ones(checkout, tmp_path, capsys):
     options = ["--algorithms", "BOLT,gp-ucb", "--no-plot", "--output", tmp_path]
     assert bench("--preset", "bolt-table3", "ackley", *SMALL, *options) == 0
     out = capsys.readouterr().out
@@ -295,6 +296,31 @@ def test_bench_shows_published_numbers_next_to_new_ones(tmp_path, capsys):
     assert rows["GP-UCB"].split()[-1] == "1.00"
     assert "1 % of the signal variance" in " ".join(out.split())
     assert "These runs end at 8" in out
+
+
+def test_bench_runs_algorithms_as_published_beside_its_own(checkout, tmp_path, capsys):
+    options = ["--algorithms", "BOLT,gp-ucb", "--no-plot", "--output", tmp_path]
+    assert bench("--preset", "bolt-table3", "ackley", "--as-published", *SMALL, *options) == 0
+    out = capsys.readouterr().out
+    table = out[out.rindex("average regret") :].splitlines()
+    headers = re.split(r"\s{2,}", table[0])[1:]
+    versions = ["as published", "published"]
+    assert headers == ["ackley", *versions, "normalized", *versions]
+    found = Comparison.from_json(tmp_path / "runs.json")
+    for name in ("BOLT", "GP-UCB"):
+        runs = [found.results[version, "ackley"] for version in (name, f"{name}, as published")]
+        assert [[run.seed for run in own] for own in runs] == [[run.seed for run in runs[0]]] * 2
+        means = [np.mean([run.average_regret for run in own]) for own in runs]
+        cells = next(re.split(r"\s{2,}", line) for line in table if line.startswith(name))
+        assert [float(cell.split()[0]) for cell in cells[1:3]] == pytest.approx(means, rel=0.05)
+        assert means[0] != means[1]
+
+
+def test_published_numbers_need_a_checkout(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(_report, "CHECKOUT", tmp_path)
+    options = ["--algorithms", "BOLT", "--no-plot", "--output", tmp_path]
+    assert bench("--preset", "bolt-table3", "ackley", *SMALL, *options) == 0
+    assert "published " not in capsys.readouterr().out.partition("With as many")[0]
 
 
 def test_bench_writes_the_orders_of_a_preset(tmp_path, capsys):
@@ -378,6 +404,7 @@ def test_bench_can_be_interrupted(tmp_path, monkeypatch, capsys):
         ("ackley --clock wall --call-duration 1", "--call-duration: needs"),
         ("--preset et-fig3 cart-pole --horizon 9", r"n_initial must be at most .*\. Got 15"),
         ("ackley --noise 0.1", r"--noise: needs --preset; .* PROBLEM:noise=F"),
+        ("ackley --as-published", "--as-published: needs --preset"),
         ("--preset wdbo-table2 ackley --noise -1", r"\[0, inf\)\. Got -1"),
         ("--preset tvgp-fig2 --noise 0.1", r"options of the problem 'markov-gp' .*\. Got 'noise'"),
         ("--preset wdbo-table3", "invalid choice: 'wdbo-table3'"),

@@ -48,18 +48,28 @@ class UncappedBudget(RelevancyBudget):
         return rows
 
 
-def smooth_surrogate(temporal_nu, horizon):
-    """Return the surrogate of W-DBO and BOLT, with mean 0 and refitted from the same start."""
-    low, high = _WIDE
+def likelihood_surrogate(temporal_kernel):
+    """Return a surrogate with mean 0, fitted by maximum likelihood from the same start each time.
+
+    Its kernel in space is a Matérn 5/2 (appendix G.1).
+    """
     return FixedStartGPRegressor(
-        Matern(START, _WIDE, nu=2.5),  # appendix G.1: Matérn 5/2 in space, 3/2 in time
-        Matern(START * horizon, (low * horizon, high * horizon), nu=temporal_nu),
+        Matern(START, _WIDE, nu=2.5),
+        temporal_kernel,
         signal_variance=START,  # λ of assumption 3.2
         signal_variance_bounds=_WIDE,
         noise_variance=START,
         noise_variance_bounds=(1e-4, 1e2),
         normalize_y=True,
         mean_prior_std=0.0,  # assumption 3.1
+    )
+
+
+def smooth_surrogate(temporal_nu, horizon):
+    """Return the surrogate of W-DBO and BOLT, whose run is ``horizon`` long in the user's unit."""
+    low, high = _WIDE
+    return likelihood_surrogate(
+        Matern(START * horizon, (low * horizon, high * horizon), nu=temporal_nu)
     )
 
 

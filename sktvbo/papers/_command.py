@@ -72,6 +72,11 @@ def _add_choices(bench):
         help="variance of the noise, in units of the objective's (default: the preset's; without "
         "one, PROBLEM:noise=F)",
     )
+    bench.add_argument(
+        "--as-published",
+        action="store_true",
+        help="with --preset: also the algorithms as published (sktvbo.papers.published)",
+    )
 
 
 def _add_times(bench):
@@ -164,6 +169,8 @@ def _own_tasks(arguments):
     if not arguments.problems:
         raise ValueError("name at least one PROBLEM, or a --preset; `sktvbo list` has their names")
     _refuse(arguments, ("noise",), "needs --preset; without one, write PROBLEM:noise=F")
+    if arguments.as_published:
+        raise ValueError("argument --as-published: needs --preset")
     clock = _clock(arguments)
     algorithms = arguments.algorithms or "W-DBO,BOLT,GP-UCB,random"
     return [
@@ -197,7 +204,7 @@ def _preset_tasks(arguments, preset):
     tasks, missing = [], None
     for name in dict.fromkeys(chosen or preset.tasks):
         try:
-            task = preset.task(name, algorithms, arguments.horizon)
+            task = preset.task(name, algorithms, arguments.horizon, arguments.as_published)
         except MissingDataError as exc:
             if chosen:
                 raise
@@ -212,6 +219,8 @@ def _preset_tasks(arguments, preset):
             task = task.with_noise(arguments.noise)
         if task.optimizers:
             tasks.append(task)
+    if arguments.as_published and not any(task.as_published for task in tasks):
+        raise ValueError("argument --as-published: these algorithms are not published as such")
     if not tasks:
         raise missing or ValueError("the preset has none of these algorithms on these problems")
     return tasks
@@ -258,7 +267,7 @@ def run_bench(arguments):
             f"\nInterrupted. The finished runs are in {folder / 'store'}: the same command goes on."
         )
         return 130
-    text = _text(comparison, preset, arguments.horizon)
+    text = _text(comparison, arguments, preset)
     print(f"\n{text}\n")
     with writing(folder, "The finished runs are kept: make room, and the same command goes on."):
         _write(folder, comparison, text, preset)
@@ -286,17 +295,18 @@ def _write(folder, comparison, text, preset):
         _report.write_csv(folder / "orders.csv", _report.orders(comparison, preset.rival))
 
 
-def _text(comparison, preset, horizon):
-    """Tables and notes."""
+def _text(comparison, arguments, preset):
+    """Return the tables and notes."""
     parts = [_report.tables(comparison, WIDTH), _report.costs(comparison)]
     if preset is not None:
-        if preset.published:
-            parts.append(_report.beside(comparison, preset.published, WIDTH))
         notes = [*preset.notes]
+        numbers = _report.published_numbers(arguments.preset)
+        if numbers or arguments.as_published:
+            parts.append(_report.beside(comparison, numbers, WIDTH))
         if preset.rival is not None:
             notes.append("orders.csv has medians, quarters of the runs, resets, and who is better.")
-        if horizon is not None:
-            notes.append(f"These runs end at {horizon:g}, the paper's do not.")
+        if arguments.horizon is not None:
+            notes.append(f"These runs end at {arguments.horizon:g}, the paper's do not.")
         parts.append("\n".join(textwrap.fill(note, WIDTH) for note in notes))
     return "\n\n".join(parts)
 

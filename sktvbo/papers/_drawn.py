@@ -6,23 +6,15 @@ all algorithms see the same function, and noise from the same stream.
 
 from functools import partial
 
-import numpy as np
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+from sklearn.gaussian_process.kernels import RBF, Matern
 
 from .. import evaluation, optimizers, problems
-from ..acquisition import UCB, InformationGainBeta, LogBeta
-from ..gaussian_process import (
-    GeometricInjection,
-    TimeVaryingGPRegressor,
-    WeightedTimeVaryingGPRegressor,
-)
-from ..kernels import Forgetting
-from ..theory import maximum_information_gain, reset_period
+from ._registry import published
+from ._specs import configured
 from ._tasks import Preset, Task
 
-_LENGTH_SCALE = 0.2
-_RBF = RBF(_LENGTH_SCALE, "fixed")
-_MATERN = Matern(_LENGTH_SCALE, "fixed", nu=2.5)
+_RBF = RBF(0.2, "fixed")
+_MATERN = Matern(0.2, "fixed", nu=2.5)
 
 # ET table 2 compares these probabilities of a false alarm.
 _DELTAS = (0.005, 0.01, 0.05, 0.1, 0.5)
@@ -40,108 +32,80 @@ class Drawn(evaluation.Fresh):
         return problems.make(self.name, random_state=seed, **self.options)
 
 
-def _known(spatial, noise, temporal=None, kind=TimeVaryingGPRegressor, **options):
-    """The surrogate that knows the function's hyperparameters; by default it does not change."""
-    temporal = ConstantKernel(1.0, "fixed") if temporal is None else temporal
-    return kind(spatial, temporal, noise_variance=noise, optimizer=None, **options)
+def _task(name, problem, as_published, own=None):
+    """Return a task of algorithms as published, beside this package's with their defaults."""
+    own = configured(as_published, {}, {}) if own is None else own
+    return Task(name, problem, own, evaluation.StepClock(), None, 0, as_published)
 
 
-def _task(name, problem, chosen, n_initial=0):
-    return Task(name, problem, chosen, evaluation.StepClock(), n_initial=n_initial)
+def _markov_problem(kernel, epsilon, noise, horizon):
+    """Return a Markov Gaussian process on a grid of 50 x 50."""
+    return Drawn("markov-gp", epsilon=epsilon, kernel=kernel, horizon=horizon, noise_variance=noise)
 
 
-def _markov_problem(spatial, epsilon, noise, horizon):
-    """A Markov Gaussian process on a grid of 50 x 50."""
-    return Drawn(
-        "markov-gp", epsilon=epsilon, kernel=spatial, horizon=horizon, noise_variance=noise
-    )
-
-
-def _markov(name, spatial, epsilon, noise, horizon, scale, *, event=False, believed=None):
-    """Task of algorithms that know all of a Markov process, but believe in a rate of their own.
+def _markov(name, kernel, epsilon, noise, horizon, c1, *, event=False, believed=None):
+    """Return a task on a Markov process of which the algorithms as published know all.
 
     Parameters
     ----------
     name : str
-    spatial : Kernel
+    kernel : Kernel
     epsilon : float
         Rate of change.
     noise : float
         Noise variance.
     horizon : int
-    scale : float
-        β = scale · log(4 t).
+    c1 : float
+        β = c1 log(4 t).
     event : bool, default=False
         Whether ET-GP-UCB is among the algorithms.
     believed : float, default=None
-        The rate that they believe in; None is the true one.
+        Rate that R- and TV-GP-UCB are given; None: the true one.
     """
-    believed = epsilon if believed is None else believed
-    period = reset_period(believed, spatial_kernel=spatial, n_dims=2, horizon=horizon)
-    common = {"n_initial_points": 1, "acquisition": UCB(LogBeta(scale=scale, rate=4.0))}
-    static = {"surrogate": _known(spatial, noise), **common}
-    forgetting = {"surrogate": _known(spatial, noise, Forgetting(believed, "fixed")), **common}
-    chosen = {
-        "GP-UCB": optimizers.GPUCB(**static),
-        "R-GP-UCB": optimizers.RGPUCB(reset_period=period, **static),
-        "TV-GP-UCB": optimizers.TVGPUCB(**forgetting),
-    }
+    known = {"spatial_kernel": kernel, "noise_variance": noise, "c1": c1}
+    rate = {"epsilon": epsilon if believed is None else believed}
+    own = {"GP-UCB": {}, "R-GP-UCB": rate | {"horizon": horizon}, "TV-GP-UCB": rate}
     if event:
-        chosen["ET-GP-UCB"] = optimizers.ETGPUCB(**static)
-    return _task(name, _markov_problem(spatial, epsilon, noise, horizon), chosen)
+        own["ET-GP-UCB"] = {}
+    chosen = {label: published(label, **known, **given) for label, given in own.items()}
+    return _task(name, _markov_problem(kernel, epsilon, noise, horizon), chosen)
 
 
 def _triggers(name, epsilon):
-    """Task of ET table 2: the trigger's probability, in the setting of figure 2."""
-    noise = 0.02
-    common = {
-        "n_initial_points": 1,
-        "surrogate": _known(_RBF, noise),
-        "acquisition": UCB(LogBeta(scale=0.4, rate=4.0)),
-    }
-    chosen = {f"delta={delta}": optimizers.ETGPUCB(delta=delta, **common) for delta in _DELTAS}
-    return _task(name, _markov_problem(_RBF, epsilon, noise, 400), chosen)
+    """Return a task of ET table 2: the trigger's probability, in the setting of figure 2."""
+    chosen = {f"delta={delta}": published("ET-GP-UCB", delta=delta) for delta in _DELTAS}
+    own = {f"delta={delta}": optimizers.ETGPUCB(delta=delta) for delta in _DELTAS}
+    return _task(name, _markov_problem(_RBF, epsilon, 0.02, 400), chosen, own)
 
 
 def _changing(name):
-    """Task of ET table 1: T = 500, noise variance 0.1."""
-    noise, horizon = 0.1, 500
-    static = {"surrogate": _known(_RBF, noise), "n_initial_points": 1}
-    # These weights belong to the variation budget B_T = 1, as do BR's blocks and SW's window.
-    gain = maximum_information_gain(_RBF(np.linspace(0.0, 1.0, 101)[:, None]), noise, horizon)
-    discount = 1.0 - gain**-0.25 / np.sqrt(horizon)
-    fading = _known(
-        _RBF, noise, kind=WeightedTimeVaryingGPRegressor, noise_model=GeometricInjection(discount)
-    )
-    chosen = {
-        "IGP-UCB": optimizers.IGPUCB(**static),
-        "BR-GP-UCB": optimizers.BRGPUCB(horizon=horizon, **static),
-        "SW-GP-UCB": optimizers.SWGPUCB(horizon=horizon, **static),
-        "W-GP-UCB": optimizers.WGPUCB(surrogate=fading, n_initial_points=1),
-        "ET-GP-UCB": optimizers.ETGPUCB(acquisition=UCB(LogBeta(0.4, 4.0)), **static),
-    }
-    return _task(name, Drawn(name, horizon=horizon, noise_variance=noise), chosen)
+    """Return a task of ET table 1: T = 500, noise variance 0.1, variation budget 1."""
+    problem = Drawn(name, horizon=500, noise_variance=0.1)
+    labels = "IGP-UCB", "BR-GP-UCB", "SW-GP-UCB", "W-GP-UCB"
+    chosen = {label: published(label) for label in labels}
+    return _task(name, problem, chosen | {"ET-GP-UCB": published("ET-GP-UCB", noise_variance=0.1)})
 
 
 def _moving_bump():
-    """Task of SparQ figure 1: T = 500; hyperparameters by marginal likelihood.
+    """Return the task of SparQ figure 1: T = 500.
 
-    The algorithms have their own bounds, but no margin.
+    The kernel of all is the squared exponential of highest marginal likelihood, over 300
+    observations at one time. SparQ-GP-UCB learns it on the way.
     """
-    common = {"n_initial_points": 10}
-    sparq = InformationGainBeta(delta=0.05, constant=np.log(2.0))
+    fitted = {"spatial_kernel": RBF(0.07, "fixed")}
+    noisy = {"noise_variance": 0.01, **fitted}
     chosen = {
-        "random": optimizers.RandomSearch(),
-        "GP-UCB": optimizers.GPUCB(acquisition=UCB("log"), **common),
-        "R-GP-UCB": optimizers.RGPUCB(acquisition=UCB("log"), **common),
-        "SW-GP-UCB": optimizers.SWGPUCB(
-            horizon=500, acquisition=UCB(InformationGainBeta()), **common
-        ),
-        "TV-GP-UCB": optimizers.TVGPUCB(acquisition=UCB("log"), **common),
-        "W-GP-UCB": optimizers.WGPUCB(acquisition=UCB(InformationGainBeta(anytime=True)), **common),
-        "SparQ-GP-UCB": optimizers.SparQGPUCB(acquisition=UCB(sparq), **common),
+        "random": published("random"),
+        "GP-UCB": published("GP-UCB", **noisy),
+        # The paper's R-GP-UCB is that of Zhou & Shroff.
+        "R-GP-UCB": published("BR-GP-UCB", **fitted),
+        "SW-GP-UCB": published("SW-GP-UCB", **fitted),
+        "TV-GP-UCB": published("TV-GP-UCB", **noisy),
+        "W-GP-UCB": published("W-GP-UCB", **fitted),
+        "SparQ-GP-UCB": published("SparQ-GP-UCB"),
     }
-    return _task("moving bump", Drawn("moving-bump", horizon=500), chosen, n_initial=10)
+    own = configured(chosen, {}, {}) | {"R-GP-UCB": optimizers.BRGPUCB()}
+    return _task("moving bump", Drawn("moving-bump", horizon=500), chosen, own)
 
 
 def _preset(source, tasks, algorithms, rival, notes=()):
@@ -157,7 +121,7 @@ PRESETS = {
     "tvgp-fig2": _preset(
         "TVGP (Bogunovic et al. 2016) figure 2",
         {
-            # The paper has β = 0.8 log(4 t) and noise variance 0.01; T = 300 is a choice of ours.
+            # Section 5.1: β = 0.8 log(4 t), noise variance 0.01; T = 300 is a choice of ours.
             name: partial(_markov, name, kernel, epsilon, 0.01, 300, 0.8)
             for kernel_name, kernel in (("RBF", _RBF), ("Matern 5/2", _MATERN))
             for epsilon in (0.001, 0.01, 0.03)
@@ -171,9 +135,7 @@ PRESETS = {
         "ET (Brunzema et al.) figure 2",
         {
             # ET table 4 has β = 0.4 log(4 t), noise variance 0.02 and T = 400.
-            name: partial(
-                _markov, name, _RBF, noise=0.02, horizon=400, scale=0.4, event=True, **rates
-            )
+            name: partial(_markov, name, _RBF, noise=0.02, horizon=400, c1=0.4, event=True, **rates)
             for name, rates in _ET_FIGURE_2.items()
         },
         (*_MARKOV_ALGORITHMS, "ET-GP-UCB"),
@@ -184,7 +146,10 @@ PRESETS = {
         {name: partial(_changing, name) for name in ("gp-abrupt", "gp-slow")},
         ("IGP-UCB", "BR-GP-UCB", "SW-GP-UCB", "W-GP-UCB", "ET-GP-UCB"),
         "ET-GP-UCB",
-        ("The functions are stand-ins: the order can be compared, not the size.",),
+        (
+            "The functions are stand-ins: the order can be compared, not the size. The published "
+            "numbers are divided by T.",
+        ),
     ),
     "et-table2": _preset(
         "ET (Brunzema et al.) table 2",

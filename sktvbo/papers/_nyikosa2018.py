@@ -101,6 +101,11 @@ class StableLengthScale(StaleDataPolicy):
 class PublishedABO(ABO):
     """ABO as published.
 
+    Parameters
+    ----------
+    horizon : float, default=1.0
+        Unit of time in which the lengthscale starts from 1, and is stable to within 0.1.
+
     Examples
     --------
     >>> from sktvbo import papers
@@ -108,21 +113,29 @@ class PublishedABO(ABO):
     0.33
     """
 
+    horizon: float = 1.0
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_real(self.horizon, "horizon", self, interval="(0, inf)")
+
     def _make_surrogate(self, times):
+        low, high = _WIDE
         return FixedStartGPRegressor(
             RBF([1.0] * times.n_unit, _WIDE),  # one lengthscale for each of (t, x)
-            RBF(1.0, _WIDE),
+            RBF(self.horizon, (low * self.horizon, high * self.horizon)),
             signal_variance_bounds=_WIDE,
             noise_variance_bounds=(1e-6, 1e2),
         )
 
     def _make_policy(self):
-        return StableLengthScale()
+        return StableLengthScale(0.1 * self.horizon)
 
 
-def abo(domain, *, delta=0.1, lookahead=1 / 3, **parameters):
+def abo(domain, *, delta=0.1, lookahead=1 / 3, horizon=1.0, **parameters):
     """Return ABO."""
     own = {
+        "horizon": horizon,
         "lookahead": lookahead,
         "acquisition": UCB(IterationBeta(delta)),
         "refit_every": 1,

@@ -3,6 +3,7 @@
 import csv
 import math
 import re
+from pathlib import Path
 
 import numpy as np
 
@@ -11,6 +12,10 @@ from ..evaluation._files import replacing
 from ..evaluation._statistics import mean_and_error, normalized
 from ..evaluation._tables import fitting, format_regret, format_table, regret_columns
 from ..plotting import DatasetSizeDisplay, RegretDisplay
+from ._tasks import AS_PUBLISHED
+
+# Root of the checkout that the package is imported from, if it is.
+CHECKOUT = Path(__file__).parents[2]
 
 # The table of orders shows the mean regret in this many parts of a run.
 _N_PARTS = 4
@@ -72,30 +77,67 @@ def costs(comparison):
     return "\n".join(format_table(rows))
 
 
+def published_numbers(preset):
+    """Return a preset's published numbers by (algorithm, problem), or none if there are none.
+
+    They are in a checkout's ``benchmarks/papers``, not in the installed package. A number is a pair
+    of strings, the average regret and its standard error, the latter empty if it is not published.
+    """
+    path = CHECKOUT / "benchmarks" / "papers" / f"{preset}.csv"
+    if not path.exists():
+        return {}
+    with open(path, newline="", encoding="utf-8") as file:
+        return {
+            (row["algorithm"], row["problem"]): (row["average_regret"], row["standard_error"])
+            for row in csv.DictReader(file)
+        }
+
+
 def beside(comparison, published, width):
-    """Tables of our average regrets with the published ones on their right."""
-    algorithms = comparison.algorithms
-    ours = {(r["algorithm"], r["problem"]): format_regret(r) for r in comparison.summary()}
-    pairs = []
-    for problem in comparison.problems:
-        mine = [ours.get((a, problem), "") for a in algorithms]
-        theirs = [published.get((a, problem), "").replace("±", " ± ") for a in algorithms]
-        pairs.append([(problem, *mine), ("published", *theirs)])
-    known = {key: entry for key, entry in published.items() if key in comparison.results}
-    overall = (("normalized", comparison.normalized()), ("published", normalized(means(known))))
-    pairs.append([_normalized_column(header, rows, algorithms) for header, rows in overall])
-    names = ("average regret", *algorithms)
+    """Return tables of average regrets: this package's versions, as published, published numbers.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    published : dict of (str, str) to (str, str)
+        See `published_numbers`.
+    width : int
+    """
+    rows = {(r["algorithm"], r["problem"]): r for r in comparison.summary()}
+    own = {key: row for key, row in rows.items() if not key[0].endswith(AS_PUBLISHED)}
+    originals = {(a, p): rows.get((a + AS_PUBLISHED, p)) for a, p in own}
+    printed = {key: published[key] for key in own if key in published}
+    versions = [("", *_texts_and_means(own)), ("as published", *_texts_and_means(originals))]
+    texts = {key: " ± ".join(filter(None, entry)) for key, entry in printed.items()}
+    versions.append(("published", texts, {key: float(mean) for key, (mean, _) in printed.items()}))
+    versions = [version for version in versions if version[1]]
+    labels = list(dict.fromkeys(a for a, _ in own))
+    groups = [
+        [
+            (title or problem, *(texts.get((a, problem), "") for a in labels))
+            for title, texts, _ in versions
+        ]
+        for problem in comparison.problems
+    ]
+    groups.append(
+        [
+            _normalized_column(title or "normalized", normalized(means), labels)
+            for title, _, means in versions
+        ]
+    )
+    first = ("average regret", *labels)
     lines = []
-    for group in fitting(names, pairs, width):
-        columns = [column for i in group for column in pairs[i]]
-        lines += [*format_table(list(zip(names, *columns))), ""]
+    for group in fitting(first, groups, width):
+        columns = [column for i in group for column in groups[i]]
+        lines += [*format_table(list(zip(first, *columns))), ""]
     lines.append("normalized: best 0, worst 1 of these algorithms; mean over these problems")
     return "\n".join(lines)
 
 
-def means(published):
-    """Published average regrets as numbers, without their errors."""
-    return {key: float(entry.partition("±")[0]) for key, entry in published.items()}
+def _texts_and_means(rows):
+    rows = {key: row for key, row in rows.items() if row is not None}
+    texts = {key: format_regret(row) for key, row in rows.items()}
+    return texts, {key: row["average_regret"] for key, row in rows.items()}
 
 
 def _normalized_column(header, rows, algorithms):
@@ -112,7 +154,8 @@ def orders(comparison, rival):
     ----------
     comparison : Comparison
     rival : str
-        The algorithm that the others are compared with, seed by seed.
+        The algorithm that the others are compared with, seed by seed. Those as published are
+        compared with it as published.
 
     Returns
     -------
@@ -125,8 +168,9 @@ def orders(comparison, rival):
     header += [f"Quarter {i + 1}" for i in range(_N_PARTS)]
     rows = [[*header, "Resets", f"{rival} better"]]
     for problem in comparison.problems:
-        base = _averages(comparison, rival, problem)
         for algorithm in comparison.algorithms:
+            theirs = rival + AS_PUBLISHED if algorithm.endswith(AS_PUBLISHED) else rival
+            base = _averages(comparison, theirs, problem)
             averages = _averages(comparison, algorithm, problem)
             if not averages:
                 continue
@@ -142,7 +186,7 @@ def orders(comparison, rival):
                     algorithm,
                     *("" if math.isnan(number) else f"{number:.3f}" for number in numbers),
                     f"{np.mean(resets):.1f}" if resets else "",
-                    f"{np.mean(wins):.0%}" if wins and algorithm != rival else "",
+                    f"{np.mean(wins):.0%}" if wins and algorithm != theirs else "",
                 ]
             )
     return rows

@@ -17,6 +17,9 @@ from ..gaussian_process import (
 from ..kernels import Forgetting, Wiener
 from ..optimizers._names import ALGORITHMS
 from ..staleness import VariationBudget
+from ._parts import log_ucb
+from ._registry import published
+from ._sparq import LatestPresentGPRegressor
 from ._specs import configured
 from ._tasks import Preset, Task
 
@@ -39,11 +42,11 @@ def _weighted(surrogate, discount):
     )
 
 
-def _arms(name, problem, algorithms, beta, epsilon=None, noise_variance=None):
+def _arms(name, problem, algorithms, beta, epsilon=None, noise_variance=None, as_published=()):
     """Task of TVGP section 5.2: an empirical covariance, N = 15, a query a step, an initial query.
 
     An algorithm that is not named here believes in forgetting at the rate ``epsilon``, None for
-    the problem's own.
+    the problem's own. Those of ``as_published`` are there as published, too.
     """
     made = problem(0)
     epsilon = made.forgetting_rate() if epsilon is None else epsilon
@@ -68,7 +71,11 @@ def _arms(name, problem, algorithms, beta, epsilon=None, noise_variance=None):
         "SparQ-GP-UCB": {"surrogate": injecting},
     }
     chosen = configured(algorithms, common, own)
-    return Task(name, problem, chosen, evaluation.StepClock(), n_initial=1)
+    known = {"spatial_kernel": static.spatial_kernel, "noise_variance": static.noise_variance}
+    known |= {"c1": beta.scale, "c2": beta.rate}
+    rates = {"R-GP-UCB": {"block_length": 15}, "TV-GP-UCB": {"epsilon": epsilon}}
+    originals = {a: published(a, **known | rates.get(a, {})) for a in as_published}
+    return Task(name, problem, chosen, evaluation.StepClock(), None, 1, originals)
 
 
 def _all_arms(name, beta, **options):
@@ -78,23 +85,32 @@ def _all_arms(name, beta, **options):
 
 def _tvgp_temperature():
     """TVGP section 5.2: ε = 0.03, N = 15, three days to train and two to test."""
-    algorithms = ("random", "GP-UCB", "R-GP-UCB", "TV-GP-UCB")
+    algorithms = ("GP-UCB", "R-GP-UCB", "TV-GP-UCB")
     problem = evaluation.Fresh("temperature-arms", train=(0, 2), test=(3, 4))
-    return _arms("temperature-arms", problem, algorithms, _TEMPERATURE_BETA, epsilon=0.03)
+    return _arms(
+        "temperature-arms",
+        problem,
+        ("random", *algorithms),
+        _TEMPERATURE_BETA,
+        epsilon=0.03,
+        as_published=algorithms,
+    )
 
 
 def _tvgp_traffic(name, day):
     """TVGP section 5.2: ε = 0.04, no R-GP-UCB."""
-    algorithms = ("random", "GP-UCB", "TV-GP-UCB")
+    algorithms = ("GP-UCB", "TV-GP-UCB")
     problem = evaluation.Fresh("traffic", test=day)
-    return _arms(name, problem, algorithms, _TRAFFIC_BETA, epsilon=0.04)
+    return _arms(
+        name, problem, ("random", *algorithms), _TRAFFIC_BETA, 0.04, as_published=algorithms
+    )
 
 
 def _et_temperature(name, first):
     """ET table 5: σ² = 0.01, ε = 0.03, N = 15, δ_B = 0.1; all days before the tested two train."""
     problem = evaluation.Fresh("temperature-arms", train=(0, first - 1), test=(first, first + 1))
     algorithms = ("GP-UCB", "R-GP-UCB", "TV-GP-UCB", "ET-GP-UCB")
-    return _arms(name, problem, algorithms, _TEMPERATURE_BETA, 0.03, noise_variance=0.01)
+    return _arms(name, problem, algorithms, _TEMPERATURE_BETA, 0.03, 0.01, algorithms)
 
 
 def _et_cart_pole():
@@ -127,7 +143,21 @@ def _et_cart_pole():
     }
     algorithms = ("GP-UCB", "R-GP-UCB", "TV-GP-UCB", "ET-GP-UCB", "UI-TVBO")
     chosen = configured(algorithms, common, own)
-    return Task("cart-pole", evaluation.Fresh("cart-pole"), chosen, evaluation.StepClock())
+    frame = {"acquisition": log_ucb(0.8, 4.0), "n_initial_points": 15, "refit_every": 1}
+    originals = {
+        "GP-UCB": published("GP-UCB", **common | frame),
+        "R-GP-UCB": published("R-GP-UCB", block_length=29, **common | frame),
+        "TV-GP-UCB": published("TV-GP-UCB", **own["TV-GP-UCB"], **frame),
+        "ET-GP-UCB": published("ET-GP-UCB", **common | frame),
+        "UI-TVBO": published("UI-TVBO", **own["UI-TVBO"], **frame),
+    }
+    return Task(
+        "cart-pole",
+        evaluation.Fresh("cart-pole"),
+        chosen,
+        evaluation.StepClock(),
+        as_published=originals,
+    )
 
 
 def _sparq_ozone():
@@ -149,7 +179,20 @@ def _sparq_ozone():
     }
     for optimizer in chosen.values():
         optimizer.set_params(n_initial_points=1)
-    return Task("ozone", problem, chosen, evaluation.StepClock(), n_initial=1)
+    known = {"spatial_kernel": static.spatial_kernel}
+    noisy = {"noise_variance": static.noise_variance, **known}
+    horizon = {"horizon": int(made.horizon), **known}
+    originals = {
+        "GP-UCB": published("GP-UCB", **noisy),
+        "R-GP-UCB": published("BR-GP-UCB", **horizon),
+        "SW-GP-UCB": published("SW-GP-UCB", **horizon),
+        "TV-GP-UCB": published("TV-GP-UCB", surrogate=learning, refit_every=1),
+        "W-GP-UCB": published("W-GP-UCB", **horizon),
+        "SparQ-GP-UCB": published(
+            "SparQ-GP-UCB", surrogate=LatestPresentGPRegressor(**injecting.get_params(deep=False))
+        ),
+    }
+    return Task("ozone", problem, chosen, evaluation.StepClock(), None, 1, originals)
 
 
 PRESETS = {

@@ -11,6 +11,9 @@ from .. import __version__, evaluation
 from ..evaluation._arguments import check_horizon, random_seeds
 from ..evaluation._store import describe, describe_optimizer
 
+# Ending of the names, in a comparison, of algorithms as published.
+AS_PUBLISHED = ", as published"
+
 
 @dataclass
 class Task:
@@ -23,10 +26,13 @@ class Task:
     problem : callable, int -> Problem
         Makes the problem of a replication's seed, such as `sktvbo.evaluation.Fresh`.
     optimizers : dict of str to optimizer
+        This package's versions, by label.
     clock : Clock
     horizon : float, default=None
         End of the runs; None: the problem's horizon.
     n_initial : int, default=15
+    as_published : dict of str to optimizer, default={}
+        The algorithms as published, by label, in the setting of the experiment.
     """
 
     name: str
@@ -35,6 +41,7 @@ class Task:
     clock: evaluation.Clock
     horizon: float | None = None
     n_initial: int = 15
+    as_published: dict = field(default_factory=dict)
 
     def __post_init__(self):
         """Raise what the runs would raise, ValueError or MissingDataError, at once."""
@@ -102,9 +109,6 @@ class Preset:
         By the problem's name.
     algorithms : tuple of str
     replications : int
-    published : dict of (str, str) to str, default={}
-        Average regret by algorithm and problem, with its standard error where that is published,
-        "1.7±0.1"; empty where the paper has only a picture.
     notes : tuple of str, default=()
         What differs from the paper, or is not known.
     rival : str, default=None
@@ -119,16 +123,22 @@ class Preset:
     tasks: dict[str, Callable]
     algorithms: tuple
     replications: int
-    published: dict = field(default_factory=dict)
     notes: tuple = ()
     rival: str | None = None
     counted_seeds: bool = False
 
-    def task(self, name, algorithms=None, horizon=None):
-        """The task of a problem, cut to the algorithms and the horizon asked for."""
+    def task(self, name, algorithms=None, horizon=None, as_published=False):
+        """Return the task of a problem, cut to some algorithms and a horizon.
+
+        With ``as_published`` the algorithms as published are there as well.
+        """
         task = self.tasks[name]()
-        chosen = task.optimizers if algorithms is None else algorithms
-        found = {a: task.optimizers[a] for a in chosen if a in task.optimizers}
+        labels = task.optimizers if algorithms is None else algorithms
+        found = {a: task.optimizers[a] for a in labels if a in task.optimizers}
+        if as_published:
+            found |= {
+                a + AS_PUBLISHED: task.as_published[a] for a in found if a in task.as_published
+            }
         return replace(task, optimizers=found, horizon=task.horizon if horizon is None else horizon)
 
     def seeds(self, seed, n):

@@ -7,19 +7,22 @@ from numpy.testing import assert_array_equal
 from sktvbo import problems
 from sktvbo.evaluation._statistics import normalized
 from sktvbo.papers._presets import PRESETS
-from sktvbo.papers._report import means
+from sktvbo.papers._report import published_numbers
+
+pytestmark = pytest.mark.usefixtures("checkout")
 
 
 def published_overall(name):
-    rows = normalized(means(PRESETS[name].published))
+    known = published_numbers(name)
+    rows = normalized({key: float(mean) for key, (mean, _) in known.items()})
     return {row["algorithm"]: row["normalized_regret"] for row in rows}
 
 
 def rounding(name):
     """How far the rounding of a table's entries may move the last row, itself rounded."""
     columns = {}
-    for (_, problem), entry in PRESETS[name].published.items():
-        columns.setdefault(problem, []).append(entry.partition("±")[0])
+    for (_, problem), (mean, _) in published_numbers(name).items():
+        columns.setdefault(problem, []).append(mean)
     moves = []
     for entries in columns.values():
         half = 0.5 * 10.0 ** -max(len(entry.partition(".")[2]) for entry in entries)
@@ -62,7 +65,7 @@ def test_the_last_row_of_bolt_table_3_has_three_columns_in_another_order():
 def test_every_published_number_has_its_runs(name, shape, data):
     preset = PRESETS[name]
     assert (len(preset.algorithms), len(preset.tasks)) == shape
-    assert set(preset.published) == {(a, p) for a in preset.algorithms for p in preset.tasks}
+    assert set(published_numbers(name)) == {(a, p) for a in preset.algorithms for p in preset.tasks}
     assert preset.replications == 10
     for problem, make in preset.tasks.items():
         made = make()
@@ -118,6 +121,28 @@ def test_the_users_stay_with_their_node_and_the_first_day_is_a_saturday(preset, 
     day = min(np.argsort(changes)[:2])
     field = tasks["temperature-field"]().problem(0)
     assert_array_equal(field._table, tables[day])
+
+
+@pytest.mark.parametrize("preset", ["wdbo-table2", "bolt-table3"])
+@pytest.mark.parametrize(("problem", "nu"), [("ackley", 1.5), ("wlan", 0.5)])
+def test_as_published_all_is_learnt_by_likelihood_at_each_step(preset, problem, nu):
+    made = PRESETS[preset].tasks[problem]()
+    assert list(made.as_published) == list(made.optimizers)
+    for name, optimizer in made.as_published.items():
+        assert (optimizer.refit_every, optimizer.n_initial_points) == (1, 15)
+        assert optimizer.acquisition.margin == 0.0
+        surrogate = optimizer.surrogate
+        assert (surrogate.mean_prior_std, surrogate.prior_mean) == (0.0, None)
+        assert surrogate.spatial_kernel.nu == 2.5
+        temporal = surrogate.temporal_kernel
+        if name in ("ABO", "W-DBO", "BOLT"):
+            assert (temporal.nu, temporal.length_scale) == (nu, pytest.approx(600.0 * np.log(2.0)))
+        elif name == "TV-GP-UCB":
+            assert (type(temporal).__name__, optimizer.clock) == ("Forgetting", "step")
+        else:
+            assert temporal.constant_value_bounds == "fixed"
+    assert made.as_published["R-GP-UCB"].policy.period is None
+    assert made.as_published["ABO"].horizon == 600.0
 
 
 @pytest.mark.parametrize("preset", ["wdbo-table2", "bolt-table3"])

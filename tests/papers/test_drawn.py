@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from papers.cases import run
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from sktvbo import evaluation, problems
+from sktvbo import TimeVaryingGPRegressor, evaluation, problems
 from sktvbo.evaluation import StepClock
+from sktvbo.evaluation._store import describe_optimizer
+from sktvbo.optimizers._names import ALGORITHMS
 from sktvbo.papers._presets import PRESETS
-from sktvbo.theory import maximum_information_gain, reset_period
 
 
 @pytest.mark.parametrize(
@@ -30,12 +32,13 @@ def test_markov_processes_are_the_papers_and_known_to_the_algorithms(
     assert (options["kernel"].length_scale, options["epsilon"]) == (0.2, epsilon)
     assert (options["noise_variance"], made.horizon, made.n_initial) == (noise, horizon, 0)
     assert isinstance(made.clock, StepClock)
-    for optimizer in made.optimizers.values():
+    for optimizer in made.as_published.values():
         assert optimizer.surrogate.spatial_kernel == options["kernel"]
         assert optimizer.surrogate.noise_variance == noise
         assert optimizer.surrogate.optimizer is None
         assert optimizer.n_initial_points == 1
-        assert (optimizer.acquisition.beta.scale, optimizer.acquisition.beta.rate) == (scale, 4.0)
+        beta = optimizer.acquisition.beta.schedule
+        assert (beta.scale, beta.rate) == (scale, 4.0)
 
 
 def test_a_wrong_belief_is_the_algorithms_alone():
@@ -44,42 +47,49 @@ def test_a_wrong_belief_is_the_algorithms_alone():
     )
     assert right.problem.options == wrong.problem.options
     for made, believed in ((right, 0.05), (wrong, 0.001)):
-        tv, r = made.optimizers["TV-GP-UCB"], made.optimizers["R-GP-UCB"]
+        tv, r = made.as_published["TV-GP-UCB"], made.as_published["R-GP-UCB"]
         assert tv.surrogate.temporal_kernel.epsilon == believed
-        kernel = made.problem.options["kernel"]
-        expected = reset_period(believed, spatial_kernel=kernel, n_dims=2, horizon=400)
-        assert r.reset_period == expected
+        assert (r.policy.period.epsilon, r.policy.period.horizon) == (believed, 400)
 
 
 def test_triggers_differ_in_their_probability_alone():
-    found = PRESETS["et-table2"].tasks["eps=0.03"]().optimizers
-    assert [optimizer.delta for optimizer in found.values()] == [0.005, 0.01, 0.05, 0.1, 0.5]
+    made = PRESETS["et-table2"].tasks["eps=0.03"]()
+    for found in (made.optimizers, made.as_published):
+        assert [optimizer.delta for optimizer in found.values()] == [0.005, 0.01, 0.05, 0.1, 0.5]
     assert PRESETS["et-table2"].rival == "delta=0.1"
 
 
-def test_change_has_one_variation_budget():
-    found = PRESETS["et-table1"].tasks["gp-slow"]().optimizers
-    kernel = found["IGP-UCB"].surrogate.spatial_kernel
-    gain = maximum_information_gain(kernel(np.linspace(0.0, 1.0, 101)[:, np.newaxis]), 0.1, 500)
-    discount = found["W-GP-UCB"].surrogate.noise_model.discount
-    assert 1.0 - discount == pytest.approx(gain**-0.25 / np.sqrt(500.0))
-    assert found["BR-GP-UCB"].horizon == found["SW-GP-UCB"].horizon == 500
-
-
-def test_the_bump_is_met_with_the_algorithms_own_defaults():
-    made = PRESETS["sparq-fig1"].tasks["moving bump"]()
-    assert (made.n_initial, made.horizon) == (10, 500.0)
+@pytest.mark.parametrize(("preset", "problem"), [("et-table1", "gp-slow"), ("tvgp-fig2", None)])
+def test_own_versions_have_their_defaults(preset, problem):
+    made = PRESETS[preset].tasks[problem or "RBF, eps=0.01"]()
     for name, optimizer in made.optimizers.items():
-        assert name == "random" or (optimizer.n_initial_points, optimizer.surrogate) == (10, None)
+        assert describe_optimizer(optimizer) == describe_optimizer(ALGORITHMS[name]())
 
 
-def test_sparqs_bounds_are_the_algorithms_own_without_a_margin():
+def test_the_noise_of_et_table_1_is_known():
+    found = PRESETS["et-table1"].tasks["gp-abrupt"]().as_published
+    assert found["ET-GP-UCB"].surrogate.noise_variance == 0.1
+    assert found["W-GP-UCB"].surrogate.noise_variance == 1.0  # λ
+    assert found["SW-GP-UCB"].horizon == 500
+
+
+def test_the_kernel_of_the_bump_has_the_highest_likelihood():
     made = PRESETS["sparq-fig1"].tasks["moving bump"]()
-    for name in ("SW-GP-UCB", "W-GP-UCB", "SparQ-GP-UCB"):
-        optimizer = made.optimizers[name]
-        own = type(optimizer)()._make_acquisition().set_params(margin=0.0)
-        assert repr(optimizer.acquisition) == repr(own)
-    assert {o.acquisition.margin for n, o in made.optimizers.items() if n != "random"} == {0.0}
+    assert (made.n_initial, made.horizon) == (0, 500.0)
+    known = made.as_published["TV-GP-UCB"].surrogate.spatial_kernel
+    problem, rng = made.problem(0), np.random.RandomState(0)
+    places = rng.uniform(-50.0, 50.0, (300, 1))
+    y = [problem.observe(x, 0.0) for x in places]
+    model = TimeVaryingGPRegressor(
+        RBF(0.2),
+        ConstantKernel(1.0, "fixed"),
+        signal_variance_bounds="fixed",
+        noise_variance=0.01,
+        noise_variance_bounds="fixed",
+        mean_prior_std=2.0,
+    )
+    model.fit(np.column_stack([made.problem(0).domain.to_unit(places), np.zeros(300)]), y)
+    assert known.length_scale == pytest.approx(model.spatial_kernel_.length_scale, rel=0.2)
 
 
 def test_functions_and_noise_come_from_the_seed_itself(tmp_path):

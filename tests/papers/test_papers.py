@@ -26,10 +26,11 @@ from sktvbo.papers._presets import PRESETS
     ],
 )
 def test_presets_run(preset, problem, horizon, data, tmp_path):
-    made = PRESETS[preset].task(problem, horizon=horizon)
+    made = PRESETS[preset].task(problem, horizon=horizon, as_published=preset != "sensors")
     comparison = run([made], tmp_path)
     assert comparison.failures == []
-    assert set(comparison.algorithms) <= set(PRESETS[preset].algorithms)
+    names = PRESETS[preset].algorithms
+    assert set(comparison.algorithms) <= {*names, *(f"{name}, as published" for name in names)}
     for runs in comparison.results.values():
         assert [result.seed for result in runs] == SEEDS
         for result in runs:
@@ -51,6 +52,7 @@ def test_tasks_have_the_names_and_the_algorithms_that_the_preset_names(name, dat
         made = make()
         assert made.name == problem
         assert list(made.optimizers) == [a for a in preset.algorithms if a in made.optimizers]
+        assert set(made.as_published) <= set(made.optimizers)
         named |= set(made.optimizers)
     assert named == set(preset.algorithms)
     assert preset.rival in (None, *preset.algorithms)

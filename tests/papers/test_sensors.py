@@ -5,8 +5,8 @@ from math import ceil
 from sktvbo import WDBO, problems
 from sktvbo.evaluation import StepClock
 from sktvbo.kernels import Wiener
+from sktvbo.optimizers._names import ALGORITHMS
 from sktvbo.papers._presets import PRESETS
-from sktvbo.papers._specs import ALGORITHMS
 from sktvbo.theory import maximum_information_gain
 
 
@@ -50,6 +50,28 @@ def test_all_algorithms_have_the_same_kernel_and_beta_on_the_sensors(data):
     length = ceil(gain**0.25 * 13.0)
     assert found["BR-GP-UCB"].reset_period == found["SW-GP-UCB"].window == length
     assert found["W-GP-UCB"].surrogate.noise_model.discount == 1.0 - 1.0 / length
+
+
+def test_as_published_the_papers_parameters_are_known(data):
+    tasks = {name: PRESETS[name].tasks for name in ("tvgp-fig3", "et-fig3", "sparq-fig2")}
+    tvgp = tasks["tvgp-fig3"]["temperature-arms"]()
+    et = tasks["et-fig3"]["temperature-days-7-8"]()
+    for made in (tvgp, et):
+        kernel = made.problem(0).empirical_kernel()
+        for optimizer in made.as_published.values():
+            assert optimizer.surrogate.spatial_kernel == kernel
+            beta = optimizer.acquisition.beta.schedule
+            assert (beta.scale, beta.rate) == (0.8, 0.4)
+        assert made.as_published["R-GP-UCB"].policy.period == 15
+        assert made.as_published["TV-GP-UCB"].surrogate.temporal_kernel.epsilon == 0.03
+    assert et.as_published["ET-GP-UCB"].surrogate.noise_variance == 0.01
+    pole = tasks["et-fig3"]["cart-pole"]().as_published
+    assert list(pole) == ["GP-UCB", "R-GP-UCB", "TV-GP-UCB", "ET-GP-UCB", "UI-TVBO"]
+    assert pole["R-GP-UCB"].policy.period == 29
+    assert {optimizer.acquisition.beta.schedule.rate for optimizer in pole.values()} == {4.0}
+    ozone = tasks["sparq-fig2"]["ozone"]().as_published
+    assert ozone["SW-GP-UCB"].horizon == ozone["R-GP-UCB"].policy.period.horizon == 169
+    assert not PRESETS["sensors"].tasks["ozone"]().as_published
 
 
 def test_readings_are_noisy_where_the_runs_would_be_alike(data):
