@@ -11,7 +11,7 @@ from ..acquisition import UCB, DimensionBeta
 from ..optimizers import BOLT
 from ..optimizers._parameters import algorithm
 from ..staleness import RelevancyCap
-from ..theory._dataset_size import _climb, _Criterion
+from ..theory._dataset_size import Criterion, climb
 from ._bardou2024 import smooth_surrogate
 
 ERRATA = (
@@ -73,7 +73,7 @@ class SingleRemoval(RelevancyCap):
         if self.coefficients_ is None:
             return None
         start = self.max_size_ or len(surrogate.X_train_)
-        return _climb(_Criterion(surrogate.temporal_kernel_, self.response_time), start, _LARGEST)
+        return climb(Criterion(surrogate.temporal_kernel_, self.response_time), start, _LARGEST)
 
 
 @algorithm

@@ -88,8 +88,8 @@ def recommended_dataset_size(
     """
     max_size = check_int(max_size, "max_size")
     first = 1 if start is None else check_int(start, "start", high=max_size)
-    criterion = _Criterion(temporal_kernel, response_time)
-    n = _climb(criterion, first, max_size)
+    criterion = Criterion(temporal_kernel, response_time)
+    n = climb(criterion, first, max_size)
     # For a constant R the climb ends only where further terms are below rounding.
     R = criterion.spacing
     if R(1) == R(min(n + 1, max_size)) == R(max_size):
@@ -124,10 +124,10 @@ def dataset_size_criterion(temporal_kernel: Kernel, response_time: ResponseTimes
     >>> round(dataset_size_criterion(Forgetting(0.19), lambda n: 0.5 * n, n=2), 4)  # 0.81 + 0.81²
     1.4661
     """
-    return _Criterion(temporal_kernel, response_time)(check_int(n, "n"))
+    return Criterion(temporal_kernel, response_time)(check_int(n, "n"))
 
 
-class _Criterion:
+class Criterion:
     """Function n -> Σ_{i=1..n} k_T(i R(n))², with a cache of response times."""
 
     def __init__(self, temporal_kernel, response_time):
@@ -186,7 +186,7 @@ class _Criterion:
             )
 
 
-def _climb(criterion, start, max_size):
+def climb(criterion, start, max_size):
     """Return the smallest n from which the criterion does not grow, for a single peak."""
 
     def falls(n):
