@@ -122,6 +122,21 @@ def test_likelihoods_and_their_gradients_elsewhere(temporal, tau):
     assert_allclose(kalman.log_marginal_likelihood(theta), one, rtol=1e-10)
 
 
+def test_the_gradient_on_many_sites_needs_no_smoother(rng, monkeypatch):
+    sites = np.arange(300.0)[:, np.newaxis]
+    X = np.column_stack([rng.choice(sites[:, 0], 80), np.arange(80.0)])
+    gp = TimeVaryingGPRegressor(RBF(20.0), Forgetting(0.05), sites=sites, optimizer=None)
+    filtered = gp.fit(X[:70], np.sin(X[:70, 0] / 30.0)).partial_fit(X[70:], np.zeros(10))._fitted
+    assert isinstance(filtered, Filter)
+    _, expected = filtered.log_likelihood(filtered.covariance, eval_gradient=True)
+
+    def smooth(*args, **options):
+        raise AssertionError("O(n N²)")
+
+    monkeypatch.setattr(Timeline, "smooth", smooth)
+    assert_allclose(filtered.gradient, expected, rtol=1e-7, atol=1e-9)
+
+
 @pytest.mark.parametrize(
     "spatial", [RationalQuadratic(0.5), Matern([0.5, 0.7], nu=0.5)], ids=["unknown", "ARD"]
 )

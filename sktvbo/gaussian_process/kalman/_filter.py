@@ -141,6 +141,13 @@ class Filter(Conditioned):
             covariance, rows, sites, eval_gradient
         )
 
+    @property
+    def gradient(self):
+        # The smoother takes O(n N²), the inverse of the covariance of the rows O(n³).
+        if self.rows.n < self.state.m.shape[1]:
+            return Dense.of(self.covariance, self.rows).gradient
+        return super().gradient
+
     def log_likelihood(self, covariance, eval_gradient=False):
         """Return `log_likelihood` of the same rows under another covariance of the same kernels."""
         return log_likelihood(covariance, self.rows, self.sites, eval_gradient)
