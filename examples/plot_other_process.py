@@ -20,14 +20,13 @@ from sktvbo import WDBO
 
 PROCESS = """
 import os, sys
-from sktvbo import WDBO
+from sktvbo import WDBO, Journal
 path, dies_at = sys.argv[1:]
-new = not os.path.exists(path)
-opt = WDBO([(0.0, 10.0)], journal=path, random_state=0) if new else WDBO.resume(path)
+opt = WDBO([(0.0, 10.0)], journal=Journal(path, resume=True), random_state=0)
 measure = lambda x, t: -((x[0] - 2.0 - 0.08 * t) ** 2)
-for query in [] if new else opt.pending_:  # what the last process was about to measure
+for query in getattr(opt, "pending_", []):  # what the last process was about to measure
     opt.tell(query, measure(query.x, query.t))
-for t in range(0 if new else opt.n_told_, 70):
+for t in range(getattr(opt, "n_told_", 0), 70):
     x = opt.ask(t)
     if str(t) == dies_at:
         os._exit(1)

@@ -11,6 +11,7 @@ from . import _fast as _fast  # an ImportError that says what to do where it is 
 _HOMES = {
     "_optimize": ("Call", "Optimization", "optimize"),
     "gaussian_process": ("SparseTimeVaryingGPRegressor", "TimeVaryingGPRegressor"),
+    "journal": ("Journal",),
     "optimizers": (
         "ABO",
         "BOLT",
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from ._optimize import optimize as optimize
     from .gaussian_process import SparseTimeVaryingGPRegressor as SparseTimeVaryingGPRegressor
     from .gaussian_process import TimeVaryingGPRegressor as TimeVaryingGPRegressor
+    from .journal import Journal as Journal
     from .optimizers import ABO as ABO
     from .optimizers import BOLT as BOLT
     from .optimizers import BRGPUCB as BRGPUCB

@@ -14,6 +14,7 @@ __all__ = [
     "InvalidObservationError",
     "JitterWarning",
     "JournalError",
+    "JournalWarning",
     "MissingDataError",
     "MissingExtraError",
     "ModelWarning",
@@ -79,6 +80,10 @@ class AmbiguousQueryWarning(UserWarning):
 
 class JournalError(SktvboError, RuntimeError):
     """A journal that cannot be written or read, or belongs to another run."""
+
+
+class JournalWarning(UserWarning):
+    """A run that is resumed keeps other parameters than those given."""
 
 
 class VersionWarning(UserWarning):

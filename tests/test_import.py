@@ -25,7 +25,7 @@ def fresh(code):
 def test_all_names_are_there():
     assert set(optimizers.__all__) - {"Query"} <= set(sktvbo.__all__)
     loop = {"Call", "Optimization", "optimize"}
-    assert set(sktvbo.__all__) <= {*loop, *optimizers.__all__, *gaussian_process.__all__}
+    assert set(sktvbo.__all__) <= {*loop, "Journal", *optimizers.__all__, *gaussian_process.__all__}
     assert set(sktvbo.__all__) <= set(dir(sktvbo))
     for name in sktvbo.__all__:
         assert getattr(sktvbo, name).__name__ == name

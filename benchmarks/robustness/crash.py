@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sktvbo import BOLT, SWGPUCB, UITVBO, WDBO, SparQGPUCB, journal
+from sktvbo import BOLT, SWGPUCB, UITVBO, WDBO, Journal, SparQGPUCB, journal
 from sktvbo.domain import WithContext
 from sktvbo.exceptions import JournalError
 from sktvbo.optimizers._state import History
@@ -85,14 +85,7 @@ def step(optimizer, note=lambda *what: None):
 def child(path, number, seed, steps, notes):
     """Make the run, or go on with it, until it is long enough."""
     try:
-        kind = KINDS[number % len(KINDS)][0]
-        begun = Path(path).is_file()
-        try:
-            optimizer = kind.resume(path) if begun else make(number, seed, journal=path)
-        except JournalError as exc:
-            if "holds no run yet" not in str(exc):
-                raise
-            optimizer = make(number, seed, journal=path)
+        optimizer = make(number, seed, journal=Journal(path, resume=True))
 
         def note(*what):
             os.write(notes, (json.dumps(what) + "\n").encode())

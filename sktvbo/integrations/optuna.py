@@ -63,9 +63,9 @@ class TimeVaryingSampler(BaseSampler):
     Parameters
     ----------
     algorithm : str or optimizer, default="W-DBO"
-        An algorithm's name, as in `sktvbo.optimizers`, or an optimizer. Its domain and direction
-        are the study's. ``start_points``, ``constraints``, and ``max_step`` unless it is a number,
-        use dicts with names of parameters.
+        An algorithm's name, as in `sktvbo.optimizers`, or an optimizer. Domain, direction and
+        storage (in place of a journal) are the study's. ``start_points``, ``constraints``, and
+        ``max_step`` unless it is a number, use dicts with names of parameters.
     time : "start", "number", str or callable, default="start"
         Time of a trial: its start, in seconds since 1970; its number; the user attribute of another
         name, set before the first suggestion; or ``time(study, trial)``, a float, with a
@@ -403,8 +403,12 @@ def _check_objectives(study):
 def _check_template(optimizer):
     """Raise a ValueError for a parameter that a study does not support."""
     if optimizer.journal is not None:
-        expected, advice = "None in a study", "The study's storage is the journal."
-        raise invalid("journal", expected, optimizer.journal, optimizer, advice=advice)
+        advice = (
+            "The sampler derives its state from the trials in the study's storage, which is the "
+            "journal: optuna.create_study(storage=..., study_name=..., load_if_exists=True) "
+            "resumes a study."
+        )
+        raise invalid("journal", "None in a study", optimizer.journal, optimizer, advice=advice)
     if optimizer.domain is not None:
         domain = as_domain(optimizer.domain)
         if domain.is_constrained or domain.n_chosen < domain.n_dims:

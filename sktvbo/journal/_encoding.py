@@ -27,7 +27,7 @@ from ..domain import Arms, Box, FiniteSet, ParameterSpace
 from ..exceptions import SktvboError
 
 _DOMAINS = (Arms, Box, FiniteSet, ParameterSpace)
-_CODE = (type, FunctionType, BuiltinFunctionType, MethodType, ModuleType)
+CODE = (type, FunctionType, BuiltinFunctionType, MethodType, ModuleType)
 
 
 class NotPlainError(SktvboError, TypeError):
@@ -69,6 +69,11 @@ def encode(value, templates=None, external=None):
         Some part of the value is code, contains itself, or is of an unknown type.
     """
     return _Encoder(templates or {}, external or {}).encode(value)
+
+
+def outline(value):
+    """Return a value as plain data with gaps in place of its parts that have none."""
+    return _Encoder({}, {}, with_gaps=True).encode(value)
 
 
 def decode(plain, templates=None, types=(), external=None):
@@ -127,13 +132,22 @@ def _is_known(cls):
 
 
 class _Encoder:
-    def __init__(self, templates, external):
+    def __init__(self, templates, external, with_gaps=False):
         self._templates = {type(value): (name, value) for name, value in templates.items()}
         self._external = {id(value): name for name, value in external.items()}
+        self._with_gaps = with_gaps
         # Objects that contain the present one.
         self._outer = []
 
     def encode(self, value):
+        try:
+            return self._encoded(value)
+        except NotPlainError:
+            if self._with_gaps:
+                return {"#": "gap"}
+            raise
+
+    def _encoded(self, value):
         kind = type(value)
         if value is None or kind in (bool, int, str):
             return value
@@ -188,7 +202,7 @@ class _Encoder:
 
     def _object(self, value, kind):
         name = qualified_name(kind)
-        if isinstance(value, _CODE):
+        if isinstance(value, CODE):
             raise NotPlainError(f"{value.__name__!r} is code.")
         known = _is_known(kind) or isinstance(value, BaseEstimator | Kernel)
         if not known and kind not in self._templates:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .._validation import check_choice, invalid
+from .._validation import check_bool, check_choice, invalid
 from ..exceptions import JournalError
 from ._rows import COLUMNS, START, Place, checked, event_sum, part_sum, stored_parts
 
@@ -58,22 +58,31 @@ class Journal:
         Failures after which all finished calls are stored. "normal": the process ends, by
         ``kill -9`` as well; a power failure may lose the latest steps, but damages nothing. "full":
         power failures as well, if the disk is reliable; each call waits for the disk.
+    resume : bool, default=False
+        True: resume the run in the file, or begin one if there is none. False: begin one, and raise
+        a JournalError if the file holds a run.
 
     Notes
     -----
+    With ``resume=True`` a file that holds a run is opened by the first step, or the first read of
+    an attribute. Algorithm, ``domain``, ``constraints``, ``maximize`` and ``time_unit`` must be
+    those of the run: a JournalError lists the differences. Other parameters are those of the file,
+    and a `~sktvbo.exceptions.JournalWarning` names those that differ. Parameters with functions or
+    objects of custom classes, which the file cannot hold, are those of the constructor.
+
     Files with ``-wal``, ``-shm`` and ``-lock`` after the journal's name belong to it while it is
     open, or after a process was killed. To copy a journal in use, copy it with its ``-wal`` file; a
     copy without that is refused.
 
     Examples
     --------
-    >>> from sktvbo import WDBO
-    >>> from sktvbo.journal import Journal
-    >>> opt = WDBO([(0.0, 1.0)], journal=Journal("run.db", synchronous="full"))
+    >>> from sktvbo import WDBO, Journal
+    >>> opt = WDBO([(0.0, 1.0)], journal=Journal("run.db", resume=True))
     """
 
     path: object
     synchronous: str = "normal"
+    resume: bool = False
 
     @classmethod
     def of(cls, journal: PathLike | Journal) -> Journal:
@@ -88,11 +97,13 @@ class Journal:
         Journal
         """
         if not isinstance(journal, cls):
-            try:
-                journal = cls(os.fspath(journal))
-            except TypeError:
-                raise invalid("journal", "a path or a Journal", journal) from None
+            journal = cls(journal)
+        try:
+            os.fspath(journal.path)
+        except TypeError:
+            raise invalid("journal", "a path or a Journal", journal.path) from None
         check_choice(journal.synchronous, ("normal", "full"), "synchronous", cls)
+        check_bool(journal.resume, "resume", cls)
         return journal
 
 
@@ -222,11 +233,17 @@ def _release(path, connection, lock, process):
             connection.execute("PRAGMA wal_checkpoint")
         finally:
             try:
-                connection.execute(f"PRAGMA user_version={FORMAT}")
+                if connection.execute("PRAGMA user_version").fetchone()[0] == -FORMAT:
+                    connection.execute(f"PRAGMA user_version={FORMAT}")
             finally:
                 # The last connection moves the format to the database, and deletes the log.
                 connection.close()
                 lock.close()
+
+
+def resuming(path):
+    """Return the argument of an optimizer that resumes the run of a journal."""
+    return f"journal=Journal({path!r}, resume=True)"
 
 
 # Plain data as JSON.
@@ -280,9 +297,11 @@ class JournalFile:
         self._connection = connection
         # Size and time of the database after the last step; None: unknown.
         self._stamp = None
+        self._is_marked = False
         try:
             with translated_errors(self.path, "opened"):
-                self._mark_incomplete()
+                # A run that is only read leaves its file as it is; either way there is a log now.
+                self._mark_incomplete() if self._is_new else self._last_place()
                 self._identities = {path: _identity(path) for path in (self._database, self._wal)}
         except BaseException:
             self._release()
@@ -419,7 +438,8 @@ class JournalFile:
         if last != place:
             raise JournalError(
                 f"The journal {self.path} ends with event {last.number}, the run with event "
-                f"{place.number}: another program has written to it. Continue with resume()."
+                f"{place.number}: another program has written to it. Resume it with "
+                f"{resuming(self.path)} in another optimizer."
             )
 
     def _insert(self, db, place, events):
@@ -444,11 +464,13 @@ class JournalFile:
             return self._connection.execute(query, arguments).fetchall()
 
     def header(self):
-        """Return the body of the first event, after a check of the latest events."""
+        """Return the body of the first event, after a check of the latest events.
+
+        None: there are no events, as a process was killed before its first step.
+        """
         end = self.end.number
         if not end:
-            advice = "It was killed before its first step: begin again, with the same path."
-            raise JournalError(f"The journal {self.path} holds no run yet. {advice}")
+            return None
         first = max(end - _N_CHECKED, 0)
         query = f"SELECT {COLUMNS} FROM events WHERE number > ? ORDER BY number"
         before = START

@@ -6,7 +6,7 @@ import copy
 import json
 import re
 import warnings
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import field, replace
 from itertools import repeat
 from pathlib import Path
@@ -42,8 +42,8 @@ from ..exceptions import (
     VersionWarning,
 )
 from ..gaussian_process._dates import NUMBERS, ZONED, check_time_unit, dates_of, number_of_duration
-from ..journal import Journal
-from ..journal._encoding import qualified_name, types_within
+from ..journal import Journal, events
+from ..journal._encoding import qualified_name
 from ..journal._file import FORMAT, JournalFile
 from ..staleness import KeepAll, MaximumSize, as_policy
 from ._clock import make_clock
@@ -63,6 +63,7 @@ from ._serialization import (
     restored_run,
     state_errors,
     version,
+    with_stored_parameters,
 )
 from ._state import (
     History,
@@ -148,7 +149,8 @@ class BayesianOptimizer(BaseEstimator):
         Number of most recent observations exposed by ``told_X_``, ``told_y_`` and `to_frame`; None
         keeps all. Bounds the memory of long runs (see Notes).
     journal : path-like or `~sktvbo.journal.Journal`, default=None
-        File in which every step is written before the call returns; see `resume`.
+        File in which every step is written before the call returns. A path begins a run;
+        ``Journal(path, resume=True)`` resumes the run in the file if there is one.
     max_step : float, sequence of float of shape (d,), dict or StepLimit, default=None
         Largest distance of a query from the one before, as a fraction of each range; see
         `~sktvbo.domain.StepLimit` for limits per unit of time. None is no limit.
@@ -997,20 +999,21 @@ class BayesianOptimizer(BaseEstimator):
         self._lock = StepLock()
 
     @classmethod
-    def resume(cls, journal: PathLike | Journal, **parameters: Any) -> Self:
-        """Continue a run from its journal.
+    def resume(cls, journal: PathLike | Journal) -> Self:
+        """Open the run of a journal, with the parameters in the file.
+
+        A program that knows the parameters resumes its run with
+        ``journal=Journal(path, resume=True)``, which also begins it.
 
         Parameters
         ----------
         journal : path-like or `~sktvbo.journal.Journal`
-        **parameters
-            Parameters that plain data cannot hold, such as functions and objects of custom classes:
-            the error names them. Others may be given too, with unchanged values.
 
         Returns
         -------
         optimizer
-            In the state after the last call that returned: same observations, data set,
+            Of this class, or of the subclass whose run it is: ``BayesianOptimizer.resume`` opens
+            all. In the state after the last call that returned: same observations, data set,
             hyperparameters and random state. The surrogate is conditioned again: predictions are
             equal up to rounding.
 
@@ -1018,7 +1021,7 @@ class BayesianOptimizer(BaseEstimator):
         ------
         JournalError
             The journal does not exist, is in use, damaged, incomplete, another algorithm's, or
-            lacks a parameter.
+            lacks a parameter that plain data cannot hold, such as a function.
 
         Notes
         -----
@@ -1027,31 +1030,21 @@ class BayesianOptimizer(BaseEstimator):
         Examples
         --------
         >>> import os, tempfile
-        >>> from sktvbo import WDBO
+        >>> from sktvbo import WDBO, BayesianOptimizer
         >>> path = os.path.join(tempfile.mkdtemp(), "run.db")
         >>> opt = WDBO([(0.0, 1.0)], n_initial_points=3, random_state=0, journal=path)
         >>> for t in range(5):
         ...     opt.tell(opt.ask(t), 0.1 * t)
         >>> opt.close()                                   # or the process ends in any way
-        >>> WDBO.resume(path).n_told_
+        >>> BayesianOptimizer.resume(path).n_told_
         5
         """
         where = Journal.of(journal)
-        if not Path(where.path).is_file():
-            advice = f"Begin a run with {cls.__name__}(..., journal=path)."
-            raise JournalError(f"The journal {where.path} does not exist. {advice}")
-        file = JournalFile(where)
-        try:
-            header = file.header()
-            new = new_optimizer(cls, header, parameters | {"journal": journal}, where.path)
-            run = new._new_run()
-            with state_errors(where.path):
-                stored = read_state(file, run.history.log.limit)
-            new._restore(run, stored, where.path)
-            new._recorder = Recorder(file, new._run, header, is_stored=True)
-        except BaseException:
-            file.close()
-            raise
+        with closing(events(where.path)) as found:
+            header = next(found).body
+        where = replace(where, resume=True)
+        new = new_optimizer(cls, header, {"journal": where}, where.path)
+        new._begun()
         return new
 
     def close(self) -> None:
@@ -1090,13 +1083,14 @@ class BayesianOptimizer(BaseEstimator):
 
     @classmethod
     def from_json(cls, text: str, **parameters: Any) -> Self:
-        """Restore the optimizer of `to_json`, without a journal; see `resume`.
+        """Restore the optimizer of `to_json`, without a journal.
 
         Parameters
         ----------
         text : str
         **parameters
-            As in `resume`.
+            Parameters that plain data cannot hold, such as functions and objects of custom classes:
+            the error names them. Others may be given too, with unchanged values.
 
         Raises
         ------
@@ -1119,8 +1113,7 @@ class BayesianOptimizer(BaseEstimator):
         if state is not None:
             run = new._new_run()
             with state_errors("JSON"):
-                stored = decode_state(state)
-            new._restore(run, stored, "JSON")
+                new._run = restored_run(run, decode_state(state))
         return new
 
     def _header(self):
@@ -1131,10 +1124,6 @@ class BayesianOptimizer(BaseEstimator):
             "optimizer": qualified_name(type(self)),
             "parameters": encode_parameters(self.get_params(deep=False)),
         }
-
-    def _restore(self, run, stored, source):
-        with state_errors(source):
-            self._run = restored_run(run, stored, types_within(self))
 
     def _recorder_of(self, run):
         """Return the recorder of the run's journal, opened if need be."""
@@ -1153,15 +1142,42 @@ class BayesianOptimizer(BaseEstimator):
 
     def _begun(self):
         """Return the state of the run, or raise if there is none."""
-        if "_run" not in vars(self):
+        run = self._resumed()
+        if run is None:
             raise NotBegunError(
                 f"This {type(self).__name__} has not begun a run yet. Call ask() or tell() first."
             )
-        return self._run
+        return run
 
     def _run_or_new(self):
         """Return the state of the run, or of a new one."""
-        return self._run if "_run" in vars(self) else self._new_run()
+        return self._resumed() or self._new_run()
+
+    def _resumed(self):
+        """Return the state of the run, after it was resumed if need be, or None without one."""
+        journal = self.journal
+        if "_run" not in vars(self) and isinstance(journal, Journal) and journal.resume:
+            with self._lock():
+                # Another thread may have resumed it.
+                if "_run" not in vars(self) and Path(str(journal.path)).is_file():
+                    self._resume(JournalFile(Journal.of(journal)))
+        return vars(self).get("_run")
+
+    def _resume(self, file):
+        """Take up the run of an open journal, if it holds one."""
+        try:
+            header = file.header()
+            if header is None:
+                file.close()
+                return
+            algorithm = self._new_run().algorithm
+            with state_errors(file.path):
+                run = with_stored_parameters(algorithm, header, file.path)._new_run()
+                self._run = restored_run(run, read_state(file, run.history.log.limit))
+            self._recorder = Recorder(file, self._run, header, is_stored=True)
+        except BaseException:
+            file.close()
+            raise
 
     def _new_run(self):
         self._check_parameters()

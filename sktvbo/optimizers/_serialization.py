@@ -4,8 +4,11 @@ A journal stores observations and queries as events, and the rest of the state a
 step rewrites the parts that changed: states are values, so an unchanged part is the same object.
 """
 
+import copy
 import hashlib
 import json
+import reprlib
+import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -14,14 +17,29 @@ from importlib import metadata
 import numpy as np
 
 from .._validation import invalid, plain_number
-from ..exceptions import JournalError
+from ..domain import as_domain
+from ..exceptions import JournalError, JournalWarning
 from ..gaussian_process._regressor import TimeVaryingGP
-from ..journal._encoding import NotPlainError, decode, encode, qualified_name, types_within
-from ..journal._file import FORMAT
+from ..journal._encoding import (
+    CODE,
+    NotPlainError,
+    decode,
+    encode,
+    outline,
+    qualified_name,
+    types_within,
+)
+from ..journal._file import FORMAT, resuming
 from ..journal._rows import START, Place
 from ._clock import make_clock
 from ._observe import made_until
 from ._state import MAX_PENDING, DataSet, History, Log, Observation
+
+# Parameters that must be those of the run when it is resumed.
+_IDENTITY = ("domain", "constraints", "maximize", "time_unit")
+
+# Why a journal does not hold a parameter.
+_UNSTORABLE = "functions and objects of custom classes are not stored"
 
 # Fields of a state that are parts. The history, the data set and the query sizes are restored from
 # events, the configuration from the parameters.
@@ -68,26 +86,33 @@ class StoredState:
 # --- parts ----------------------------------------------------------------------------------------
 
 
-def templates_of(run):
-    """Return policy, clock and surrogate as they begin a run: only differences are stored."""
+def constants_of(run):
+    """Return what a state may contain and does not store: templates, and functions by name.
+
+    The templates are policy, clock and surrogate as they begin a run: only differences are stored.
+    The functions are those among the parameters.
+    """
     algorithm = run.algorithm
     templates = {"policy": algorithm._make_policy(), "clock": make_clock(algorithm.clock)}
     if algorithm.surrogate is not None:
         templates["surrogate"] = run.new_surrogate(None)
-    return templates
+    parameters = algorithm.get_params()
+    return templates, {f"{name}()": f for name, f in parameters.items() if isinstance(f, CODE)}
 
 
-def encode_parts(run, templates, known=None):
+def encode_parts(run, constants, known=None):
     """Return the parts, plain data by name, that differ from those of a known state, if any."""
     external = _external(run)
     stored = {} if known is None else _parts(known, _external(known))
     stored.pop("clock", None)  # the only part that changes in place
+    templates, functions = constants
     encoded = {}
     for name, value in _parts(run, external).items():
         if name in stored and stored[name] is value:
             continue
         try:
-            encoded[name] = encode(value, templates, external if name == "surrogate" else None)
+            elsewhere = functions | (external if name == "surrogate" else {})
+            encoded[name] = encode(value, templates, elsewhere)
         except NotPlainError as exc:
             raise JournalError(
                 f"The {name} of this run cannot be stored: {exc} Let it hold numbers, strings, "
@@ -118,11 +143,9 @@ def _external(run):
     return arrays | {"covariance": gp.covariance}
 
 
-def restored_run(run, stored, types):
-    """Return a run, before its first step, in a stored state.
-
-    The state may contain objects of ``types``, in addition to this package's.
-    """
+def restored_run(run, stored):
+    """Return a run, before its first step, in a stored state."""
+    types, (templates, functions) = types_within(run.algorithm), constants_of(run)
     parts, told, log = dict(stored.parts), stored.told, run.history.log
     positions, data = decode(parts.pop("data")).tolist(), DataSet()
     if positions:
@@ -135,12 +158,11 @@ def restored_run(run, stored, types):
             "y": y,
             "variance": data.variance,
             "total": np.zeros(len(y), dtype=bool),
-            "covariance": decode(parts.pop("covariance"), types=types),
+            "covariance": decode(parts.pop("covariance"), types=types, external=functions),
         }
-    untold, templates = decode(parts.pop("untold")), templates_of(run)
+    untold = decode(parts.pop("untold"))
     values = {
-        name: decode(plain, templates, types, external if name == "surrogate" else None)
-        for name, plain in parts.items()
+        name: decode(plain, templates, types, functions | external) for name, plain in parts.items()
     }
     latest = [told[i] for i in range(_first_stored(stored.n_told, log.limit), stored.n_told)]
     return replace(
@@ -269,7 +291,7 @@ def _search_events(run, after):
 def encode_parameters(parameters):
     """Return parameters as plain data, without the journal.
 
-    Each is {"value": plain data}, or {"given": name of its type} if it cannot be encoded.
+    Each is {"value": plain data}, or {"outline": plain data with gaps} if it cannot be encoded.
     """
     encoded = {}
     for name, value in parameters.items():
@@ -277,7 +299,7 @@ def encode_parameters(parameters):
             try:
                 encoded[name] = {"value": encode(plain_number(value))}
             except NotPlainError:
-                encoded[name] = {"given": qualified_name(type(value))}
+                encoded[name] = {"outline": outline(value)}
     return encoded
 
 
@@ -312,25 +334,82 @@ def decode_parameters(plain, given, cls, source):
             try:
                 decoded[name] = decode(stored["value"], types=types)
             except (KeyError, NotPlainError) as exc:
-                reason = stored.get("given", str(exc))
+                reason = _UNSTORABLE if "outline" in stored else exc
                 raise JournalError(
                     f"{source} cannot hold the parameter {name!r} of {cls.__name__} ({reason}). "
-                    f"Give the same value again: {name}=..."
+                    f"Give the same value again, {name}=..., to from_json(), or to the constructor "
+                    "with journal=Journal(path, resume=True)."
                 ) from exc
     return given | decoded
 
 
 def new_optimizer(cls, header, given, source):
-    """Return an optimizer with the parameters of a journal's header; see `decode_parameters`."""
+    """Return an optimizer with the parameters of a journal's header; see `decode_parameters`.
+
+    Its class is ``cls``, or the subclass that the header names.
+    """
     if header["format"] != FORMAT:
         raise JournalError(
             f"{source} has format {header['format']}, and this version of sktvbo reads format "
             f"{FORMAT}. Use the version that wrote it."
         )
-    if header["optimizer"] != qualified_name(cls):
-        name = header["optimizer"].rpartition(".")[2]
-        raise JournalError(f"{source} holds a run of {name}. Use {name} in place of this class.")
-    return cls(**decode_parameters(header["parameters"], given, cls, source))
+    name, kinds = header["optimizer"], [cls]
+    for kind in kinds:
+        if qualified_name(kind) == name:
+            return kind(**decode_parameters(header["parameters"], given, kind, source))
+        kinds += kind.__subclasses__()
+    raise JournalError(
+        f"{source} holds a run of {name.rpartition('.')[2]}. Use that class, of the module "
+        f"{name.rpartition('.')[0]}, in place of {cls.__name__}."
+    )
+
+
+def with_stored_parameters(optimizer, header, source):
+    """Return a copy of an optimizer with the stored parameters of a run, which it resumes.
+
+    Parameters that are not stored remain the optimizer's. Warn of those that are replaced, and
+    raise an error if the algorithm or a parameter of `_IDENTITY` differs.
+    """
+    new, given, stored = (
+        copy.copy(optimizer),
+        optimizer.get_params(deep=False),
+        header["parameters"],
+    )
+    encoded, types = encode_parameters(given), types_within(*given.values())
+    refused, replaced = [], []
+    names = [name.rpartition(".")[2] for name in (header["optimizer"], qualified_name(type(new)))]
+    if header["optimizer"] != qualified_name(type(new)):
+        refused.append("algorithm: expected {}, got {}".format(*names))
+        stored = {name: stored[name] for name in _IDENTITY}
+    for name, plain in stored.items():
+        if plain == encoded.get(name):
+            continue
+        got = reprlib.repr(given.get(name))
+        try:
+            value = decode(plain["value"], types=types)
+        except (KeyError, NotPlainError) as exc:
+            reason = _UNSTORABLE if "outline" in plain else exc
+            refused.append(f"{name}: expected the same as before ({reason}), got {got}")
+            continue
+        text = f"{name}: expected {reprlib.repr(value)}, got {got}"
+        if name not in _IDENTITY:
+            setattr(new, name, value)
+            replaced.append(text)
+        elif name != "domain" or as_domain(value) != as_domain(given[name]):
+            refused.append(text)
+    if refused:
+        raise JournalError(
+            f"The journal {source} holds the run of another optimizer. {'; '.join(refused)}. Give "
+            "the same as in that run, or begin another run with another path."
+        )
+    if replaced:
+        warnings.warn(
+            f"The run in {source} keeps the parameters that it began with. {'; '.join(replaced)}. "
+            "Begin another run, with another path, for other parameters.",
+            JournalWarning,
+            stacklevel=6,  # the caller of tell
+        )
+    return new
 
 
 @contextmanager
@@ -367,7 +446,7 @@ class Recorder:
     def __init__(self, file, run, header, is_stored=False):
         self._file = file
         self._header = header
-        self._templates = templates_of(run)
+        self._constants = constants_of(run)
         # The state in the file; None while that is uncertain.
         self._stored = run if is_stored else None
         try:
@@ -380,16 +459,15 @@ class Recorder:
         end, path = self._file.end, self._file.path
         if end == run.place:
             return
-        resume = f"{type(run.algorithm).__name__}.resume({path!r})"
         if not run.place.number:
             raise JournalError(
-                f"The journal {path} holds a run already, of {end.number} events. Continue it by "
-                f"{resume}, or give another path."
+                f"The journal {path} holds a run already, of {end.number} events. Resume it with "
+                f"{resuming(path)}, or give another path."
             )
         raise JournalError(
             f"The journal {path} ends with another event than this run, which is a copy of an "
-            f"earlier state. Continue with {resume}, or begin another run; from_json(to_json()) "
-            "makes a copy without a journal."
+            f"earlier state. Resume it with {resuming(path)} in another optimizer, or begin "
+            "another run; from_json(to_json()) makes a copy without a journal."
         )
 
     @property
@@ -403,7 +481,7 @@ class Recorder:
         """Write the step from a state to the next one, and return the latter with its place."""
         # If this call is interrupted, the next one deletes what it may have written.
         known, self._stored = self._stored if self._stored is run else None, None
-        parts = encode_parts(after, self._templates, known)
+        parts = encode_parts(after, self._constants, known)
         events = events_between(run, after, kind, details)
         if not run.place.number:
             events.insert(0, ("begin", None, self._header))
@@ -431,7 +509,7 @@ def encode_state(run):
     log, data = run.history.log, run.data
     rows = zip(data.positions.tolist(), data.rows, data.y.tolist(), data.variance.tolist())
     return {
-        "parts": encode_parts(run, templates_of(run)),
+        "parts": encode_parts(run, constants_of(run)),
         "told": [[i, encode_observation(entry)] for i, entry in enumerate(log, log.first)],
         # Observations of the data set that are older than the history.
         "kept": [[i, *row.tolist(), y, v] for i, row, y, v in rows if i < log.first],

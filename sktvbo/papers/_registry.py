@@ -113,8 +113,7 @@ def published(name: str, domain: DomainLike | None = None, **parameters: Any) ->
     Every search of W-DBO and BOLT starts from a lengthscale of 0.69 ``horizon`` in time, that of
     ABO from ``horizon``: give the length of the run in your unit, unless it is 1 (BOLT: 600).
 
-    A run in a journal is resumed with ``resume`` of the optimizer's class. A new process first
-    imports `sktvbo.papers`, which defines its parts.
+    A run in a journal is resumed with ``journal=Journal(path, resume=True)``, as any other.
 
     Examples
     --------

@@ -119,10 +119,16 @@ PARTS = [
     (opts.WDBO, {"max_step": StepLimit(-1.0)}, "'part' parameter of StepLimit"),
     (opts.RandomSearch, {"journal": 3}, "journal must be a path or a Journal"),
     (opts.RandomSearch, {"journal": []}, "journal must be a path or a Journal"),
+    (opts.RandomSearch, {"journal": Journal(3, resume=True)}, "journal must be a path or a Journ"),
     (
         opts.RandomSearch,
         {"journal": Journal("run.db", "off")},
         "'synchronous' parameter of Journal",
+    ),
+    (
+        opts.RandomSearch,
+        {"journal": Journal("run.db", resume=1)},
+        "'resume' parameter of Journal must be True or False",
     ),
     *(
         (opts.BayesianOptimizer, {"policy": policy}, message)

@@ -25,7 +25,8 @@ from contract.cases import (
 from contract.test_atomic import places_of, some_of, stopped_at
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import gamma
-from sklearn.gaussian_process.kernels import RBF, Matern
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import RBF, Matern, PairwiseKernel
 
 import sktvbo
 from sktvbo import (
@@ -39,8 +40,8 @@ from sktvbo import (
     journal,
 )
 from sktvbo.acquisition import UCB
-from sktvbo.domain import ParameterSpace
-from sktvbo.exceptions import JournalError, VersionWarning
+from sktvbo.domain import Box, Constrained, ParameterSpace
+from sktvbo.exceptions import JournalError, JournalWarning, VersionWarning
 from sktvbo.gaussian_process import GeometricInjection
 from sktvbo.journal import Journal
 from sktvbo.staleness import KeepAll, SlidingWindow, StaleDataPolicy
@@ -178,11 +179,136 @@ def test_every_step_is_an_event(path):
     assert journal.check(path) == {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
 
 
+# --- resume or begin ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", [lambda opt: opt, clone, lambda o: pickle.loads(pickle.dumps(o))])
+def test_an_optimizer_begins_the_run_or_resumes_it(few, how, path):
+    """The journal is opened by the first step, or to read an attribute; resume() does the same."""
+
+    def make():
+        return how(few.make(journal=Journal(path, resume=True)))
+
+    opt, unused = make(), make()
+    assert not hasattr(opt, "n_told_")
+    assert not Path(path).exists()
+    few.drive(opt, 8)
+    opt.ask(8.0)
+    with pytest.raises(JournalError, match="in use by another process, or by another optimizer"):
+        unused.n_told_  # noqa: B018
+    opt.close()
+    shutil.copy(path, f"{path}-copy")
+    content = Path(path).read_bytes()
+    again, expected = make(), few.kind.resume(f"{path}-copy")
+    same_state(again, expected)
+    same_state(again, opt)
+    again.close()
+    assert Path(path).read_bytes() == content  # nothing but a step changes it
+    for each in (again, expected):
+        few.drive(each, 3, 9)
+    same_state(again, expected)
+    with pytest.raises(JournalError, match=r"an earlier state\. Resume it with journal=Journal"):
+        again.close() or opt.ask(20.0)
+    assert make().ask(20.0) is not None
+
+
+def resumed(path, kind=WDBO, domain=BOX, **options):
+    if kind is not RandomSearch:
+        options = {"n_initial_points": 3} | options
+    return kind(domain, journal=Journal(path, resume=True), random_state=0, **options)
+
+
+def inside(x):
+    return x[0] < 1.9
+
+
+OTHER = {
+    "algorithm": ({"kind": GPUCB}, "algorithm: expected WDBO, got GPUCB"),
+    "domain": ({"domain": BOX[:1]}, r"domain: expected \[.*\], got \[.*\]"),
+    "constraints": ({"constraints": inside}, "constraints: expected None, got <function ins"),
+    "maximize": ({"maximize": False}, "maximize: expected True, got False"),
+    "time_unit": ({"time_unit": "h"}, "time_unit: expected 's', got 'h'"),
+}
+
+
+def test_the_run_of_another_optimizer_is_refused_with_all_differences(path):
+    opt = resumed(path)
+    ask_and_tell(opt, 5)
+    opt.close()
+    content, every = Path(path).read_bytes(), {}
+    for name, (options, message) in OTHER.items():
+        every |= options
+        with pytest.raises(JournalError, match=f"holds the run of another .*{message}") as caught:
+            resumed(path, **options).ask(9.0)
+        for other in set(OTHER) - {name}:
+            assert f" {other}: expected" not in str(caught.value)
+    message = ".*".join(message for _, message in OTHER.values())
+    with pytest.raises(JournalError, match=rf"{message}\. Give the same as in that run, or"):
+        resumed(path, **every).n_told_  # noqa: B018
+    assert Path(path).read_bytes() == content
+    same_state(resumed(path, domain=Box(BOX), alpha=0.25), opt)
+
+
+def test_other_parameters_are_those_of_the_file_and_a_warning_names_them(path):
+    opt = resumed(path, alpha=0.5, history=4)
+    ask_and_tell(opt, 6)
+    opt.close()
+    again = resumed(path, alpha=0.25, n_initial_points=4, history=4)
+    with pytest.warns(JournalWarning) as caught:
+        same_state(again, opt)
+    message = str(caught.pop().message)
+    assert "alpha: expected 0.5, got 0.25; n_initial_points: expected 3, got 4. Beg" in message
+    assert not {"history", "domain"} & set(message.split())
+    assert (len(caught), again.alpha, again._run.algorithm.alpha) == (0, 0.25, 0.5)
+    again.close()
+    same_state(resumed(path, alpha=0.5, history=4), opt)
+
+
+def test_what_cannot_be_stored_is_the_constructors(path):
+    """A domain with a function is compared but for the function."""
+    metric = TimeVaryingGPRegressor(PairwiseKernel(0.5, metric=similarity), optimizer=None)
+    domain = Constrained(BOX, inside)
+    parts = {"kind": BayesianOptimizer, "domain": domain, "surrogate": metric}
+    opt, free = (
+        resumed(path, **parts),
+        BayesianOptimizer(domain, surrogate=metric, n_initial_points=3, random_state=0),
+    )
+    for step in range(6):
+        for each in (opt, free):
+            ask_and_tell(each, 1, start=step)
+        opt.close()
+        opt = resumed(path, **parts)
+    same_state(opt, free, ROUNDING)
+    assert opt.surrogate_.spatial_kernel_.metric is similarity
+    opt.close()
+    parts["domain"] = Constrained([(0.0, 2.0), (-1.0, 2.0)], inside)
+    with pytest.raises(JournalError, match=r"domain: expected the same as before \(functions and"):
+        resumed(path, **parts).ask(9.0)
+
+
+def similarity(a, b, **options):
+    return float(np.exp(-np.sum((a - b) ** 2)))
+
+
+def test_threads_resume_a_run_once(path):
+    first = resumed(path, kind=RandomSearch)
+    ask_and_tell(first, 5)
+    first.close()
+    opt = resumed(path, kind=RandomSearch)
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(lambda _: opt.n_told_, range(8))) == {5}
+    opt.ask(9.0)
+
+
 # --- custom parts ---------------------------------------------------------------------------------
 
 
 class Mine(RBF):
-    """A kernel that no other module knows of."""
+    """A kernel that no other module knows of, with a function."""
+
+    def __init__(self, length_scale=1.0, length_scale_bounds=(1e-5, 1e5), function=None):
+        super().__init__(length_scale, length_scale_bounds)
+        self.function = function
 
 
 class Counting(SlidingWindow):
@@ -214,7 +340,7 @@ def score(mean, std, state):
 def own_parts():
     return {
         "surrogate": TimeVaryingGPRegressor(
-            Mine(0.4),
+            Mine(0.4, function=diagonal),
             normalize_y=True,
             hyperpriors={"spatial_kernel__length_scale": gamma(3, scale=0.1)},
         ),
@@ -245,11 +371,11 @@ def test_parts_of_ones_own_are_given_again(path):
             opt.close()
             with pytest.raises(JournalError, match=r"cannot hold the parameter 'acquisition' of B"):
                 BayesianOptimizer.resume(path)
-            parts = own_parts()
-            del parts["constraints"]
-            with pytest.raises(JournalError, match=r"same value again: constraints=\.\.\."):
-                BayesianOptimizer.resume(path, **parts)
-            opt = BayesianOptimizer.resume(path, **own_parts())
+            options["journal"] = Journal(path, resume=True)
+            parts = own_parts() | {"constraints": None}
+            with pytest.raises(JournalError, match=r"constraints: .* are not stored\), got None"):
+                BayesianOptimizer(BOX, **options, **parts).ask(9)
+            opt = BayesianOptimizer(BOX, **options, **own_parts())
             assert opt.policy_.count_ == full.policy_.count_
     same_state(opt, full)
     assert opt.policy_.seen_ == full.policy_.seen_
@@ -264,7 +390,8 @@ def test_the_state_that_a_policy_makes_in_its_constructor_is_restored(path):
     expected = opt.policy_.state
     opt.close()
     assert expected["n"] > 0
-    assert BayesianOptimizer.resume(path, policy=Stateful(2)).policy_.state == expected
+    options["journal"] = Journal(path, resume=True)
+    assert BayesianOptimizer(BOX, policy=Stateful(2), **options).policy_.state == expected
 
 
 def test_a_state_that_cannot_be_stored_is_refused_at_once(path):
@@ -285,18 +412,26 @@ def test_a_state_that_cannot_be_stored_is_refused_at_once(path):
         assert journal.check(path)["tell"] == 1
 
 
-def test_parameters_that_differ_are_refused(path):
+def test_parameters_of_json_that_differ_are_refused():
+    opt = WDBO(BOX, alpha=0.5, random_state=0)
+    opt.ask(0.0)
+    text = opt.to_json()
+    with pytest.raises(JournalError, match="'alpha' parameter of WDBO must be the value"):
+        WDBO.from_json(text, alpha=0.25)
+    with pytest.raises(JournalError, match="WDBO has no parameter 'speed'"):
+        WDBO.from_json(text, speed=1.0)
+    assert WDBO.from_json(text, alpha=0.5, domain=BOX).alpha == 0.5
+
+
+def test_a_journal_is_opened_without_knowing_its_class(path):
     opt = WDBO(BOX, alpha=0.5, random_state=0, journal=path)
     opt.ask(0.0)
     opt.close()
-    with pytest.raises(JournalError, match="'alpha' parameter of WDBO must be the value"):
-        WDBO.resume(path, alpha=0.25)
-    with pytest.raises(JournalError, match="WDBO has no parameter 'speed'"):
-        WDBO.resume(path, speed=1.0)
-    with pytest.raises(JournalError, match=r"holds a run of WDBO\. Use WDBO"):
+    with pytest.raises(JournalError, match=r"holds a run of WDBO\. Use that class, of the module"):
         GPUCB.resume(path)
-    again = WDBO.resume(path, alpha=0.5, domain=BOX)
-    assert (again.alpha, again.journal) == (0.5, path)
+    again = BayesianOptimizer.resume(path)
+    assert (type(again), again.alpha) == (WDBO, 0.5)
+    same_state(again, opt)
 
 
 def test_domains_come_back(path):
@@ -342,7 +477,7 @@ def test_a_run_is_not_begun_where_there_is_one(path):
     with pytest.raises(JournalError, match="in use by another process"):
         RandomSearch.resume(path)
     opt.close()
-    with pytest.raises(JournalError, match=r"holds a run already, of 2 events\. Continue it by R"):
+    with pytest.raises(JournalError, match=r"holds a run already, of 2 events\. Resume it with j"):
         RandomSearch(BOX, journal=path).ask(0.0)
     opt.ask(1.0)  # it takes its journal up again
     assert journal.check(path)["ask"] == 2
@@ -377,7 +512,7 @@ def test_copies_do_not_write_to_the_originals_journal(path):
         twin.ask(1.0)
     opt.ask(1.0)
     opt.close()
-    with pytest.raises(JournalError, match=r"a copy of an earlier state\. Continue with RandomSea"):
+    with pytest.raises(JournalError, match=r"a copy of an earlier state\. Resume it with journal"):
         twin.ask(1.0)
     pickled = pickle.loads(pickle.dumps(opt))
     pickled.ask(2.0)  # where the original has left off

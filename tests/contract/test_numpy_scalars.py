@@ -35,7 +35,7 @@ def test_parameters_may_be_scalars_of_numpy(kind, domain, steps, options, scalar
             warnings.simplefilter("error", RuntimeWarning)
             ask_and_tell(opt, steps, lambda x, t: np.sin(t))
         opt.close()
-        again = kind.resume(path, **parameters)
+        again = kind.resume(path)
         found.append((opt.told_X_, opt.X_, opt.removed_at_, again.ask(999.0)))
         again.close()
     for one, other in zip(*found):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import LinearConstraint, NonlinearConstraint
 
-from sktvbo import BOLT, GPUCB, SWGPUCB, WDBO, RandomSearch
+from sktvbo import BOLT, GPUCB, SWGPUCB, WDBO, Journal, RandomSearch
 from sktvbo.domain import Constrained, Context, StepLimit
 from sktvbo.exceptions import DomainError
 
@@ -571,6 +571,10 @@ def test_values_between_those_of_a_new_step_are_left_out():
     ("options", "message"),
     [
         ({"journal": "run.db"}, "'journal' parameter of WDBO must be None in a study"),
+        (
+            {"journal": Journal("run.db", resume=True)},
+            r"derives its state from the trials .*load_if_exists=True\) resumes a study",
+        ),
         ({"start_points": [[1.0, 2.0]]}, "'start_points' parameter of WDBO must be a list of dic"),
         ({"start_points": np.ones((2, 2))}, "'start_points' parameter of WDBO must be a list of d"),
         ({"max_step": [0.1, 0.2]}, "'max_step' parameter of WDBO must be a number or a dict"),

@@ -9,11 +9,12 @@ import struct
 import numpy as np
 import pytest
 
-from sktvbo import WDBO, RandomSearch, journal
+from sktvbo import WDBO, Journal, RandomSearch, journal
 from sktvbo._cli import main
-from sktvbo.exceptions import JournalError
+from sktvbo.exceptions import JournalError, JournalWarning
 from sktvbo.journal import _file
 from sktvbo.journal._encoding import NotPlainError, decode, encode
+from sktvbo.journal._file import JournalFile
 from sktvbo.optimizers._serialization import checksum as _digest
 
 STEPS = 6
@@ -45,23 +46,35 @@ def change(path, statement, *arguments):
     connection.close()
 
 
+def resumed(path, **options):
+    """An optimizer that resumes the run of the journal, or begins it."""
+    options = {"n_initial_points": 3, "clock": "step", "random_state": 0} | options
+    return WDBO([(0.0, 1.0)], journal=Journal(path, resume=True), **options)
+
+
 READERS = {
     "resume": lambda path: WDBO.resume(path),
+    "resumed": lambda path: resumed(path).n_told_,
     "check": lambda path: journal.check(path),
     "events": lambda path: list(journal.events(path)),
 }
 every_reader = pytest.mark.parametrize("reader", READERS)
+# Readers of a run that must be there.
+each_that_begins_none = pytest.mark.parametrize("reader", ["resume", "check", "events"])
 
 
 def refused(reader, path, message):
+    before = path.read_bytes()
     with pytest.raises(JournalError, match=message) as caught:
         READERS[reader](path)
     assert str(path) in str(caught.value)
+    assert path.read_bytes() == before
 
 
-@every_reader
+@each_that_begins_none
 def test_a_file_that_is_not_there(reader, tmp_path):
-    refused(reader, tmp_path / "none.db", r"does not exist\. (Begin a run|Give the path)")
+    with pytest.raises(JournalError, match=r"none\.db does not exist\. Give the path"):
+        READERS[reader](tmp_path / "none.db")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -96,7 +109,7 @@ def test_a_journal_of_another_format(reader, path):
     refused(reader, path, r"has format 99, and this version of sktvbo reads format 2\. Use the")
 
 
-@every_reader
+@each_that_begins_none
 def test_an_empty_file_holds_no_run(reader, tmp_path):
     path = tmp_path / "run.db"
     path.write_bytes(b"")
@@ -104,6 +117,21 @@ def test_an_empty_file_holds_no_run(reader, tmp_path):
     opt = RandomSearch([(0.0, 1.0)], journal=path)
     opt.ask(0.0)
     assert journal.check(path)["ask"] == 1
+
+
+@pytest.mark.parametrize("begun", ["empty", "header", "reads"])
+def test_a_run_begins_where_a_process_was_killed_before_its_first_step(begun, tmp_path):
+    path = tmp_path / "run.db"
+    path.write_bytes(b"")
+    if begun != "empty":
+        JournalFile(Journal(path)).close()
+    opt = resumed(path)
+    for _ in range(3 * (begun == "reads")):
+        assert not hasattr(opt, "n_told_")
+    opt.ask()
+    opt.close()
+    assert journal.check(path) == {"begin": 1, "ask": 1}
+    assert len(resumed(path).pending_) == 1
 
 
 @every_reader
@@ -193,8 +221,10 @@ def test_a_state_that_makes_no_sense_is_refused(path):
 
 
 def test_a_default_is_not_replaced_by_a_custom_part(path):
-    with pytest.raises(JournalError, match=r"'acquisition' parameter of WDBO must be .* began"):
-        WDBO.resume(path, acquisition=lambda mean, std, state: mean)
+    opt = resumed(path, acquisition=lambda mean, std, state: mean)
+    with pytest.warns(JournalWarning, match=r"acquisition: expected None, got <function") as caught:
+        assert opt.n_told_ == STEPS
+    assert "n_initial_points" not in str(caught[0].message)
 
 
 def test_a_folder_that_is_not_there(tmp_path):
@@ -222,9 +252,7 @@ def test_a_disk_that_cannot_be_written(path, monkeypatch):
 def test_a_journal_that_somebody_else_has_written_to(path):
     opt = WDBO.resume(path)
     change(path, "DELETE FROM events WHERE number = (SELECT max(number) FROM events)")
-    with pytest.raises(
-        JournalError, match=r"another program has written to it\. Continue with resume"
-    ):
+    with pytest.raises(JournalError, match=r"another program has written to it\. Resume it with"):
         opt.ask()
 
 
@@ -243,7 +271,7 @@ def test_a_journal_beside_which_there_is_no_room_is_read(path, monkeypatch):
     refused("check", path, r"its latest steps are in .*run\.db-wal\. Copy both files to")
 
 
-@every_reader
+@each_that_begins_none
 def test_a_journal_that_was_hardly_begun_holds_no_run(reader, tmp_path):
     """A process was killed as it made the file: SQLite's own notes say to take its page back."""
     path = tmp_path / "run.db"

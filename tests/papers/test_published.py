@@ -10,7 +10,7 @@ from scipy.stats import qmc
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from sktvbo import TimeVaryingGPRegressor, optimizers, papers
+from sktvbo import Journal, TimeVaryingGPRegressor, optimizers, papers
 from sktvbo.acquisition import AcquisitionState
 from sktvbo.domain import Arms, FiniteSet
 from sktvbo.exceptions import ModelWarning
@@ -514,13 +514,14 @@ def test_clones_and_pickles_go_on_in_the_same_way(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_journals_are_resumed(name, tmp_path):
-    opt, plain = make(name, BOX, journal=tmp_path / "run.db"), make(name, BOX)
+    journal = Journal(tmp_path / "run.db", resume=True)
+    opt, plain = make(name, BOX, journal=journal), make(name, BOX)
     for each in (opt, plain):
         for t in range(10):
             x = each.ask(t)
             each.tell(x, f(x, t))
     opt.close()
-    resumed = type(opt).resume(tmp_path / "run.db")
+    resumed = make(name, BOX, journal=journal)
     assert_allclose(resumed.ask(10), plain.ask(10), atol=1e-6)
     assert_array_equal(resumed.told_y_, plain.told_y_)
 

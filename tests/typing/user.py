@@ -11,6 +11,7 @@ from sktvbo import (
     BOLT,
     GPUCB,
     WDBO,
+    Journal,
     SparseTimeVaryingGPRegressor,
     TimeVaryingGPRegressor,
     evaluation,
@@ -22,7 +23,7 @@ from sktvbo.datasets import load_ny_ozone
 from sktvbo.domain import Box, FiniteSet
 from sktvbo.dpp import greedy_map, sample_kdpp
 from sktvbo.gaussian_process import GeometricInjection
-from sktvbo.journal import Journal, events
+from sktvbo.journal import events
 from sktvbo.kernels import Forgetting
 from sktvbo.model_selection import OnlineRun
 from sktvbo.optimizers import BayesianOptimizer
@@ -63,7 +64,8 @@ def domains() -> list[BayesianOptimizer]:
         WDBO(np.array([[0.0, 1.0]]), clock=lambda: 3.0),
         WDBO(Bounds([0.0], [1.0]), journal=Path("run.db")),
         BOLT([(0, 1)] * 2, constraints=LinearConstraint([1.0, 1.0], 0.0, 1.0)),
-        WDBO.resume(Journal("run.db", synchronous="full")),
+        WDBO([(0.0, 1.0)], journal=Journal("run.db", synchronous="full", resume=True)),
+        WDBO.resume("run.db"),
     ]
 
 
