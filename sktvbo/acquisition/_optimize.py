@@ -55,7 +55,7 @@ def maximize(
     """Return the row of a domain where an acquisition function is largest.
 
     A domain of at most ``n_candidates`` members, or a `~sktvbo.domain.FiniteSet`, is enumerated.
-    Others are searched from scrambled Sobol points, with L-BFGS-B.
+    Others are searched from randomly shifted Sobol points, with L-BFGS-B.
 
     Parameters
     ----------

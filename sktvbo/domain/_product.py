@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,15 @@ if TYPE_CHECKING:
     from scipy.optimize import Bounds as ScipyBounds
 
     from .._typing import Array, Point, RandomState
+
+
+@lru_cache(maxsize=32)
+def _sobol_digits(n, d):
+    """Return the first n Sobol points (n, d) of the unit box as 32 binary digits; read only."""
+    # To scramble them takes a third of a query with 60 observations.
+    digits = (qmc.Sobol(d, scramble=False).random(n) * 2.0**32).astype(np.uint32)
+    digits.flags.writeable = False
+    return digits
 
 
 class _Product(Domain):
@@ -87,7 +97,7 @@ class _Product(Domain):
         n : int
             Number of Sobol points, a power of two.
         rng : RandomState, default=None
-            Scrambles the Sobol points.
+            Shifts the Sobol points, digit by digit (XOR).
 
         Returns
         -------
@@ -150,11 +160,11 @@ class _Product(Domain):
         return np.vstack(found)
 
     def _sobol(self, n, rng):
-        """Return Sobol points (n, d) of the unit box, scrambled unless rng is None."""
-        if rng is None:
-            return qmc.Sobol(self.n_dims, scramble=False).random(n)
-        seed = rng.randint(2**32, dtype=np.uint64)
-        return qmc.Sobol(self.n_dims, rng=np.random.default_rng(seed)).random(n)
+        """Return Sobol points (n, d) of the unit box, shifted at random unless rng is None."""
+        digits = _sobol_digits(n, self.n_dims)
+        if rng is not None:
+            digits = digits ^ rng.randint(2**32, size=self.n_dims, dtype=np.uint32)
+        return digits * 2.0**-32
 
     def _to_unit(self, X):
         return np.concatenate(
@@ -255,7 +265,7 @@ class Box(_Product):
         n : int
             Number of Sobol points, a power of two.
         rng : RandomState, default=None
-            Scrambles them.
+            Shifts them, digit by digit (XOR).
 
         Returns
         -------

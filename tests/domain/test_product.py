@@ -298,7 +298,7 @@ def test_candidates_are_spread_evenly_over_all_parameters():
     assert np.all(np.abs(counts - 512 / 6) < 1.0)
     assert_array_equal(np.bincount(rows[:, 1].astype(int))[2:], 64)
     assert_array_equal(np.sort(np.floor(512 * U[:, 0])), np.arange(512))
-    assert set(Counter(map(tuple, rows[:, [1, 3]])).values()) <= {10, 11}
+    assert set(Counter(map(tuple, rows[:, [1, 3]])).values()) <= {10, 11, 12}
 
 
 def test_a_small_countable_space_is_enumerated():
