@@ -22,8 +22,10 @@ _SOLVERS = ("auto", "dense", "kalman")
 _MIN_ROWS, _ROWS_A_STATE = 256, 6.0
 
 # With given sites and held hyperparameters "auto" uses it earlier: the Cholesky factor takes O(n²)
-# for each site.
+# for each site. Unless they are fixed, they count as held after this many updates a row: each
+# search discards the filter, which takes O(n N²) to build.
 _MIN_ROWS_HELD, _ROWS_A_STATE_HELD = 64, 1.0 / 16.0
+_UPDATES_A_ROW = 0.25
 
 # "auto" does not use it for larger states: two covariances of the state would fill the memory.
 _MAX_STATE = 6000
@@ -217,7 +219,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
             return gp
         sites = gp.sites if isinstance(gp, Filter) else None
         least = (_MIN_ROWS, _ROWS_A_STATE)
-        if self.sites is not None:
+        held = self.optimizer is None or gp.n_updates >= _UPDATES_A_ROW * gp.rows.n
+        if self.sites is not None and (isinstance(gp, Filter) or held):
             least = (_MIN_ROWS_HELD, _ROWS_A_STATE_HELD)
         if not self._kalman_is_faster(gp.covariance, gp.rows, sites, *least):
             return Dense.of(gp.covariance, gp.rows) if isinstance(gp, Filter) else gp
