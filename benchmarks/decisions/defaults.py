@@ -61,12 +61,11 @@ VARIANTS = {
 SETS = {"development": development_problems, "held-out": held_out_problems}
 
 
-def regrets(problems, arguments):
-    """Return the regrets of each variant by problem, run by run."""
-    names = dict.fromkeys(["default", *arguments.variants])
+def regrets(optimizers, problems, arguments):
+    """Return the regrets of each optimizer by problem, run by run."""
     with parallel_config("loky", inner_max_num_threads=1):
         comparison = evaluation.compare(
-            {name: VARIANTS[name] for name in names},
+            optimizers,
             problems,
             arguments.replications,
             clock=evaluation.SimulatedClock(partial(constant, arguments.seconds)),
@@ -74,7 +73,7 @@ def regrets(problems, arguments):
             n_jobs=arguments.jobs,
             store=arguments.folder,
         )
-    found = {name: {} for name in names}
+    found = {name: {} for name in optimizers}
     for row in comparison.rows():
         found[row["algorithm"]].setdefault(row["problem"], []).append(row["average_regret"])
     return found
@@ -97,8 +96,10 @@ def main():
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument("--jobs", type=int, default=-1)
     arguments = parser.parse_args()
+    chosen = {name: VARIANTS[name] for name in ["default", *arguments.variants]}
     found = {
-        name: regrets(SETS[name]()[: arguments.problems], arguments) for name in arguments.sets
+        name: regrets(chosen, SETS[name]()[: arguments.problems], arguments)
+        for name in arguments.sets
     }
     print(f"{'instead of the default':28}" + "".join(f"{name:>16}" for name in found))
     for variant in arguments.variants:

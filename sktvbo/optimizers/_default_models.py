@@ -40,6 +40,12 @@ class Times:
     has_context: bool = False
     is_constrained: bool = False
 
+    @property
+    def interval(self):
+        """Median interval between the latest observations; 1 if all have the same time."""
+        gaps = np.diff(np.unique(self.recent))
+        return np.median(gaps) if gaps.size else 1.0
+
 
 def default_surrogate(temporal_kernel, kind=TimeVaryingGPRegressor, longest=2.0, **options):
     """Return a surrogate with a Matérn 5/2 kernel in space, on standardized observations.
@@ -91,8 +97,7 @@ def smooth_kernel(times, nu=2.5):
     outliers may lead to a very short lengthscale. Each interval then makes most observations
     irrelevant, and those that remain cannot correct the lengthscale.
     """
-    gaps = np.diff(np.unique(times.recent))
-    lowest = 5.0 * (np.median(gaps) if gaps.size else 1.0)
+    lowest = 5.0 * times.interval
     span = np.ptp(times.data)
     bounds = (lowest, max(10.0 * span, 2.0 * lowest))
     return Matern(np.clip(0.25 * span, *bounds), bounds, nu=nu)

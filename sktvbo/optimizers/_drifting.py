@@ -7,7 +7,6 @@ from numbers import Real
 import numpy as np
 
 from .._validation import check_real, invalid
-from ..acquisition import InformationGainBeta
 from ..gaussian_process import GeometricInjection, WeightedTimeVaryingGPRegressor
 from ..gaussian_process._kernel_families import forgetting_rate
 from ..kernels import Forgetting, Wiener
@@ -156,6 +155,10 @@ class UITVBO(Algorithm):
         )
 
 
+# Weight of an observation after the median interval between observations, by default.
+_DISCOUNT_PER_INTERVAL = 0.96
+
+
 @algorithm
 class WGPUCB(Algorithm):
     """W-GP-UCB (Deng et al. 2022): weighted regression with weights that decay.
@@ -171,15 +174,17 @@ class WGPUCB(Algorithm):
 
     Parameters
     ----------
-    discount : float in (0, 1], default=0.99
-        Weight of an observation after a unit of time. The regret bound is for 1 − discount =
-        γ_T^{−1/4} √(B_T / T).
+    discount : float in (0, 1], default=None
+        Weight of an observation after a unit of time. None: 0.96 after the median interval between
+        the initial observations. The regret bound is for 1 − discount = γ_T^{−1/4} √(B_T / T).
 
     Notes
     -----
-    The published confidence bound does not hold at all times simultaneously; β distributes its δ
-    over the steps (`~sktvbo.acquisition.InformationGainBeta`, ``anytime=True``). Its constants are
-    from secondary sources.
+    β is `~sktvbo.acquisition.GrowingBeta` by default. For the regret bound give
+    ``acquisition=UCB(InformationGainBeta(anytime=True))``.
+
+    The published confidence bound does not hold at all times simultaneously; with ``anytime=True``
+    β distributes its δ over the steps. Its constants are from secondary sources.
 
     References
     ----------
@@ -197,7 +202,7 @@ class WGPUCB(Algorithm):
     True
     """
 
-    discount: float = 0.99
+    discount: float | None = None
 
     label = "W-GP-UCB"
 
@@ -205,12 +210,14 @@ class WGPUCB(Algorithm):
 
     def _check_parameters(self):
         super()._check_parameters()
-        check_real(self.discount, "discount", self, interval="(0, 1]")
-
-    def _make_beta(self):
-        return InformationGainBeta(anytime=True)
+        if self.discount is not None:
+            check_real(self.discount, "discount", self, interval="(0, 1]")
 
     def _make_surrogate(self, times):
+        discount = self.discount
+        if discount is None:
+            # Bounded below: with intervals close to 0 it would underflow.
+            discount = max(_DISCOUNT_PER_INTERVAL ** (1.0 / times.interval), 1e-300)
         return static_surrogate(
-            kind=WeightedTimeVaryingGPRegressor, noise_model=GeometricInjection(self.discount)
+            kind=WeightedTimeVaryingGPRegressor, noise_model=GeometricInjection(discount)
         )

@@ -6,28 +6,25 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from .. import theory
 from .._validation import check_int, check_real
-from ..acquisition import InformationGainBeta
 from ..gaussian_process._kernel_families import forgetting_rate
 from ..staleness import EventTriggeredReset, PeriodicReset, SlidingWindow, VariationBudget
 from ._base import StaticAlgorithm
 from ._parameters import algorithm
 
-# Default number of observations in a window or a block, as in the policies.
-_DEFAULT_LENGTH = 50
-
 
 @algorithm
 class VariationBudgeted(StaticAlgorithm):
-    """IGP-UCB on a number of observations that is given, or follows from a variation budget."""
+    """GP-UCB on a number of observations that is given, or follows from a variation budget."""
 
     horizon: int | None = None
     variation_budget: float = 1.0
 
-    # Name of the parameter with the length.
+    # Name of the parameter with the length, and number of observations without a horizon.
     _length_parameter = None
+    _default_length = 50
 
     def _make_beta(self):
-        return InformationGainBeta()
+        return "growing"
 
     def _length(self):
         """Return the length, or a callable that computes it from a surrogate."""
@@ -35,7 +32,7 @@ class VariationBudgeted(StaticAlgorithm):
         if length is not None:
             return length
         if self.horizon is None:
-            return _DEFAULT_LENGTH
+            return self._default_length
         return VariationBudget(self.horizon, self.variation_budget)
 
     def _check_parameters(self):
@@ -235,16 +232,15 @@ class ETGPUCB(StaticAlgorithm):
 
 @algorithm
 class BRGPUCB(VariationBudgeted):
-    """BR-GP-UCB (Zhou & Shroff 2021, there R-GP-UCB): IGP-UCB within blocks.
+    """BR-GP-UCB (Zhou & Shroff 2021, there R-GP-UCB): GP-UCB within blocks.
 
-    1. Query where μ + √β σ is largest, with √β = B + R √(2 (γ + 1 + log(1/δ))) and γ the
-       information gain of the block. UCB discounts σ near the faces of a box: see the ``margin`` of
-       `~sktvbo.acquisition.UCB`.
+    1. Query where μ + √β σ is largest. UCB discounts σ near the faces of a box: see the ``margin``
+       of `~sktvbo.acquisition.UCB`.
     2. Observe. If the block holds H = ⌈γ_T^{1/4} √(T / B_T)⌉ observations, drop them all.
     3. Add the observation; refit a Gaussian process of space alone.
 
-    When to use it: the length of the run and the total variation of the function are known. When
-    not: the variation grows with the run, so that the regret is linear.
+    When to use it: each step must be cheap. When not: the function changes unevenly over space
+    (`WDBO`), or abruptly (`ETGPUCB`).
 
     Parameters
     ----------
@@ -262,6 +258,9 @@ class BRGPUCB(VariationBudgeted):
 
     Notes
     -----
+    β is `~sktvbo.acquisition.GrowingBeta` by default. For the regret bound give
+    ``acquisition=UCB(InformationGainBeta())``.
+
     The formula of H is derived here, from the balance of drift and variance. It agrees with the
     published rate. Its constant is uncertain, which is why H is a parameter.
 
@@ -291,10 +290,9 @@ class BRGPUCB(VariationBudgeted):
 
 @algorithm
 class SWGPUCB(VariationBudgeted):
-    """SW-GP-UCB (Zhou & Shroff 2021): IGP-UCB on a sliding window.
+    """SW-GP-UCB (Zhou & Shroff 2021): GP-UCB on a sliding window.
 
-    1. Query where μ + √β σ is largest, with √β = B + R √(2 (γ + 1 + log(1/δ))) and γ the
-       information gain of the window. UCB discounts σ near the faces of a box: see the ``margin``
+    1. Query where μ + √β σ is largest. UCB discounts σ near the faces of a box: see the ``margin``
        of `~sktvbo.acquisition.UCB`.
     2. Observe; add the observation.
     3. Keep the latest w = ⌈γ_T^{1/4} √(T / B_T)⌉ observations; refit a Gaussian process of space
@@ -306,7 +304,7 @@ class SWGPUCB(VariationBudgeted):
     Parameters
     ----------
     window : int, default=None
-        w. None: computed from ``horizon`` and ``variation_budget``, or 50 without a ``horizon``.
+        w. None: computed from ``horizon`` and ``variation_budget``, or 25 without a ``horizon``.
     horizon : int, default=None
         T, the number of observations in the whole run, for the variation budget.
     variation_budget : float, default=1.0
@@ -319,6 +317,9 @@ class SWGPUCB(VariationBudgeted):
 
     Notes
     -----
+    β is `~sktvbo.acquisition.GrowingBeta` by default. For the regret bound give
+    ``acquisition=UCB(InformationGainBeta())``.
+
     The formula of w is derived here, from the balance of drift and variance. It agrees with the
     published rate. Its constant is uncertain, which is why w is a parameter.
 
@@ -341,6 +342,7 @@ class SWGPUCB(VariationBudgeted):
 
     label = "SW-GP-UCB"
     _length_parameter = "window"
+    _default_length = 25
 
     def _make_policy(self):
         return SlidingWindow(self._length())

@@ -5,6 +5,9 @@ from ..acquisition import InformationGainBeta
 from ._base import StaticAlgorithm
 from ._parameters import algorithm
 
+# Factor of β in practice: with 1, queries are almost uniform.
+_SCALE = 0.02
+
 
 @algorithm
 class GPUCB(StaticAlgorithm):
@@ -48,7 +51,7 @@ class GPUCB(StaticAlgorithm):
 class IGPUCB(StaticAlgorithm):
     """IGP-UCB (Chowdhury & Gopalan 2017): GP-UCB with β from the information gain.
 
-    1. Query where μ + √β σ is largest, with √β = B + R √(2 (γ + 1 + log(1/δ))) and γ the
+    1. Query where μ + √β σ is largest, with β = 0.02 (B + R √(2 (γ + 1 + log(1/δ))))² and γ the
        information gain of the data set. UCB discounts σ near the faces of a box: see the ``margin``
        of `~sktvbo.acquisition.UCB`.
     2. Observe; add the observation to the data set.
@@ -57,7 +60,7 @@ class IGPUCB(StaticAlgorithm):
     No observation is forgotten.
 
     When to use it: the function is static, with a known norm rather than a known distribution. When
-    not: it changes; or early regret matters, as the bound is conservative.
+    not: it changes.
 
     Parameters
     ----------
@@ -65,6 +68,11 @@ class IGPUCB(StaticAlgorithm):
         B, see `~sktvbo.acquisition.InformationGainBeta`.
     delta : float in (0, 1), default=0.1
         Probability that the confidence bound fails.
+
+    Notes
+    -----
+    The factor 0.02 of β is for practice. For the regret bound give
+    ``acquisition=UCB(InformationGainBeta(norm_bound, delta=delta))``.
 
     References
     ----------
@@ -94,4 +102,4 @@ class IGPUCB(StaticAlgorithm):
         check_real(self.delta, "delta", self, interval="(0, 1)")
 
     def _make_beta(self):
-        return InformationGainBeta(norm_bound=self.norm_bound, delta=self.delta)
+        return InformationGainBeta(self.norm_bound, delta=self.delta, scale=_SCALE)

@@ -110,6 +110,8 @@ def test_information_gain_beta_is_igp_ucbs(gain):
     B, R, delta = 1.3, 0.6, 0.2
     expected = (B + R * sqrt(2 * (gain + 1 + log(1 / delta)))) ** 2
     assert InformationGainBeta(B, R, delta)(at(40, 2, gain)) == pytest.approx(expected, rel=1e-13)
+    scaled = InformationGainBeta(B, R, delta, scale=0.02)(at(40, 2, gain))
+    assert scaled == pytest.approx(0.02 * expected, rel=1e-13)
 
 
 def test_the_root_of_information_gain_beta_is_sparqs():

@@ -132,7 +132,7 @@ CASES = [
     Case("SWGPUCB", opts.SWGPUCB, {"window": 6}, forgets=True, records=("window",)),
     Case("TVGPUCB-learn", opts.TVGPUCB),
     Case("TVGPUCB-fixed", opts.TVGPUCB, {"epsilon": 0.1}),
-    Case("WGPUCB", opts.WGPUCB),
+    Case("WGPUCB", opts.WGPUCB, {"discount": 0.9}),
     Case("UITVBO", opts.UITVBO),
     Case("ETGPUCB", opts.ETGPUCB, forgets=True, records=("n_resets", "deviation", "bound")),
     Case("ABO", opts.ABO, records=("length_scale",)),

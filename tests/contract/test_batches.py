@@ -38,7 +38,7 @@ EXPLORING = [case for case in BY_NAME.values() if case.name != "mean"]
 
 
 BY_DIMENSION = (opts.ABO, opts.BOLT, opts.ETGPUCB, opts.GPUCB, opts.RGPUCB, opts.TVGPUCB)
-BY_DIMENSION += (opts.UITVBO, opts.WDBO)
+BY_DIMENSION += (opts.BRGPUCB, opts.SWGPUCB, opts.UITVBO, opts.WDBO, opts.WGPUCB)
 
 
 @cache

@@ -13,6 +13,7 @@ from sktvbo import (
     BOLT,
     WDBO,
     BayesianOptimizer,
+    RandomSearch,
     TimeVaryingGPRegressor,
     evaluation,
     optimizers,
@@ -87,9 +88,16 @@ def test_a_margin_pays_whatever_is_forgotten(regret, name):
     algorithm = getattr(optimizers, name)
     acquisition = algorithm()._make_acquisition()
     assert acquisition.margin == 0.2
-    assert regret(algorithm()) < 0.8 * regret(
-        algorithm(acquisition=acquisition.set_params(margin=0.0))
-    )
+    if acquisition.beta == "growing":
+        # With so narrow a bound the margin makes no difference here.
+        acquisition.set_params(beta="dimension")
+    with_margin = regret(algorithm(acquisition=acquisition))
+    assert with_margin < 0.8 * regret(algorithm(acquisition=acquisition.set_params(margin=0.0)))
+
+
+@pytest.mark.parametrize("name", ["SWGPUCB", "WGPUCB", "BRGPUCB", "IGPUCB"])
+def test_a_drift_is_tracked_by_default(regret, name):
+    assert regret(getattr(optimizers, name)()) < regret(RandomSearch()) / 3.0
 
 
 class LongLengthscales(NoPriorMean):
@@ -130,12 +138,12 @@ def test_beside_a_context_they_may_be_longer():
     assert opt.surrogate_.spatial_kernel_.length_scale_bounds == (0.01, 2.0)
 
 
-SMOOTH = ("ABO", "BOLT", "BayesianOptimizer", "WDBO")
+GROWING = ("ABO", "BOLT", "BRGPUCB", "BayesianOptimizer", "SWGPUCB", "WDBO", "WGPUCB")
 OTHERS = ("ETGPUCB", "GPUCB", "RGPUCB", "TVGPUCB", "UITVBO")
-BY_INFORMATION = ("BRGPUCB", "IGPUCB", "SWGPUCB", "SparQGPUCB", "WGPUCB")
+BY_INFORMATION = ("IGPUCB", "SparQGPUCB")
 
 
-@pytest.mark.parametrize("name", SMOOTH + OTHERS + BY_INFORMATION)
+@pytest.mark.parametrize("name", GROWING + OTHERS + BY_INFORMATION)
 def test_all_learn_a_mean(name):
     options = {"BRGPUCB": {"reset_period": 20}, "SWGPUCB": {"window": 20}}.get(name, {})
     rng = np.random.RandomState(0)
@@ -147,10 +155,10 @@ def test_all_learn_a_mean(name):
 
 @pytest.mark.parametrize(
     ("names", "n", "scale"),
-    [(SMOOTH, 7, 0.05), (SMOOTH, 300, 0.15), (OTHERS, 7, 0.2), (OTHERS, 300, 0.2)],
-    ids=["smooth", "smooth, many", "others", "others, many"],
+    [(GROWING, 7, 0.05), (GROWING, 300, 0.15), (OTHERS, 7, 0.2), (OTHERS, 300, 0.2)],
+    ids=["growing", "growing, many", "others", "others, many"],
 )
-def test_what_follows_smooth_changes_explores_less(names, n, scale):
+def test_beta_by_default(names, n, scale):
     state = AcquisitionState(n=n, n_told=n + 2, n_dims=3)
     expected = pytest.approx(UCB(DimensionBeta(scale)).beta_value(state), rel=1e-12)
     for name in names:

@@ -15,6 +15,7 @@ from optimizers.dense import (
 )
 
 from sktvbo import TVGPUCB, UITVBO, WGPUCB, problems
+from sktvbo.acquisition import UCB, InformationGainBeta
 
 
 def forgetting(epsilon):
@@ -166,7 +167,8 @@ def weighted_width(opt, discount, t):
 
 @pytest.mark.parametrize("discount", [0.8, 0.99, 1.0])
 def test_w_ages_equal_the_weights_of_the_literature(discount, asked):
-    opt = drive(make(WGPUCB, discount=discount), np.arange(20.0))
+    acquisition = UCB(InformationGainBeta(anytime=True), margin=0.2)
+    opt = drive(make(WGPUCB, discount=discount, acquisition=acquisition), np.arange(20.0))
     for t in (20.0, 22.5):
         x = opt.ask(t)
         expected = feature_space_posterior(opt, discount, t)
@@ -185,6 +187,16 @@ def test_w_unix_timestamps_neither_overflow_nor_matter():
                 opt.tell(x, value(x, t))
             queries.append(opt.told_X_[:, 0])
     assert_allclose(*queries, atol=1e-6)
+
+
+@pytest.mark.parametrize("interval", [1e-7, 0.5, 600.0])
+def test_w_discount_by_default_follows_the_interval(interval):
+    opt = make(WGPUCB)
+    for i in range(8):
+        opt.tell([0.1 * i], np.sin(i), interval * i)
+    discount = opt.surrogate_.noise_model.discount
+    assert discount == pytest.approx(max(0.96 ** (1.0 / interval), 1e-300))
+    assert 0.0 <= opt.ask(8.0 * interval)[0] <= 1.0
 
 
 def test_there_is_no_rate_before_a_surrogate():

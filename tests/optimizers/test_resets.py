@@ -13,6 +13,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from sktvbo import BRGPUCB, ETGPUCB, RGPUCB, SWGPUCB, TimeVaryingGPRegressor
+from sktvbo.acquisition import UCB, InformationGainBeta
 from sktvbo.domain import Arms
 from sktvbo.kernels import Empirical
 
@@ -79,7 +80,8 @@ def test_window_follows_the_variation_budget(horizon, budget):
 @pytest.mark.parametrize(("kind", "size"), [(BRGPUCB, "reset_period"), (SWGPUCB, "window")])
 def test_width_follows_what_the_window_or_block_tells(kind, size, asked):
     """√β = 1 + √(2 (γ + 1 + log 10)), γ being the information gain of the data set alone."""
-    opt = drive(make(kind, **{size: 11}), range(6))
+    acquisition = UCB(InformationGainBeta())
+    opt = drive(make(kind, acquisition=acquisition, **{size: 11}), range(6))
     for t in range(6, 25):
         gp = opt.surrogate_
         K = gp.signal_variance_ * gp.spatial_kernel_(opt.X_[:, :1])
@@ -91,8 +93,8 @@ def test_width_follows_what_the_window_or_block_tells(kind, size, asked):
     assert opt.n_removed_ > 5
 
 
-@pytest.mark.parametrize(("kind", "size"), [(SWGPUCB, 50), (BRGPUCB, 2)])
-def test_without_arguments_a_window_or_a_block_has_50(kind, size):
+@pytest.mark.parametrize(("kind", "size"), [(SWGPUCB, 25), (BRGPUCB, 2)])
+def test_without_arguments_a_window_has_25_and_a_block_50(kind, size):
     opt = make(kind, refit_every=1000)
     for t in range(52):
         opt.tell([0.1 + 0.01 * t], np.sin(t), t)
