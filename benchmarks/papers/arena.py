@@ -23,7 +23,7 @@ from _rivals import WdboAlgo, rivals
 from joblib import parallel_config
 
 from sktvbo import BOLT, GPUCB, WDBO, RandomSearch, evaluation, problems
-from sktvbo.papers import _tasks
+from sktvbo.papers import _tasks, published
 from sktvbo.papers._continuous import PRESETS, PRINTED_NOISE
 
 sys.path.append(str(Path(__file__).parents[1] / "decisions"))
@@ -45,6 +45,7 @@ PROBLEMS = (
 )
 SETS = {"development": development_problems, "held-out": held_out_problems}
 OPTIMIZERS = {"W-DBO": WDBO(), "BOLT": BOLT(), "GP-UCB": GPUCB(), "random": RandomSearch()}
+OPTIMIZERS["W-DBO as published"] = published("W-DBO", horizon=HORIZON)
 OPTIMIZERS |= rivals(HORIZON)
 
 

@@ -19,7 +19,8 @@ ERRATA = (
     "Table 4 and eq. (70) for a squared exponential kernel in time are wrong; not used here.",
     "wdbo_algo caps the convolution of k_S at 1 (appendix C allows it; eq. 10 has no cap), learns "
     "a constant mean where the paper has 0, fits after each removal, and uses the deviation of "
-    "noisy observations in UCB. Here as in the paper.",
+    "noisy observations in UCB. Its budget grows by the l_T just fitted, and pays for no more "
+    "removals once it is at most the price of the last one. Here as in the paper.",
     "The text gives neither β nor how y is scaled.",
 )
 
