@@ -13,6 +13,21 @@ from sktvbo.problems import Problem
 
 HORIZON = 600.0
 
+# The papers' problems that move.
+PAPERS_PROBLEMS = (
+    "hartmann-3",
+    "hartmann-6",
+    "schwefel",
+    "styblinski-tang",
+    "rastrigin",
+    "powell",
+    "shekel",
+    "eggholder",
+    "rosenbrock",
+    "ackley",
+    "temperature-field",
+)
+
 # Number of times at which the optimum is searched globally; from those places at all others.
 N_ANCHORS = 31
 

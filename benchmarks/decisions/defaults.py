@@ -1,13 +1,18 @@
-"""W-DBO's defaults, each replaced by an alternative, on development and on held-out problems.
+"""Our changes of W-DBO one by one, and alternatives to its defaults.
 
-    python benchmarks/decisions/defaults.py FOLDER --seconds 4 --replications 2
-    python benchmarks/decisions/defaults.py FOLDER --seconds 0.25 --variants "β, no growth"
+    python benchmarks/decisions/defaults.py FOLDER --sets development papers
+    python benchmarks/decisions/defaults.py FOLDER --alternatives --replications 2
+    python benchmarks/decisions/defaults.py FOLDER --alternatives "β, no growth" --seconds 0.25
 
-Prints the regret with each alternative in units of the regret with the default: paired run by run,
-averaged geometrically over the problems, ± the standard error over the problems. A value above 1
-means that the default is better. All get the same queries at the same times. The development
-problems are those on which the defaults were chosen; the held-out problems are others
-(_problems.py). Finished runs are stored in FOLDER: the same command resumes.
+W-DBO differs from the paper in CHANGES. The first table has the regret with a change in units of
+the regret without it: "first" is one change of the published algorithm, "last" the same change when
+all others are made. A value below 1 means that the change pays. With --alternatives, the table has
+the regret with an alternative in units of the regret with the default: above 1, the default is
+better. All get the same queries at the same times. Ratios are paired run by run, averaged
+geometrically over the problems, ± the standard error over the problems. The development problems
+are those on which the defaults were chosen; the held-out problems are others (_problems.py); the
+papers' problems have noise of 5 % of their variance. Finished runs are stored in FOLDER: the same
+command resumes.
 """
 
 import argparse
@@ -15,47 +20,113 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
-from _problems import HORIZON, constant, development_problems, held_out_problems
+from _problems import (
+    HORIZON,
+    PAPERS_PROBLEMS,
+    constant,
+    development_problems,
+    held_out_problems,
+)
 from joblib import parallel_config
+from sklearn.base import clone
 
-from sktvbo import WDBO, evaluation
+from sktvbo import WDBO, evaluation, papers, problems
 from sktvbo.acquisition import UCB, DimensionBeta, ExpectedImprovement
+from sktvbo.papers._bardou2024 import UncappedBudget
+
+PUBLISHED = papers.published("W-DBO", horizon=HORIZON)
+
+# Parameters of the surrogate that belong to a change.
+OF_SURROGATE = {
+    "mean learnt, with a prior": ["mean_prior_std"],
+    "quadratic prior mean if likelier": ["prior_mean"],
+    "Matérn 5/2 in time": ["temporal_kernel__nu"],
+    "bounds of l_S": ["spatial_kernel__length_scale_bounds"],
+    "bounds of l_T": ["temporal_kernel__length_scale_bounds"],
+    "bounds of λ and σ²": ["signal_variance_bounds", "noise_variance_bounds"],
+    "fit from the last optimum": [
+        "spatial_kernel__length_scale",
+        "temporal_kernel__length_scale",
+        "signal_variance",
+        "noise_variance",
+    ],
+}
+CHANGES = (
+    *OF_SURROGATE,
+    "fit when it promises a gain",
+    "margin at the faces",
+    "growing β",
+    "data set of 10 at least",
+)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Variant(WDBO):
-    """W-DBO with other parameters of its default surrogate.
+class Mixed(WDBO):
+    """W-DBO with some of the CHANGES, and as published in all else but ``refit_every``.
 
     Parameters
     ----------
+    changes : tuple of str
     surrogate_parameters : dict
+        Other parameters of the surrogate.
     """
 
+    changes: tuple = CHANGES
     surrogate_parameters: dict = field(default_factory=dict)
 
+    @property
+    def _min_to_learn(self):
+        return 10 if "data set of 10 at least" in self.changes else 2
+
     def _make_surrogate(self, times):
-        return super()._make_surrogate(times).set_params(**self.surrogate_parameters)
+        ours, theirs = super()._make_surrogate(times), PUBLISHED.surrogate
+        made = clone(ours if "fit from the last optimum" in self.changes else theirs)
+        for change, names in OF_SURROGATE.items():
+            parameters = (ours if change in self.changes else theirs).get_params()
+            made.set_params(**{name: parameters[name] for name in names})
+        made.set_params(**self.surrogate_parameters)
+        for kernel in (made.spatial_kernel, made.temporal_kernel):
+            kernel.length_scale = float(np.clip(kernel.length_scale, *kernel.length_scale_bounds))
+        return made
+
+    def _make_acquisition(self):
+        margin = 0.2 if "margin at the faces" in self.changes else 0.0
+        return UCB("growing" if "growing β" in self.changes else DimensionBeta(0.2), margin=margin)
+
+    def _make_policy(self):
+        if "data set of 10 at least" in self.changes:
+            return super()._make_policy()
+        return UncappedBudget(self.alpha)
+
+
+def mixed(*changes):
+    """Return W-DBO with these changes."""
+    when = "auto" if "fit when it promises a gain" in changes else 1
+    return Mixed(changes=changes, refit_every=when)
 
 
 def surrogate(**parameters):
-    return Variant(surrogate_parameters=parameters)
+    """Return the default with other parameters of the surrogate."""
+    return Mixed(surrogate_parameters=parameters)
 
 
-VARIANTS = {
-    "default": WDBO(),
-    "mean 0, not learnt": surrogate(mean_prior_std=0.0),
-    "no margin": WDBO(acquisition=UCB("growing")),
+ALTERNATIVES = {
     "β, no growth": WDBO(acquisition=UCB(DimensionBeta(0.05), margin=0.2)),
-    "β = 0.2 d log(2 n)": WDBO(acquisition=UCB(DimensionBeta(0.2), margin=0.2)),
     "expected improvement": WDBO(acquisition=ExpectedImprovement()),
-    "no prior mean": surrogate(prior_mean=None),
     "lengthscales up to 2": surrogate(spatial_kernel__length_scale_bounds=(0.01, 2.0)),
-    "Matérn 3/2 in time": surrogate(temporal_kernel__nu=1.5),
-    "search at each step": WDBO(refit_every=1),
     "search at each 5th step": WDBO(refit_every=5),
     "α = 0.1": WDBO(alpha=0.1),
     "α = 1": WDBO(alpha=1.0),
 }
+VARIANTS = {"published": PUBLISHED, "default": WDBO(), **ALTERNATIVES}
+for change in CHANGES:
+    VARIANTS[f"published, {change}"] = mixed(change)
+    VARIANTS[f"default but {change}"] = mixed(*(other for other in CHANGES if other != change))
+
+
+def papers_problems():
+    """Return the papers' problems."""
+    return [problems.make(name, horizon=HORIZON, noise=0.05) for name in PAPERS_PROBLEMS]
 
 
 SETS = {"development": development_problems, "held-out": held_out_problems}
@@ -87,25 +158,43 @@ def ratio(runs, default):
 
 
 def main():
+    sets = SETS | {"papers": papers_problems}
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", help="store of finished runs")
     parser.add_argument("--seconds", type=float, default=4.0, help="between two queries")
-    parser.add_argument("--replications", type=int, default=2)
-    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
-    parser.add_argument("--problems", type=int, help="only the first few of each set")
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument("--replications", type=int, default=1)
+    parser.add_argument("--changes", nargs="*", choices=CHANGES, default=CHANGES)
+    parser.add_argument("--alternatives", nargs="*", choices=ALTERNATIVES)
+    parser.add_argument("--one-in", type=int, default=1, help="only each n-th problem of a set")
+    parser.add_argument("--sets", nargs="+", choices=sets, default=list(sets))
     parser.add_argument("--jobs", type=int, default=-1)
     arguments = parser.parse_args()
-    chosen = {name: VARIANTS[name] for name in ["default", *arguments.variants]}
+    # Rows: what is divided, and by what, in each column.
+    if arguments.alternatives is None:
+        columns = ("first", "last")
+        rows = {
+            change: [(f"published, {change}", "published"), ("default", f"default but {change}")]
+            for change in arguments.changes
+        } | {"all of them": [("default", "published"), None]}
+    else:
+        columns = ("",)
+        rows = {name: [(name, "default")] for name in arguments.alternatives or ALTERNATIVES}
+    pairs = [pair for row in rows.values() for pair in row if pair]
+    chosen = {name: VARIANTS[name] for pair in pairs for name in pair}
     found = {
-        name: regrets(chosen, SETS[name]()[: arguments.problems], arguments)
+        name: regrets(chosen, sets[name]()[:: arguments.one_in], arguments)
         for name in arguments.sets
     }
-    print(f"{'instead of the default':28}" + "".join(f"{name:>16}" for name in found))
-    for variant in arguments.variants:
-        if variant != "default":
-            cells = [ratio(runs[variant], runs["default"]) for runs in found.values()]
-            print(f"{variant:28}" + "".join(f"{m:9.2f} ± {e:.2f}" for m, e in cells), flush=True)
+    titles = (f"{name} {column}".strip() for name in found for column in columns)
+    print(f"{'':34}" + "".join(f"{title:>20}" for title in titles))
+    for row, pairs in rows.items():
+        ratios = [
+            pair and ratio(runs[pair[0]], runs[pair[1]])
+            for runs in found.values()
+            for pair in pairs
+        ]
+        cells = ["{:.2f} ± {:.2f}".format(*each) if each else "" for each in ratios]
+        print(f"{row:34}" + "".join(f"{cell:>20}" for cell in cells).rstrip())
 
 
 if __name__ == "__main__":

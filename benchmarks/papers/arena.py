@@ -28,21 +28,15 @@ from sktvbo.papers._continuous import PRESETS, PRINTED_NOISE
 
 sys.path.append(str(Path(__file__).parents[1] / "decisions"))
 
-from _problems import HORIZON, Still, constant, development_problems, held_out_problems
-
-PROBLEMS = (
-    "hartmann-3",
-    "hartmann-6",
-    "schwefel",
-    "styblinski-tang",
-    "rastrigin",
-    "powell",
-    "shekel",
-    "eggholder",
-    "rosenbrock",
-    "ackley",
-    "temperature-field",
+from _problems import (
+    HORIZON,
+    PAPERS_PROBLEMS,
+    Still,
+    constant,
+    development_problems,
+    held_out_problems,
 )
+
 SETS = {"development": development_problems, "held-out": held_out_problems}
 OPTIMIZERS = {"W-DBO": WDBO(), "BOLT": BOLT(), "GP-UCB": GPUCB(), "random": RandomSearch()}
 OPTIMIZERS["W-DBO as published"] = published("W-DBO", horizon=HORIZON)
@@ -53,7 +47,7 @@ def chosen(arguments):
     """Return the problems that were asked for."""
     noise = PRINTED_NOISE if arguments.printed else {}
     found = []
-    for name in arguments.problems or PROBLEMS:
+    for name in arguments.problems or PAPERS_PROBLEMS:
         if name in SETS:
             found += SETS[name]()
         else:

@@ -12,14 +12,14 @@ import warnings
 
 import numpy as np
 import optuna
-from arena import PROBLEMS
+from arena import PAPERS_PROBLEMS
 from optuna.samplers import CmaEsSampler, GPSampler, TPESampler
 
 from sktvbo import problems
 from sktvbo.integrations.optuna import TimeVaryingSampler
 
 N_INITIAL = 15
-SYNTHETIC = [name for name in PROBLEMS if name != "temperature-field"]
+SYNTHETIC = [name for name in PAPERS_PROBLEMS if name != "temperature-field"]
 
 
 def sampler(name, seed):

@@ -123,18 +123,18 @@ class BayesianOptimizer(BaseEstimator):
         Where queries may lie. With a dict of named parameters, queries are dicts: see
         `~sktvbo.domain.ParameterSpace`. A `~sktvbo.domain.Context` is measured, not chosen.
     surrogate : TimeVaryingGPRegressor, default=None
-        Sees the domain scaled to the unit box, then time in the user's unit. None: Matérn 5/2 in
-        space and time on standardized observations, with a learnt mean (see Notes).
+        Sees the domain scaled to the unit box, then time in the user's unit. None: the algorithm's
+        own, Matérn 5/2 in space on standardized observations, with a learnt mean (see Notes).
     acquisition : callable or str, default=None
-        See `sktvbo.acquisition`, or a name: "ucb", "ei", "pi", "ts", "mean". None is
-        ``UCB("growing", margin=0.2)``.
+        See `sktvbo.acquisition`, or a name: "ucb", "ei", "pi", "ts", "mean". None is UCB with
+        the algorithm's β (see Notes) and ``margin=0.2``.
     policy : stale-data policy or str, default=None
         See `sktvbo.staleness`, or a name such as "sliding-window". None is ``KeepAll()``.
     n_initial_points : int, default=15
         Observations before the surrogate is fitted; their queries are drawn uniformly.
     refit_every : int, "auto" or None, default="auto"
         Search the hyperparameters at every ``refit_every``-th observation; "auto": when a search
-        promises a gain (see Notes); None: only when the surrogate is first fitted.
+        promises a gain (see `BayesianOptimizer`); None: only when the surrogate is first fitted.
     maximize : bool, default=True
         False to minimize.
     clock : "wall", "calendar", "step" or callable, default="wall"
@@ -147,7 +147,7 @@ class BayesianOptimizer(BaseEstimator):
     random_state : int, RandomState or None, default=None
     history : int, default=None
         Number of most recent observations exposed by ``told_X_``, ``told_y_`` and `to_frame`; None
-        keeps all. Bounds the memory of long runs (see Notes).
+        keeps all. Bounds the memory of long runs (see `BayesianOptimizer`).
     journal : path-like or `~sktvbo.journal.Journal`, default=None
         File in which every step is written before the call returns. A path begins a run;
         ``Journal(path, resume=True)`` resumes the run in the file if there is one.
@@ -210,9 +210,10 @@ class BayesianOptimizer(BaseEstimator):
     run keeps the parameters that it began with: ``set_params`` affects the run of a
     `~sklearn.base.clone`.
 
-    The default surrogate has a `~sktvbo.gaussian_process.QuadraticMean` where that is likelier,
-    unless there are constraints. With fewer than 10 observations, or ``n_initial_points``, the
-    latest removed ones are used to learn hyperparameters and the scale of y.
+    The default surrogate of this class has Matérn 5/2 in time as well, and a
+    `~sktvbo.gaussian_process.QuadraticMean` where that is likelier, unless there are constraints.
+    The default β is "growing". With fewer than 10 observations, or ``n_initial_points``, the latest
+    removed ones are used to learn hyperparameters and the scale of y.
 
     ``refit_every="auto"`` searches when the gradient of the likelihood promises more than 0.1 nats,
     when the data set has grown by a tenth or fallen to half since the last search, and after ten

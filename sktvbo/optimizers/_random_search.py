@@ -31,6 +31,16 @@ class RandomSearch(Algorithm):
 
     When to use it: as a baseline. When not: otherwise.
 
+    Notes
+    -----
+    Differences from the paper, `sktvbo.papers.published` of "random":
+
+    ========  ======  ======
+    Quantity  Paper   Here
+    ========  ======  ======
+    clock     "step"  "wall"
+    ========  ======  ======
+
     Examples
     --------
     >>> from sktvbo import RandomSearch

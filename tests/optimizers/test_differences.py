@@ -1,0 +1,252 @@
+"""The differences from the papers in the docstrings are those of the defaults, and no others."""
+
+import inspect
+import re
+import textwrap
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from sktvbo import optimizers, papers
+from sktvbo.optimizers._default_models import Times
+from sktvbo.optimizers._names import ALGORITHMS
+
+BOX = [(0.0, 1.0)] * 2
+
+
+def parts(optimizer):
+    """Return the parts of an optimizer, and what defines them by name in ``values``."""
+    found = SimpleNamespace(policy=optimizer._make_policy())
+    if not isinstance(optimizer, optimizers.RandomSearch):
+        for name, interval in (("surrogate", 1.0), ("slower", 2.0)):
+            t = interval * np.arange(101.0)
+            made = optimizer.surrogate or optimizer._make_surrogate(Times(t, t, n_unit=2))
+            setattr(found, name, made)
+        found.acquisition = optimizer.acquisition or optimizer._make_acquisition()
+    given = optimizer.get_params(deep=False)
+    values = {f"optimizer.{name}": given[name] for name in given.keys() - vars(found).keys()}
+    values["optimizer._min_to_learn"] = optimizer._min_to_learn
+    for name in vars(found).keys() - {"slower"}:
+        part = getattr(found, name)
+        values[name] = type(part).__name__
+        for key, value in part.get_params().items():
+            is_part = hasattr(value, "get_params")
+            values[f"{name}.{key}"] = type(value).__name__ if is_part else value
+    return SimpleNamespace(optimizer=optimizer, values=values, **vars(found))
+
+
+# --- values in words ------------------------------------------------------------------------------
+
+
+def number(x):
+    """Return up to four digits of a number."""
+    return re.sub(r"e([+-])0", lambda found: "e" + found[1].strip("+"), f"{x:.4g}")
+
+
+def range_of(start, bounds):
+    if isinstance(bounds, str):
+        return f"{number(start)}, {bounds}"
+    low, high = map(number, bounds)
+    return f"{low} to {high}, start {number(start)}"
+
+
+KERNELS = {
+    "RBF": "squared exponential",
+    "ConstantKernel": "constant",
+    "Forgetting": "(1 − ε)^(age / 2), ε = {epsilon:g}, {epsilon_bounds}",
+}
+
+
+def kernel(of, name):
+    """Return the name of a kernel, and how many lengthscales it has."""
+    found = getattr(of.surrogate, name)
+    if type(found).__name__ == "Matern":
+        return f"Matérn {found.nu * 2:g}/2"
+    text = KERNELS[type(found).__name__].format(**found.get_params())
+    return text + ", one l per coordinate" * np.ndim(getattr(found, "length_scale", 0.0))
+
+
+def spatial_scale(of):
+    found = of.surrogate.spatial_kernel
+    return range_of(np.min(found.length_scale), found.length_scale_bounds)
+
+
+def temporal_scale(of):
+    found = of.surrogate.temporal_kernel
+    if not hasattr(found, "length_scale_bounds"):
+        return f"{number(found.length_scale)}, fixed"
+    bounds, doubled = found.length_scale_bounds, of.slower.temporal_kernel.length_scale_bounds
+    if np.array_equal(2.0 * np.array(bounds), doubled):
+        span = 100.0
+        high, start = bounds[1] / span, found.length_scale / span
+        return f"{bounds[0]:g} intervals to {high:g} spans of the data, start {start:g} spans"
+    return range_of(found.length_scale, bounds)
+
+
+def variance(of, name):
+    return range_of(getattr(of.surrogate, name), getattr(of.surrogate, f"{name}_bounds"))
+
+
+def mean(of):
+    text = f"learnt, prior N(0, {number(of.surrogate.mean_prior_std**2)})"
+    quadratic = getattr(of.surrogate, "prior_mean", None)
+    if quadratic is not None:
+        assert quadratic.only_if_likelier
+        text += f"; quadratic of depth {quadratic.depth:g} where likelier"
+    return text if of.surrogate.mean_prior_std else "0"
+
+
+def scale(of):
+    if not of.surrogate.normalize_y:
+        return "as told"
+    if of.values["surrogate"] == "ScaledOnceGPRegressor":
+        return "standardized by the first fit; σ² in units of y²"
+    return "standardized by the data set"
+
+
+def search(of):
+    if of.surrogate.optimizer is None:
+        return "none"
+    when = {1: "at each step", "auto": "when it promises a gain"}[of.optimizer.refit_every]
+    fixed = of.values["surrogate"] == "FixedStartGPRegressor"
+    return f"{when}, from the {'start' if fixed else 'last optimum'}"
+
+
+def prior(of):
+    if of.surrogate.hyperpriors is None:
+        return "none"
+    found = of.surrogate.hyperpriors["spatial_kernel__length_scale"]
+    return f"Gamma({number(found.shape)}, rate {number(found.rate)})"
+
+
+def discount(of):
+    found, slower = of.surrogate.noise_model.discount, of.slower.noise_model.discount
+    unit = "interval" if np.isclose(found, slower**2) else "unit of time"
+    return f"{number(found)} per {unit}"
+
+
+def ages(of):
+    latest = of.values["surrogate"] == "LatestPresentGPRegressor"
+    return "since the " + ("latest observation" if latest else "time of the query")
+
+
+_GAIN = "√β = B + R √(2 (γ + {constant:.4g} + log(1/δ))), γ "
+BETAS = {
+    "dimension": "0.2 d log(2 n)",
+    "growing": "0.05 to 0.2 d log(2 n), see GrowingBeta",
+    "DimensionBeta": "{scale:g} d log(2 n)",
+    "NextStep": "{schedule__scale:g} log({schedule__rate:g} t), t the step of the query",
+    "IterationBeta": "2 log(t^(d/2 + 5/2) π² / (3 δ)) / 25, δ = {delta:g}",
+    "MaximumGainBeta": _GAIN.replace("{constant:.4g}", "1")
+    + "maximal, B = {norm_bound:g}, R = {noise_bound:.4g}, δ = {delta:g}",
+    "InformationGainBeta": _GAIN
+    + "of the data set, B = {norm_bound:g}, R = {noise_ratio:.4g} σ, δ = {delta:g}",
+}
+
+
+def beta(of):
+    found = of.acquisition.beta
+    if isinstance(found, float):
+        return number(found)
+    if isinstance(found, str):
+        return BETAS[found]
+    text = BETAS[type(found).__name__].format(**found.get_params())
+    if type(found).__name__ == "InformationGainBeta" and found.scale != 1.0:
+        text += f"; β times {found.scale:g}"
+    return text + " over all steps" * getattr(found, "anytime", False)
+
+
+POLICIES = {
+    "KeepAll": "nothing",
+    "UncappedBudget": "all but {min_size}, as the budget pays; Δt ≤ {max_step:g} l_T",
+    "RelevancyBudget": "all but {min_size}, as the budget pays, and what it does not spend on "
+    "these is lost; Δt ≤ {max_step:g} l_T",
+    "SingleRemoval": "one beyond n*, but {min_size}; R(n) a cubic by least squares",
+    "RelevancyCap": "all beyond n*, but {min_size}; R(n) a cubic with coefficients ≥ 0",
+    "StableLengthScale": "nothing; l_T is settled after {n_hits} mean changes below "
+    "{tolerance:g}, for good",
+    "LengthScaleTrend": "nothing; l_T is settled while its slope is below 0.1 of its mean",
+    "PeriodicReset": "a block of {length}",
+    "LearntReset": "a block of N for ε learnt from 200 observations",
+    "SlidingWindow": "all but the latest {length}",
+    "EventTriggeredReset": "all at an event",
+    "NoiseThreshold": "noise above the cap",
+}
+LENGTHS = {
+    "BlockLength": "N for ε = {epsilon:g}, T = {horizon}",
+    "VariationBudget": "⌈γ_T^¼ √(T / B_T)⌉, T = {horizon}, B_T = {variation_budget:g}",
+}
+
+
+def policy(of):
+    known = vars(of.policy)
+    length = known.get("period", known.get("window"))
+    if hasattr(length, "get_params"):
+        length = LENGTHS[type(length).__name__].format(**length.get_params())
+    text = POLICIES[of.values["policy"]].format(**known | {"length": length})
+    if "block" in text:
+        source = "prior" if known.get("from_prior") else "block before"
+        text += f"; the first query of a block is from the {source}"
+    return text
+
+
+# Row of the table: parameters that it describes, and their values in words.
+ROWS = {
+    "k_S": (r"spatial_kernel(__nu)?$", lambda of: kernel(of, "spatial_kernel")),
+    "l_S (d = 2)": ("spatial_kernel__length_scale", spatial_scale),
+    "prior of l_S": (r"hyperpriors|\.width", prior),
+    "k_T": (r"temporal_kernel(__nu|__epsilon.*)?$", lambda of: kernel(of, "temporal_kernel")),
+    "l_T": ("temporal_kernel__length_scale", temporal_scale),
+    "λ": ("signal_variance", lambda of: variance(of, "signal_variance")),
+    "σ²": ("noise_variance", lambda of: variance(of, "noise_variance")),
+    "discount": ("noise_model|optimizer.discount", discount),
+    "age": ("surrogate$", ages),
+    "mean": ("mean_prior_std|prior_mean", mean),
+    "y": ("normalize_y|surrogate$", scale),
+    "search": (r"surrogate.optimizer|refit_every|surrogate$", search),
+    "learns from": ("_min_to_learn", lambda of: f"{of.optimizer._min_to_learn} or more"),
+    "β": ("acquisition.beta", beta),
+    "margin": ("acquisition.margin", lambda of: number(of.acquisition.margin)),
+    "first queries": ("n_initial", lambda of: f"{of.optimizer.n_initial_points} at random"),
+    "forgets": ("policy|horizon|reset_period|variation_budget|window", policy),
+    "clock": ("clock", lambda of: f'"{of.optimizer.clock}"'),
+}
+
+
+def differences(name):
+    """Return the rows (title, paper, here) in which an algorithm and its paper differ."""
+    paper, here = parts(papers.published(name, BOX)), parts(ALGORITHMS[name](BOX))
+    unsaid = {
+        key
+        for key in paper.values.keys() | here.values.keys()
+        if repr(paper.values.get(key)) != repr(here.values.get(key))
+    }
+    rows = []
+    for title, (pattern, text) in ROWS.items():
+        said = {key for key in unsaid if re.search(pattern, key)}
+        if said and text(paper) != text(here):
+            rows.append((title, text(paper), text(here)))
+    patterns = "|".join(ROWS[title][0] for title, *_ in rows)
+    assert not [key for key in unsaid if not re.search(patterns, key)]
+    return rows
+
+
+def table(rows):
+    """Return the lines of a simple table of reStructuredText."""
+    lines = []
+    for row in [("Quantity", "Paper", "Here"), *rows]:
+        cells = [textwrap.wrap(cell, 37) for cell in row]
+        height = max(map(len, cells))
+        lines += zip(*(cell + [""] * (height - len(cell)) for cell in cells))
+    widths = [max(map(len, column)) for column in zip(*lines)]
+    rule = "  ".join("=" * width for width in widths)
+    lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
+    return "\n".join([rule, lines[0], rule, *lines[1:], rule])
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_the_docstring_has_the_differences_from_the_paper(name):
+    title = f'Differences from the paper, `sktvbo.papers.published` of "{name}":'
+    expected = f"Notes\n-----\n{title}\n\n{table(differences(name))}\n"
+    assert expected in inspect.getdoc(ALGORITHMS[name]) + "\n", f"expected:\n{expected}"
