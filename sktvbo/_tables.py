@@ -13,7 +13,17 @@ from .exceptions import InvalidObservationError
 
 # Columns of ``to_frame()`` in addition to the parameters, allowed in a table of points. Underscores
 # follow them where a parameter has the same name.
-ADDED = ("time", "y", "removed_at", "failed", "pending", "query")
+ADDED = (
+    "time",
+    "y",
+    "predicted_mean",
+    "predicted_std",
+    "residual",
+    "removed_at",
+    "failed",
+    "pending",
+    "query",
+)
 
 
 class Row(dict):

@@ -126,7 +126,7 @@ def test_progress(capsys):
 
 
 def test_it_logs(caplog):
-    with caplog.at_level(logging.DEBUG, logger="sktvbo"):
+    with caplog.at_level(logging.DEBUG, logger="sktvbo.optimize"):
         stepwise(n_calls=3)
     assert {record.name for record in caplog.records} == {"sktvbo.optimize"}
     levels = [record.levelname for record in caplog.records]

@@ -95,8 +95,12 @@ class CompiledObjective:
         """Return scores (m,) at places (m, u)."""
         if self.formula is not None:
             return self._exact(U, self._margin.factor(U))
+        return self._score.values(*self.posterior(U), U)
+
+    def posterior(self, U):
+        """Return posterior mean and standard deviation (m,) at places (m, u), in units of y."""
         mean, std = self._posterior.values(U * self._units)
-        return self._score.values(self._location + self._scale * mean, self._scale * std, U)
+        return self._location + self._scale * mean, self._scale * std
 
     def _exact(self, U, factor):
         """The formula's scores (m,), with factors (m,) of the standard deviations."""

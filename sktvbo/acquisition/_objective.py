@@ -6,7 +6,9 @@ An objective is what `sktvbo.acquisition._optimize` maximizes. It has three meth
 - ``leading(U, n)``: the same, but of places that are not among the best n perhaps upper bounds,
   which are below these n;
 - ``climb(places, space, unit)``: local maxima (b, u) in the continuous coordinates of a
-  `SearchSpace`, from places (b, u), and their values (b,). Tolerances are multiples of ``unit``.
+  `SearchSpace`, from places (b, u), and their values (b,). Tolerances are multiples of ``unit``;
+
+and ``posterior``, (m, u) -> mean (m,), std (m,) in units of y, or None.
 
 `CompiledObjective` is one for posteriors that compiled code knows, `ScipyClimber` for any other
 function.
@@ -181,6 +183,8 @@ class ScipyClimber:
     value_and_gradient : callable, (u,) -> float, ndarray of shape (u,), default=None
         None: the gradient is found by differences.
     """
+
+    posterior = None
 
     def __init__(self, values, value_and_gradient=None):
         self.values = values

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import logging
 import re
 import warnings
 from contextlib import closing, suppress
@@ -46,11 +47,21 @@ from ..journal import Journal, events
 from ..journal._encoding import qualified_name
 from ..journal._file import FORMAT, JournalFile
 from ..staleness import KeepAll, MaximumSize, as_policy
+from ._calibration import with_calibration
 from ._clock import make_clock
 from ._default_models import smooth_surrogate, static_surrogate
 from ._failures import has_failed, with_failures
 from ._lock import StepLock
-from ._observe import addressed, observe, observe_failure, observe_many, with_known_context
+from ._log import log_events, logger
+from ._observe import (
+    addressed,
+    observe,
+    observe_failure,
+    observe_many,
+    posterior_at_rows,
+    predicted_observation,
+    with_known_context,
+)
 from ._parameters import algorithm
 from ._serialization import (
     Recorder,
@@ -535,7 +546,9 @@ class BayesianOptimizer(BaseEstimator):
             if y_variance is not None:
                 variance = check_real(y_variance, "y_variance", interval="[0, inf)")
             row, t, query = addressed(run, x, t)
-            self._take(before, observe(run, row, y, t, variance, query), "tell")
+            known = predicted_observation(run, row, t, variance)
+            after = observe(run, row, y, t, variance, query, predicted=known)
+            self._take(before, with_calibration(after), "tell")
 
     def announce(self, x: PointLike, t: Time | None = None, *, context: ContextLike = None) -> None:
         """Add a pending query that is made elsewhere.
@@ -653,7 +666,7 @@ class BayesianOptimizer(BaseEstimator):
                 _warn_ambiguous()
             found = sorted(observations, key=lambda observation: observation[2])
             after, entries = observe_many(run, found)
-            self._take(before, after, "tell_many", entries=entries)
+            self._take(before, with_calibration(after), "tell_many", entries=entries)
 
     def untell(
         self, x: PointLike | Query | None = None, t: Time | None = None, *, id: int | None = None
@@ -830,6 +843,11 @@ class BayesianOptimizer(BaseEstimator):
             name (x0, x1, ... without names) and
 
             - ``time``, as dates where dates were given, and ``y``, NaN for failed and pending rows;
+            - ``predicted_mean``, ``predicted_std``: of y, before it was told, in units of y. The
+              noise is included, and ``y_variance``. NaN where there was no model, and for several
+              observations in one `tell_many`;
+            - ``residual``: ``(y - predicted_mean) / predicted_std``, standard normal if the model
+              is right;
             - ``removed_at``: time of removal from the data set; NaN while it is in it;
             - ``failed`` and ``pending``: bool;
             - ``query``: id of the query, or <NA> if it failed or was not asked for.
@@ -848,11 +866,11 @@ class BayesianOptimizer(BaseEstimator):
         >>> opt.tell({"rate": 0.1, "loss": "l2"}, 0.5, t=1.0)
         >>> opt.tell({"rate": 1.0, "loss": "l2"}, t=2.0, failed=True)
         >>> opt.announce({"rate": 0.01, "loss": "l1"}, t=3.0)
-        >>> print(opt.to_frame().to_string())
-           rate loss  time    y  removed_at  failed  pending query
-        0  0.10   l2   1.0  0.5         NaN   False    False  <NA>
-        1  1.00   l2   2.0  NaN         NaN    True    False  <NA>
-        2  0.01   l1   3.0  NaN         NaN   False     True     0
+        >>> print(opt.to_frame().dropna(axis=1, how="all").to_string())
+           rate loss  time    y  failed  pending query
+        0  0.10   l2   1.0  0.5   False    False  <NA>
+        1  1.00   l2   2.0  NaN    True    False  <NA>
+        2  0.01   l1   3.0  NaN   False     True     0
         """
         try:
             import pandas as pd
@@ -867,6 +885,9 @@ class BayesianOptimizer(BaseEstimator):
         columns = run.domain.described(rows[:, :-1])
         unknown = np.full(len(rows) - len(shown), np.nan)
         queries = [entry.query for entry in shown] + [None] * len(failed)
+        y, nothing = np.append(self.told_y_, unknown), (np.nan, np.nan)
+        predicted = [entry.predicted or nothing for entry in shown] + [nothing] * len(unknown)
+        mean, std = np.array(predicted).reshape(-1, 2).T
 
         def dated(times):
             if run.time.kind in (None, NUMBERS):
@@ -876,7 +897,10 @@ class BayesianOptimizer(BaseEstimator):
 
         own = {
             "time": dated(rows[:, -1]),
-            "y": np.append(self.told_y_, unknown),
+            "y": y,
+            "predicted_mean": mean,
+            "predicted_std": std,
+            "residual": (y - mean) / std,
             "removed_at": dated(np.append(self.removed_at_, unknown)),
             "failed": kind == 1,
             "pending": kind == 2,
@@ -1244,6 +1268,8 @@ class BayesianOptimizer(BaseEstimator):
         if run.algorithm.journal is not None:
             after = self._recorder_of(run).record(run, after, kind, said)
         self._run = after
+        if logger.isEnabledFor(logging.INFO):
+            log_events(run, after)
 
 
 def check_parts(owner, surrogate, policy):
@@ -1265,15 +1291,13 @@ def _check_belief(run, caller):
 
 def _predicted(run, rows, times, include_noise):
     """Return mean and standard deviation (m,) at rows (m, d) and times (m,), in the user's sign."""
-    places = run.domain.to_unit(rows)
     mean, std = np.empty(len(rows)), np.empty(len(rows))
     for time in np.unique(times):
         here = times == time
-        surrogate = run.model.at(time)
-        mean[here], std[here] = surrogate.posterior_at(time)(places[here])
+        mean[here], std[here] = posterior_at_rows(run, rows[here], time)
     if include_noise:
         std = np.hypot(std, run.model.noise_std_)
-    return run.sign * mean, std
+    return mean, std
 
 
 def begun(optimizer, n_started=0):

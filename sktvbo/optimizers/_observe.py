@@ -1,6 +1,7 @@
 """Steps that add observations or failures: functions from a state to the next one."""
 
 import copy
+import math
 from collections.abc import Mapping
 from numbers import Real
 
@@ -60,7 +61,33 @@ def with_known_context(row):
     return row
 
 
-def observe(run, x, y, t, variance, query=None, *, hold=False, first=None, data_only=False):
+def predicted_observation(run, x, t, variance):
+    """Return mean and standard deviation of an observation at a row x (d,) and a time.
+
+    In units and with the sign of y; None without a model. The noise is included: that of the model,
+    and a known ``variance``. The deviation is NaN if it is 0, or if a custom surrogate has no
+    ``noise_std_``.
+    """
+    model, known = run.model, run.forecast
+    if model is None or run.policy.queries_prior:
+        return None
+    if known is not None and known.model is model and known.t == t and np.array_equal(known.x, x):
+        mean, std = run.sign * known.mean, known.std
+    else:
+        (mean,), (std,) = posterior_at_rows(run, x[np.newaxis], t)
+    noise = getattr(model, "noise_std_", math.nan)
+    return float(mean), math.hypot(std, noise, math.sqrt(variance)) or math.nan
+
+
+def posterior_at_rows(run, rows, t):
+    """Return mean and standard deviation (m,) of f at rows (m, d) and one time, as users see y."""
+    mean, std = run.model.at(t).posterior_at(t)(run.domain.to_unit(rows))
+    return run.sign * mean, std
+
+
+def observe(
+    run, x, y, t, variance, query=None, *, predicted=None, hold=False, first=None, data_only=False
+):
     """Return the run with an observation at x (d,) and t, which may answer a query.
 
     Parameters
@@ -70,6 +97,8 @@ def observe(run, x, y, t, variance, query=None, *, hold=False, first=None, data_
     y, t, variance : float
         ``variance`` is the known variance of the noise.
     query : Query, default=None
+    predicted : (float, float), default=None
+        See `predicted_observation`.
     hold : bool, default=False
         Hold the hyperparameters.
     first : Surrogate, default=None
@@ -97,6 +126,7 @@ def observe(run, x, y, t, variance, query=None, *, hold=False, first=None, data_
         _checked_record(policy),
         variance,
         None if query is None else query.id,
+        predicted,
     )
     return replaced(
         run,
@@ -104,6 +134,7 @@ def observe(run, x, y, t, variance, query=None, *, hold=False, first=None, data_
         policy=policy,
         policy_before=run.policy,
         answers=None,
+        forecast=None,
         search=search,
         data=data,
         time=time,
@@ -287,16 +318,20 @@ def observe_many(run, observations):
 
     y is None of a measurement that failed. The hyperparameters are learnt once, from all. Then the
     observations are added one by one with these, so that the policy sees each one as if it had been
-    told alone. Also return the history's entries: an `Observation`, or a row (d + 1,) that failed.
+    told alone, and has no prediction: that of a single one is made before the hyperparameters are
+    learnt. Also return the history's entries: an `Observation`, or a row (d + 1,) that failed.
     """
-    entries = []
+    entries, predicted = [], None
+    if len(observations) == 1 and observations[0][1] is not None:
+        x, _, t, variance, _ = observations[0]
+        predicted = predicted_observation(run, x, t, variance)
 
     def add(run, observation, **options):
         x, y, t, _, query = observation
         if y is None:
             entries.append(np.append(x, t))
             return observe_failure(run, x, t, query)
-        after = observe(run, *observation, **options)
+        after = observe(run, *observation, predicted=predicted, **options)
         entries.append(after.history.log[-1])
         return after
 

@@ -57,6 +57,7 @@ _FIELDS = (
     "n_started",
     "failures",
     "limiter",
+    "miscalibrated",
 )
 
 
@@ -195,11 +196,13 @@ def encode_observation(entry):
         "removed": entry.removed.tolist(),
         "record": encode(entry.record),
         "query": entry.query,
+        "predicted": None if entry.predicted is None else encode(list(entry.predicted)),
     }
 
 
 def decode_observation(body):
     """Return the observation of an event."""
+    predicted = decode(body["predicted"])
     return Observation(
         row=np.array([*body["x"], body["t"]], dtype=np.float64),
         y=body["y"],
@@ -209,6 +212,7 @@ def decode_observation(body):
         record=decode(body["record"]),
         variance=body["variance"],
         query=body["query"],
+        predicted=None if predicted is None else tuple(predicted),
     )
 
 
@@ -245,7 +249,7 @@ def events_between(run, after, kind, details):
             left = {query.id for query in after.pending.queries}
             body = _encode_query(next(q for q in run.pending.queries if q.id not in left))
         events = [(kind, position, body)]
-    return events + _search_events(run, after)
+    return events + search_events(run, after)
 
 
 def _encode_asked(run, after):
@@ -273,7 +277,7 @@ def _events_of_entries(entries, position):
     return events
 
 
-def _search_events(run, after):
+def search_events(run, after):
     """Return an event in a list if the step has searched the hyperparameters."""
     surrogate = after.surrogate
     if surrogate is None or surrogate is run.surrogate or after.search.age:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -65,6 +65,8 @@ class Observation:
         Known variance of the noise of y, in units of y².
     query : int or None
         Id of the query that it answers, if it does.
+    predicted : (float, float) or None
+        Mean and standard deviation of y, noise included, predicted before it was told.
     """
 
     row: np.ndarray
@@ -75,6 +77,7 @@ class Observation:
     record: dict
     variance: float = 0.0
     query: int | None = None
+    predicted: tuple | None = None
 
 
 class Log(Sequence):
@@ -440,6 +443,25 @@ class SearchState:
     size: int = 0
 
 
+class Forecast(NamedTuple):
+    """Posterior of f at the latest query, known from the search for it; see `_observe`.
+
+    Attributes
+    ----------
+    model : Surrogate
+    x : ndarray of shape (d,)
+    t : float
+    mean, std : float
+        As the surrogate sees y.
+    """
+
+    model: object
+    x: np.ndarray
+    t: float
+    mean: float
+    std: float
+
+
 @dataclass(frozen=True, eq=False)
 class ExpertAnswers:
     """Answers of an expert, for the next query of SparQ-GP-UCB.
@@ -490,6 +512,10 @@ class RunState:
         None as long as no query has failed.
     limiter : StepLimiter or None
         None without a step limit.
+    forecast : Forecast or None
+        Only a cache: without it, predictions are computed when an observation is told.
+    miscalibrated : bool
+        True once `sktvbo.optimizers._calibration` has warned.
     place : Place
         Position in its journal, if it has one.
     """
@@ -511,6 +537,8 @@ class RunState:
     data: DataSet = field(default_factory=DataSet)
     failures: object = None
     limiter: object = None
+    forecast: Forecast | None = None
+    miscalibrated: bool = False
     place: Place = START
 
     # --- configuration ----------------------------------------------------------------------------

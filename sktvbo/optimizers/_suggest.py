@@ -1,5 +1,6 @@
 """Queries: the initial design, the maximum of the acquisition function, batches, contexts."""
 
+import logging
 import warnings
 from functools import partial
 
@@ -12,9 +13,10 @@ from ..acquisition._objective import Score
 from ..acquisition._optimize import maximize_joint, optimize
 from ..exceptions import ForgottenQueryWarning
 from ._failures import Risk, sampled, weighed
+from ._log import log_queries, logger
 from ._observe import made_until
 from ._random import copied
-from ._state import MAX_PENDING
+from ._state import MAX_PENDING, Forecast
 
 # A new query keeps away from at most this many pending ones, the latest.
 _MAX_HALLUCINATED = 32
@@ -77,18 +79,24 @@ def announce(run, x, t):
 def _suggested(run, t, size, may_wait):
     """Return the run with ``size`` more queries pending, and these queries (x, time)."""
     rng, sizes = copied(run.rng), run.query_sizes
-    first, n_started = _start_queries(run, t, size)
+    details = {} if logger.isEnabledFor(logging.DEBUG) else None
+    forecast, (first, n_started) = None, _start_queries(run, t, size)
     before = replaced(_with_pending(run, first, t) if first else run, n_started=n_started)
     size -= len(first)
     if run.surrogate is None or run.policy.queries_prior:
         found = _random_queries(before, t, size, rng)
     else:
-        found = _best_queries(before, t, size, rng, may_wait) if size else []
+        found = []
+        if size:
+            found, forecast = _best_queries(before, t, size, rng, may_wait, details)
         # Queries at later times were taken back.
         sizes = (*made_until(t, sizes), (t, len(run.data)))[-MAX_PENDING:]
     after, found = _with_pending(before, found, t), first + found
+    if details is not None:
+        log_queries(after, run.pending.n_total, details)
     time = replaced(run.time, now=t, next=found[-1][1])
-    return replaced(after, rng=rng, time=time, query_sizes=sizes), found
+    changes = {"rng": rng, "time": time, "query_sizes": sizes, "forecast": forecast}
+    return replaced(after, **changes), found
 
 
 def _with_pending(run, queries, asked):
@@ -142,13 +150,17 @@ def _random_queries(run, t, size, rng):
     return found
 
 
-def _best_queries(run, t, size, rng, may_wait):
-    """Return queries (x, time), each with the pending ones and those before hallucinated."""
+def _best_queries(run, t, size, rng, may_wait, details):
+    """Return queries (x, time), each with the pending ones and those before hallucinated.
+
+    Also return the `Forecast` of the first, or None. What each was chosen for is added to
+    ``details``, by id, unless it is None.
+    """
     surrogate, config = run.model.at(t), run.config
     pending = run.pending.at(t)[-_MAX_HALLUCINATED:]
     if pending:
         surrogate = _hallucinated(run, surrogate, [(query.x, query.t) for query in pending])
-    queries, risk = [], _risk(run)
+    queries, risk, forecast = [], _risk(run), None
     for i in range(size):
         if i:
             surrogate = _hallucinated(run, surrogate, queries[-1:])
@@ -156,38 +168,57 @@ def _best_queries(run, t, size, rng, may_wait):
         if may_wait:
             latest = config.algorithm._latest_query_time(t, surrogate, run.policy)
         space = None if run.limiter is None else run.limiter.part_of(run, t)
-        x, time = _best_query(run, surrogate, config.acquisition, t, latest, rng, risk, space)
+        x, time, posterior = _best_query(
+            run, surrogate, config.acquisition, t, latest, rng, risk, space
+        )
         if run.limiter is not None:
             x = run.limiter.heading(run, surrogate, t, space, x, risk)
             run = replaced(run, limiter=run.limiter.moved(x, time))
+        if not (i or pending) and posterior is not None:
+            (mean,), (std,) = posterior(run.domain.to_unit(x[np.newaxis]))
+            forecast = Forecast(run.model, x, t, float(mean), float(std))
+        if details is not None:
+            known = _details_of(run, surrogate, x, time, t, latest, risk, space)
+            details[run.pending.n_total + i] = known
         queries.append((x, time))
-    return queries
+    return queries, forecast
 
 
 def _best_query(run, surrogate, acquisition, t, latest, rng, risk, space=None):
     """Return where, and when between t and ``latest``, an acquisition function is largest.
 
+    Also return the posterior at t, (m, u) -> mean (m,), std (m,), or None if it is not compiled.
     Scores are weighed by a ``risk`` unless it is None. The search is in a ``space``; None: in all
     of the domain.
     """
-    space = run.domain.search_space() if space is None else space
-    posterior = surrogate.posterior_at(t, run.domain.continuous)
-    observed = run.model.X_train_
     # The latest queries are near a tracked optimum. Pending ones are left out: where nothing is
     # uncertain, a search from one would end there again.
-    recent = observed[-3:, :-1]
+    recent = run.model.X_train_[-3:, :-1]
     if acquisition.joint:
-        draw = partial(posterior.sample, rng=rng)
+        draw = partial(surrogate.posterior_at(t, run.domain.continuous).sample, rng=rng)
         if risk is not None:
             draw = risk.at(t).weigh_draw(draw)
-        return maximize_joint(draw, space, rng, recent), t
+        space = run.domain.search_space() if space is None else space
+        return maximize_joint(draw, space, rng, recent), t, None
+    score, posterior, space = _scored(run, surrogate, acquisition, t, latest, risk, space)
+    objective = objective_of(score, posterior)
+    row = optimize(objective, space, rng, recent)
+    if space.window is None:
+        return row, t, objective.posterior
+    return row[:-1], float(row[-1]), None
+
+
+def _scored(run, surrogate, acquisition, t, latest, risk, space):
+    """Return score, posterior and search space of `_best_query`."""
+    space = run.domain.search_space() if space is None else space
+    posterior = surrogate.posterior_at(t, run.domain.continuous)
     state = AcquisitionState(
         len(run.data),
         run.history.n_told,
         run.domain.n_dims,
         surrogate,
         posterior,
-        n_pending=len(surrogate.X_train_) - len(observed),
+        n_pending=len(surrogate.X_train_) - len(run.model.X_train_),
     )
     if latest > t:
         space = space.during(t, latest)
@@ -197,8 +228,19 @@ def _best_query(run, surrogate, acquisition, t, latest, rng, risk, space=None):
         anywhere = run.domain.search_space().candidates(_N_FLOOR)
         places = np.vstack([run.surrogate.X_train_[:, :-1], anywhere])
         score = weighed(score, risk, state.posterior, space, t, places)
-    row = optimize(objective_of(score, posterior), space, rng, recent)
-    return (row, t) if space.window is None else (row[:-1], float(row[-1]))
+    return score, posterior, space
+
+
+def _details_of(run, surrogate, x, time, t, latest, risk, space):
+    """Return the value of the acquisition function at a query, None of a joint draw; mean, std."""
+    place, acquisition, value = run.domain.to_unit(x[np.newaxis]), run.config.acquisition, None
+    (mean,), (std,) = surrogate.posterior_at(time)(place)
+    if not acquisition.joint:
+        score, posterior, space = _scored(run, surrogate, acquisition, t, latest, risk, space)
+        if space.window is not None:
+            place = np.append(place, [[(time - t) / (latest - t)]], axis=1)
+        value = float(score.values(*posterior(place), place)[0])
+    return {"acquisition": value, "mean": float(run.sign * mean), "std": float(std)}
 
 
 def _hallucinated(run, surrogate, queries):

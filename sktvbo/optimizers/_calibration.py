@@ -1,0 +1,61 @@
+"""Calibration of a run's predictions: one warning when errors are larger than predicted."""
+
+import math
+import warnings
+
+from scipy.special import chdtri
+
+from .._values import replaced
+from ..exceptions import ModelWarning
+from ._log import logger
+
+# Successive residuals of a test, and its probability of a false alarm.
+_N_RESIDUALS, _FALSE_ALARM = 50, 1e-6
+
+# Predicted deviations may be too small by this factor: hyperparameters learnt from few observations
+# are uncertain, and predictions treat them as known.
+_TOLERANCE = 1.2
+
+# Largest root mean square that does not warn, 1.8.
+_LARGEST = _TOLERANCE * math.sqrt(chdtri(_N_RESIDUALS, _FALSE_ALARM) / _N_RESIDUALS)
+
+
+def with_calibration(run):
+    """Return the run; warn, once in a run, if its latest residuals are too large.
+
+    In a residual r_i = (y_i − μ_i) / s_i, μ_i and s_i² are mean and variance of y_i, with noise,
+    given all observations before it. If the model is right, y_i given these is Gaussian with this
+    mean and variance, whatever queries were made. So the r_i are standard normal and independent,
+    and the sum of 50 squares has the chi-squared distribution with 50 degrees of freedom. It
+    exceeds q = 113 with probability 1e-6. The bound is 1.2² q = 162, a root mean square of 1.8. If
+    the s_i are too small by a factor of at most 1.2, a test gives a false alarm with probability at
+    most 1e-6, and a run of n observations with probability at most 1e-6 n. With the right s_i a
+    test has 1e-13. To save time, a test is made only when the latest residual is above 1.8.
+
+    Small residuals do not warn. They are usual, below 0.5, where the function is smoother than the
+    model or has no noise, and only cost exploration.
+    """
+    last = run.history.log[-1]
+    if run.miscalibrated or last.predicted is None:
+        return run
+    mean, std = last.predicted
+    if not abs(last.y - mean) > _LARGEST * std:
+        return run
+    latest = run.history.latest(_N_RESIDUALS)
+    predicted = [entry.predicted for entry in latest]
+    if len(latest) < _N_RESIDUALS or None in predicted:
+        return run
+    residuals = [(entry.y - mean) / std for entry, (mean, std) in zip(latest, predicted)]
+    rms = math.sqrt(sum([residual * residual for residual in residuals]) / _N_RESIDUALS)
+    if not rms > _LARGEST:
+        return run
+    message = (
+        f"The last {_N_RESIDUALS} observations differ from their predictions by {rms:.3g} times "
+        "the predicted standard deviation (root mean square): the surrogate is overconfident. Let "
+        "it learn the noise (noise_variance_bounds), or give a larger noise_variance or "
+        "y_variance. If the function changes or jumps, take a temporal kernel with a shorter "
+        "lengthscale, or an algorithm that forgets. to_frame() has predictions and residuals."
+    )
+    logger.warning(message, extra={"sktvbo": {"event": "miscalibrated", "rms": rms}})
+    warnings.warn(message, ModelWarning, stacklevel=3)  # the caller of tell
+    return replaced(run, miscalibrated=True)

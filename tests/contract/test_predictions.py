@@ -1,0 +1,133 @@
+"""Predictions of observations before they are told, and residuals: columns of the frame."""
+
+import json
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from contract.cases import BOX, BY_NAME, DOMAINS, N_INITIAL, STEPS, objective
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sktvbo import WDBO, BayesianOptimizer, SparQGPUCB, TimeVaryingGPRegressor
+
+pytest.importorskip("pandas")
+
+COLUMNS = ["predicted_mean", "predicted_std", "residual"]
+
+
+def predictions(opt):
+    return opt.to_frame()[COLUMNS].to_numpy()
+
+
+@pytest.mark.parametrize("maximize", [True, False])
+@pytest.mark.parametrize("name", ["WDBO", "ETGPUCB", "WGPUCB"])
+@pytest.mark.parametrize("domain", ["box", "named"])
+def test_each_observation_has_the_prediction_made_before_it_was_told(name, domain, maximize):
+    opt = BY_NAME[name].make(domain, maximize=maximize)
+    expected = np.full((STEPS, 3), np.nan)
+    for t in range(STEPS):
+        x, y, variance = opt.ask(t), 50.0 + objective(opt.pending_[0].x, t, domain), 0.01 * t
+        if t >= N_INITIAL:
+            mean, std = opt.predict(x, t, return_std=True, include_noise=True)
+            std = np.hypot(std, np.sqrt(variance))
+            expected[t] = mean, std, (y - mean) / std
+        opt.tell(x, y, t, y_variance=variance)
+    assert_allclose(predictions(opt), expected, rtol=1e-12)
+    assert np.isfinite(expected[N_INITIAL:]).all()
+
+
+def test_the_prediction_is_that_of_the_time_told_not_of_the_query():
+    opt, _ = BY_NAME["WDBO"].after()
+    first, second = opt.suggest(STEPS, n=2)
+    opt.tell(second, 0.1)
+    mean, std = opt.predict(first.x, STEPS + 3.0, return_std=True, include_noise=True)
+    opt.tell(first, 0.2, STEPS + 3.0)
+    assert_allclose(predictions(opt)[-1], [mean, std, (0.2 - mean) / std], rtol=1e-12)
+
+
+def test_the_model_of_the_query_includes_the_answers_of_an_expert():
+    opt = SparQGPUCB(BOX, n_initial_points=3, random_state=0)
+    for t in range(6):
+        opt.tell_expert(places := opt.ask_expert(t), np.sin(places[:, 0]))
+        x = opt.ask(t)
+        before = None if t < 3 else opt.predict(x, t)
+        opt.tell(x, np.sin(x[0]))
+    assert opt.expert_y_.size == 0
+    assert predictions(opt)[-1, 0] == pytest.approx(before)
+
+
+def test_in_tell_many_only_a_single_observation_has_one():
+    opt, _ = BY_NAME["WDBO"].after()
+    x = opt.ask(STEPS)
+    mean = opt.predict(x, STEPS)
+    opt.tell_many([x], [0.3])
+    assert predictions(opt)[-1, 0] == pytest.approx(mean)
+    opt.tell_many([x, x], [0.3, 0.4], [STEPS + 1.0, STEPS + 2.0])
+    assert np.isnan(predictions(opt)[-2:]).all()
+
+
+def test_failed_and_pending_rows_have_none():
+    opt, _ = BY_NAME["WDBO"].after()
+    opt.tell(opt.ask(STEPS), failed=True)
+    opt.ask(STEPS + 1.0)
+    assert np.isnan(predictions(opt)[-2:]).all()
+
+
+def test_a_surrogate_without_a_known_noise_has_no_residuals():
+    class Noiseless(TimeVaryingGPRegressor):
+        noise_std_ = property()
+
+    opt = BayesianOptimizer(BOX, surrogate=Noiseless(), n_initial_points=3, random_state=0)
+    for t in range(6):
+        opt.tell(opt.ask(t), float(t))
+    mean, std, residual = predictions(opt).T
+    assert np.isfinite(mean[3:]).all()
+    assert np.isnan([std, residual]).all()
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_they_are_stored_and_bounded_by_the_history(domain, tmp_path):
+    path, case = tmp_path / "run.db", BY_NAME["WDBO"]
+    opt = case.make(domain, journal=path, history=6)
+    case.drive(opt, STEPS, 0, domain)
+    opt.untell(t=STEPS - 1.0)
+    expected = predictions(opt)
+    assert np.isfinite(expected).all()
+    assert len(expected) == 6
+    assert_array_equal(predictions(WDBO.from_json(opt.to_json())), expected)
+    opt.close()
+    assert_array_equal(predictions(WDBO.resume(path)), expected)
+    assert json.loads(opt.to_json())["state"]["told"][-2][1]["predicted"] == [*expected[-1, :2]]
+
+
+@pytest.mark.parametrize("name", ["WDBO", "WGPUCB", "ABO", "SWGPUCB"])
+@pytest.mark.parametrize("options", [{}, {"max_step": 0.2}], ids=["anywhere", "near"])
+def test_what_the_search_for_a_query_knows_is_what_is_computed_otherwise(name, options):
+    opt = BY_NAME[name].make(maximize=False, **options)
+    n_known = 0
+    for t in range(STEPS):
+        query = opt.suggest(t)
+        twin = pickle.loads(pickle.dumps(opt))
+        n_known += opt._run.forecast is not None
+        twin._run = replace(twin._run, forecast=None)
+        for each in (opt, twin):
+            each.tell(query, objective(query.x, t))
+        assert_allclose(predictions(opt), predictions(twin), rtol=1e-6)
+    assert n_known >= (STEPS - N_INITIAL) * (name != "ABO")
+
+
+def test_what_is_known_of_a_query_is_not_used_for_another_model_place_or_time():
+    changes = {
+        "told": lambda opt, x: opt.tell([0.3, 0.3], 0.5, STEPS),
+        "untold": lambda opt, x: opt.untell(t=3.0),
+        "failed": lambda opt, x: opt.tell([0.3, 0.3], t=STEPS, failed=True),
+        "moved": lambda opt, x: x.__iadd__(0.01),
+    }
+    for name, change in changes.items():
+        opt, _ = BY_NAME["WDBO"].after()
+        x = opt.ask(STEPS)
+        change(opt, x)
+        expected = opt.predict(x, STEPS + 2.0 * (name == "failed"))
+        opt.tell(x, 0.4, STEPS + 2.0 * (name == "failed"))
+        assert predictions(opt)[len(opt.told_y_) - 1, 0] == pytest.approx(expected, rel=1e-9)

@@ -1,0 +1,100 @@
+"""The warning that predictions are overconfident: never for a right model, soon for a wrong one."""
+
+import logging
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+from sklearn.gaussian_process.kernels import RBF
+
+from sktvbo import SWGPUCB, WDBO, TimeVaryingGPRegressor
+from sktvbo.exceptions import ModelWarning
+from sktvbo.optimizers import _calibration
+
+NOISE = 0.1
+
+
+def drawn(rng):
+    """A function of place and time from the prior of `declared`, by random Fourier features."""
+    frequencies = rng.standard_normal((300, 2)) / [0.3, 20.0]
+    phases, weights = rng.uniform(0.0, 2.0 * np.pi, 300), rng.standard_normal(300)
+    return lambda x, t: np.sqrt(2 / 300) * weights @ np.cos(frequencies @ [x[0], t] + phases)
+
+
+def declared(noise_variance, **options):
+    """A model with the right kernels and a declared noise."""
+    fixed = {"signal_variance_bounds": "fixed", "optimizer": None, "normalize_y": False}
+    return TimeVaryingGPRegressor(
+        RBF(0.3), RBF(20.0), noise_variance=noise_variance, **fixed, **options
+    )
+
+
+def run(opt, seed, n_steps, start=0, noise=NOISE):
+    rng = np.random.RandomState(seed)
+    function = drawn(rng)
+    for t in range(start, start + n_steps):
+        x = opt.ask(t)
+        opt.tell(x, function(x, t) + noise * rng.standard_normal(), t)
+
+
+def optimizer(noise_variance, seed=0, window=30, **options):
+    surrogate = declared(noise_variance)
+    options = {"n_initial_points": 2, "surrogate": surrogate, "random_state": seed} | options
+    return SWGPUCB([(0.0, 1.0)], window=window, **options)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_right_model_does_not_warn(seed):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ModelWarning)
+        run(opt := optimizer(NOISE**2, seed), seed, 100)
+    squares = [((e.y - e.predicted[0]) / e.predicted[1]) ** 2 for e in opt._run.history.log[2:]]
+    assert 1e-4 < chi2.sf(sum(squares), len(squares)) < 1.0 - 1e-4
+
+
+def test_a_noise_declared_100_times_too_small_warns_once(caplog):
+    opt = optimizer(NOISE**2 / 100.0)
+    run(opt, 0, 51)
+    with pytest.warns(ModelWarning, match="overconfident.*noise_variance") as found:
+        run(opt, 0, 10, 51)
+    assert found[0].filename == __file__
+    (record,) = caplog.records
+    assert (record.name, record.levelno) == ("sktvbo.optimizers", logging.WARNING)
+    assert record.sktvbo["event"] == "miscalibrated"
+    assert record.sktvbo["rms"] > 3.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ModelWarning)
+        for again in (opt, pickle.loads(pickle.dumps(opt)), type(opt).from_json(opt.to_json())):
+            run(again, 1, 20, 61)
+
+
+def test_a_learnt_model_does_not_warn_either():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ModelWarning)
+        run(WDBO([(0.0, 1.0)], random_state=0), 0, 80)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.99, 1.01])
+def test_the_bound_is_a_quantile_with_a_tolerance(share):
+    """50 equal residuals warn beyond the quantile of probability 1e-6, times 1.2²."""
+    opt = optimizer(NOISE**2, surrogate=declared(NOISE**2), window=1)
+    rms = 1.2 * np.sqrt(chi2.isf(1e-6, 50) / 50.0)
+    opt.tell([0.5], 0.0, 0.0), opt.tell([0.5], 0.0, 1.0)
+    for i in range(50):
+        mean, std = opt.predict([0.5], i + 2.0, return_std=True, include_noise=True)
+        opt.tell([0.5], mean + (-1) ** i * share * rms * std, i + 2.0)
+    assert opt._run.miscalibrated == (share > 1.0)
+
+
+def test_a_test_needs_a_prediction_of_each(monkeypatch):
+    monkeypatch.setattr(_calibration, "_LARGEST", 0.0)
+    opt = optimizer(NOISE**2)
+    run(opt, 0, 51)
+    assert not opt._run.miscalibrated
+    opt.untell()
+    run(opt, 0, 1, 51)
+    assert not opt._run.miscalibrated
+    run(opt, 0, 1, 52)
+    assert opt._run.miscalibrated
