@@ -9,6 +9,7 @@ from sklearn.exceptions import NotFittedError
 __all__ = [
     "AmbiguousQueryWarning",
     "AskTellError",
+    "ClockWarning",
     "DomainError",
     "ForgottenQueryWarning",
     "InvalidObservationError",
@@ -76,6 +77,10 @@ class ForgottenQueryWarning(UserWarning):
 
 class AmbiguousQueryWarning(UserWarning):
     """Several pending queries match an x that was told or cancelled."""
+
+
+class ClockWarning(UserWarning):
+    """The computer's clock was set back, and the optimizer's stands still."""
 
 
 class JournalError(SktvboError, RuntimeError):

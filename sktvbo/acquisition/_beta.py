@@ -40,10 +40,13 @@ class AcquisitionState:
         At places in unit form, at the time of the query.
     n_pending : int
         Pending queries, which the surrogate treats as observations.
+    space : SearchSpace or None
+        Where queries may lie, None for anywhere.
     information_gain : float
         Information gain of the data set, ½ log det(I + Σ⁻¹ K), in nats.
     incumbent : float
-        Largest posterior mean, at the time of the query, at the places observed.
+        Largest posterior mean, at the time of the query, at the places observed, or for those
+        outside of the domain at the nearest members.
     scale : float
         Scale of the observations, by which improvements are divided to avoid overflow; 1 if the
         posterior has none.
@@ -55,6 +58,7 @@ class AcquisitionState:
     surrogate: Any = field(default=None, repr=False)
     posterior: Posterior = field(default=None, repr=False)
     n_pending: int = 0
+    space: Any = field(default=None, repr=False)
 
     @cached_property
     def information_gain(self) -> float:
@@ -63,8 +67,9 @@ class AcquisitionState:
 
     @cached_property
     def incumbent(self) -> float:
-        """Largest posterior mean at the places of the observations."""
-        places, _ = distinct_rows(self.surrogate.X_train_[:, :-1])
+        """Largest posterior mean at the places of the observations, or nearest to them."""
+        places = self.surrogate.X_train_[:, :-1]
+        places, _ = distinct_rows(places if self.space is None else self.space.nearest(places))
         mean = getattr(self.posterior, "mean", lambda S: self.posterior(S)[0])
         return float(np.max(mean(places)))
 

@@ -90,11 +90,12 @@ def maximize(
 def optimize(objective, space, rng, anchors=None, n_candidates=512, n_starts=6):
     """Return the row (d,) of a search space where an objective is largest; see `maximize`.
 
-    The anchors (k, u) may have another context, which is replaced.
+    The anchors (k, u) may have another context, which is replaced, and lie outside of the domain:
+    the nearest members are taken.
     """
     candidates = space.candidates(n_candidates, rng)
     if anchors is not None and len(anchors) and len(candidates) < space.size:
-        anchors = space.with_current_context(np.asarray(anchors))
+        anchors = space.with_current_context(space.nearest(np.asarray(anchors)))
         candidates = np.vstack([anchors[space.allowed(anchors)], candidates])
     return space.decode(search(objective, space, candidates, n_starts)[np.newaxis])[0]
 
@@ -250,7 +251,7 @@ def maximize_joint(draw, space, rng, anchors=None, n_candidates=512):
         if len(candidates) > _MAX_JOINT:
             candidates = candidates[_part(candidates, anchors, rng)]
     elif anchors is not None:
-        anchors = space.with_current_context(np.asarray(anchors))
+        anchors = space.with_current_context(space.nearest(np.asarray(anchors)))
         around = np.vstack([_around(anchor, space, rng) for anchor in anchors])
         around = space.projected(around)
         candidates, _ = distinct_rows(np.vstack([candidates, around[space.allowed(around)]]))

@@ -28,7 +28,7 @@ class Domain:
 
     A subclass offers ``sample``, ``candidates`` and ``neighbours``, and defines:
 
-    - ``_to_unit(X)``: unit form (n, n_unit) of rows X (n, d);
+    - ``_to_unit(X)``: unit form (n, n_unit) of rows X (n, d), which may be outside of the domain;
     - ``_from_unit(U)``: the members (n, d) nearest to U (n, n_unit), a new array;
     - ``_inside(X)``: which of the finite rows X (n, d) are members (n,), up to rounding errors;
     - ``_locate(X, what)``: these members (n, d) without rounding errors, a new array, or a
@@ -37,8 +37,8 @@ class Domain:
     - ``_key()``: a hashable value, equal for equal domains of one type.
 
     It may define ``_shown()`` if the arguments are too long for a repr; ``kinds`` and
-    ``unit_columns`` if coordinates are continuous; and ``search_space`` and ``allowed`` if only
-    some points may be queried.
+    ``unit_columns`` if coordinates are continuous; and ``search_space`` if only some points may be
+    queried.
 
     Parameters
     ----------
@@ -100,11 +100,25 @@ class Domain:
         InvalidObservationError
             X is not made of reals, or its last axis is not ``n_dims`` long.
         DomainError
-            A row is not a member of a `ParameterSpace`.
+            A row is not a member of a `ParameterSpace`; see `unit_of`.
         """
         X = self._numbers(X)
         U = self._to_unit(X.reshape(-1, self.n_dims))
         return U.reshape(*X.shape[:-1], self.n_unit)
+
+    def unit_of(self, X: ArrayLike) -> Array:
+        """Map rows to their unit form, also outside of the domain.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n, n_unit)
+            NaN where it is undefined, such as the logarithm of a negative number.
+        """
+        return self._to_unit(np.asarray(X, dtype=np.float64))
 
     def from_unit(self, U: ArrayLike) -> Array:
         """Map the unit form to rows, the inverse of `to_unit`.
@@ -257,19 +271,19 @@ class Domain:
         """
         return None
 
-    def allowed(self, U: ArrayLike) -> Mask:
-        """Return which members may be queried.
+    def queryable(self, X: ArrayLike) -> Mask:
+        """Return which rows may be queried.
 
         Parameters
         ----------
-        U : ndarray of shape (m, n_unit)
-            Members, in unit form.
+        X : ndarray of shape (n, d)
+            Finite, apart from a context.
 
         Returns
         -------
-        ndarray of bool of shape (m,)
+        ndarray of bool of shape (n,)
         """
-        return np.ones(len(U), dtype=bool)
+        return self._inside(np.asarray(X, dtype=np.float64))
 
     def members(self, limit: int) -> Array | None:
         """Return all members in unit form (m, n_unit), or None if there are more than a limit.

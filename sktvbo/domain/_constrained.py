@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from .._typing import Array, Mask, Point, Points, RandomState
+    from .._typing import Array, Point, Points, RandomState
     from ._convert import DomainLike
     from ._rules import Constraint
 
@@ -115,9 +115,6 @@ class Constrained(Domain):
         ndarray of shape (n, d)
         """
         return self._whole.feasible.sample(n, rng)
-
-    def allowed(self, U: ArrayLike) -> Mask:
-        return self._whole.allowed(U)
 
     def members(self, limit: int) -> Array | None:
         # A point that may not be queried may be told.

@@ -318,15 +318,15 @@ class WithContext(Domain):
         """Return the points of rows, without contexts, in the form of users."""
         return self.chosen.decode_all(np.asarray(rows)[:, : self.n_chosen])
 
-    def allowed(self, U: ArrayLike) -> Mask:
-        return self.chosen.allowed(U[:, : self.chosen.n_unit])
+    def queryable(self, X: ArrayLike) -> Mask:
+        return self.chosen.queryable(np.asarray(X)[:, : self.n_chosen])
 
     def members(self, limit: int) -> Array | None:
         return None
 
     def _to_unit(self, X):
         parts = (
-            self.chosen.to_unit(X[:, : self.n_chosen]),
+            self.chosen.unit_of(X[:, : self.n_chosen]),
             self.context.unit_of(X[:, self.n_chosen :]),
         )
         return np.column_stack(parts)

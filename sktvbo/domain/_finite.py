@@ -15,6 +15,8 @@ from ..exceptions import DomainError
 from ._base import TOLERANCE, Domain
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike
 
     from .._typing import Array, Indices, RandomState
@@ -78,10 +80,10 @@ class FiniteSet(Domain):
             np.zeros(self.points.shape[1], dtype=bool),
             len(self.points),
         )
-        self._width = self._unit_width()
+        self._origin, self._width = self._unit_frame()
         # Without a width, the size of the coordinate itself says what a rounding error is.
         self._scale = np.where(self._width > 0.0, self._width, np.maximum(np.abs(self.lower), 1.0))
-        self._tree = KDTree((self.points - self.lower) / self._scale)
+        self._tree = KDTree((self.points - self._origin) / self._scale)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -116,9 +118,9 @@ class FiniteSet(Domain):
                 raise wrong("points that span a finite width", "one that overflows")
         return array
 
-    def _unit_width(self):
-        """Return the divisors of the coordinates in the unit form (d,)."""
-        return self.upper - self.lower
+    def _unit_frame(self):
+        """Return the origin of the unit form (d,), and the divisors of the coordinates (d,)."""
+        return self.lower, self.upper - self.lower
 
     def sample(self, n: int, rng: RandomState = None) -> Array:
         """Draw members uniformly, without replacement as long as there are enough.
@@ -211,8 +213,7 @@ class FiniteSet(Domain):
         return self._indices(self._as_points(X), "X")
 
     def _to_unit(self, X):
-        flat = self._width == 0.0
-        return np.where(flat, 0.0, (X - self.lower) / np.where(flat, 1.0, self._width))
+        return (X - self._origin) / self._scale
 
     def _from_unit(self, U):
         nearest = self._tree.query(np.where(self._width > 0.0, U, 0.0), p=np.inf)[1]
@@ -220,7 +221,7 @@ class FiniteSet(Domain):
 
     def _nearest(self, X):
         """Return distances (n,), relative to the scales, to the nearest members; their indices."""
-        return self._tree.query((X - self.lower) / self._scale, p=np.inf)
+        return self._tree.query(self._to_unit(X), p=np.inf)
 
     def _inside(self, X):
         return self._nearest(X)[0] <= TOLERANCE
@@ -267,20 +268,20 @@ class Arms(FiniteSet):
 
     Parameters
     ----------
-    n_arms : int
-        At least one.
+    n_arms : int or list of int
+        Number of arms, at least one; or the indices of those that may be queried.
 
     Attributes
     ----------
-    points : ndarray of shape (n_arms, 1)
-        The indices, read-only.
+    points : ndarray of shape (size, 1)
+        The indices, read-only, in ascending order.
     size : int
         Number of arms. All else is as in `FiniteSet`.
 
     Raises
     ------
     DomainError
-        n_arms is not a positive int.
+        n_arms is not a positive int, or a list of distinct indices.
 
     Examples
     --------
@@ -296,19 +297,23 @@ class Arms(FiniteSet):
     array([0.])
     """
 
-    def __init__(self, n_arms: int) -> None:
-        n_arms = check_int(n_arms, "n_arms", self, error=DomainError)
-        super().__init__(np.arange(float(n_arms))[:, np.newaxis])
+    def __init__(self, n_arms: int | Sequence[int]) -> None:
+        if np.ndim(n_arms) == 1 and len(n_arms):
+            arms = [check_int(i, "n_arms", self, low=0, error=DomainError) for i in n_arms]
+        else:
+            arms = range(check_int(n_arms, "n_arms", self, error=DomainError))
+        super().__init__(np.array(sorted(arms), dtype=np.float64)[:, np.newaxis])
 
-    def _unit_width(self):
-        # A width of 1 makes the maps to the unit form and back the identity.
-        return np.ones(1)
+    def _unit_frame(self):
+        # The maps to the unit form and back are the identity.
+        return np.zeros(1), np.ones(1)
 
     def _arguments(self):
-        return (self.size,)
+        arms = self.points[:, 0].astype(int).tolist()
+        return (self.size if arms == list(range(self.size)) else arms,)
 
     def _shown(self):
-        return repr(self.size)
+        return repr(self._arguments()[0])
 
     def _key(self):
-        return self.size
+        return self.points.tobytes()

@@ -104,24 +104,13 @@ class _Product(Domain):
         ndarray of shape (n, n_unit) or (size, n_unit), in unit form
         """
         if self.size <= n:
-            values = [np.arange(term.low, term.high + 1.0) for term, _ in self._of_rows]
+            values = [term.members() for term, _ in self._of_rows]
             return self._to_unit(np.array(list(itertools.product(*values))))
         return self._to_unit(self.quantile(self._sobol(n, rng)))
 
     def unit_of(self, X: ArrayLike) -> Array:
-        """Map rows to their unit form, also outside of the domain.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-
-        Returns
-        -------
-        ndarray of shape (n, n_unit)
-            NaN where it is undefined, such as the logarithm of a negative number.
-        """
         with np.errstate(divide="ignore", invalid="ignore"):
-            return _Product._to_unit(self, np.asarray(X, dtype=np.float64))
+            return super().unit_of(X)
 
     def decode_measured(self, x: ArrayLike) -> Point:
         """Return a row in the form of users, also outside of the domain.
@@ -300,6 +289,7 @@ class ParameterSpace(_Product):
           next: "low", "medium", "high", or 16, 32, 64;
         - ``("categorical", values)``, a list of distinct values of any type, without an order. They
           are compared by ``==`` and type: 1 and True differ, 1 and ``numpy.int64(1)`` do not;
+        - a third item of these two, a list of some of the values: only those may be queried;
         - as for scikit-learn's ``RandomizedSearchCV``, a frozen distribution of `scipy.stats`, or a
           list or an array of categories. ``uniform``, ``loguniform`` and ``randint`` are a "real",
           "log-real" and "integer". The unit form of another continuous distribution is its
@@ -403,8 +393,10 @@ class ParameterSpace(_Product):
         """Return the points of rows as a list of dicts, see `decode`."""
         return [self.decode(row) for row in rows]
 
-    def _to_unit(self, X):
-        return super()._to_unit(self._locate(self._finite(X, "X"), "X"))
+    def to_unit(self, X: ArrayLike) -> Array:
+        X = self._numbers(X)
+        rows = self._finite(X.reshape(-1, self.n_dims), "X")
+        return super().to_unit(self._locate(rows, "X").reshape(X.shape))
 
     def _encode(self, point, what, *where):
         """Return the row of a dict, which may lie outside of the domain."""

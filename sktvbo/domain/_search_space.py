@@ -152,6 +152,17 @@ class SearchSpace:
         places[m:, -1] = np.concatenate([(j + turns) / k for j in range(k)])
         return places
 
+    def nearest(self, U: Array) -> Array:
+        """Return places (m, u) moved to the nearest members of the domain."""
+        domain, found = self.domain, np.array(U)
+        chosen = found[:, : domain.n_unit]
+        moved = np.clip(chosen, 0.0, 1.0)
+        if not domain.continuous.all():
+            members = domain.unit_of(domain._from_unit(chosen))
+            moved = np.where(domain.continuous, moved, members)
+        chosen[:] = moved
+        return found
+
     def with_current_context(self, U: Array) -> Array:
         """Return places (m, u) with the chosen coordinates of U, which come first in it.
 

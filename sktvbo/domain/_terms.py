@@ -192,6 +192,10 @@ class Integer(Real):
     def decode(self, v):
         return round(float(v))
 
+    def members(self):
+        """Return all values, in ascending order."""
+        return np.arange(self.low, self.high + 1.0)
+
     def inside(self, V):
         return np.abs(V - self.nearest(V)) <= TOLERANCE
 
@@ -212,7 +216,7 @@ class Integer(Real):
         v = self.from_unit(u)
         steps = 2.0 ** np.arange((self.size - 1).bit_length())
         reached = np.concatenate([v - steps, v + steps])
-        reached = reached[(self.low <= reached) & (reached <= self.high)]
+        reached = reached[self.inside(reached)]
         return self.to_unit(reached[:, np.newaxis])
 
 
@@ -246,38 +250,66 @@ class LogInteger(Integer):
 
 
 class Ordinal(Integer):
-    """Ordered values, each a step from the next; the row holds the position of one."""
+    """Ordered values, each a step from the next; the row holds the position of one.
+
+    Only those at the positions ``queried`` are members; None: all.
+    """
 
     kind = "ordinal"
     order = "labels"
-    expected = "the position of a value, from {:.0f} to {:.0f}"
+    expected = "the position of a value that may be queried, from {:.0f} to {:.0f}"
 
-    def __init__(self, values):
-        super().__init__(0.0, len(values) - 1.0)
+    def __init__(self, values, queried=None):
         self.choices = tuple(map(_Choice, values))
+        members = self.choices if queried is None else list(map(_Choice, queried))
+        self._queried = np.flatnonzero([choice in members for choice in self.choices]).astype(float)
+        super().__init__(self._queried[0], self._queried[-1])
+        self.size = len(self._queried)
 
     @classmethod
     def from_spec(cls, name, *values):
-        choices = values[0] if len(values) == 1 else None
-        if isinstance(choices, np.ndarray) and choices.ndim == 1:
-            choices = choices.tolist()
-        if not isinstance(choices, Sequence) or isinstance(choices, str | bytes) or not choices:
+        parts = [v.tolist() if isinstance(v, np.ndarray) and v.ndim == 1 else v for v in values]
+        lists = [isinstance(v, Sequence) and not isinstance(v, str | bytes) and v for v in parts]
+        if not (all(lists) and 1 <= len(parts) <= 2):
             expected = f"({cls.kind!r}, values) with a list of at least one value"
             raise invalid(name, expected, values, error=DomainError)
-        term = cls(choices)
-        for i, choice in enumerate(term.choices):
-            if choice in term.choices[:i]:
-                got = f"{reprlib.repr(choice.value)} again"
-                raise invalid(name, "made of distinct values", got=got, error=DomainError)
-        return term
+        for part in parts:
+            choices = list(map(_Choice, part))
+            for i, choice in enumerate(choices):
+                if choice in choices[:i]:
+                    got = f"{reprlib.repr(choice.value)} again"
+                    raise invalid(name, "made of distinct values", got=got, error=DomainError)
+        unknown = [v for v in parts[-1] if _Choice(v) not in map(_Choice, parts[0])]
+        if unknown:
+            name = f"The queried part of {name}"
+            raise invalid(name, "some of its values", unknown[0], error=DomainError)
+        return cls(*parts)
+
+    @property
+    def queried(self):
+        """Values that may be queried."""
+        return [self.choices[int(i)].value for i in self._queried]
 
     @property
     def spec(self):
-        return self.kind, [choice.value for choice in self.choices]
+        values = [choice.value for choice in self.choices]
+        return (self.kind, values, *([self.queried] if self.size < len(values) else []))
+
+    def members(self):
+        return self._queried
+
+    def nearest(self, V):
+        if self.size == self._width + 1.0:
+            return super().nearest(V)
+        gaps = np.abs(np.expand_dims(V, -1) - self._queried)
+        return self._queried[np.argmin(gaps, axis=-1)]
+
+    def quantile(self, Q):
+        return self._queried[np.minimum(Q * self.size, self.size - 1.0).astype(int)]
 
     @property
     def key(self):
-        return self.kind, self.choices
+        return self.kind, self.choices, tuple(self._queried.tolist())
 
     def encode(self, value, name):
         choice = _Choice(value)
@@ -305,21 +337,22 @@ class Categorical(Ordinal):
 
     kind = "categorical"
     order = "unordered"
-    expected = "the position of a category, from {:.0f} to {:.0f}"
+    expected = "the position of a category that may be queried, from {:.0f} to {:.0f}"
 
-    def __init__(self, values):
-        super().__init__(values)
-        self.n_unit = self.size
+    def __init__(self, values, queried=None):
+        super().__init__(values, queried)
+        self.n_unit = len(values)
 
     def to_unit(self, V):
         # The distance of two categories is 1.
-        return np.sqrt(0.5) * (np.arange(self.size) == V)
+        return np.sqrt(0.5) * (np.arange(self.n_unit) == V)
 
     def from_unit(self, U):
-        return np.argmax(U, axis=1, keepdims=True).astype(np.float64)
+        columns = self._queried.astype(int)
+        return self._queried[np.argmax(U[:, columns], axis=1), np.newaxis]
 
     def neighbours(self, u):
-        others = np.delete(np.arange(float(self.size)), np.argmax(u))
+        others = self._queried[self._queried != self.from_unit(u[np.newaxis])[0]]
         return self.to_unit(others[:, np.newaxis])
 
 

@@ -192,6 +192,18 @@ class SeparableCovariance(ABC):
             new.noise_model = self.noise_model.clone_with_theta(model)
         return new
 
+    def with_spatial(self, spatial, n_dims):
+        """Return the same covariance with another spatial kernel, of ``n_dims`` columns."""
+        return self.of(
+            spatial,
+            self.temporal,
+            (self.signal_variance, self._signal_bounds),
+            (self.noise_variance, self._noise_bounds),
+            n_dims,
+            self.noise_model,
+            self.mean_variance,
+        )
+
     @property
     def spatial(self):
         """Spatial kernel with these hyperparameters; None when time is the only column."""

@@ -219,6 +219,11 @@ class Rows:
         """Return rows with another present time."""
         return self._copy({"now": float(now)})
 
+    def with_places(self, X):
+        """Return rows with other places, X (n, d + 1) with the same times last."""
+        layout = Layout(X.shape[1] - 1, self.layout.origin)
+        return self._copy({"X": X, "layout": layout, "storage": None})
+
     def with_prior_mean(self, prior_mean):
         """Return rows with another prior mean."""
         return self._copy({"prior_mean": prior_mean})

@@ -9,6 +9,7 @@ from math import sqrt
 
 import numpy as np
 from scipy.stats import t as student_t
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from .._fast.gram import Family
@@ -227,3 +228,19 @@ def forgetting_rate(kernel):
 def temporal_length_scale(kernel):
     """Return the lengthscale l_T of a temporal kernel, in units of time."""
     return float(recognize_or_raise(kernel, 1, "A temporal lengthscale").length_scales[0])
+
+
+def rescaled(kernel, scales, typical):
+    """Return a copy of a kernel for columns that were multiplied by ``scales`` (d,).
+
+    Lengthscales and periods are multiplied as well: one for all columns by ``typical``. Other
+    hyperparameters remain.
+    """
+    new, parameters = clone(kernel), kernel.get_params()
+    for name, value in parameters.items():
+        prefix = name[: name.rfind("__") + 2] if "__" in name else ""
+        is_periodic = f"{prefix}periodicity" in parameters
+        if name == prefix + ("periodicity" if is_periodic else "length_scale"):
+            own = np.ndim(value) and np.size(value) == len(scales)
+            new.set_params(**{name: np.multiply(value, scales if own else typical)})
+    return new

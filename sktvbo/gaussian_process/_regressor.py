@@ -46,13 +46,14 @@ from ._fit_warnings import (
     advise_on_size,
 )
 from ._hyperparameters import SearchRecord, explains_little, log_posterior, search
+from ._kernel_families import rescaled
 from ._noise import NoiseModel
 from ._posterior_at import TimeSlice, TimeWindow
 from ._prior_mean import QuadraticMean, prior_variance
 from ._starts import kernels_or_defaults, restarts, screened_starts
 
 if TYPE_CHECKING:
-    from typing import Literal, Self
+    from typing import Any, Literal, Self
 
     from numpy.typing import ArrayLike
     from sklearn.gaussian_process.kernels import Kernel
@@ -352,6 +353,44 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         standardize = self._standardize(restandardize)
         rows = self._make_rows(*rows, like=self._gp.rows, standardize=standardize)
         return self._with_gp(self._condition(self._gp.covariance, rows))
+
+    def rescaled(self, X: ArrayLike, scales: ArrayLike, typical: float, **parameters: Any) -> Self:
+        """Return an estimator of the same observations after a linear change of the places.
+
+        Lengthscales follow. Other hyperparameters, and their bounds, are held; a prior mean is that
+        of the new places.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d + 1)
+            The rows of ``X_train_`` after the change, time last.
+        scales : array-like of shape (d,)
+            Factors of distances in each column.
+        typical : float
+            Factor of a lengthscale that all columns share.
+        **parameters
+            Other parameters that change, such as ``sites``.
+
+        Returns
+        -------
+        estimator : TimeVaryingGP
+
+        Raises
+        ------
+        ValueError
+            The kernel has another number of lengthscales.
+        """
+        gp, new = self._fitted, copy.copy(self)
+        vars(new).update(parameters, n_features_in_=X.shape[1])
+        if self.spatial_kernel is not None:
+            new.spatial_kernel = rescaled(self.spatial_kernel, scales, typical)
+        spatial = rescaled(gp.covariance.spatial, scales, typical)
+        covariance = gp.covariance.with_spatial(spatial, len(scales))
+        rows = gp.rows.with_places(X)
+        if rows.prior_mean is not None:
+            rows = rows.with_prior_mean(new.prior_mean.polynomial(len(scales)))
+        new._gp = new._condition(covariance, rows)
+        return new
 
     def refit(
         self,

@@ -31,6 +31,7 @@ from .._validation import (
 from .._values import replaced
 from ..acquisition import UCB, as_acquisition
 from ..domain import as_domain
+from ..domain._change import Change
 from ..domain._constrained import constrained
 from ..exceptions import (
     AmbiguousQueryWarning,
@@ -50,6 +51,7 @@ from ..staleness import KeepAll, MaximumSize, as_policy
 from ._calibration import with_calibration
 from ._clock import make_clock
 from ._default_models import smooth_surrogate, static_surrogate
+from ._domain import in_domain
 from ._failures import has_failed, with_failures
 from ._lock import StepLock
 from ._log import log_events, logger
@@ -149,9 +151,9 @@ class BayesianOptimizer(BaseEstimator):
     maximize : bool, default=True
         False to minimize.
     clock : "wall", "calendar", "step" or callable, default="wall"
-        Time where none is given: seconds since the first call ("wall" stands still between a
-        pickle or journal and its use, "calendar" goes on), observations and failures told, or the
-        callable's.
+        Time where none is given: observations and failures told ("step"), the callable's, or
+        seconds since the first call, and on from the latest time given. "wall" stands still between
+        a pickle or journal and its use, "calendar" goes on.
     constraints : LinearConstraint, NonlinearConstraint, callable, or a list of them, default=None
         What queries and recommendations must satisfy, see `~sktvbo.domain.Constrained`. A callable
         of x returns True, or a number of at least 0, where x is allowed.
@@ -710,6 +712,84 @@ class BayesianOptimizer(BaseEstimator):
                 )
             self._take(run, untell(run, position), "untell")
 
+    def with_domain(self, domain: DomainLike, *, journal: PathLike | Journal | None = None) -> Self:
+        """Return an optimizer that goes on in another domain, with the same observations.
+
+        Bounds may be wider or narrower; arms, members and categories may be added and withdrawn.
+        This optimizer is unchanged. Hyperparameters, counts, clock and random state go on in the
+        new one, and its other parameters are the same.
+
+        Parameters
+        ----------
+        domain : Box, FiniteSet, list of (low, high) pairs, scipy.optimize.Bounds, or dict
+            Of the same kind as before, with the same number of dimensions and the same context.
+            Named parameters have the same names and kinds, and a distribution is the same. Values
+            of an ordinal have the same order.
+        journal : path-like or `~sktvbo.journal.Journal`, default=None
+            A new journal, as one belongs to one domain. It begins with the stored observations.
+
+        Returns
+        -------
+        optimizer
+            Of the same class.
+
+        Raises
+        ------
+        DomainError
+            Observations do not fit the domain, or no point satisfies the constraints.
+        ValueError
+            The surrogate's kernel does not know a place: an `~sktvbo.kernels.Empirical` kernel of
+            fewer arms, or one with a lengthscale for each column where categories are added.
+
+        Notes
+        -----
+        Observations outside of the new domain remain in the data set, and may be untold; queries
+        and recommendations lie inside. Pending queries outside are withdrawn: tell their results
+        before, as other points outside cannot be told. Start points outside are left out.
+        ``max_step`` is a fraction of the new ranges, and a run that is outside continues from the
+        nearest point. Answers of an expert are dropped if places are scaled otherwise.
+
+        Lengthscales keep their meaning in the user's unit, on a logarithmic scale for "log-real".
+        One lengthscale of several parameters is multiplied by the geometric mean of their factors,
+        which is 1 for a category. Of other kernels all lengthscales and periods are, and of a
+        custom surrogate none. Bounds of hyperparameters are those of the new unit box, from the
+        next search on, and a quadratic prior mean is that of the new domain.
+
+        A withdrawn category is a value of the new ``domain`` that may only have been observed: see
+        the third item of a parameter in `~sktvbo.domain.ParameterSpace`.
+
+        Examples
+        --------
+        >>> from sktvbo import WDBO
+        >>> opt = WDBO([(0.0, 4.0)], n_initial_points=5, random_state=0)
+        >>> for t in range(20):
+        ...     x = opt.ask(t)
+        ...     opt.tell(x, -((x[0] - 5.0) ** 2))
+        >>> wider = opt.with_domain([(0.0, 8.0)])
+        >>> for t in range(20, 30):
+        ...     x = wider.ask(t)
+        ...     wider.tell(x, -((x[0] - 5.0) ** 2))
+        >>> wider.n_told_, bool(abs(wider.recommend(30)[0] - 5.0) < 0.2)
+        (30, True)
+        """
+        run = self._resumed()
+        source = self._new_run() if run is None else run
+        change = Change.between(as_domain(source.algorithm.domain), as_domain(domain))
+        new = copy.copy(source.algorithm)
+        new.domain, new.journal = change.domain, journal
+        start, n_started = change.rows(source.config.start_points), source.n_started
+        inside = change.domain.queryable(start)
+        if not inside.all():
+            new.start_points = change.domain.decode_all(start[inside]) if inside.any() else None
+            n_started -= np.count_nonzero(~inside[:n_started])
+        fresh = new._new_run()
+        if run is not None:
+            after = in_domain(run, fresh, change, n_started)
+            if journal is not None:
+                after = new._recorder_of(fresh).record(fresh, after, "with_domain", {})
+            new._run = after
+        return new
+
     # --- predictions and tables -------------------------------------------------------------------
 
     def now(self) -> float:
@@ -1227,7 +1307,7 @@ class BayesianOptimizer(BaseEstimator):
             except (DomainError, InvalidObservationError) as exc:
                 # They are what the message calls X.
                 raise type(exc)(f"start_points{str(exc).removeprefix('X')}") from exc
-            allowed = domain.allowed(domain.to_unit(start))
+            allowed = domain.queryable(start)
             if not allowed.all():
                 got = str(start[np.argmin(allowed)].tolist())
                 expected = "points that satisfy the constraints"

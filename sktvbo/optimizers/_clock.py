@@ -1,27 +1,33 @@
 """Clocks of an optimizer, and the reading of times."""
 
 import time
+import warnings
 
 import numpy as np
 
 from .._validation import LARGEST_X, finite_array, finite_number, invalid
-from ..exceptions import InvalidObservationError
+from ..exceptions import ClockWarning, InvalidObservationError
 from ..gaussian_process._dates import DURATIONS, read_time, read_times
 
 
 class ElapsedTime:
-    """Clock of the seconds since the first call, without those between pickling and unpickling."""
+    """Clock of the seconds since the first call, without those between pickling and unpickling.
+
+    After a later time was told, it goes on from there.
+    """
 
     def __init__(self):
         self._origin = None
 
-    def __call__(self, n_told):
+    def __call__(self, n_told, latest):
+        now = time.perf_counter()
         if self._origin is None:
-            self._origin = time.perf_counter()
-        return time.perf_counter() - self._origin
+            self._origin = now
+        self._origin = min(self._origin, now - max(latest, 0.0))
+        return max(now - self._origin, latest)  # not before it by a rounding error
 
     def __getstate__(self):
-        return {"elapsed": None if self._origin is None else self(0)}
+        return {"elapsed": None if self._origin is None else self(0, 0.0)}
 
     def __setstate__(self, state):
         elapsed = state["elapsed"]
@@ -32,22 +38,35 @@ class CalendarTime:
     """Clock of the seconds since the first call, including those without a process.
 
     It never goes back: if the computer's clock is set back, it stands still until that catches up.
+    After a later time was told, it goes on from there.
     """
 
     def __init__(self):
-        self._origin, self._latest = None, 0.0
+        self._origin, self._latest, self._read = None, 0.0, -np.inf
 
-    def __call__(self, n_told):
+    def __call__(self, n_told, latest):
+        read = time.time()
         if self._origin is None:
-            self._origin = time.time()
-        self._latest = max(self._latest, time.time() - self._origin)
+            self._origin = read
+        if read < self._read:
+            warnings.warn(
+                f"The computer's clock jumped back by {self._read - read:.6g} s. The clock "
+                f"'calendar' stands still at {self._latest:.6g} s until it catches up. To go on, "
+                "give the times: ask(t), or another clock.",
+                ClockWarning,
+                stacklevel=6,  # the caller of ask
+            )
+        elif latest > self._latest:
+            self._origin = min(self._origin, read - latest)
+        self._read = read
+        self._latest = max(self._latest, read - self._origin, latest)
         return self._latest
 
 
 class StepCount:
     """Clock of the number of observations told."""
 
-    def __call__(self, n_told):
+    def __call__(self, n_told, latest):
         return float(n_told)
 
 
@@ -57,7 +76,7 @@ class CallableTime:
     def __init__(self, function):
         self._function = function
 
-    def __call__(self, n_told):
+    def __call__(self, n_told, latest):
         return self._function()
 
 

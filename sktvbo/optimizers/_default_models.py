@@ -10,7 +10,7 @@ from ..gaussian_process import QuadraticMean, TimeVaryingGPRegressor
 from ..staleness import KeepAll
 
 # Largest number of members of a domain, at all of which a Kalman filter may track the function.
-_MAX_SITES = 4096
+MAX_SITES = 4096
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def configured(surrogate, domain, policy):
         prior_mean = clone(prior_mean).set_params(columns=continuous) if continuous else None
         surrogate.set_params(prior_mean=prior_mean)
     if "solver" in parameters and "sites" in parameters and surrogate.solver != "dense":
-        sites = domain.members(_MAX_SITES)
+        sites = domain.members(MAX_SITES)
         forgets = type(policy) is not KeepAll
         if surrogate.solver == "auto" and (sites is None or forgets):
             surrogate.set_params(solver="dense")

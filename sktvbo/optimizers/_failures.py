@@ -133,7 +133,7 @@ def _fitted(failures, run, search=False):
     """Return a regressor of the labels, with searched or previously learnt hyperparameters."""
     succeeded = run.rows(run.history.latest(MAX_FAILURES))
     rows = np.vstack([succeeded, failures.rows])
-    X = np.column_stack([run.domain.to_unit(rows[:, :-1]), rows[:, -1]])
+    X = np.column_stack([run.domain.unit_of(rows[:, :-1]), rows[:, -1]])
     labels = np.repeat([0.0, 1.0], [len(succeeded), len(failures.rows)])
     latest = _latest_of_each_place(X)
     X, labels = X[latest], labels[latest]

@@ -82,11 +82,11 @@ class RandomSearch(Algorithm):
         run.read_time(t)
         run.domain.contexts(context, 1)
         rows, y = run.data.rows.reshape(-1, run.domain.n_dims + 1)[:, :-1], run.data.y
-        allowed = run.domain.allowed(run.domain.to_unit(rows))
+        allowed = run.domain.queryable(rows)
         if not allowed.any():
             raise invalid(
                 "The number of observations before recommend()",
-                "at least 1 that satisfies the constraints, if there are any",
+                "at least 1 in the domain that satisfies the constraints, if there are any",
                 got=str(len(rows) and "none that does"),
                 error=AskTellError,
             )

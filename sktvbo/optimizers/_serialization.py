@@ -228,12 +228,17 @@ def events_between(run, after, kind, details):
     run, after : RunState
         Before and after the step.
     kind : str
-        Of the step: that of its event, or "tell_many".
+        Of the step: that of its event, "tell_many", or "with_domain".
     details : dict
         Body of an event that the two states do not determine; of "tell_many", the ``entries``.
     """
     position, body = None, details
-    if kind == "tell_many":
+    if kind == "with_domain":
+        told = decode_state(encode_state(after)).told
+        events = [("tell", i, encode_observation(told[i])) for i in sorted(told)]
+        asked = {"x": [], "t": [], "query": []}
+        events += [("ask", None, {"now": now, "n": n} | asked) for now, n in after.query_sizes]
+    elif kind == "tell_many":
         events = _events_of_entries(details["entries"], run.history.total)
     else:
         if kind == "ask":
@@ -526,7 +531,9 @@ def decode_state(plain):
     """Return the `StoredState` of `encode_state`."""
     told = _by_position(plain["told"])
     for i, *row, y, variance in plain["kept"]:
-        told[i] = Observation(np.array(row), y, np.nan, 0, np.empty(0, dtype=np.intp), {}, variance)
+        told[i] = Observation(
+            np.array(row), y, row[-1], 0, np.empty(0, dtype=np.intp), {}, variance
+        )
     sizes = tuple((float(t), n) for t, n in plain["queries"])
     return StoredState(plain["parts"], told, plain["n_told"], sizes)
 

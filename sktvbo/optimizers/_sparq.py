@@ -271,7 +271,7 @@ def _sample_places(run, rng):
         )
         told = [told[i] for i in np.sort(chosen)]
     rows, _ = distinct_rows(run.rows(told)[:, :-1])
-    rows = rows[domain.allowed(domain.to_unit(rows))]
+    rows = rows[domain.queryable(rows)]
     K = np.ascontiguousarray(run.surrogate.spatial_kernel_(domain.to_unit(rows)))
     # A k-DPP has at most as many places as K has rank.
     rank = dpstrf(K, tol=10.0 * len(K) * np.finfo(float).eps)[2]

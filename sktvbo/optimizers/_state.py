@@ -590,7 +590,7 @@ class RunState:
 
     def to_surrogate(self, rows, y):
         """Return rows and values as the surrogate sees them: X (n, u + 1) and y (n,)."""
-        X = np.column_stack([self.config.domain.to_unit(rows[:, :-1]), rows[:, -1]])
+        X = np.column_stack([self.config.domain.unit_of(rows[:, :-1]), rows[:, -1]])
         return X, self.sign * np.array(y, dtype=np.float64)
 
     def latest_observations(self, n):
@@ -681,7 +681,7 @@ class RunState:
         """Return a time as a float, and the state that knows its kind; None reads the clock."""
         given = t is not None
         if not given:
-            t = self.clock(self.history.n_told + self.n_failed)
+            t = self.clock(self.history.n_told + self.n_failed, self.time.now)
         kind, t = as_time(t, self.config.algorithm.time_unit)
         return t, self if kind == self.time.kind else self._with_kind(kind, t, given)
 

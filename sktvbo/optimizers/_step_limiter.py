@@ -112,7 +112,7 @@ class StepLimiter:
         if not part.limited:
             return x
         places = np.vstack([domain.to_unit(x), surrogate.X_train_[:, :-1]])
-        places = part.with_current_context(places)
+        places = part.with_current_context(part.nearest(places))
         mean, std = surrogate.posterior_at(t)(places)
         best = np.argmax(mean)
         aim = places[best]

@@ -219,6 +219,7 @@ def _scored(run, surrogate, acquisition, t, latest, risk, space):
         surrogate,
         posterior,
         n_pending=len(surrogate.X_train_) - len(run.model.X_train_),
+        space=space,
     )
     if latest > t:
         space = space.during(t, latest)

@@ -215,7 +215,7 @@ class SliceDisplay(_PanelDisplay):
         for i, axis in enumerate(axes):
             mean, std = _posterior_along(posteriors, domain, points, i, axis)
             on_slice = rows_along(domain, i, observed[:, i], points[-1])
-            distance = np.linalg.norm(domain.to_unit(kept) - domain.to_unit(on_slice), axis=1)
+            distance = np.linalg.norm(domain.unit_of(kept) - domain.unit_of(on_slice), axis=1)
             slices.append(Slice(axis, sign * mean, std, places[:, i], observed[:, i], distance))
         return cls(
             slices, times, np.array(optimizer.y_), time_unit=time_unit, value_label=value_label

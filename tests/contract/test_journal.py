@@ -41,7 +41,7 @@ from sktvbo import (
 )
 from sktvbo.acquisition import UCB
 from sktvbo.domain import Box, Constrained, ParameterSpace
-from sktvbo.exceptions import JournalError, JournalWarning, VersionWarning
+from sktvbo.exceptions import ClockWarning, JournalError, JournalWarning, VersionWarning
 from sktvbo.gaussian_process import GeometricInjection
 from sktvbo.journal import Journal
 from sktvbo.staleness import KeepAll, SlidingWindow, StaleDataPolicy
@@ -461,9 +461,47 @@ def test_a_calendar_goes_on_while_there_is_no_process(clock, gone, path, monkeyp
     now[0] = 1053.0
     again = RandomSearch.resume(path)
     assert again.suggest().t == 3.0 + gone
-    now[0] = 40.0  # the computer's clock was put back
-    if clock == "calendar":
-        assert again.suggest().t == 3.0 + gone
+
+
+@pytest.mark.parametrize("clock", ["wall", "calendar"])
+def test_a_clock_goes_on_from_the_latest_time_given(clock, path, monkeypatch):
+    now = [50.0]
+    monkeypatch.setattr("time.time", lambda: now[0])
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+    opt = RandomSearch(BOX, clock=clock, random_state=0, journal=path)
+    for t in range(5):
+        opt.tell(opt.ask(10.0 * t), 0.0)
+    assert opt.suggest().t == opt.now() == 40.0
+    now[0] = 52.0
+    assert opt.suggest().t == 42.0
+    opt.tell([0.0, 0.0], 0.0, t=60.0)
+    opt.close()
+    again = RandomSearch.resume(path)
+    assert again.suggest().t == 60.0
+    now[0] = 53.0
+    assert again.suggest().t == 61.0
+
+
+def test_a_clock_that_jumps_back_is_clipped_with_a_warning(path, monkeypatch):
+    now = [50.0]
+    monkeypatch.setattr("time.time", lambda: now[0])
+    opt = RandomSearch(BOX, clock="calendar", random_state=0, journal=path)
+    opt.ask()
+    now[0] = 60.0
+    assert opt.suggest().t == 10.0
+    now[0] = 40.0
+    with pytest.warns(ClockWarning, match=r"back by 20 s\. .* stands still at 10 s") as found:
+        assert opt.suggest().t == 10.0
+    assert [warning.filename for warning in found] == [__file__]
+    now[0] = 45.0  # one warning for each jump
+    assert opt.suggest().t == 10.0
+    opt.close()
+    again = RandomSearch.resume(path)
+    now[0] = 44.0
+    with pytest.warns(ClockWarning, match="jumped back by 1 s"):
+        assert again.suggest().t == 10.0
+    now[0] = 61.0
+    assert again.suggest().t == 11.0
 
 
 # --- who else is there ----------------------------------------------------------------------------

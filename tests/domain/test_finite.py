@@ -112,6 +112,22 @@ def test_one_arm_is_enough():
     assert_array_equal(Arms(1).from_unit([0.3]), [0.0])
 
 
+def test_some_arms_are_their_indices_in_both_forms():
+    arms = Arms([4, 1, np.int64(3)])
+    indices = np.array([[1.0], [3.0], [4.0]])
+    assert_array_equal(arms.points, indices)
+    assert_array_equal(arms.to_unit(indices), indices)
+    assert_array_equal(arms.to_unit([[0.0], [2.0]]), [[0.0], [2.0]])
+    assert_array_equal(arms.from_unit([[0.0], [2.9], [9.0]]), indices)
+    assert_array_equal(arms.neighbours(np.array([3.0])), [[1.0], [4.0]])
+    assert [arms.contains(i) for i in range(6)] == [False, True, False, True, True, False]
+    assert repr(arms) == "Arms([1, 3, 4])"
+    assert eval(repr(arms)) == pickle.loads(pickle.dumps(arms)) == arms != Arms(3)
+    assert Arms([1, 0]) == Arms(2)
+    with pytest.raises(DomainError, match="distinct"):
+        Arms([1, 1])
+
+
 @pytest.mark.parametrize("x", [1, 1.0, [1], np.array([1], dtype=np.int16), 1.0 + 1e-10])
 def test_an_arm_is_given_by_its_index(x):
     assert_array_equal(Arms(3).validate_point(x), [1.0])
@@ -124,7 +140,7 @@ def test_other_numbers_are_no_arms(x):
     assert not Arms(3).contains(x)
 
 
-@pytest.mark.parametrize("n_arms", [0, -2, 3.0, "3", None, True, [3]])
+@pytest.mark.parametrize("n_arms", [0, -2, 3.0, "3", None, True, [-1]])
 def test_number_of_arms_is_a_positive_int(n_arms):
     with pytest.raises(DomainError, match=r"'n_arms' parameter of Arms must be an int .* Got"):
         Arms(n_arms)

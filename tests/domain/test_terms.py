@@ -53,6 +53,30 @@ def test_large_integers_survive_the_unit_form(low):
     assert_array_equal(space.from_unit(space.to_unit(rows)), rows)
 
 
+@pytest.mark.parametrize("kind", ["ordinal", "categorical"])
+def test_some_values_may_only_have_been_observed(kind):
+    spec = (kind, ["a", "b", "c", "d", "e"], ["e", "b", "c"])
+    space = ParameterSpace({"p": spec, "n": ("integer", 0, 1)})
+    assert space.size == 6
+    assert space.parameters["p"] == (kind, ["a", "b", "c", "d", "e"], ["b", "c", "e"])
+    assert eval(repr(space)) == space != ParameterSpace({"p": spec[:2], "n": ("integer", 0, 1)})
+    rows = np.array([[float(i), 1.0] for i in range(5)])
+    assert space.queryable(rows).tolist() == [False, True, True, False, True]
+    U = space.unit_of(rows)
+    assert len(np.unique(U, axis=0)) == 5
+    assert_array_equal(space.from_unit(U[[1, 2, 4]]), rows[[1, 2, 4]])
+    assert space.queryable(space.from_unit(U)).all()
+    drawn, counts = np.unique(space.sample(3000, 0)[:, 0], return_counts=True)
+    assert drawn.tolist() == [1.0, 2.0, 4.0]
+    assert counts.min() > 900
+    assert_array_equal(space.candidates(8), space.to_unit([[p, n] for p in drawn for n in (0, 1)]))
+    found = space.from_unit(space.neighbours(U[2]))
+    assert {tuple(row) for row in found} <= {(1.0, 1.0), (4.0, 1.0), (2.0, 0.0)}
+    assert space.described(rows)["p"] == ["a", "b", "c", "d", "e"]
+    with pytest.raises(DomainError, match="that may be queried"):
+        space.validate_point({"p": "a", "n": 0})
+
+
 def test_any_two_categories_are_one_apart():
     for n in (2, 3, 5):
         U = ParameterSpace({"a": ("categorical", list(range(n)))}).to_unit(np.arange(n)[:, None])

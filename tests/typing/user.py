@@ -20,7 +20,7 @@ from sktvbo import (
 )
 from sktvbo.acquisition import UCB, AcquisitionState, ExpectedImprovement, LogBeta, ThompsonSampling
 from sktvbo.datasets import load_ny_ozone
-from sktvbo.domain import Box, FiniteSet
+from sktvbo.domain import Arms, Box, FiniteSet
 from sktvbo.dpp import greedy_map, sample_kdpp
 from sktvbo.gaussian_process import GeometricInjection
 from sktvbo.journal import events
@@ -66,6 +66,8 @@ def domains() -> list[BayesianOptimizer]:
         BOLT([(0, 1)] * 2, constraints=LinearConstraint([1.0, 1.0], 0.0, 1.0)),
         WDBO([(0.0, 1.0)], journal=Journal("run.db", synchronous="full", resume=True)),
         WDBO.resume("run.db"),
+        WDBO(Box([(0, 1)])).with_domain([(0, 2)], journal="next.db"),
+        WDBO(Arms([0, 2])).with_domain(Arms(3)),
     ]
 
 

@@ -1,0 +1,121 @@
+"""Change of the domain of a run: another domain for the same observations."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._validation import invalid
+from ..exceptions import DomainError
+from ._base import Domain
+from ._constrained import Constrained
+from ._context import WithContext
+from ._product import ParameterSpace
+from ._terms import Categorical, Distributed, Ordinal
+
+
+@dataclass(frozen=True)
+class Change:
+    """Change from one domain to another.
+
+    Attributes
+    ----------
+    domain : Domain
+        The new domain, with a number for each value that the old one had.
+    positions : dict of int to ndarray
+        New positions of the values of ordinals, by coordinate of a row.
+    scales : ndarray of shape (n_unit,)
+        Factors of distances in the unit form; 1 for categories.
+    typical : float
+        Their geometric mean over the coordinates of a row that had a width.
+    """
+
+    domain: Domain
+    positions: dict
+    scales: np.ndarray
+    typical: float
+
+    @classmethod
+    def between(cls, old, new):
+        """Return the change between two domains, or raise a DomainError if there is none."""
+        domain, positions = _converted(old, new)
+        ends = np.array([old.lower, old.upper])
+        before = np.diff(old.unit_of(ends), axis=0)[0][old.unit_columns]
+        change = cls(domain, positions, np.ones(domain.n_unit), 1.0)
+        after = np.diff(domain.unit_of(change.rows(ends)), axis=0)[0][domain.unit_columns]
+        wide = (before > 0.0) & (domain.kinds != "unordered")
+        change.scales[domain.unit_columns[wide]] = after[wide] / before[wide]
+        counted = wide | (domain.kinds == "unordered")
+        logs = np.log(change.scales[domain.unit_columns[counted]])
+        return cls(
+            domain, positions, change.scales, float(np.exp(logs.mean())) if len(logs) else 1.0
+        )
+
+    def rows(self, rows):
+        """Return rows (n, d), or with further columns, in the new domain, a new array."""
+        rows = np.array(rows)
+        for column, positions in self.positions.items() if rows.size else ():
+            rows[:, column] = positions[rows[:, column].astype(int)]
+        return rows
+
+
+def _converted(old, new):
+    """Return the new domain with a number for each value of the old one, and new positions."""
+    if isinstance(new, Constrained):
+        domain, positions = _converted(old, new.domain)
+        return Constrained(domain, new.constraints), positions
+    if isinstance(old, Constrained):
+        return _converted(old.domain, new)
+    if isinstance(old, WithContext) or isinstance(new, WithContext):
+        contexts = [getattr(domain, "context", None) for domain in (old, new)]
+        if contexts[0] != contexts[1]:
+            raise _refused("one with the same context", *contexts)
+        domain, positions = _converted(old.chosen, new.chosen)
+        return WithContext(domain, old.context), positions
+    if type(old) is not type(new):
+        raise _refused("of the same kind", old, new)
+    named = isinstance(old, ParameterSpace)
+    in_order = sorted if named else list
+    if in_order(old.columns) != in_order(new.columns):
+        raise _refused("one with the same parameters", old.columns, new.columns)
+    return _converted_terms(old, new) if named else (new, {})
+
+
+def _converted_terms(old, new):
+    """Return the same for named parameters, in the order of the old ones."""
+    terms, positions = {}, {}
+    for i, (name, before) in enumerate(old._parameters.items()):
+        after = new._parameters[name]
+        held = isinstance(before, Distributed)
+        if before.kind != after.kind or (held and before.key != after.key):
+            what = "distribution" if held else "kind"
+            raise _refused(f"one with the same {what} of {name!r}", before.shown, after.shown)
+        if isinstance(before, Ordinal):
+            choices = _merged(before, after, name)
+            after = type(before)([choice.value for choice in choices], after.queried)
+            positions[i] = np.array([float(choices.index(choice)) for choice in before.choices])
+        terms[name] = after
+    return ParameterSpace({name: term.spec for name, term in terms.items()}), positions
+
+
+def _merged(before, after, name):
+    """Return the values of an ordinal or categorical term, with those of the new one."""
+    found, at = list(before.choices), 0
+    for choice in after.choices:
+        if choice not in found:
+            found.insert(len(found) if isinstance(before, Categorical) else at, choice)
+        elif found.index(choice) < at and not isinstance(before, Categorical):
+            expected = f"one with the same order of the values of {name!r}"
+            raise _refused(expected, before.shown, after.shown)
+        at = found.index(choice) + 1
+    return found
+
+
+def _refused(expected, before, got):
+    """Return the error of a domain that observations of another one do not fit."""
+    return invalid(
+        "The new domain",
+        f"{expected} as before ({before})",
+        got=str(got),
+        advice="For another one begin a new optimizer, and tell it the observations that fit.",
+        error=DomainError,
+    )
