@@ -101,13 +101,13 @@ def published(name: str, domain: DomainLike | None = None, **parameters: Any) ->
     Notes
     -----
     Known quantities: ``noise_variance`` and ``spatial_kernel`` on the domain scaled to the unit
-    box (GP-UCB, R-, TV- and ET-GP-UCB; a kernel also for IGP-, SW-, BR- and W-GP-UCB), with ``c1``
-    and ``c2`` of β = c1 log(c2 t); ``epsilon`` (R- and TV-GP-UCB); ``horizon`` (R-, IGP-, SW-, BR-
-    and W-GP-UCB, ABO, W-DBO, BOLT); ``block_length`` (R-GP-UCB); ``norm_bound``, ``noise_bound``,
-    ``delta`` and ``variation_budget`` (IGP-, SW-, BR- and W-GP-UCB); ``window``, ``reset_period``,
-    ``discount``; ``drift_variance``, ``noise_variance`` and ``width`` (UI-TVBO); ``delta``
-    (ET-GP-UCB, ABO, SparQ-GP-UCB); ``lookahead`` (ABO); ``alpha`` (W-DBO); ``temporal_nu`` (W-DBO,
-    BOLT).
+    box (GP-UCB, R-, TV-, ET- and SparQ-GP-UCB; a kernel also for IGP-, SW-, BR- and W-GP-UCB), with
+    ``c1`` and ``c2`` of β = c1 log(c2 t) (the first four); ``epsilon`` (R- and TV-GP-UCB);
+    ``horizon`` (R-, IGP-, SW-, BR- and W-GP-UCB, ABO, W-DBO, BOLT); ``block_length`` (R-GP-UCB);
+    ``norm_bound``, ``noise_bound``, ``delta`` and ``variation_budget`` (IGP-, SW-, BR- and
+    W-GP-UCB); ``window``, ``reset_period``, ``discount``; ``drift_variance``, ``noise_variance``
+    and ``width`` (UI-TVBO); ``delta`` (ET-GP-UCB, ABO, SparQ-GP-UCB); ``lookahead`` (ABO);
+    ``alpha`` (W-DBO); ``temporal_nu`` (W-DBO, BOLT).
 
     Algorithms that count steps have ``clock="step"``; a time that is given is counted in steps.
     Every search of W-DBO and BOLT starts from a lengthscale of 0.69 ``horizon`` in time, that of

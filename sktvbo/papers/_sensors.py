@@ -19,7 +19,6 @@ from ..optimizers._names import ALGORITHMS
 from ..staleness import VariationBudget
 from ._parts import log_ucb
 from ._registry import published
-from ._sparq import LatestPresentGPRegressor
 from ._specs import configured
 from ._tasks import Preset, Task
 
@@ -188,9 +187,7 @@ def _sparq_ozone():
         "SW-GP-UCB": published("SW-GP-UCB", **horizon),
         "TV-GP-UCB": published("TV-GP-UCB", surrogate=learning, refit_every=1),
         "W-GP-UCB": published("W-GP-UCB", **horizon),
-        "SparQ-GP-UCB": published(
-            "SparQ-GP-UCB", surrogate=LatestPresentGPRegressor(**injecting.get_params(deep=False))
-        ),
+        "SparQ-GP-UCB": published("SparQ-GP-UCB", **noisy),
     }
     return Task("ozone", problem, chosen, evaluation.StepClock(), None, 1, originals)
 

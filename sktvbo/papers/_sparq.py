@@ -58,13 +58,22 @@ class PublishedSparQGPUCB(SparQGPUCB):
         return found
 
 
-def sparq_gp_ucb(domain, *, norm_bound=1.0, delta=0.05, noise_variance=0.01, **parameters):
-    """Return SparQ-GP-UCB, algorithm 1."""
+def sparq_gp_ucb(
+    domain,
+    *,
+    norm_bound=1.0,
+    delta=0.05,
+    noise_variance=0.01,
+    spatial_kernel=None,
+    **parameters,
+):
+    """Return SparQ-GP-UCB, algorithm 1; a kernel that is not given is learnt, and λ with it."""
+    learns = spatial_kernel is None
     own = {
         "surrogate": LatestPresentGPRegressor(
-            RBF(0.2, (1e-3, 1e2)),
+            RBF(0.2, (1e-3, 1e2)) if learns else spatial_kernel,
             STATIC,
-            signal_variance_bounds=(1e-4, 1e4),
+            signal_variance_bounds=(1e-4, 1e4) if learns else "fixed",
             noise_variance=noise_variance,
             noise_variance_bounds="fixed",
             noise_model=QuadraticInjection(),  # eq. (10): σ² (1 + age²)
