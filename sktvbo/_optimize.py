@@ -8,23 +8,30 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import importlib
 import inspect
 import logging
 import time
+from collections import deque
 from concurrent import futures
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from joblib import effective_n_jobs
 from joblib.externals.loky import ProcessPoolExecutor
+from joblib.externals.loky.process_executor import BrokenProcessPool, TerminatedWorkerError
 
-from ._validation import check_int, check_real, invalid
+from ._validation import LARGEST_Y, check_int, check_real, finite_number, invalid
 from .domain import as_domain
 from .evaluation import WallClock
 from .evaluation._ask_tell import check_optimizer, next_query
 from .evaluation._run import progress_bar
+from .exceptions import InvalidObservationError
+from .optimizers._base import BayesianOptimizer, has_auto_timeout, run_of
 from .optimizers._names import as_optimizer
+from .optimizers._state import handles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,6 +43,10 @@ if TYPE_CHECKING:
 __all__ = ["Call", "Optimization", "optimize"]
 
 _logger = logging.getLogger("sktvbo.optimize")
+
+# A parallel call is given up after this many times the 95th percentile of the seconds of the latest
+# calls, once there are enough of them, and not before a minute: a new process must start first.
+_PATIENCE, _MIN_SECONDS, _MIN_CALLS, _MAX_CALLS = 10.0, 60.0, 20, 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +66,8 @@ class Call:
         Seconds since the start of the loop.
     optimizer : BayesianOptimizer
     error : Exception or None
-        Exception of a failed call, see ``catch`` of `optimize`.
+        Exception of a failed call: one of ``catch`` of `optimize`, that of a worker that died, or a
+        TimeoutError of a call that was given up.
     """
 
     x: Point
@@ -137,7 +149,8 @@ def optimize(
         Show a progress bar; needs tqdm.
     catch : exception class or tuple of them, default=()
         Exceptions that mark a call as failed. The optimizer is told ``failed=True``, and the loop
-        continues. A failed call counts as a call.
+        continues. A failed call counts as a call. InvalidObservationError, or ValueError, includes
+        results that are no finite number.
     **options
         Parameters of the optimizer, such as ``maximize=False`` or ``random_state=0``. Only with a
         ``domain``.
@@ -162,6 +175,15 @@ def optimize(
     `joblib.Parallel` takes as many tasks in advance as it has workers. The loop therefore starts
     its own processes of the same kind, and asks for a query only when a worker is free. A call that
     runs in a process when the loop ends is completed there, and not told.
+
+    A process that dies during a call is replaced, and the call is repeated once. If it dies again
+    the call has failed, and the other calls go on. Dask repeats calls of workers that died by
+    itself (``distributed.scheduler.allowed-failures``); then the call has failed. The broken pool
+    of an ``executor`` from `concurrent.futures` ends the loop.
+
+    Of an optimizer with ``query_timeout="auto"``, a parallel call fails after 10 times the 95th
+    percentile of the duration of the latest calls, from the 20th on, and at least a minute. Its
+    process is killed; a thread cannot be.
 
     Examples
     --------
@@ -220,13 +242,14 @@ def optimize(
         catch,
     )
     with contextlib.ExitStack() as stack:
-        workers, n_workers = stack.enter_context(_executor(executor, n_jobs))
+        loop.workers, n_workers, died = stack.enter_context(_executor(executor, n_jobs))
+        loop.died = died if _accepts_failures(optimizer) else ()
         if progress:
             bar = stack.enter_context(progress_bar(total=n_calls, unit="call"))
             loop.callbacks.append(lambda call: _advance(bar))
         _logger.info("Start with %r.", optimizer)
         try:
-            loop.run(workers, n_workers)
+            loop.run(n_workers)
             return loop.result()
         except BaseException as exc:
             loop.stopped = "error"
@@ -281,26 +304,68 @@ class _InlineExecutor:
         return future
 
 
+class _Processes:
+    """Executor of processes, each with a pool of its own: one that dies breaks no other's call."""
+
+    def __init__(self):
+        self._idle, self._busy = [], {}
+        self.began = {}  # times of `time.monotonic`, by future
+
+    def submit(self, function, *args):
+        while self._idle:
+            pool = self._idle.pop()
+            # An idle process may have been killed.
+            with contextlib.suppress(BrokenProcessPool):
+                future = pool.submit(function, *args)
+                self.began[future] = time.monotonic()
+                break
+        else:
+            pool = ProcessPoolExecutor(1)
+            # The call begins once the process has started and imported the function.
+            started = pool.submit(callable, function)
+            future = pool.submit(function, *args)
+            started.add_done_callback(partial(self._note_begin, future))
+        self._busy[future] = pool
+        return future
+
+    def _note_begin(self, future, started):
+        self.began[future] = time.monotonic()
+
+    def release(self, future):
+        """Make the process of a call free for another one, or end it if the call still runs."""
+        pool = self._busy.pop(future)
+        self.began.pop(future, None)
+        if future.done() and not isinstance(future.exception(), BrokenProcessPool):
+            self._idle.append(pool)
+        else:
+            pool.shutdown(wait=False, kill_workers=True)
+
+    def shutdown(self):
+        for pool in (*self._idle, *self._busy.values()):
+            pool.shutdown(wait=False)
+
+
 @contextlib.contextmanager
 def _executor(executor, n_jobs):
-    """Context with an executor and its number of parallel calls."""
+    """Context with an executor, its number of parallel calls, and errors of workers that died."""
     if executor is not None:
         yield _given_executor(executor, n_jobs)
         return
     n_workers = effective_n_jobs(1 if n_jobs is None else n_jobs)
     if n_workers == 1:
-        yield _InlineExecutor(), 1
+        yield _InlineExecutor(), 1, ()
         return
-    # A separate pool: using the one that joblib reuses breaks its next call.
-    processes = ProcessPoolExecutor(n_workers)
+    # Separate pools: using the one that joblib reuses breaks its next call.
+    processes = _Processes()
     try:
-        yield processes, n_workers
+        yield processes, n_workers, (TerminatedWorkerError,)
     finally:
-        processes.shutdown(wait=False)
+        processes.shutdown()
 
 
 def _given_executor(executor, n_jobs):
-    """Return the user's executor and its number of parallel calls."""
+    """Return the user's executor, its number of parallel calls, errors of workers that died."""
+    died = ()
     if n_jobs is not None:
         n_workers = check_int(n_jobs, "n_jobs")
     elif hasattr(executor, "nthreads"):
@@ -310,9 +375,20 @@ def _given_executor(executor, n_jobs):
     if hasattr(executor, "get_executor"):
         # A Dask client: pure=False repeats a call that has the same arguments.
         executor = executor.get_executor(pure=False)
+        died = (importlib.import_module("distributed").scheduler.KilledWorker,)
     if not hasattr(executor, "submit"):
         raise invalid("executor", "a concurrent.futures.Executor or a dask Client", executor)
-    return executor, n_workers
+    return executor, n_workers, died
+
+
+@dataclass(frozen=True)
+class _Started:
+    """A call that was started, at a time of `time.monotonic`, and how often its worker died."""
+
+    x: Point
+    t: float
+    began: float = field(default_factory=time.monotonic)
+    n_deaths: int = 0
 
 
 @dataclass
@@ -326,12 +402,15 @@ class _Loop:
     clock: Clock
     callbacks: list
     catch: tuple
+    workers: Any = None
+    died: tuple = ()  # errors of workers that died, told as failures
 
     def __post_init__(self):
         self.calls = []
         self.stopped = None
         self._start = time.monotonic()
-        self._running = {}  # (x, t) of the running calls, by future
+        self._running = {}  # the running calls, by future
+        self._seconds = deque(maxlen=_MAX_CALLS)  # of the latest calls
         self._telling = None  # the future told last, or being told
         told = getattr(self.optimizer, "told_X_", ())
         asked = getattr(self.optimizer, "next_time_", None)
@@ -340,24 +419,63 @@ class _Loop:
         if len(told):
             self.clock.told()  # the next call comes after the last one, not at the same time
 
-    def run(self, workers, n_workers):
+    def run(self, n_workers):
         """Call the function until the loop is over, ``n_workers`` calls at a time."""
-        waits = isinstance(workers, _InlineExecutor)
+        waits = isinstance(self.workers, _InlineExecutor)
         with self._cancelling():
             while not self._is_over():
                 while len(self._running) < n_workers and self._has_budget():
-                    x, t = self._ask(waits)
-                    self._running[workers.submit(self.function, x, t)] = x, t
+                    self._submit(_Started(*self._ask(waits)))
+                patience = np.inf if waits else self._patience()
+                ends = [self._began(future) + patience for future in self._running]
+                end = min([*ends, np.inf if self.deadline is None else self.deadline])
                 timeout = None
-                if self.deadline is not None:
-                    timeout = max(self.deadline - time.monotonic(), 0.0)
+                if self.deadline is not None or patience < np.inf:
+                    timeout = min(max(end - time.monotonic(), 0.0), _MIN_SECONDS)
                 done, _ = futures.wait(self._running, timeout, futures.FIRST_COMPLETED)
                 # Tell several finished calls in the order in which they were asked for.
-                for future in [future for future in self._running if future in done]:
-                    self._tell(future)
-                    for callback in self.callbacks:
-                        if callback(self.calls[-1]):
-                            self.stopped = "callback"
+                overdue = time.monotonic() - patience
+                for future in list(self._running):
+                    if future in done and self._was_repeated(future):
+                        continue
+                    if future in done or self._began(future) < overdue:
+                        self._tell(future)
+                        for callback in self.callbacks:
+                            if callback(self.calls[-1]):
+                                self.stopped = "callback"
+
+    def _began(self, future):
+        """Return the time at which a running call began; infinity if its process starts."""
+        if isinstance(self.workers, _Processes):
+            return self.workers.began.get(future, np.inf)
+        return self._running[future].began
+
+    def _submit(self, call):
+        self._running[self.workers.submit(self.function, call.x, call.t)] = call
+
+    def _release(self, future):
+        """Remove a call from the running ones, and return it."""
+        if isinstance(self.workers, _Processes):
+            self.workers.release(future)
+        future.cancel()
+        return self._running.pop(future)
+
+    def _was_repeated(self, future):
+        """Repeat a finished call if its process died for the first time; return True if so."""
+        died = isinstance(self.workers, _Processes) and isinstance(future.exception(), self.died)
+        if not died or self._running[future].n_deaths:
+            return False
+        call = self._release(future)
+        _logger.warning("A process died at x=%s, t=%s: the call is repeated.", call.x, call.t)
+        self._submit(_Started(call.x, call.t, n_deaths=1))
+        return True
+
+    def _patience(self):
+        """Return the seconds after which a call is given up."""
+        gives_up = has_auto_timeout(self.optimizer) and _accepts_failures(self.optimizer)
+        if not gives_up or len(self._seconds) < _MIN_CALLS:
+            return np.inf
+        return max(_PATIENCE * float(np.quantile(self._seconds, 0.95)), _MIN_SECONDS)
 
     def result(self):
         """Return the `Optimization` so far."""
@@ -403,9 +521,9 @@ class _Loop:
             self._tell_finished()
             raise
         finally:
-            for future, (x, t) in self._running.items():
+            for future, call in self._running.items():
                 future.cancel()
-                self._cancel(x, t)
+                self._cancel(call.x, call.t)
 
     def _tell_finished(self):
         """Tell the calls that finished before an error."""
@@ -413,7 +531,9 @@ class _Loop:
             if future.done() and not future.cancelled():
                 error = future.exception()
                 if error is None or isinstance(error, self.catch):
-                    self._tell(future)
+                    # Another result that is no number: the first error is raised.
+                    with contextlib.suppress(InvalidObservationError):
+                        self._tell(future)
 
     def _cancel(self, x, t):
         """Cancel a query, the latest one if several have the same x and t."""
@@ -422,7 +542,11 @@ class _Loop:
         if not hasattr(self.optimizer, "pending_"):
             self.optimizer.cancel(x)
             return
-        for query in reversed(self.optimizer.pending_):
+        pending = self.optimizer.pending_
+        if isinstance(self.optimizer, BayesianOptimizer):
+            run = run_of(self.optimizer)
+            pending = handles(run.domain, run.pending.unanswered)  # expired ones as well
+        for query in reversed(pending):
             same = query.x == x if isinstance(x, dict) else np.array_equal(query.x, x)
             if same and query.t == t:
                 self.optimizer.cancel(query)
@@ -438,19 +562,27 @@ class _Loop:
         return x, t
 
     def _tell(self, future):
-        """Tell the value of a finished call, or its failure."""
+        """Tell the value of a finished call, or its failure; a running call has failed."""
         self._telling = future
-        x, t = self._running[future]
-        y, error = np.nan, None
-        try:
-            y = future.result()
-        except self.catch as exc:
-            error = exc
+        x, t = self._running[future].x, self._running[future].t
+        seconds, y, error = time.monotonic() - self._began(future), np.nan, None
+        if not future.done():
+            error = TimeoutError(f"The call was given up after {seconds:.0f} seconds.")
+            _logger.warning("The call at x=%s, t=%s was given up.", x, t)
+        else:
+            try:
+                y = future.result()
+                if self.catch:
+                    finite_number(y, "y", InvalidObservationError, LARGEST_Y)
+            except (*self.catch, *self.died) as exc:
+                y, error = np.nan, exc
+            if not isinstance(error, self.died):
+                self._seconds.append(seconds)
         if error is None:
             self.optimizer.tell(x, y, t)
         else:
             self.optimizer.tell(x, t=t, failed=True)
-        del self._running[future]
+        self._release(future)
         self.clock.told()
         seconds = time.monotonic() - self._start
         y = float(np.reshape(y, ())[()])

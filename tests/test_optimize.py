@@ -1,6 +1,8 @@
 """Optimization loop: budgets, callbacks, three kinds of workers, and errors."""
 
 import logging
+import os
+import signal
 import threading
 import time
 import warnings
@@ -508,3 +510,155 @@ def test_bad_arguments(options, message):
     error = TypeError if "ask/tell" in message else ValueError
     with pytest.raises(error, match=message):
         optimize(**options)
+
+
+# --- workers that die, hang or answer nonsense ----------------------------------------------------
+
+
+class Killed:
+    """Function whose process is killed during some calls, and which notes what it returned.
+
+    Parameters
+    ----------
+    folder : path
+    n_kills : int
+        Calls that are killed, at random, each with a probability of one half.
+    """
+
+    def __init__(self, folder, n_kills):
+        self.folder, self.n_kills = folder, n_kills
+
+    def __call__(self, x, t):
+        y = moving(x, t)
+        kills = len(list(self.folder.glob("killed*")))
+        if kills < self.n_kills and np.random.RandomState().uniform() < 0.5:
+            (self.folder / f"killed {os.getpid()}").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        (self.folder / f"done {x[0]!r} {t!r}").write_text(repr(float(y)))
+        return y
+
+
+def check_nothing_is_lost(found, function, n_calls):
+    """Every finished call is told once, with its value; others failed."""
+    assert len(list(function.folder.glob("killed*"))) >= function.n_kills
+    assert (found.stopped, len(found.calls)) == ("calls", n_calls)
+    finished = sorted(float(path.read_text()) for path in function.folder.glob("done*"))
+    told = sorted(call.y for call in found.calls if call.error is None)
+    assert told == finished == sorted(found.optimizer.told_y_)
+    assert found.optimizer.n_failed_ == n_calls - len(told)
+    assert found.optimizer.pending_ == []
+
+
+N_KILLS = [3, pytest.param(50, marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("n_kills", N_KILLS)
+def test_a_killed_process_costs_its_own_query_only(n_kills, tmp_path):
+    function = Killed(tmp_path, n_kills)
+    n_calls, n_jobs = 10 + 4 * n_kills, 2 if n_kills < 10 else 4
+    found = optimize(function, BOX, "random", n_calls=n_calls, n_jobs=n_jobs, random_state=0)
+    check_nothing_is_lost(found, function, n_calls)
+    for call in found.calls:
+        assert call.error is None or "terminated" in str(call.error)
+
+
+@pytest.mark.parametrize("n_kills", [1])
+def test_a_killed_worker_of_dask_costs_its_own_query_only(n_kills, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    function = Killed(tmp_path, n_kills)
+    n_calls = 10 + 4 * n_kills
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        found = optimize(
+            function, BOX, "random", n_calls=n_calls, n_jobs=4, executor=client, random_state=0
+        )
+    check_nothing_is_lost(found, function, n_calls)
+
+
+def deadly(x, t):
+    if x[0] > 7.0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return moving(x, t)
+
+
+def test_a_call_that_kills_its_process_twice_has_failed(caplog):
+    starts = [[1.0], [8.0], [2.0], [3.0]]
+    found = optimize(deadly, BOX, "random", n_calls=4, n_jobs=2, start_points=starts)
+    failed = [call for call in found.calls if call.x[0] > 7.0]
+    assert len(failed) == 1
+    assert [call for call in found.calls if call.error is not None] == failed
+    assert all(type(call.error).__name__ == "TerminatedWorkerError" for call in failed)
+    assert found.optimizer.n_failed_ == len(failed)
+    assert caplog.text.count("the call is repeated") == len(failed)
+
+    class Foreign:
+        def ask(self, t):
+            return [8.0]
+
+        def tell(self, x, y, t): ...
+
+    with pytest.raises(Exception, match="terminated") as caught:
+        optimize(deadly, optimizer=Foreign(), n_calls=2, n_jobs=2)
+    assert caught.value.optimization.calls == []
+
+
+def hanging(x, t):
+    time.sleep(600.0 if x[0] > 9.0 else 0.001)
+    return moving(x, t)
+
+
+def test_a_process_that_hangs_costs_its_own_query_only(monkeypatch):
+    monkeypatch.setattr("sktvbo._optimize._MIN_SECONDS", 4.0)
+    opt = RandomSearch(BOX, start_points=[[5.0]] * 25 + [[9.5], [5.0]])
+    found = optimize(hanging, optimizer=opt, n_calls=27, n_jobs=2)
+    failed = [call for call in found.calls if call.x[0] > 9.0]
+    assert (len(found.calls), len(failed)) == (27, 1)
+    assert [call for call in found.calls if call.error is not None] == failed
+    assert all(isinstance(call.error, TimeoutError) for call in failed)
+    assert opt.pending_ == []
+
+
+@pytest.mark.parametrize("nonsense", [None, "high", np.nan, np.inf, [1.0, 2.0], {}])
+@pytest.mark.parametrize("workers", [{}, WORKERS], ids=["sequential", "parallel"])
+def test_nonsense_is_a_failure_only_if_it_is_caught(nonsense, workers):
+    def function(x, t):
+        return nonsense if t in (4.0, 5.0) else moving(x, t)
+
+    with pytest.raises(InvalidObservationError, match="y must be") as caught:
+        stepwise(function, n_calls=9, **workers)
+    found = caught.value.optimization
+    assert found.optimizer.n_told_ == len(found.calls) >= 4
+    assert found.optimizer.pending_ == []
+    found = stepwise(function, n_calls=9, catch=InvalidObservationError, **workers)
+    assert len(found.calls) == 9
+    failed = [call for call in found.calls if call.error is not None]
+    assert {call.t for call in failed} <= {4.0, 5.0}
+    assert len(failed) == found.optimizer.n_failed_ > 0
+    assert found.optimizer.n_told_ == 9 - len(failed)
+
+
+def test_all_finished_calls_are_told_when_two_are_nonsense():
+    answers = iter([1.0, np.nan, np.nan, 2.0])
+
+    class Together:
+        """Executor whose four calls end at the same time."""
+
+        def __init__(self):
+            self.waiting = []
+
+        def submit(self, function, x, t):
+            self.waiting.append(Future())
+            if len(self.waiting) == 4:
+                for future in self.waiting:
+                    future.set_result(next(answers))
+            return self.waiting[-1]
+
+    with pytest.raises(InvalidObservationError, match="y must be finite") as caught:
+        optimize(moving, BOX, "random", n_calls=4, executor=Together(), n_jobs=4)
+    found = caught.value.optimization
+    assert found.optimizer.told_y_.tolist() == [1.0, 2.0]
+    assert found.optimizer.pending_ == []

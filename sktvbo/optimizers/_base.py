@@ -57,6 +57,7 @@ from ._lock import StepLock
 from ._log import log_events, logger
 from ._observe import (
     addressed,
+    is_repeated,
     observe,
     observe_failure,
     observe_many,
@@ -173,9 +174,10 @@ class BayesianOptimizer(BaseEstimator):
     max_size : int, default=None
         Largest data set. Beyond it the least relevant observations are removed, or the oldest if
         relevancies are unavailable: see `~sktvbo.staleness.MaximumSize`. None is no limit.
-    query_timeout : float or duration, default=None
-        Age, in the user's unit of time, at which a query without an answer is given up. None is any
-        age.
+    query_timeout : float, duration, "auto" or None, default="auto"
+        Age, in the user's unit of time, at which a query without an answer expires: later queries
+        no longer keep away from it. "auto" is 10 times the 95th percentile of the latest delays of
+        answers, from the 20th on (see Notes). None is any age.
     time_unit : {"ns", "us", "ms", "s", "min", "h", "D", "W"}, default="s"
         Unit of times given as dates: ``datetime``, ``numpy.datetime64``, ``pandas.Timestamp``, or a
         column of them. Dates without a time zone are read as UTC.
@@ -236,6 +238,10 @@ class BayesianOptimizer(BaseEstimator):
     At least the latest 256 observations are stored, whatever ``history`` is: policies and searches
     may use them. `SparQGPUCB` draws the expert's places from the stored ones.
 
+    A query that expired may still be answered, by its handle, or by x if no other query is there;
+    the latest 256 are stored. The delay of an answer is the time from its query to the first
+    ``ask`` after the answer. With ``query_timeout="auto"`` nothing expires where all delays are 0.
+
     The times of a run are all numbers, all dates with a time zone, or all dates without one.
 
     Examples
@@ -269,7 +275,7 @@ class BayesianOptimizer(BaseEstimator):
     max_step: ArrayLike | Mapping[str, float] | StepLimit | None = None
     start_points: PointsLike | None = None
     max_size: int | None = None
-    query_timeout: float | timedelta | np.timedelta64 | str | None = None
+    query_timeout: float | timedelta | np.timedelta64 | str | None = "auto"
     time_unit: str = "s"
 
     # --- hooks that an algorithm may override -----------------------------------------------------
@@ -350,7 +356,7 @@ class BayesianOptimizer(BaseEstimator):
             self._check_unused(self._surrogate_parameters, "with surrogate=...")
         if self.acquisition is not None:
             self._check_unused(self._acquisition_parameters, "with acquisition=...")
-        if self.query_timeout is not None:
+        if not (self.query_timeout is None or has_auto_timeout(self)):
             timeout = number_of_duration(self.query_timeout, self.time_unit)
             check_real(timeout, "query_timeout", self, interval="(0, inf)")
 
@@ -525,7 +531,8 @@ class BayesianOptimizer(BaseEstimator):
             x outside of the domain, y or t not finite, a negative variance, wrong shapes. The
             optimizer is as before.
         AskTellError
-            No t was given and x was not asked for; a `Query` that is not pending.
+            No t was given and x was not asked for; a `Query` that is not pending, unless it is told
+            the same again, which changes nothing.
 
         Warns
         -----
@@ -534,13 +541,16 @@ class BayesianOptimizer(BaseEstimator):
         """
         with self._lock():
             before = run = self._run_or_new()
-            x = _place(run, x, context)
+            x = _place(run, x, context, answered=True)
             if t is not None:
                 t, run = run.read_time(t)
             if len(run.pending.queries) > 1 and not isinstance(x, Query) and run.is_ambiguous(x, t):
                 _warn_ambiguous()
             if failed is not False and has_failed(y, failed):
-                after = observe_failure(run, *addressed(run, x, t))
+                row, t, query = addressed(run, x, t)
+                if is_repeated(run, (row, None, t, 0.0, query)):
+                    return
+                after = observe_failure(run, row, t, query)
                 row = after.failures.rows[-1].tolist()
                 self._take(before, after, "fail", x=row[:-1], t=row[-1])
                 return
@@ -548,6 +558,8 @@ class BayesianOptimizer(BaseEstimator):
             if y_variance is not None:
                 variance = check_real(y_variance, "y_variance", interval="[0, inf)")
             row, t, query = addressed(run, x, t)
+            if is_repeated(run, (row, y, t, variance, query)):
+                return
             known = predicted_observation(run, row, t, variance)
             after = observe(run, row, y, t, variance, query, predicted=known)
             self._take(before, with_calibration(after), "tell")
@@ -639,7 +651,7 @@ class BayesianOptimizer(BaseEstimator):
         ValueError
             As in `tell`. The optimizer is as before.
         AskTellError
-            No t was given and something in X was not asked for; a query is told twice.
+            No t was given and something in X was not asked for; a `Query` is told another value.
 
         Warns
         -----
@@ -656,17 +668,20 @@ class BayesianOptimizer(BaseEstimator):
             for i in _matching_order(run, places, t):
                 time = None if t is None else float(t[i])
                 place = places[i]
-                if isinstance(place, Query) and all(
-                    query.id != place.id for query in left.pending.queries
-                ):
-                    left.query_of(place)  # an error: it was told above
                 x, time, query = addressed(left, place, time)
+                variance = 0.0 if y[i] is None else float(variances[i])
+                observation = x, y[i], time, variance, query
+                if is_repeated(left, observation, observations):
+                    continue
                 if query is not None:
                     left = replaced(left, pending=left.pending.without(query))
-                observations[i] = x, y[i], time, float(variances[i]), query
+                observations[i] = observation
             if _is_ambiguous(left, places, t, observations):
                 _warn_ambiguous()
-            found = sorted(observations, key=lambda observation: observation[2])
+            found = [observation for observation in observations if observation is not None]
+            if not found:
+                return
+            found.sort(key=lambda observation: observation[2])
             after, entries = observe_many(run, found)
             self._take(before, with_calibration(after), "tell_many", entries=entries)
 
@@ -1312,7 +1327,9 @@ class BayesianOptimizer(BaseEstimator):
                 got = str(start[np.argmin(allowed)].tolist())
                 expected = "points that satisfy the constraints"
                 raise invalid("start_points", expected, owner=self, got=got, error=DomainError)
-        timeout = number_of_duration(self.query_timeout, self.time_unit)
+        timeout, delays = number_of_duration(self.query_timeout, self.time_unit), None
+        if has_auto_timeout(self):
+            timeout, delays = None, ()
         config = RunConfig(
             algorithm=algorithm,
             domain=domain,
@@ -1329,7 +1346,9 @@ class BayesianOptimizer(BaseEstimator):
             rng=np.random.RandomState()
             if self.random_state is None
             else copy.deepcopy(check_random_state(self.random_state)),
-            pending=PendingQueries(timeout=np.inf if timeout is None else float(timeout)),
+            pending=PendingQueries(
+                timeout=np.inf if timeout is None else float(timeout), delays=delays
+            ),
             history=History(Log(limit=n_stored(algorithm.history))),
             limiter=StepLimiter.of(algorithm, domain),
         )
@@ -1350,6 +1369,12 @@ class BayesianOptimizer(BaseEstimator):
         self._run = after
         if logger.isEnabledFor(logging.INFO):
             log_events(run, after)
+
+
+def has_auto_timeout(optimizer):
+    """Return True if an optimizer learns when queries expire."""
+    timeout = getattr(optimizer, "query_timeout", None)
+    return isinstance(timeout, str) and timeout == "auto"
 
 
 def check_parts(owner, surrogate, policy):
@@ -1399,10 +1424,13 @@ def with_run(optimizer, run):
     return other
 
 
-def _place(run, x, context=None):
-    """Return a user's x as a row (d,) of the domain, or as a pending query."""
+def _place(run, x, context=None, *, answered=False):
+    """Return a user's x as a row (d,) of the domain, or as a pending query.
+
+    With ``answered`` the query may also be one that was told already.
+    """
     if isinstance(x, Query):
-        query = run.query_of(x)
+        query = run.query_of(x, answered=answered)
         if context is None:
             return query
         return replace(query, x=run.domain.place(x.x, context))
@@ -1421,7 +1449,7 @@ def _point_near(run, x, error):
         row = run.domain.as_row(x)
     except DomainError:  # an unknown category has no number
         raise error from None
-    found = run.pending.near(row, run.domain.n_chosen, run.time.now, rounded=True)
+    found = run.pending.near(row, run.domain.n_chosen, run.pending_now, rounded=True)
     if not found:
         raise error
     return found[0].x[: run.domain.n_chosen]
@@ -1467,7 +1495,8 @@ def _is_ambiguous(left, places, t, observations):
     pending = left.pending
     if not pending.queries:
         return False
-    for i, (place, (*_, query)) in enumerate(zip(places, observations)):
+    for i, (place, observation) in enumerate(zip(places, observations)):
+        query = None if observation is None else observation[-1]
         if query is not None and not isinstance(place, Query):
             with_it = replaced(pending, queries=(*pending.queries, query))
             if replaced(left, pending=with_it).is_ambiguous(
@@ -1480,7 +1509,7 @@ def _is_ambiguous(left, places, t, observations):
 def _place_in(run, x, i, context):
     """Return row i of a user's X as `_place` does."""
     try:
-        return _place(run, x, context)
+        return _place(run, x, context, answered=True)
     except (DomainError, InvalidObservationError) as exc:
         # The message calls it x, or x['rate'].
         message = re.sub(r"^x(\[)?", lambda m: f"X[{i}{', ' if m[1] else ']'}", str(exc))

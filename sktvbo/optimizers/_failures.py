@@ -67,12 +67,15 @@ class Failures:
         Lengthscales in space and time, variance of the signal; None before a search.
     searched : int
         How many queries had been told when these were searched.
+    queries : tuple of (int or None)
+        Ids of the queries of the rows; None for a row that was not asked for.
     """
 
     rows: np.ndarray
     total: int = 0
     learnt: tuple | None = None
     searched: int = 0
+    queries: tuple = ()
 
 
 def has_failed(y, failed):
@@ -111,11 +114,16 @@ def with_failures(y, failed, n):
     return [None if failed else value for value, failed in zip(y.tolist(), mask)]
 
 
-def with_failure(failures, row, run):
-    """Return the failures with one more, at query and time ``row`` (d + 1,)."""
+def with_failure(failures, row, run, query=None):
+    """Return the failures with one more, at query and time ``row`` (d + 1,), and its `Query`."""
     rows = row[np.newaxis] if failures is None else np.vstack([failures.rows, row])
     before = Failures(rows) if failures is None else failures
-    after = replace(before, rows=rows[-MAX_FAILURES:], total=before.total + 1)
+    after = replace(
+        before,
+        rows=rows[-MAX_FAILURES:],
+        total=before.total + 1,
+        queries=(*before.queries, None if query is None else query.id)[-MAX_FAILURES:],
+    )
     queries = run.history.n_told + after.total
     due = min(_GROWTH * after.searched, after.searched + _MOST)
     if after.total < _MIN_FAILURES or queries < due:

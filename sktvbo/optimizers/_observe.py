@@ -61,6 +61,52 @@ def with_known_context(row):
     return row
 
 
+def is_repeated(run, observation, others=()):
+    """Return True if the query of an observation was told the same before.
+
+    Parameters
+    ----------
+    run : RunState
+    observation : (ndarray of shape (d,), float, float, float, Query)
+        x, y (None: it failed), t, variance and the query that it answers, or None.
+    others : list of such tuples or None, default=()
+        Observations of the same step.
+
+    Raises
+    ------
+    AskTellError
+        Something else was told.
+    """
+    x, y, t, variance, query = observation
+    if query is None or any(query.id == other.id for other in run.pending.unanswered):
+        return False
+    told = [
+        (np.append(each[0], each[2]), each[1], each[3])
+        for each in others
+        if each is not None and each[4] is not None and each[4].id == query.id
+    ]
+    row, *values = told[0] if told else run.answer_to(query)
+    k = run.domain.n_chosen
+    old = [row[-1], row[k:-1].tolist(), *values]
+    new = [t, x[k:].tolist(), y, variance]
+    names = "t", "context", "y", "y_variance"
+    differ = [i for i in range(4) if old[i] != new[i]]
+    if not differ:
+        return True
+
+    def shown(values):
+        parts = [(names[i], values[i]) for i in differ]
+        return ", ".join("failed=True" if v is None else f"{name}={v}" for name, v in parts)
+
+    raise invalid(
+        f"An answer to query {query.id}, which was told already,",
+        f"the same as before, {shown(old)}",
+        got=shown(new),
+        advice="To correct an observation, call untell(query), then tell(x, y, t).",
+        error=AskTellError,
+    )
+
+
 def predicted_observation(run, x, t, variance):
     """Return mean and standard deviation of an observation at a row x (d,) and a time.
 
@@ -147,7 +193,7 @@ def observe(
 def observe_failure(run, x, t, query=None):
     """Return the run with a measurement at x (d,) and t that failed, which may answer a query."""
     time, pending = _after_answer(run, t, query)
-    failures = with_failure(run.failures, np.append(x, t), run)
+    failures = with_failure(run.failures, np.append(x, t), run, query)
     limiter = _moved(run, x, t, query)
     changes = {"failures": failures, "limiter": limiter, "answers": None}
     return replaced(run, time=time, pending=pending, **changes)

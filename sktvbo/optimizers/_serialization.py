@@ -251,8 +251,8 @@ def events_between(run, after, kind, details):
         elif kind == "announce":
             body = _encode_query(after.pending.queries[-1])
         elif kind == "cancel":
-            left = {query.id for query in after.pending.queries}
-            body = _encode_query(next(q for q in run.pending.queries if q.id not in left))
+            left = {query.id for query in after.pending.unanswered}
+            body = _encode_query(next(q for q in run.pending.unanswered if q.id not in left))
         events = [(kind, position, body)]
     return events + search_events(run, after)
 

@@ -29,6 +29,13 @@ if TYPE_CHECKING:
 # Pending queries stored at most, and as many times of queries made with a surrogate.
 MAX_PENDING = 1024
 
+# Expired queries stored, the latest, as their results may come late.
+_MAX_EXPIRED = 256
+
+# With query_timeout="auto" a query expires after this many times the 95th percentile of the latest
+# delays, once there are enough of them.
+_PATIENCE, _MIN_DELAYS, _MAX_DELAYS = 10.0, 20, 100
+
 # Observations stored at least, whatever `history` exposes: policies may use the latest, and
 # hyperparameters may be learnt from removed ones.
 _MIN_STORED = 256
@@ -325,11 +332,20 @@ class PendingQueries:
         Queries asked for, or announced, so far: the id of the next one.
     timeout : float
         Age at which a query expires.
+    expired : tuple of Query
+        The latest that have expired without an answer, oldest first.
+    delays : tuple of float, or None
+        The latest delays of answers, from which the timeout follows; None if it is given.
+    answered_at : tuple of float
+        Times of the queries that were answered since the latest ask.
     """
 
     queries: tuple = ()
     n_total: int = 0
     timeout: float = np.inf
+    expired: tuple = ()
+    delays: tuple | None = None
+    answered_at: tuple = ()
 
     def at(self, now):
         """Return the queries that have not expired."""
@@ -337,33 +353,73 @@ class PendingQueries:
             return self.queries
         return tuple(query for query in self.queries if query.t >= now - self.timeout)
 
+    @property
+    def unanswered(self):
+        """All queries, expired or not."""
+        return (*self.expired, *self.queries)
+
+    def expired_at(self, now):
+        """Return the queries that have expired, oldest first."""
+        if self.timeout == np.inf:
+            return self.expired
+        return (*self.expired, *(q for q in self.queries if q.t < now - self.timeout))
+
     def append(self, rows, asked, now):
         """Add queries (x, time) asked for at a time; also return how many were forgotten."""
         new = [Query(self.n_total + i, x, t, asked) for i, (x, t) in enumerate(rows)]
-        queries = (*self.queries, *new)
-        if len(queries) > MAX_PENDING:
-            queries = (*self.at(max(asked, now)), *new)
-        pending = replaced(self, queries=queries[-MAX_PENDING:], n_total=self.n_total + len(new))
+        pending = self._with_delays(asked)
+        if len(pending.queries) + len(new) > MAX_PENDING:
+            pending = pending._expired_before(max(asked, now))
+        queries = (*pending.queries, *new)
+        n_total = self.n_total + len(new)
+        pending = replaced(pending, queries=queries[-MAX_PENDING:], n_total=n_total)
         return pending, max(len(queries) - MAX_PENDING, 0)
 
     def without(self, query):
-        """Remove a query."""
-        return replaced(self, queries=tuple(q for q in self.queries if q.id != query.id))
+        """Remove a query, which may have expired."""
+        queries, expired = (
+            tuple(q for q in some if q.id != query.id) for some in (self.queries, self.expired)
+        )
+        return replaced(self, queries=queries, expired=expired)
 
     def answered(self, query, passed):
-        """Remove a query, None for none, and those that expired before a time."""
-        if query is None and self.timeout == np.inf:
-            return self
-        pending = self if query is None else self.without(query)
-        return replaced(pending, queries=pending.at(passed))
+        """Remove a query, None for none; those that are too old at a time expire."""
+        pending = self
+        if query is not None:
+            pending = self.without(query)
+            if self.delays is not None:
+                times = (*self.answered_at, query.t)[-_MAX_DELAYS:]
+                pending = replaced(pending, answered_at=times)
+        return pending._expired_before(passed)
 
-    def near(self, x, n_chosen, now, rounded):
-        """Return the queries at the chosen part of a row x (d,), oldest first.
+    def _expired_before(self, now):
+        """Move the queries that are too old at a time to the expired ones."""
+        live = self.at(now)
+        if len(live) == len(self.queries):
+            return self
+        return replaced(self, queries=live, expired=self.expired_at(now)[-_MAX_EXPIRED:])
+
+    def _with_delays(self, asked):
+        """Return the queries with a timeout that has learnt the delays of the latest answers.
+
+        The answer to a query came at the latest when the next one is asked for. A delay of 0, as of
+        queries that all have one time, says nothing.
+        """
+        if not (self.answered_at and np.isfinite(asked)):
+            return self
+        new = [asked - t for t in self.answered_at if asked > t]
+        delays, timeout = (*self.delays, *new)[-_MAX_DELAYS:], self.timeout
+        if len(delays) >= _MIN_DELAYS:
+            timeout = _PATIENCE * sorted(delays)[int(0.95 * (len(delays) - 1))]
+        return replaced(self, delays=delays, timeout=timeout, answered_at=())
+
+    @staticmethod
+    def near(x, n_chosen, queries, rounded):
+        """Return those of some queries at the chosen part of a row x (d,), in their order.
 
         If there are none and x may be ``rounded``, return those that x was before it went through
         float32, unless they are at several places.
         """
-        queries = self.at(now)
         if not queries:
             return []
         rows = np.array([query.x for query in queries])[:, :n_chosen]
@@ -636,11 +692,15 @@ class RunState:
         """Return the pending queries that match a row x (d,) and a time (None: any) best.
 
         A query in the context of x comes first, then the one asked for last at t or before. Oldest
-        first where several match equally.
+        first where several match equally. If there are none, the only expired query at x.
         """
         domain = self.config.domain
-        k = domain.n_chosen
-        found = self.pending.near(x, k, self.time.now, domain.continuous.any())
+        k, rounded = domain.n_chosen, domain.continuous.any()
+        found = self.pending.near(x, k, self.pending_now, rounded)
+        if not found:
+            expired = self.pending.expired_at(self.time.now)
+            late = self.pending.near(x, k, expired, rounded)
+            found = late if len(late) == 1 else []
         if len(found) < 2:
             return found
         latest = np.inf if t is None else t + FLOAT32 * abs(t)
@@ -662,18 +722,40 @@ class RunState:
         }
         return len(answers) > 1
 
-    def query_of(self, handle):
-        """Return the pending query, with a row for x, of a user's handle."""
-        for query in self.pending_now:
+    def query_of(self, handle, *, answered=False):
+        """Return the pending or expired query, with a row for x, of a user's handle.
+
+        With ``answered`` also one that was told already, as far as the answer is stored.
+        """
+        for query in self.pending.unanswered:
             if query.id == handle.id:
                 x, k = self.domain.place(handle.x), self.domain.n_chosen
                 if query.t == handle.t and np.array_equal(query.x[:k], x[:k]):
                     return query
         got = f"query {handle.id}, which"
-        if any(entry.query == handle.id for entry in self.history.entries):
+        told, k = self.answer_to(handle), self.domain.n_chosen
+        if told is not None:
+            x = self.domain.place(handle.x, handle.context)
+            if answered and np.array_equal(told[0][:k], x[:k]):
+                return replace(handle, x=x)
             raise not_pending("query", f"{got} was told already")
         gone = "was cancelled, has expired or is another optimizer's"
+        if self.history.log.first:
+            gone += ", or was answered before the observations that are stored (see 'history')"
         raise not_pending("query", f"{got} {gone}")
+
+    def answer_to(self, query):
+        """Return row (d + 1,), y (None: it failed) and variance told for a query, None if unknown.
+
+        Of failures, as of observations, the latest are known.
+        """
+        for entry in reversed(self.history.entries):
+            if entry.query == query.id:
+                return entry.row, entry.y, entry.variance
+        failures = self.failures
+        if failures is not None and query.id in failures.queries:
+            return failures.rows[failures.queries.index(query.id)], None, 0.0
+        return None
 
     # --- time -------------------------------------------------------------------------------------
 

@@ -97,7 +97,7 @@ def test_what_is_not_pending_is_refused():
     opt.cancel(gone)
     strange = [other.suggest(t) for t in (0.0, 1.0, 2.0, 3.0)]
     before = fingerprint(opt)
-    for call in (opt.cancel, lambda query: opt.tell(query, 1.0)):
+    for call in (opt.cancel, lambda query: opt.tell(query, 2.0)):
         with pytest.raises(AskTellError, match="query 0, which was told already"):
             call(told)
         for query in (gone, *strange[1:]):
