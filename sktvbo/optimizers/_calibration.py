@@ -35,8 +35,9 @@ def with_calibration(run):
     Small residuals do not warn. They are usual, below 0.5, where the function is smoother than the
     model or has no noise, and only cost exploration.
     """
-    last = run.history.log[-1]
-    if run.miscalibrated or last.predicted is None:
+    log = run.history.log
+    last = log[-1] if len(log) else None
+    if run.miscalibrated or last is None or last.predicted is None:
         return run
     mean, std = last.predicted
     if not abs(last.y - mean) > _LARGEST * std:

@@ -98,3 +98,9 @@ def test_a_test_needs_a_prediction_of_each(monkeypatch):
     assert not opt._run.miscalibrated
     run(opt, 0, 1, 52)
     assert opt._run.miscalibrated
+
+
+def test_failures_before_the_first_observation_are_not_tested():
+    opt = WDBO([(0.0, 1.0)], random_state=0)
+    opt.tell_many([[0.1], [0.2]], t=[0.0, 1.0], failed=True)
+    assert len(opt.failed_X_) == 2
