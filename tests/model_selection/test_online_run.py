@@ -381,7 +381,7 @@ def drifting(start, end):
             OnlineRun(
                 WDBO(n_initial_points=5),
                 n_replications=2,
-                clock=SimulatedClock(response_time=lambda n: 0.2 + (n / 8.0) ** 2),
+                clock=SimulatedClock(response_time=lambda n: 0.2 + (n / 8.0) ** 3),
             ),
             "alpha",
             *(1.0, 0.0),
