@@ -21,6 +21,7 @@ __all__ = [
     "ModelWarning",
     "NotBegunError",
     "NotPositiveDefiniteError",
+    "OverconfidenceWarning",
     "SktvboError",
     "UnsupportedKernelError",
     "VersionWarning",
@@ -69,6 +70,10 @@ class JitterWarning(UserWarning):
 
 class ModelWarning(UserWarning):
     """A model that does not fit its data, with a remedy."""
+
+
+class OverconfidenceWarning(ModelWarning):
+    """Observations of a run that differ from their predictions by more than these say."""
 
 
 class ForgottenQueryWarning(UserWarning):

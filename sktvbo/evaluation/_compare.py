@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from joblib import Parallel, delayed, effective_n_jobs
 
 from .._validation import check_choice, check_int, invalid
-from ..exceptions import ModelWarning
+from ..exceptions import OverconfidenceWarning
 from ._arguments import check_horizon, check_run_options, random_seeds
 from ._ask_tell import check_optimizer
 from ._comparison import Comparison, Failure, record_failure
@@ -213,7 +213,7 @@ def _attempt(i, key, optimizer, problem, options, keep_optimizer, on_error):
         trial = Trial(optimizer, make_problem(problem, name, seed), random_state=seed, **options)
         with warnings.catch_warnings():
             # Some algorithms of a comparison have a model that does not suit the problem.
-            warnings.filterwarnings("ignore", "The last .* observations differ", ModelWarning)
+            warnings.simplefilter("ignore", OverconfidenceWarning)
             result = record(trial)
     except Exception as exc:
         if on_error == "raise":

@@ -6,7 +6,7 @@ import warnings
 from scipy.special import chdtri
 
 from .._values import replaced
-from ..exceptions import ModelWarning
+from ..exceptions import OverconfidenceWarning
 from ._log import logger
 
 # Successive residuals of a test, and its probability of a false alarm.
@@ -58,5 +58,5 @@ def with_calibration(run):
         "lengthscale, or an algorithm that forgets. to_frame() has predictions and residuals."
     )
     logger.warning(message, extra={"sktvbo": {"event": "miscalibrated", "rms": rms}})
-    warnings.warn(message, ModelWarning, stacklevel=3)  # the caller of tell
+    warnings.warn(message, OverconfidenceWarning, stacklevel=3)  # the caller of tell
     return replaced(run, miscalibrated=True)

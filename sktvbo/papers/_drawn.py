@@ -35,7 +35,7 @@ class Drawn(evaluation.Fresh):
 def _task(name, problem, as_published, own=None):
     """Return a task of algorithms as published, beside this package's with their defaults."""
     own = configured(as_published, {}, {}) if own is None else own
-    return Task(name, problem, own, evaluation.StepClock(), None, 0, as_published)
+    return Task(name, problem, own, evaluation.StepClock(), n_initial=0, as_published=as_published)
 
 
 def _markov_problem(kernel, epsilon, noise, horizon):

@@ -74,7 +74,7 @@ def _arms(name, problem, algorithms, beta, epsilon=None, noise_variance=None, as
     known |= {"c1": beta.scale, "c2": beta.rate}
     rates = {"R-GP-UCB": {"block_length": 15}, "TV-GP-UCB": {"epsilon": epsilon}}
     originals = {a: published(a, **known | rates.get(a, {})) for a in as_published}
-    return Task(name, problem, chosen, evaluation.StepClock(), None, 1, originals)
+    return Task(name, problem, chosen, evaluation.StepClock(), n_initial=1, as_published=originals)
 
 
 def _all_arms(name, beta, **options):
@@ -189,7 +189,9 @@ def _sparq_ozone():
         "W-GP-UCB": published("W-GP-UCB", **horizon),
         "SparQ-GP-UCB": published("SparQ-GP-UCB", **noisy),
     }
-    return Task("ozone", problem, chosen, evaluation.StepClock(), None, 1, originals)
+    return Task(
+        "ozone", problem, chosen, evaluation.StepClock(), n_initial=1, as_published=originals
+    )
 
 
 PRESETS = {

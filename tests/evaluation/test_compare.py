@@ -13,9 +13,9 @@ from joblib._parallel_backends import ThreadingBackend
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator
 
-from sktvbo import GPUCB, RandomSearch
+from sktvbo import GPUCB, RandomSearch, TimeVaryingGPRegressor
 from sktvbo.evaluation import Fresh, SimulatedClock, compare, run
-from sktvbo.exceptions import InvalidObservationError
+from sktvbo.exceptions import InvalidObservationError, OverconfidenceWarning
 from sktvbo.problems import from_callable, make
 
 
@@ -431,3 +431,16 @@ def test_on_a_cluster_of_processes(tmp_path):
     assert len(list((tmp_path / "store").iterdir())) == 8
     with pytest.warns(UserWarning, match="4 of 12 runs failed"):
         assert equal(table, compare(algorithms, problems, **options))
+
+
+def test_overconfidence_is_shown_by_the_table_alone():
+    surrogate = TimeVaryingGPRegressor(noise_variance=1e-8, optimizer=None)
+    optimizer = GPUCB(surrogate=surrogate, n_initial_points=5)
+    problem = make("ackley", horizon=60.0, noise_variance=4.0)
+    clock = SimulatedClock(response_time=lambda n: 0.7)
+    with pytest.warns(OverconfidenceWarning):
+        run(optimizer, problem, clock=clock, n_initial=5, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OverconfidenceWarning)
+        comparison = compare({"GP-UCB": optimizer}, [problem], 1, clock=clock, n_initial=5)
+    assert not comparison.failures
