@@ -23,6 +23,7 @@ __all__ = [
     "NotPositiveDefiniteError",
     "OverconfidenceWarning",
     "SktvboError",
+    "StepBudgetWarning",
     "UnsupportedKernelError",
     "VersionWarning",
 ]
@@ -86,6 +87,10 @@ class AmbiguousQueryWarning(UserWarning):
 
 class ClockWarning(UserWarning):
     """The computer's clock was set back, and the optimizer's stands still."""
+
+
+class StepBudgetWarning(UserWarning):
+    """Steps that took longer than their budget of processor time."""
 
 
 class JournalError(SktvboError, RuntimeError):

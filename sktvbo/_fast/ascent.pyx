@@ -16,9 +16,10 @@ after each step of that length. For a covariance they are in units of its length
 
 import numpy as np
 
-from libc.math cimport M_PI, erf, exp, fabs, isfinite, sqrt
+from libc.math cimport INFINITY, M_PI, erf, exp, fabs, isfinite, sqrt
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
+from libc.time cimport CLOCKS_PER_SEC, clock, clock_t
 
 from scipy.linalg.cython_lapack cimport dgesv
 
@@ -373,7 +374,7 @@ cdef double _inside(
 def climb(
     Posterior posterior, Formula formula, double parameter, Ascents ascents, const double[:, ::1] X,
     const Py_ssize_t[::1] free_columns, double unit, const double[::1] units,
-    const double[::1] rates,
+    const double[::1] rates, double seconds=INFINITY,
 ):
     """Run `Ascents` to the maxima of a score in some of the coordinates.
 
@@ -393,7 +394,10 @@ def climb(
         Units of the coordinates relative to the unit box.
     rates : ndarray of shape (n_coordinates,)
         Of `sktvbo.acquisition._boundary_margin.BoundaryMargin`, a factor on standard deviations.
+    seconds : float, default=inf
+        Processor time after which the climbs stop where they are.
     """
+    cdef clock_t begin = clock() if seconds < INFINITY else 0
     cdef Py_ssize_t b = X.shape[0], u = X.shape[1], f = free_columns.shape[0], i, j, k, m, a
     if u != posterior.n_coordinates or ascents.b != b or ascents.f != f:
         raise ValueError("climb: X (b, n_coordinates) and the ascents (b, f) do not fit")
@@ -439,6 +443,8 @@ def climb(
                         ascents._active[ascents.a] = i
                         ascents.a += 1
                 ascents._leave_behind()
+            if seconds < INFINITY and clock() - begin >= seconds * CLOCKS_PER_SEC:
+                break
     finally:
         free(work)
 

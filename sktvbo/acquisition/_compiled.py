@@ -1,5 +1,7 @@
 """Scores of a posterior that compiled code evaluates and climbs."""
 
+import time
+
 import numpy as np
 
 from .._fast import posterior as _posterior
@@ -131,8 +133,8 @@ class CompiledObjective:
             found[rest] = self._exact(U[rest], factor[rest])
         return found
 
-    def climb(self, places, space, unit):
-        """Return local maxima (b, u), and their values (b,)."""
+    def climb(self, places, space, unit, until=np.inf):
+        """Return local maxima (b, u), and their values (b,); see `ScipyClimber.climb`."""
         columns = np.flatnonzero(space.continuous)
         low, high = space.lower[columns], space.upper[columns]
         places, units = np.array(places), self._units[columns]
@@ -140,15 +142,16 @@ class CompiledObjective:
         ascents = Ascents(X[:, columns], units * high, _GAIN, units * low, _LEAD)
         if self.formula is not None:
             margin = self._units, self._margin.rates
-            climb(self._posterior, *self.formula, ascents, X, columns, unit, *margin)
+            seconds = np.inf if until == np.inf else until - time.process_time()
+            climb(self._posterior, *self.formula, ascents, X, columns, unit, *margin, seconds)
         else:
-            self._climb(ascents, X, columns, unit)
+            self._climb(ascents, X, columns, unit, until)
         places[:, columns] = np.clip(ascents.places / units, low, high)
         return places, unit * ascents.values
 
-    def _climb(self, ascents, X, columns, unit):
+    def _climb(self, ascents, X, columns, unit, until):
         """Climb a score that Python computes."""
-        while len(ascents.active):
+        while len(ascents.active) and (until == np.inf or time.process_time() < until):
             trials = X[ascents.active]
             trials[:, columns] = ascents.trials
             mean, std, *slopes = self._posterior.with_gradients(trials)

@@ -5,7 +5,7 @@ An objective is what `sktvbo.acquisition._optimize` maximizes. It has three meth
 - ``values(U)``: values (m,) at places (m, u), in any unit;
 - ``leading(U, n)``: the same, but of places that are not among the best n perhaps upper bounds,
   which are below these n;
-- ``climb(places, space, unit)``: local maxima (b, u) in the continuous coordinates of a
+- ``climb(places, space, unit, until)``: local maxima (b, u) in the continuous coordinates of a
   `SearchSpace`, from places (b, u), and their values (b,). Tolerances are multiples of ``unit``;
 
 and ``posterior``, (m, u) -> mean (m,), std (m,) in units of y, or None.
@@ -15,6 +15,8 @@ function.
 """
 
 import copy
+import time
+from contextlib import suppress
 
 import numpy as np
 from scipy.optimize import minimize
@@ -174,6 +176,10 @@ def _check(found, mean, std, acquisition, slopes):
             matters = matters & (numbers > -np.inf)
 
 
+class _OutOfTime(Exception):
+    """The time of a climb is over."""
+
+
 class ScipyClimber:
     """An objective from Python functions, climbed by SciPy's L-BFGS-B from one place at a time.
 
@@ -210,14 +216,19 @@ class ScipyClimber:
         """Return the values (m,) at places (m, u)."""
         return self.values(U)
 
-    def climb(self, places, space, unit):
-        """Return local maxima (b, u), and their values (b,)."""
+    def climb(self, places, space, unit, until=np.inf):
+        """Return local maxima (b, u), and their values (b,).
+
+        At ``until``, a time of `time.process_time`, the climbs stop where they are.
+        """
         places, values = np.array(places), np.full(len(places), -np.inf)
         free = np.flatnonzero(space.continuous)
         low, high = space.lower[free], space.upper[free]
         for i, start in enumerate(places.copy()):
 
             def at(z, i=i, start=start):
+                if time.process_time() > until:
+                    raise _OutOfTime
                 u = start.copy()
                 u[free] = z
                 if self._value_and_gradient is None:
@@ -237,5 +248,6 @@ class ScipyClimber:
 
             function = with_differences if self._value_and_gradient is None else at
             bounds = list(zip(low, high))
-            minimize(function, start[free], method="L-BFGS-B", jac=True, bounds=bounds)
+            with suppress(_OutOfTime):
+                minimize(function, start[free], method="L-BFGS-B", jac=True, bounds=bounds)
         return places, values

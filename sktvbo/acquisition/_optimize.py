@@ -7,6 +7,7 @@ a surrogate sees an integer where it will be observed.
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
     from .._typing import Array, Numbers, Posterior
     from ..domain._base import Domain
+
+# Sobol points of a search.
+N_CANDIDATES = 512
 
 # Each start alternates between gradients and neighbours for at most this many rounds; rarely five.
 _MAX_ROUNDS = 50
@@ -49,7 +53,7 @@ def maximize(
     rng: np.random.RandomState,
     *,
     anchors: ArrayLike | None = None,
-    n_candidates: int = 512,
+    n_candidates: int = N_CANDIDATES,
     n_starts: int = 6,
 ) -> Array:
     """Return the row of a domain where an acquisition function is largest.
@@ -87,25 +91,28 @@ def maximize(
     return optimize(objective, space, rng, anchors, n_candidates, n_starts)
 
 
-def optimize(objective, space, rng, anchors=None, n_candidates=512, n_starts=6):
+def optimize(
+    objective, space, rng, anchors=None, n_candidates=N_CANDIDATES, n_starts=6, until=np.inf
+):
     """Return the row (d,) of a search space where an objective is largest; see `maximize`.
 
     The anchors (k, u) may have another context, which is replaced, and lie outside of the domain:
-    the nearest members are taken.
+    the nearest members are taken. At ``until``, a time of `time.process_time`, the search stops.
     """
     candidates = space.candidates(n_candidates, rng)
     if anchors is not None and len(anchors) and len(candidates) < space.size:
         anchors = space.with_current_context(space.nearest(np.asarray(anchors)))
         candidates = np.vstack([anchors[space.allowed(anchors)], candidates])
-    return space.decode(search(objective, space, candidates, n_starts)[np.newaxis])[0]
+    found = search(objective, space, candidates, n_starts, until)
+    return space.decode(found[np.newaxis])[0]
 
 
-def search(objective, space, candidates, n_starts):
+def search(objective, space, candidates, n_starts, until=np.inf):
     """Return the place (u,) where an objective is largest.
 
     Candidates (m, u) that are all of the space settle it. Otherwise each of the best ``n_starts``
     is improved in turns: a climb moves the continuous coordinates, then a step to the best of the
-    neighbours changes one integer or category, until there is nothing to gain.
+    neighbours changes one integer or category, until there is nothing to gain, or no time left.
     """
     if len(candidates) >= space.size:
         return candidates[np.argmax(objective.leading(candidates, 1))]
@@ -116,7 +123,7 @@ def search(objective, space, candidates, n_starts):
     going = np.arange(len(order))
     for _ in range(_MAX_ROUNDS):
         if space.continuous.any():
-            moved, reached = objective.climb(places[going], space, unit)
+            moved, reached = objective.climb(places[going], space, unit, until)
             wrong = ~space.allowed(moved)
             if wrong.any():
                 moved[wrong] = _feasible_ends(
@@ -125,7 +132,7 @@ def search(objective, space, candidates, n_starts):
                 reached[wrong] = objective.values(moved[wrong])
             better = reached > values[going]
             places[going[better]], values[going[better]] = moved[better], reached[better]
-        if space.continuous.all():
+        if space.continuous.all() or (until < np.inf and time.process_time() >= until):
             break
         going = going[_step_aside(objective, space, places, values, going)]
         if not len(going):
@@ -222,7 +229,7 @@ def _random_walk(values, space, best):
 # --- joint draws ----------------------------------------------------------------------------------
 
 
-def maximize_joint(draw, space, rng, anchors=None, n_candidates=512):
+def maximize_joint(draw, space, rng, anchors=None, n_candidates=N_CANDIDATES):
     """Return the row (d,) where a function drawn from the posterior is largest: Thompson sampling.
 
     The draw is made once, jointly, at the space's candidates, at the anchors and at 32 places

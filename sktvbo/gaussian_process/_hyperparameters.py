@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from .._validation import invalid
 from ._conditioned import LOG_2PI
 from ._quasi_newton import minimize, predicted_gain
+from ._slices import AT_ONCE
 
 # A search ends when its model predicts a smaller gain in nats: the first number without a Hessian,
 # the second with that of an earlier search. Smaller gains are below what data can distinguish.
@@ -41,6 +42,7 @@ def search(
     random_state,
     warn=False,
     hessian=None,
+    slices=AT_ONCE,
 ):
     """Return the covariance with the hyperparameters that maximize a criterion, and priors.
 
@@ -62,6 +64,8 @@ def search(
         Warn if the search did not converge.
     hessian : ndarray of shape (n_theta, n_theta), default=None
         Approximate Hessian of minus the criterion at the first start.
+    slices : Slices, default=AT_ONCE
+        An evaluation of the criterion is a part.
 
     Returns
     -------
@@ -92,10 +96,10 @@ def search(
     starts = list(np.clip(np.atleast_2d(covariance.theta if start is None else start), *bounds.T))
     if n_restarts:
         rng = check_random_state(random_state)
-        starts.extend(rng.uniform(*bounds.T, (n_restarts, len(bounds))))
+        starts.extend(slices(rng.uniform, *bounds.T, (n_restarts, len(bounds))))
     hessians = [hessian] + [None] * (len(starts) - 1)
     found = [
-        _search_from(objective, prior, theta, bounds, optimizer, known, criterion)
+        slices.whole(_search_from, objective, prior, theta, bounds, optimizer, known, criterion)
         for theta, known in zip(starts, hessians)
     ]
     theta, _, hessian, message = min(found, key=lambda result: result[1])
@@ -167,7 +171,7 @@ def explains_little(gp):
     return gp.objective < len(z) * (_LITTLE - 0.5 * (LOG_2PI + 1.0 + np.log(power)))
 
 
-def _search_from(objective, prior, theta, bounds, optimizer, hessian, criterion):
+def _search_from(objective, prior, theta, bounds, optimizer, hessian, criterion, slices):
     """Run one search; return theta, objective, Hessian, and a message if it did not converge."""
     if prior(theta) == -np.inf:
         raise invalid(
@@ -176,13 +180,15 @@ def _search_from(objective, prior, theta, bounds, optimizer, hessian, criterion)
             got=f"no density at {prior.where(theta)}",
             advice="Start elsewhere, or use a distribution that covers the bounds.",
         )
+    evaluate = partial(slices, objective)
     if callable(optimizer):
-        return *optimizer(objective, theta, bounds=bounds.copy()), None, ""
+        return *optimizer(evaluate, theta, bounds=bounds.copy()), None, ""
     least_gain = _LEAST_GAIN_AGAIN
     if hessian is None:
-        least_gain, hessian = _LEAST_GAIN, partial(_first_hessian, criterion)
-    lazily = partial(objective, eval_gradient="later")
-    found = minimize(lazily, theta, bounds, hessian=hessian, least_gain=least_gain)
+        least_gain, hessian = _LEAST_GAIN, partial(slices, _first_hessian, criterion)
+    if slices is AT_ONCE:
+        evaluate = partial(objective, eval_gradient="later")
+    found = minimize(evaluate, theta, bounds, hessian=hessian, least_gain=least_gain)
     uphill = found.x - np.clip(found.x - found.slope, *bounds.T)
     converged = not found.message or np.abs(uphill).max() <= _FLAT * max(1.0, abs(found.value))
     return found.x, found.value, found.hessian, "" if converged else found.message

@@ -6,6 +6,7 @@ import copy
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, overload
 
 import numpy as np
@@ -50,6 +51,7 @@ from ._kernel_families import rescaled
 from ._noise import NoiseModel
 from ._posterior_at import TimeSlice, TimeWindow
 from ._prior_mean import QuadraticMean, prior_variance
+from ._slices import AT_ONCE
 from ._starts import kernels_or_defaults, restarts, screened_starts
 
 if TYPE_CHECKING:
@@ -420,6 +422,10 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         ValueError
             Arrays of wrong shapes, or not finite; an invalid kernel.
         """
+        return self._refit(extra_rows, temporal_kernel)
+
+    def _refit(self, extra_rows=None, temporal_kernel=None, *, slices=AT_ONCE):
+        """Return the same as `refit`; the evaluations of the search are parts of ``slices``."""
         rows = self._fitted.rows
         if self.optimizer is None:
             return self
@@ -438,7 +444,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         start, record = self.theta_, self._search_record
         if temporal_kernel is not None and temporal_kernel.n_dims != self.temporal_kernel_.n_dims:
             start, record = None, None  # theta has other entries
-        new._gp, new._search_record = new._learn(searched, start, record)
+        new._gp, new._search_record = new._learn(searched, start, record, slices=slices)
         if n_extra:
             new._gp = new._gp.drop(rows.n + np.arange(n_extra), standardize=False)
         return new
@@ -528,7 +534,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             prior_variance(float(self.mean_prior_std)),
         )
 
-    def _learn(self, rows, start=None, record=None, warn=False):
+    def _learn(self, rows, start=None, record=None, *, warn=False, slices=AT_ONCE):
         """Return a GP conditioned on rows with learnt hyperparameters, and a `SearchRecord`.
 
         The search starts from theta ``start`` if given; ``record`` is that of the previous search.
@@ -536,40 +542,43 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         is searched as well: at the first fit always, later from the hyperparameters found and only
         if the predicted likelihood is larger.
         """
-        gp, latest = held = self._learn_one(rows, start, record, warn=warn)
+        learn = partial(slices.whole, self._learn_one)
+        gp, latest = held = learn(rows, start, record, warn=warn)
         if self.prior_mean is None or not self.prior_mean.only_if_likelier:
             return held
         other = self.prior_mean.polynomial(rows.S.shape[1]) if rows.prior_mean is None else None
         other_rows, value = rows.with_prior_mean(other), log_posterior(gp, self.hyperpriors)
         if record is None:
-            challenger = self._learn_one(other_rows, warn=warn)
+            challenger = learn(other_rows, warn=warn)
         else:
-            before = self._condition(gp.covariance, other_rows)
-            gain = latest.predicted_gain(before, self.hyperpriors)
+            before = slices(self._condition, gp.covariance, other_rows)
+            gain = slices(latest.predicted_gain, before, self.hyperpriors)
             if log_posterior(before, self.hyperpriors) + gain <= value:
                 return held
-            challenger = self._learn_one(other_rows, gp.covariance.theta, latest, first=False)
+            challenger = learn(other_rows, gp.covariance.theta, latest, first=False)
         return challenger if log_posterior(challenger[0], self.hyperpriors) > value else held
 
-    def _learn_one(self, rows, start=None, record=None, *, first=True, warn=False):
+    def _learn_one(self, rows, start=None, record=None, *, slices, first=True, warn=False):
         """Return the same as `_learn`, with the prior mean of the rows.
 
         Only the ``first`` call of a search counts failures, and restarts after some.
         """
-        covariance = self._initial_covariance(rows, follow_data=self.optimizer is not None)
-        kind, *basis = self._choose_conditioning(covariance, rows)
+        follow_data = self.optimizer is not None
+        covariance = slices(self._initial_covariance, rows, follow_data=follow_data)
+        kind, *basis = slices(self._choose_conditioning, covariance, rows)
         if warn:
             advise_on_size(rows, kind, type(self).__name__)
         if self._can_learn_from(rows):
             rows = rows.with_held_scale()
-            criterion = kind.criterion(rows, *basis)
+            criterion = slices(kind.criterion, rows, *basis)
             if start is None and not callable(self.optimizer):
-                start = screened_starts(criterion, covariance, rows, self.hyperpriors)
+                screened = criterion, covariance, rows, self.hyperpriors
+                start = slices(screened_starts, *screened)
             known = record and record.hessian_for(len(covariance.bounds), rows.n)
-            options = {"warn": warn, "hessian": known}
+            options = {"warn": warn, "hessian": known, "slices": slices}
             initial = covariance
             covariance, hessian = self._search(criterion, initial, start, **options)
-            gp = kind.after_search(criterion, covariance, rows, *basis)
+            gp = slices(kind.after_search, criterion, covariance, rows, *basis)
             if record is None or not explains_little(gp):
                 return gp, SearchRecord(hessian, rows.n)
             # The next search from here would fail as well. After 1, 2, 4, ... failures, which costs
@@ -577,9 +586,9 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             n_failed = record.n_failed + first
             if first and not n_failed & (n_failed - 1):
                 starts = np.array([covariance.theta, *restarts(initial, rows, self.hyperpriors)])
-                options = {"n_restarts": 0, "hessian": hessian}
+                options = {"n_restarts": 0, "hessian": hessian, "slices": slices}
                 covariance, hessian = self._search(criterion, initial, starts, **options)
-                gp = kind.after_search(criterion, covariance, rows, *basis)
+                gp = slices(kind.after_search, criterion, covariance, rows, *basis)
             return gp, SearchRecord(hessian, rows.n, n_failed)
         if start is not None:
             covariance = covariance.with_theta(np.clip(start, *covariance.bounds.T))

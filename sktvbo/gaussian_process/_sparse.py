@@ -123,7 +123,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
         rng = check_random_state(self.random_state)
         return choose(self.inducing, covariance, rows, m, rng)
 
-    def _learn_one(self, rows, start=None, record=None, warn=False):
+    def _learn_one(self, rows, start=None, record=None, *, slices, warn=False):
         """Fit a subset exactly, choose the points, and maximize the bound.
 
         With uninformative points and a start at little noise, the trace term of the bound drives a

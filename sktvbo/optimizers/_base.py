@@ -48,6 +48,7 @@ from ..journal import Journal, events
 from ..journal._encoding import qualified_name
 from ..journal._file import FORMAT, JournalFile
 from ..staleness import KeepAll, MaximumSize, as_policy
+from ._budget import StepTimer, time_after
 from ._calibration import with_calibration
 from ._clock import make_clock
 from ._default_models import smooth_surrogate, static_surrogate
@@ -63,6 +64,7 @@ from ._observe import (
     observe_many,
     posterior_at_rows,
     predicted_observation,
+    refit,
     with_known_context,
 )
 from ._parameters import algorithm
@@ -181,6 +183,9 @@ class BayesianOptimizer(BaseEstimator):
     time_unit : {"ns", "us", "ms", "s", "min", "h", "D", "W"}, default="s"
         Unit of times given as dates: ``datetime``, ``numpy.datetime64``, ``pandas.Timestamp``, or a
         column of them. Dates without a time zone are read as UTC.
+    step_budget : float, default=None
+        Processor time, in seconds, of an ``ask``, a ``suggest`` or a ``tell`` (see Notes). None is
+        no limit.
 
     Attributes
     ----------
@@ -242,6 +247,13 @@ class BayesianOptimizer(BaseEstimator):
     the latest 256 are stored. The delay of an answer is the time from its query to the first
     ``ask`` after the answer. With ``query_timeout="auto"`` nothing expires where all delays are 0.
 
+    With a ``step_budget`` the search for a query stops when its time is over, and a search of the
+    hyperparameters goes on in slices, in the next ``tell`` or in `refit`. The data set is limited
+    to the size whose slowest updates take 0.45 of the budget, but not below 30: these are timed as
+    it grows. Beyond it the least relevant observations are removed, as by ``max_size``. Work in all
+    threads of the process counts. `tell_many` has no limit. Results depend on the speed of the
+    machine; a journal holds the hyperparameters, but no unfinished search.
+
     The times of a run are all numbers, all dates with a time zone, or all dates without one.
 
     Examples
@@ -277,6 +289,7 @@ class BayesianOptimizer(BaseEstimator):
     max_size: int | None = None
     query_timeout: float | timedelta | np.timedelta64 | str | None = "auto"
     time_unit: str = "s"
+    step_budget: float | None = None
 
     # --- hooks that an algorithm may override -----------------------------------------------------
     #
@@ -359,6 +372,8 @@ class BayesianOptimizer(BaseEstimator):
         if not (self.query_timeout is None or has_auto_timeout(self)):
             timeout = number_of_duration(self.query_timeout, self.time_unit)
             check_real(timeout, "query_timeout", self, interval="(0, inf)")
+        if self.step_budget is not None:
+            check_real(self.step_budget, "step_budget", self, interval="(0, inf)")
 
     def _check_unused(self, names, when):
         """Raise a ValueError for parameters that were given and have no effect."""
@@ -418,6 +433,8 @@ class BayesianOptimizer(BaseEstimator):
         -----
         ForgottenQueryWarning
             More than 1024 queries are pending, and the oldest are forgotten.
+        StepBudgetWarning
+            Three of the latest 100 steps took longer than ``step_budget``; once.
 
         See Also
         --------
@@ -486,7 +503,7 @@ class BayesianOptimizer(BaseEstimator):
     def _asked(self, t, size, context, may_wait):
         """Make one step: ``size`` more queries are pending; their handles."""
         with self._lock():
-            before = self._run_or_new()
+            before = self._step_begun(stacklevel=5)
             t, run = before.read_present_time(t)
             after, found = suggest(run, t, size, context, may_wait=may_wait)
             first = after.pending.n_total - size
@@ -538,9 +555,11 @@ class BayesianOptimizer(BaseEstimator):
         -----
         AmbiguousQueryWarning
             Several queries at x are pending, and neither t nor context tells them apart.
+        StepBudgetWarning
+            As in ``ask``.
         """
         with self._lock():
-            before = run = self._run_or_new()
+            before = run = self._step_begun()
             x = _place(run, x, context, answered=True)
             if t is not None:
                 t, run = run.read_time(t)
@@ -684,6 +703,39 @@ class BayesianOptimizer(BaseEstimator):
             found.sort(key=lambda observation: observation[2])
             after, entries = observe_many(run, found)
             self._take(before, with_calibration(after), "tell_many", entries=entries)
+
+    def refit(self, deadline: float | None = None) -> bool:
+        """Search the hyperparameters now, for instance while nothing else is to be done.
+
+        Goes on with a search that ``step_budget`` or an earlier ``deadline`` has interrupted.
+
+        Parameters
+        ----------
+        deadline : float, default=None
+            Processor time, in seconds, after which the search is interrupted, but not before an
+            evaluation of the likelihood. The next `refit`, or with a ``step_budget`` the next
+            ``tell``, continues it. None: the search is completed.
+
+        Returns
+        -------
+        done : bool
+            False if the search is not completed.
+
+        Raises
+        ------
+        AskTellError
+            There are fewer than ``n_initial_points`` observations.
+        """
+        until = np.inf
+        if deadline is not None:
+            until = time_after(check_real(deadline, "deadline", interval="(0, inf)"))
+        with self._lock():
+            run = self._run_or_new()
+            _check_belief(run, "refit()")
+            after = refit(run, until)
+            if after is not run:
+                self._take(run, after, "refit")
+        return after.sliced_search is None
 
     def untell(
         self, x: PointLike | Query | None = None, t: Time | None = None, *, id: int | None = None
@@ -1273,6 +1325,16 @@ class BayesianOptimizer(BaseEstimator):
         """Return the state of the run, or of a new one."""
         return self._resumed() or self._new_run()
 
+    def _step_begun(self, stacklevel=4):
+        """Return the same as `_run_or_new`; a step whose time may be limited begins.
+
+        ``stacklevel`` is that of the caller of ask or tell, in `StepTimer.begin`.
+        """
+        run = self._run_or_new()
+        if run.timer is not None:
+            run.timer.begin(stacklevel)
+        return run
+
     def _resumed(self):
         """Return the state of the run, after it was resumed if need be, or None without one."""
         journal = self.journal
@@ -1351,6 +1413,7 @@ class BayesianOptimizer(BaseEstimator):
             ),
             history=History(Log(limit=n_stored(algorithm.history))),
             limiter=StepLimiter.of(algorithm, domain),
+            timer=None if self.step_budget is None else StepTimer(float(self.step_budget)),
         )
 
     def _take(self, run, after, kind, **said):
@@ -1367,6 +1430,8 @@ class BayesianOptimizer(BaseEstimator):
         if run.algorithm.journal is not None:
             after = self._recorder_of(run).record(run, after, kind, said)
         self._run = after
+        if after.timer is not None:
+            after.timer.end(kind)
         if logger.isEnabledFor(logging.INFO):
             log_events(run, after)
 

@@ -48,6 +48,8 @@ def in_domain(run, new, change, n_started):
         limiter=limiter,
         failures=failures,
         forecast=None,
+        sliced_search=None,
+        timer=new.timer,
         place=new.place,
     )
     return after if run.surrogate is None else _with_surrogate(after, run, change)

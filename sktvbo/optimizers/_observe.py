@@ -4,13 +4,16 @@ import copy
 import math
 from collections.abc import Mapping
 from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 
 from .._validation import check_rows, invalid
 from .._values import replaced
 from ..exceptions import AskTellError
-from ..staleness import RunSoFar
+from ..gaussian_process._regressor import TimeVaryingGP
+from ..staleness import MaximumSize, RunSoFar
+from ._budget import MODEL, REST, SEARCH, SlicedSearch
 from ._failures import with_failure
 from ._state import (
     Observation,
@@ -155,9 +158,9 @@ def observe(
     row, history = np.append(x, t), run.history
     time, pending = _after_answer(run, t, query)
     data = run.data.append(history.total, row, y, variance)
-    surrogate, policy, search = run.surrogate, run.policy, run.search
-    if not data_only and (surrogate is not None or len(data) >= run.config.n_initial):
-        surrogate, policy, search, data = _updated_model(run, row, y, data, time.now, hold, first)
+    model, policy = Model(run.surrogate, run.search, run.sliced_search), run.policy
+    if not data_only and (model.surrogate is not None or len(data) >= run.config.n_initial):
+        model, policy, data = _updated_model(run, row, y, data, time.now, hold, first)
     removed = _NO_POSITIONS
     if len(data) <= len(run.data):
         before = np.append(run.data.positions, history.total)
@@ -176,12 +179,11 @@ def observe(
     )
     return replaced(
         run,
-        surrogate=surrogate,
+        **model._asdict(),
         policy=policy,
         policy_before=run.policy,
         answers=None,
         forecast=None,
-        search=search,
         data=data,
         time=time,
         pending=pending,
@@ -220,31 +222,49 @@ def _moved(run, x, t, query):
 # --- surrogate and policy -------------------------------------------------------------------------
 
 
+class Model(NamedTuple):
+    """Fields of a state that change when the model does."""
+
+    surrogate: object
+    search: SearchState
+    sliced_search: SlicedSearch | None = None
+
+
 def _updated_model(run, row, y, data, now, hold, first):
-    """Return surrogate, policy, search state and data set after an observation at row (d + 1,).
+    """Return model, policy and data set after an observation at row (d + 1,).
 
     ``data`` is the data set with the observation; the policy may remove from it.
     """
     X, target = run.to_surrogate(row[np.newaxis], [y])
     policy = copy.copy(run.policy)
-    history = run.history
-    policy.watch(
-        RunSoFar(
-            history.n_told + 1, made_until(run.time.now, run.query_sizes), run.latest_observations
-        )
-    )
-    if run.surrogate is None:
-        surrogate = first_surrogate(run, data) if first is None else first
-        search = SearchState(0, len(data))
-    else:
+    history, timer, n, fresh = run.history, run.timer, len(data), False
+    if timer is not None:
+        timer.lap(REST)
+        found = run.sliced_search is not None and run.sliced_search.found is not None
+        fresh = not hold and (found or timer.wants_timing(n))
+    queries = made_until(run.time.now, run.query_sizes)
+    max_size = None if timer is None else timer.size_for(n)
+    policy.watch(RunSoFar(history.n_told + 1, queries, run.latest_observations, max_size))
+    if run.surrogate is not None:
         found = policy.before_add(run.surrogate, X[0, :-1], float(row[-1]), target[0])
         drop = check_rows(found, len(run.data), _rows_of(policy, "before_add"))
         data = data.drop(drop)
-        surrogate, search = _next_surrogate(run, X, target, drop, data, hold)
-    for each in (policy, run.config.size_limit):
+        model = _next_model(run, X, target, drop, data, hold, fresh)
+    elif first is not None:
+        model = Model(first, SearchState(0, n))
+    else:
+        model = _first_model(run, data)
+    surrogate = model.surrogate
+    allowed = None if max_size is None else MaximumSize(max_size)
+    for each in (policy, run.config.size_limit, allowed):
         if each is not None:
             surrogate, data = _without_stale(run, each, surrogate, data, now)
-    return surrogate, policy, search, data
+    model = model._replace(surrogate=surrogate)
+    if timer is not None:
+        timer.model_updated(n, fresh)
+        model = _after_slice(run, model, data)
+        timer.lap(SEARCH)
+    return model, policy, data
 
 
 def _without_stale(run, policy, surrogate, data, now):
@@ -272,30 +292,106 @@ def conditioned(run, surrogate, data):
     return surrogate.with_rows(X, y, *_some_variances(data.variance), restandardize=follow)
 
 
-def _next_surrogate(run, X, target, drop, data, hold):
-    """Return the surrogate without some rows and with the last of a data set; and the search."""
-    surrogate, few = run.surrogate, len(data) < run.min_to_learn
-    known, scale = _some_variances(data.variance[-1:]), {"restandardize": not few}
+def _first_model(run, data):
+    """Return the first model; with a budget its hyperparameters are searched in slices."""
+    if run.timer is not None:
+        X, y = run.to_surrogate(data.rows, data.y)
+        surrogate = run.new_surrogate(X[:, -1])
+        if isinstance(surrogate, TimeVaryingGP):
+            surrogate.partial_fit(X, y, *_some_variances(data.variance))
+            search = begun_search(run, surrogate, data) if can_be_searched(surrogate) else None
+            return Model(surrogate, SearchState(1, len(data)), search)
+    return Model(first_surrogate(run, data), SearchState(0, len(data)))
+
+
+def _next_model(run, X, target, drop, data, hold, fresh):
+    """Return the model without some rows and with the last of a data set.
+
+    A ``fresh`` surrogate is computed from the rows alone.
+    """
+    surrogate, few, n = run.surrogate, len(data) < run.min_to_learn, len(data)
+    sliced = run.sliced_search
     early = run.algorithm._searches_for_the_past and X[0, -1] < surrogate.X_train_[:, -1].min()
-    if len(drop) == len(run.data):
-        surrogate = surrogate.with_rows(X, target, *known, **scale)
+    if sliced is not None and sliced.found is not None and not early:
+        return Model(conditioned(run, sliced.found, data), SearchState(0, sliced.n))
+    if fresh:
+        surrogate = conditioned(run, surrogate, data)
     else:
-        surrogate = surrogate.without(drop, **scale) if len(drop) else surrogate
-        surrogate = surrogate.condition_on(X, target, *known, **scale)
+        known, scale = _some_variances(data.variance[-1:]), {"restandardize": not few}
+        if len(drop) == len(run.data):
+            surrogate = surrogate.with_rows(X, target, *known, **scale)
+        else:
+            surrogate = surrogate.without(drop, **scale) if len(drop) else surrogate
+            surrogate = surrogate.condition_on(X, target, *known, **scale)
+    search = SearchState(run.search.age + 1, run.search.size)
     # An expert's answers have taught more than stale observations would.
-    hold = hold or (few and run.answers is not None)
-    if hold or not search_is_due(run, surrogate, len(data), early):
-        return surrogate, SearchState(run.search.age + 1, run.search.size)
-    times, extra = surrogate.X_train_[:, -1], None
-    if few:
+    hold = hold or (few and run.answers is not None) or (sliced is not None and not early)
+    if hold or not search_is_due(run, surrogate, n, early):
+        return Model(surrogate, search, sliced)
+    if run.timer is not None and not early and isinstance(surrogate, TimeVaryingGP):
+        return Model(surrogate, search, begun_search(run, surrogate, data))
+    return Model(surrogate.refit(**_search_arguments(run, surrogate, data)), SearchState(0, n))
+
+
+def begun_search(run, surrogate, data):
+    """Return a search of a surrogate's hyperparameters in slices, before its first one."""
+    timer = run.timer
+    expected = 0.0 if timer is None else timer.expected(SEARCH, len(data))
+    return SlicedSearch(surrogate, _search_arguments(run, surrogate, data), expected)
+
+
+def _search_arguments(run, surrogate, data):
+    """Return the arguments of a surrogate's ``refit``, a dict."""
+    times, extra, n_missing = surrogate.X_train_[:, -1], None, run.min_to_learn - len(data)
+    if n_missing > 0:
         # Removed observations still tell which kind of function it is.
-        removed = run.history.latest_outside(data, run.min_to_learn - len(data))
+        removed = run.history.latest_outside(data, n_missing)
         if removed:
             variances = np.array([entry.variance for entry in removed])
             rows, y = run.to_surrogate(run.rows(removed), [entry.y for entry in removed])
             extra = rows, y, *_some_variances(variances)
             times = np.concatenate([times[:-1], rows[:, -1], times[-1:]])
-    return surrogate.refit(extra, **run.temporal_kernel_for(times)), SearchState(0, len(data))
+    return {"extra_rows": extra, **run.temporal_kernel_for(times)}
+
+
+def _after_slice(run, model, data):
+    """Return a model after a slice of its search, if it has one."""
+    timer, before = run.timer, model.sliced_search
+    if before is None:
+        return model
+    sliced = before.continued(timer.until)
+    is_stuck = sliced.results == before.results and timer.is_too_long(sliced)
+    if sliced.found is not None or is_stuck:
+        timer.searched(sliced.n, sliced.cost)
+    if is_stuck:
+        # It begins again when fewer rows are left.
+        return model._replace(sliced_search=None)
+    if sliced.found is None or not timer.fits(MODEL, len(data)):
+        return model._replace(sliced_search=sliced)
+    timer.lap(SEARCH)
+    surrogate = sliced.found
+    if sliced.surrogate is not model.surrogate:
+        surrogate = conditioned(run, surrogate, data)
+    timer.model_updated(len(data), fresh=True)
+    return Model(surrogate, SearchState(0, sliced.n))
+
+
+def refit(run, until):
+    """Return the run after a search of the hyperparameters, or a slice that ends at a time."""
+    surrogate = run.surrogate
+    if not can_be_searched(surrogate):
+        return run
+    if not isinstance(surrogate, TimeVaryingGP):
+        surrogate = surrogate.refit(**_search_arguments(run, surrogate, run.data))
+        return replaced(run, surrogate=surrogate, search=SearchState(0, len(run.data)))
+    sliced = run.sliced_search or begun_search(run, surrogate, run.data)
+    sliced = sliced.continued(until, n_sure=1)
+    if sliced.found is None:
+        return replaced(run, sliced_search=sliced)
+    surrogate = sliced.found
+    if sliced.surrogate is not run.surrogate:
+        surrogate = conditioned(run, surrogate, run.data)
+    return replaced(run, **Model(surrogate, SearchState(0, sliced.n))._asdict())
 
 
 def _some_variances(variances):
@@ -401,13 +497,15 @@ def observe_many(run, observations):
             run = add(run, observation, data_only=True)
         if len(learnt.X_train_) < len(run.data):
             learnt = conditioned(run, learnt, run.data)
-        return replaced(run, surrogate=learnt, search=SearchState(age, len(run.data))), entries
+        model = Model(learnt, SearchState(age, len(run.data)))
+        return replaced(run, **model._asdict()), entries
     if run.surrogate is None:
         x, y, t, variance, _ = rest[0]
         data = run.data.append(run.history.total, np.append(x, t), y, variance)
         run, rest = add(run, rest[0], first=conditioned(run, learnt, data)), rest[1:]
     else:
-        run = replaced(run, surrogate=conditioned(run, learnt, run.data))
+        surrogate = conditioned(run, learnt, run.data)
+        run = replaced(run, surrogate=surrogate, sliced_search=None)
     for observation in rest:
         run = add(run, observation, hold=True)
     return replaced(run, search=SearchState(age, len(run.data))), entries

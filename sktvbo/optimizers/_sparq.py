@@ -286,7 +286,7 @@ def _tell_expert(run, X, y, t):
     rows, values = run.to_surrogate(told, y)
     surrogate = run.surrogate.at(t)
     n, q = len(surrogate.X_train_), len(rows)
-    are_few, search = n + q < run.min_to_learn, run.search
+    are_few, search, sliced = n + q < run.min_to_learn, run.search, run.sliced_search
     surrogate = surrogate.condition_on(
         rows,
         values,
@@ -295,12 +295,13 @@ def _tell_expert(run, X, y, t):
         restandardize=not are_few,
     )
     if not are_few and search_is_due(run, surrogate, n + q):
-        surrogate, search = surrogate.refit(), SearchState(0, n + q)
+        surrogate, search, sliced = surrogate.refit(), SearchState(0, n + q), None
     restandardize = n >= run.min_to_learn
     return replaced(
         run,
         surrogate=surrogate.without(np.arange(n, n + q), restandardize=restandardize),
         search=search,
+        sliced_search=sliced,
         time=replaced(run.time, now=max(t, run.time.now)),
         answers=ExpertAnswers(told, y, surrogate),
     )

@@ -1,7 +1,7 @@
 """Configuration and state of a run: values. Each step replaces the state by the next one.
 
-Nothing here is changed in place, except for the clock, which starts when it is first read. A step
-that fails half-way leaves the optimizer as it was.
+Nothing here is changed in place, except for the clock, which starts when it is first read, and the
+timer of the steps. A step that fails half-way leaves the optimizer as it was.
 """
 
 from __future__ import annotations
@@ -556,6 +556,10 @@ class RunState:
     expert_asked : float or None
         Time at which an expert was last asked.
     search : SearchState
+    sliced_search : SlicedSearch or None
+        Search of the hyperparameters that goes on in the next steps; lost in a journal.
+    timer : StepTimer or None
+        None without a ``step_budget``.
     time : TimeState
     pending : PendingQueries
     n_started : int
@@ -585,6 +589,8 @@ class RunState:
     answers: ExpertAnswers | None = None
     expert_asked: float | None = None
     search: SearchState = field(default_factory=SearchState)
+    sliced_search: object = None
+    timer: object = None
     time: TimeState = field(default_factory=TimeState)
     pending: PendingQueries = field(default_factory=PendingQueries)
     n_started: int = 0
@@ -621,7 +627,8 @@ class RunState:
     @property
     def never_drops(self):
         """True if no observation is ever removed from the data set."""
-        return type(self.policy) is KeepAll and self.config.size_limit is None
+        unlimited = self.config.size_limit is None and self.timer is None
+        return unlimited and type(self.policy) is KeepAll
 
     # --- observations as the surrogate sees them --------------------------------------------------
 

@@ -10,8 +10,9 @@ from .._values import replaced
 from ..acquisition import AcquisitionState, PosteriorMean
 from ..acquisition._compiled import objective_of
 from ..acquisition._objective import Score
-from ..acquisition._optimize import maximize_joint, optimize
+from ..acquisition._optimize import N_CANDIDATES, maximize_joint, optimize
 from ..exceptions import ForgottenQueryWarning
+from ._budget import REST
 from ._failures import Risk, sampled, weighed
 from ._log import log_queries, logger
 from ._observe import made_until
@@ -160,7 +161,9 @@ def _best_queries(run, t, size, rng, may_wait, details):
     pending = run.pending.at(t)[-_MAX_HALLUCINATED:]
     if pending:
         surrogate = _hallucinated(run, surrogate, [(query.x, query.t) for query in pending])
-    queries, risk, forecast = [], _risk(run), None
+    queries, risk, forecast, timer = [], _risk(run), None, run.timer
+    if timer is not None:
+        timer.lap(REST)
     for i in range(size):
         if i:
             surrogate = _hallucinated(run, surrogate, queries[-1:])
@@ -168,8 +171,9 @@ def _best_queries(run, t, size, rng, may_wait, details):
         if may_wait:
             latest = config.algorithm._latest_query_time(t, surrogate, run.policy)
         space = None if run.limiter is None else run.limiter.part_of(run, t)
+        limits = {} if timer is None else timer.limits_of_query(size - i)
         x, time, posterior = _best_query(
-            run, surrogate, config.acquisition, t, latest, rng, risk, space
+            run, surrogate, config.acquisition, t, latest, rng, risk, space, limits
         )
         if run.limiter is not None:
             x = run.limiter.heading(run, surrogate, t, space, x, risk)
@@ -181,16 +185,19 @@ def _best_queries(run, t, size, rng, may_wait, details):
             known = _details_of(run, surrogate, x, time, t, latest, risk, space)
             details[run.pending.n_total + i] = known
         queries.append((x, time))
+    if timer is not None:
+        timer.queried(len(run.data))
     return queries, forecast
 
 
-def _best_query(run, surrogate, acquisition, t, latest, rng, risk, space=None):
+def _best_query(run, surrogate, acquisition, t, latest, rng, risk, space=None, limits=None):
     """Return where, and when between t and ``latest``, an acquisition function is largest.
 
     Also return the posterior at t, (m, u) -> mean (m,), std (m,), or None if it is not compiled.
     Scores are weighed by a ``risk`` unless it is None. The search is in a ``space``; None: in all
-    of the domain.
+    of the domain. ``limits`` are ``n_candidates`` and ``until`` of `optimize`.
     """
+    limits = limits or {}
     # The latest queries are near a tracked optimum. Pending ones are left out: where nothing is
     # uncertain, a search from one would end there again.
     recent = run.model.X_train_[-3:, :-1]
@@ -199,10 +206,11 @@ def _best_query(run, surrogate, acquisition, t, latest, rng, risk, space=None):
         if risk is not None:
             draw = risk.at(t).weigh_draw(draw)
         space = run.domain.search_space() if space is None else space
-        return maximize_joint(draw, space, rng, recent), t, None
+        n = limits.get("n_candidates", N_CANDIDATES)
+        return maximize_joint(draw, space, rng, recent, n), t, None
     score, posterior, space = _scored(run, surrogate, acquisition, t, latest, risk, space)
     objective = objective_of(score, posterior)
-    row = optimize(objective, space, rng, recent)
+    row = optimize(objective, space, rng, recent, **limits)
     if space.window is None:
         return row, t, objective.posterior
     return row[:-1], float(row[-1]), None

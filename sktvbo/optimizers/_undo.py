@@ -34,6 +34,7 @@ def untell(run, position):
         elif len(data) != len(run.data) or (data.positions != run.data.positions).any():
             surrogate = conditioned(run, surrogate, data)
     changes = {"policy_before": None, "data": data, "history": history, "answers": None}
+    changes["sliced_search"] = None  # it may have learnt from the observation
     after = replaced(run, surrogate=surrogate, policy=policy, **changes)
     times = [other.row[-1] for other in history.entries] + data.rows[:, -1:].ravel().tolist()
     if run.limiter is not None:

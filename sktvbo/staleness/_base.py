@@ -36,6 +36,9 @@ class RunSoFar:
     latest : callable
         ``latest(n)`` gives the latest n observations told before the new one, removed or not, as
         the surrogate sees them: rows of shape (n, d + 1), time last, and values of shape (n,).
+    max_size : int or None
+        Largest data set that a ``step_budget`` allows. Rows that a policy leaves beyond it are
+        removed by another one, which takes longer.
 
     Notes
     -----
@@ -46,6 +49,7 @@ class RunSoFar:
     n_told: int
     queries: tuple
     latest: Callable
+    max_size: int | None = None
 
     @property
     def query_times(self) -> Array:

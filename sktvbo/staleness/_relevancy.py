@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from ._base import RunSoFar
     from ._surrogate import Surrogate
 
+# Largest data set of BOLT.
+_LARGEST_SIZE = 100_000
+
 # Purpose of the kernel, as error messages state it.
 _PURPOSE = "The relevancy of observations"
 
@@ -74,6 +77,7 @@ class RelevancyBudget(StaleDataPolicy):
     """
 
     budget_: float | None = None
+    _allowed_size: int | None = None
     offered_budget_ = 1.0
     removed_relevancy_ = 0.0
 
@@ -89,6 +93,10 @@ class RelevancyBudget(StaleDataPolicy):
         self.max_step = max_step
         self.max_size = max_size
 
+    def watch(self, run: RunSoFar) -> None:
+        """Record the largest data set allowed."""
+        self._allowed_size = run.max_size
+
     def after_add(self, surrogate: Surrogate, now: float) -> ArrayLike:
         """Return the least relevant rows; the surrogate's kernels must support relevancies."""
         self.check()
@@ -101,7 +109,8 @@ class RelevancyBudget(StaleDataPolicy):
             budget = self.budget_ * (1.0 + self.alpha) ** elapsed
         self.offered_budget_ = budget
         removals, n = [], len(surrogate.X_train_)
-        largest = max(n if self.max_size is None else self.max_size, self.min_size)
+        sizes = [size for size in (self.max_size, self._allowed_size) if size is not None]
+        largest = max(min(sizes, default=n), self.min_size)
         if n > largest or (budget > 1.0 and n >= self.min_size):
             sweep = surrogate.relevancy_sweep(now)
             while True:
@@ -153,7 +162,8 @@ class RelevancyCap(StaleDataPolicy):
     Attributes
     ----------
     max_size_ : int or None
-        The present n*; None while the response time is unknown.
+        The present n*, at most what a ``step_budget`` allows; None while the response time is
+        unknown.
     response_time_ : ResponseTime or None
         The model R(n) of the times between the queries, updated by `watch`; with a "recommended"
         size only.
@@ -173,6 +183,7 @@ class RelevancyCap(StaleDataPolicy):
     """
 
     max_size_: int | None = None
+    _allowed_size: int | None = None
     response_time_: ResponseTime | None = None
 
     def __init__(self, max_size: int | str = "recommended", min_size: int = 10) -> None:
@@ -188,6 +199,7 @@ class RelevancyCap(StaleDataPolicy):
 
     def watch(self, run: RunSoFar) -> None:
         """Fit the response time to the times between the queries, once they determine it."""
+        self._allowed_size = run.max_size
         if isinstance(self.max_size, str) and len(run.queries) > 1:
             durations = np.diff(run.query_times)
             passed = durations > 0.0  # a repeated query takes no time
@@ -207,12 +219,16 @@ class RelevancyCap(StaleDataPolicy):
         return np.array([index for index, _ in self.removals_], dtype=np.intp)
 
     def _max_size(self, surrogate):
+        allowed = np.inf if self._allowed_size is None else self._allowed_size
         if not isinstance(self.max_size, str):
-            return int(self.max_size)
+            return int(min(self.max_size, allowed))
         if self.response_time_ is None:
-            return None
+            return self._allowed_size
         return recommended_dataset_size(
-            surrogate.temporal_kernel_, self.response_time_, start=self.max_size_
+            surrogate.temporal_kernel_,
+            self.response_time_,
+            int(min(allowed, _LARGEST_SIZE)),
+            start=None if self.max_size_ is None else int(min(self.max_size_, allowed)),
         )
 
     def record(self) -> Mapping[str, float]:

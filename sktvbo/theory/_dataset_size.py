@@ -89,11 +89,11 @@ def recommended_dataset_size(
     max_size = check_int(max_size, "max_size")
     first = 1 if start is None else check_int(start, "start", high=max_size)
     criterion = Criterion(temporal_kernel, response_time)
-    n = climb(criterion, first, max_size)
-    # For a constant R the climb ends only where further terms are below rounding.
+    # For a constant R a climb would end only where further terms are below rounding.
     R = criterion.spacing
-    if R(1) == R(min(n + 1, max_size)) == R(max_size):
+    if R(1) == R(min(first + 1, max_size)) == R(max_size):
         return max_size
+    n = climb(criterion, first, max_size)
     if start is None:
         n = _confirm(criterion, n, max_size)
     criterion.check_spacings()

@@ -24,7 +24,7 @@ from sktvbo.staleness import SlidingWindow
 
 SHARED = ["surrogate", "acquisition", "n_initial_points", "refit_every", "maximize", "clock"]
 SHARED += ["constraints", "random_state", "history", "journal", "max_step", "start_points"]
-SHARED += ["max_size", "query_timeout", "time_unit"]
+SHARED += ["max_size", "query_timeout", "time_unit", "step_budget"]
 MODEL = {"surrogate", "acquisition", "n_initial_points", "refit_every", "max_size"}
 
 # Name in the literature, and parameters of its own.
@@ -168,6 +168,7 @@ OTHERS = {
     "time_unit": "h",
     "lookahead": 9.0,
     "max_size": 1,
+    "step_budget": 1e-9,
     "reset_period": 2,
     "window": 2,
     "horizon": 3,

@@ -1,0 +1,234 @@
+"""Budget of processor time for a step: its clock, and searches of hyperparameters in slices."""
+
+import math
+import time
+import warnings
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._values import replaced
+from ..acquisition._optimize import N_CANDIDATES
+from ..exceptions import StepBudgetWarning
+from ..gaussian_process._regressor import TimeVaryingGP
+from ..gaussian_process._slices import OutOfTime, Slices
+
+# Share of the budget that the slowest part of a step may take, and all parts together.
+_SHARE_OF_PART, _SHARE_OF_STEP = 0.45, 0.9
+
+# Share of a part's time that grows with the number of rows, at least.
+_LEAST_GROWING = 0.1
+
+# The median of this many limits of the data set's size counts.
+_N_LIMITS = 5
+
+# An update from the rows alone is timed if the last one had fewer rows than this part of the
+# present ones, or is this many updates ago.
+_NEAR, _OLD = 0.8, 256
+
+# Observations that stay, as fewer take hardly less time, and largest number removed in one step.
+_MIN_SIZE, _MAX_REMOVED = 30, 10
+
+# Least number of Sobol points of the search for a query.
+_MIN_CANDIDATES = 16
+
+# Warn if this many of the latest steps exceeded the budget.
+_N_STEPS, _MAX_EXCEEDED = 100, 3
+
+MODEL, SEARCH, QUERY, REST = (
+    "the update of the model",
+    "the hyperparameter search",
+    "the search for the query",
+    "the rest of the step",
+)
+
+
+class StepTimer:
+    """Processor time of the steps of a run, and what fits into one; it changes in place.
+
+    Work in all threads of the process counts.
+
+    Parameters
+    ----------
+    seconds : float
+        Budget of a step.
+    """
+
+    def __init__(self, seconds):
+        self.seconds, self._n_candidates = seconds, N_CANDIDATES
+        self._end = self._lap = math.inf
+        self._parts = {}
+        self._steps, self._warned = deque(maxlen=_N_STEPS), False
+        self._limits = {part: deque(maxlen=_N_LIMITS) for part in (MODEL, SEARCH, QUERY)}
+        self._least = dict.fromkeys(self._limits, math.inf)
+        self._timed, self._n_updates, self._pending = 0, 0, None
+
+    # --- a step -----------------------------------------------------------------------------------
+
+    def begin(self, stacklevel):
+        """Begin a step; warn, once, if too many of the latest ones exceeded the budget."""
+        slow = [step for step in self._steps if step is not None]
+        if len(slow) >= _MAX_EXCEEDED and not self._warned:
+            self._warned = True
+            kind, total, part, seconds = max(slow, key=lambda step: step[1])
+            warnings.warn(
+                f"{len(slow)} of the latest {len(self._steps)} steps took longer than "
+                f"step_budget={self.seconds}, the longest, of {kind}(), {total:.2g} seconds of "
+                f"processor time: {part} took {seconds:.2g}. Give a larger step_budget, a "
+                "smaller max_size, or a surrogate with compiled kernels.",
+                StepBudgetWarning,
+                stacklevel=stacklevel,
+            )
+        self._lap = time.process_time()
+        self._end, self._parts = self._lap + self.seconds, {}
+
+    def lap(self, part):
+        """Count the time since the last lap for a part of the step; return it."""
+        now = time.process_time()
+        seconds, self._lap = now - self._lap, now
+        self._parts[part] = self._parts.get(part, 0.0) + seconds
+        return seconds
+
+    def end(self, kind):
+        """End a step of a kind, if it has begun."""
+        if self._end < math.inf:
+            self.lap(REST)
+            total, self._end, slow = sum(self._parts.values()), math.inf, None
+            if total > self.seconds:
+                part = max(self._parts, key=self._parts.get)
+                slow = kind, total, part, self._parts[part]
+            self._steps.append(slow)
+
+    @property
+    def until(self):
+        """When, by `time.process_time`, the expensive parts of this step must have ended."""
+        return self._end - (1.0 - _SHARE_OF_STEP) * self.seconds
+
+    def limits_of_query(self, n_left):
+        """Return the limits of the search for the next of some queries, see `optimize`."""
+        now, until = time.process_time(), self.until
+        until = now + (until - now) / n_left
+        return {"n_candidates": self._n_candidates, "until": until}
+
+    # --- size of the data set ---------------------------------------------------------------------
+
+    @property
+    def limit(self):
+        """Largest data set whose slowest steps keep the budget; infinite if unknown."""
+        medians = [np.median(limits) for limits in self._limits.values() if limits]
+        return max(int(min(medians)), _MIN_SIZE) if medians else math.inf
+
+    def size_for(self, n):
+        """Return the size that a data set of n observations may have now.
+
+        A limit that was measured with far fewer rows does not count.
+        """
+        if n > self.limit and self._timed < _NEAR * n:
+            return n
+        return int(min(max(self.limit, n - _MAX_REMOVED), 2 * n))
+
+    def wants_timing(self, n):
+        """Return True if an update to n rows is to be made from these alone, and timed."""
+        is_near = self._timed >= _NEAR * n
+        return not self._timed or self._n_updates > _OLD or (n > self.limit and not is_near)
+
+    def model_updated(self, n, fresh):
+        """End the update of the model to n rows, which was ``fresh``: from the rows alone."""
+        seconds = self.lap(MODEL)
+        # The first update after a fresh one computes what later ones update.
+        if fresh:
+            self._pending, self._timed, self._n_updates = seconds, n, 0
+        elif self._pending is not None:
+            self._set_limit(MODEL, n, max(seconds, self._pending))
+            self._pending = None
+        elif seconds > _SHARE_OF_STEP * self.seconds:
+            self._set_limit(MODEL, n, seconds)
+        self._n_updates += 1
+
+    def searched(self, n, seconds):
+        """Record the largest time of a part of a search with n rows."""
+        self._set_limit(SEARCH, n, seconds)
+
+    def queried(self, n):
+        """End the search for queries with n rows."""
+        seconds = self.lap(QUERY)
+        if seconds > _SHARE_OF_STEP * self.seconds:
+            if self._n_candidates == _MIN_CANDIDATES:
+                self._set_limit(QUERY, n, seconds)
+            self._n_candidates = max(self._n_candidates // 2, _MIN_CANDIDATES)
+        elif seconds < 0.3 * self.seconds:
+            self._n_candidates = min(2 * self._n_candidates, N_CANDIDATES)
+
+    def _set_limit(self, part, n, seconds):
+        """Limit the size by the time of a part with n rows.
+
+        What exceeds the least time of this part so far is proportional to n³.
+        """
+        self._least[part] = least = min(self._least[part], seconds)
+        growing = max(seconds - least, _LEAST_GROWING * seconds)
+        allowed = _SHARE_OF_PART * self.seconds - least
+        self._limits[part].append(n * max(allowed / growing, 0.0) ** (1.0 / 3.0))
+
+    def is_too_long(self, sliced):
+        """Return True if a part of a search may never fit into a step."""
+        return max(sliced.cost, sliced.expected) > _SHARE_OF_PART * self.seconds
+
+    def expected(self, part, n):
+        """Return the expected time of a part of a step with n rows; 0 if it is not known."""
+        limits, least = self._limits[part], self._least[part]
+        if not limits:
+            return 0.0
+        ratio = n / max(np.median(limits), 1.0)
+        return least + max(_SHARE_OF_PART * self.seconds - least, 0.0) * ratio**3
+
+    def fits(self, part, n):
+        """Return True if a part with n rows still fits into the step."""
+        return time.process_time() + self.expected(part, n) <= self.until
+
+
+def time_after(seconds):
+    """Return the time of `time.process_time` after some seconds."""
+    return time.process_time() + seconds
+
+
+@dataclass(frozen=True, eq=False)
+class SlicedSearch:
+    """A search of the hyperparameters in slices, over several steps.
+
+    Attributes
+    ----------
+    surrogate : TimeVaryingGP
+        With the rows of the search, and the hyperparameters before.
+    arguments : dict
+        Of its ``refit``.
+    expected : float
+        Expected time of a part.
+    results, cost
+        Of the slices so far, see `Slices`.
+    found : TimeVaryingGP or None
+        Result of the search, not in use yet.
+    """
+
+    surrogate: TimeVaryingGP
+    arguments: dict
+    expected: float = 0.0
+    results: tuple = ()
+    cost: float = 0.0
+    found: TimeVaryingGP | None = None
+
+    @property
+    def n(self):
+        """Number of rows, without additional ones."""
+        return len(self.surrogate.X_train_)
+
+    def continued(self, until, n_sure=0):
+        """Return the search after a slice, see `Slices`."""
+        slices = Slices(self.results, self.cost, until, self.expected, n_sure)
+        if slices.are_over():
+            return self
+        try:
+            found = self.surrogate._refit(**self.arguments, slices=slices)
+        except OutOfTime:
+            found = None
+        return replaced(self, results=tuple(slices.results), cost=slices.cost, found=found)

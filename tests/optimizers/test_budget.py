@@ -1,0 +1,393 @@
+"""step_budget: searches in slices, the limit of the data set, and warnings; refit(deadline=)."""
+
+import pickle
+import time
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+from scipy.stats import gamma
+
+from sktvbo import BOLT, GPUCB, WDBO, TimeVaryingGPRegressor
+from sktvbo.exceptions import AskTellError, StepBudgetWarning
+from sktvbo.gaussian_process import QuadraticMean, SparseTimeVaryingGPRegressor
+from sktvbo.gaussian_process._slices import OutOfTime, Slices
+from sktvbo.optimizers._base import run_of
+from sktvbo.optimizers._budget import MODEL, QUERY, SEARCH, StepTimer
+
+LONG = 1e6
+
+
+def f(x, t):
+    return -float(np.sum((np.asarray(x) - 0.5 - 0.3 * np.sin(0.05 * t)) ** 2))
+
+
+def run(opt, steps, start=0):
+    for t in range(start, start + steps):
+        x = opt.ask(float(t))
+        opt.tell(x, f(x, t))
+    return opt
+
+
+def theta(opt):
+    return opt.surrogate_.theta_
+
+
+# --- slices ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.RandomState(0)
+    X = np.column_stack([rng.uniform(size=(40, 2)), np.arange(40.0)])
+    y = [f(x[:2], x[2]) + 0.05 * rng.normal() for x in X]
+    return X, np.array(y)
+
+
+def by_scipy(function, start, bounds):
+    found = minimize(function, start, jac=True, bounds=bounds, method="L-BFGS-B")
+    return found.x, found.fun
+
+
+REGRESSORS = {
+    "plain": TimeVaryingGPRegressor(normalize_y=True),
+    "restarts": TimeVaryingGPRegressor(n_restarts_optimizer=2, normalize_y=True),
+    "prior mean": TimeVaryingGPRegressor(
+        normalize_y=True, prior_mean=QuadraticMean(0.5, only_if_likelier=True)
+    ),
+    "hyperpriors": TimeVaryingGPRegressor(hyperpriors={"noise_variance": gamma(2.0, scale=0.01)}),
+    "scipy": TimeVaryingGPRegressor(optimizer=by_scipy),
+    "kalman": TimeVaryingGPRegressor(solver="kalman"),
+    "sparse": SparseTimeVaryingGPRegressor(n_inducing=10, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+@pytest.mark.parametrize("extra", [False, True])
+def test_a_search_in_slices_finds_the_same(name, extra, rows, monkeypatch):
+    X, y = rows
+    gp = REGRESSORS[name]
+    if name == "restarts":
+        gp.random_state = np.random.RandomState(0)
+    gp.warn = False
+    gp.fit(X[:30], y[:30])
+    gp = gp.condition_on(X[30:35], y[30:35])
+    more = (X[35:], y[35:]) if extra else None
+    if name == "restarts":
+        gp.random_state = np.random.RandomState(1)
+    expected = gp.refit(more)
+    if name == "restarts":
+        gp.random_state = np.random.RandomState(1)
+    # Each slice has time for one part: the clock stands still while it is computed.
+    now = iter(range(10**9))
+    monkeypatch.setattr(time, "process_time", lambda: float(next(now)))
+    slices, n_slices = Slices(), 0
+    while True:
+        n_slices += 1
+        slices = Slices(slices.results, 0.0, time.process_time() + 4.5)
+        try:
+            found = gp._refit(more, slices=slices)
+            break
+        except OutOfTime:
+            continue
+    assert n_slices == 1 if name == "sparse" else n_slices > 5
+    assert_allclose(found.theta_, expected.theta_, rtol=1e-9, atol=1e-9)
+    assert found.prior_mean_ == expected.prior_mean_ if name == "prior mean" else True
+    mean, std = found.predict(X, return_std=True)
+    assert_allclose((mean, std), expected.predict(X, return_std=True), rtol=1e-7, atol=1e-9)
+
+
+def test_results_of_a_slice_are_not_those_of_an_earlier_one(rows):
+    """A step that fails half-way leaves the search before it unchanged."""
+    before = Slices()
+    assert before(lambda: 1) == 1
+    after = Slices(before.results)
+    after(lambda: 1)
+    after(lambda: 2)
+    assert before.results == [1]
+    assert after.results == [1, 2]
+
+
+def test_an_inner_result_is_not_taken_for_the_outer_one():
+    def outer(fail, slices):
+        found = slices.whole(inner)
+        if fail:
+            raise OutOfTime
+        return 10 * found
+
+    def inner(slices):
+        return slices(lambda: 3)
+
+    slices = Slices()
+    with pytest.raises(OutOfTime):
+        slices.whole(outer, True)
+    again = Slices(slices.results)
+    assert again.whole(outer, False) == 30
+    assert Slices(again.results).whole(outer, True) == 30
+
+
+# --- optimizers -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [WDBO, BOLT, GPUCB])
+def test_with_a_long_budget_hyperparameters_are_learnt_at_once(kind):
+    opt = run(kind([(0, 1)] * 2, n_initial_points=5, step_budget=LONG, random_state=0), 30)
+    state = run_of(opt)
+    assert state.sliced_search is None
+    assert state.search.age < 30
+    assert not np.allclose(opt.surrogate_.signal_variance_, opt.surrogate_.signal_variance)
+    searched = opt.surrogate_.refit()
+    assert searched.log_marginal_likelihood() - opt.surrogate_.log_marginal_likelihood() < 1.0
+
+
+@pytest.mark.parametrize("kind", [WDBO, BOLT, GPUCB])
+@pytest.mark.parametrize("refit_every", ["auto", 1, None])
+def test_no_observation_is_lost_whatever_the_budget(kind, refit_every):
+    opt = kind([(0, 1)] * 2, n_initial_points=5, refit_every=refit_every, step_budget=1e-9)
+    opt.set_params(random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StepBudgetWarning)
+        run(opt, 60)
+    assert opt.n_told_ == len(opt.told_y_) == 60
+    assert len(opt.X_) <= 33
+    assert_array_equal(opt.told_X_[:, -1], np.arange(60.0))
+
+
+def test_a_budget_that_cannot_be_kept_warns_once_and_names_the_part():
+    opt = run(WDBO([(0, 1)], n_initial_points=3, step_budget=LONG, random_state=0), 6)
+    run_of(opt).timer.seconds = 1e-9
+    with pytest.warns(StepBudgetWarning) as caught:
+        run(opt, 100, start=6)
+    (message,) = [str(w.message) for w in caught]
+    assert "3 of the latest" in message
+    assert "the update of the model took" in message or "the search for the query" in message
+    assert "larger step_budget" in message
+    assert caught[0].filename == __file__
+
+
+def test_a_warning_that_is_an_error_leaves_the_optimizer_as_it_was():
+    opt = run(WDBO([(0, 1)], n_initial_points=3, step_budget=LONG, random_state=0), 6)
+    run_of(opt).timer.seconds = 1e-9
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", StepBudgetWarning)
+        for t in range(6, 20):
+            before = run_of(opt)
+            try:
+                run(opt, 1, start=t)
+            except StepBudgetWarning:
+                break
+    assert run_of(opt).history.n_told - before.history.n_told == 0
+    assert run_of(opt).pending.n_total - before.pending.n_total in (0, 1)
+    x = opt.ask(50.0)
+    opt.tell(x, 1.0)
+
+
+def test_a_search_that_is_interrupted_goes_on():
+    """In steps, and in refit; a pickle has the unfinished search."""
+    opt = run(WDBO([(0, 1)] * 2, n_initial_points=5, step_budget=LONG, random_state=0), 20)
+    opt = pickle.loads(pickle.dumps(opt))
+    before, n = theta(opt), len(opt.X_)
+    done = [opt.refit(deadline=1e-5)]
+    while not done[-1] and len(done) < 500:
+        if len(done) % 3 == 0:
+            opt = pickle.loads(pickle.dumps(opt))
+        done.append(opt.refit(deadline=1e-5))
+    assert len(done) > 3
+    assert done[-1]
+    assert len(opt.X_) == n
+    assert (theta(opt) != before).any()
+    assert run_of(opt).search.age == 0
+
+
+def test_refit_is_the_search_of_the_surrogate():
+    opt = run(WDBO([(0, 1)] * 2, n_initial_points=5, refit_every=None, random_state=0), 25)
+    expected = opt.surrogate_.refit(**run_of(opt).temporal_kernel_for(opt.X_[:, -1]))
+    assert opt.refit() is True
+    assert_allclose(theta(opt), expected.theta_, rtol=1e-10)
+    assert opt.n_told_ == 25
+
+
+def test_refit_before_the_surrogate_and_without_hyperparameters():
+    opt = WDBO([(0, 1)], n_initial_points=5)
+    with pytest.raises(AskTellError, match=r"refit\(\) must be at least"):
+        opt.refit()
+    fixed = TimeVaryingGPRegressor(optimizer=None)
+    opt = run(WDBO([(0, 1)], surrogate=fixed, n_initial_points=2, random_state=0), 4)
+    before = run_of(opt)
+    assert opt.refit() is True
+    assert run_of(opt) is before
+    for bad in (0.0, -1.0, np.nan, "soon"):
+        with pytest.raises(ValueError, match="deadline must be a float"):
+            opt.refit(deadline=bad)
+
+
+def test_untell_ends_a_search_that_may_know_the_observation():
+    opt = run(WDBO([(0, 1)] * 2, n_initial_points=5, random_state=0), 20)
+    assert opt.refit(deadline=1e-5) is False
+    opt.untell()
+    assert run_of(opt).sliced_search is None
+
+
+def test_a_journal_has_the_hyperparameters(tmp_path):
+    path = tmp_path / "run.db"
+    opt = WDBO([(0, 1)] * 2, n_initial_points=5, step_budget=0.02, random_state=0, journal=path)
+    run(opt, 30)
+    while not opt.refit(deadline=1e-4):
+        pass
+    expected, told = theta(opt), opt.told_X_
+    opt.close()
+    again = WDBO.resume(path)
+    assert again.step_budget == 0.02
+    assert_array_equal(theta(again), expected)
+    assert_array_equal(again.told_X_, told)
+    run(again, 5, start=30)
+
+
+def test_many_observations_are_limited_too():
+    opt = GPUCB([(0, 1)], n_initial_points=5, step_budget=LONG, random_state=0)
+    rng = np.random.RandomState(0)
+    X = rng.uniform(size=(50, 1))
+    opt.tell_many(X, [f(x, 0) for x in X], t=np.arange(50.0))
+    assert len(opt.X_) == 50
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StepBudgetWarning)
+        run_of(opt).timer.seconds = 1e-9
+        run(opt, 20, start=50)
+    assert len(opt.X_) < 50
+    assert opt.n_told_ == 70
+
+
+@pytest.mark.parametrize("acquisition", ["ucb", "ts", "compiled"])
+def test_the_search_for_a_query_stops(acquisition, monkeypatch):
+    """A budget that is over when the search begins leaves the first evaluation of each climb."""
+    calls = []
+
+    def score(mean, std, state):
+        calls.append(len(mean))
+        return mean + std, np.ones(len(mean)), np.ones(len(mean))
+
+    given = {"ucb": score, "ts": "ts", "compiled": None}[acquisition]
+    opt = GPUCB([(0, 1)] * 3, n_initial_points=5, acquisition=given, random_state=0)
+    opt.set_params(step_budget=LONG)
+    run(opt, 12)
+    calls.clear()
+    opt.ask(12.0)
+    n_before, timer = len(calls), run_of(opt).timer
+    timer.seconds = 1e-9
+    for t in range(13, 20):
+        opt.cancel(opt.pending_[-1])
+        calls.clear()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", StepBudgetWarning)
+            x = opt.ask(float(t))
+    assert ((x >= 0.0) & (x <= 1.0)).all()
+    assert timer._n_candidates == 16
+    if acquisition == "ucb":
+        assert len(calls) < n_before
+        assert max(calls) <= 20
+
+
+# --- the timer ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(time, "process_time", lambda: now[0])
+
+    def wait(seconds):
+        now[0] += seconds
+
+    return wait
+
+
+def updated(timer, clock, n, seconds, fresh=False):
+    timer.begin(2)
+    clock(seconds)
+    timer.model_updated(n, fresh)
+    timer.end("tell")
+
+
+def test_the_limit_follows_from_the_slower_of_two_updates(clock):
+    timer = StepTimer(1.0)
+    assert timer.wants_timing(5)
+    assert timer.limit == np.inf
+    updated(timer, clock, 50, 0.1, fresh=True)
+    assert timer.limit == np.inf
+    updated(timer, clock, 51, 0.05)
+    assert timer.limit == int(51 * 5.0 ** (1 / 3))
+    assert timer.size_for(51) == timer.limit
+    assert not timer.wants_timing(51)
+
+
+def test_beyond_the_limit_it_is_measured_before_anything_is_removed(clock):
+    timer = StepTimer(1.0)
+    updated(timer, clock, 50, 0.1, fresh=True)
+    updated(timer, clock, 51, 0.1)
+    n = timer.limit + 1
+    assert timer.size_for(n) == n
+    assert timer.wants_timing(n)
+    updated(timer, clock, n, 0.6, fresh=True)
+    updated(timer, clock, n + 1, 0.6)
+    assert not timer.wants_timing(n + 1)
+    # 3 of the n + 1 in one step.
+    expected = np.median([51 * 5.0 ** (1 / 3), (n + 1) * (0.5 / 0.6) ** (1 / 3)])
+    assert timer.limit == int(expected)
+    assert timer.size_for(n + 1) == max(timer.limit, n - 2)
+
+
+def test_an_old_measurement_is_repeated(clock):
+    timer = StepTimer(1.0)
+    updated(timer, clock, 40, 0.1, fresh=True)
+    for _ in range(256):
+        assert not timer.wants_timing(40)
+        updated(timer, clock, 40, 0.1)
+    assert timer.wants_timing(40)
+
+
+@pytest.mark.parametrize("part", [MODEL, SEARCH, QUERY])
+def test_expected_times_grow_with_the_cube(part, clock):
+    timer = StepTimer(1.0)
+    assert timer.expected(part, 100) == 0.0
+    timer._set_limit(part, 100, 0.2)
+    assert_allclose(timer.expected(part, 200), 1.6)
+    timer.begin(2)
+    assert timer.fits(part, 100)
+    clock(0.75)
+    assert not timer.fits(part, 100)
+
+
+def test_three_of_a_hundred_steps(clock):
+    timer = StepTimer(1.0)
+    for seconds in [2.0, 0.5, 3.0] + [0.5] * 96 + [2.0, 0.5]:
+        updated(timer, clock, 100, seconds)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        timer.begin(2)  # the first one is longer ago
+    updated(timer, clock, 100, 1.5)
+    with pytest.warns(StepBudgetWarning, match=r"of tell\(\), 3 seconds .* model took 3[.]"):
+        timer.begin(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        timer.begin(2)
+
+
+def test_candidates_follow_the_time_of_a_query(clock):
+    timer = StepTimer(1.0)
+
+    def queried(seconds):
+        timer.begin(2)
+        clock(seconds)
+        timer.queried(100)
+        timer.end("ask")
+
+    for _ in range(5):
+        queried(0.95)
+    assert timer.limits_of_query(1)["n_candidates"] == 16
+    assert timer.limit == np.inf
+    queried(0.95)
+    assert timer.limit == int(100 * (0.5 / 0.95) ** (1 / 3))
+    queried(0.2)
+    assert timer.limits_of_query(1)["n_candidates"] == 32
