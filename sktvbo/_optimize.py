@@ -178,8 +178,9 @@ def optimize(
 
     A process that dies during a call is replaced, and the call is repeated once. If it dies again
     the call has failed, and the other calls go on. Dask repeats calls of workers that died by
-    itself (``distributed.scheduler.allowed-failures``); then the call has failed. The broken pool
-    of an ``executor`` from `concurrent.futures` ends the loop.
+    itself (``distributed.scheduler.allowed-failures``); then the call has failed. Without workers
+    Dask waits indefinitely, unless ``distributed.scheduler.no-workers-timeout`` is set. The broken
+    pool of an ``executor`` from `concurrent.futures` ends the loop.
 
     Of an optimizer with ``query_timeout="auto"``, a parallel call fails after 10 times the 95th
     percentile of the duration of the latest calls, from the 20th on, and at least a minute. Its
@@ -345,6 +346,34 @@ class _Processes:
             pool.shutdown(wait=False)
 
 
+class _Cluster:
+    """Executor of the calls of a Dask client.
+
+    The futures of ``client.get_executor()`` stay pending when a result is lost with its worker and
+    its repetition fails.
+    """
+
+    def __init__(self, client):
+        self._client = client
+
+    def submit(self, function, *args):
+        # pure=False repeats a call that has the same arguments.
+        task, future = self._client.submit(function, *args, pure=False), futures.Future()
+        future.add_done_callback(lambda future: future.cancelled() and task.cancel())
+        self._client.loop.add_callback(self._complete, future, task)
+        return future
+
+    async def _complete(self, future, task):
+        result, error = None, None
+        try:
+            result = await self._client.gather(task, asynchronous=True)
+        except BaseException as exc:  # CancelledError too: ``future.result()`` raises it
+            error = exc
+        task.release()  # or a told call would be repeated when its worker dies
+        if future.set_running_or_notify_cancel():
+            future.set_result(result) if error is None else future.set_exception(error)
+
+
 @contextlib.contextmanager
 def _executor(executor, n_jobs):
     """Context with an executor, its number of parallel calls, and errors of workers that died."""
@@ -370,11 +399,12 @@ def _given_executor(executor, n_jobs):
         n_workers = check_int(n_jobs, "n_jobs")
     elif hasattr(executor, "nthreads"):
         n_workers = sum(executor.nthreads().values())
+        if not n_workers:
+            raise invalid("n_jobs", "given while the cluster has no workers", None)
     else:
         raise invalid("n_jobs", "given with an executor", None)
-    if hasattr(executor, "get_executor"):
-        # A Dask client: pure=False repeats a call that has the same arguments.
-        executor = executor.get_executor(pure=False)
+    if hasattr(executor, "get_executor"):  # a Dask client
+        executor = _Cluster(executor)
         died = (importlib.import_module("distributed").scheduler.KilledWorker,)
     if not hasattr(executor, "submit"):
         raise invalid("executor", "a concurrent.futures.Executor or a dask Client", executor)

@@ -162,6 +162,17 @@ def test_without_data_it_says_so_and_uses_a_stand_in(run_example, tmp_path, caps
     assert "SKTVBO_DATA" in out
 
 
+def test_a_controller_counts_its_late_cycles(run_example, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["controller.py", "40"])
+    example = run_example("controller.py")
+    assert len(example["latencies"]) == example["optimizer"].n_told_ == 40
+    # Each query at the start of its cycle, which is on the grid.
+    cycles = example["optimizer"].told_X_[:, -1] / example["CYCLE"]
+    np.testing.assert_allclose(cycles, np.round(cycles), atol=1e-6)
+    assert np.sum(np.diff(cycles) > 1.5) == example["late"] - (example["n_passed"] > 1)
+    assert f"{example['late']} of 40 cycles" in capsys.readouterr().out
+
+
 # What is counted up to, where it is not the last that is printed.
 RESULTS = {"cautious": "free, gentle =", "online_tuner": "tuned ="}
 PROGRAMS = [
@@ -187,3 +198,10 @@ def test_a_program_has_at_most_forty_lines(name):
     last = max(i for i, line in enumerate(lines) if RESULTS.get(name, "print(") in line)
     code = [line for line in lines[first : last + 1] if line.split("#")[0].strip()]
     assert 10 < len(code) <= 40
+
+
+@pytest.mark.parametrize(("name", "most"), [("controller", 50), ("service", 60)])
+def test_a_program_that_the_gallery_does_not_run_is_short(name, most):
+    lines = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8").splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("import "))
+    assert 10 < len([line for line in lines[first:] if line.split("#")[0].strip()]) <= most

@@ -1,5 +1,8 @@
 """Optimization loop: budgets, callbacks, three kinds of workers, and errors."""
 
+import asyncio
+import contextlib
+import itertools
 import logging
 import os
 import signal
@@ -29,6 +32,25 @@ def moving(x, t):
 def stepwise(function=moving, domain=BOX, *args, **options):
     options = {"clock": StepClock(), "n_initial_points": 5, "random_state": 0} | options
     return optimize(function, domain, *args, **options)
+
+
+@pytest.fixture
+def dask_client():
+    """Context of the client of a local Dask cluster, and its settings."""
+    distributed = pytest.importorskip("distributed")
+    dask = pytest.importorskip("dask")
+
+    @contextlib.contextmanager
+    def connected(processes, settings=None, n_workers=2):
+        options = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": None}
+        with (
+            dask.config.set(settings or {}),
+            distributed.LocalCluster(processes=processes, **options) as cluster,
+            distributed.Client(cluster) as client,
+        ):
+            yield client
+
+    return connected
 
 
 # --- sequential calls -----------------------------------------------------------------------------
@@ -159,17 +181,18 @@ def test_in_processes_of_joblib():
     assert Parallel(n_jobs=2)(delayed(abs)(-i) for i in range(3)) == [0, 1, 2]
 
 
-def test_on_a_cluster_of_dask():
-    distributed = pytest.importorskip("distributed")
-    cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
-    )
-    with cluster, distributed.Client(cluster) as client:
+def test_on_a_cluster_of_dask(dask_client):
+    with dask_client(processes=False) as client:
         found = optimize(moving, BOX, n_calls=10, executor=client, n_initial_points=4)
     assert found.optimizer.n_told_ == len(found.calls) == 10
     assert found.stopped == "calls"
     for call in found.calls:
         assert call.y == moving(call.x, call.t)
+    with (
+        dask_client(processes=False, n_workers=0) as client,
+        pytest.raises(ValueError, match="n_jobs must be given while the cluster has no workers"),
+    ):
+        optimize(moving, BOX, n_calls=10, executor=client)
 
 
 class Held(ThreadPoolExecutor):
@@ -523,15 +546,18 @@ class Killed:
     folder : path
     n_kills : int
         Calls that are killed, at random, each with a probability of one half.
+    delay : float, default=0.0
+        Seconds from the start of a call to the kill.
     """
 
-    def __init__(self, folder, n_kills):
-        self.folder, self.n_kills = folder, n_kills
+    def __init__(self, folder, n_kills, delay=0.0):
+        self.folder, self.n_kills, self.delay = folder, n_kills, delay
 
     def __call__(self, x, t):
         y = moving(x, t)
         kills = len(list(self.folder.glob("killed*")))
         if kills < self.n_kills and np.random.RandomState().uniform() < 0.5:
+            time.sleep(self.delay)
             (self.folder / f"killed {os.getpid()}").touch()
             os.kill(os.getpid(), signal.SIGKILL)
         (self.folder / f"done {x[0]!r} {t!r}").write_text(repr(float(y)))
@@ -562,21 +588,25 @@ def test_a_killed_process_costs_its_own_query_only(n_kills, tmp_path):
         assert call.error is None or "terminated" in str(call.error)
 
 
-@pytest.mark.parametrize("n_kills", [1])
-def test_a_killed_worker_of_dask_costs_its_own_query_only(n_kills, tmp_path):
-    distributed = pytest.importorskip("distributed")
-    function = Killed(tmp_path, n_kills)
+@pytest.mark.parametrize("n_kills", [1, pytest.param(50, marks=pytest.mark.slow)])
+def test_a_killed_worker_of_dask_costs_its_own_query_only(n_kills, tmp_path, dask_client):
+    # Without a delay the result of the call before may be lost with the worker.
+    function = Killed(tmp_path, n_kills, delay=0.2)
     n_calls = 10 + 4 * n_kills
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        found = optimize(
-            function, BOX, "random", n_calls=n_calls, n_jobs=4, executor=client, random_state=0
-        )
+    with dask_client(True, {"distributed.deploy.lost-worker-timeout": "1h"}) as client:
+        found = optimize(function, BOX, "random", n_calls=n_calls, executor=client, random_state=0)
     check_nothing_is_lost(found, function, n_calls)
+
+
+def test_a_call_that_kills_its_workers_of_dask_has_failed(dask_client):
+    starts = [[1.0], [8.0], [2.0], [3.0]]
+    with dask_client(True, {"distributed.scheduler.allowed-failures": 0}) as client:
+        found = optimize(deadly, BOX, "random", n_calls=4, executor=client, start_points=starts)
+    failed = [call for call in found.calls if call.x[0] > 7.0]
+    assert len(failed) == found.optimizer.n_failed_ == 1
+    assert [call for call in found.calls if call.error is not None] == failed
+    assert type(failed[0].error).__name__ == "KilledWorker"
+    assert found.optimizer.n_told_ == 3
 
 
 def deadly(x, t):
@@ -604,6 +634,42 @@ def test_a_call_that_kills_its_process_twice_has_failed(caplog):
     with pytest.raises(Exception, match="terminated") as caught:
         optimize(deadly, optimizer=Foreign(), n_calls=2, n_jobs=2)
     assert caught.value.optimization.calls == []
+
+
+@pytest.mark.slow
+def test_a_cluster_of_dask_without_workers_ends_the_loop(dask_client):
+    settings = {
+        "distributed.deploy.lost-worker-timeout": "100ms",  # no worker is restarted
+        "distributed.scheduler.no-workers-timeout": "3s",
+    }
+    starts, options = [[1.0], [2.0], [8.0], [8.5], [3.0]], {"n_calls": 8, "max_seconds": 120.0}
+    no_worker = pytest.importorskip("distributed").scheduler.NoWorkerError
+    with (
+        dask_client(True, settings) as client,
+        pytest.raises(no_worker, match="without any running workers") as caught,
+    ):
+        optimize(deadly, BOX, "random", executor=client, start_points=starts, **options)
+    found = caught.value.optimization
+    assert set() < {float(x) for x in found.optimizer.told_X_[:, 0]} <= {1.0, 2.0, 3.0}
+    assert (len(found.calls), found.optimizer.pending_) == (found.optimizer.n_told_, [])
+
+
+def test_a_result_of_dask_that_is_lost_with_its_worker_may_fail_later(dask_client, monkeypatch):
+    """The repetition of a finished call fails while its result is gathered."""
+    killed = pytest.importorskip("distributed").scheduler.KilledWorker
+    with dask_client(processes=False) as client:
+        gather, n_gathered = client._gather, itertools.count()
+
+        async def lost(*args, **options):
+            if next(n_gathered) == 1:
+                raise killed("call", "worker", 3)
+            return await gather(*args, **options)
+
+        monkeypatch.setattr(client, "_gather", lost)
+        found = optimize(moving, BOX, "random", n_calls=4, max_seconds=60.0, executor=client)
+    assert found.stopped == "calls"
+    assert [type(call.error) for call in found.calls if call.error] == [killed]
+    assert (found.optimizer.n_told_, found.optimizer.n_failed_) == (3, 1)
 
 
 def hanging(x, t):
@@ -639,6 +705,73 @@ def test_nonsense_is_a_failure_only_if_it_is_caught(nonsense, workers):
     assert {call.t for call in failed} <= {4.0, 5.0}
     assert len(failed) == found.optimizer.n_failed_ > 0
     assert found.optimizer.n_told_ == 9 - len(failed)
+
+
+# A result, by x, and a part of its error.
+NONSENSE = {
+    1.0: ("high", "'high'"),
+    2.0: (np.nan, "nan"),
+    3.0: (np.ones(2), "array"),
+    4.0: (None, "None"),
+}
+
+
+def absurd(x, t):
+    return NONSENSE.get(float(x[0]), (7.0,))[0]
+
+
+@pytest.fixture(params=["processes", "threads", "dask"])
+def two_workers(request):
+    """Arguments of `optimize` for two workers."""
+    if request.param == "processes":
+        yield {"n_jobs": 2}
+    elif request.param == "threads":
+        with ThreadPoolExecutor(2) as executor:
+            yield {"n_jobs": 2, "executor": executor}
+    else:
+        with request.getfixturevalue("dask_client")(processes=False) as client:
+            yield {"executor": client}
+
+
+def test_a_worker_that_returns_nonsense_costs_its_own_query_only(two_workers):
+    starts = [[5.0], *([x] for x in NONSENSE), [6.0]]
+    options = {"n_calls": 8, "start_points": starts, "random_state": 0} | two_workers
+    found = optimize(absurd, BOX, "random", catch=InvalidObservationError, **options)
+    failed = {float(call.x[0]): str(call.error) for call in found.calls if call.error}
+    assert failed.keys() == NONSENSE.keys()
+    for x, message in failed.items():
+        assert message.startswith("y must be")
+        assert NONSENSE[x][1] in message
+    assert found.optimizer.told_y_.tolist() == [7.0] * 4
+    assert (found.optimizer.n_failed_, found.optimizer.pending_) == (4, [])
+
+    with pytest.raises(InvalidObservationError, match="y must be") as caught:
+        optimize(absurd, BOX, "random", **options)
+    found = caught.value.optimization
+    assert set(found.optimizer.told_y_) <= {7.0}
+    assert (found.optimizer.n_failed_, found.optimizer.pending_) == (0, [])
+
+
+def test_nonsense_in_tasks_of_asyncio_costs_its_own_query_only():
+    opt = RandomSearch(BOX, start_points=[[5.0], *([x] for x in NONSENSE), [6.0]])
+
+    async def worker():
+        query = opt.suggest()
+        y = await asyncio.to_thread(absurd, query.x, query.t)
+        try:
+            opt.tell(query, y)
+        except InvalidObservationError as exc:
+            opt.tell(query, failed=True)
+            return str(exc)
+
+    async def main():
+        return await asyncio.gather(*(worker() for _ in range(8)))
+
+    messages = [message for message in asyncio.run(main()) if message]
+    assert len(messages) == 4
+    assert all(message.startswith("y must be") for message in messages)
+    assert opt.told_y_.tolist() == [7.0] * 4
+    assert (opt.n_failed_, opt.pending_) == (4, [])
 
 
 def test_all_finished_calls_are_told_when_two_are_nonsense():

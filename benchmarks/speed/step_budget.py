@@ -52,7 +52,9 @@ def main():
     parser.add_argument("--reference", action="store_true", help="also without a budget")
     args = parser.parse_args()
     warnings.simplefilter("ignore", sktvbo.exceptions.StepBudgetWarning)
-    print(f"{args.kind}, {args.steps} steps of {1e3 * args.seconds:g} ms; median, 99 %, 99.9 %, max")
+    print(
+        f"{args.kind}, {args.steps} steps of {1e3 * args.seconds:g} ms; median, 99 %, 99.9 %, max"
+    )
     logs = []
     for period in PERIODS:
         for seed in range(args.seeds):
