@@ -3,9 +3,10 @@
 A controller of 5 ms cycles
 ===========================
 
-In each cycle the controller asks for a setting, applies it, measures the plant and tells the value.
-The latency is the time of ask and tell, which ``step_budget`` limits. A cycle that takes longer than
-5 ms skips the next one. Run it with ``python controller.py [n_cycles]``; the histogram needs Matplotlib.
+In each cycle the controller asks for a setting, applies it, measures the plant and tells the
+value. The latency is the time of ask and tell, which ``step_budget`` limits. A cycle that takes
+longer than 5 ms skips the next one. Run it with ``python controller.py [n_cycles]``; the histogram
+needs Matplotlib.
 """
 
 import math

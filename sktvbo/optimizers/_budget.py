@@ -17,6 +17,9 @@ from ..gaussian_process._slices import OutOfTime, Slices
 # Share of the budget that the slowest part of a step may take, and all parts together.
 _SHARE_OF_PART, _SHARE_OF_STEP = 0.45, 0.9
 
+# Resolution of the processor's clock.
+_RESOLUTION = 1e-9
+
 # Share of a part's time that grows with the number of rows, at least.
 _LEAST_GROWING = 0.1
 
@@ -166,7 +169,7 @@ class StepTimer:
         What exceeds the least time of this part so far is proportional to n³.
         """
         self._least[part] = least = min(self._least[part], seconds)
-        growing = max(seconds - least, _LEAST_GROWING * seconds)
+        growing = max(seconds - least, _LEAST_GROWING * seconds, _RESOLUTION)
         allowed = _SHARE_OF_PART * self.seconds - least
         self._limits[part].append(n * max(allowed / growing, 0.0) ** (1.0 / 3.0))
 
