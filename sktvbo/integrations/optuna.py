@@ -104,7 +104,7 @@ class TimeVaryingSampler(BaseSampler):
       ``constraints`` can hold. A constraint is ignored if it needs a parameter that the trial
       lacks. Values of enqueued trials are used without a check.
     - If the range of a parameter changes, the latest one is searched, and trials outside of it are
-      left out. Until a group has ``n_initial_points`` trials its parameters are drawn at random.
+      left out. A group has a surrogate after ``n_initial_points`` trials.
     - The study has one objective.
     - Several processes on one SQLite file wait for each other. SQLite gives up after five seconds
       unless the storage sets another limit: ``RDBStorage("sqlite:///study.db",

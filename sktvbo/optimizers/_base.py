@@ -58,6 +58,7 @@ from ._lock import StepLock
 from ._log import log_events, logger
 from ._observe import (
     addressed,
+    first_surrogate,
     is_repeated,
     observe,
     observe_failure,
@@ -146,8 +147,9 @@ class BayesianOptimizer(BaseEstimator):
         the algorithm's β (see Notes) and ``margin=0.2``.
     policy : stale-data policy or str, default=None
         See `sktvbo.staleness`, or a name such as "sliding-window". None is ``KeepAll()``.
-    n_initial_points : int, default=15
-        Observations before the surrogate is fitted; their queries are drawn uniformly.
+    n_initial_points : "auto" or int, default="auto"
+        Observations before queries follow the surrogate. "auto": 5, or fewer for a few members,
+        spread over the domain (see Notes). An int: that many uniform ones, as in the papers.
     refit_every : int, "auto" or None, default="auto"
         Search the hyperparameters at every ``refit_every``-th observation; "auto": when a search
         promises a gain (see `BayesianOptimizer`); None: only when the surrogate is first fitted.
@@ -171,8 +173,9 @@ class BayesianOptimizer(BaseEstimator):
         Largest distance of a query from the one before, as a fraction of each range; see
         `~sktvbo.domain.StepLimit` for limits per unit of time. None is no limit.
     start_points : array-like of shape (k, d), or a list of dicts, default=None
-        Points to ask first, in place of random ones; with ``max_step`` they are approached step by
-        step. The surrogate is fitted after k observations, or ``n_initial_points`` if fewer.
+        Points to ask first; with ``max_step`` they are approached step by step. If fewer than 5,
+        "auto" spreads the others within 0.2 of each range around the first one. With an int the
+        surrogate is fitted after k observations, or ``n_initial_points`` if fewer.
     max_size : int, default=None
         Largest data set. Beyond it the least relevant observations are removed, or the oldest if
         relevancies are unavailable: see `~sktvbo.staleness.MaximumSize`. None is no limit.
@@ -195,7 +198,7 @@ class BayesianOptimizer(BaseEstimator):
     y_ : ndarray of shape (n,)
         Data set: observations.
     surrogate_ : estimator or None
-        None before there are ``n_initial_points`` observations.
+        None before there are as many observations as initial points.
     belief_ : estimator or None
         Surrogate of the next query: ``surrogate_``, or conditioned on an expert's answers as well.
     policy_ : stale-data policy
@@ -232,8 +235,12 @@ class BayesianOptimizer(BaseEstimator):
 
     The default surrogate of this class has Matérn 5/2 in time as well, and a
     `~sktvbo.gaussian_process.QuadraticMean` where that is likelier, unless there are constraints.
-    The default β is "growing". With fewer than 10 observations, or ``n_initial_points``, the latest
-    removed ones are used to learn hyperparameters and the scale of y.
+    The default β is "growing". With fewer than 10 observations, or an int ``n_initial_points``, the
+    latest removed ones are used to learn hyperparameters and the scale of y.
+
+    Each initial point of "auto" is the one of 16 Sobol points, or random members, that is farthest
+    from all that is told, failed or pending. It is within ``max_step``, and satisfies the
+    constraints. Before there is a surrogate, ``recommend`` and ``predict`` fit one for each call.
 
     ``refit_every="auto"`` searches when the gradient of the likelihood promises more than 0.1 nats,
     when the data set has grown by a tenth or fallen to half since the last search, and after ten
@@ -276,7 +283,7 @@ class BayesianOptimizer(BaseEstimator):
     surrogate: Model | None = None
     acquisition: Acquisition | str | None = None
     policy: StaleDataPolicy | str | None = None
-    n_initial_points: int = 15
+    n_initial_points: int | str = "auto"
     refit_every: int | str | None = "auto"
     maximize: bool = True
     clock: TimeSource = "wall"
@@ -355,7 +362,8 @@ class BayesianOptimizer(BaseEstimator):
                 self,
                 error=DomainError,
             )
-        check_int(self.n_initial_points, "n_initial_points", self)
+        if self.n_initial_points != "auto":
+            check_int(self.n_initial_points, "n_initial_points", self, advice="Or give 'auto'.")
         if self.refit_every is not None and self.refit_every != "auto":
             check_int(self.refit_every, "refit_every", self, advice="'auto' will do as well.")
         if self.history is not None:
@@ -383,8 +391,10 @@ class BayesianOptimizer(BaseEstimator):
                 expected = f"left at its default {default!r} {when}, where it has no effect"
                 raise invalid(name, expected, value, self)
 
-    def _n_initial(self, n_started):
+    def _n_initial(self, domain, n_started):
         """Return the number of observations before the surrogate, with some start points."""
+        if self.n_initial_points == "auto":
+            return int(min(self._n_spread, domain.size))
         return min(self.n_initial_points, n_started or self.n_initial_points)
 
     # --- attributes that an algorithm may set -----------------------------------------------------
@@ -395,8 +405,11 @@ class BayesianOptimizer(BaseEstimator):
     # Parameters without effect when the user gives a surrogate, or an acquisition function.
     _surrogate_parameters = _acquisition_parameters = ()
 
-    # With fewer observations (or n_initial_points) neither hyperparameters nor the scale of y are
-    # learnt from these alone.
+    # Initial points with n_initial_points="auto".
+    _n_spread = 5
+
+    # With fewer observations (or n_initial_points, if an int) neither hyperparameters nor the scale
+    # of y are learnt from these alone.
     _min_to_learn = 10
 
     # True: search the hyperparameters after an observation from before all others, whatever
@@ -731,7 +744,8 @@ class BayesianOptimizer(BaseEstimator):
             until = time_after(check_real(deadline, "deadline", interval="(0, inf)"))
         with self._lock():
             run = self._run_or_new()
-            _check_belief(run, "refit()")
+            if run.surrogate is None:
+                raise too_few("refit()", run, run.config.n_initial)
             after = refit(run, until)
             if after is not run:
                 self._take(run, after, "refit")
@@ -924,7 +938,7 @@ class BayesianOptimizer(BaseEstimator):
         Raises
         ------
         AskTellError
-            There are fewer than ``n_initial_points`` observations.
+            There is no observation yet.
         ValueError
             Places outside of the domain, invalid times, wrong shapes.
 
@@ -944,7 +958,7 @@ class BayesianOptimizer(BaseEstimator):
         one = is_one(X)
         rows = _rows_in_context(run.domain, X, context, one)
         times = run.read_times(t, len(rows))[0]
-        _check_belief(run, "predict()")
+        run = _with_belief(run, "predict()")
         mean, std = _predicted(run, rows, times, include_noise)
         if one:
             mean, std = float(mean[0]), float(std[0])
@@ -969,14 +983,14 @@ class BayesianOptimizer(BaseEstimator):
         Raises
         ------
         AskTellError
-            There are fewer than ``n_initial_points`` observations.
+            There is no observation yet.
         InvalidObservationError
             The time is not finite, or is a date among numbers.
         """
         run = self._run_or_new()
         t = run.read_time(t)[0]
         context = run.domain.contexts(context, 1)[0]
-        _check_belief(run, "recommend()")
+        run = _with_belief(run, "recommend()")
         return run.domain.decode(recommend(in_context(run, context), t))
 
     def to_frame(self) -> pd.DataFrame:
@@ -1396,7 +1410,7 @@ class BayesianOptimizer(BaseEstimator):
             algorithm=algorithm,
             domain=domain,
             acquisition=as_acquisition(acquisition, self),
-            n_initial=self._n_initial(len(start)),
+            n_initial=self._n_initial(domain, len(start)),
             start_points=start,
             size_limit=size_limit,
         )
@@ -1453,10 +1467,16 @@ def check_parts(owner, surrogate, policy):
     policy.check(surrogate)
 
 
-def _check_belief(run, caller):
-    """Raise an AskTellError unless the run has a surrogate."""
-    if run.surrogate is None:
-        raise too_few(caller, run)
+def _with_belief(run, caller):
+    """Return the run with a surrogate, fitted to the observations so far if it has none.
+
+    Without any observation raise an AskTellError.
+    """
+    if run.surrogate is not None:
+        return run
+    if not len(run.data):
+        raise too_few(caller, run, 1)
+    return replaced(run, surrogate=first_surrogate(run, run.data))
 
 
 def _predicted(run, rows, times, include_noise):
@@ -1473,7 +1493,7 @@ def _predicted(run, rows, times, include_noise):
 def begun(optimizer, n_started=0):
     """Return a copy of an optimizer that begins a run, whose start points are asked elsewhere."""
     run = optimizer._new_run()
-    config = replaced(run.config, n_initial=optimizer._n_initial(n_started))
+    config = replaced(run.config, n_initial=optimizer._n_initial(run.domain, n_started))
     return with_run(optimizer, replaced(run, config=config))
 
 

@@ -139,6 +139,7 @@ class StepTimer:
     def model_updated(self, n, fresh):
         """End the update of the model to n rows, which was ``fresh``: from the rows alone."""
         seconds = self.lap(MODEL)
+        self._least[MODEL] = min(self._least[MODEL], seconds)
         # The first update after a fresh one computes what later ones update.
         if fresh:
             self._pending, self._timed, self._n_updates = seconds, n, 0

@@ -65,7 +65,7 @@ class TVGPUCB(Algorithm):
                                                           last optimum
     β              0.8 log(4 t), t the step of the query  0.2 d log(2 n)
     margin         0                                      0.2
-    first queries  1 at random                            15 at random
+    first queries  1 at random                            5 spread out
     clock          "step"                                 "wall"
     =============  =====================================  ====================================
 
@@ -159,7 +159,7 @@ class UITVBO(Algorithm):
                                                          last optimum
     β              2                                     0.2 d log(2 n)
     margin         0                                     0.2
-    first queries  30 at random                          15 at random
+    first queries  30 at random                          5 spread out
     clock          "step"                                "wall"
     =============  ====================================  =================================
 
@@ -246,7 +246,7 @@ class WGPUCB(Algorithm):
                    of the data set, B = 1, R = 0.3162 σ,  GrowingBeta
                    δ = 0.1
     margin         0                                      0.2
-    first queries  1 at random                            15 at random
+    first queries  1 at random                            5 spread out
     clock          "step"                                 "wall"
     =============  =====================================  =================================
 

@@ -60,7 +60,7 @@ class RandomSearch(Algorithm):
 
     label = "random"
 
-    def _n_initial(self, n_started):
+    def _n_initial(self, domain, n_started):
         return self.n_initial_points
 
     def predict(

@@ -97,7 +97,7 @@ class RGPUCB(StaticAlgorithm):
                                                           last optimum
     β              0.8 log(4 t), t the step of the query  0.2 d log(2 n)
     margin         0                                      0.2
-    first queries  1 at random                            15 at random
+    first queries  1 at random                            5 spread out
     forgets        a block of N for ε = 0.01, T = 200;    a block of N for ε learnt from 200
                    the first query of a block is from     observations; the first query of a
                    the prior                              block is from the block before
@@ -239,7 +239,7 @@ class ETGPUCB(StaticAlgorithm):
                                                           last optimum
     β              0.4 log(4 t), t the step of the query  0.2 d log(2 n)
     margin         0                                      0.2
-    first queries  1 at random                            15 at random
+    first queries  1 at random                            5 spread out
     clock          "step"                                 "wall"
     =============  =====================================  =================================
 
@@ -315,7 +315,7 @@ class BRGPUCB(VariationBudgeted):
     β              √β = B + R √(2 (γ + 1 + log(1/δ))), γ  0.05 to 0.2 d log(2 n), see
                    maximal, B = 1, R = 0.3162, δ = 0.1    GrowingBeta
     margin         0                                      0.2
-    first queries  1 at random                            15 at random
+    first queries  1 at random                            5 spread out
     forgets        a block of ⌈γ_T^¼ √(T / B_T)⌉, T =     a block of 50; the first query of a
                    500, B_T = 1; the first query of a     block is from the block before
                    block is from the prior
@@ -397,7 +397,7 @@ class SWGPUCB(VariationBudgeted):
     β              √β = B + R √(2 (γ + 1 + log(1/δ))), γ  0.05 to 0.2 d log(2 n), see
                    maximal, B = 1, R = 0.3162, δ = 0.1    GrowingBeta
     margin         0                                      0.2
-    first queries  1 at random                            15 at random
+    first queries  1 at random                            5 spread out
     forgets        all but the latest ⌈γ_T^¼ √(T /        all but the latest 25
                    B_T)⌉, T = 500, B_T = 1
     clock          "step"                                 "wall"

@@ -93,7 +93,7 @@ class SparQGPUCB(Algorithm):
     search         at each step, from the last optimum  when it promises a gain, from the
                                                         last optimum
     margin         0                                    0.2
-    first queries  1 at random                          15 at random
+    first queries  1 at random                          5 spread out
     clock          "step"                               "wall"
     =============  ===================================  =================================
 
@@ -159,8 +159,8 @@ class SparQGPUCB(Algorithm):
         Returns
         -------
         X : ndarray of shape (q, d), or a list of dicts
-            Empty before there are ``n_initial_points`` observations; fewer than ``n_queries`` if
-            there are fewer different places.
+            Empty before there is a surrogate; fewer than ``n_queries`` if there are fewer different
+            places.
         """
         with self._lock():
             run = self._run_or_new()
@@ -188,8 +188,7 @@ class SparQGPUCB(Algorithm):
         ValueError
             Points outside of the domain, NaN, wrong shapes. The optimizer is unchanged.
         AskTellError
-            ``ask_expert`` was not called and no t is given, or there are fewer than
-            ``n_initial_points`` observations.
+            ``ask_expert`` was not called and no t is given, or there is no surrogate yet.
         """
         with self._lock():
             before = run = self._run_or_new()
@@ -211,7 +210,7 @@ class SparQGPUCB(Algorithm):
             X = run.domain.validate_points(X)
             y = finite_array(y, "y", (len(X),), InvalidObservationError, LARGEST_Y)
             if run.surrogate is None:
-                raise too_few("tell_expert()", run)
+                raise too_few("tell_expert()", run, run.config.n_initial)
             after = _tell_expert(run, X, y, t)
             self._take(before, after, "tell_expert", t=t, x=X.tolist(), y=y.tolist())
 

@@ -622,7 +622,8 @@ class RunState:
     def min_to_learn(self):
         """Observations from which hyperparameters and a scale of y are learnt."""
         algorithm = self.config.algorithm
-        return min(algorithm.n_initial_points, algorithm._min_to_learn)
+        n = algorithm.n_initial_points
+        return min(self.history.n_told if n == "auto" else n, algorithm._min_to_learn)
 
     @property
     def never_drops(self):
@@ -831,11 +832,11 @@ def n_stored(history):
     return None if history is None else max(history, _MIN_STORED)
 
 
-def too_few(caller, run):
-    """Return the error of a call that needs a surrogate, before there is one."""
+def too_few(caller, run, least):
+    """Return the error of a call that needs at least some observations."""
     return invalid(
         f"The number of observations before {caller}",
-        f"at least n_initial_points={run.config.n_initial}",
+        f"at least {least}",
         got=str(run.history.n_told),
         advice="Tell some more first.",
         error=AskTellError,

@@ -40,7 +40,7 @@ class GPUCB(StaticAlgorithm):
                                                           last optimum
     β              0.8 log(4 t), t the step of the query  0.2 d log(2 n)
     margin         0                                      0.2
-    first queries  1 at random                            15 at random
+    first queries  1 at random                            5 spread out
     clock          "step"                                 "wall"
     =============  =====================================  =================================
 
@@ -104,7 +104,7 @@ class IGPUCB(StaticAlgorithm):
                    maximal, B = 1, R = 0.3162, δ = 0.1    of the data set, B = 1, R = 1 σ, δ =
                                                           0.1; β times 0.02
     margin         0                                      0.2
-    first queries  1 at random                            15 at random
+    first queries  1 at random                            5 spread out
     clock          "step"                                 "wall"
     =============  =====================================  =====================================
 

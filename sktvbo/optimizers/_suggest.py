@@ -11,6 +11,7 @@ from ..acquisition import AcquisitionState, PosteriorMean
 from ..acquisition._compiled import objective_of
 from ..acquisition._objective import Score
 from ..acquisition._optimize import N_CANDIDATES, maximize_joint, optimize
+from ..domain import StepLimit
 from ..exceptions import ForgottenQueryWarning
 from ._budget import REST
 from ._failures import Risk, sampled, weighed
@@ -18,12 +19,19 @@ from ._log import log_queries, logger
 from ._observe import made_until
 from ._random import copied
 from ._state import MAX_PENDING, Forecast
+from ._step_limiter import StepLimiter
 
 # A new query keeps away from at most this many pending ones, the latest.
 _MAX_HALLUCINATED = 32
 
 # Random places beside the data set over which the value of a failure is minimized.
 _N_FLOOR = 64
+
+# An initial point is the most distant of this many Sobol points.
+_N_SPREAD = 16
+
+# Initial points are within this part of each range around the first start point.
+_NEAR_START = 0.2
 
 
 def suggest(run, t, size, context=None, *, may_wait):
@@ -85,7 +93,7 @@ def _suggested(run, t, size, may_wait):
     before = replaced(_with_pending(run, first, t) if first else run, n_started=n_started)
     size -= len(first)
     if run.surrogate is None or run.policy.queries_prior:
-        found = _random_queries(before, t, size, rng)
+        found = _initial_queries(before, t, size, rng)
     else:
         found = []
         if size:
@@ -138,17 +146,45 @@ def _start_queries(run, t, size):
     return found, n_started
 
 
-def _random_queries(run, t, size, rng):
+def _initial_queries(run, t, size, rng):
     """Return queries (x, time) made without a surrogate, each within reach of the one before."""
     risk, domain = _risk(run), run.domain
-    if run.limiter is None:
+    spreads = run.surrogate is None and run.algorithm.n_initial_points == "auto"
+    if run.limiter is None and not spreads:
         return [(x, t) for x in sampled(domain.sample, domain, risk, t, size, rng)]
     found = []
     for _ in range(size):
-        draw = run.limiter.draw(run, t)
+        draw = _spread_out(run, t, found) if spreads else run.limiter.draw(run, t)
         found.append((sampled(draw, domain, risk, t, 1, rng)[0], t))
-        run = replaced(run, limiter=run.limiter.moved(*found[-1]))
+        if run.limiter is not None:
+            run = replaced(run, limiter=run.limiter.moved(*found[-1]))
     return found
+
+
+def _spread_out(run, t, queries):
+    """Return a sampler (n, rng) of rows far from what was told, is pending, or in some queries.
+
+    The rows are within reach, or near the first start point; the most distant one is the first.
+    """
+    limiter, start_points = run.limiter, run.config.start_points
+    if limiter is None:
+        at = np.append(start_points[0], t) if len(start_points) else None
+        limiter = StepLimiter(StepLimit(_NEAR_START), at)
+    space, domain = limiter.part_of(run, t), run.domain
+    k = space.domain.n_unit
+    rows = [row[:-1] for row in run.data.rows]
+    rows += [] if run.failures is None else [row[:-1] for row in run.failures.rows]
+    rows += [query.x for query in run.pending_now] + [x for x, _ in queries]
+    taken = domain.unit_of(np.reshape(rows, (-1, domain.n_dims)))[:, :k]
+
+    def draw(n, rng):
+        places = rng.permutation(space.candidates(_N_SPREAD * n, rng))[: _N_SPREAD * n]
+        # Arms have no distance: all others are equally far.
+        steps = np.minimum(np.abs(places[:, np.newaxis, :k] - taken), 1.0)
+        gaps = np.linalg.norm(steps, axis=2).min(axis=1, initial=np.inf)
+        return space.decode(places[np.argsort(-gaps, kind="stable")[:n]])
+
+    return draw
 
 
 def _best_queries(run, t, size, rng, may_wait, details):

@@ -138,6 +138,7 @@ def abo(domain, *, delta=0.1, lookahead=1 / 3, horizon=1.0, **parameters):
         "horizon": horizon,
         "lookahead": lookahead,
         "acquisition": UCB(IterationBeta(delta)),
+        "n_initial_points": 15,
         "refit_every": 1,
     }
     return PublishedABO(domain, **own | parameters)

@@ -17,7 +17,7 @@ _STYLES = ("-", "--", ":", "-.")
 TEXT_BOX = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": "none"}
 
 # Advice for an optimizer without a surrogate.
-NO_SURROGATE = "RandomSearch never has one; others do after n_initial_points."
+NO_SURROGATE = "RandomSearch never has one; others do after the initial points."
 
 
 def line_style(i):

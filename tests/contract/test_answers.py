@@ -88,7 +88,7 @@ def test_random_search_recommends_what_it_saw():
 def test_what_is_wrong_is_said():
     opt, _ = BY_NAME["WDBO"].after()
     fresh = WDBO(BOX)
-    with pytest.raises(AskTellError, match=r"before predict\(\) must be at least n_initial_point"):
+    with pytest.raises(AskTellError, match=r"before predict\(\) must be at least 1\. Got 0"):
         fresh.predict([1.0, 0.0], 0.0)
     with pytest.raises(DomainError):
         opt.predict([[9.0, 0.0]], 0.0)

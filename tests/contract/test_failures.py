@@ -88,7 +88,7 @@ def test_when_all_fails_queries_stay_random(domain):
     assert opt.surrogate_ is None
     assert opt.n_failed_ == 10
     assert len({str(x) for x in asked}) >= 9  # of the 12 members of the finite set
-    with pytest.raises(AskTellError, match=r"at least n_initial_points=3\. Got 0"):
+    with pytest.raises(AskTellError, match=r"at least 1\. Got 0"):
         opt.recommend(10)
 
 

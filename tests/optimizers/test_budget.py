@@ -310,6 +310,11 @@ def updated(timer, clock, n, seconds, fresh=False):
     timer.end("tell")
 
 
+def limit(n, seconds, least):
+    """Size at which the part that grows with n³ and the least time take 0.45 of 1 s."""
+    return n * ((0.45 - least) / max(seconds - least, 0.1 * seconds)) ** (1 / 3)
+
+
 def test_the_limit_follows_from_the_slower_of_two_updates(clock):
     timer = StepTimer(1.0)
     assert timer.wants_timing(5)
@@ -317,25 +322,26 @@ def test_the_limit_follows_from_the_slower_of_two_updates(clock):
     updated(timer, clock, 50, 0.1, fresh=True)
     assert timer.limit == np.inf
     updated(timer, clock, 51, 0.05)
-    assert timer.limit == int(51 * 5.0 ** (1 / 3))
+    assert timer.limit == int(limit(51, 0.1, 0.05)) == 102
     assert timer.size_for(51) == timer.limit
+    assert timer.size_for(40) == 80
     assert not timer.wants_timing(51)
 
 
 def test_beyond_the_limit_it_is_measured_before_anything_is_removed(clock):
     timer = StepTimer(1.0)
     updated(timer, clock, 50, 0.1, fresh=True)
-    updated(timer, clock, 51, 0.1)
+    updated(timer, clock, 51, 0.05)
     n = timer.limit + 1
     assert timer.size_for(n) == n
     assert timer.wants_timing(n)
     updated(timer, clock, n, 0.6, fresh=True)
-    updated(timer, clock, n + 1, 0.6)
+    updated(timer, clock, n + 1, 0.7)
     assert not timer.wants_timing(n + 1)
-    # 3 of the n + 1 in one step.
-    expected = np.median([51 * 5.0 ** (1 / 3), (n + 1) * (0.5 / 0.6) ** (1 / 3)])
-    assert timer.limit == int(expected)
-    assert timer.size_for(n + 1) == max(timer.limit, n - 2)
+    expected = np.median([limit(51, 0.1, 0.05), limit(n + 1, 0.7, 0.05)])
+    assert timer.limit == int(expected) < n
+    # At most 10 of the n + 1 leave in one step.
+    assert timer.size_for(n + 1) == max(timer.limit, n + 1 - 10)
 
 
 def test_an_old_measurement_is_repeated(clock):
@@ -351,17 +357,20 @@ def test_an_old_measurement_is_repeated(clock):
 def test_expected_times_grow_with_the_cube(part, clock):
     timer = StepTimer(1.0)
     assert timer.expected(part, 100) == 0.0
-    timer._set_limit(part, 100, 0.2)
-    assert_allclose(timer.expected(part, 200), 1.6)
+    timer._set_limit(part, 100, 0.1)
+    timer._set_limit(part, 200, 0.3)
+    at_limit = np.median([limit(100, 0.1, 0.1), limit(200, 0.3, 0.1)])
+    assert_allclose(timer.expected(part, 150), 0.1 + 0.35 * (150 / at_limit) ** 3)
+    assert_allclose(timer.expected(part, at_limit), 0.45)
     timer.begin(2)
-    assert timer.fits(part, 100)
-    clock(0.75)
-    assert not timer.fits(part, 100)
+    assert timer.fits(part, at_limit)
+    clock(0.5)
+    assert not timer.fits(part, at_limit)
 
 
 def test_three_of_a_hundred_steps(clock):
     timer = StepTimer(1.0)
-    for seconds in [2.0, 0.5, 3.0] + [0.5] * 96 + [2.0, 0.5]:
+    for seconds in [2.0] + [0.5] * 99 + [3.0, 2.0]:
         updated(timer, clock, 100, seconds)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -388,6 +397,6 @@ def test_candidates_follow_the_time_of_a_query(clock):
     assert timer.limits_of_query(1)["n_candidates"] == 16
     assert timer.limit == np.inf
     queried(0.95)
-    assert timer.limit == int(100 * (0.5 / 0.95) ** (1 / 3))
+    assert timer.limit == 30  # the least
     queried(0.2)
     assert timer.limits_of_query(1)["n_candidates"] == 32

@@ -191,6 +191,12 @@ def policy(of):
     return text
 
 
+def first_queries(of):
+    if of.optimizer.n_initial_points == "auto":
+        return f"{of.optimizer._n_spread} spread out"
+    return f"{of.optimizer.n_initial_points} at random"
+
+
 # Row of the table: parameters that it describes, and their values in words.
 ROWS = {
     "k_S": (r"spatial_kernel(__nu)?$", lambda of: kernel(of, "spatial_kernel")),
@@ -208,7 +214,7 @@ ROWS = {
     "learns from": ("_min_to_learn", lambda of: f"{of.optimizer._min_to_learn} or more"),
     "β": ("acquisition.beta", beta),
     "margin": ("acquisition.margin", lambda of: number(of.acquisition.margin)),
-    "first queries": ("n_initial", lambda of: f"{of.optimizer.n_initial_points} at random"),
+    "first queries": ("n_initial", first_queries),
     "forgets": ("policy|horizon|reset_period|variation_budget|window", policy),
     "clock": ("clock", lambda of: f'"{of.optimizer.clock}"'),
 }

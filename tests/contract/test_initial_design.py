@@ -1,0 +1,250 @@
+"""Queries before there is a surrogate, with n_initial_points="auto"; answers from the first on."""
+
+import numpy as np
+import pytest
+from contract.cases import (
+    BOX,
+    BY_NAME,
+    CASES,
+    DOMAINS,
+    NAMED,
+    ask_and_tell,
+    points,
+    points_of,
+    space,
+)
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import LinearConstraint
+from scipy.spatial.distance import pdist
+from scipy.stats import qmc
+
+from sktvbo import GPUCB, WDBO, RandomSearch, papers
+from sktvbo.domain import Arms, FiniteSet, StepLimit, WithContext, as_domain
+from sktvbo.exceptions import AskTellError
+from sktvbo.optimizers._names import ALGORITHMS
+
+MODELLED = [case.name for case in CASES if case.modelled]
+N_AUTO = 5
+
+
+def make(name, domain="box", **options):
+    return BY_NAME[name].make(domain, n_initial_points="auto", **options)
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("name", MODELLED)
+def test_answers_from_the_first_observation_on(name, domain):
+    opt = make(name, domain)
+    places = space(domain).decode_all(space(domain).sample(4, 0))
+    for t in range(6):
+        BY_NAME[name].drive(opt, 1, t, domain)
+        assert (opt.surrogate_ is not None) == (t + 1 >= N_AUTO)
+        state = opt.to_json() if t + 1 < N_AUTO else None
+        assert space(domain).contains(opt.recommend(t))
+        mean, std = opt.predict(places, t, return_std=True)
+        assert np.isfinite(mean).all()
+        assert (std > 0.0).all()
+        assert state in (None, opt.to_json())  # an answer changes nothing
+    X = space(domain).to_unit(opt.told_X_[:N_AUTO, :-1])
+    assert pdist(X).min() > 0.2
+
+
+@pytest.mark.parametrize("n_initial_points", ["auto", 9])
+def test_one_observation_is_what_is_predicted(n_initial_points):
+    opt = GPUCB(BOX, n_initial_points=n_initial_points, maximize=False, random_state=0)
+    for ask in (opt.recommend, lambda t: opt.predict([1.0, 0.0], t)):
+        with pytest.raises(AskTellError, match=r"must be at least 1\. Got 0"):
+            ask(0.0)
+    x = opt.ask(0.0)
+    opt.tell(x, 1e6)
+    assert opt.predict(x, 0.0) == pytest.approx(1e6)
+    opt.tell([1.0, 0.0], 1e6 + 5.0, 1.0)
+    assert_allclose(opt.recommend(1.0), x, atol=1e-6)
+    assert opt.surrogate_ is None
+    opt.untell(), opt.untell()
+    with pytest.raises(AskTellError, match="Got 0"):
+        opt.recommend(1.0)
+
+
+@pytest.mark.parametrize("name", MODELLED)
+def test_a_constant_is_no_obstacle(name):
+    opt = make(name)
+    found = ask_and_tell(opt, 8, lambda x, t: 1e3)
+    assert opt.predict([1.0, 0.0], 8.0) == pytest.approx(1e3)
+    # The posterior mean alone is the same everywhere.
+    assert len(np.unique(found, axis=0)) == (N_AUTO if name == "mean" else 8)
+
+
+def test_initial_points_are_spread_better_than_uniform_ones():
+    gaps, discrepancies = {}, {}
+    for design in ("auto", 9):
+        X = [
+            points_of(
+                GPUCB([(0.0, 1.0)] * 2, n_initial_points=design, random_state=seed).suggest(
+                    0.0, n=6
+                )
+            )
+            for seed in range(40)
+        ]
+        gaps[design] = np.mean([pdist(each).min() for each in X])
+        discrepancies[design] = np.mean([qmc.discrepancy(each) for each in X])
+        first = np.array(X)[:, 0]
+        assert_allclose(first.mean(axis=0), 0.5, atol=0.15)  # anywhere
+    assert gaps["auto"] > 2.0 * gaps[9]
+    assert discrepancies["auto"] < discrepancies[9]
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_a_batch_and_single_queries_are_spread_alike(domain):
+    one, batch = make("WDBO", domain), make("WDBO", domain)
+    single = [one.ask(0.0) for _ in range(5)]
+    assert_array_equal(points(single, domain), points(points_of(batch.suggest(0.0, n=5)), domain))
+    other = make("WDBO", domain, random_state=1)
+    assert not np.array_equal(points(single[:1], domain), points([other.ask(0.0)], domain))
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_a_resumed_run_goes_on_with_the_same_initial_points(domain, tmp_path):
+    opt, twin = (make("WDBO", domain, journal=j) for j in (tmp_path / "run.db", None))
+    for t in range(5):
+        x, other = opt.ask(t), twin.ask(t)
+        assert_array_equal(points([x], domain), points([other], domain))
+        for each in (opt, twin):
+            each.tell(x, float(t), failed=False)
+        opt.close()
+        opt = WDBO.resume(tmp_path / "run.db")
+    opt.close()
+
+
+# --- domains --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "few", [Arms(2), Arms([4]), FiniteSet([[0.0], [1.0]]), {"loss": ["l1", "l2"]}]
+)
+def test_few_members_need_no_more_points_than_members(few):
+    opt, m = WDBO(few, random_state=0), int(as_domain(few).size)
+    found = points_of(opt.suggest(0.0, n=m))
+    rows = as_domain(few).validate_points(list(found))
+    assert len(np.unique(rows, axis=0)) == m
+    for query in opt.pending_:
+        assert opt.surrogate_ is None
+        opt.tell(query, 1.0)
+    assert opt.surrogate_ is not None
+    opt.ask(1.0)
+
+
+def test_arms_are_asked_once_each_in_any_order():
+    firsts = []
+    for seed in range(20):
+        found = points_of(WDBO(Arms(5), random_state=seed).suggest(0.0, n=7))[:, 0]
+        assert sorted(found[:5]) == [0.0, 1.0, 2.0, 3.0, 4.0]
+        firsts.append(tuple(found[:2]))
+    assert len(set(firsts)) > 10
+
+
+def test_constraints_hold():
+    allowed = LinearConstraint([[1.0, 1.0]], ub=0.3)
+    opt = WDBO([(0.0, 1.0)] * 2, constraints=allowed, random_state=0)
+    X = points_of(opt.suggest(0.0, n=4))
+    assert (X.sum(axis=1) <= 0.3 + 1e-9).all()
+    assert pdist(X).min() > 0.05
+    chosen = {"size": ("integer", 1, 9)}
+    assert WDBO(chosen, constraints=lambda p: p["size"] == 4).ask(0.0) == {"size": 4}
+
+
+def test_a_context_may_change_between_them():
+    opt = WDBO(WithContext([(0.0, 1.0)], [(0.0, 10.0)]), random_state=0)
+    X = []
+    for t, context in enumerate([1.0, 40.0, 3.0, 3.0]):
+        X.append(opt.ask(t, context=[context]))
+        opt.tell(X[-1], 1.0)
+        opt.recommend(t, context=[2.0])
+    assert pdist(X[:N_AUTO]).min() > 0.15  # contexts count for nothing
+
+
+# --- steps, starts and failures -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("per", ["query", "time"])
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_they_are_within_a_step(domain, per):
+    limit = StepLimit(0.4, per)
+    opt = make("WDBO", domain, max_step=limit)
+    for t in range(5):
+        opt.tell(opt.ask(t), 1.0)
+    box = space(domain)
+    ordered = box.unit_columns[box.kinds != "unordered"]
+    U = box.to_unit(opt.told_X_[:, :-1])[:, ordered]
+    assert np.abs(np.diff(U, axis=0)).max() <= 0.4 + 1e-9
+    assert pdist(U[:N_AUTO]).min() > 0.1
+
+
+def test_around_a_start_point():
+    near = 0.2
+    opt = WDBO(BOX, start_points=[[1.9, 0.5]], random_state=0)
+    found = ask_and_tell(opt, N_AUTO, lambda x, t: float(t))
+    assert_array_equal(found[0], [1.9, 0.5])
+    U = as_domain(BOX).to_unit(found)
+    assert np.abs(U - U[0]).max() <= near + 1e-9
+    assert pdist(U).min() > 0.1
+    assert opt.surrogate_ is not None
+    many = as_domain(BOX).sample(N_AUTO + 1, 0)
+    opt = WDBO(BOX, start_points=many, random_state=0)
+    assert_array_equal(ask_and_tell(opt, N_AUTO + 1, lambda x, t: float(t)), many)
+    start = {"rate": 0.5, "alpha": 0.1, "depth": 3, "loss": "l2"}
+    opt = WDBO(NAMED, start_points=[start], random_state=0)
+    others = [query.x for query in opt.suggest(0.0, n=4)][1:]
+    assert all(abs(x["rate"] - 0.5) <= near + 1e-9 for x in others)
+    assert {x["depth"] for x in others} == {3}
+
+
+def test_failures_count_for_nothing_and_are_kept_away_from():
+    opt = WDBO(BOX, random_state=0)
+    for t in range(4):
+        opt.tell(opt.ask(t), failed=True)
+    with pytest.raises(AskTellError, match="at least 1"):
+        opt.recommend(4.0)
+    for t in range(4, 4 + N_AUTO):
+        assert opt.surrogate_ is None
+        opt.tell(opt.ask(t), 1.0)
+    assert opt.surrogate_ is not None
+    rows = np.vstack([opt.failed_X_, opt.told_X_])[:, :-1]
+    assert pdist(as_domain(BOX).to_unit(rows)).min() > 0.1
+
+
+def test_they_go_on_in_another_domain():
+    opt = WDBO([(0.0, 1.0)], random_state=0)
+    opt.tell(opt.ask(0.0), 1.0)
+    wider = opt.with_domain([(0.0, 10.0)])
+    X = ask_and_tell(wider, N_AUTO - 1, lambda x, t: 1.0, start=1)
+    assert wider.surrogate_ is not None
+    assert max(X) > 1.0
+
+
+def test_what_was_told_counts():
+    opt = WDBO(BOX, random_state=0)
+    X = as_domain(BOX).sample(N_AUTO, 0)
+    opt.tell_many(X[1:], np.arange(N_AUTO - 1.0), 0.0)
+    assert opt.surrogate_ is None
+    opt.tell(X[0], 1.0, 0.0)
+    assert opt.surrogate_ is not None
+
+
+# --- the papers -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_the_papers_have_their_own(name):
+    opt = papers.published(name, BOX, random_state=0)
+    assert isinstance(opt.n_initial_points, int)
+    if isinstance(opt, RandomSearch):
+        return
+    drawn = as_domain(BOX).sample(1, np.random.RandomState(0))[0]
+    assert_array_equal(opt.ask(0.0), drawn)
+
+
+@pytest.mark.parametrize("bad", [0, 2.5, "many", None])
+def test_another_number_is_refused(bad):
+    with pytest.raises(ValueError, match=r"n_initial_points.*'auto'"):
+        WDBO(BOX, n_initial_points=bad).ask(0.0)
