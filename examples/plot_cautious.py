@@ -4,7 +4,7 @@ Cautious moves
 ==============
 
 A machine cannot jump, and should not. With ``max_step`` each setting is near the one before: of
-every query, the first random ones too. What it costs is little, where the best place drifts slowly.
+every query, the first ones too. What it costs is little, where the best place drifts slowly.
 """
 
 import matplotlib.pyplot as plt

@@ -26,13 +26,13 @@ opt = WDBO([(0.0, 10.0)], journal=Journal(path, resume=True), random_state=0)
 measure = lambda x, t: -((x[0] - 2.0 - 0.08 * t) ** 2)
 for query in getattr(opt, "pending_", []):  # what the last process was about to measure
     opt.tell(query, measure(query.x, query.t))
-for t in range(getattr(opt, "n_told_", 0), 70):
+for t in range(getattr(opt, "n_told_", 0), 50):
     x = opt.ask(t)
     if str(t) == dies_at:
         os._exit(1)
     opt.tell(x, measure(x, t))
 """
-deaths = [25, 45]
+deaths = [20, 35]
 with TemporaryDirectory() as folder:
     path = Path(folder) / "run.db"
     for dies_at in [*deaths, None]:
@@ -40,10 +40,11 @@ with TemporaryDirectory() as folder:
     resumed = WDBO.resume(path)
     resumed.close()
 whole = WDBO([(0.0, 10.0)], random_state=0)
-for t in range(70):
+for t in range(50):
     x = whole.ask(t)
     whole.tell(x, -((x[0] - 2.0 - 0.08 * t) ** 2))
-print(f"The queries are the same: {np.array_equal(resumed.told_X_, whole.told_X_)}")
+# Another process factors the matrices again: rounding differs, and grows slowly.
+print(f"The queries differ by at most {np.abs(resumed.told_X_ - whole.told_X_).max():.0e}")
 
 # %%
 # Dots are the queries of the three processes, circles those of the run that was not interrupted.
@@ -52,7 +53,7 @@ x, t = resumed.told_X_.T
 _, ax = plt.subplots(figsize=(9.0, 4.2), layout="constrained")
 ax.plot(t, 2.0 + 0.08 * t, color="0.6", label="best place")
 ax.plot(whole.told_X_[:, 1], whole.told_X_[:, 0], "o", color="black", mfc="none", markersize=7.0)
-for i, part in enumerate(np.split(np.arange(70), deaths)):
+for i, part in enumerate(np.split(np.arange(50), deaths)):
     ax.plot(t[part], x[part], "o", markersize=4.0, label=f"process {i + 1}")
 for death in deaths:
     ax.axvline(death, color="0.6", linestyle=":")

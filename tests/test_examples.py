@@ -67,7 +67,7 @@ def test_cautious_moves(run_example):
     example = run_example("plot_cautious.py")
     steps = [np.abs(np.diff(example[name].told_X_[:, 0])) for name in ("free", "gentle")]
     assert steps[1].max() <= 0.5 + 1e-9 < steps[0].max()
-    assert steps[1].sum() < 0.5 * steps[0].sum()
+    assert steps[1].sum() < 0.6 * steps[0].sum()
     late = example["gentle"].told_X_[50:]
     assert np.median(np.abs(late[:, 0] - example["best"](late[:, 1]))) < 0.5
 
@@ -94,7 +94,7 @@ def test_a_worker_that_does_not_answer(run_example):
 
 def test_another_process_goes_on(run_example):
     example = run_example("plot_other_process.py")
-    assert example["resumed"].n_told_ == 70
+    assert example["resumed"].n_told_ == 50
     # To rounding: what continues from a journal recomputes its factors.
     for name in ("told_X_", "told_y_"):
         found, expected = (getattr(example[run], name) for run in ("resumed", "whole"))

@@ -115,6 +115,6 @@ class GammaPrior(BaseEstimator):
 class FixedStartGPRegressor(TimeVaryingGPRegressor):
     """Regressor whose every hyperparameter search starts from the kernels as given."""
 
-    def _learn(self, rows, start=None, record=None, warn=False):
+    def _learn(self, rows, start=None, record=None, **options):
         theta = self._initial_covariance(rows, follow_data=False).theta
-        return super()._learn(rows, theta, warn=warn)
+        return super()._learn(rows, theta, **options)

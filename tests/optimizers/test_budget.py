@@ -41,7 +41,7 @@ def theta(opt):
 @pytest.fixture
 def rows():
     rng = np.random.RandomState(0)
-    X = np.column_stack([rng.uniform(size=(40, 2)), np.arange(40.0)])
+    X = np.column_stack([rng.uniform(size=(26, 2)), np.arange(26.0)])
     y = [f(x[:2], x[2]) + 0.05 * rng.normal() for x in X]
     return X, np.array(y)
 
@@ -72,9 +72,9 @@ def test_a_search_in_slices_finds_the_same(name, extra, rows, monkeypatch):
     if name == "restarts":
         gp.random_state = np.random.RandomState(0)
     gp.warn = False
-    gp.fit(X[:30], y[:30])
-    gp = gp.condition_on(X[30:35], y[30:35])
-    more = (X[35:], y[35:]) if extra else None
+    gp.fit(X[:18], y[:18])
+    gp = gp.condition_on(X[18:22], y[18:22])
+    more = (X[22:], y[22:]) if extra else None
     if name == "restarts":
         gp.random_state = np.random.RandomState(1)
     expected = gp.refit(more)
@@ -271,12 +271,12 @@ def test_the_search_for_a_query_stops(acquisition, monkeypatch):
     given = {"ucb": score, "ts": "ts", "compiled": None}[acquisition]
     opt = GPUCB([(0, 1)] * 3, n_initial_points=5, acquisition=given, random_state=0)
     opt.set_params(step_budget=LONG)
-    run(opt, 12)
+    run(opt, 7)
     calls.clear()
-    opt.ask(12.0)
+    opt.ask(7.0)
     n_before, timer = len(calls), run_of(opt).timer
     timer.seconds = 1e-9
-    for t in range(13, 20):
+    for t in range(8, 15):
         opt.cancel(opt.pending_[-1])
         calls.clear()
         with warnings.catch_warnings():

@@ -63,7 +63,7 @@ def test_options_reach_the_algorithm():
             "W-DBO:beta=1",
             r"'W-DBO' must be among alpha, max_size, max_step, n_initial_points, refit_every",
         ),
-        ("random:domain=1", r"'random' must be among max_step. Got 'domain'"),
+        ("random:domain=1", r"'random' must be among max_step, step_budget. Got 'domain'"),
     ],
 )
 def test_unknown_algorithms_and_options_name_the_known_ones(text, message):
