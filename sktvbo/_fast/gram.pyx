@@ -49,11 +49,12 @@ cdef double* _buffer(Py_ssize_t size) except NULL:
 
 def gram(
     const double[:, ::1] Z, const double[::1] u, Family spatial, Family temporal, double signal,
-    double[:, ::1] out,
+    double[:, ::1] out, bint multiply_out=False,
 ):
     """Write the lower triangle of signal k_S(Z, Z) k_T(u, u), with diagonal, to ``out`` (n, n).
 
-    Z (d, n) and u (n,) are coordinates over lengthscale, times the constant of the family.
+    Z (d, n) and u (n,) are coordinates over lengthscale, times the constant of the family. With
+    ``multiply_out`` it is multiplied instead.
     """
     cdef Py_ssize_t n = u.shape[0], d = Z.shape[0], i
     if Z.shape[1] != n or out.shape[0] != n or out.shape[1] != n:
@@ -61,21 +62,24 @@ def gram(
     if n == 0:
         return
     cdef const double* pz = &Z[0, 0] if d > 0 else NULL
-    cdef double* q = _buffer(2 * n)
+    cdef double* q = _buffer(3 * n)
     cdef double* v = q + n
+    cdef double* k = q + 2 * n
     with nogil:
         for i in range(n):
             squared_distances(d, i + 1, pz + i, n, pz, n, q)
             distances(i + 1, u[i], &u[0], v)
-            covariances(spatial, temporal, i + 1, signal, q, v, &out[i, 0])
+            covariances(spatial, temporal, i + 1, signal, q, v, k if multiply_out else &out[i, 0])
+            if multiply_out:
+                multiply(i + 1, &out[i, 0], k, &out[i, 0])
     free(q)
 
 
 def cross_gram(
     const double[:, ::1] Z1, const double[::1] u1, const double[:, ::1] Z2, const double[::1] u2,
-    Family spatial, Family temporal, double signal, double[:, ::1] out,
+    Family spatial, Family temporal, double signal, double[:, ::1] out, bint multiply_out=False,
 ):
-    """Write signal k_S(Z1, Z2) k_T(u1, u2) to ``out`` (n1, n2)."""
+    """Write signal k_S(Z1, Z2) k_T(u1, u2) to ``out`` (n1, n2); or multiply it, as `gram` does."""
     cdef Py_ssize_t n1 = u1.shape[0], n2 = u2.shape[0], d = Z1.shape[0], i
     if (Z1.shape[1] != n1 or Z2.shape[1] != n2 or Z2.shape[0] != d
             or out.shape[0] != n1 or out.shape[1] != n2):
@@ -84,13 +88,16 @@ def cross_gram(
         return
     cdef const double* p1 = &Z1[0, 0] if d > 0 else NULL
     cdef const double* p2 = &Z2[0, 0] if d > 0 else NULL
-    cdef double* q = _buffer(2 * n2)
+    cdef double* q = _buffer(3 * n2)
     cdef double* v = q + n2
+    cdef double* k = q + 2 * n2
     with nogil:
         for i in range(n1):
             squared_distances(d, n2, p1 + i, n1, p2, n2, q)
             distances(n2, u1[i], &u2[0], v)
-            covariances(spatial, temporal, n2, signal, q, v, &out[i, 0])
+            covariances(spatial, temporal, n2, signal, q, v, k if multiply_out else &out[i, 0])
+            if multiply_out:
+                multiply(n2, &out[i, 0], k, &out[i, 0])
     free(q)
 
 

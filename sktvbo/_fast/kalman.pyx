@@ -24,12 +24,21 @@ from scipy.linalg.cython_lapack cimport dpotrf
 
 import numpy as np
 
+# States of at most this many numbers a place are mixed by loops, others by BLAS.
+cdef enum:
+    UNROLLED = 3
 
-cdef void _mix(const double* A, Py_ssize_t p, Py_ssize_t M, double* z, bint transpose) noexcept nogil:
-    """Update z (p, M) <- A z or A' z."""
-    cdef double old[3]
+
+cdef void _mix(const double* A, Py_ssize_t p, Py_ssize_t M, double* z, bint transpose,
+               double* work) noexcept nogil:
+    """Update z (p, M) <- A z or A' z; ``work`` as for `_move`."""
+    cdef double old[UNROLLED]
     cdef Py_ssize_t a, b, j
     cdef double total
+    if p > UNROLLED:
+        _multiply(A, p, M, z, transpose, work)
+        memcpy(z, work, p * M * sizeof(double))
+        return
     for j in range(M):
         for a in range(p):
             old[a] = z[a * M + j]
@@ -40,9 +49,30 @@ cdef void _mix(const double* A, Py_ssize_t p, Py_ssize_t M, double* z, bint tran
             z[a * M + j] = total
 
 
+cdef void _multiply(const double* A, Py_ssize_t p, Py_ssize_t n, const double* X, bint transpose,
+                    double* out) noexcept nogil:
+    """Write A X or A' X, X (p, n), to ``out``."""
+    cdef int p_ = <int> p, n_ = <int> n
+    cdef char no = b"N", trans = b"T" if transpose else b"N"
+    cdef double one = 1.0, zero = 0.0
+    # Matrices by rows are their transposes to BLAS.
+    dgemm(&no, &trans, &n_, &p_, &p_, &one, <double*> X, &n_, <double*> A, &p_, &zero, out, &n_)
+
+
+cdef void _transposed(const double* X, Py_ssize_t n, double* out) noexcept nogil:
+    """Write the transpose of X (n, n) to ``out``."""
+    cdef Py_ssize_t i, j
+    for i in range(n):
+        for j in range(n):
+            out[i * n + j] = X[j * n + i]
+
+
 cdef void _move(const double* A, const double* Q, const double* K, Py_ssize_t p, Py_ssize_t M,
-                double* P, bint transpose) noexcept nogil:
-    """Update P <- (A (x) 1) P (A (x) 1)' + Q (x) K; with A' for A, and without Q if NULL."""
+                double* P, bint transpose, double* work) noexcept nogil:
+    """Update P <- (A (x) 1) P (A (x) 1)' + Q (x) K; with A' for A, and without Q if NULL.
+
+    ``work`` (N, N) is used for p > UNROLLED only.
+    """
     cdef Py_ssize_t N = p * M, i, j, a, b
     cdef double c, q
     if p == 1:
@@ -58,18 +88,25 @@ cdef void _move(const double* A, const double* Q, const double* K, Py_ssize_t p,
                 P[i] = c * P[i] + q * K[i]
         return
     # Each row has p numbers per place: first the columns are mixed, then the rows.
-    for i in range(N):
-        _mix(A, p, M, P + i * N, transpose)
-    cdef double old[3]
-    for i in range(M):
-        for j in range(N):
-            for a in range(p):
-                old[a] = P[(a * M + i) * N + j]
-            for a in range(p):
-                c = 0.0
-                for b in range(p):
-                    c = c + (A[b * p + a] if transpose else A[a * p + b]) * old[b]
-                P[(a * M + i) * N + j] = c
+    cdef double old[UNROLLED]
+    if p > UNROLLED:
+        # P is symmetric, and so is the result.
+        _multiply(A, p, M * N, P, transpose, work)
+        _transposed(work, N, P)
+        _multiply(A, p, M * N, P, transpose, work)
+        memcpy(P, work, N * N * sizeof(double))
+    else:
+        for i in range(N):
+            _mix(A, p, M, P + i * N, transpose, work)
+        for i in range(M):
+            for j in range(N):
+                for a in range(p):
+                    old[a] = P[(a * M + i) * N + j]
+                for a in range(p):
+                    c = 0.0
+                    for b in range(p):
+                        c = c + (A[b * p + a] if transpose else A[a * p + b]) * old[b]
+                    P[(a * M + i) * N + j] = c
     if Q == NULL:
         return
     for a in range(p):
@@ -166,9 +203,9 @@ cdef Py_ssize_t _check(
 ) except -1:
     """Check the shapes and return the largest number of observations at one time, at least 1."""
     cdef Py_ssize_t T = move.shape[0], M = K.shape[0], p = A.shape[1], i, widest = 1
-    if (p > 3 or A.shape[2] != p or Q.shape[1] != p or Q.shape[2] != p
+    if (A.shape[2] != p or Q.shape[1] != p or Q.shape[2] != p
             or Q.shape[0] != A.shape[0] or K.shape[1] != M):
-        raise ValueError("A, Q (u, p, p), p at most 3, and K (M, M) do not fit together")
+        raise ValueError("A, Q (u, p, p) and K (M, M) do not fit together")
     if p == 0 or M == 0 or Y.shape[1] == 0:
         raise ValueError("there must be a state, a place and a column of targets")
     if Y.shape[0] != site.shape[0] or R.shape[0] != site.shape[0]:
@@ -195,6 +232,11 @@ cdef int _check_kept(
         raise ValueError("kept moments must be (T, k, N) and (T, N, N)")
 
 
+def _work(Py_ssize_t p, Py_ssize_t N):
+    """Return the scratch memory of `_move`."""
+    return np.empty(N * N if p > UNROLLED else 1)
+
+
 def filter(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:, :, ::1] Q,
            const double[:, ::1] K, const Py_ssize_t[::1] start, const Py_ssize_t[::1] site,
            const double[:, ::1] Y, const double[::1] R, double[:, ::1] m, double[:, ::1] P,
@@ -219,12 +261,12 @@ def filter(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
         m_out, P_out = kept_m, kept_P
         _check_kept(m_out, P_out, T, k, N)
     cdef double[::1] C = np.empty(widest * N), L = np.empty(widest * widest)
-    cdef double[::1] E = np.empty(widest * k)
+    cdef double[::1] E = np.empty(widest * k), work = _work(p, N)
     with nogil:
         for i in range(T):
             for j in range(k):
-                _mix(&A[move[i], 0, 0], p, M, &m[j, 0], False)
-            _move(&A[move[i], 0, 0], &Q[move[i], 0, 0], &K[0, 0], p, M, &P[0, 0], False)
+                _mix(&A[move[i], 0, 0], p, M, &m[j, 0], False, &work[0])
+            _move(&A[move[i], 0, 0], &Q[move[i], 0, 0], &K[0, 0], p, M, &P[0, 0], False, &work[0])
             first, b = start[i], start[i + 1] - start[i]
             if b > 0:
                 if _observe(&site[first], &Y[first, 0], &R[first], b, k, N, &m[0, 0], &P[0, 0],
@@ -300,6 +342,7 @@ def smooth(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
     cdef double[::1] G = np.empty(widest * widest), v = np.empty(N), w = np.empty(N)
     cdef double[:, ::1] P = np.empty((N, N)), B = np.empty((N if learning else 0, N))
     cdef double[:, ::1] m = np.empty((k, N))
+    cdef double[::1] work = _work(p, N)
     cdef const double* before_m
     cdef const double* before_P
     with nogil:
@@ -313,9 +356,9 @@ def smooth(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
             before_P = &first_P[0, 0] if i == 0 else &kept_P[i - 1, 0, 0]
             memcpy(&P[0, 0], before_P, N * N * sizeof(double))
             memcpy(&m[0, 0], before_m, k * N * sizeof(double))
-            _move(&A[u, 0, 0], &Q[u, 0, 0], &K[0, 0], p, M, &P[0, 0], False)
+            _move(&A[u, 0, 0], &Q[u, 0, 0], &K[0, 0], p, M, &P[0, 0], False, &work[0])
             for j in range(k):
-                _mix(&A[u, 0, 0], p, M, &m[j, 0], False)
+                _mix(&A[u, 0, 0], p, M, &m[j, 0], False, &work[0])
             first, b = start[i], start[i + 1] - start[i]
             b_ = <int> b
             if b > 0:
@@ -377,10 +420,10 @@ def smooth(const Py_ssize_t[::1] move, const double[:, :, ::1] A, const double[:
             if learning:
                 _learn(p, M, k, &A[u, 0, 0], &Q[u, 0, 0], &K[0, 0], before_m, before_P, &r[0, 0],
                        &Lambda[0, 0], &P[0, 0], &B[0, 0], &on_A[u, 0, 0], &on_Q[u, 0, 0],
-                       &on_K[0, 0])
+                       &on_K[0, 0], &work[0])
             for j in range(k):
-                _mix(&A[u, 0, 0], p, M, &r[j, 0], True)
-            _move(&A[u, 0, 0], NULL, NULL, p, M, &Lambda[0, 0], True)
+                _mix(&A[u, 0, 0], p, M, &r[j, 0], True, &work[0])
+            _move(&A[u, 0, 0], NULL, NULL, p, M, &Lambda[0, 0], True, &work[0])
     return 0
 
 
@@ -425,13 +468,15 @@ cdef void _query(Py_ssize_t place, const double* W, Py_ssize_t M, Py_ssize_t N, 
 cdef void _learn(Py_ssize_t p, Py_ssize_t M, Py_ssize_t k, const double* A, const double* Q,
                  const double* K, const double* m, const double* P, const double* r,
                  const double* Lambda, double* G, double* B, double* on_A, double* on_Q,
-                 double* on_K) noexcept nogil:
+                 double* on_K, double* work) noexcept nogil:
     """Add twice the derivatives in the move from m and P to here; G and B (N, N) are scratch.
 
     With G = r r' - Lambda they are G : Q (x) dK and G : dQ (x) K, and 2 r' dA m + 2 G : (dA P A').
     """
     cdef Py_ssize_t N = p * M, i, j, a, b, l
-    cdef double total, q
+    cdef int p_ = <int> p, size = <int> (M * N)
+    cdef char no = b"N", yes = b"T"
+    cdef double total, q, one = 1.0, two = 2.0
     for i in range(N):
         for j in range(N):
             G[i * N + j] = -Lambda[i * N + j]
@@ -448,17 +493,22 @@ cdef void _learn(Py_ssize_t p, Py_ssize_t M, Py_ssize_t k, const double* A, cons
                     on_K[i * M + j] += q * G[(a * M + i) * N + b * M + j]
                     total = total + G[(a * M + i) * N + b * M + j] * K[i * M + j]
             on_Q[a * p + b] += total
-    # B = P (A (x) 1)', row by row.
-    for i in range(N):
-        memcpy(B + i * N, P + i * N, N * sizeof(double))
-        _mix(A, p, M, B + i * N, False)
+    # B = P (A (x) 1)', row by row; or as the transpose of (A (x) 1) P.
+    if p > UNROLLED:
+        _multiply(A, p, M * N, P, False, work)
+        _transposed(work, N, B)
+        dgemm(&yes, &no, &p_, &p_, &size, &two, B, &size, <double*> G, &size, &one, on_A, &p_)
+    else:
+        for i in range(N):
+            memcpy(B + i * N, P + i * N, N * sizeof(double))
+            _mix(A, p, M, B + i * N, False, work)
     for a in range(p):
         for b in range(p):
             total = 0.0
             for l in range(k):
                 for i in range(M):
                     total = total + r[l * N + a * M + i] * m[l * N + b * M + i]
-            for i in range(M):
+            for i in range(M if p <= UNROLLED else 0):
                 for j in range(N):
                     total = total + G[(a * M + i) * N + j] * B[(b * M + i) * N + j]
             on_A[a * p + b] += 2.0 * total

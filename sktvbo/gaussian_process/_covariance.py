@@ -1,12 +1,13 @@
 """Covariance λ k_S ∘ k_T of observations with noise, and its hyperparameters.
 
-`SeparableCovariance` holds the hyperparameters. Its matrices come from one of two subclasses:
-`CompiledCovariance` for kernels that have compiled code, `GenericCovariance` for all others.
+`SeparableCovariance` holds the hyperparameters. Its matrices come from a subclass:
+`CompiledCovariance` for kernels that have compiled code, `CompositeCovariance` for sums and
+products of such kernels in time, `GenericCovariance` for all others.
 """
 
 import copy
 from abc import ABC, abstractmethod
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -18,6 +19,7 @@ from .._fast.gram import Family
 from .._validation import invalid, real_array
 from ..kernels import Empirical, Separable
 from ._cholesky import dot
+from ._composite import Amplitude, Composite, recognize_temporal, recognize_temporal_or_raise
 from ._kernel_families import Factor, recognize, recognize_or_raise
 
 # Spatial factor when time is the only column.
@@ -82,7 +84,7 @@ class SeparableCovariance(ABC):
         noise_model=None,
         mean_variance=0.0,
     ):
-        """Return the compiled covariance if both kernels have compiled code, else the generic one.
+        """Return a compiled covariance if both kernels have compiled code, else the generic one.
 
         Parameters
         ----------
@@ -105,10 +107,11 @@ class SeparableCovariance(ABC):
         kernels = spatial, temporal
         rest = (kernels, signal_variance, noise_variance, n_dims, noise_model, mean_variance)
         in_space = _NO_SPACE if spatial is None else recognize(spatial, n_dims)
-        factors = (in_space, recognize(temporal, 1))
-        if any(factor is None for factor in factors):
+        in_time = None if in_space is None else recognize_temporal(temporal)
+        if in_time is None:
             return GenericCovariance(*rest)
-        return CompiledCovariance(factors, *rest)
+        kind = CompositeCovariance if isinstance(in_time, Composite) else CompiledCovariance
+        return kind((in_space, in_time), *rest)
 
     def __getstate__(self):
         return {name: value for name, value in vars(self).items() if name not in _ON_DEMAND}
@@ -234,7 +237,7 @@ class SeparableCovariance(ABC):
             spatial = _NO_SPACE
         elif not isinstance(spatial, Empirical):
             spatial = recognize_or_raise(spatial, self.n_dims, purpose)
-        return spatial, recognize_or_raise(temporal, 1, purpose)
+        return spatial, recognize_temporal_or_raise(temporal, purpose)
 
     def __str__(self):
         factors = [f"{self.signal_variance:.3g}", self.spatial, self.temporal]
@@ -479,24 +482,40 @@ class CompiledCovariance(SeparableCovariance):
         return k, dk
 
     def gradient(self, S, t, K, P, a):
-        Z, u = self.to_scaled(S, t)
-        slopes = np.empty(len(Z) + 2)
-        _gram.contract_gradient(Z, u, *self.families, K, P, a, slopes)
-        return self._in_theta(slopes)
+        def contract(points, families, K):
+            slopes = np.empty(len(points[0]) + 2)
+            _gram.contract_gradient(*points, *families, K, P, a, slopes)
+            return slopes
+
+        return self._slopes(contract, K, (S, t))
 
     def slope_products(self, S, t, K, a):
-        Z, u = self.to_scaled(S, t)
-        slopes = np.empty((len(Z) + 2, len(u)))
-        _gram.slope_products(Z, u, *self.families, K, a, slopes)
-        return self._in_theta(slopes)
+        def contract(points, families, K):
+            slopes = np.empty((len(points[0]) + 2, len(a)))
+            _gram.slope_products(*points, *families, K, a, slopes)
+            return slopes
+
+        return self._slopes(contract, K, (S, t))
 
     def cross_gradient(self, S, t, S2, t2, K, W):
-        Z, u = self.to_scaled(S, t)
-        slopes = np.empty(len(Z) + 2)
-        slopes[0] = np.einsum("ij,ij->", W, K)
-        other = self.to_scaled(S2, t2)
-        _gram.contract_cross_gradient(Z, u, *other, *self.families, K, W, slopes[1:])
-        return self._in_theta(slopes)
+        def contract(points, families, K):
+            slopes = np.empty(len(points[0]) + 2)
+            slopes[0] = np.einsum("ij,ij->", W, K)
+            _gram.contract_cross_gradient(*points, *families, K, W, slopes[1:])
+            return slopes
+
+        return self._slopes(contract, K, (S, t), (S2, t2))
+
+    def _slopes(self, contract, K, one, other=None):
+        """Return derivatives by theta of a linear function of the matrix K between points.
+
+        ``contract`` (points, families, K) returns those (d + 2, ...) by log λ and log lengthscales,
+        for scaled ``points`` of rows, and of columns if these are others.
+        """
+        points = self.to_scaled(*one)
+        if other is not None:
+            points = *points, *self.to_scaled(*other)
+        return self._in_theta(contract(points, self.families, K))
 
     def variance_gradient(self, S, t, w):
         signal, spatial, temporal, *_ = self._sizes
@@ -510,6 +529,143 @@ class CompiledCovariance(SeparableCovariance):
         spatial, temporal = self.factors
         on_signal = slopes[: self._sizes[0]]
         return np.concatenate([on_signal, spatial.fold(slopes[1:-1]), temporal.fold(slopes[-1:])])
+
+
+class CompositeCovariance(CompiledCovariance):
+    """Covariance of a compiled kernel in space and a `Composite` in time.
+
+    Only space is in scaled coordinates. Matrices are sums of terms, which are products of compiled
+    ones; those of `gram` have a zero upper triangle.
+    """
+
+    # Compiled code for a posterior takes the covariances in time at one time: `at_one_time`.
+    fused = False
+
+    @cached_property
+    def bounds(self):
+        bounds = super().bounds.copy()
+        part = self._parts[2]
+        bounds[part] = self.factors[1].clipped(bounds[part])
+        return bounds
+
+    @cached_property
+    def _stationary(self):
+        return super(CompiledCovariance, self)._stationary
+
+    def to_scaled(self, S, t):
+        return self._points(S, t)[0], t
+
+    def _points(self, S, t):
+        """Return scaled places (d, n), a constant (n,), and coordinates (c, n) of the leaves."""
+        known_S, known_t, points = self._scaled
+        if known_S is not S or known_t is not t:
+            spatial, temporal = self.factors
+            leaves = [None if isinstance(k, Amplitude) else k.points(t) for k in temporal.leaves]
+            points = spatial.scale(S), np.zeros(len(t)), leaves
+            self._scaled = S, t, points
+        return points
+
+    def units(self):
+        return np.append(self.factors[0].units, 1.0)
+
+    def _factors_of(self, r, points):
+        """Return (points, families) of the products of two factors whose product is term r.
+
+        The first is that of space and a `Line`; then follow the other leaves.
+        """
+        (spatial, temporal), (Z, constant, leaves) = self.factors, points
+        _, first, others = temporal.products[r]
+        found, family = (Z, constant), Family.CONSTANT
+        if first is not None:
+            found, family = (Z, leaves[first][0]), temporal.leaves[first].family
+        others = [
+            ((leaves[i], constant), (temporal.leaves[i].family, Family.CONSTANT)) for i in others
+        ]
+        return [(found, (spatial.family, family)), *others]
+
+    def _term(self, r, points, other, out):
+        """Write term r to ``out``; its lower triangle if ``other`` points are None."""
+        signal = self.signal_variance * self.factors[1].products[r][0]
+        factors = self._factors_of(r, points)
+        others = factors if other is None else self._factors_of(r, other)
+        for i, ((one, families), (two, _)) in enumerate(zip(factors, others)):
+            last = *families, signal if i == 0 else 1.0, out, i > 0
+            _gram.gram(*one, *last) if other is None else _gram.cross_gram(*one, *two, *last)
+        return out
+
+    def _sum(self, points, other, out):
+        for r in range(len(self.factors[1].terms)):
+            if r == 0:
+                self._term(r, points, other, out)
+            else:
+                out += self._term(r, points, other, np.zeros_like(out))
+        return out
+
+    def gram(self, S, t, out=None):
+        out = np.empty((len(t), len(t))) if out is None else out
+        out.fill(0.0)
+        return self._sum(self._points(S, t), None, out)
+
+    def cross(self, S, t, S2=None, t2=None, out=None):
+        points = self._points(S, t)
+        other = points if S2 is None else self._points(S2, t2)
+        out = np.empty((len(points[1]), len(other[1]))) if out is None else out
+        return self._sum(points, other, out)
+
+    def variance(self, S, t):
+        return np.full(len(t), self.signal_variance * self.factors[1].variance)
+
+    def variance_with_gradient(self, s, t, moving=None):
+        return self.signal_variance * self.factors[1].variance, np.zeros(len(s) + 1)
+
+    def cross_with_gradient(self, s, t, Z, times, moving=None):
+        n, families = len(times), (self.factors[0].family, Family.CONSTANT)
+        k, dk, still = np.empty(n), np.empty((len(s) + 1, n)), np.zeros(n)
+        _gram.cross_with_gradient(s, 0.0, Z, still, *families, self.signal_variance, k, dk)
+        in_time, slope = self.factors[1].row_with_slope(t, times)
+        dk *= in_time
+        dk[-1] = k * slope
+        return k * in_time, dk
+
+    def at_one_time(self, S, t, time):
+        spatial, temporal = self.factors
+        in_time, _ = temporal.row_with_slope(time, t)
+        variance = self.signal_variance * temporal.variance
+        return spatial, spatial.scale(S), self.signal_variance * in_time, variance
+
+    def _slopes(self, contract, K, one, other=None):
+        (spatial, temporal), points = self.factors, self._points(*one)
+        points2 = None if other is None else self._points(*other)
+        times = one[1], one[1] if other is None else other[1]
+        on_space, on_leaves = 0.0, [0.0] * len(temporal.leaves)
+        for r, term in enumerate(temporal.terms):
+            K_r = K
+            if len(temporal.terms) > 1:
+                K_r = self._term(r, points, points2, np.zeros_like(K))
+            factors = self._factors_of(r, points)
+            if other is not None:
+                both = zip(factors, self._factors_of(r, points2))
+                factors = [((*one, *two), families) for (one, families), (two, _) in both]
+            slopes = contract(*factors[0], K_r)
+            on_space = on_space + slopes[:-1]
+            _, first, others = temporal.products[r]
+            for i in term:
+                leaf = temporal.leaves[i]
+                if i == first:
+                    on_leaf = leaf.factor.fold(slopes[-1:])
+                elif i in others:
+                    where = factors[1 + others.index(i)]
+                    on_leaf = leaf.slopes(partial(contract, *where), K_r, *times)
+                else:
+                    on_leaf = slopes[: leaf.n_theta]
+                on_leaves[i] = on_leaves[i] + on_leaf
+        found = [on_space[: self._sizes[0]], spatial.fold(on_space[1:])]
+        return np.concatenate(found + on_leaves)
+
+    def variance_gradient(self, S, t, w):
+        found = super().variance_gradient(S, t, w)
+        found[self._parts[2]] = w.sum() * self.signal_variance * self.factors[1].variance_slopes
+        return found
 
 
 class GenericCovariance(SeparableCovariance):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import KW_ONLY
 from typing import ClassVar
 
@@ -9,11 +10,12 @@ import numpy as np
 
 from .._validation import check_choice, finite_array, invalid
 from ..exceptions import UnsupportedKernelError
+from ._composite import SHORTEST_PERIODIC
 from ._exact_posterior import Dense
 from ._prior_mean import QuadraticMean
 from ._regressor import TimeVaryingGP, estimator
 from .kalman._filter import Filter, SiteIndex, distinct, has_white_noise
-from .kalman._state_space import state_space
+from .kalman._state_space import Composed, state_space
 
 _SOLVERS = ("auto", "dense", "kalman")
 
@@ -27,8 +29,12 @@ _MIN_ROWS, _ROWS_A_STATE = 256, 6.0
 _MIN_ROWS_HELD, _ROWS_A_STATE_HELD = 64, 1.0 / 16.0
 _UPDATES_A_ROW = 0.25
 
-# "auto" does not use it for larger states: two covariances of the state would fill the memory.
-_MAX_STATE = 6000
+# "auto" does not use it for larger states: two covariances of the state would fill the memory. For
+# composite kernels, whose state has p numbers a place, a time takes O(p N²): the rows have to be √p
+# times more.
+_MAX_STATE, _MAX_COMPOSED_STATE = 6000, 300
+
+_logger = logging.getLogger("sktvbo.gaussian_process")
 
 
 @estimator
@@ -136,15 +142,25 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     lengthscale per column, which needs more data than the default kernel.
 
     RBF, Matérn 1/2, 3/2 and 5/2 (one lengthscale, or one per dimension),
-    `~sktvbo.kernels.Forgetting` and fixed constants have compiled code. Other kernels are called,
-    which is slower. A ``WhiteKernel`` is as in scikit-learn: independent noise of each row, which
-    predicted standard deviations include.
+    `~sktvbo.kernels.Forgetting` and fixed constants have compiled code; in time, also their sums
+    and products with constants and ``ExpSineSquared``. Other kernels are called, which is slower.
+    A ``WhiteKernel`` is as in scikit-learn: independent noise of each row, which predicted standard
+    deviations include.
+
+    A season is ``Matern(l) + a * Matern(decay) * ExpSineSquared(s, period)``, for instance. Without
+    RBF, such kernels have relevancies if all parts decay, and a Kalman filter. Both use at most 16
+    harmonics, which omit less than 1e-10 of the variance for periodic lengthscales s ≥ 0.5. So the
+    lower bound of a learnt s is raised to 0.5 if s starts there or above. An s that starts below
+    has the given bounds, and neither relevancies nor a filter.
 
     The Kalman solver supports `~sktvbo.kernels.Forgetting` and Matérn 1/2, 3/2, 5/2 in time, whose
     state has N = M, M, 2 M, 3 M numbers for M places, `~sktvbo.kernels.Wiener` and a fixed
-    constant; not ``noise_model``, ``prior_mean`` or a WhiteKernel in space. ``solver="auto"`` uses
-    it from 256 rows on if there are at least 6 N rows; with ``sites`` and held hyperparameters from
-    64 rows on if there are at least N / 16.
+    constant, and sums and products as above. Sizes of states are added in sums and multiplied in
+    products; ``ExpSineSquared`` has 1 + 2 for each harmonic. Not supported are ``noise_model``,
+    ``prior_mean`` and a WhiteKernel in space. ``solver="auto"`` uses the filter from 256 rows on if
+    there are at least 6 N rows; with ``sites`` and held hyperparameters from 64 rows on if there
+    are at least N / 16. For a sum or product with p = N / M both limits are √p times larger, and a
+    state above 300 is left to the Cholesky factor, which is logged.
 
     With the Kalman solver a likelihood takes O(n N²), `partial_fit` O(N²) a row for any n, and
     O(N³) once for a new place. Predictions from the latest time on take O(1) at a site; those of
@@ -239,11 +255,20 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         process = state_space(covariance.temporal)
         if process is None:
             return False
-        max_sites = min(rows.n / rows_a_state, _MAX_STATE) / process.order
-        if sites is not None:
-            return len(sites) <= max_sites
-        places = distinct(rows.S) if self.sites is None else self.sites
-        return len(places) <= max_sites and not has_white_noise(covariance, rows.S)
+        is_composed = isinstance(process, Composed)
+        if is_composed:
+            rows_a_state *= np.sqrt(process.order)
+        tracked = sites
+        if sites is None:
+            tracked = distinct(rows.S) if self.sites is None else self.sites
+        size = len(tracked) * process.order
+        if size > min(rows.n / rows_a_state, _MAX_STATE):
+            return False
+        if is_composed and size > _MAX_COMPOSED_STATE:
+            message = "solver='auto' uses the Cholesky factor: the filter's state has %d numbers"
+            _logger.info(f"{message}, more than %d", size, _MAX_COMPOSED_STATE)
+            return False
+        return sites is not None or not has_white_noise(covariance, rows.S)
 
     def _check_kalman(self, covariance, rows):
         """Raise an error unless a Kalman filter supports the parameters."""
@@ -259,7 +284,9 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
             raise UnsupportedKernelError(
                 f"The temporal kernel {covariance.temporal} has no Kalman filter. Supported are "
                 "Forgetting, Wiener, Matern with nu in (0.5, 1.5, 2.5), and "
-                "ConstantKernel(1.0, 'fixed'); solver='dense' takes any."
+                "ConstantKernel(1.0, 'fixed'); and sums and products of these, without Wiener, and "
+                f"ExpSineSquared with lengthscales from {SHORTEST_PERIODIC:g} on. solver='dense' "
+                "takes any."
             )
         if has_white_noise(covariance, rows.S):
             raise UnsupportedKernelError(

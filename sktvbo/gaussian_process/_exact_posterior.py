@@ -16,6 +16,7 @@ from .._values import replaced
 from ..exceptions import NotPositiveDefiniteError
 from . import _relevancy
 from ._cholesky import DenseCholesky, cholesky, lower_inverse, matvec, try_cholesky
+from ._composite import Composite
 from ._conditioned import LOG_2PI, BasisPosterior, Conditioned, squares
 from ._covariance import SeparableCovariance
 from ._data import Rows
@@ -301,6 +302,8 @@ class Dense(BasisPosterior, Conditioned):
         O(n) if cached, otherwise O(n³). They are faster for many rows whose inverse is updated.
         """
         inverse, rows = self.inverse, self.rows
+        if isinstance(factors[1], Composite):
+            return None
         youngest = now - rows.t.max()
         if not (inverse.n_updates and 0.0 <= youngest * factors[1].units[0] < _MAX_AGE):
             return None

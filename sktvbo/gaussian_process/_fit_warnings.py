@@ -10,12 +10,18 @@ from ..exceptions import ModelWarning
 from ._dates import NAIVE, number_of_duration
 from ._exact_posterior import Dense
 from ._starts import extents_of, far_lengthscales, flat_columns
+from .kalman._state_space import Composed, state_space
 
 # Without a mean, y is far from 0 if its average exceeds this many standard deviations.
 _FAR = 3.0
 
 # Up to this many rows exact regression takes a few seconds.
 _MAX_ROWS_EXACT = 5_000
+
+# States of a composite kernel with more numbers are slow, and the time (s) of each of the T p N²
+# products of a likelihood and its gradient (one core).
+_LARGE_STATE = 300
+_SECONDS_A_PRODUCT = 2.5e-9
 
 # Inducing points are too few if they leave more than this part of the variance of y to noise. A
 # model has learnt nothing if it explains a smaller part.
@@ -106,7 +112,24 @@ def advise_on_size(rows, kind, owner):
         _warn(
             f"{owner} takes O(n³) time and O(n²) memory for its n = {rows.n} rows. "
             "SparseTimeVaryingGPRegressor takes O(n).",
-            depth=6,
+            depth=7,
+        )
+
+
+def advise_on_state(covariance, rows, sites):
+    """Warn of a composite kernel's large state if a Kalman filter is to be used."""
+    process = state_space(covariance.temporal)
+    size, n_times = process.order * len(sites), len(np.unique(rows.t))
+    if isinstance(process, Composed) and size > _LARGE_STATE:
+        seconds = _SECONDS_A_PRODUCT * n_times * process.order * size**2
+        # Of the smoother, which stores √T covariances, and of transitions for each time gap.
+        memory = 8e-9 * (2.0 * np.sqrt(n_times) * size**2 + 4.0 * n_times * process.order**2)
+        _warn(
+            f"The state of the Kalman filter has {size} numbers: {process.order} for each of "
+            f"{len(sites)} places. A likelihood and its gradient take about {seconds:.2g} s and "
+            f"{memory:.2g} GB. Use solver='dense', fewer places, or a longer lengthscale of "
+            "ExpSineSquared, which has fewer harmonics.",
+            depth=7,
         )
 
 
@@ -178,7 +201,7 @@ def advise_on_points(gp, noise_variance, auto):
             f"The {len(gp.Z)} inducing points do not suffice: they leave {min(left, 1.0):.0%} of "
             f"the variance of y to noise, in addition to true noise. Set n_inducing to more than "
             f"{len(gp.Z)}{' instead of auto' * auto}, or fit only the latest rows.",
-            depth=6,
+            depth=7,
         )
     step = max(gp.rows.n // 2000, 1)
     S, t, y = gp.rows.S[::step], gp.rows.t[::step], gp.rows.y[::step]
@@ -190,7 +213,7 @@ def advise_on_points(gp, noise_variance, auto):
             f"The model explains {max(explained, 0.0):.1%} of the variance of y: y is noise, or "
             "changes faster than the rows can show. Otherwise start the kernels near the "
             "lengthscales of f, or raise n_restarts_optimizer.",
-            depth=6,
+            depth=7,
         )
 
 

@@ -99,7 +99,7 @@ def family_of(kernel):
 _NUS = [nu for row in FAMILIES.values() for kind, nu in row.kernels if kind is Matern]
 _SUPPORTED = (
     f"RBF, Matern with nu in ({', '.join(f'{nu:g}' for nu in sorted(_NUS))}) and, for time, "
-    "Forgetting"
+    "Forgetting and decaying sums and products, with constants and ExpSineSquared, without RBF"
 )
 
 
@@ -223,11 +223,6 @@ def forgetting_rate(kernel):
         return kernel.epsilon
     # The lengthscale is l = -2 / log(1 - ε).
     return float(-np.expm1(-2.0 / kernel.length_scale))
-
-
-def temporal_length_scale(kernel):
-    """Return the lengthscale l_T of a temporal kernel, in units of time."""
-    return float(recognize_or_raise(kernel, 1, "A temporal lengthscale").length_scales[0])
 
 
 def rescaled(kernel, scales, typical):

@@ -45,6 +45,7 @@ from ._fit_warnings import (
     advise_on_fit,
     advise_on_rows,
     advise_on_size,
+    advise_on_state,
 )
 from ._hyperparameters import SearchRecord, explains_little, log_posterior, search
 from ._kernel_families import rescaled
@@ -53,6 +54,7 @@ from ._posterior_at import TimeSlice, TimeWindow
 from ._prior_mean import QuadraticMean, prior_variance
 from ._slices import AT_ONCE
 from ._starts import kernels_or_defaults, restarts, screened_starts
+from .kalman._filter import Filter
 
 if TYPE_CHECKING:
     from typing import Any, Literal, Self
@@ -568,6 +570,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         kind, *basis = slices(self._choose_conditioning, covariance, rows)
         if warn:
             advise_on_size(rows, kind, type(self).__name__)
+            if kind is Filter:
+                advise_on_state(covariance, rows, basis[0])
         if self._can_learn_from(rows):
             rows = rows.with_held_scale()
             criterion = slices(kind.criterion, rows, *basis)

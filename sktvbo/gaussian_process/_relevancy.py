@@ -43,6 +43,7 @@ from .._validation import (
 )
 from ..kernels import Empirical, split_time
 from ._cholesky import DenseCholesky, cholesky, dot, product
+from ._composite import Composite, recognize_temporal_or_raise
 from ._covariance import SeparableCovariance
 from ._kernel_families import FAMILIES, recognize_or_raise
 from ._prior_mean import ZERO, estimate_mean, prior_variance
@@ -80,7 +81,8 @@ def wasserstein_relevancy(
         ``RBF`` or ``Matern`` with nu 0.5, 1.5, 2.5 or inf, or `~sktvbo.kernels.Empirical`; ignored
         without spatial columns.
     temporal_kernel : Kernel
-        ``RBF`` or ``Matern`` with the same nu, or `~sktvbo.kernels.Forgetting`.
+        ``RBF`` or ``Matern`` with the same nu, or `~sktvbo.kernels.Forgetting`; or a sum or product
+        as for `temporal_convolution`.
     signal_variance : float
         λ, in units of y².
     noise_variance : float or array-like of shape (n,)
@@ -192,7 +194,8 @@ def temporal_convolution(
     Parameters
     ----------
     kernel : Kernel
-        ``RBF``, `~sktvbo.kernels.Forgetting` or ``Matern`` with nu 0.5, 1.5, 2.5 or inf.
+        ``RBF``, `~sktvbo.kernels.Forgetting` or ``Matern`` with nu 0.5, 1.5, 2.5 or inf; or a
+        decaying sum or product of these, constants and ``ExpSineSquared``, without ``RBF``.
     t : array-like of shape (n,)
         Times, none after ``now``.
     now : float
@@ -217,7 +220,7 @@ def temporal_convolution(
     array([[3.844, 4.271],
            [4.271, 4.746]])
     """
-    factor = recognize_or_raise(kernel, 1, "The temporal convolution")
+    factor = recognize_temporal_or_raise(kernel, "The temporal convolution")
     u = _ages(finite_array(t, "t", ("n",)), now)
     v = u if s is None else _ages(finite_array(s, "s", ("m",)), now)
     return _future(factor, u, v, 0.0)
@@ -280,6 +283,8 @@ def _future(factor, u, v, origin):
 
     The division prevents underflow for large ages.
     """
+    if isinstance(factor, Composite):
+        return factor.future(u, v, origin)
     if factor.family == Family.RBF:
         return _future_rbf(factor.length_scales[0], u, v, origin)
     # The integral is B(u) G B(v)ᵀ, of rank p + 1; see `future_basis` and `basis_products`. For
@@ -355,6 +360,8 @@ def convolutions_in_space(spatial, X, Y=None):
 
 def long_past(temporal, t):
     """Return a mask (n,) of observations with almost no correlation with the newest one."""
+    if isinstance(temporal, Composite):
+        return temporal.envelope(t.max() - t) < RESOLUTION
     z = temporal.units[0] * (t.max() - t)
     if temporal.family == Family.RBF:
         return np.exp(-z * z) < RESOLUTION

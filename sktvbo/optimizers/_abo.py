@@ -4,7 +4,7 @@ import numpy as np
 
 from .._validation import check_real
 from ..acquisition import as_acquisition
-from ..gaussian_process._kernel_families import temporal_length_scale
+from ..gaussian_process._composite import temporal_length_scale
 from ..staleness import StaleDataPolicy
 from ._base import Algorithm
 from ._default_models import smooth_surrogate

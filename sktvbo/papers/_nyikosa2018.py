@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from .._validation import check_int, check_real
 from ..acquisition import UCB
-from ..gaussian_process._kernel_families import temporal_length_scale
+from ..gaussian_process._composite import temporal_length_scale
 from ..optimizers import ABO
 from ..optimizers._parameters import algorithm
 from ..staleness import StaleDataPolicy

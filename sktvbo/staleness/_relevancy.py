@@ -9,7 +9,8 @@ from scipy.optimize import nnls
 
 from .._validation import check_int, check_real, invalid
 from ..exceptions import UnsupportedKernelError
-from ..gaussian_process._kernel_families import recognize_or_raise, temporal_length_scale
+from ..gaussian_process._composite import recognize_temporal_or_raise, temporal_length_scale
+from ..gaussian_process._kernel_families import recognize_or_raise
 from ..kernels import Empirical
 from ..theory import recommended_dataset_size
 from ._base import NO_ROWS, StaleDataPolicy
@@ -35,6 +36,9 @@ class RelevancyBudget(StaleDataPolicy):
     The budget b starts at 1 and grows by (1 + α)^{Δt / l_T} between two observations, l_T being the
     surrogate's temporal lengthscale. While 1 + R̂ of the least relevant observation is below b, the
     observation is removed and b divided by 1 + R̂ (W-DBO algorithm 1 and eq. 80).
+
+    For a sum or product of temporal kernels, l_T is effective: that of the Matérn 5/2 kernel with
+    the same integral of (k_T(τ) / k_T(0))² over τ ≥ 0.
 
     Parameters
     ----------
@@ -366,7 +370,7 @@ def _check_kernels(surrogate):
     temporal = getattr(surrogate, "temporal_kernel", None)
     spatial = getattr(surrogate, "spatial_kernel", None)
     if temporal is not None:
-        recognize_or_raise(temporal, 1, _PURPOSE)
+        recognize_temporal_or_raise(temporal, _PURPOSE)
     if not (spatial is None or isinstance(spatial, Empirical)):
         # Only a kernel with several lengthscales states its number of columns.
         recognize_or_raise(spatial, np.size(getattr(spatial, "length_scale", 1.0)), _PURPOSE)

@@ -5,6 +5,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from .._validation import invalid
 from ..exceptions import UnsupportedKernelError
+from ..gaussian_process._composite import Circle, Composite
 
 
 def correlation_of(kernel, name):
@@ -19,3 +20,16 @@ def correlation_of(kernel, name):
         return kernel(X, origin)[:, 0] / kernel.diag(origin)
 
     return correlation
+
+
+def squared_correlation_of(kernel, name):
+    """Return the square of `correlation_of`, averaged over the phases of seasons.
+
+    A season lets the correlation increase with age, but not the average.
+    """
+    correlation = correlation_of(kernel, name)
+    found = Composite.of(kernel)
+    has_season = found is not None and any(isinstance(leaf, Circle) for leaf in found.leaves)
+    if has_season and found.series is not None:
+        return lambda X: found.mean_square(X[:, 0])
+    return lambda X: correlation(X) ** 2

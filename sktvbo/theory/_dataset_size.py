@@ -8,7 +8,7 @@ import numpy as np
 
 from .._validation import check_int, invalid
 from ..exceptions import UnsupportedKernelError
-from ._correlation import correlation_of
+from ._correlation import squared_correlation_of
 
 if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
@@ -36,7 +36,8 @@ def recommended_dataset_size(
     ----------
     temporal_kernel : Kernel
         Any stationary kernel that does not increase with age, sums and products included. Only the
-        correlation k_T(age) / k_T(0) is used.
+        correlation k_T(age) / k_T(0) is used. With a season, its square is the average over the
+        phases, for `~sktvbo.relevancy.temporal_convolution`'s kernels.
     response_time : callable, n -> float
         R(n), the time between two consecutive iterations with n observations, in the kernel's unit
         of time: positive, finite, and not decreasing in n.
@@ -134,7 +135,7 @@ class Criterion:
         if not callable(response_time):
             expected, advice = "a callable n -> seconds", "For a constant c give lambda n: c."
             raise invalid("response_time", expected, response_time, advice=advice)
-        self.correlation = correlation_of(temporal_kernel, "temporal_kernel")
+        self.squared_correlation = squared_correlation_of(temporal_kernel, "temporal_kernel")
         self.response_time = response_time
         self.spacings = {}
 
@@ -148,7 +149,7 @@ class Criterion:
         # As k_T² does not increase, the remainder is at most its last value times b - done.
         while done < b and (b - done) * last > _EPS * total:
             i = np.arange(done + 1, min(done + size, b) + 1)
-            squares = self.correlation(spacing * i[:, np.newaxis]) ** 2
+            squares = self.squared_correlation(spacing * i[:, np.newaxis])
             # The negated comparison refuses NaN as well.
             if not np.all(np.diff(squares, prepend=last) <= 1e-9):
                 raise invalid(

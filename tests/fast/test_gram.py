@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from fast.matrices import LAYOUTS, REFUSED, read_only
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from twins import gram as twin
 
 from sktvbo._fast import gram as fast
@@ -72,6 +72,20 @@ def test_gram(rng, d, spatial, temporal):
         K = covariance(Z, u, spatial, temporal)
         assert_allclose(np.tril(K), twin.gram(Z, u, spatial, temporal, SIGNAL), rtol=1e-12)
         assert np.isnan(K[np.triu_indices(n, 1)]).all()
+
+
+@all_families
+def test_matrices_are_multiplied_in_place(rng, spatial, temporal):
+    for n in SIZES:
+        Z, u = points(rng, 2, n)
+        before = rng.normal(size=(n, n))
+        found, K = before.copy(), covariance(Z, u, spatial, temporal)
+        fast.gram(Z, u, spatial, temporal, SIGNAL, found, True)
+        assert_allclose(np.tril(found), np.tril(before * np.tril(K)), rtol=1e-14)
+        assert_array_equal(np.triu(found, 1), np.triu(before, 1))
+        found, K = before.copy(), cross_covariance(Z, u, Z, u, spatial, temporal)
+        fast.cross_gram(Z, u, Z, u, spatial, temporal, SIGNAL, found, True)
+        assert_allclose(found, before * K, rtol=1e-14)
 
 
 @all_families

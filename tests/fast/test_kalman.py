@@ -9,12 +9,17 @@ from twins import kalman as twin
 from sktvbo._fast import kalman as fast
 from sktvbo.gaussian_process.kalman._state_space import state_space
 
-ORDERS = {"p = 1": 0.5, "p = 2": 1.5, "p = 3": 2.5}
+KERNELS = {
+    "p = 1": Matern(2.0, nu=0.5),
+    "p = 2": Matern(2.0, nu=1.5),
+    "p = 3": Matern(2.0, nu=2.5),
+    "p = 4": Matern(2.0, nu=1.5) + Matern(0.5, nu=0.5) * Matern(3.0, nu=1.5),
+}
 
 
-@pytest.fixture(params=ORDERS.values(), ids=list(ORDERS))
+@pytest.fixture(params=KERNELS.values(), ids=list(KERNELS))
 def process(request):
-    return state_space(Matern(2.0, nu=request.param))
+    return state_space(request.param)
 
 
 def case(process, M=3, counts=(1, 0, 3, 4, 1, 2, 0), k=2, seed=0):

@@ -138,6 +138,11 @@ MODELS = {
     "all-fixed": (RBF(0.4, "fixed"), Matern(2.0, "fixed", nu=1.5), 2, -1),
     "rational-matern": (RationalQuadratic(0.4, 1.5), Matern(2.0, nu=1.5), 2, -1),
     "rbf-periodic": (RBF([0.3, 0.9]), ExpSineSquared(1.0, 3.0), 2, -1),
+    "ard-season": (
+        RBF([0.3, 0.9]),
+        Matern(2.0, nu=2.5) + ConstantKernel(0.5) * Matern(4.0) * ExpSineSquared(1.0, 3.0),
+        *(2, -1),
+    ),
     "dot-rational": (1.0 + DotProduct(0.5), RationalQuadratic(2.0), 2, 0),
     "time-alone": (RBF(1.0), Matern(2.0, nu=1.5), 0, -1),
     "time-alone-rational": (RBF(1.0, "fixed"), RationalQuadratic(2.0), 0, -1),

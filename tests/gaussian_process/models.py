@@ -8,6 +8,7 @@ from sklearn.gaussian_process.kernels import (
     RBF,
     ConstantKernel,
     DotProduct,
+    ExpSineSquared,
     Matern,
     RationalQuadratic,
 )
@@ -30,6 +31,11 @@ MODELS = {
         Matern(0.4, nu=1.5), Forgetting(0.1), noise_model=QuadraticInjection(0.3)
     ),
     "static": make(RBF(0.5), ConstantKernel(1.0, "fixed"), normalize_y=True),
+    "season": make(
+        Matern(0.4, nu=2.5),
+        Matern(3.0, nu=2.5) + ConstantKernel(0.5) * Matern(9.0) * ExpSineSquared(0.8, 2.0),
+        normalize_y=True,
+    ),
     "wiener": make(RBF(0.4), Wiener(0.2, start=START), normalize_y=True),
     "rational-space": make(RationalQuadratic(0.4), Matern(3.0, nu=2.5)),
     "rational-time": make(Matern(0.4, nu=2.5), RationalQuadratic(3.0), normalize_y=True),

@@ -29,7 +29,7 @@ from sktvbo.kernels import Forgetting
 ACQUISITIONS = [UCB(2.0), PosteriorMean(), ExpectedImprovement(), ProbabilityOfImprovement()]
 COMPILED = ("matern", "ard-rbf", "forgetting-injection", "static", "time-first", "sparse")
 # At one time any temporal kernel has a compiled form.
-AT_A_TIME = (*COMPILED, "wiener", "rational-time", "weighted", "sparse-wiener")
+AT_A_TIME = (*COMPILED, "season", "wiener", "rational-time", "weighted", "sparse-wiener")
 
 all_acquisitions = pytest.mark.parametrize("acquisition", ACQUISITIONS, ids=str)
 

@@ -17,6 +17,7 @@ from sklearn.gaussian_process.kernels import (
 from sktvbo._fast import gram as compiled
 from sktvbo._fast.gram import Family
 from sktvbo.exceptions import SktvboError, UnsupportedKernelError
+from sktvbo.gaussian_process._composite import temporal_length_scale
 from sktvbo.gaussian_process._kernel_families import (
     FAMILIES,
     family_of,
@@ -24,7 +25,6 @@ from sktvbo.gaussian_process._kernel_families import (
     matern_spectrum,
     recognize,
     recognize_or_raise,
-    temporal_length_scale,
 )
 from sktvbo.kernels import Empirical, Forgetting, Wiener
 
@@ -181,7 +181,7 @@ def test_bad_rates_of_forgetting(epsilon):
 
 
 def test_the_error_names_all_that_is_supported():
-    kernels = r"RBF, Matern with nu in \(0\.5, 1\.5, 2\.5, inf\) and, for time, Forgetting\."
+    kernels = r"RBF, Matern with nu in \(0\.5, 1\.5, 2\.5, inf\) and, for time, Forgetting and "
     with pytest.raises(UnsupportedKernelError, match=f"Supported are {kernels}"):
         recognize_or_raise(DotProduct(), 1, "The purpose")
 

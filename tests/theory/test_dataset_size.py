@@ -205,9 +205,23 @@ def test_a_kernel_of_time_must_be_stationary(kernel):
 
 
 def test_a_kernel_of_time_must_not_increase_with_age():
-    kernel = ExpSineSquared(length_scale=1.0, periodicity=1.0)
+    kernel = RBF() * ExpSineSquared(length_scale=1.0, periodicity=1.0)
     with pytest.raises(UnsupportedKernelError, match="must be one that does not increase with age"):
         recommended_dataset_size(kernel, lambda n: 0.05 + 0.01 * n)
+
+
+def test_a_season_counts_by_its_average_over_the_phases():
+    """For a spacing far below the period, the average is that of the sum."""
+    kernel = Matern(40.0, nu=1.5) * ExpSineSquared(length_scale=1.0, periodicity=5.0)
+    i = np.arange(1, 20_001)
+    exact = np.sum(kernel(0.01 * i[:, np.newaxis], [[0.0]]) ** 2)
+    average = dataset_size_criterion(kernel, lambda n: 0.01, n=len(i))
+    assert average == pytest.approx(exact, rel=0.02)
+    assert dataset_size_criterion(Matern(40.0, nu=1.5), lambda n: 0.01, n=len(i)) > 1.5 * average
+    response_time = lambda n: 0.05 + 1e-5 * n**2  # noqa: E731
+    found = recommended_dataset_size(kernel, response_time)
+    n = np.arange(1, 1_000)
+    assert found == n[np.argmax([dataset_size_criterion(kernel, response_time, int(k)) for k in n])]
 
 
 @pytest.mark.parametrize(

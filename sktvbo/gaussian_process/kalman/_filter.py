@@ -320,7 +320,8 @@ class Filter(Conditioned):
             columns[order], cov[np.ix_(order, order)] = line.joint(self.state.K, at, H[order])
         if len(outside):
             residual = self._residual_covariance(S[outside], half, full=True)
-            residual *= self.covariance.temporal(t[outside, np.newaxis])
+            temporal, start = self.covariance.temporal, np.array([[self.state.process.start]])
+            residual *= temporal(t[outside, np.newaxis]) / temporal.diag(start)
             cov[np.ix_(outside, outside)] += residual
         return columns, cov
 
@@ -424,7 +425,7 @@ def log_likelihood(covariance, rows, sites, eval_gradient):
     if learnt:
         combine = np.array([[1.0, 0.0], [-mean.value, 1.0 / np.sqrt(mean.precision)]])
     (on_A, on_Q, on_K, on_R), _ = line.smooth(K, combine, learning=True)
-    slopes = [np.sum(on_A * a) + np.sum(on_Q * q) for a, q in zip(*line.slopes())]
+    slopes = line.contract_slopes(on_A, on_Q)
     # The gradient of λ k_S takes W as a difference, a aᵀ − P.
     at = _at(process, len(K))
     in_space = covariance.gradient(sites.S, at, K, -0.5 * (on_K + on_K.T), np.zeros(len(K)))

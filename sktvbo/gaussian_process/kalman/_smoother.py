@@ -11,6 +11,9 @@ import numpy as np
 from ..._fast import kalman as _kalman
 from ...exceptions import NotPositiveDefiniteError
 
+# Number of entries of the derivatives in one hyperparameter that are stored at once.
+_MAX_SLOPES = 2**20
+
 
 @dataclass(frozen=True, eq=False)
 class Observations:
@@ -56,7 +59,7 @@ class Timeline:
 
     Attributes
     ----------
-    process : Stationary or Brownian
+    process : Stationary, Brownian or Composed
     t : ndarray of shape (T,)
         Distinct times, of observations and of ``stops``.
     gaps : ndarray of shape (u,)
@@ -99,12 +102,19 @@ class Timeline:
             A[0], Q[0] = 0.0, self.process.prior(self.t[0])
         return A, Q
 
-    def slopes(self):
-        """Return the derivatives of A and Q in theta, (n_theta, u, p, p) each."""
-        on_A, on_Q = (slope.copy() for slope in self.process.slopes(self.gaps))
-        if self.begins:
-            on_A[:, 0], on_Q[:, 0] = 0.0, self.process.prior_slopes(self.t[0])
-        return on_A, on_Q
+    def contract_slopes(self, on_A, on_Q):
+        """Return the sums (n_theta,) of on_A ∘ dA/dtheta and on_Q ∘ dQ/dtheta."""
+        found = 0.0
+        # In blocks of gaps: the derivatives of a large state fill the memory.
+        length = max(1, _MAX_SLOPES // self.process.order**2)
+        for first in range(0, len(self.gaps), length):
+            block = slice(first, first + length)
+            in_A, in_Q = (slope.copy() for slope in self.process.slopes(self.gaps[block]))
+            if self.begins and first == 0:
+                in_A[:, 0], in_Q[:, 0] = 0.0, self.process.prior_slopes(self.t[0])
+            pairs = zip(in_A, in_Q)
+            found += np.array([np.sum(on_A[block] * a) + np.sum(on_Q[block] * q) for a, q in pairs])
+        return found
 
     def filter(self, K, m, P, where=slice(None), transitions=None, keep=False):
         """Filter from m (k, N) and P (N, N), which are overwritten.

@@ -34,7 +34,7 @@ class FilterState:
 
     Attributes
     ----------
-    process : Stationary or Brownian
+    process : Stationary, Brownian or Composed
     K : ndarray of shape (M, M)
         Prior covariance of the places.
     t : float
@@ -148,7 +148,7 @@ class FilterState:
         u = c / root
         m += E[:, np.newaxis, np.newaxis] * u
         blocks = (
-            np.einsum("ac,cdi,bd->abi", A[0], self.blocks, A[0])
+            np.einsum("ac,cdi,bd->abi", A[0], self.blocks, A[0], optimize=p > 3)
             if p > 1
             else (A[0, 0, 0] ** 2 * self.blocks)
         )

@@ -10,9 +10,18 @@ F the companion matrix of (s + 1)^p, so that F + I is nilpotent and A is e^{−x
 q ∫₀ˣ e^{−2s} g(s) g(s)ᵀ ds, g the last column of e^s A(s), a polynomial: incomplete gamma
 functions. A forgetting kernel has p = 1; a constant is the case l = ∞, and a Wiener process moves
 by A = 1 and Q = σ_w² δ from the variance that it has at first.
+
+``ExpSineSquared`` is a cosine series: a rotation for each harmonic, without noise. Composite
+kernels have the block-diagonal matrices of their terms, and a term the Kronecker products of its
+factors (Solin and Särkkä 2014): of A and P∞, and with M = A P∞ Aᵀ = P∞ − Q
+
+    Q = Q₁ ⊗ P₂ + M₁ ⊗ Q₂,
+
+which has no cancellation.
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property, reduce
 from math import factorial
 
 import numpy as np
@@ -20,7 +29,8 @@ from scipy.special import gammainc
 
 from ..._fast.gram import Family
 from ...kernels import Wiener
-from .._kernel_families import FAMILIES, Factor, recognize
+from .._composite import Circle, Composite, Line, recognize_temporal
+from .._kernel_families import FAMILIES
 
 _ORDERS = {
     Family.CONSTANT: 1,
@@ -55,6 +65,11 @@ class Stationary:
     rate: float
     log_slope: float | None = None
     start: float = field(default=0.0, init=False)
+
+    @property
+    def observed(self):
+        """Weights (p,) of the components in f."""
+        return np.eye(1, self.order)[0]
 
     def prior(self, t):
         """Return the prior covariance (p, p) of the state at time t."""
@@ -139,6 +154,177 @@ class Brownian:
         return np.zeros_like(on_noise), on_noise
 
 
+@dataclass(frozen=True)
+class Oscillators:
+    """Cosine series of a leaf: a constant, and a rotation for each harmonic.
+
+    f is the sum of the constant and of the first component of each rotation.
+
+    Parameters
+    ----------
+    leaf : Circle or Amplitude
+    """
+
+    leaf: object
+
+    @cached_property
+    def order(self):
+        return 2 * len(self.leaf.coefficients) - 1
+
+    @property
+    def observed(self):
+        return np.append(1.0, np.arange(self.order - 1) % 2 == 0)
+
+    def prior(self, t):
+        return self._diagonal(self.leaf.coefficients)
+
+    def prior_slopes(self, t):
+        return self._diagonal(self.leaf.coefficient_slopes())
+
+    def _diagonal(self, q):
+        """Return diagonal matrices (..., p, p) of coefficients (..., J + 1)."""
+        return np.repeat(q, [1] + [2] * (q.shape[-1] - 1), axis=-1)[..., np.newaxis] * np.eye(
+            self.order
+        )
+
+    def transitions(self, gaps):
+        A = self._rotations(gaps)
+        A[:, 0, 0] = 1.0
+        return A, np.zeros_like(A)
+
+    def slopes(self, gaps):
+        found = np.zeros((self.leaf.n_theta, len(gaps), self.order, self.order))
+        if isinstance(self.leaf, Circle) and self.leaf.learnt[1]:
+            # The phase x = 2π j δ / p has dx / d log p = −x, and rotations dA/dx = A(x + π/2).
+            j = np.repeat(np.arange(self.order // 2 + 1.0), [1] + [2] * (self.order // 2))
+            x = j[:, np.newaxis] * self.leaf.frequency * gaps[:, np.newaxis, np.newaxis]
+            found[-1] = -x * self._rotations(gaps, 0.5 * np.pi)
+        return found, np.zeros_like(found)
+
+    def _rotations(self, gaps, shift=0.0):
+        """Return the rotations in gaps (k,), (k, p, p), without the constant."""
+        x = np.multiply.outer(gaps, np.arange(1.0, self.order // 2 + 1)) * self.leaf.frequency
+        A, one = np.zeros((len(gaps), self.order, self.order)), np.arange(1, self.order, 2)
+        A[:, one, one] = A[:, one + 1, one + 1] = np.cos(x + shift)
+        A[:, one + 1, one] = np.sin(x + shift)
+        A[:, one, one + 1] = -A[:, one + 1, one]
+        return A
+
+
+@dataclass(frozen=True)
+class Composed:
+    """Process of a `Composite` kernel, of variance 1.
+
+    The first component of the state is f, the sum of components of the factors' states.
+
+    Parameters
+    ----------
+    composite : Composite
+    """
+
+    composite: Composite
+    start: float = field(default=0.0, init=False)
+
+    @cached_property
+    def _factors(self):
+        kinds = {Line: lambda leaf: _stationary(leaf.factor)}
+        return [kinds.get(type(leaf), Oscillators)(leaf) for leaf in self.composite.leaves]
+
+    @cached_property
+    def order(self):
+        return len(self._observed)
+
+    @cached_property
+    def _observed(self):
+        """Weights (p,) of the factors' components in f; the first one is 1."""
+        terms = [[self._factors[i].observed for i in term] for term in self.composite.terms]
+        return np.concatenate([reduce(np.kron, term) for term in terms])
+
+    def prior(self, t):
+        return self._matrices([], False)[0][0]
+
+    def prior_slopes(self, t):
+        return self._matrices([], True)[0][1:]
+
+    def transitions(self, gaps):
+        _, A, Q = self._matrices(gaps, False)
+        return A[0], Q[0]
+
+    def slopes(self, gaps):
+        _, A, Q = self._matrices(gaps, True)
+        return A[1:], Q[1:]
+
+    def _matrices(self, gaps, learning):
+        """Return P∞, A and Q (1 + q, ..., p, p): values and, with ``learning``, slopes in theta."""
+        gaps = np.asarray(gaps, dtype=np.float64)
+        q, p, first = self.composite.n_theta if learning else 0, self.order, 0
+        leaves = [self._leaf(i, gaps, q) for i in range(len(self._factors))]
+        A = np.zeros((1 + q, len(gaps), p, p))
+        P, Q = np.zeros((1 + q, 1, p, p)), np.zeros_like(A)
+        for term in self.composite.terms:
+            prior, move, noise = reduce(_product, [leaves[i] for i in term])
+            block = slice(first, first + prior.shape[-1])
+            for X, part in ((P, prior), (A, move), (Q, noise)):
+                X[:, :, block, block] = part
+            first = block.stop
+        P, A, Q = self._normalized(P[:, 0]), self._with_sum(A), self._normalized(Q)
+        return self._with_sum(P, True), A, self._with_sum(Q, True)
+
+    def _leaf(self, i, gaps, q):
+        """Return P∞, A and Q of a factor, (1 + q, k or 1, r, r)."""
+        process, found = self._factors[i], []
+        slopes = [process.prior_slopes(0.0), *process.slopes(gaps)] if q else [None] * 3
+        for value, slope in zip((process.prior(0.0), *process.transitions(gaps)), slopes):
+            found.append(np.zeros((1 + q, *value.shape)))
+            found[-1][0] = value
+            if q:
+                found[-1][1:][self.composite.slices[i]] = slope
+        found[0] = found[0][:, np.newaxis]
+        return found
+
+    def _normalized(self, X):
+        """Divide covariances X (1 + q, ...) by the variance."""
+        variance = self.composite.variance
+        X = X / variance
+        if len(X) > 1:
+            slopes = self.composite.variance_slopes / variance
+            X[1:] -= np.multiply.outer(slopes, X[0])
+        return X
+
+    def _with_sum(self, X, symmetric=False):
+        """Replace the first component by f: T X T⁻¹, or T X Tᵀ if X is ``symmetric``.
+
+        T is the identity except for its first row.
+        """
+        h = self._observed
+        X[..., 0, :] = h @ X
+        if symmetric:
+            X[..., :, 0] = X @ h
+        else:
+            X[..., :, 1:] -= X[..., :, :1] * h[1:]
+        return X
+
+
+def _product(one, other):
+    """Return P∞, A and Q of the product of two independent processes."""
+    (P, A, Q), (P2, A2, Q2) = one, other
+    return _multiplied(P, P2), _multiplied(A, A2), _multiplied(Q, P2) + _multiplied(P - Q, Q2)
+
+
+def _multiplied(X, Y):
+    """Return Kronecker products of (1 + q, ...) matrices, with their slopes by the product rule."""
+    found = _kronecker(X[:1], Y)
+    found[1:] += _kronecker(X[1:], Y[:1])
+    return found
+
+
+def _kronecker(X, Y):
+    """Return the Kronecker products of stacks of square matrices."""
+    found = X[..., :, np.newaxis, :, np.newaxis] * Y[..., np.newaxis, :, np.newaxis, :]
+    p = X.shape[-1] * Y.shape[-1]
+    return found.reshape(*found.shape[:-4], p, p)
+
+
 def state_space(kernel):
     """Return the Markov process of a temporal kernel, or None if it has no known one.
 
@@ -148,13 +334,20 @@ def state_space(kernel):
 
     Returns
     -------
-    process : Stationary, Brownian or None
+    process : Stationary, Brownian, Composed or None
     """
     if type(kernel) is Wiener:
         learnt = not kernel.hyperparameter_drift_variance.fixed
         return Brownian(float(kernel.drift_variance), float(kernel.start), learnt)
-    factor = recognize(kernel, 1)
-    if not isinstance(factor, Factor) or factor.family not in _ORDERS:
+    found = recognize_temporal(kernel)
+    if isinstance(found, Composite):
+        return None if found.series is None else Composed(found)
+    return None if found is None else _stationary(found)
+
+
+def _stationary(factor):
+    """Return the process of a `Factor`, None for RBF."""
+    if factor.family not in _ORDERS:
         return None
     if factor.family == Family.CONSTANT:
         return Stationary(1, 0.0)

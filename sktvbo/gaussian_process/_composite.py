@@ -1,0 +1,468 @@
+"""Temporal kernels composed of known ones by scikit-learn's ``+`` and ``*``.
+
+A `Composite` is a sum of terms, each a product of constants, half-integer Matérn or Forgetting
+kernels, RBF and ``ExpSineSquared``. Two forms of it are used:
+
+Closed form, for covariance matrices. ``ExpSineSquared`` is an RBF kernel of points on a circle, as
+the squared distance of two points of a unit circle is 4 sin²(π τ / p):
+
+    exp(−2 sin²(π τ / p) / l²) = exp(−‖z(t) − z(t')‖² / (2 l²)),  z(t) = (cos, sin)(2π t / p).
+
+So the functions of ``_fast.gram`` for places give values and derivatives of each kernel, in
+coordinates that are points of a line or of a circle.
+
+Series, for convolutions over the future. Without RBF in time, a composite is a sum of
+
+    k(τ) = Σ_g p_g(τ) e^{−c_g τ} cos(ω_g τ),     τ ≥ 0,     p_g a polynomial,
+
+with the cosine series of ``ExpSineSquared``, whose coefficients are Bessel functions (Solin and
+Särkkä 2014). Such sums are closed under addition and multiplication, and integrals of products are
+factorials over powers of c ± iω. This is shorter and more accurate than the Lyapunov equation of
+the state-space form, which needs a Schur decomposition of nearly defective matrices.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from math import comb, factorial
+
+import numpy as np
+from numpy.polynomial.polynomial import polyadd
+from scipy.special import ive
+from sklearn.gaussian_process.kernels import ConstantKernel, ExpSineSquared, Product, Sum
+
+from .._fast import gram as _gram
+from .._fast.gram import Family
+from .._validation import invalid
+from ..exceptions import UnsupportedKernelError
+from ._kernel_families import FAMILIES, Factor, family_of, recognize, recognize_or_raise
+
+# A cosine series omits at most this part of the variance; it has 16 harmonics at most, since the
+# lengthscale is at least this one.
+_TOLERANCE = 1e-10
+SHORTEST_PERIODIC = 0.5
+_MAX_HARMONICS = 16
+
+# Products of cosine series omit parts of the variance below this.
+_NEGLIGIBLE = 1e-13
+
+# ∫ k² over the future of the Matérn 5/2 kernel of lengthscale 1.
+_MATERN52_INTEGRAL = sum(
+    a * b * factorial(i + j) / 2.0 ** (i + j + 1)
+    for i, a in enumerate(FAMILIES[Family.MATERN52].polynomial)
+    for j, b in enumerate(FAMILIES[Family.MATERN52].polynomial)
+) / np.sqrt(5.0)
+
+
+@dataclass(frozen=True)
+class Amplitude:
+    """Constant kernel, with ``n_theta`` = 1 if it is learnt."""
+
+    value: float
+    n_theta: int
+
+    frequency = 0.0
+
+    def with_theta(self, theta):
+        return Amplitude(float(np.exp(theta[0])), 1) if self.n_theta else self
+
+    @property
+    def coefficients(self):
+        return np.array([self.value])
+
+    def coefficient_slopes(self):
+        """Return derivatives (n_theta, 1) of `coefficients` in theta."""
+        return np.full((self.n_theta, 1), self.value)
+
+    @property
+    def series(self):
+        return {(0.0, 0.0): self.coefficients}
+
+
+@dataclass(frozen=True)
+class Line:
+    """Known stationary kernel, of a `Factor`."""
+
+    factor: Factor
+
+    @property
+    def family(self):
+        return self.factor.family
+
+    @property
+    def n_theta(self):
+        return self.factor.n_theta
+
+    def with_theta(self, theta):
+        return Line(self.factor.with_theta(theta))
+
+    def points(self, t):
+        """Return coordinates (c, n) of times (n,), as ``_fast.gram`` takes them."""
+        return self.factor.scale(t[:, np.newaxis])
+
+    def velocity(self, t):
+        """Return the derivative (c,) of `points` at a time."""
+        return self.factor.units
+
+    def slopes(self, contract, K, t, t2):
+        """Return derivatives by theta (n_theta, ...) of a linear function of the matrix K.
+
+        ``contract`` (K) returns those by the logarithms of a factor of K, of the units of the
+        coordinates, and of another one. K is between times t (n,) and t2 (m,).
+        """
+        return self.factor.fold(contract(K)[1:-1])
+
+    @property
+    def series(self):
+        """Polynomials by (c, ω); None for RBF."""
+        alpha, rate = FAMILIES[self.family].polynomial, float(self.factor.units[0])
+        if alpha is None:
+            return None
+        return {(rate, 0.0): np.array(alpha) * rate ** np.arange(len(alpha))}
+
+
+@dataclass(frozen=True)
+class Circle:
+    """``ExpSineSquared``, of points on a circle.
+
+    Parameters
+    ----------
+    length_scale, period : float
+    learnt : (bool, bool)
+        True for each of both that is a hyperparameter.
+    """
+
+    length_scale: float
+    period: float
+    learnt: tuple
+
+    family = Family.RBF
+
+    @property
+    def n_theta(self):
+        return sum(self.learnt)
+
+    def with_theta(self, theta):
+        given = iter(np.exp(theta))
+        old = zip((self.length_scale, self.period), self.learnt)
+        return Circle(*(float(next(given) if new else value) for value, new in old), self.learnt)
+
+    @property
+    def frequency(self):
+        """Angular frequency of the first harmonic."""
+        return 2.0 * np.pi / self.period
+
+    def points(self, t):
+        # The remainder is exact, the phase accurate many periods from the origin.
+        phase = self.frequency * np.fmod(t, self.period)
+        return np.sqrt(0.5) / self.length_scale * np.array([np.cos(phase), np.sin(phase)])
+
+    def velocity(self, t):
+        cos, sin = self.points(np.array([t]))[:, 0]
+        return self.frequency * np.array([-sin, cos])
+
+    def slopes(self, contract, K, t, t2):
+        found = []
+        if self.learnt[0]:
+            found.append(contract(K)[1:-1].sum(axis=0))
+        if self.learnt[1]:
+            # d log k / d log p = 2 x sin(2 x) / l² with x = π τ / p.
+            x = 0.5 * self.frequency * np.subtract.outer(t, t2)
+            found.append(contract(K * (2.0 / self.length_scale**2 * x * np.sin(2.0 * x)))[0])
+        return np.array(found)
+
+    @cached_property
+    def coefficients(self):
+        """Coefficients (J + 1,) of the cosines of j 2π τ / p; None if too many are needed."""
+        if self.length_scale < SHORTEST_PERIODIC * (1.0 - 1e-9):
+            return None
+        q = self._bessel[0]
+        omitted = np.append(np.cumsum(q[::-1])[-2::-1], 0.0)
+        return q[: 1 + np.argmax(omitted <= _TOLERANCE)]
+
+    def coefficient_slopes(self):
+        q = self._bessel[1][: len(self.coefficients)]
+        return np.array([q, np.zeros_like(q)])[np.array(self.learnt)]
+
+    @cached_property
+    def _bessel(self):
+        """All supported coefficients, and derivatives in the log lengthscale."""
+        x, j = self.length_scale**-2.0, np.arange(_MAX_HARMONICS + 2)
+        I = ive(np.append(1, j), x)  # of orders −1, 0, 1, ...
+        twice, slopes = np.where(j, 2.0, 1.0), 0.5 * (I[:-2] + I[2:]) - I[1:-1]
+        return twice * I[1:], twice[:-1] * -2.0 * x * slopes
+
+    @property
+    def series(self):
+        if self.coefficients is None:
+            return None
+        return {(0.0, j * self.frequency): np.array([q]) for j, q in enumerate(self.coefficients)}
+
+
+@dataclass(frozen=True)
+class Composite:
+    """Sum of products of temporal kernels.
+
+    Parameters
+    ----------
+    leaves : tuple of Amplitude, Line or Circle
+        In the order of theta.
+    terms : tuple of tuple of int
+        Indices of the leaves of each product.
+    """
+
+    leaves: tuple
+    terms: tuple
+
+    # Marks that theta is taken from the kernel, as for the rate of a `Forgetting` kernel.
+    forgetting = True
+
+    @classmethod
+    def of(cls, kernel):
+        """Return the composite of a kernel of one column, None if it has an unknown part."""
+        leaves = []
+        terms = _expand(kernel, leaves)
+        return None if terms is None else cls(tuple(leaves), tuple(terms))
+
+    @cached_property
+    def n_theta(self):
+        return sum(leaf.n_theta for leaf in self.leaves)
+
+    @cached_property
+    def slices(self):
+        """Part of theta of each leaf."""
+        ends = np.cumsum([leaf.n_theta for leaf in self.leaves])
+        return [slice(end - leaf.n_theta, end) for leaf, end in zip(self.leaves, ends)]
+
+    def with_theta(self, theta):
+        """Return the composite with other hyperparameters theta (n_theta,)."""
+        leaves = (leaf.with_theta(theta[part]) for leaf, part in zip(self.leaves, self.slices))
+        return Composite(tuple(leaves), self.terms)
+
+    def clipped(self, bounds):
+        """Return bounds of theta (n_theta, 2), clipped where series would need more harmonics.
+
+        The lower bound of a periodic lengthscale is at least `SHORTEST_PERIODIC`. A lengthscale
+        that starts below it has no series, and its bounds stay.
+        """
+        bounds = bounds.copy()
+        for leaf, part in zip(self.leaves, self.slices):
+            if isinstance(leaf, Circle) and leaf.learnt[0] and leaf.coefficients is not None:
+                bounds[part.start, 0] = max(bounds[part.start, 0], np.log(SHORTEST_PERIODIC))
+        return bounds
+
+    # --- covariance matrices ----------------------------------------------------------------------
+
+    @property
+    def variance(self):
+        """k(0)."""
+        return sum(self._amplitude(term) for term in self.terms)
+
+    @property
+    def variance_slopes(self):
+        """Derivatives (n_theta,) of `variance` in theta."""
+        found = np.zeros(self.n_theta)
+        for term in self.terms:
+            for i in term:
+                if isinstance(self.leaves[i], Amplitude):
+                    found[self.slices[i]] += self._amplitude(term)
+        return found
+
+    def _amplitude(self, term):
+        leaves = (self.leaves[i] for i in term)
+        return float(np.prod([leaf.value for leaf in leaves if isinstance(leaf, Amplitude)]))
+
+    @cached_property
+    def products(self):
+        """Amplitude, first `Line` (or None) and other leaves of each term, leaves by index."""
+        found = []
+        for term in self.terms:
+            kinds = {i: type(self.leaves[i]) for i in term}
+            first = next((i for i in term if kinds[i] is Line), None)
+            others = [i for i in term if kinds[i] is not Amplitude and i != first]
+            found.append((self._amplitude(term), first, others))
+        return found
+
+    def row_with_slope(self, t, times):
+        """Return k (n,) between a time and others, and its derivative (n,) in the former."""
+        rows = [self._row(leaf, t, times) for leaf in self.leaves]
+        total, slope = np.zeros(len(times)), np.zeros(len(times))
+        for term in self.terms:
+            value, change = rows[term[0]]
+            for i in term[1:]:
+                k, dk = rows[i]
+                value, change = value * k, change * k + value * dk
+            total, slope = total + value, slope + change
+        return total, slope
+
+    def _row(self, leaf, t, times):
+        if isinstance(leaf, Amplitude):
+            return leaf.value, 0.0
+        z, n = leaf.points(np.array([t]))[:, 0], len(times)
+        k, dk, families = np.empty(n), np.empty((len(z) + 1, n)), (leaf.family, Family.CONSTANT)
+        _gram.cross_with_gradient(z, 0.0, leaf.points(times), np.zeros(n), *families, 1.0, k, dk)
+        return k, leaf.velocity(t) @ dk[:-1]
+
+    # --- series -----------------------------------------------------------------------------------
+
+    @cached_property
+    def series(self):
+        """Rates c (g,), frequencies ω (g,) and polynomials (g, p + 1) in τ.
+
+        None with RBF, or with an ``ExpSineSquared`` of too many harmonics.
+        """
+        of_leaves, total = [leaf.series for leaf in self.leaves], {}
+        if any(series is None for series in of_leaves):
+            return None
+        for term in self.terms:
+            for key, polynomial in reduce(_multiplied, [of_leaves[i] for i in term]).items():
+                total[key] = polyadd(total.get(key, 0.0), polynomial)
+        degree = max(len(p) for p in total.values())
+        polynomials = np.array([np.pad(p, (0, degree - len(p))) for p in total.values()])
+        rates, frequencies = np.array(list(total)).T
+        return rates, frequencies, polynomials
+
+    def future(self, u, v, origin=0.0):
+        """Return ∫ k k over the future (n, m), for ages u (n,), v (m,), over the decay at origin.
+
+        The decay is that of the slowest term. With s = c − iω, k(τ + a) = Re Σ b_m(a) τ^m e^{−sτ},
+        and ∫ Re x Re y = ½ Re ∫ x (y + ȳ).
+        """
+        rates, frequencies, polynomials = self.series
+        s, m = rates - 1j * frequencies, np.arange(polynomials.shape[1])
+        s, m = np.repeat(s, len(m)), np.tile(m, len(s))
+        power = m[:, np.newaxis] + m
+        factorials = np.array([factorial(k) for k in range(power.max() + 1)], dtype=float)[power]
+        B, A = self._future_basis(u, origin), self._future_basis(v, origin)
+        M = factorials / (s[:, np.newaxis] + s) ** (power + 1) @ A.T
+        M += factorials / (s[:, np.newaxis] + s.conj()) ** (power + 1) @ A.conj().T
+        return 0.5 * np.hstack([B.real, -B.imag]) @ np.vstack([M.real, M.imag])
+
+    def _future_basis(self, ages, origin):
+        """Return b (n, g (p + 1)): e^{−s a} Σ_{k≥m} α_k C(k, m) a^{k−m}, over e^{−c origin}."""
+        rates, frequencies, polynomials = self.series
+        degrees = range(polynomials.shape[1])
+        a = ages[:, np.newaxis]
+        decay = np.exp(rates.min() * origin - rates * a) * np.exp(1j * frequencies * a)
+        shifted = [
+            sum(comb(k, m) * polynomials[:, k] * a ** (k - m) for k in degrees[m:]) for m in degrees
+        ]
+        return (decay[:, :, np.newaxis] * np.stack(shifted, axis=2)).reshape(len(ages), -1)
+
+    @cached_property
+    def length_scale(self):
+        """Lengthscale of the Matérn 5/2 kernel with the same ∫ (k(τ) / k(0))² over the future."""
+        integral = self.future(np.zeros(1), np.zeros(1))[0, 0] / self.variance**2
+        return float(integral / _MATERN52_INTEGRAL)
+
+    def mean_square(self, gaps):
+        """Return the average (n,) of (k(τ) / k(0))² over the phases of the seasons.
+
+        With D_ω the sum of the terms of one frequency without its cosine, it is
+        D_0² + ½ Σ_{ω>0} D_ω², which does not increase with τ.
+        """
+        decays, weights, frequencies = self._decays(gaps)
+        shares = np.where(frequencies > 0.0, 0.5, 1.0)
+        form = (weights * shares[:, np.newaxis]).T @ weights
+        return np.einsum("an,an->n", decays, form @ decays) / self.variance**2
+
+    def envelope(self, gaps):
+        """Return the correlation (n,) without its cosines, an upper bound."""
+        decays, weights, _ = self._decays(gaps)
+        return weights.sum(axis=0) @ decays / self.variance
+
+    def _decays(self, gaps):
+        """Return distinct τ^k e^{−c τ} (a, n), and their weights (w, a) in each D_ω; ω (w,)."""
+        rates, frequencies, polynomials = self.series
+        degrees = np.arange(polynomials.shape[1])
+        rates, rate = np.unique(rates, return_inverse=True)
+        frequencies, frequency = np.unique(frequencies, return_inverse=True)
+        weights = np.zeros((len(frequencies), len(rates), len(degrees)))
+        np.add.at(weights, (frequency, rate), polynomials)
+        decays = (
+            np.exp(-np.multiply.outer(rates, gaps))[:, np.newaxis] * np.power.outer(gaps, degrees).T
+        )
+        return decays.reshape(-1, len(gaps)), weights.reshape(len(frequencies), -1), frequencies
+
+
+def _expand(kernel, leaves):
+    """Return the terms of a kernel, tuples of indices of ``leaves``, to which its own are added.
+
+    None if a part is unknown.
+    """
+    kind = type(kernel)
+    if kind in (Sum, Product):
+        sides = [_expand(side, leaves) for side in (kernel.k1, kernel.k2)]
+        if any(side is None for side in sides):
+            return None
+        one, other = sides
+        return one + other if kind is Sum else [a + b for a in one for b in other]
+    leaf = _leaf(kernel)
+    if leaf is None:
+        return None
+    leaves.append(leaf)
+    return [(len(leaves) - 1,)]
+
+
+def _leaf(kernel):
+    """Return the `Amplitude`, `Circle` or `Line` of a kernel, None if it is another kernel."""
+    if type(kernel) is ConstantKernel:
+        value = _positive(kernel, "constant_value")
+        return Amplitude(value, int(not kernel.hyperparameter_constant_value.fixed))
+    if type(kernel) is ExpSineSquared:
+        learnt = kernel.hyperparameter_length_scale, kernel.hyperparameter_periodicity
+        values = _positive(kernel, "length_scale"), _positive(kernel, "periodicity")
+        return Circle(*values, tuple(not h.fixed for h in learnt))
+    factor = recognize(kernel, 1)
+    return None if factor is None else Line(factor)
+
+
+def _positive(kernel, name):
+    value = np.asarray(getattr(kernel, name), dtype=np.float64)
+    if value.size != 1 or not 0.0 < value.item() < np.inf:
+        raise invalid(name, "positive and finite", getattr(kernel, name), kernel)
+    return value.item()
+
+
+def _multiplied(one, other):
+    """Return the product of two series, without its negligible terms."""
+    product, total = {}, sum(p[0] for p in one.values()) * sum(p[0] for p in other.values())
+    for (c, w), p in one.items():
+        for (d, v), q in other.items():
+            cosines = (w + v,) if w == 0.0 or v == 0.0 else (w + v, abs(w - v))
+            polynomial = np.convolve(p, q) / len(cosines)
+            if polynomial[0] > _NEGLIGIBLE * total:
+                for cosine in cosines:
+                    key = c + d, cosine
+                    product[key] = polyadd(product.get(key, 0.0), polynomial)
+    return product
+
+
+def recognize_temporal(kernel):
+    """Return the `Factor` or `Composite` of a temporal kernel, None without compiled code."""
+    factor = recognize(kernel, 1)
+    return Composite.of(kernel) if factor is None else factor
+
+
+def recognize_temporal_or_raise(kernel, purpose):
+    """Return the `Factor` or `Composite` of a temporal kernel that decays, or raise an error."""
+    found = Composite.of(kernel) if family_of(kernel) is None else None
+    if found is None or any(isinstance(k, Line) and k.series is None for k in found.leaves):
+        return recognize_or_raise(kernel, 1, purpose)
+    if found.series is None:
+        reason = f"a periodic lengthscale below {SHORTEST_PERIODIC:g} has more than "
+        reason += f"{_MAX_HARMONICS} harmonics. Raise it"
+    elif found.series[0].min() == 0.0:
+        reason = "it never forgets, as it has a part that does not decay with time. Multiply that "
+        reason += "part by a decay, such as Matern(nu=1.5)"
+    else:
+        return found
+    raise UnsupportedKernelError(f"{purpose} is not available for {kernel}: {reason}.")
+
+
+def temporal_length_scale(kernel):
+    """Return the lengthscale l_T of a temporal kernel, in units of time.
+
+    That of a composite kernel is effective: see `Composite.length_scale`.
+    """
+    found = recognize_temporal_or_raise(kernel, "A temporal lengthscale")
+    return found.length_scale if isinstance(found, Composite) else float(found.length_scales[0])

@@ -1,0 +1,429 @@
+"""Sums and products of temporal kernels, against scikit-learn's kernels and quadrature."""
+
+import logging
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    ExpSineSquared,
+    Matern,
+    RationalQuadratic,
+)
+
+from sktvbo import BOLT, WDBO, TimeVaryingGPRegressor
+from sktvbo.exceptions import ModelWarning, UnsupportedKernelError
+from sktvbo.gaussian_process._composite import (
+    SHORTEST_PERIODIC,
+    Circle,
+    Composite,
+    temporal_length_scale,
+)
+from sktvbo.gaussian_process._covariance import (
+    CompositeCovariance,
+    GenericCovariance,
+    SeparableCovariance,
+)
+from sktvbo.gaussian_process.kalman._filter import Filter
+from sktvbo.gaussian_process.kalman._state_space import state_space
+from sktvbo.kernels import Empirical, Forgetting, Wiener
+from sktvbo.relevancy import temporal_convolution, wasserstein_relevancy
+
+BOUNDS = (1e-3, 1e3)
+QUASI_PERIODIC = Matern(3.0, nu=1.5) * ExpSineSquared(0.8, 1.3)
+SEASON = Matern(2.0, nu=2.5) + ConstantKernel(0.5) * Matern(5.0, nu=0.5) * ExpSineSquared(
+    0.6, 0.9, periodicity_bounds="fixed"
+)
+NESTED = (ConstantKernel(2.0) * (Matern(1.0, nu=1.5) + Forgetting(0.2))) * (
+    ExpSineSquared(1.1, 2.0) + ConstantKernel(0.3, "fixed") * Matern(4.0, "fixed", nu=2.5)
+)
+TWO_SEASONS = Matern(6.0, nu=0.5) * ExpSineSquared(2.5, 1.0) * ExpSineSquared(3.0, 7.0)
+WITH_SERIES = {
+    "quasi-periodic": QUASI_PERIODIC,
+    "season": SEASON,
+    "nested": NESTED,
+    "two seasons": TWO_SEASONS,
+    "constant": 2.0 * Matern(nu=0.5),
+}
+KERNELS = WITH_SERIES | {
+    "rbf": RBF(2.0) * ExpSineSquared(0.3, 1.0) + 0.2 * RBF(1.0) * Matern(3.0, nu=0.5) * Matern(),
+    "periodic": ExpSineSquared(0.2, 3.0),
+    "level": Matern(nu=1.5) + ConstantKernel(0.1),
+}
+every_kernel = pytest.mark.parametrize("temporal", KERNELS.values(), ids=list(KERNELS))
+every_series = pytest.mark.parametrize("kernel", WITH_SERIES.values(), ids=list(WITH_SERIES))
+SPACE = {"time-alone": None, "ard": Matern([0.4, 0.9], nu=2.5)}
+every_space = pytest.mark.parametrize("spatial", SPACE.values(), ids=list(SPACE))
+
+
+def both(spatial, temporal):
+    """Return the composite covariance and the one of kernel calls."""
+    n_dims = 0 if spatial is None else 2
+    arguments = (1.7, BOUNDS), (0.05, BOUNDS), n_dims
+    compiled = SeparableCovariance.of(spatial, temporal, *arguments)
+    general = GenericCovariance((spatial, temporal), *arguments, None, 0.0)
+    assert type(compiled) is CompositeCovariance
+    return compiled, general
+
+
+def points(spatial, n, seed=0):
+    rng = np.random.RandomState(seed)
+    return rng.uniform(size=(n, 0 if spatial is None else 2)), rng.uniform(1.0, 6.0, n)
+
+
+def values_at(kernel, ages):
+    return kernel(np.reshape(ages, (-1, 1)), [[0.0]])[:, 0]
+
+
+def integral(function, end=150.0, width=0.1):
+    """Return the integral of a function of times (n,) from 0 to ``end``, by Gauss's rule."""
+    nodes, weights = np.polynomial.legendre.leggauss(12)
+    starts = np.arange(0.0, end, width)[:, np.newaxis]
+    return function((starts + 0.5 * width * (1.0 + nodes)).ravel()) @ np.tile(
+        0.5 * width * weights, len(starts)
+    )
+
+
+# --- covariances ----------------------------------------------------------------------------------
+
+
+@every_space
+@every_kernel
+def test_matrices_are_those_of_kernel_calls(spatial, temporal):
+    one, other = points(spatial, 9), points(spatial, 5, seed=1)
+    for moved in (0.0, 0.1):
+        compiled, general = (c.with_theta(c.theta + moved) for c in both(spatial, temporal))
+        assert compiled.names == general.names
+        assert_array_equal(compiled.theta, general.theta)
+        expected = general.cross(*one)
+        assert_allclose(np.tril(compiled.gram(*one)), np.tril(expected), rtol=1e-12, atol=1e-13)
+        assert_allclose(compiled.cross(*one), expected, rtol=1e-12, atol=1e-13)
+        expected = general.cross(*one, *other)
+        assert_allclose(compiled.cross(*one, *other), expected, rtol=1e-12, atol=1e-13)
+        assert_allclose(compiled.variance(*one), general.variance(*one), rtol=1e-14)
+        for found, expected in zip(
+            compiled.at_one_time(*one, 7.5)[2:], general.at_one_time(*one, 7.5)[2:]
+        ):
+            assert_allclose(found, expected, rtol=1e-12, atol=1e-13)
+
+
+@every_space
+@every_kernel
+def test_derivatives_in_theta_are_those_of_kernel_calls(spatial, temporal, rng):
+    compiled, general = both(spatial, temporal)
+    one, other = points(spatial, 9), points(spatial, 5, seed=1)
+    K = general.gram(*one)
+    P = np.linalg.inv(K + 0.05 * np.eye(9))
+    a = P @ rng.normal(size=9)
+    found = compiled.gradient(*one, compiled.gram(*one), P.copy(), a)
+    expected = general.gradient(*one, K, P.copy(), a)
+    assert_allclose(found, expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max())
+    W = rng.normal(size=(9, 5))
+    found, expected = (
+        c.cross_gradient(*one, *other, c.cross(*one, *other), W) for c in (compiled, general)
+    )
+    assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    found, expected = (c.variance_gradient(*one, a) for c in (compiled, general))
+    assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+    # dK/dtheta a, whose products with basis vectors are sums over derivatives.
+    K = compiled.gram(*one)
+    found = compiled.slope_products(*one, K, a)
+    for i, e in enumerate(np.eye(9)):
+        weights = -0.5 * (np.outer(e, a) + np.outer(a, e))
+        expected = compiled.gradient(*one, K, weights, np.zeros(9))
+        assert_allclose(found[:, i], expected, rtol=1e-10, atol=1e-12)
+
+
+@every_space
+@every_kernel
+def test_derivatives_at_a_point_are_differences(spatial, temporal):
+    compiled, _ = both(spatial, temporal)
+    (S, t), h = points(spatial, 9), 1e-6
+    s, time, units = np.full(S.shape[1], 0.3), 3.21, compiled.units()
+    k, dk = compiled.cross_with_gradient(
+        s * units[:-1], time * units[-1], *compiled.to_scaled(S, t)
+    )
+    expected = compiled.cross(s[np.newaxis], np.array([time]), S, t)[0]
+    assert_allclose(k, expected, rtol=1e-12, atol=1e-14)
+    for i, step in enumerate(h * np.eye(len(s) + 1)):
+        up, down = (
+            compiled.cross((s + e[:-1])[np.newaxis], np.array([time + e[-1]]), S, t)[0]
+            for e in (step, -step)
+        )
+        assert_allclose(dk[i] * units[i], (up - down) / (2.0 * h), rtol=1e-6, atol=1e-7)
+
+
+def test_phases_are_accurate_many_periods_from_the_origin():
+    kernel, t = ExpSineSquared(0.5, 0.7), np.array([0.0, 0.7e9, 0.7e9 + 0.2])
+    found, _ = Composite.of(kernel).row_with_slope(t[1], t)
+    assert_allclose(found[1:], kernel(t[1:2, np.newaxis], t[1:, np.newaxis])[0], rtol=1e-13)
+
+
+def test_a_copy_has_the_same_values():
+    compiled, _ = both(SPACE["ard"], SEASON)
+    one = points(SPACE["ard"], 9)
+    K = compiled.gram(*one).copy()
+    assert_array_equal(pickle.loads(pickle.dumps(compiled)).gram(*one), K)
+
+
+@pytest.mark.parametrize(
+    "temporal", [RationalQuadratic() + Matern(), Matern() * Wiener(), Matern(nu=2.5) ** 2], ids=str
+)
+def test_other_parts_are_called(temporal):
+    covariance = SeparableCovariance.of(None, temporal, (1.0, BOUNDS), (0.1, BOUNDS), 0)
+    assert type(covariance) is GenericCovariance
+
+
+@pytest.mark.parametrize(
+    "temporal",
+    [ConstantKernel(0.0) * Matern(), Matern() * ExpSineSquared(-1.0), 1.0 + ExpSineSquared(1, 0.0)],
+    ids=str,
+)
+def test_invalid_values(temporal):
+    with pytest.raises(ValueError, match="must be positive and finite"):
+        Composite.of(temporal)
+
+
+# --- the cap on harmonics -------------------------------------------------------------------------
+
+
+def test_bounds_of_a_periodic_lengthscale_are_raised():
+    decay = Matern(3.0, "fixed", nu=1.5)
+    for periodic, low in (
+        (ExpSineSquared(0.8, 1.0, (1e-3, 10.0), "fixed"), SHORTEST_PERIODIC),
+        (ExpSineSquared(0.8, 1.0, (0.7, 10.0), "fixed"), 0.7),
+        (ExpSineSquared(0.3, 1.0, (1e-3, 10.0), "fixed"), 1e-3),
+    ):
+        bounds = both(None, decay * periodic)[0].bounds
+        assert_allclose(np.exp(bounds[1]), [low, 10.0])
+        assert len(bounds) == 3  # with the variances of signal and noise
+
+
+def test_the_series_omits_little_at_the_bound():
+    circle = Circle(SHORTEST_PERIODIC, 1.0, (True, True))
+    assert len(circle.coefficients) == 17
+    assert 0.0 < 1.0 - circle.coefficients.sum() < 1e-10
+
+
+def test_slopes_of_the_series_are_differences():
+    up, circle, down = (Circle(0.7 * np.exp(s), 1.0, (True, True)) for s in (1e-6, 0.0, -1e-6))
+    assert len(up.coefficients) == len(down.coefficients)
+    slopes = (up.coefficients - down.coefficients) / 2e-6
+    in_scale, in_period = circle.coefficient_slopes()
+    assert_allclose(in_scale, slopes, rtol=1e-6, atol=1e-9)
+    assert_array_equal(in_period, 0.0)
+
+
+def test_a_shorter_lengthscale_has_neither_relevancies_nor_a_filter():
+    kernel = Matern(3.0) * ExpSineSquared(0.3, 1.0)
+    assert state_space(kernel) is None
+    with pytest.raises(
+        UnsupportedKernelError, match=r"periodic lengthscale below 0\.5 has more than"
+    ):
+        temporal_convolution(kernel, [0.0], 1.0)
+
+
+# --- series, relevancies and lengthscales ---------------------------------------------------------
+
+
+@every_series
+def test_the_series_is_the_kernel(kernel):
+    composite, ages = Composite.of(kernel), np.linspace(0.0, 20.0, 300)
+    rates, frequencies, polynomials = composite.series
+    powers = ages ** np.arange(polynomials.shape[1])[:, np.newaxis]
+    terms = np.exp(-np.outer(rates, ages)) * np.cos(np.outer(frequencies, ages))
+    found = np.sum(terms * (polynomials @ powers), axis=0)
+    assert_allclose(found, values_at(kernel, ages), rtol=0.0, atol=1e-10 * composite.variance)
+    assert (composite.envelope(ages) * composite.variance >= np.abs(found) - 1e-12).all()
+
+
+@every_series
+def test_convolutions_are_integrals_over_the_future(kernel):
+    ages = np.array([0.0, 0.3, 2.5])
+
+    def products(tau):
+        values = np.array([values_at(kernel, tau + a) for a in ages])
+        return values[:, np.newaxis] * values
+
+    expected = integral(products)
+    found = temporal_convolution(kernel, 4.0 - ages, 4.0)
+    assert_allclose(found, expected, rtol=1e-8)
+    assert_allclose(temporal_convolution(kernel, 4.0 - ages, 4.0, [4.0])[:, 0], found[:, 0])
+    rates = Composite.of(kernel).series[0]
+    scaled = Composite.of(kernel).future(ages + 1.0, ages + 1.0, 1.0)
+    later = temporal_convolution(kernel, 3.0 - ages, 4.0)
+    assert_allclose(scaled, later * np.exp(2.0 * rates.min()), rtol=1e-12)
+    assert (Composite.of(kernel).future(ages + 1e5, ages + 1e5, 1e5) > 0.0).any()
+
+
+@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])
+def test_one_kernel_times_a_constant_is_as_the_kernel_alone(nu):
+    matern, t = Matern(2.0, nu=nu), [0.0, 1.0, 2.5]
+    found = temporal_convolution(3.0 * matern, t, 3.0)
+    assert_allclose(found, 9.0 * temporal_convolution(matern, t, 3.0), rtol=1e-13)
+
+
+@every_series
+def test_the_lengthscale_has_the_integral_of_the_squared_correlation(kernel):
+    smooth = Matern(temporal_length_scale(kernel), nu=2.5)
+    one, other = (
+        integral(lambda tau: (values_at(k, tau) / values_at(k, 0.0)) ** 2)  # noqa: B023
+        for k in (kernel, smooth)
+    )
+    assert_allclose(one, other, rtol=1e-8)
+
+
+def test_the_lengthscale_of_one_kernel_is_its_own():
+    for kernel in (Matern(2.0, nu=1.5), Matern(2.0, nu=2.5), RBF(2.0)):
+        assert temporal_length_scale(kernel) == 2.0
+    assert_allclose(temporal_length_scale(0.5 * Matern(2.0, nu=2.5)), 2.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "kernel", [ExpSineSquared(1.0, 2.0), Matern() + 0.1, Matern() + ExpSineSquared()], ids=str
+)
+def test_a_part_that_never_decays_has_no_relevancy(kernel):
+    with pytest.raises(UnsupportedKernelError, match=r"never forgets.*Multiply that part by a dec"):
+        temporal_convolution(kernel, [0.0], 1.0)
+    with pytest.raises(UnsupportedKernelError, match=r"Multiply that part by a decay"):
+        WDBO([(0.0, 1.0)], surrogate=TimeVaryingGPRegressor(temporal_kernel=kernel)).tell(0.5, 1.0)
+
+
+@pytest.mark.parametrize("spatial", [Matern(0.5, nu=2.5), Empirical(np.eye(3) + 0.2)], ids=str)
+def test_relevancies_follow_from_the_definition(spatial):
+    """W-DBO eq. (12), with the posteriors integrated over a grid of future times."""
+    rng = np.random.RandomState(0)
+    places = rng.choice(3, 8) * 1.0
+    X = np.column_stack([places, np.sort(rng.uniform(0.0, 4.0, 8))])
+    y, now = rng.normal(size=8), 4.0
+    kernel = 1.3 * Matern(2.0, nu=1.5) * ExpSineSquared(1.0, 1.1)
+    found = wasserstein_relevancy(
+        *(X, y),
+        spatial_kernel=spatial,
+        temporal_kernel=kernel,
+        signal_variance=0.8,
+        noise_variance=0.1,
+        now=now,
+    )
+    where = np.arange(3.0) if isinstance(spatial, Empirical) else np.linspace(-6.0, 8.0, 141)
+    times = now + np.linspace(0.0, 25.0, 1251)
+
+    def posterior(rows):
+        gp = 0.8 * spatial(X[rows, :1]) * kernel(X[rows, 1:]) + 0.1 * np.eye(len(rows))
+        K_S, K_T = (
+            spatial(where[:, np.newaxis], X[rows, :1]),
+            kernel(times[:, np.newaxis], X[rows, 1:]),
+        )
+        k = 0.8 * (K_S[:, np.newaxis] * K_T).reshape(-1, len(rows))
+        weights = np.linalg.solve(gp, k.T)
+        return k @ np.linalg.solve(gp, y[rows]), np.einsum("ij,ji->i", k, weights)
+
+    # The distance of the paper's bound: squared differences of means and of explained variances.
+    mean, explained = posterior(np.arange(8))
+    total = np.sum(mean**2 + explained)
+    for i in range(8):
+        less, without = posterior(np.delete(np.arange(8), i))
+        change = np.sum((mean - less) ** 2 + (explained - without))
+        assert_allclose(found[i], np.sqrt(change / total), rtol=0.02)
+
+
+@pytest.mark.parametrize("algorithm", [WDBO, BOLT])
+def test_algorithms_with_relevancies_take_a_season(algorithm):
+    surrogate = TimeVaryingGPRegressor(
+        temporal_kernel=SEASON, mean_prior_std=1.0, normalize_y=True, warn=False
+    )
+    opt = algorithm([(0.0, 1.0)], surrogate=surrogate, n_initial_points=5, random_state=0)
+    for t in range(30):
+        x = opt.ask(t)
+        opt.tell(x, -((x[0] - 0.5 - 0.3 * np.sin(t)) ** 2))
+    assert np.isfinite(opt.surrogate_.relevancy()).all()
+
+
+# --- the Kalman filter ----------------------------------------------------------------------------
+
+
+def sensors(n=60):
+    rng = np.random.RandomState(0)
+    sites = rng.uniform(size=(4, 2))
+    t = np.round(np.sort(rng.uniform(0.0, 12.0, n)), 1)
+    X = np.column_stack([sites[rng.randint(4, size=n)], t])
+    return sites, X, np.sin(5.0 * t) + X[:, 0] + 0.1 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("mean_prior_std", [0.0, 1.0])
+@pytest.mark.parametrize("name", ["quasi-periodic", "season", "nested", "constant"])
+def test_the_filter_is_the_dense_posterior(name, mean_prior_std):
+    sites, X, y = sensors()
+    dense, kalman = (
+        TimeVaryingGPRegressor(
+            Matern(0.7, nu=2.5),
+            WITH_SERIES[name],
+            solver=solver,
+            signal_variance=1.3,
+            optimizer=None,
+            normalize_y=True,
+            mean_prior_std=mean_prior_std,
+            warn=False,
+        ).fit(X, y)
+        for solver in ("dense", "kalman")
+    )
+    assert isinstance(kalman._gp, Filter)
+    places = np.vstack([sites, np.random.RandomState(1).uniform(size=(4, 2))])
+    queries = np.column_stack([places, np.linspace(1.0, 15.0, 8)])
+    later = np.column_stack([sites[:3], [12.5, 13.0, 11.9]]), [0.1, 0.2, 0.3]
+    for one, other in (
+        (dense, kalman),
+        (dense.condition_on(*later), kalman.condition_on(*later)),
+    ):
+        for option in ("return_std", "return_cov"):
+            for a, b in zip(*(gp.predict(queries, **{option: True}) for gp in (one, other))):
+                assert_allclose(a, b, rtol=1e-8, atol=1e-8)
+        for a, b in zip(*(gp.posterior_at(13.2)(places) for gp in (one, other))):
+            assert_allclose(a, b, rtol=1e-8, atol=1e-8)
+    values = [gp.log_marginal_likelihood(gp.theta_, eval_gradient=True) for gp in (dense, kalman)]
+    assert_allclose(values[0][0], values[1][0], rtol=1e-8)
+    # The series omits 1e-10 of the variance, 1e-8 of the noise.
+    assert_allclose(values[0][1], values[1][1], rtol=1e-6, atol=1e-6)
+
+
+def test_a_search_with_the_filter_is_that_with_the_factor():
+    _, X, y = sensors(30)
+    kernel = Matern(5.0, nu=0.5) * ExpSineSquared(2.0, 2.0 * np.pi / 5.0, (1.0, 10.0), "fixed")
+    dense, kalman = (
+        TimeVaryingGPRegressor(Matern(0.7), kernel, solver=solver, warn=False).fit(X, y)
+        for solver in ("dense", "kalman")
+    )
+    best = dense.log_marginal_likelihood_value_
+    assert kalman.log_marginal_likelihood_value_ > best - 0.1
+    assert best > dense.log_marginal_likelihood(dense._gp.covariance.bounds.mean(axis=1)) + 10.0
+
+
+def test_many_sites_are_left_to_the_factor(caplog):
+    kernel = Matern(30.0, nu=1.5) * ExpSineSquared(1.0, 24.0, periodicity_bounds="fixed")
+    order = state_space(kernel).order
+    sites = np.arange(1.0 + 300 // order)[:, np.newaxis]
+    for n_sites, kind in ((1, Filter), (len(sites), None)):
+        t = np.arange(1 + 6 * np.ceil(np.sqrt(order)) * order)
+        X = np.column_stack([np.tile(sites[:n_sites], (len(t), 1)), np.repeat(t, n_sites)])
+        gp = TimeVaryingGPRegressor(
+            Matern(), kernel, optimizer=None, sites=sites[:n_sites], warn=False
+        )
+        rows = gp.fit(X[:9], X[:9, 0])._make_rows(X, X[:, 0], 0.0 * X[:, 0], X[:, 0] < 0.0)
+        covariance = gp._initial_covariance(rows, follow_data=False)
+        caplog.clear()
+        with caplog.at_level(logging.INFO, logger="sktvbo.gaussian_process"):
+            assert gp._kalman_is_faster(covariance, rows) == (kind is Filter)
+        assert ("more than 300" in caplog.text) == (kind is None)
+
+
+def test_a_large_state_is_warned_of():
+    kernel = Matern(30.0, nu=1.5) * ExpSineSquared(1.0, 24.0, periodicity_bounds="fixed")
+    X = np.column_stack([np.arange(9.0), np.zeros(9)])
+    gp = TimeVaryingGPRegressor(Matern(), kernel, optimizer=None, solver="kalman")
+    with pytest.warns(
+        ModelWarning, match=r"has 378 numbers: 42 for each of 9 places.* s and .* GB"
+    ):
+        gp.fit(X, np.sin(X[:, 0]))
