@@ -27,6 +27,7 @@ Limits of numbers, and the treatment of difficult ones:
 """
 
 import difflib
+import math
 import re
 import reprlib
 from datetime import date, timedelta
@@ -38,6 +39,9 @@ import numpy as np
 LARGEST_X = LARGEST_Y = 1e100
 FIRST_JITTER, LAST_JITTER = 1e-10, 1e-4
 RESOLUTION = 1e-8
+
+# A float is recognized first: the check of an abstract type is slow.
+_REAL = (float, Real)
 
 
 def invalid(name, expected, value=None, owner=None, *, got=None, advice="", error=ValueError):
@@ -92,7 +96,7 @@ def choose(text, known, name, owner=None):
 def check_real(value, name, owner=None, *, interval="(-inf, inf)", advice="", error=ValueError):
     """Return the value as a float in an interval such as "(0, 1]"; no bool and no duration."""
     low, high = map(float, interval[1:-1].split(","))
-    if isinstance(value, Real) and not isinstance(value, bool | np.timedelta64):
+    if isinstance(value, _REAL) and not isinstance(value, (bool, np.timedelta64)):
         above = low < value or (low == value and interval[0] == "[")
         below = value < high or (value == high and interval[-1] == "]")
         if above and below:
@@ -156,7 +160,7 @@ def check_bounds(bounds, name, owner=None, *, high=None):
 def finite_number(value, name, error=ValueError, largest=np.inf):
     """Return a value, or an array's only one, as a finite float of magnitude <= ``largest``."""
     number = value
-    if not isinstance(value, Real) or isinstance(value, np.timedelta64):  # for NumPy an integer
+    if not isinstance(value, _REAL) or isinstance(value, np.timedelta64):  # for NumPy an integer
         try:
             array = np.asarray(value)
         except ValueError as exc:  # lists of different lengths
@@ -168,7 +172,7 @@ def finite_number(value, name, error=ValueError, largest=np.inf):
         number = float(number)
     except OverflowError:  # an int or a fraction beyond the largest float
         number = np.inf
-    if not np.isfinite(number):
+    if not math.isfinite(number):
         raise invalid(name, "finite", value, error=error)
     if abs(number) > largest:
         raise _too_large(name, largest, abs(number), error)
@@ -207,10 +211,13 @@ def finite_array(value, name, shape, error=ValueError, largest=np.inf):
         lengths = ", ".join(map(str, shape)) + "," * (len(shape) == 1)
         got = f"shape {array.shape}"
         raise invalid(name, f"an array of shape ({lengths})", got=got, error=error)
-    if not np.isfinite(array).all():
+    size = np.abs(array).max(initial=0.0)  # NaN if any number is
+    if not size < np.inf:
         count = np.count_nonzero(~np.isfinite(array))
         raise invalid(name, "finite", got=f"{count} NaN or infinity", error=error)
-    return array if largest == np.inf else check_size(array, name, largest, error)
+    if size > largest:
+        raise _too_large(name, largest, size, error)
+    return array
 
 
 def check_size(array, name, largest, error=ValueError):
@@ -240,7 +247,7 @@ def check_rows(value, n, name):
         return np.empty(0, dtype=np.intp)
     if np.ma.is_masked(value):
         raise invalid(name, "integers or a mask", got="masked values")
-    if not np.issubdtype(rows.dtype, np.integer):
+    if rows.dtype.kind not in "iu":
         nan = rows.dtype.kind == "f" and np.isnan(rows).any()
         raise invalid(name, "integers or a mask", got="NaN" if nan else f"dtype {rows.dtype}")
     if rows.min() < -n or rows.max() >= n:

@@ -466,6 +466,13 @@ class CompiledCovariance(SeparableCovariance):
         _gram.cross_gram(*one, *other, *self.families, self.signal_variance, out)
         return out
 
+    def row(self, S, t, i):
+        Z, u = self.to_scaled(S, t)
+        k, point = np.empty((1, len(u))), (Z[:, i : i + 1].copy(), u[i : i + 1])
+        _gram.cross_gram(*point, Z, u, *self.families, self.signal_variance, k)
+        k[0, i] = self.signal_variance
+        return k[0]
+
     def variance(self, S, t):
         return np.full(len(t), self.signal_variance)
 
@@ -617,6 +624,8 @@ class CompositeCovariance(CompiledCovariance):
 
     def variance_with_gradient(self, s, t, moving=None):
         return self.signal_variance * self.factors[1].variance, np.zeros(len(s) + 1)
+
+    row = SeparableCovariance.row
 
     def cross_with_gradient(self, s, t, Z, times, moving=None):
         n, families = len(times), (self.factors[0].family, Family.CONSTANT)

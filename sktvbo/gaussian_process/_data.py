@@ -165,9 +165,11 @@ class Rows:
             if self._has_no_known_variance:
                 return covariance.noise(self.ages)
             rows = slice(None)
-        ages = self.now - self.X[rows, self.layout.position]
-        model = np.where(self.total[rows], 0.0, covariance.noise(ages))
-        return model + self.variance[rows] / self.scale / self.scale
+        model = covariance.noise(self.now - self.X[rows, self.layout.position])
+        if self._has_no_known_variance:
+            return model
+        known = self.variance[rows] / self.scale / self.scale
+        return np.where(self.total[rows], 0.0, model) + known
 
     def noise_gradient(self, covariance, w):
         """Return Σ_i w_i ∂noise_i/∂theta, for the noise's part of theta."""

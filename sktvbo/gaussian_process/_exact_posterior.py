@@ -193,7 +193,7 @@ class Dense(BasisPosterior, Conditioned):
             return self._recomputed(rows)
         noise, solver = rows.noise(self.covariance, slice(n, None)), self.solver
         for i in range(n, rows.n):
-            k = self.covariance.row(rows.S[: i + 1], rows.t[: i + 1], i)
+            k = self.covariance.row(rows.S, rows.t, i)[: i + 1]
             solver = solver.append(k[:-1], k[-1] + noise[i - n])
             if solver is None:
                 return self._recomputed(rows)
@@ -252,11 +252,10 @@ class Dense(BasisPosterior, Conditioned):
         ``count`` selects the row.
         """
         i = (count // _COMPARE_EVERY * 7919) % rows.n
-        row, behind = slice(i, i + 1), slice(i, None)
-        k = self.covariance.row(rows.S[behind], rows.t[behind], 0)
-        k[0] += rows.noise(self.covariance, row)[0] + solver.jitter
+        k = self.covariance.row(rows.S, rows.t, i)[i:]
+        k[0] += rows.noise(self.covariance, slice(i, i + 1))[0] + solver.jitter
         L = solver.L
-        found = np.einsum("ij,j->i", L[behind, : i + 1], L[i, : i + 1])
+        found = np.einsum("ij,j->i", L[i:, : i + 1], L[i, : i + 1])
         return float(np.abs(found - k).max() / k[0])
 
     def variance_reduction(self, K, full=False):
@@ -281,7 +280,7 @@ class Dense(BasisPosterior, Conditioned):
         if abs(now - latest) <= 4.0 * np.spacing(abs(now)):
             now = latest
         factors, now = self.covariance.stationary_factors(), now - rows.layout.origin
-        signal = self.covariance.variance(rows.S, rows.t).mean()
+        signal = self.covariance.variance(rows.S, rows.t).sum() / rows.n
         past = _relevancy.long_past(factors[1], rows.t) if self.mean.is_learnt else None
         if self.inverse.P.diagonal().max() * RESOLUTION * signal > 1.0:
             C = _relevancy.convolutions(*factors, rows.S, now - rows.t)
@@ -302,10 +301,10 @@ class Dense(BasisPosterior, Conditioned):
         O(n) if cached, otherwise O(n³). They are faster for many rows whose inverse is updated.
         """
         inverse, rows = self.inverse, self.rows
-        if isinstance(factors[1], Composite):
+        if isinstance(factors[1], Composite) or not inverse.n_updates:
             return None
         youngest = now - rows.t.max()
-        if not (inverse.n_updates and 0.0 <= youngest * factors[1].units[0] < _MAX_AGE):
+        if not 0.0 <= youngest * factors[1].units[0] < _MAX_AGE:
             return None
         forms = inverse.forms
         if forms is None or now < forms.now:

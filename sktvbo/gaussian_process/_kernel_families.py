@@ -199,11 +199,11 @@ def recognize(kernel, n_dims):
     if scales.ndim > 1 or scales.size not in (1, n_dims):
         expected, got = f"one, or one per column ({n_dims})", f"{scales.size} lengthscales"
         raise invalid("length_scale", expected, owner=kernel, got=got)
-    if not (np.all(np.isfinite(scales)) and np.all(scales > 0.0)):
+    if not ((scales > 0.0) & (scales < np.inf)).all():
         raise invalid("length_scale", "positive and finite", kernel.length_scale, kernel)
     learnt = kernel.hyperparameter_length_scale
     n_theta = 0 if learnt.fixed else learnt.n_elements
-    return Factor(family, np.broadcast_to(scales, (n_dims,)).copy(), n_theta)
+    return Factor(family, np.full(n_dims, scales), n_theta)
 
 
 def recognize_or_raise(kernel, n_dims, purpose):

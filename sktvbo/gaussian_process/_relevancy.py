@@ -22,7 +22,7 @@ whose correlation in time with the newest one is below 1e-8 is irrelevant, as wi
 from __future__ import annotations
 
 from functools import cache
-from math import comb, factorial
+from math import comb, factorial, frexp, ldexp
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -290,7 +290,8 @@ def _future(factor, u, v, origin):
     # The integral is B(u) G B(v)ᵀ, of rank p + 1; see `future_basis` and `basis_products`. For
     # Matérn kernels this equals W-DBO eq. (72)-(75), without cancellation.
     alpha, rate = FAMILIES[factor.family].polynomial, factor.units[0]
-    B, A = (future_basis(alpha, rate, ages, origin) for ages in (u, v))
+    B = future_basis(alpha, rate, u, origin)
+    A = B if v is u else future_basis(alpha, rate, v, origin)
     return B @ (basis_products(len(alpha)) / rate) @ A.T
 
 
@@ -344,9 +345,10 @@ def convolutions(spatial, temporal, S, ages):
     """
     if not np.isfinite(ages).all():
         raise invalid("now", "finite", got="NaN or infinity")
-    if ages.min() < 0.0:
-        raise _too_early(f"a time {-ages.min():.3g} before one")
-    return _future(temporal, ages, ages, ages.min()) * convolutions_in_space(spatial, S)
+    youngest = ages.min()
+    if youngest < 0.0:
+        raise _too_early(f"a time {-youngest:.3g} before one")
+    return _future(temporal, ages, ages, youngest) * convolutions_in_space(spatial, S)
 
 
 def convolutions_in_space(spatial, X, Y=None):
@@ -437,12 +439,12 @@ class RelevancySweep:
         # In units of its largest entry, squares of P neither overflow nor underflow. a is in the
         # corresponding unit of standard deviations, reduced for a large y. Units are powers of two,
         # which change no digits.
-        self._half = half = max((np.frexp(P.diagonal().max())[1] + 1) // 2, -500)
+        self._half = half = max((frexp(P.diagonal().max())[1] + 1) // 2, -500)
         self._P, self._C, self._owned, self._past = P, C, False, past
         a = np.ldexp(a, -half)
-        excess = max(np.frexp(np.abs(a).max())[1], 0)
+        excess = max(frexp(np.abs(a).max())[1], 0)
         self._a = a = np.ldexp(a, -excess)
-        self._unit = np.ldexp(1.0, -2 * excess)
+        self._unit = ldexp(1.0, -2 * excess)
         self._p = np.ldexp(P.diagonal(), -2 * half)
         if q is None:
             self._copy_matrices()
@@ -525,6 +527,6 @@ class RelevancySweep:
         """Copy the matrices before they are changed, P in its unit."""
         if self._owned:
             return
-        self._P = self._P * np.ldexp(1.0, -2 * self._half)
+        self._P = self._P * ldexp(1.0, -2 * self._half)
         self._C = self._C() if callable(self._C) else np.array(self._C)
         self._owned = True

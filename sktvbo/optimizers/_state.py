@@ -6,6 +6,7 @@ timer of the steps. A step that fails half-way leaves the optimizer as it was.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -303,7 +304,7 @@ class Query:
 def handles(domain, queries):
     """Return queries as users see them."""
     return [
-        replace(query, x=domain.decode(query.x), context=domain.decode_context(query.x))
+        replaced(query, x=domain.decode(query.x), context=domain.decode_context(query.x))
         for query in queries
     ]
 
@@ -405,7 +406,7 @@ class PendingQueries:
         The answer to a query came at the latest when the next one is asked for. A delay of 0, as of
         queries that all have one time, says nothing.
         """
-        if not (self.answered_at and np.isfinite(asked)):
+        if not (self.answered_at and math.isfinite(asked)):
             return self
         new = [asked - t for t in self.answered_at if asked > t]
         delays, timeout = (*self.delays, *new)[-_MAX_DELAYS:], self.timeout

@@ -215,7 +215,7 @@ def _best_queries(run, t, size, rng, may_wait, details):
             x = run.limiter.heading(run, surrogate, t, space, x, risk)
             run = replaced(run, limiter=run.limiter.moved(x, time))
         if not (i or pending) and posterior is not None:
-            (mean,), (std,) = posterior(run.domain.to_unit(x[np.newaxis]))
+            (mean,), (std,) = posterior(run.domain.unit_of(x[np.newaxis]))
             forecast = Forecast(run.model, x, t, float(mean), float(std))
         if details is not None:
             known = _details_of(run, surrogate, x, time, t, latest, risk, space)

@@ -331,15 +331,15 @@ class ResponseTime:
 def _least_relevant(sweep):
     """Return the least relevant observation of a `RelevancySweep`: position and relevancy."""
     relevancy = np.asarray(sweep.relevancy())
-    unknown = np.count_nonzero(np.isnan(relevancy))
-    if unknown:
+    least = int(np.argmin(relevancy))  # the first NaN, if there is one
+    if np.isnan(relevancy[least]):
+        unknown = np.count_nonzero(np.isnan(relevancy))
         raise invalid(
             "The relevancies of the surrogate",
             "numbers",
             got=f"NaN for {unknown} of {relevancy.size} observations",
             advice="Check the kernels of the surrogate.",
         )
-    least = int(np.argmin(relevancy))
     return least, float(relevancy[least])
 
 
