@@ -325,8 +325,9 @@ def _next_model(run, X, target, drop, data, hold, fresh):
             surrogate = surrogate.condition_on(X, target, *known, **scale)
     search = SearchState(run.search.age + 1, run.search.size)
     # An expert's answers have taught more than stale observations would.
-    hold = hold or (few and run.answers is not None) or (sliced is not None and not early)
-    if hold or not search_is_due(run, surrogate, n, early):
+    hold = hold or (few and run.answers is not None)
+    goes_on = sliced is not None and run.timer is not None and not early
+    if hold or goes_on or not search_is_due(run, surrogate, n, early):
         return Model(surrogate, search, sliced)
     if run.timer is not None and not early and isinstance(surrogate, TimeVaryingGP):
         return Model(surrogate, search, begun_search(run, surrogate, data))
@@ -360,7 +361,7 @@ def _after_slice(run, model, data):
     if before is None:
         return model
     sliced = before.continued(timer.until)
-    is_stuck = sliced.results == before.results and timer.is_too_long(sliced)
+    is_stuck = sliced is before and timer.is_too_long(sliced)
     if sliced.found is not None or is_stuck:
         timer.searched(sliced.n, sliced.cost)
     if is_stuck:

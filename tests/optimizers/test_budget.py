@@ -230,6 +230,14 @@ def test_untell_ends_a_search_that_may_know_the_observation():
     assert run_of(opt).sliced_search is None
 
 
+def test_an_interrupted_search_does_not_stop_those_of_tell():
+    opt = run(WDBO([(0, 1)] * 2, n_initial_points=5, refit_every=3, random_state=0), 20)
+    assert opt.refit(deadline=1e-5) is False
+    run(opt, 4, start=20)
+    assert run_of(opt).sliced_search is None
+    assert run_of(opt).search.age < 3
+
+
 def test_a_journal_has_the_hyperparameters(tmp_path):
     path = tmp_path / "run.db"
     opt = WDBO([(0, 1)] * 2, n_initial_points=5, step_budget=0.02, random_state=0, journal=path)
