@@ -15,7 +15,7 @@ from ..gaussian_process._regressor import TimeVaryingGP
 from ..gaussian_process._slices import OutOfTime, Slices
 
 # Share of the budget that the slowest part of a step may take, and all parts together.
-_SHARE_OF_PART, _SHARE_OF_STEP = 0.45, 0.9
+_SHARE_OF_PART, _SHARE_OF_STEP = 0.45, 0.85
 
 # Resolution of the processor's clock.
 _RESOLUTION = 1e-9
