@@ -7,7 +7,9 @@ child resumes, until the run is long enough. The run has every kind of call: sin
 batches, in a context where there is one, observations, failures, several observations at once, some
 that are taken back, cancelled queries. Then its journal is compared with a run of the same seed in
 one process: no observation is missing, doubled, or back after it was taken back, and the queries
-agree to 1e-4. After any kill nothing that had returned is missing.
+agree to 1e-4. Some runs amplify rounding, such as BOLT's with 12 rows: their queries differ by at
+most ten times what a relative change of the values by 1e-13 makes. After any kill nothing that had
+returned is missing.
 """
 
 import argparse
@@ -49,8 +51,8 @@ def value(row):
     return float(np.exp(-np.sum((row[:2] - 0.3 - 0.01 * row[-1]) ** 2)))
 
 
-def step(optimizer, note=lambda *what: None):
-    """The next call of a run, whatever came before."""
+def step(optimizer, note=lambda *what: None, change=0.0):
+    """The next call of a run, whatever came before; values have a relative ``change``."""
     begun = hasattr(optimizer, "n_told_")
     pending, told = (optimizer.pending_, optimizer.n_told_) if begun else ((), 0)
     answered = told + (optimizer.n_failed_ if begun else 0)
@@ -78,7 +80,7 @@ def step(optimizer, note=lambda *what: None):
         note("tell", total + 2)
     else:
         query = pending[-1]
-        optimizer.tell(query, value(np.append(query.x, query.t)))
+        optimizer.tell(query, (1.0 + change) * value(np.append(query.x, query.t)))
         note("tell", total + 1)
 
 
@@ -137,6 +139,14 @@ def told_in(path):
     return rows, set(untold)
 
 
+def undisturbed(number, seed, steps, change=0.0):
+    """Queries and values (n, d + 2) of a run in one process; see `step`."""
+    optimizer = make(number, seed)
+    while getattr(optimizer, "n_told_", 0) < steps:
+        step(optimizer, change=change)
+    return np.column_stack([optimizer.told_X_, optimizer.told_y_])
+
+
 def crash(kills, steps, seed, longest=0.15, say=print):
     """So many kills, in as many runs as it takes; counts of what happened."""
     rng, killed, number, finished = np.random.RandomState(seed), 0, 0, 0
@@ -159,16 +169,15 @@ def crash(kills, steps, seed, longest=0.15, say=print):
                 assert len(set(left)) == len(left), "an observation is there twice"
                 if not was_killed:
                     break
-            expected = make(number, seed)
-            while getattr(expected, "n_told_", 0) < steps:
-                step(expected)
-            rows = np.column_stack([expected.told_X_, expected.told_y_])
+            rows = undisturbed(number, seed, steps)
             told, untold = told_in(path)
             assert untold or steps < 8
             left = [row for i, (_, *row) in enumerate(told) if i not in untold]
             # A surrogate that was conditioned again differs by rounding, and so do later queries.
             assert np.shape(left) == rows.shape, "another run"
-            assert np.allclose(left, rows, atol=1e-4), "another run"
+            if not np.allclose(left, rows, atol=1e-4):
+                spread = np.abs(undisturbed(number, seed, steps, change=1e-13) - rows).max()
+                assert np.abs(left - rows).max() <= 10.0 * spread, "another run"
             journal.check(path)
             finished += 1
         number += 1

@@ -51,7 +51,8 @@ def main():
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--reference", action="store_true", help="also without a budget")
     args = parser.parse_args()
-    warnings.simplefilter("ignore", UserWarning)
+    for kind in (sktvbo.exceptions.ModelWarning, sktvbo.exceptions.StepBudgetWarning):
+        warnings.simplefilter("ignore", kind)
     print(
         f"{args.kind}, {args.steps} steps of {1e3 * args.seconds:g} ms; median, 99 %, 99.9 %, max"
     )

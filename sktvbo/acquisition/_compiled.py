@@ -142,7 +142,7 @@ class CompiledObjective:
         ascents = Ascents(X[:, columns], units * high, _GAIN, units * low, _LEAD)
         if self.formula is not None:
             margin = self._units, self._margin.rates
-            seconds = np.inf if until == np.inf else until - time.process_time()
+            seconds = until - time.process_time()
             climb(self._posterior, *self.formula, ascents, X, columns, unit, *margin, seconds)
         else:
             self._climb(ascents, X, columns, unit, until)
@@ -151,7 +151,7 @@ class CompiledObjective:
 
     def _climb(self, ascents, X, columns, unit, until):
         """Climb a score that Python computes."""
-        while len(ascents.active) and (until == np.inf or time.process_time() < until):
+        while len(ascents.active) and time.process_time() < until:
             trials = X[ascents.active]
             trials[:, columns] = ascents.trials
             mean, std, *slopes = self._posterior.with_gradients(trials)

@@ -16,7 +16,6 @@ function.
 
 import copy
 import time
-from contextlib import suppress
 
 import numpy as np
 from scipy.optimize import minimize
@@ -176,10 +175,6 @@ def _check(found, mean, std, acquisition, slopes):
             matters = matters & (numbers > -np.inf)
 
 
-class _OutOfTime(Exception):
-    """The time of a climb is over."""
-
-
 class ScipyClimber:
     """An objective from Python functions, climbed by SciPy's L-BFGS-B from one place at a time.
 
@@ -224,11 +219,16 @@ class ScipyClimber:
         places, values = np.array(places), np.full(len(places), -np.inf)
         free = np.flatnonzero(space.continuous)
         low, high = space.lower[free], space.upper[free]
+
+        def stop(z):
+            if time.process_time() >= until:
+                raise StopIteration  # for SciPy
+
         for i, start in enumerate(places.copy()):
+            if time.process_time() >= until:
+                break
 
             def at(z, i=i, start=start):
-                if time.process_time() > until:
-                    raise _OutOfTime
                 u = start.copy()
                 u[free] = z
                 if self._value_and_gradient is None:
@@ -247,7 +247,6 @@ class ScipyClimber:
                 return value, np.array([at(x)[0] - value for x in z + np.diag(steps)]) / steps
 
             function = with_differences if self._value_and_gradient is None else at
-            bounds = list(zip(low, high))
-            with suppress(_OutOfTime):
-                minimize(function, start[free], method="L-BFGS-B", jac=True, bounds=bounds)
+            options = {"method": "L-BFGS-B", "bounds": list(zip(low, high)), "callback": stop}
+            minimize(function, start[free], jac=True, **options)
         return places, values

@@ -132,7 +132,7 @@ def search(objective, space, candidates, n_starts, until=np.inf):
                 reached[wrong] = objective.values(moved[wrong])
             better = reached > values[going]
             places[going[better]], values[going[better]] = moved[better], reached[better]
-        if space.continuous.all() or (until < np.inf and time.process_time() >= until):
+        if space.continuous.all() or time.process_time() >= until:
             break
         going = going[_step_aside(objective, space, places, values, going)]
         if not len(going):

@@ -15,7 +15,7 @@ from ._exact_posterior import Dense
 from ._prior_mean import QuadraticMean
 from ._regressor import TimeVaryingGP, estimator
 from .kalman._filter import Filter, SiteIndex, distinct, has_white_noise
-from .kalman._state_space import Composed, state_space
+from .kalman._state_space import LARGE_STATE, Composed, state_space
 
 _SOLVERS = ("auto", "dense", "kalman")
 
@@ -30,9 +30,9 @@ _MIN_ROWS_HELD, _ROWS_A_STATE_HELD = 64, 1.0 / 16.0
 _UPDATES_A_ROW = 0.25
 
 # "auto" does not use it for larger states: two covariances of the state would fill the memory. For
-# composite kernels, whose state has p numbers a place, a time takes O(p N²): the rows have to be √p
-# times more.
-_MAX_STATE, _MAX_COMPOSED_STATE = 6000, 300
+# composite kernels, whose state has p numbers a place, a time takes O(p N²): LARGE_STATE is the
+# largest, and the rows have to be √p times more.
+_MAX_STATE = 6000
 
 _logger = logging.getLogger("sktvbo.gaussian_process")
 
@@ -264,9 +264,9 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         size = len(tracked) * process.order
         if size > min(rows.n / rows_a_state, _MAX_STATE):
             return False
-        if is_composed and size > _MAX_COMPOSED_STATE:
-            message = "solver='auto' uses the Cholesky factor: the filter's state has %d numbers"
-            _logger.info(f"{message}, more than %d", size, _MAX_COMPOSED_STATE)
+        if is_composed and size > LARGE_STATE:
+            message = "solver='auto' uses the Cholesky factor: a filter has %d states, more than %d"
+            _logger.info(message, size, LARGE_STATE)
             return False
         return sites is not None or not has_white_noise(covariance, rows.S)
 

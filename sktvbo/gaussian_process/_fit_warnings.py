@@ -10,7 +10,7 @@ from ..exceptions import ModelWarning
 from ._dates import NAIVE, number_of_duration
 from ._exact_posterior import Dense
 from ._starts import extents_of, far_lengthscales, flat_columns
-from .kalman._state_space import Composed, state_space
+from .kalman._state_space import LARGE_STATE, Composed, state_space
 
 # Without a mean, y is far from 0 if its average exceeds this many standard deviations.
 _FAR = 3.0
@@ -18,9 +18,8 @@ _FAR = 3.0
 # Up to this many rows exact regression takes a few seconds.
 _MAX_ROWS_EXACT = 5_000
 
-# States of a composite kernel with more numbers are slow, and the time (s) of each of the T p N²
-# products of a likelihood and its gradient (one core).
-_LARGE_STATE = 300
+# Seconds of each of the T p N² products of a likelihood and its gradient, with a composite kernel
+# (one core).
 _SECONDS_A_PRODUCT = 2.5e-9
 
 # Inducing points are too few if they leave more than this part of the variance of y to noise. A
@@ -120,7 +119,7 @@ def advise_on_state(covariance, rows, sites):
     """Warn of a composite kernel's large state if a Kalman filter is to be used."""
     process = state_space(covariance.temporal)
     size, n_times = process.order * len(sites), len(np.unique(rows.t))
-    if isinstance(process, Composed) and size > _LARGE_STATE:
+    if isinstance(process, Composed) and size > LARGE_STATE:
         seconds = _SECONDS_A_PRODUCT * n_times * process.order * size**2
         # Of the smoother, which stores √T covariances, and of transitions for each time gap.
         memory = 8e-9 * (2.0 * np.sqrt(n_times) * size**2 + 4.0 * n_times * process.order**2)

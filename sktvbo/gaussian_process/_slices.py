@@ -34,11 +34,10 @@ class Slices:
         Attribute of that name, in seconds of processor time.
     until : float, default=inf
         End of the slice, of `time.process_time`: no part begins that would last longer.
-    n_sure : int, default=0
-        Number of parts that are made all the same.
-
     expected : float, default=0.0
         Expected time of a part.
+    n_sure : int, default=0
+        Number of parts that are computed whatever their time.
 
     Attributes
     ----------

@@ -48,7 +48,7 @@ from ..journal import Journal, events
 from ..journal._encoding import qualified_name
 from ..journal._file import FORMAT, JournalFile
 from ..staleness import KeepAll, MaximumSize, as_policy
-from ._budget import StepTimer, time_after
+from ._budget import StepTimer
 from ._calibration import with_calibration
 from ._clock import make_clock
 from ._default_models import smooth_surrogate, static_surrogate
@@ -496,7 +496,7 @@ class BayesianOptimizer(BaseEstimator):
 
         Warns
         -----
-        ForgottenQueryWarning
+        ForgottenQueryWarning, StepBudgetWarning
             As in ``ask``.
 
         Examples
@@ -737,16 +737,17 @@ class BayesianOptimizer(BaseEstimator):
         Raises
         ------
         AskTellError
-            There are fewer than ``n_initial_points`` observations.
+            There is no surrogate yet.
+        ValueError
+            The deadline is not positive.
         """
-        until = np.inf
         if deadline is not None:
-            until = time_after(check_real(deadline, "deadline", interval="(0, inf)"))
+            deadline = check_real(deadline, "deadline", interval="(0, inf)")
         with self._lock():
             run = self._run_or_new()
             if run.surrogate is None:
                 raise too_few("refit()", run, run.config.n_initial)
-            after = refit(run, until)
+            after = refit(run, deadline)
             if after is not run:
                 self._take(run, after, "refit")
         return after.sliced_search is None

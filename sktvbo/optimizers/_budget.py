@@ -191,11 +191,6 @@ class StepTimer:
         return time.process_time() + self.expected(part, n) <= self.until
 
 
-def time_after(seconds):
-    """Return the time of `time.process_time` after some seconds."""
-    return time.process_time() + seconds
-
-
 @dataclass(frozen=True, eq=False)
 class SlicedSearch:
     """A search of the hyperparameters in slices, over several steps.

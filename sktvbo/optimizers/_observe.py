@@ -2,6 +2,7 @@
 
 import copy
 import math
+import time
 from collections.abc import Mapping
 from numbers import Real
 from typing import NamedTuple
@@ -361,12 +362,12 @@ def _after_slice(run, model, data):
     if before is None:
         return model
     sliced = before.continued(timer.until)
-    is_stuck = sliced is before and timer.is_too_long(sliced)
-    if sliced.found is not None or is_stuck:
-        timer.searched(sliced.n, sliced.cost)
-    if is_stuck:
+    if sliced is before and timer.is_too_long(sliced):
         # It begins again when fewer rows are left.
+        timer.searched(sliced.n, max(sliced.cost, sliced.expected))
         return model._replace(sliced_search=None)
+    if sliced.found is not None:
+        timer.searched(sliced.n, sliced.cost)
     if sliced.found is None or not timer.fits(MODEL, len(data)):
         return model._replace(sliced_search=sliced)
     timer.lap(SEARCH)
@@ -377,9 +378,11 @@ def _after_slice(run, model, data):
     return Model(surrogate, SearchState(0, sliced.n))
 
 
-def refit(run, until):
-    """Return the run after a search of the hyperparameters, or a slice that ends at a time."""
-    surrogate = run.surrogate
+def refit(run, deadline):
+    """Return the run after a search of the hyperparameters, or a slice of some seconds of it."""
+    surrogate, until = run.surrogate, np.inf
+    if deadline is not None:
+        until = time.process_time() + deadline
     if not can_be_searched(surrogate):
         return run
     if not isinstance(surrogate, TimeVaryingGP):

@@ -209,7 +209,7 @@ def _best_queries(run, t, size, rng, may_wait, details):
         space = None if run.limiter is None else run.limiter.part_of(run, t)
         limits = {} if timer is None else timer.limits_of_query(size - i)
         x, time, posterior = _best_query(
-            run, surrogate, config.acquisition, t, latest, rng, risk, space, limits
+            run, surrogate, config.acquisition, t, latest, rng, risk, space, **limits
         )
         if run.limiter is not None:
             x = run.limiter.heading(run, surrogate, t, space, x, risk)
@@ -226,14 +226,25 @@ def _best_queries(run, t, size, rng, may_wait, details):
     return queries, forecast
 
 
-def _best_query(run, surrogate, acquisition, t, latest, rng, risk, space=None, limits=None):
+def _best_query(
+    run,
+    surrogate,
+    acquisition,
+    t,
+    latest,
+    rng,
+    risk,
+    space=None,
+    *,
+    n_candidates=N_CANDIDATES,
+    until=np.inf,
+):
     """Return where, and when between t and ``latest``, an acquisition function is largest.
 
     Also return the posterior at t, (m, u) -> mean (m,), std (m,), or None if it is not compiled.
     Scores are weighed by a ``risk`` unless it is None. The search is in a ``space``; None: in all
-    of the domain. ``limits`` are ``n_candidates`` and ``until`` of `optimize`.
+    of the domain, and limited as in `optimize`.
     """
-    limits = limits or {}
     # The latest queries are near a tracked optimum. Pending ones are left out: where nothing is
     # uncertain, a search from one would end there again.
     recent = run.model.X_train_[-3:, :-1]
@@ -242,11 +253,10 @@ def _best_query(run, surrogate, acquisition, t, latest, rng, risk, space=None, l
         if risk is not None:
             draw = risk.at(t).weigh_draw(draw)
         space = run.domain.search_space() if space is None else space
-        n = limits.get("n_candidates", N_CANDIDATES)
-        return maximize_joint(draw, space, rng, recent, n), t, None
+        return maximize_joint(draw, space, rng, recent, n_candidates), t, None
     score, posterior, space = _scored(run, surrogate, acquisition, t, latest, risk, space)
     objective = objective_of(score, posterior)
-    row = optimize(objective, space, rng, recent, **limits)
+    row = optimize(objective, space, rng, recent, n_candidates, until=until)
     if space.window is None:
         return row, t, objective.posterior
     return row[:-1], float(row[-1]), None

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from ._base import RunSoFar
     from ._surrogate import Surrogate
 
-# Largest data set of BOLT.
-_LARGEST_SIZE = 100_000
-
 # Purpose of the kernel, as error messages state it.
 _PURPOSE = "The relevancy of observations"
 
@@ -223,16 +220,16 @@ class RelevancyCap(StaleDataPolicy):
         return np.array([index for index, _ in self.removals_], dtype=np.intp)
 
     def _max_size(self, surrogate):
-        allowed = np.inf if self._allowed_size is None else self._allowed_size
+        allowed = self._allowed_size
         if not isinstance(self.max_size, str):
-            return int(min(self.max_size, allowed))
+            return int(self.max_size if allowed is None else min(self.max_size, allowed))
         if self.response_time_ is None:
-            return self._allowed_size
+            return allowed
+        start, limit = self.max_size_, {}
+        if allowed is not None:
+            start, limit = start and min(start, allowed), {"max_size": allowed}
         return recommended_dataset_size(
-            surrogate.temporal_kernel_,
-            self.response_time_,
-            int(min(allowed, _LARGEST_SIZE)),
-            start=None if self.max_size_ is None else int(min(self.max_size_, allowed)),
+            surrogate.temporal_kernel_, self.response_time_, start=start, **limit
         )
 
     def record(self) -> Mapping[str, float]:

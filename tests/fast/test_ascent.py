@@ -203,6 +203,10 @@ def test_the_compiled_loop_is_the_loop(rng, kind, formula, rates):
         slope = by[0] * slopes[0] + by[1] * (root * slopes[1] + std * own / units)
         return value[0] / 0.3, slope[0, columns] / 0.3
 
+    stopped = Ascents(X[:, columns], upper, 1e-12)
+    climb(posterior, formula, 0.7, stopped, X, columns, 0.3, units, rates, seconds=0.0)
+    assert_array_equal(stopped.places, X[:, columns])  # after one turn
+    assert_allclose(stopped.values, [function(x)[0] for x in X], rtol=1e-12)
     ascents = Ascents(X[:, columns], upper, 1e-12)
     climb(posterior, formula, 0.7, ascents, X, columns, 0.3, units, rates)
     n_stuck = 0

@@ -3,19 +3,24 @@
 import pickle
 import time
 import warnings
+from unittest import mock
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.stats import gamma
+from sklearn.gaussian_process.kernels import Matern, RationalQuadratic
 
 from sktvbo import BOLT, GPUCB, WDBO, TimeVaryingGPRegressor
+from sktvbo._values import replaced
 from sktvbo.exceptions import AskTellError, StepBudgetWarning
 from sktvbo.gaussian_process import QuadraticMean, SparseTimeVaryingGPRegressor
+from sktvbo.gaussian_process._posterior_at import TimeSlice
 from sktvbo.gaussian_process._slices import OutOfTime, Slices
 from sktvbo.optimizers._base import run_of
 from sktvbo.optimizers._budget import MODEL, QUERY, SEARCH, StepTimer
+from sktvbo.optimizers._observe import begun_search
 
 LONG = 1e6
 
@@ -110,6 +115,21 @@ def test_results_of_a_slice_are_not_those_of_an_earlier_one(rows):
     assert after.results == [1, 2]
 
 
+def test_no_part_begins_that_would_last_too_long(clock):
+    """As long as the longest one so far, or as expected."""
+    slices = Slices(until=5.0)
+    slices(clock, 2.0)
+    slices(clock, 0.5)
+    assert not slices.are_over()
+    slices(clock, 0.6)
+    assert slices.are_over()
+    with pytest.raises(OutOfTime):
+        slices(clock, 0.1)
+    assert slices.cost == 2.0
+    assert Slices(until=5.0, expected=2.0).are_over()
+    assert not Slices(until=5.0, expected=1.8).are_over()
+
+
 def test_an_inner_result_is_not_taken_for_the_outer_one():
     def outer(fail, slices):
         found = slices.whole(inner)
@@ -170,18 +190,28 @@ def test_a_budget_that_cannot_be_kept_warns_once_and_names_the_part():
 def test_a_warning_that_is_an_error_leaves_the_optimizer_as_it_was():
     opt = run(WDBO([(0, 1)], n_initial_points=3, step_budget=LONG, random_state=0), 6)
     run_of(opt).timer.seconds = 1e-9
+    run(opt, 1, start=6)
+    x = opt.ask(7.0)
+    before = run_of(opt)
     with warnings.catch_warnings():
         warnings.simplefilter("error", StepBudgetWarning)
-        for t in range(6, 20):
-            before = run_of(opt)
-            try:
-                run(opt, 1, start=t)
-            except StepBudgetWarning:
-                break
-    assert run_of(opt).history.n_told - before.history.n_told == 0
-    assert run_of(opt).pending.n_total - before.pending.n_total in (0, 1)
-    x = opt.ask(50.0)
-    opt.tell(x, 1.0)
+        with pytest.raises(StepBudgetWarning):
+            opt.tell(x, 1.0)
+        assert run_of(opt) is before
+        opt.tell(x, 1.0)
+    assert opt.n_told_ == 8
+
+
+def test_a_search_whose_parts_do_not_fit_ends_and_limits_the_data_set():
+    opt = run(GPUCB([(0, 1)], n_initial_points=5, step_budget=LONG, random_state=0), 40)
+    before, timer = run_of(opt), run_of(opt).timer
+    timer.seconds = 1.0
+    timer._limits[SEARCH].clear()
+    search = replaced(begun_search(before, opt.surrogate_, before.data), expected=100.0)
+    opt._run = replaced(before, sliced_search=search)
+    run(opt, 1, start=40)
+    assert run_of(opt).sliced_search is not search
+    assert timer.limit == 30
 
 
 def test_a_search_that_is_interrupted_goes_on():
@@ -221,6 +251,21 @@ def test_refit_before_the_surrogate_and_without_hyperparameters():
     for bad in (0.0, -1.0, np.nan, "soon"):
         with pytest.raises(ValueError, match="deadline must be a float"):
             opt.refit(deadline=bad)
+
+
+@pytest.mark.parametrize("kind", [WDBO, BOLT, GPUCB])
+def test_a_result_that_did_not_fit_is_used_by_the_next_tell(kind):
+    opt = run(kind([(0, 1)] * 2, n_initial_points=5, step_budget=LONG, random_state=0), 20)
+    before = run_of(opt)
+    search = begun_search(before, opt.surrogate_.refit(), before.data).continued(np.inf)
+    found = search.found
+    found._gp = found._condition(found._gp.covariance.with_theta(theta(opt) - 0.1), found._gp.rows)
+    opt._run = replaced(before, sliced_search=search)
+    run(opt, 1, start=20)
+    assert_array_equal(theta(opt), search.found.theta_)
+    assert run_of(opt).sliced_search is None
+    assert (run_of(opt).search.age, run_of(opt).search.size) == (0, search.n)
+    assert len(opt.X_) == len(opt.surrogate_.X_train_)
 
 
 def test_untell_ends_a_search_that_may_know_the_observation():
@@ -267,22 +312,27 @@ def test_many_observations_are_limited_too():
     assert opt.n_told_ == 70
 
 
-@pytest.mark.parametrize("acquisition", ["ucb", "ts", "compiled"])
-def test_the_search_for_a_query_stops(acquisition, monkeypatch):
-    """A budget that is over when the search begins leaves the first evaluation of each climb."""
+KERNELS = {"compiled": None, "called": RationalQuadratic(0.5)}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_search_for_a_query_stops(kernel):
+    """When the time is over before the search, the score of the candidates is all that is left."""
     calls = []
 
     def score(mean, std, state):
         calls.append(len(mean))
         return mean + std, np.ones(len(mean)), np.ones(len(mean))
 
-    given = {"ucb": score, "ts": "ts", "compiled": None}[acquisition]
-    opt = GPUCB([(0, 1)] * 3, n_initial_points=5, acquisition=given, random_state=0)
-    opt.set_params(step_budget=LONG)
+    surrogate = TimeVaryingGPRegressor(KERNELS[kernel], Matern(9.0, nu=1.5), optimizer=None)
+    opt = GPUCB([(0, 1)] * 3, n_initial_points=5, acquisition=score, surrogate=surrogate)
+    opt.set_params(step_budget=LONG, random_state=0)
     run(opt, 7)
     calls.clear()
     opt.ask(7.0)
-    n_before, timer = len(calls), run_of(opt).timer
+    assert len(calls) > 5
+    assert calls[0] > 500
+    timer = run_of(opt).timer
     timer.seconds = 1e-9
     for t in range(8, 15):
         opt.cancel(opt.pending_[-1])
@@ -291,10 +341,22 @@ def test_the_search_for_a_query_stops(acquisition, monkeypatch):
             warnings.simplefilter("ignore", StepBudgetWarning)
             x = opt.ask(float(t))
     assert ((x >= 0.0) & (x <= 1.0)).all()
-    assert timer._n_candidates == 16
-    if acquisition == "ucb":
-        assert len(calls) < n_before
-        assert max(calls) <= 20
+    assert calls == [16 + 3]  # and the latest three places
+
+
+def test_draws_at_fewer_places():
+    opt = GPUCB([(0, 1)], n_initial_points=5, acquisition="ts", step_budget=LONG, random_state=0)
+    run(opt, 6)
+    run_of(opt).timer._n_candidates = 32
+    sizes, original = [], TimeSlice.sample
+
+    def sample(self, S, rng):
+        sizes.append(len(S))
+        return original(self, S, rng)
+
+    with mock.patch.object(TimeSlice, "sample", sample):
+        opt.ask(6.0)
+    assert 32 < sizes[0] < 200
 
 
 # --- the timer ------------------------------------------------------------------------------------

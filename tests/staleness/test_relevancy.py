@@ -1,5 +1,7 @@
 """Budgets and caps of relevancy, and response times."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -163,6 +165,24 @@ def test_nothing_is_removed_below_the_cap_or_the_least_size(max_size, min_size):
     policy = RelevancyCap(max_size, min_size)
     assert policy.after_add(surrogate(30), 31.0).size == 0
     assert policy.removals_ == []
+
+
+@pytest.mark.parametrize("policy", [RelevancyBudget(), RelevancyCap(30), RelevancyCap()])
+def test_no_more_stay_than_the_step_budget_allows(policy):
+    gp = surrogate()
+    policy.watch(replace(so_far(40), max_size=25))
+    expected = RelevancyCap(25).after_add(gp, now=39.0)
+    assert_array_equal(policy.after_add(gp, now=39.0), expected)
+    policy.watch(so_far(40))
+    assert len(policy.after_add(gp, now=39.0)) == (10 if policy.max_size == 30 else 0)
+
+
+def test_the_allowed_size_bounds_the_search_for_the_recommended_one():
+    policy = RelevancyCap()
+    times = np.cumsum([1.0, 1.2, 1.5, 1.9, 2.4])
+    policy.watch(replace(so_far(40, times, (10, 20, 30, 40, 50)), max_size=25))
+    policy.after_add(surrogate(l_T=1e6), now=39.0)
+    assert policy.max_size_ == 25
 
 
 def test_the_recommended_cap_follows_the_response_time_and_the_kernel():

@@ -218,7 +218,10 @@ def test_a_season_counts_by_its_average_over_the_phases():
     average = dataset_size_criterion(kernel, lambda n: 0.01, n=len(i))
     assert average == pytest.approx(exact, rel=0.02)
     assert dataset_size_criterion(Matern(40.0, nu=1.5), lambda n: 0.01, n=len(i)) > 1.5 * average
-    response_time = lambda n: 0.05 + 1e-5 * n**2  # noqa: E731
+
+    def response_time(n):
+        return 0.05 + 1e-5 * n**2
+
     found = recommended_dataset_size(kernel, response_time)
     n = np.arange(1, 1_000)
     assert found == n[np.argmax([dataset_size_criterion(kernel, response_time, int(k)) for k in n])]

@@ -32,6 +32,9 @@ from ...kernels import Wiener
 from .._composite import Circle, Composite, Line, recognize_temporal
 from .._kernel_families import FAMILIES
 
+# States of composite kernels with more numbers are slow.
+LARGE_STATE = 300
+
 _ORDERS = {
     Family.CONSTANT: 1,
     Family.MATERN12: 1,
