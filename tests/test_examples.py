@@ -92,6 +92,7 @@ def test_a_worker_that_does_not_answer(run_example):
     assert np.median(np.abs(late[:, 0] - example["best"](late[:, 1]))) < 1.0
 
 
+@pytest.mark.slow
 def test_another_process_goes_on(run_example):
     example = run_example("plot_other_process.py")
     assert example["resumed"].n_told_ == 50
@@ -126,6 +127,7 @@ def test_the_tuner_is_better_than_the_best_window(run_example):
     assert example["tuned"].mean() < 0.95 * np.median(list(means.values()))
 
 
+@pytest.mark.slow
 def test_time_helps_on_later_days(run_example, data_dir, capsys, monkeypatch):
     try:
         load_ny_ozone(data_dir=data_dir)

@@ -575,7 +575,7 @@ def check_nothing_is_lost(found, function, n_calls):
     assert found.optimizer.pending_ == []
 
 
-N_KILLS = [3, pytest.param(50, marks=pytest.mark.slow)]
+N_KILLS = [1, pytest.param(50, marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize("n_kills", N_KILLS)
@@ -588,7 +588,8 @@ def test_a_killed_process_costs_its_own_query_only(n_kills, tmp_path):
         assert call.error is None or "terminated" in str(call.error)
 
 
-@pytest.mark.parametrize("n_kills", [1, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("n_kills", [1, 50])
 def test_a_killed_worker_of_dask_costs_its_own_query_only(n_kills, tmp_path, dask_client):
     # Without a delay the result of the call before may be lost with the worker.
     function = Killed(tmp_path, n_kills, delay=0.2)
@@ -598,6 +599,7 @@ def test_a_killed_worker_of_dask_costs_its_own_query_only(n_kills, tmp_path, das
     check_nothing_is_lost(found, function, n_calls)
 
 
+@pytest.mark.slow
 def test_a_call_that_kills_its_workers_of_dask_has_failed(dask_client):
     starts = [[1.0], [8.0], [2.0], [3.0]]
     with dask_client(True, {"distributed.scheduler.allowed-failures": 0}) as client:
@@ -615,6 +617,7 @@ def deadly(x, t):
     return moving(x, t)
 
 
+@pytest.mark.slow
 def test_a_call_that_kills_its_process_twice_has_failed(caplog):
     starts = [[1.0], [8.0], [2.0], [3.0]]
     found = optimize(deadly, BOX, "random", n_calls=4, n_jobs=2, start_points=starts)
@@ -677,6 +680,7 @@ def hanging(x, t):
     return moving(x, t)
 
 
+@pytest.mark.slow
 def test_a_process_that_hangs_costs_its_own_query_only(monkeypatch):
     monkeypatch.setattr("sktvbo._optimize._MIN_SECONDS", 4.0)
     opt = RandomSearch(BOX, start_points=[[5.0]] * 25 + [[9.5], [5.0]])
@@ -720,7 +724,7 @@ def absurd(x, t):
     return NONSENSE.get(float(x[0]), (7.0,))[0]
 
 
-@pytest.fixture(params=["processes", "threads", "dask"])
+@pytest.fixture(params=[pytest.param("processes", marks=pytest.mark.slow), "threads", "dask"])
 def two_workers(request):
     """Arguments of `optimize` for two workers."""
     if request.param == "processes":

@@ -161,7 +161,9 @@ def test_a_fork_while_another_thread_is_at_work_is_not_locked_out():
     assert answer == repr(opt.ask(8.0).tolist())
 
 
-@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+@pytest.mark.parametrize(
+    "backend", [pytest.param("loky", marks=pytest.mark.slow), "threading", "multiprocessing"]
+)
 def test_jobs_go_on_from_an_optimizer_that_was_used(backend):
     opt, _ = BY_NAME["WDBO"].after(8)
     with joblib.parallel_config(backend, n_jobs=2):

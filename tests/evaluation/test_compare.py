@@ -402,6 +402,7 @@ def test_a_backend_without_generators_works_in_rounds():
     assert equal(table, small())
 
 
+@pytest.mark.slow
 def test_on_a_cluster_of_processes(tmp_path):
     distributed = pytest.importorskip("distributed")
     pytest.importorskip("joblib._dask")

@@ -393,7 +393,8 @@ def open_storage(storage):
     return eval(storage, names)
 
 
-@pytest.mark.parametrize("kind", [pytest.param("sqlite", marks=pytest.mark.slow), "journal"])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["sqlite", "journal"])
 def test_several_processes_share_a_study(kind, storage):
     opened = open_storage(storage)
     study = optuna.create_study(study_name="shared", storage=opened, sampler=small())

@@ -194,7 +194,9 @@ def test_grid_search_equals_runs_by_hand(grid_search):
     assert best.problem_names_ == [problem.name for problem in some]
 
 
-@pytest.mark.parametrize("search", [GridSearchCV, RandomizedSearchCV])
+@pytest.mark.parametrize(
+    "search", [pytest.param(GridSearchCV, marks=pytest.mark.slow), RandomizedSearchCV]
+)
 def test_two_jobs_find_what_one_finds(search, grid_search):
     options = {"random_state": 0, "n_iter": 2} if search is RandomizedSearchCV else {}
     parallel = search(online(), ALPHAS, cv=2, n_jobs=2, error_score="raise", **options)
@@ -377,7 +379,7 @@ def drifting(start, end):
     ("online", "parameter", "expected", "other", "functions"),
     [
         # With alpha = 0 nothing is removed, and the larger data set makes each step slower.
-        (
+        pytest.param(
             OnlineRun(
                 WDBO(n_initial_points=5),
                 n_replications=2,
@@ -386,6 +388,7 @@ def drifting(start, end):
             "alpha",
             *(1.0, 0.0),
             [drifting(0.1, 0.9), drifting(0.8, 0.3)],
+            marks=pytest.mark.slow,
         ),
         # With delta = 1e-300 no deviation is large enough for a reset.
         (
