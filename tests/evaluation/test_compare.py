@@ -116,7 +116,7 @@ def test_seeds_may_be_given():
             small(seeds=seeds)
 
 
-@pytest.mark.parametrize("progress", [False, True])
+@pytest.mark.parametrize("progress", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_results_do_not_depend_on_the_number_of_jobs(progress):
     clock = SimulatedClock(half, call_duration=0.5)
     one = small(clock=clock, n_jobs=1)
@@ -299,6 +299,7 @@ def test_errors_are_raised_on_request(n_jobs):
     ]
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_reported_and_finished_runs_are_kept():
     with pytest.warns(UserWarning, match="runs failed"):
         table = breaking(kill, n_jobs=2)

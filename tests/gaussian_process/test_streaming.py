@@ -36,8 +36,15 @@ MODELS = {
 WITHOUT_RELEVANCY = ("rational", "quadratic noise", "sparse, rational")
 
 
-@pytest.mark.parametrize("normalize_y", [False, True], ids=["plain", "normalized"])
-@pytest.mark.parametrize("variances", [False, True], ids=["same noise", "known variances"])
+@pytest.mark.parametrize(
+    ("variances", "normalize_y"),
+    [
+        pytest.param(False, False, id="same noise, plain"),
+        pytest.param(True, True, id="known variances, normalized"),
+        pytest.param(False, True, id="same noise, normalized", marks=pytest.mark.slow),
+        pytest.param(True, False, id="known variances, plain", marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("name", MODELS)
 def test_a_stream_is_a_fresh_fit(name, variances, normalize_y):
     gp = make(**MODELS[name], normalize_y=normalize_y)

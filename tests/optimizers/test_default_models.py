@@ -66,6 +66,7 @@ def regret():
 NARROW = UCB(DimensionBeta(0.05))
 
 
+@pytest.mark.slow
 def test_a_learnt_mean_little_exploration_and_a_margin_pay(regret):
     no_margin = regret(NoPriorMean(acquisition=NARROW))
     assert no_margin < 0.6 * regret(ZeroMean(acquisition=NARROW))

@@ -10,7 +10,7 @@ from sktvbo.papers._presets import PRESETS
 @pytest.mark.parametrize(
     ("preset", "problem", "horizon"),
     [
-        ("wdbo-table2", "wlan", 1.0),
+        pytest.param("wdbo-table2", "wlan", 2.0, marks=pytest.mark.slow),
         pytest.param("bolt-table3", "temperature-field", 5.0, marks=pytest.mark.slow),
         ("tvgp-fig3", "temperature-arms", 20.0),
         pytest.param("tvgp-fig3", "traffic-day-7", 20.0, marks=pytest.mark.slow),
@@ -22,7 +22,7 @@ from sktvbo.papers._presets import PRESETS
         pytest.param("et-fig2", "eps=0.05, believed 0.001", 6.0, marks=pytest.mark.slow),
         ("et-table1", "gp-abrupt", 6.0),
         ("et-table2", "eps=0.01", 6.0),
-        ("sparq-fig1", "moving bump", 14.0),
+        pytest.param("sparq-fig1", "moving bump", 14.0, marks=pytest.mark.slow),
     ],
 )
 def test_presets_run(preset, problem, horizon, data, tmp_path):

@@ -279,6 +279,7 @@ def test_ozone_of_the_summer_of_2006():
     assert len(problem.training) == 31
 
 
+@pytest.mark.slow
 def test_ranking_of_the_papers_on_the_temperatures():
     problem, _ = arms_problem("temperature-arms")
     assert_array_equal(problem.training.shape, (432, 46))

@@ -220,8 +220,8 @@ def zoom(problem, t):
         ("rosenbrock", 2, []),
         ("shekel", 2, [390.0]),
         ("hartmann-3", 1, [123.0, 183.0]),
-        ("hartmann-6", 1, [123.0, 183.0]),
-        ("powell", 1, []),
+        pytest.param("hartmann-6", 1, [123.0, 183.0], marks=pytest.mark.slow),
+        pytest.param("powell", 1, [], marks=pytest.mark.slow),
     ],
 )
 def test_optimum_is_that_of_a_dense_search_in_many_dimensions(name, n, special):
