@@ -48,8 +48,8 @@ if SANITIZE:
     compile_args = ["-O1", "-g", "-fno-omit-frame-pointer", *link_args]
 
 # The headers count on the order of operations, and say themselves which sums may be reordered.
-ORDERED = {"gram", "posterior", "tiles"}
-HEADERS = [f"sktvbo/_fast/{name}.h" for name in ("correlation", "product", "triangle")]
+ORDERED = {"gram", "posterior", "series", "tiles"}
+HEADERS = [f"sktvbo/_fast/{name}.h" for name in ("correlation", "product", "series", "triangle")]
 ordered_args = [flag for flag in compile_args if flag != "-fassociative-math"]
 ordered_args += [] if WINDOWS else ["-fopenmp-simd"]
 
@@ -115,6 +115,7 @@ extensions = [
         "kdpp",
         "posterior",
         "relevancy",
+        "series",
         "tiles",
     )
 ]

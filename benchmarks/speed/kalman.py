@@ -1,8 +1,8 @@
-"""The Kalman filter: long runs on a finite set, streams of rows, and other packages.
+"""The Kalman filter: long runs on a finite set and streams of rows.
 
     python benchmarks/speed/kalman.py steps [n]       # n steps of TV-GP-UCB on 2,500 points
     python benchmarks/speed/kalman.py regressor       # 46 sites, beside the dense solver
-    python benchmarks/speed/kalman.py series [n]      # one series, beside celerite2 and GPy
+    python benchmarks/speed/kalman.py season          # a seasonal kernel, at one site and at 46
     python benchmarks/speed/kalman.py crossover       # rows from which the filter is faster
 
 Times are processor seconds of this process, with as many threads as OMP_NUM_THREADS says.
@@ -10,13 +10,12 @@ Times are processor seconds of this process, with as many threads as OMP_NUM_THR
 
 import sys
 from functools import partial
-from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 from _timing import seconds
-from sklearn.gaussian_process.kernels import RBF, Matern
+from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, Matern
 
 from sktvbo import TVGPUCB, TimeVaryingGPRegressor
 from sktvbo.domain import FiniteSet
@@ -87,41 +86,20 @@ def regressor():
             print("         largest difference", gap, flush=True)
 
 
-def series(n=100_000):
-    """Print the times of one series with a Matérn 3/2 kernel, ours and others'."""
-    rng = np.random.RandomState(0)
-    t = np.cumsum(rng.uniform(0.5, 1.5, size=n))
-    y, X = np.sin(t / 30.0) + 0.1 * rng.normal(size=n), t[:, np.newaxis]
-    gp = TimeVaryingGPRegressor(
-        temporal_kernel=Matern(10.0, nu=1.5), noise_variance=0.01, optimizer=None, solver="kalman"
-    )
-    print(f"A series of {n} rows, Matérn 3/2; CPU seconds")
-    taken, gp = seconds(lambda: gp.fit(X, y))
-    print(f"ours       likelihood {taken:8.3f}  log p(y) {gp.log_marginal_likelihood_value_:.6f}")
-    taken, _ = seconds(lambda: gp.log_marginal_likelihood(gp.theta_, eval_gradient=True))
-    print(f"ours       with gradient {taken:8.3f}")
-    if find_spec("celerite2"):
-        import celerite2
-
-        # Its Matérn 3/2 is a limit, reached as eps goes to 0; the default is 0.01.
-        for eps in (1e-2, 1e-4):
-            term = celerite2.terms.Matern32Term(sigma=1.0, rho=10.0, eps=eps)
-            theirs = celerite2.GaussianProcess(term)
-            taken, _ = seconds(partial(theirs.compute, t, diag=np.full(n, 0.01)))
-            more, value = seconds(partial(theirs.log_likelihood, y))
-            print(f"celerite2  likelihood {taken + more:8.3f}  log p(y) {value:.6f}  (eps {eps})")
-    if find_spec("GPy"):
-        import GPy
-
-        X, y = X[:2000], y[:2000]
-        kernel = GPy.kern.src.sde_matern.sde_Matern32(1, variance=1.0, lengthscale=10.0)
-        model = partial(GPy.models.StateSpace, X, y[:, np.newaxis], kernel, noise_var=0.01)
-        taken, theirs = seconds(model)
-        gp.fit(X, y)
-        ours, _ = seconds(lambda: gp.log_marginal_likelihood(gp.theta_, eval_gradient=True))
-        print(f"GPy        likelihood and gradient of {len(y)} rows {taken:8.3f}; ours {ours:8.3f}")
-        values = np.sum(theirs.log_likelihood()), gp.log_marginal_likelihood_value_
-        print("           log p(y) {:.6f}; ours {:.6f}".format(*values))
+def season():
+    """Print the times of a likelihood and its gradient with a season, by rows, and memory."""
+    kernel = Matern(200.0, nu=0.5) * ExpSineSquared(2.0, 24.0)
+    print("rows at sites: CPU seconds of a likelihood, and of its gradient; MB")
+    for n_sites, n_times in ((1, 5000), (1, 10000), (1, 20000), (46, 500), (46, 1000), (46, 2000)):
+        X, y = panel(n_sites, n_times)
+        if n_sites == 1:
+            X = X[:, 2:]
+        space = RBF(0.5) if n_sites > 1 else None
+        gp = TimeVaryingGPRegressor(space, kernel, solver="kalman", optimizer=None, warn=False)
+        taken = [seconds(partial(gp.fit, X, y))[0]]
+        if n_sites == 1:
+            taken += [seconds(partial(gp.log_marginal_likelihood, gp.theta_, True))[0]]
+        print(f"{len(y):8d} {n_sites:4d}", *(f"{v:9.3f}" for v in taken), f"{megabytes():9.1f}")
 
 
 def crossover():
@@ -139,7 +117,7 @@ def crossover():
             print(f"{state:6d} {n:6d} {taken[0]:9.3f} {taken[1]:9.3f}", flush=True)
 
 
-PARTS = {function.__name__: function for function in (steps, regressor, series, crossover)}
+PARTS = {function.__name__: function for function in (steps, regressor, season, crossover)}
 
 if __name__ == "__main__":
     name, *numbers = sys.argv[1:] or ["steps"]

@@ -60,7 +60,7 @@ class Amplitude:
     value: float
     n_theta: int
 
-    frequency = 0.0
+    frequency, period = 0.0, np.inf
 
     def with_theta(self, theta):
         return Amplitude(float(np.exp(theta[0])), 1) if self.n_theta else self

@@ -320,6 +320,12 @@ def _with_entries(covariance, theta, name, values):
 def _median_spacing(columns):
     """Return the median distance of some rows (n, d) to their nearest distinct row."""
     anchors = columns[:: max(len(columns) // _N_ANCHORS, 1)]
+    if columns.shape[1] == 1:
+        x = anchors[:, 0]
+        known = np.concatenate([[-np.inf], np.sort(columns[:, 0], kind="stable"), [np.inf]])
+        before = x - known[np.searchsorted(known, x) - 1]
+        after = known[np.searchsorted(known, x, side="right")] - x
+        return np.median(np.minimum(before, after))
     distances = cdist(anchors, columns)
     nearest = np.min(distances, axis=1, where=distances > 0.0, initial=np.inf)
     return np.median(nearest)

@@ -19,6 +19,7 @@ MODULES = {
     "kdpp": ["is_symmetric", "best", "eliminate", "swap_chain"],
     "posterior": ["Posterior", "scores"],
     "relevancy": ["remove"],
+    "series": ["Chains"],
     "tiles": [
         *("factor", "inverse", "solve_lower"),
         *("solve_lower_few", "product", "product_with_few"),

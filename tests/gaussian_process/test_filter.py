@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    ExpSineSquared,
+    Matern,
+    RationalQuadratic,
+)
 
 from sktvbo import TimeVaryingGPRegressor
 from sktvbo.exceptions import NotPositiveDefiniteError, UnsupportedKernelError
@@ -170,6 +176,39 @@ def test_a_time_series_alone():
     y = np.sin(t / 700.0) + 0.1 * rng.normal(size=200)
     dense, kalman = both(t[:, np.newaxis], y, spatial_kernel=None, temporal_kernel=Matern(500.0))
     assert_equal(dense, kalman, np.linspace(t[0] - 500.0, t[-1] + 500.0, 40)[:, np.newaxis])
+
+
+SERIES = {
+    "two Matern": Matern(3.0, nu=0.5) + ConstantKernel(0.3) * Matern(9.0, nu=2.5),
+    "season": ConstantKernel(2.0) * ExpSineSquared(0.8, 7.0) * Matern(30.0, nu=1.5)
+    + Matern(5.0, nu=2.5),
+    "for ever": ExpSineSquared(1.2, 7.0, "fixed", "fixed") + ConstantKernel(0.5),
+    "two seasons": Matern(30.0, nu=1.5) * ExpSineSquared(8.0, 7.0) * ExpSineSquared(8.0, 31.0),
+    "two decays": Matern(30.0, nu=1.5) * ExpSineSquared(2.0, 7.0) * Matern(9.0, nu=0.5),
+    "Wiener": Wiener(0.1, start=-20.0),
+}
+
+
+@every_mean
+@pytest.mark.parametrize("temporal", SERIES.values(), ids=list(SERIES))
+def test_series_with_a_composite_kernel(temporal, tau):
+    """Irregular times, some equal, far from the origin; likelihood elsewhere, past and future."""
+    rng = np.random.RandomState(0)
+    t = 500.0 + np.round(np.cumsum(rng.exponential(1.0, size=90)), 1)
+    t[40:43] = t[40]
+    y = np.sin(2.0 * np.pi / 7.0 * t) + 0.1 * rng.normal(size=90)
+    options = {"spatial_kernel": None, "temporal_kernel": temporal, "mean_prior_std": tau}
+    dense, kalman = both(t[:, np.newaxis], y, **options)
+    theta = dense.theta_ + np.linspace(-0.1, 0.1, len(dense.theta_))
+    (one, slope), (other, found) = (
+        gp.log_marginal_likelihood(theta, eval_gradient=True) for gp in (dense, kalman)
+    )
+    assert_allclose(other, one, rtol=1e-8)
+    assert_allclose(found, slope, rtol=1e-7, atol=1e-7 * np.abs(slope).max())
+    Q = rng.uniform(t[0] - 9.0, t[-1] + 9.0, size=(30, 1))
+    assert_equal(dense, kalman, np.vstack([Q, Q[:2], t[38:44, np.newaxis]]), draws=False)
+    rows = np.array([[t[-1] + 3.3], [t[30] + 0.1]]), np.array([0.3, -0.2])
+    assert_equal(dense.condition_on(*rows), kalman.condition_on(*rows), Q, draws=False)
 
 
 @every_kernel

@@ -25,6 +25,7 @@ from .._covariance import SeparableCovariance
 from .._data import Rows
 from .._exact_posterior import Dense
 from .._prior_mean import ZERO, Mean, estimate_mean_from_sums
+from ._series import timeline
 from ._smoother import Observations, Timeline
 from ._state import FilterState
 from ._state_space import state_space
@@ -291,9 +292,9 @@ class Filter(Conditioned):
         past = np.flatnonzero(~later)
         if len(past):
             past = past[np.argsort(t[past], kind="stable")]
-            line = self._timeline(t[past])
-            at = np.searchsorted(line.t, t[past]).astype(np.intp)
-            answers = line.smooth(self.state.K, queries=(at, site[past], W))[1]
+            times = t[past]
+            line = timeline(self.state.process, len(self.sites), self._data(), times)
+            answers = line.smooth(self.state.K, queries=(times, site[past], W))[1]
             columns[past], variance[past] = answers[:, :2], answers[:, 2]
         if len(outside):
             in_time = [self.state.process.prior(time)[0, 0] for time in t[outside]]
@@ -314,7 +315,7 @@ class Filter(Conditioned):
             columns, cov = H @ m.T, H @ P @ H.T
         else:
             order = np.argsort(t, kind="stable")
-            line = self._timeline(t)
+            line = Timeline.of(self.state.process, self._data(), t)
             at = np.searchsorted(line.t, t[order])
             columns, cov = np.empty((len(t), 2)), np.empty((len(t), len(t)))
             columns[order], cov[np.ix_(order, order)] = line.joint(self.state.K, at, H[order])
@@ -325,11 +326,9 @@ class Filter(Conditioned):
             cov[np.ix_(outside, outside)] += residual
         return columns, cov
 
-    def _timeline(self, stops):
-        """Return the timeline of all rows, with further times ``stops``."""
-        noise = self.rows.noise(self.covariance)
-        data = _observations(self.rows, self.sites, noise, self.units)
-        return Timeline.of(self.state.process, data, stops)
+    def _data(self):
+        """Return all rows as observations."""
+        return _observations(self.rows, self.sites, self.rows.noise(self.covariance), self.units)
 
     def sites_at(self, t):
         """Return standardized mean (M,), filtered 1 (M,) and covariance (M, M) at the sites."""
@@ -405,13 +404,13 @@ def log_likelihood(covariance, rows, sites, eval_gradient):
     units = rows.location, rows.scale
     data = _observations(rows, sites, noise, units)
     K = _spatial(covariance, process, sites.S)
-    N, learnt = process.order * len(K), covariance.mean_variance > 0.0
+    learnt = covariance.mean_variance > 0.0
     if not learnt:
         data = replace(data, Y=data.Y[:, :1].copy())
-    line = Timeline.of(process, data)
+    line = timeline(process, len(K), data)
     sums, mean = None, ZERO
     try:
-        sums = line.filter(K, np.zeros((data.Y.shape[1], N)), np.zeros((N, N)))
+        sums = line.filter_all(K)[0]
     except NotPositiveDefiniteError:
         return -np.inf, np.zeros(len(covariance.bounds)) if eval_gradient else None
     value = -0.5 * (rows.n * LOG_2PI + sums[0, -1] + sums[0, 0])
@@ -424,8 +423,7 @@ def log_likelihood(covariance, rows, sites, eval_gradient):
     combine = None
     if learnt:
         combine = np.array([[1.0, 0.0], [-mean.value, 1.0 / np.sqrt(mean.precision)]])
-    (on_A, on_Q, on_K, on_R), _ = line.smooth(K, combine, learning=True)
-    slopes = line.contract_slopes(on_A, on_Q)
+    (slopes, on_K, on_R), _ = line.smooth(K, combine, learning=True)
     # The gradient of λ k_S takes W as a difference, a aᵀ − P.
     at = _at(process, len(K))
     in_space = covariance.gradient(sites.S, at, K, -0.5 * (on_K + on_K.T), np.zeros(len(K)))

@@ -53,6 +53,16 @@ class Observations:
         return Observations.of(*(np.concatenate(pair) for pair in parts))
 
 
+def check_filtered(failed, sums):
+    """Raise an error if a filter failed or has infinite sums."""
+    if failed or not np.isfinite(sums).all():
+        raise NotPositiveDefiniteError(
+            "The covariance of the observations is not positive definite in the Kalman "
+            "filter, or solving with it overflowed. Raise noise_variance or its lower bound, "
+            "or use solver='dense', which adds jitter."
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Timeline:
     """Observations at distinct times, and the transitions between them.
@@ -116,6 +126,12 @@ class Timeline:
             found += np.array([np.sum(on_A[block] * a) + np.sum(on_Q[block] * q) for a, q in pairs])
         return found
 
+    def filter_all(self, K):
+        """Filter from the prior; returns the sums, and the moments after the last time."""
+        k, N = self.data.Y.shape[1], self.process.order * len(K)
+        m, P = np.zeros((k, N)), np.zeros((N, N))
+        return self.filter(K, m, P), m, P
+
     def filter(self, K, m, P, where=slice(None), transitions=None, keep=False):
         """Filter from m (k, N) and P (N, N), which are overwritten.
 
@@ -136,12 +152,7 @@ class Timeline:
             failed = _kalman.filter(
                 gap, A, Q, K, start, data.site, data.Y, data.R, m, P, sums, *kept
             )
-        if failed or not np.isfinite(sums).all():
-            raise NotPositiveDefiniteError(
-                "The covariance of the observations is not positive definite in the Kalman "
-                "filter, or solving with it overflowed. Raise noise_variance or its lower bound, "
-                "or use solver='dense', which adds jitter."
-            )
+        check_filtered(failed, sums)
         return (sums, *kept) if keep else sums
 
     def _cut(self, where):
@@ -163,12 +174,12 @@ class Timeline:
             Combines the columns of targets whose outer products enter the derivatives.
         learning : bool
         queries : (time, place, W), default=None
-            Positions among the times (q,), ascending; places (q,); weights (w, M).
+            Times among ``stops`` (q,), ascending; places (q,); weights (w, M).
 
         Returns
         -------
         slopes : tuple of ndarrays, or None
-            Twice the derivatives in A, Q, K and R.
+            Twice the derivatives in theta of the process, K and R.
         answers : ndarray of shape (q, k + 1), or None
         """
         data = self.data
@@ -189,9 +200,9 @@ class Timeline:
         if learning:
             slopes = np.zeros_like(A), np.zeros_like(Q), np.zeros((M, M)), np.empty(len(data))
         if queries is not None:
-            at, place, W = queries
-            first = np.searchsorted(at, np.arange(T + 1)).astype(np.intp)
-            answers = np.empty((len(at), k + 1))
+            times, place, W = queries
+            first = np.append(np.searchsorted(times, self.t), len(times)).astype(np.intp)
+            answers = np.empty((len(times), k + 1))
         for block, (before_m, before_P) in zip(blocks[::-1], states[::-1]):
             m, P = before_m.copy(), before_P.copy()
             _, kept_m, kept_P = line.filter(K, m, P, block, (A, Q), keep=True)
@@ -206,6 +217,8 @@ class Timeline:
                 options["queries"] = (index - index[0], place[rows], W, answers[rows])
             state = (before_m, before_P, kept_m, kept_P, r, Lambda)
             _kalman.smooth(gap, A, Q, K, start, part.site, part.Y, part.R, *state, **options)
+        if learning:
+            slopes = self.contract_slopes(*slopes[:2]), *slopes[2:]
         return slopes, answers
 
     def joint(self, K, at, H):

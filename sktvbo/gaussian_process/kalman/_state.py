@@ -19,6 +19,7 @@ from scipy.linalg import blas
 from ..._fast import kalman as _kalman
 from ..._values import GrowableArrays, append_rows
 from ...exceptions import NotPositiveDefiniteError
+from ._series import timeline
 from ._smoother import Timeline
 
 # Maximum number of pending steps, and size of the state from which deferring is faster.
@@ -71,11 +72,8 @@ class FilterState:
     @classmethod
     def of(cls, process, K, data):
         """Filter all observations, from the prior."""
-        line = Timeline.of(process, data)
-        N = process.order * len(K)
-        m, P = np.zeros((data.Y.shape[1], N)), np.zeros((N, N))
-        sums = line.filter(K, m, P)
-        return cls._without_pending(process, K, float(line.t[-1]), m, P, sums, len(data))
+        sums, m, P = timeline(process, len(K), data).filter_all(K)
+        return cls._without_pending(process, K, float(data.t[-1]), m, P, sums, len(data))
 
     @classmethod
     def _without_pending(cls, process, K, t, m, P, sums, n):

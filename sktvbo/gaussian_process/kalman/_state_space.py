@@ -25,6 +25,7 @@ from functools import cached_property, reduce
 from math import factorial
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.special import gammainc
 
 from ..._fast.gram import Family
@@ -51,6 +52,45 @@ _INTENSITY = {1: 2.0, 2: 4.0, 3: 16.0 / 3.0}
 
 
 @dataclass(frozen=True)
+class Chains:
+    """Sum of independent Matérn processes with weights that vary in time; see ``_fast/series.h``.
+
+    Attributes
+    ----------
+    order, rate : ndarray of shape (lines,)
+        Order and rate of each kind of chain; rate 0 for a constant.
+    line, weight : ndarray of shape (chains,)
+        Kind and prior variance of each chain.
+    H : ndarray of shape (n, chains) or None
+        Weights of the chains in f; None for a single chain of weight 1.
+    learns_H : bool
+        True if a hyperparameter changes H.
+    """
+
+    order: np.ndarray
+    rate: np.ndarray
+    line: np.ndarray
+    weight: np.ndarray
+    H: np.ndarray | None = None
+    learns_H: bool = False
+
+    @property
+    def prior(self):
+        """Prior covariance (N, N) of the state."""
+        return block_diag(*(w * _STATIONARY[p] for w, p in zip(self.weight, self._orders)))
+
+    def contract_prior(self, X):
+        """Return the sums (chains,) of X (N, N) times the derivative of `prior` in each weight."""
+        ends = np.cumsum(self._orders)
+        blocks = [X[end - p : end, end - p : end] for end, p in zip(ends, self._orders)]
+        return np.array([np.sum(X * _STATIONARY[len(X)]) for X in blocks])
+
+    @property
+    def _orders(self):
+        return self.order[self.line]
+
+
+@dataclass(frozen=True)
 class Stationary:
     """Matérn process of half-integer order, or a constant.
 
@@ -69,6 +109,8 @@ class Stationary:
     log_slope: float | None = None
     start: float = field(default=0.0, init=False)
 
+    has_chains = True
+
     @property
     def observed(self):
         """Weights (p,) of the components in f."""
@@ -81,6 +123,19 @@ class Stationary:
     def prior_slopes(self, t):
         """Return the derivatives (n_theta, p, p) of `prior` in theta."""
         return np.zeros((int(self.log_slope is not None), self.order, self.order))
+
+    def chains(self, t):
+        """Return the process at times (n,) as `Chains`, if ``has_chains``."""
+        order, rate = np.array([self.order]), np.array([self.rate])
+        return Chains(order, rate, np.zeros(1, dtype=np.intp), np.ones(1))
+
+    def contract_chains(self, t, weight, on_weight, on_rate, on_H):
+        """Return the derivatives (n_theta,) from those in the chains' weight, log rate and H."""
+        return np.zeros(0) if self.log_slope is None else -self.log_slope * on_rate
+
+    def from_chains(self, t):
+        """Return the matrix (p, N) that maps the chains' state at time t to z."""
+        return np.eye(self.order)
 
     def transitions(self, gaps):
         """Return A and Q, (k, p, p) each, of time gaps (k,)."""
@@ -142,6 +197,8 @@ class Brownian:
     is_learnt: bool = False
     order: int = field(default=1, init=False)
 
+    has_chains = False
+
     def prior(self, t):
         return np.array([[1.0 + self.drift * (t - self.start)]])
 
@@ -179,16 +236,40 @@ class Oscillators:
         return np.append(1.0, np.arange(self.order - 1) % 2 == 0)
 
     def prior(self, t):
-        return self._diagonal(self.leaf.coefficients)
+        return np.diag(self.weight)
 
     def prior_slopes(self, t):
-        return self._diagonal(self.leaf.coefficient_slopes())
+        return self.weight_slopes[..., np.newaxis] * np.eye(self.order)
 
-    def _diagonal(self, q):
-        """Return diagonal matrices (..., p, p) of coefficients (..., J + 1)."""
-        return np.repeat(q, [1] + [2] * (q.shape[-1] - 1), axis=-1)[..., np.newaxis] * np.eye(
-            self.order
-        )
+    @staticmethod
+    def _repeated(q):
+        """Return one number for the constant and two for each harmonic of q (..., J + 1)."""
+        return np.repeat(q, [1] + [2] * (q.shape[-1] - 1), axis=-1)
+
+    @property
+    def weight(self):
+        """Prior variances (p,) of the components."""
+        return self._repeated(self.leaf.coefficients)
+
+    @property
+    def weight_slopes(self):
+        """Derivatives (n_theta, p) of `weight` in theta."""
+        return self._repeated(self.leaf.coefficient_slopes())
+
+    def basis(self, t, slope=False):
+        """Return the cosines and sines (n, p) at times (n,); or derivatives in the log period."""
+        j = np.arange(self.order)
+        quarter = np.where((j > 0) & (j % 2 == 0), 0.5 * np.pi, 0.0)
+        speed = (j + 1) // 2 * self.leaf.frequency
+        # The remainder is exact, the phase accurate many periods from the origin.
+        phase = np.multiply.outer(np.fmod(t, self.leaf.period), speed) - quarter
+        return np.multiply.outer(t, speed) * np.sin(phase) if slope else np.cos(phase)
+
+    def from_basis(self, t):
+        """Return the matrix (p, p) that maps coefficients of `basis` to the state at time t."""
+        j = np.arange(self.order)
+        A = self.transitions(np.fmod([t], self.leaf.period))[0][0]
+        return A * np.where((j > 0) & (j % 2 == 0), -1.0, 1.0)
 
     def transitions(self, gaps):
         A = self._rotations(gaps)
@@ -242,6 +323,84 @@ class Composed:
         """Weights (p,) of the factors' components in f; the first one is 1."""
         terms = [[self._factors[i].observed for i in term] for term in self.composite.terms]
         return np.concatenate([reduce(np.kron, term) for term in terms])
+
+    # --- chains -----------------------------------------------------------------------------------
+
+    @cached_property
+    def _chained(self):
+        """Matérn leaf (or None) and other leaves of each term; None with products of Matérn."""
+        found = []
+        for term in self.composite.terms:
+            lines = [i for i in term if isinstance(self.composite.leaves[i], Line)]
+            if len(lines) > 1:
+                return None
+            found.append((lines[0] if lines else None, [i for i in term if i not in lines]))
+        return found
+
+    def _weight(self, waves, replaced=()):
+        """Return the variances (chains,) of a term; ``replaced``: those of some leaves."""
+        replaced = dict(replaced)
+        parts = [replaced.get(i, self._factors[i].weight) for i in waves]
+        return reduce(np.kron, parts, np.ones(1)) / self.composite.variance
+
+    def _basis(self, waves, t, slope=None):
+        """Return the weights H (n, chains) of a term, or their slope in one leaf's log period."""
+        found = np.ones((len(t), 1))
+        for i in waves:
+            other = self._factors[i].basis(t, i == slope)
+            found = (found[:, :, np.newaxis] * other[:, np.newaxis]).reshape(len(t), -1)
+        return found
+
+    @property
+    def has_chains(self):
+        return self._chained is not None
+
+    def chains(self, t):
+        constant = Stationary(1, 0.0)
+        kinds = [constant if i is None else self._factors[i] for i, _ in self._chained]
+        weights = [self._weight(waves) for _, waves in self._chained]
+        return Chains(
+            np.array([kind.order for kind in kinds]),
+            np.array([kind.rate for kind in kinds]),
+            np.repeat(np.arange(len(kinds)), [len(w) for w in weights]),
+            np.concatenate(weights),
+            np.hstack([self._basis(waves, t) for _, waves in self._chained]),
+            any(getattr(leaf, "learnt", (False, False))[1] for leaf in self.composite.leaves),
+        )
+
+    def contract_chains(self, t, weight, on_weight, on_rate, on_H):
+        found, first = np.zeros(self.composite.n_theta), 0
+        for on_line, (line, waves) in zip(on_rate, self._chained):
+            block = slice(first, first + len(self._weight(waves)))
+            if line is not None:
+                part = self._factors[line].contract_chains(t, None, None, np.array([on_line]), None)
+                found[self.composite.slices[line]] += part
+            for i in waves:
+                leaf, theta = self.composite.leaves[i], self.composite.slices[i]
+                slopes = [self._weight(waves, {i: w}) for w in self._factors[i].weight_slopes]
+                if slopes:
+                    found[theta] += slopes @ on_weight[block]
+                if isinstance(leaf, Circle) and leaf.learnt[1]:
+                    found[theta.stop - 1] += np.sum(on_H[:, block] * self._basis(waves, t, i))
+            first = block.stop
+        variance = self.composite.variance_slopes / self.composite.variance
+        return found - on_weight @ weight * variance
+
+    def from_chains(self, t):
+        blocks = []
+        for term, (line, _) in zip(self.composite.terms, self._chained):
+            kinds = [self._factors[i] for i in term]
+            parts = [np.eye(f.order) if i == line else f.from_basis(t) for i, f in zip(term, kinds)]
+            B = reduce(np.kron, parts)
+            if line is not None:
+                B = B.reshape(len(B), *(f.order for f in kinds))
+                B = np.moveaxis(B, 1 + term.index(line), -1).reshape(len(B), -1)
+            blocks.append(B)
+        B = block_diag(*blocks)
+        B[0] = self._observed @ B
+        return B
+
+    # --- matrices ---------------------------------------------------------------------------------
 
     def prior(self, t):
         return self._matrices([], False)[0][0]
