@@ -6,12 +6,15 @@ All are ``sklearn.gaussian_process.kernels.Kernel`` objects: they work in scikit
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import (
+    ConstantKernel,
+    ExpSineSquared,
     Hyperparameter,
     Kernel,
     Matern,
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 
     from ._typing import Array, Bounds
 
-__all__ = ["Empirical", "Forgetting", "Separable", "Wiener"]
+__all__ = ["Empirical", "Forgetting", "Separable", "Wiener", "season_priors", "with_seasons"]
 
 # Advice for parameters at the static limit, which the kernels exclude.
 _STATIC = "For a static function use ConstantKernel(1.0, 'fixed')."
@@ -562,3 +565,108 @@ def split_time(X: ArrayLike, time_column: int | str = -1):
     )
     column %= n_columns
     return np.delete(X, column, axis=1), X[:, column : column + 1]
+
+
+# Start and bounds of a season's variance relative to the kernel without it, of its periodic
+# lengthscale, and of the lengthscale over which its shape changes, in periods.
+_AMPLITUDE = 0.1, (1e-3, 10.0)
+_SMOOTHNESS = 1.0, (0.5, 10.0)
+_DECAY = 10.0, (2.0, 1000.0)
+
+
+def with_seasons(kernel: Kernel, *periods: float) -> Kernel:
+    """Return a temporal kernel with a season of each period added.
+
+    A season is a * Matérn 3/2 (decay) * ``ExpSineSquared`` (smoothness, period): a function of the
+    period whose shape changes slowly. Periods are fixed; a, smoothness and decay are learnt.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Kernel of what is not periodic.
+    *periods : float
+        Distinct periods, positive, in the unit of time.
+
+    Returns
+    -------
+    kernel : Kernel
+        Its hyperparameters are those of the given kernel, then for each period a, decay and
+        smoothness.
+
+    See Also
+    --------
+    season_priors : Priors of these hyperparameters.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import Matern
+    >>> from sktvbo.kernels import with_seasons
+    >>> daily = with_seasons(Matern(length_scale=6.0, nu=2.5), 24.0)     # hours
+    >>> print(daily.k2)
+    0.316**2 * Matern(length_scale=240, nu=1.5) * ExpSineSquared(length_scale=1, periodicity=24)
+    """
+    for period in _checked_periods(periods):
+        (decay, decays), (smooth, smooths) = _DECAY, _SMOOTHNESS
+        slow = Matern(period * decay, (period * decays[0], period * decays[1]), nu=1.5)
+        shape = ExpSineSquared(smooth, period, smooths, "fixed")
+        kernel = kernel + ConstantKernel(*_AMPLITUDE) * slow * shape
+    return kernel
+
+
+def season_priors(*periods: float) -> dict[str, Any]:
+    """Return priors of the hyperparameters that `with_seasons` adds, by name.
+
+    The variance a, relative to the kernel without season, is exponential with mean 0.5: a season
+    has to be likelier than none. Smoothness is log-normal with median 1 and spread 0.5, the decay
+    log-normal with median 10 periods and spread 1.
+
+    Parameters
+    ----------
+    *periods : float
+        As for `with_seasons`.
+
+    Returns
+    -------
+    priors : dict of str to distribution
+        For ``hyperpriors`` of `~sktvbo.gaussian_process.TimeVaryingGPRegressor`.
+    """
+    priors = {}
+    for i, period in enumerate(_checked_periods(periods)):
+        season = "temporal_kernel__" + "k1__" * (len(periods) - 1 - i) + "k2__"
+        priors |= {
+            f"{season}k1__k1__constant_value": Exponential(0.5),
+            f"{season}k1__k2__length_scale": LogNormal(_DECAY[0] * period, 1.0),
+            f"{season}k2__length_scale": LogNormal(_SMOOTHNESS[0], 0.5),
+        }
+    return priors
+
+
+def _checked_periods(periods):
+    periods = [check_real(period, "A period", interval="(0, inf)") for period in periods]
+    if len(set(periods)) < len(periods):
+        raise invalid("The periods", "distinct", got=f"{periods}")
+    return periods
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """Exponential distribution, as plain data."""
+
+    mean: float
+
+    def logpdf(self, x: Array) -> Array:
+        """Return the log density at positive x."""
+        return -np.asarray(x) / self.mean - np.log(self.mean)
+
+
+@dataclass(frozen=True)
+class LogNormal:
+    """Distribution of a variable whose logarithm is normal, as plain data."""
+
+    median: float
+    spread: float
+
+    def logpdf(self, x: Array) -> Array:
+        """Return the log density at positive x."""
+        z = np.log(np.asarray(x) / self.median) / self.spread
+        return -0.5 * z * z - np.log(x) - np.log(self.spread * np.sqrt(2.0 * np.pi))

@@ -5,6 +5,8 @@ problems were chosen before any algorithm ran on them, except draw8-1d, on which
 tried.
 """
 
+from typing import ClassVar
+
 import numpy as np
 from scipy.optimize import minimize
 
@@ -444,3 +446,101 @@ def held_out_problems():
         Circling(three_hump_camel, -2.5, 2.5, 2, noise=0.05),
         *peaks(HELD_OUT_PEAKS, first_seed=10),
     ]
+
+
+class Seasonal(Development):
+    """Hills over the unit box, of which level, places or heights follow a period.
+
+    =========  =====================================================================================
+    Kind       Function
+    =========  =====================================================================================
+    shared     Level and place of one hill follow the period.
+    level      The level follows the period; the hill moves slowly.
+    regimes    Two hills take turns: one is high by day, the other by night.
+    clicks     As level, with noise of the standard deviation of f, and a smaller level.
+    none       As level, without a season.
+    =========  =====================================================================================
+
+    The shape of the season changes slowly over the run.
+
+    Parameters
+    ----------
+    kind : str
+    n_dims : int
+    seed : int
+    period : float
+        In units of time, of which a run has `HORIZON`.
+    noise : float, default=0.02
+        Variance of the noise over that of f.
+    """
+
+    SWINGS: ClassVar = {
+        "shared": 1.0,
+        "level": 1.0,
+        "regimes": 0.5,
+        "clicks": 1.0,
+        "none": 0.0,
+    }
+
+    def __init__(self, kind, n_dims, seed, period, noise=0.02):
+        rng = np.random.RandomState(seed)
+        self.kind, self.period, self.swing = kind, period, self.SWINGS[kind]
+        self.harmonics = rng.normal(size=(1 + n_dims, 3)) / [1.0, 2.0, 4.0]
+        self.harmonics /= np.linalg.norm(self.harmonics, axis=1, keepdims=True)
+        self.phases = rng.uniform(0.0, 2.0 * np.pi, (1 + n_dims, 3))
+        self.slow_phases = rng.uniform(0.0, 2.0 * np.pi, 1 + n_dims)
+        self.centres = rng.uniform(0.15, 0.35, (2, n_dims))
+        self.centres[1] = 1.0 - self.centres[1]
+        flip = rng.uniform(size=n_dims) < 0.5
+        self.centres[:, flip] = 1.0 - self.centres[:, flip]
+        self.width = 0.25 * np.sqrt(n_dims)
+        noise = 1.0 if kind == "clicks" else noise
+        super().__init__(f"{kind}-{n_dims}d-{seed}", n_dims, noise)
+
+    def cycles(self, t):
+        """Return periodic functions (m, 1 + d) of times (m,), about in [-1, 1]."""
+        angles = 2.0 * np.pi * np.multiply.outer(t / self.period, np.arange(1.0, 4.0))
+        found = np.sum(self.harmonics * np.cos(angles[:, np.newaxis] + self.phases), axis=2)
+        slow = 2.0 * np.pi * t[:, np.newaxis] / HORIZON
+        return found * (1.0 + 0.15 * np.sin(slow + self.slow_phases))
+
+    def hill(self, X, centre):
+        return np.exp(-0.5 * np.sum((X - centre) ** 2, axis=1) / self.width**2)
+
+    def _values(self, X, t):
+        t = np.broadcast_to(np.asarray(t, dtype=float), len(X))
+        cycles = self.cycles(t)
+        level = 3.0 + self.swing * cycles[:, 0]
+        if self.kind == "regimes":
+            day = 0.5 + 0.5 * np.tanh(3.0 * cycles[:, 1])
+            first, second = (self.hill(X, centre) for centre in self.centres)
+            return level + 1.5 * (day * first + (1.0 - day) * second)
+        slow = 0.3 * np.sin(3.0 * np.pi * t[:, np.newaxis] / HORIZON + self.slow_phases[1:])
+        move = 0.25 * cycles[:, 1:] if self.kind == "shared" else slow
+        return level + 1.5 * self.hill(X, 0.5 + move)
+
+
+# Kind, dimensions, period and noise of the seasonal problems; a day is of 48 queries every 4 units
+# of time in the first ones.
+SEASONAL = [
+    ("shared", 1),
+    ("shared", 2),
+    ("level", 2),
+    ("regimes", 1),
+    ("regimes", 2),
+    ("clicks", 2),
+]
+
+
+def seasonal_problems(seed=0, periods=(100.0,), kinds=SEASONAL):
+    """Return problems with seasons."""
+    return [
+        Seasonal(kind, n_dims, seed + i, periods[i % len(periods)])
+        for i, (kind, n_dims) in enumerate(kinds)
+    ]
+
+
+def held_out_seasonal_problems():
+    """Return problems with other seeds and periods, and more dimensions."""
+    kinds = [*SEASONAL, ("shared", 3), ("regimes", 3)]
+    return seasonal_problems(100, (72.0, 140.0, 100.0), kinds)

@@ -10,8 +10,9 @@ in processor seconds of one thread. A preset is the setting of a paper's table, 
 takes as long as a step of the authors' code. The initial design and the noise are the same for
 all. The noise has 5 % of the function's variance over box and time (--noise); with --printed what
 BOLT's table 2 prints; with a preset what that says. --still stops the functions in the middle of
-their time; --problems development and held-out are those of decisions/. The packages of the rivals
-are in requirements-peers.txt. Finished runs are stored in FOLDER: the same command resumes.
+their time; --problems development, held-out and seasonal are those of decisions/. The packages of
+the rivals are in requirements-peers.txt. Finished runs are stored in FOLDER: the same command
+resumes.
 """
 
 import argparse
@@ -35,9 +36,14 @@ from _problems import (
     constant,
     development_problems,
     held_out_problems,
+    held_out_seasonal_problems,
 )
 
-SETS = {"development": development_problems, "held-out": held_out_problems}
+SETS = {
+    "development": development_problems,
+    "held-out": held_out_problems,
+    "seasonal": held_out_seasonal_problems,
+}
 OPTIMIZERS = {"W-DBO": WDBO(), "BOLT": BOLT(), "GP-UCB": GPUCB(), "random": RandomSearch()}
 OPTIMIZERS["W-DBO as published"] = published("W-DBO", horizon=HORIZON)
 OPTIMIZERS |= rivals(HORIZON)

@@ -9,6 +9,7 @@ Dates count from 1970. Dates with a time zone are converted to UTC. Dates withou
 UTC: neither their zone nor their side of a clock change is known.
 """
 
+import re
 from datetime import UTC, date, datetime, timedelta
 from math import gcd
 from numbers import Real
@@ -303,6 +304,39 @@ def number_of_duration(value, unit):
     if not _is_duration(value):
         return value
     return float(_counted(np.array([_scalar(value)]), unit, "A duration", ValueError)[0])
+
+
+def is_auto(value):
+    """Return True if a parameter ``seasonal_periods`` is "auto"."""
+    return isinstance(value, str) and value == "auto"
+
+
+def numeric_periods(value, unit, owner):
+    """Return a parameter ``seasonal_periods`` as a tuple of floats in a unit of time.
+
+    A period is a number, a duration, or a string such as "1D" or "90 min"; "auto" is a day and a
+    week.
+    """
+    if value is None:
+        return ()
+    if is_auto(value):
+        value = ["1D", "7D"]
+    many = isinstance(value, list | tuple | np.ndarray)
+    periods = []
+    for period in value if many else [value]:
+        number = number_of_duration(period, unit)
+        if isinstance(period, str):
+            text = re.fullmatch(r"(\d+(?:\.\d*)?) ?([a-zA-Z]+)", period)
+            if text and text[2] in _UNITS:
+                number = float(text[1]) * _UNITS[text[2]] / _UNITS[unit]
+        is_number = isinstance(number, Real) and not isinstance(number, bool)
+        if not (is_number and 0.0 < number < np.inf):
+            expected = "'auto', positive, a duration, or a string such as '1D' or '90 min'"
+            raise invalid("seasonal_periods", expected, period, owner)
+        periods.append(float(number))
+    if len(set(periods)) < len(periods) or not periods:
+        raise invalid("seasonal_periods", "distinct, and at least one", value, owner)
+    return tuple(periods)
 
 
 def numeric_durations(kernel, unit):

@@ -40,6 +40,10 @@ _REMEDIES = {
         "raise n_restarts_optimizer",
         "f is smooth and hardly changes between the rows. Raise the bound",
     ),
+    "constant_value": (
+        "this part of the kernel explains nothing. Leave it out, or lower the bound",
+        "Raise the bound, or fix it",
+    ),
     "length_scale": (
         "f changes faster than the rows can show, or the bound is in another unit. Lower the "
         "bound if the rows are dense enough, or start nearer to the data",

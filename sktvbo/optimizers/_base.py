@@ -43,7 +43,14 @@ from ..exceptions import (
     NotBegunError,
     VersionWarning,
 )
-from ..gaussian_process._dates import NUMBERS, ZONED, check_time_unit, dates_of, number_of_duration
+from ..gaussian_process._dates import (
+    NUMBERS,
+    ZONED,
+    check_time_unit,
+    dates_of,
+    number_of_duration,
+    numeric_periods,
+)
 from ..journal import Journal, events
 from ..journal._encoding import qualified_name
 from ..journal._file import FORMAT, JournalFile
@@ -189,6 +196,10 @@ class BayesianOptimizer(BaseEstimator):
     step_budget : float, default=None
         Processor time, in seconds, of an ``ask``, a ``suggest`` or a ``tell`` (see Notes). None is
         no limit.
+    seasonal_periods : float, duration, str, or a list of them, default=None
+        Periods of seasons that the default surrogate learns, in the unit of the times, or such as
+        "1D": see `~sktvbo.kernels.with_seasons`. "auto" is a day and a week; the times must be
+        dates. An error for algorithms without a kernel in time.
 
     Attributes
     ----------
@@ -297,6 +308,7 @@ class BayesianOptimizer(BaseEstimator):
     query_timeout: float | timedelta | np.timedelta64 | str | None = "auto"
     time_unit: str = "s"
     step_budget: float | None = None
+    seasonal_periods: float | timedelta | np.timedelta64 | str | Sequence[Any] | None = None
 
     # --- hooks that an algorithm may override -----------------------------------------------------
     #
@@ -373,6 +385,13 @@ class BayesianOptimizer(BaseEstimator):
             check_int(self.max_size, "max_size", self)
         check_bool(self.maximize, "maximize", self)
         check_time_unit(self.time_unit, self)
+        has_seasons = numeric_periods(self.seasonal_periods, self.time_unit, self) != ()
+        if has_seasons and not self._takes_seasons:
+            expected = "None for an algorithm without a kernel in time"
+            raise invalid("seasonal_periods", expected, self.seasonal_periods, self)
+        if has_seasons and self.surrogate is not None:
+            expected = "None with surrogate=..., whose temporal_kernel may have seasons"
+            raise invalid("seasonal_periods", expected, self.seasonal_periods, self)
         if self.surrogate is not None:
             self._check_unused(self._surrogate_parameters, "with surrogate=...")
         if self.acquisition is not None:
@@ -411,6 +430,9 @@ class BayesianOptimizer(BaseEstimator):
     # With fewer observations (or n_initial_points, if an int) neither hyperparameters nor the scale
     # of y are learnt from these alone.
     _min_to_learn = 10
+
+    # True if seasons may be added to the default surrogate's kernel in time.
+    _takes_seasons = True
 
     # True: search the hyperparameters after an observation from before all others, whatever
     # refit_every is, because the temporal kernel of _make_surrogate begins at the first time.
@@ -1638,6 +1660,8 @@ class Algorithm(BayesianOptimizer):
 @algorithm
 class StaticAlgorithm(Algorithm):
     """Base of the algorithms whose model is a function that does not change."""
+
+    _takes_seasons = False
 
     def _make_surrogate(self, times):
         return static_surrogate()

@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 from ..gaussian_process import QuadraticMean, TimeVaryingGPRegressor
+from ..kernels import season_priors, with_seasons
 from ..staleness import KeepAll
 
 # Largest number of members of a domain, at all of which a Kalman filter may track the function.
@@ -101,6 +102,31 @@ def smooth_kernel(times, nu=2.5):
     span = np.ptp(times.data)
     bounds = (lowest, max(10.0 * span, 2.0 * lowest))
     return Matern(np.clip(0.25 * span, *bounds), bounds, nu=nu)
+
+
+def seasonal(surrogate, periods):
+    """Return an unfitted surrogate with seasons added to its kernel in time, and their priors."""
+    kernel = with_seasons(surrogate.temporal_kernel, *periods)
+    return surrogate.set_params(temporal_kernel=kernel, hyperpriors=season_priors(*periods))
+
+
+def started_without_seasons(surrogate, n_seasons, *data):
+    """Return a surrogate with seasons that starts where one without them is likeliest.
+
+    Seasons start small, so that a wrong period changes little.
+    """
+    kernel = surrogate.temporal_kernel
+    for _ in range(n_seasons):
+        kernel = kernel.k1
+    plain = clone(surrogate).set_params(temporal_kernel=kernel, hyperpriors=None).fit(*data)
+    learnt, theta = plain.temporal_kernel_.theta, surrogate.temporal_kernel.theta.copy()
+    theta[: len(learnt)] = learnt
+    return surrogate.set_params(
+        spatial_kernel=plain.spatial_kernel_,
+        temporal_kernel=surrogate.temporal_kernel.clone_with_theta(theta),
+        signal_variance=plain.signal_variance_,
+        noise_variance=plain.noise_variance_,
+    )
 
 
 def configured(surrogate, domain, policy):

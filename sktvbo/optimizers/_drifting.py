@@ -5,6 +5,7 @@ from __future__ import annotations
 from numbers import Real
 
 import numpy as np
+from sklearn.gaussian_process.kernels import Sum
 
 from .._validation import check_real, invalid
 from ..gaussian_process import GeometricInjection, WeightedTimeVaryingGPRegressor
@@ -114,8 +115,12 @@ class TVGPUCB(Algorithm):
 
     @property
     def epsilon_(self) -> float | None:
-        surrogate = self.surrogate_
-        return None if surrogate is None else forgetting_rate(surrogate.temporal_kernel_)
+        if self.surrogate_ is None:
+            return None
+        kernel = self.surrogate_.temporal_kernel_
+        while isinstance(kernel, Sum):  # of what is not periodic, and seasons
+            kernel = kernel.k1
+        return forgetting_rate(kernel)
 
 
 @algorithm
@@ -277,6 +282,8 @@ class WGPUCB(Algorithm):
     label = "W-GP-UCB"
 
     _surrogate_parameters = ("discount",)
+
+    _takes_seasons = False
 
     def _check_parameters(self):
         super()._check_parameters()

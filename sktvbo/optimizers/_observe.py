@@ -15,6 +15,7 @@ from ..exceptions import AskTellError
 from ..gaussian_process._regressor import TimeVaryingGP
 from ..staleness import MaximumSize, RunSoFar
 from ._budget import MODEL, REST, SEARCH, SlicedSearch
+from ._default_models import started_without_seasons
 from ._failures import with_failure
 from ._state import (
     Observation,
@@ -283,7 +284,10 @@ def _without_stale(run, policy, surrogate, data, now):
 def first_surrogate(run, data):
     """Return the first surrogate, fitted to a data set."""
     X, y = run.to_surrogate(data.rows, data.y)
-    return run.new_surrogate(X[:, -1]).fit(X, y, *_some_variances(data.variance))
+    surrogate, known = run.new_surrogate(X[:, -1]), (X, y, *_some_variances(data.variance))
+    if run.periods:
+        surrogate = started_without_seasons(surrogate, len(run.periods), *known)
+    return surrogate.fit(*known)
 
 
 def conditioned(run, surrogate, data):

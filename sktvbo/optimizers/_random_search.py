@@ -57,6 +57,7 @@ class RandomSearch(Algorithm):
     acquisition: Acquisition | str | None = field(default=None, init=False)
     refit_every: int | str | None = field(default="auto", init=False)
     max_size: int | None = field(default=None, init=False)
+    seasonal_periods: float | str | None = field(default=None, init=False)
 
     label = "random"
 

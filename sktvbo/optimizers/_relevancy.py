@@ -5,6 +5,10 @@ from ..staleness import RelevancyBudget, RelevancyCap
 from ._base import Algorithm
 from ._parameters import algorithm
 
+# Observations that W-DBO never removes. A season is learnt from its second period on, for which
+# those of the first are needed: at that time the kernel does not know that they matter.
+_LEAST, _LEAST_WITH_SEASONS = 10, 100
+
 
 @algorithm
 class WDBO(Algorithm):
@@ -88,7 +92,10 @@ class WDBO(Algorithm):
         check_real(self.alpha, "alpha", self, interval="[0, inf)")
 
     def _make_policy(self):
-        return RelevancyBudget(alpha=self.alpha, max_size=self.max_size)
+        least = _LEAST
+        if self.seasonal_periods is not None:
+            least = max(least, min(_LEAST_WITH_SEASONS, self.max_size or _LEAST_WITH_SEASONS))
+        return RelevancyBudget(alpha=self.alpha, min_size=least, max_size=self.max_size)
 
 
 @algorithm

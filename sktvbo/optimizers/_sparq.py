@@ -131,6 +131,8 @@ class SparQGPUCB(Algorithm):
 
     label = "SparQ-GP-UCB"
 
+    _takes_seasons = False
+
     def _make_surrogate(self, times):
         return static_surrogate(noise_model=QuadraticInjection())
 

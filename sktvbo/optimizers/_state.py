@@ -18,11 +18,11 @@ from sklearn.base import clone
 from .._validation import invalid
 from .._values import GROW_LOCK, GrowableArrays, append_rows, replaced
 from ..exceptions import AskTellError, InvalidObservationError
-from ..gaussian_process._dates import NAIVE, NUMBERS, mixed_kinds
+from ..gaussian_process._dates import NAIVE, NUMBERS, is_auto, mixed_kinds, numeric_periods
 from ..journal._rows import START, Place
 from ..staleness import KeepAll
 from ._clock import as_time, as_times
-from ._default_models import Times, configured
+from ._default_models import Times, configured, seasonal
 
 if TYPE_CHECKING:
     from .._typing import Point
@@ -669,8 +669,19 @@ class RunState:
         """Return the user's surrogate, or the algorithm's own for data at some times, unfitted."""
         surrogate = self.algorithm.surrogate
         if surrogate is None:
-            surrogate = self.algorithm._make_surrogate(self.times_of(times))
+            surrogate = self._default_surrogate(times)
         return configured(clone(surrogate), self.domain, self.policy)
+
+    @property
+    def periods(self):
+        """Periods (tuple) of the seasons of the default surrogate."""
+        algorithm = self.algorithm
+        return numeric_periods(algorithm.seasonal_periods, algorithm.time_unit, algorithm)
+
+    def _default_surrogate(self, times):
+        """Return the algorithm's own surrogate, with seasons."""
+        surrogate = self.algorithm._make_surrogate(self.times_of(times))
+        return seasonal(surrogate, self.periods) if self.periods else surrogate
 
     def temporal_kernel_for(self, times):
         """Return the default temporal kernel, whose bounds follow the times, for `refit`.
@@ -679,8 +690,7 @@ class RunState:
         """
         if self.algorithm.surrogate is not None:
             return {}
-        surrogate = self.algorithm._make_surrogate(self.times_of(times))
-        return {"temporal_kernel": surrogate.temporal_kernel}
+        return {"temporal_kernel": self._default_surrogate(times).temporal_kernel}
 
     def times_of(self, times):
         """Return the `Times` that bounds may follow, of data at some times, the new one last."""
@@ -790,6 +800,12 @@ class RunState:
         Among dates, numbers that the run itself shows, such as those in ``told_X_``, are allowed.
         """
         if self.time.kind is None:
+            if kind == NUMBERS and is_auto(self.algorithm.seasonal_periods):
+                expected = "None or periods where times are numbers"
+                advice = (
+                    "Give dates as t, or seasonal_periods=['1D', '7D'] with the right time_unit."
+                )
+                raise invalid("seasonal_periods", expected, "auto", self.algorithm, advice=advice)
             return replaced(self, time=replaced(self.time, kind=kind))
         if kind == NUMBERS and given and np.isin(t, self._shown_times).all():
             return self

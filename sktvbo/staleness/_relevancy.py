@@ -110,8 +110,9 @@ class RelevancyBudget(StaleDataPolicy):
             budget = self.budget_ * (1.0 + self.alpha) ** elapsed
         self.offered_budget_ = budget
         removals, n = [], len(surrogate.X_train_)
-        sizes = [size for size in (self.max_size, self._allowed_size) if size is not None]
-        largest = max(min(sizes, default=n), self.min_size)
+        largest = n if self.max_size is None else max(self.max_size, self.min_size)
+        if self._allowed_size is not None:
+            largest = min(largest, self._allowed_size)
         if n > largest or (budget > 1.0 and n >= self.min_size):
             sweep = surrogate.relevancy_sweep(now)
             while True:

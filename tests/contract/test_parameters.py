@@ -24,8 +24,9 @@ from sktvbo.staleness import SlidingWindow
 
 SHARED = ["surrogate", "acquisition", "n_initial_points", "refit_every", "maximize", "clock"]
 SHARED += ["constraints", "random_state", "history", "journal", "max_step", "start_points"]
-SHARED += ["max_size", "query_timeout", "time_unit", "step_budget"]
+SHARED += ["max_size", "query_timeout", "time_unit", "step_budget", "seasonal_periods"]
 MODEL = {"surrogate", "acquisition", "n_initial_points", "refit_every", "max_size"}
+MODEL |= {"seasonal_periods"}
 
 # Name in the literature, and parameters of its own.
 ALGORITHMS = {
@@ -166,6 +167,7 @@ OTHERS = {
     "start_points": [[0.5, 0.5]],
     "query_timeout": 0.5,
     "time_unit": "h",
+    "seasonal_periods": 3.0,
     "lookahead": 9.0,
     "max_size": 1,
     "step_budget": 1e-9,

@@ -1,0 +1,150 @@
+"""Seasons of the default surrogates."""
+
+from datetime import datetime, timedelta
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import expon, lognorm
+from sklearn.gaussian_process.kernels import Matern
+
+from sktvbo import ABO, TVGPUCB, UITVBO, WDBO, BayesianOptimizer, Journal, TimeVaryingGPRegressor
+from sktvbo.gaussian_process._composite import Composite
+from sktvbo.gaussian_process._dates import numeric_periods
+from sktvbo.kernels import Exponential, LogNormal, season_priors, with_seasons
+
+
+def objective(x, t):
+    """Return values whose level and optimum follow a period of 24."""
+    phase = np.sin(2.0 * np.pi * t / 24.0)
+    return 2.0 * phase - 8.0 * (x[0] - 0.5 - 0.35 * phase) ** 2
+
+
+def regret(kind, seed=0, n=72, **options):
+    """Return the mean regret of a run from its 30th query on, and the optimizer."""
+    opt = kind([(0.0, 1.0)], random_state=seed, clock="step", **options)
+    noise, found = np.random.RandomState(seed), []
+    for t in range(n):
+        x = opt.ask(t)
+        found.append(2.0 * np.sin(2.0 * np.pi * t / 24.0) - objective(x, t))
+        opt.tell(x, objective(x, t) + 0.1 * noise.normal())
+    return np.mean(found[30:]), opt
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "expected"),
+    [
+        (None, "s", ()),
+        (24, "h", (24.0,)),
+        ("1D", "h", (24.0,)),
+        (["1D", "1W"], "D", (1.0, 7.0)),
+        (("90 min", timedelta(days=1)), "h", (1.5, 24.0)),
+        (np.timedelta64(2, "h"), "min", (120.0,)),
+        (np.array([1.0, 2.5]), "s", (1.0, 2.5)),
+    ],
+    ids=str,
+)
+def test_periods_are_numbers_in_the_unit_of_time(value, unit, expected):
+    assert numeric_periods(value, unit, None) == pytest.approx(expected)
+
+
+def test_priors_are_those_of_scipy():
+    x = np.array([0.2, 1.0, 7.0])
+    assert_allclose(Exponential(0.5).logpdf(x), expon(scale=0.5).logpdf(x))
+    assert_allclose(LogNormal(3.0, 0.7).logpdf(x), lognorm(0.7, scale=3.0).logpdf(x))
+
+
+def test_priors_name_all_hyperparameters_of_the_seasons():
+    kernel = with_seasons(Matern(6.0, nu=2.5), 24.0, 168.0)
+    gp = TimeVaryingGPRegressor(
+        Matern(), kernel, hyperpriors=season_priors(24.0, 168.0), warn=False
+    ).fit(np.random.RandomState(0).uniform(size=(12, 2)), np.arange(12.0))
+    names = [name for name in gp._gp.covariance.names if name.startswith("temporal")]
+    assert set(names) - set(season_priors(24.0, 168.0)) == {"temporal_kernel__k1__k1__length_scale"}
+    medians = [prior.median for prior in season_priors(24.0).values() if hasattr(prior, "median")]
+    assert medians == [240.0, 1.0]
+    assert Composite.of(kernel).series is not None
+
+
+@pytest.mark.parametrize("periods", [(0.0,), (-1.0,), (np.nan,), (2.0, 2.0), ("1D",)], ids=str)
+def test_invalid_periods_of_kernels(periods):
+    with pytest.raises(ValueError, match="period"):
+        with_seasons(Matern(), *periods)
+
+
+@pytest.mark.parametrize(
+    ("kind", "most"),
+    [
+        (WDBO, 0.5),
+        (TVGPUCB, 0.5),
+        *(
+            pytest.param(kind, 0.5, marks=pytest.mark.slow)
+            for kind in (ABO, BayesianOptimizer, UITVBO)
+        ),
+    ],
+)
+def test_the_right_period_lowers_the_regret(kind, most):
+    without, _ = regret(kind)
+    right, opt = regret(kind, seasonal_periods=24.0)
+    assert right < most * without
+    season = opt.surrogate_.temporal_kernel_.k2
+    assert season.k2.periodicity == 24.0
+    assert season.k1.k1.constant_value > 0.1
+
+
+def test_a_wrong_period_is_hardly_used():
+    without, _ = regret(BayesianOptimizer)
+    wrong, opt = regret(BayesianOptimizer, seasonal_periods=17.0)
+    assert wrong < 1.5 * without
+    assert opt.surrogate_.temporal_kernel_.k2.k1.k1.constant_value < 0.05
+
+
+def test_a_period_may_be_longer_than_the_run():
+    _, opt = regret(BayesianOptimizer, n=35, seasonal_periods=[24.0, 5_000.0])
+    assert np.isfinite(opt.surrogate_.theta_).all()
+
+
+def test_auto_is_a_day_and_a_week():
+    opt = WDBO([(0.0, 1.0)], seasonal_periods="auto", time_unit="h", random_state=0)
+    with pytest.raises(ValueError, match="None or periods where times are numbers"):
+        opt.ask(0.0)
+    for hour in range(12):
+        opt.tell(opt.ask(datetime(2026, 3, 1, hour)), float(hour))
+    kernel = opt.surrogate_.temporal_kernel_
+    assert (kernel.k1.k2.k2.periodicity, kernel.k2.k2.periodicity) == (24.0, 168.0)
+
+
+def test_the_forgetting_rate_is_that_of_the_part_without_seasons():
+    _, opt = regret(TVGPUCB, n=31, seasonal_periods=24.0)
+    length_scale = opt.surrogate_.temporal_kernel_.k1.length_scale
+    assert opt.epsilon_ == pytest.approx(-np.expm1(-2.0 / length_scale))
+
+
+@pytest.mark.parametrize(("max_size", "expected"), [(None, 100), (40, 40), (5, 10), (300, 100)])
+def test_w_dbo_holds_a_hundred_observations(max_size, expected):
+    opt = WDBO([(0.0, 1.0)], seasonal_periods=24.0, max_size=max_size, random_state=0)
+    opt.ask(0.0)
+    assert opt.policy_.min_size == expected
+
+
+def test_a_surrogate_of_the_user_has_its_own_kernel():
+    opt = WDBO([(0.0, 1.0)], surrogate=TimeVaryingGPRegressor(), seasonal_periods=24.0)
+    with pytest.raises(ValueError, match=r"'seasonal_periods' .* None with surrogate=\.\.\."):
+        opt.ask(0.0)
+
+
+def test_a_resumed_run_has_the_seasons(tmp_path):
+    options = {"seasonal_periods": ["1D", "7D"], "time_unit": "h", "random_state": 0}
+    journal = tmp_path / "run.db"
+    opt = WDBO([(0.0, 1.0)], journal=journal, **options)
+    for t in range(25):
+        x = opt.ask(float(t))
+        opt.tell(x, objective(x, t))
+    kernel, theta = opt.surrogate_.temporal_kernel_, opt.surrogate_.theta_
+    opt.close()
+    resumed = WDBO([(0.0, 1.0)], journal=Journal(journal, resume=True), **options)
+    resumed.ask(25.0)
+    assert_array_equal(resumed.surrogate_.theta_, theta)
+    assert resumed.surrogate_.temporal_kernel_ == kernel
+    assert kernel.k2.k2.periodicity == 168.0
+    resumed.close()
