@@ -4,6 +4,8 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from .._validation import RESOLUTION
+from .._values import replaced
 from ._cholesky import matvec
 
 LOG_2PI = np.log(2.0 * np.pi)
@@ -145,10 +147,11 @@ class Conditioned(ProcessPosterior):
         return 0.5 * float(gain + self.mean.information_correction(variance, weight))
 
     @abstractmethod
-    def append(self, X, y, variance, total, standardize=None):
+    def append(self, X, y, variance, total, standardize=None, **robust):
         """Condition on more rows, with the hyperparameters held.
 
         ``standardize``: True lets location and scale follow y, False holds them, None: as before.
+        ``robust`` are the weights and scores of the rows; see `Rows`.
         """
 
     @abstractmethod
@@ -158,6 +161,21 @@ class Conditioned(ProcessPosterior):
     @abstractmethod
     def at(self, now):
         """Move the present time; noise that grows with age changes."""
+
+    def leave_one_out(self):
+        """Return residuals (n,) of y and variances (n,) of f at the rows, given the other rows.
+
+        In units of the standardized y. With the posterior mean μ and variance s at a row of noise
+        variance σ², and c = 1 − s / σ²: (y − μ) / c and s / c.
+        """
+        rows = self.rows
+        mean, variance = self.joint(rows.S, rows.t, full=False)
+        share = np.maximum(1.0 - variance / rows.noise(self.covariance), RESOLUTION)
+        return (rows.y - mean) / rows.scale / share, variance / share
+
+    def with_rows(self, rows):
+        """Return the same with rows that differ in what the posterior does not depend on."""
+        return replaced(self, rows=rows)
 
     def during(self, low, high):
         """Return the `BasisPosterior` between two times since the origin."""

@@ -43,6 +43,7 @@ _MIN_VALUES, _MIN_ROWS = 10, 100
 _MIN_ROWS_TO_UPDATE = 1000
 
 _ARRAYS = ("X", "y", "variance", "total")
+_OF_OUTLIERS = ("weights", "scores")
 
 
 class Moments(NamedTuple):
@@ -96,6 +97,13 @@ class Rows:
         y is standardized as (y − location) / scale.
     prior_mean : Polynomial or None
         Prior mean of the standardized y, in addition to a constant.
+    weights : ndarray of shape (n,) or None
+        Divisors of the noise variance, at most 1, of robust regression; None: all are 1. Location
+        and scale follow the rows with weight 1.
+    scores : ndarray of shape (n,) or None
+        Standardized residuals of the rows when they were added; see `_outliers`.
+    heavy_tails : bool
+        True if the scores have heavier tails than a Gaussian.
     """
 
     X: np.ndarray
@@ -108,6 +116,9 @@ class Rows:
     location: float = 0.0
     scale: float = 1.0
     prior_mean: Polynomial | None = None
+    weights: np.ndarray | None = None
+    scores: np.ndarray | None = None
+    heavy_tails: bool = False
     storage: GrowableArrays | None = field(default=None, repr=False)
 
     def __getstate__(self):
@@ -161,6 +172,13 @@ class Rows:
 
     def noise(self, covariance, rows=None):
         """Return the noise variance (n,) under a covariance, in units of the standardized y."""
+        noise = self.full_noise(covariance, rows)
+        if self.weights is None:
+            return noise
+        return noise / (self.weights if rows is None else self.weights[rows])
+
+    def full_noise(self, covariance, rows=None):
+        """Return the same as `noise`, with weight 1 for all rows."""
         if rows is None:
             if self._has_no_known_variance:
                 return covariance.noise(self.ages)
@@ -174,19 +192,30 @@ class Rows:
     def noise_gradient(self, covariance, w):
         """Return Σ_i w_i ∂noise_i/∂theta, for the noise's part of theta."""
         w = w if self._has_no_known_variance else np.where(self.total, 0.0, w)
+        w = w if self.weights is None else w / self.weights
         return covariance.noise_gradient(w, self.ages)
 
-    def append(self, X, y, variance, total, standardize=None):
+    @property
+    def _arrays(self):
+        """Arrays with an entry a row, by name."""
+        names = _ARRAYS if self.weights is None else _ARRAYS + _OF_OUTLIERS
+        return {name: getattr(self, name) for name in names}
+
+    def append(self, X, y, variance, total, standardize=None, weights=None, scores=None):
         """Append rows X (m, d + 1).
 
         ``standardize``: True lets location and scale follow y, False holds them, None: as before.
         """
-        old = {name: getattr(self, name) for name in _ARRAYS}
         added = {"X": X, "y": y, "variance": variance, "total": total}
+        old = self._arrays
+        if self.weights is not None:
+            added["weights"] = np.ones(len(y)) if weights is None else weights
+            added["scores"] = np.zeros(len(y)) if scores is None else scores
         arrays, storage = append_rows(old, added, self.storage)
         now = max(self.now, float(np.maximum.reduce(X[:, self.layout.position])))
         moments = None
-        if self.n >= _MIN_ROWS_TO_UPDATE and "moments" in vars(self):
+        many = self.n >= _MIN_ROWS_TO_UPDATE and self.weights is None
+        if many and "moments" in vars(self):
             moments = self.moments.plus(Moments.of(np.asarray(y)))
         return self._changed(arrays | {"storage": storage, "now": now}, standardize, moments)
 
@@ -194,13 +223,17 @@ class Rows:
         """Drop rows; at least one remains. ``standardize`` as in `append`."""
         stay = np.ones(self.n, dtype=bool)
         stay[indices] = False
-        arrays = {name: getattr(self, name)[stay] for name in _ARRAYS}
+        arrays = {name: array[stay] for name, array in self._arrays.items()}
         return self._changed(arrays | {"storage": None}, standardize)
 
     @cached_property
     def moments(self):
-        """Moments of y; `append` updates them for many rows."""
-        return Moments.of(self.y)
+        """Moments of y, of the rows with weight 1 if these are most; `append` updates them."""
+        y = self.y
+        if self.weights is not None:
+            full = self.weights == 1.0
+            y = y[full] if 2 * np.count_nonzero(full) >= len(y) else y
+        return Moments.of(y)
 
     @property
     def is_constant(self):
@@ -216,6 +249,10 @@ class Rows:
         """Return rows with location and scale of other rows."""
         scales = {name: getattr(other, name) for name in ("location", "scale", "standardize")}
         return self._copy(scales)
+
+    def with_weights(self, weights, standardize=None, **known):
+        """Return rows with other weights (n,), and known scores and tails; see `append`."""
+        return self._changed({"weights": weights, "storage": None} | known, standardize)
 
     def at(self, now):
         """Return rows with another present time."""

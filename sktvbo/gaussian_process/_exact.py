@@ -85,6 +85,9 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         Standard deviation τ of the Gaussian prior of a learnt constant mean of y, in units of y
         (after normalization, if any). 0: the mean is 0; ``np.inf``: a flat prior, which makes this
         generalized least squares.
+    robust : bool, default=False
+        Divide the noise variance of outliers by weights below 1 (see Notes). Not with a
+        ``noise_model``.
     time_unit : {"ns", "us", "ms", "s", "min", "h", "D", "W"}, default="s"
         Unit of the numbers that dates and durations become. Dates count from 1970; dates without a
         time zone are read as UTC. Lengthscales of ``temporal_kernel`` and their bounds may be
@@ -119,6 +122,8 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         Posterior mean of the constant mean, in the units of y.
     noise_std_ : float
         σ in the units of y, of an observation of age 0.
+    outlier_weights_ : ndarray of shape (n,)
+        Weights of the rows: 1 is full weight, 0 ignored. With ``robust`` only.
     noise_model_ : NoiseModel or None
         With the learnt hyperparameters.
     now_ : float
@@ -167,6 +172,14 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     the past O(n N²), and O(N²) a place (a smoother). A row that is late by at most the latest 32
     rows is inserted exactly, at the cost of filtering those after it again. Later rows and `forget`
     filter all rows again. `relevancy` is dense, O(n³). Memory is linear in the rows.
+
+    ``robust`` compares rows with leave-one-out predictions. Up to L standard deviations √v the
+    weight is 1; at z of them it is σ² / (σ² + v (|z| − L)²). L is 10.5 for 10 rows, 5.8 for 50 and
+    5 for many; it is 2 where the residuals have heavier tails than a Gaussian. A row appended alone
+    is compared with the prediction for it, and has that weight until the next search. Consecutive
+    outliers of one sign are a change of the function, and have weight 1: two if their sizes differ
+    by at most a factor of 1.5, three if by at most 4. All weights are 1 with fewer than 10 rows, or
+    if more than a fifth would have a smaller one.
 
     References
     ----------

@@ -186,9 +186,9 @@ class Dense(BasisPosterior, Conditioned):
     def _log_determinant(self):
         return self.solver.log_determinant
 
-    def append(self, X, y, variance, total, standardize=None):
+    def append(self, X, y, variance, total, standardize=None, **robust):
         """Append rows, O(n²) each; O(n³) for many, or if the noise of the present rows changes."""
-        rows, n = self.rows.append(X, y, variance, total, standardize), self.rows.n
+        rows, n = self.rows.append(X, y, variance, total, standardize, **robust), self.rows.n
         if not self._can_update(rows, len(X)):
             return self._recomputed(rows)
         noise, solver = rows.noise(self.covariance, slice(n, None)), self.solver
@@ -202,6 +202,12 @@ class Dense(BasisPosterior, Conditioned):
             updated = rows.n == n + 1 and n >= _MIN_ROWS_TO_UPDATE
             inverse = self._inverse_with(rows, k[:-1], solver) if updated else None
         return self._updated(rows, solver, inverse)
+
+    def leave_one_out(self):
+        # The prediction without row i is y_i − a_i / P_ii, with variance 1 / P_ii, which includes
+        # the noise of the row (Rasmussen & Williams, eq. 5.12).
+        precision = self.inverse.P.diagonal()
+        return self.weights / precision, 1.0 / precision - self.rows.noise(self.covariance)
 
     def _can_update(self, rows, n_changes):
         """Return True if updates to other rows are cheaper than a new factor, and accurate."""
@@ -447,6 +453,8 @@ class _Likelihood:
             return None
         if len(slopes) < len(covariance.bounds):
             on_noise = np.where(rows.total, 0.0, covariance.noise_variance * a)
+            if rows.weights is not None:
+                on_noise = on_noise / rows.weights
             slopes = np.vstack([slopes, on_noise])
         mean = found.mean
         rest = slopes @ mean.direction / np.sqrt(mean.precision) if mean.is_learnt else 0.0

@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..exceptions import ModelWarning
 from ._dates import NAIVE, number_of_duration
 from ._exact_posterior import Dense
+from ._outliers import MIN_ROWS, are_too_many, limit
 from ._starts import extents_of, far_lengthscales, flat_columns
 from .kalman._state_space import LARGE_STATE, Composed, state_space
 
@@ -109,13 +110,30 @@ def advise_on_constant(rows):
     )
 
 
+def advise_on_outliers(rows):
+    """Warn if robust regression has left all weights at 1."""
+    if rows.n < MIN_ROWS:
+        _warn(
+            f"robust=True has no effect with {rows.n} rows: outliers are recognized from "
+            f"{MIN_ROWS} rows on."
+        )
+    elif (rows.weights == 1.0).all() and are_too_many(
+        np.abs(rows.scores) <= limit(rows.n, rows.heavy_tails)
+    ):
+        _warn(
+            "robust=True has no effect, because more than a fifth of the rows would be outliers: "
+            "the model does not suit the data. Check the kernels, or raise the bounds of "
+            "noise_variance."
+        )
+
+
 def advise_on_size(rows, kind, owner):
     """Warn of many rows if the class of ``Conditioned`` takes O(n³)."""
     if issubclass(kind, Dense) and rows.n > _MAX_ROWS_EXACT:
         _warn(
             f"{owner} takes O(n³) time and O(n²) memory for its n = {rows.n} rows. "
             "SparseTimeVaryingGPRegressor takes O(n).",
-            depth=7,
+            depth=8,
         )
 
 
@@ -132,7 +150,7 @@ def advise_on_state(covariance, rows, sites):
             f"{len(sites)} places. A likelihood and its gradient take about {seconds:.2g} s and "
             f"{memory:.2g} GB. Use solver='dense', fewer places, or a longer lengthscale of "
             "ExpSineSquared, which has fewer harmonics.",
-            depth=7,
+            depth=8,
         )
 
 
@@ -204,7 +222,7 @@ def advise_on_points(gp, noise_variance, auto):
             f"The {len(gp.Z)} inducing points do not suffice: they leave {min(left, 1.0):.0%} of "
             f"the variance of y to noise, in addition to true noise. Set n_inducing to more than "
             f"{len(gp.Z)}{' instead of auto' * auto}, or fit only the latest rows.",
-            depth=7,
+            depth=8,
         )
     step = max(gp.rows.n // 2000, 1)
     S, t, y = gp.rows.S[::step], gp.rows.t[::step], gp.rows.y[::step]
@@ -216,7 +234,7 @@ def advise_on_points(gp, noise_variance, auto):
             f"The model explains {max(explained, 0.0):.1%} of the variance of y: y is noise, or "
             "changes faster than the rows can show. Otherwise start the kernels near the "
             "lengthscales of f, or raise n_restarts_optimizer.",
-            depth=7,
+            depth=8,
         )
 
 

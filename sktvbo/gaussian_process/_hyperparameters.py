@@ -109,7 +109,7 @@ def search(
             "and y to moderate ranges, raise n_restarts_optimizer, or check the gradient of a "
             "custom kernel.",
             ConvergenceWarning,
-            stacklevel=7,  # the caller of fit
+            stacklevel=8,  # the caller of fit
         )
     return covariance.with_theta(theta), hessian
 

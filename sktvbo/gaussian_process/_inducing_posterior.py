@@ -215,9 +215,9 @@ class Inducing(BasisPosterior, Conditioned):
         before = self.sums.plus(new, sign=-1).unresolved
         return new.unresolved <= max(tolerance, 2.0 * before)
 
-    def append(self, X, y, variance, total, standardize=None):
+    def append(self, X, y, variance, total, standardize=None, **robust):
         """Append rows, O(m²) each and O(m³); O(n m²) if the noise of the present rows changes."""
-        rows = self.rows.append(X, y, variance, total, standardize)
+        rows = self.rows.append(X, y, variance, total, standardize, **robust)
         return self._updated(rows, rows, slice(self.rows.n, None), 1)
 
     def drop(self, indices, standardize=None):

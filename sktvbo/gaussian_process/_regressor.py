@@ -43,6 +43,7 @@ from ._fit_warnings import (
     advise_on_constant,
     advise_on_dates,
     advise_on_fit,
+    advise_on_outliers,
     advise_on_rows,
     advise_on_size,
     advise_on_state,
@@ -50,6 +51,7 @@ from ._fit_warnings import (
 from ._hyperparameters import SearchRecord, explains_little, log_posterior, search
 from ._kernel_families import rescaled
 from ._noise import NoiseModel
+from ._outliers import appended, reweighted, screened
 from ._posterior_at import TimeSlice, TimeWindow
 from ._prior_mean import QuadraticMean, prior_variance
 from ._slices import AT_ONCE
@@ -94,6 +96,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     hyperpriors: dict | None = None
     normalize_y: bool = False
     mean_prior_std: float = 0.0
+    robust: bool = False
     time_unit: str = "s"
     warn: bool = True
     random_state: int | np.random.RandomState | None = None
@@ -165,6 +168,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
                 advise_on_constant(rows)
         new._gp, new._search_record = new._learn(rows, warn=self.warn)
         if self.warn:
+            if self.robust:
+                advise_on_outliers(new._gp.rows)
             advise_on_fit(new._gp.covariance, rows, self._can_learn_from(rows), self.normalize_y)
         return self._replace_state(new)
 
@@ -189,12 +194,12 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         new = copy.copy(self)
         if self.__sklearn_is_fitted__():
             rows = new._validate(X, y, y_variance, reset=False)
-            new._gp = new._adapt_to_rows(self._gp.append(*rows), len(X))
+            new._gp = new._adapt_to_rows(self._append(rows), len(X))
         else:
             self.check()
             rows = new._make_rows(*new._validate(X, y, y_variance, reset=True))
             covariance = self._initial_covariance(rows, follow_data=False)
-            new._gp, new._search_record = self._condition(covariance, rows), SearchRecord()
+            new._gp, new._search_record = self._condition_again(covariance, rows), SearchRecord()
         return self._replace_state(new)
 
     def forget(self, indices: ArrayLike) -> Self:
@@ -292,7 +297,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             Arrays of wrong shapes, or not finite.
         """
         rows = self._check_rows(X, y, y_variance, total_variance)
-        gp = self._fitted.append(*rows, standardize=self._standardize(restandardize))
+        gp = self._append(rows, self._standardize(restandardize))
         return self._with_gp(self._adapt_to_rows(gp, len(rows[1])))
 
     def without(self, indices: ArrayLike, *, restandardize: bool | None = None) -> Self:
@@ -356,7 +361,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         rows = self._check_rows(X, y, y_variance)
         standardize = self._standardize(restandardize)
         rows = self._make_rows(*rows, like=self._gp.rows, standardize=standardize)
-        return self._with_gp(self._condition(self._gp.covariance, rows))
+        return self._with_gp(self._condition_again(self._gp.covariance, rows))
 
     def rescaled(self, X: ArrayLike, scales: ArrayLike, typical: float, **parameters: Any) -> Self:
         """Return an estimator of the same observations after a linear change of the places.
@@ -439,14 +444,21 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if extra_rows is not None and np.size(extra_rows[0]):
             extra = self._check_rows(*extra_rows)
             arrays, n_extra = map(np.concatenate, zip(arrays, extra)), len(extra[1])
-        searched = new._make_rows(*arrays).with_prior_mean(rows.prior_mean)
+        known = None
+        if self.robust:
+            known = (
+                np.append(rows.weights, np.ones(n_extra)),
+                np.append(rows.scores, np.zeros(n_extra)),
+            )
+        searched = new._make_rows(*arrays, known=known).with_prior_mean(rows.prior_mean)
         if self.normalize_y and searched.is_constant:
             searched = searched.with_scale_of(rows)
         searched = searched.at(max(searched.now, rows.now))
         start, record = self.theta_, self._search_record
         if temporal_kernel is not None and temporal_kernel.n_dims != self.temporal_kernel_.n_dims:
             start, record = None, None  # theta has other entries
-        new._gp, new._search_record = new._learn(searched, start, record, slices=slices)
+        options = {"slices": slices, "n_known": rows.n}
+        new._gp, new._search_record = new._learn(searched, start, record, **options)
         if n_extra:
             new._gp = new._gp.drop(rows.n + np.arange(n_extra), standardize=False)
         return new
@@ -481,8 +493,11 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         X, y = validated(self, X, y, reset=reset)
         return X, y, *known_variance(y_variance, len(X))
 
-    def _make_rows(self, X, y, variance, total, like=None, standardize=None):
-        """Return rows with their own time origin; scale and prior mean as in ``like``."""
+    def _make_rows(self, X, y, variance, total, like=None, standardize=None, known=None):
+        """Return rows with their own time origin; scale and prior mean as in ``like``.
+
+        ``known`` are the weights and scores of robust regression, if known.
+        """
         names = getattr(self, "feature_names_in_", ())
         position = time_position(self.time_column, X.shape[1], list(names), self)
         # A non-stationary kernel, such as `Wiener`, refers to the times as given.
@@ -495,6 +510,9 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         else:
             options = {name: getattr(like, name) for name in ("prior_mean", "location", "scale")}
             options["standardize"] = like.standardize if standardize is None else standardize
+        if self.robust:
+            weights, scores = known or (screened(y), np.zeros(len(y)))
+            options |= {"weights": weights, "scores": scores}
         return Rows.of(X, y, variance, total, layout, **options)
 
     def check(self) -> None:
@@ -519,6 +537,10 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             raise invalid("optimizer", expected, self.optimizer, self)
         check_int(self.n_restarts_optimizer, "n_restarts_optimizer", self, low=0)
         check_time_unit(self.time_unit, self)
+        check_choice(self.robust, (True, False), "robust", self)
+        if self.robust and self.noise_model is not None:
+            expected = "None with robust=True, as both change the noise of an observation"
+            raise invalid("noise_model", expected, self.noise_model, self)
         check_choice(self.warn, (True, False), "warn", self)
 
     def _initial_covariance(self, rows, follow_data):
@@ -536,8 +558,27 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             prior_variance(float(self.mean_prior_std)),
         )
 
-    def _learn(self, rows, start=None, record=None, *, warn=False, slices=AT_ONCE):
+    def _learn(self, rows, start=None, record=None, *, n_known=0, slices=AT_ONCE, warn=False):
         """Return a GP conditioned on rows with learnt hyperparameters, and a `SearchRecord`.
+
+        With ``robust`` the weights follow from the hyperparameters found. If a weight changes by
+        more than a half, hyperparameters are searched again. The first ``n_known`` rows have been
+        in an earlier search.
+        """
+        gp, record = self._learn_with_mean(rows, start, record, warn=warn, slices=slices)
+        if not self.robust:
+            return gp, record
+        gp = slices(reweighted, gp, n_known)
+        weights = gp.rows.weights
+        if np.abs(weights - rows.weights).max() > 0.5 and self._can_learn_from(rows):
+            rows = gp.rows.with_weights(weights, standardize=self.normalize_y)
+            theta = gp.covariance.theta
+            gp, record = self._learn_with_mean(rows, theta, record, warn=warn, slices=slices)
+            gp = slices(reweighted, gp, n_known)
+        return gp, record
+
+    def _learn_with_mean(self, rows, start, record, *, warn, slices):
+        """Return the same as `_learn`, with the weights of the rows.
 
         The search starts from theta ``start`` if given; ``record`` is that of the previous search.
         With ``only_if_likelier`` the rows have the present choice of prior mean. The other choice
@@ -617,6 +658,17 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         kind, *basis = self._choose_conditioning(covariance, rows)
         return kind.of(covariance, rows, *basis)
 
+    def _condition_again(self, covariance, rows):
+        """Return the same as `_condition`, with the weights of robust regression."""
+        gp = self._condition(covariance, rows)
+        return reweighted(gp) if self.robust else gp
+
+    def _append(self, rows, standardize=None):
+        """Return the conditioned GP with additional rows, and their weights."""
+        if self.robust:
+            return appended(self._fitted, rows, standardize)
+        return self._fitted.append(*rows, standardize=standardize)
+
     def _adapt_to_rows(self, gp, n_new):
         """Return the best form of a GP whose rows have changed, the last ``n_new`` new."""
         return gp
@@ -682,6 +734,13 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     @property
     def temporal_kernel_(self) -> Kernel:
         return self._fitted.covariance.temporal
+
+    @property
+    def outlier_weights_(self) -> Array:
+        weights = self._fitted.rows.weights
+        if weights is None:
+            raise AttributeError("outlier_weights_ needs robust=True.")
+        return weights.copy()
 
     @property
     def theta_(self) -> Array:

@@ -200,6 +200,9 @@ class BayesianOptimizer(BaseEstimator):
         Periods of seasons that the default surrogate learns, in the unit of the times, or such as
         "1D": see `~sktvbo.kernels.with_seasons`. "auto" is a day and a week; the times must be
         dates. An error for algorithms without a kernel in time.
+    robust : bool, default=False
+        Give outliers a smaller weight in the surrogate, see
+        `~sktvbo.gaussian_process.TimeVaryingGPRegressor`; `to_frame` and the log show them.
 
     Attributes
     ----------
@@ -309,6 +312,7 @@ class BayesianOptimizer(BaseEstimator):
     time_unit: str = "s"
     step_budget: float | None = None
     seasonal_periods: float | timedelta | np.timedelta64 | str | Sequence[Any] | None = None
+    robust: bool = False
 
     # --- hooks that an algorithm may override -----------------------------------------------------
     #
@@ -401,6 +405,22 @@ class BayesianOptimizer(BaseEstimator):
             check_real(timeout, "query_timeout", self, interval="(0, inf)")
         if self.step_budget is not None:
             check_real(self.step_budget, "step_budget", self, interval="(0, inf)")
+        check_bool(self.robust, "robust", self)
+        if self.robust:
+            self._check_robust()
+
+    def _check_robust(self):
+        """Raise a ValueError if the surrogate cannot weigh outliers."""
+        surrogate, grows = self.surrogate, self._noise_grows
+        if surrogate is not None:
+            known = surrogate.get_params(deep=False)
+            grows = known.get("noise_model") is not None
+            if "robust" not in known or "inducing" in known:
+                expected = f"False with a {type(surrogate).__name__}, which does not weigh outliers"
+                raise invalid("robust", expected, self.robust, self)
+        if grows:
+            expected = "False with a surrogate whose noise grows with age"
+            raise invalid("robust", expected, self.robust, self)
 
     def _check_unused(self, names, when):
         """Raise a ValueError for parameters that were given and have no effect."""
@@ -423,6 +443,9 @@ class BayesianOptimizer(BaseEstimator):
 
     # Parameters without effect when the user gives a surrogate, or an acquisition function.
     _surrogate_parameters = _acquisition_parameters = ()
+
+    # True if the default surrogate has a noise model, which excludes ``robust``.
+    _noise_grows = False
 
     # Initial points with n_initial_points="auto".
     _n_spread = 5
@@ -1032,6 +1055,8 @@ class BayesianOptimizer(BaseEstimator):
               observations in one `tell_many`;
             - ``residual``: ``(y - predicted_mean) / predicted_std``, standard normal if the model
               is right;
+            - ``outlier_weight``: weight in the surrogate, or when it was removed; 1 is full
+              weight, 0 ignored. NaN without ``robust``;
             - ``removed_at``: time of removal from the data set; NaN while it is in it;
             - ``failed`` and ``pending``: bool;
             - ``query``: id of the query, or <NA> if it failed or was not asked for.
@@ -1085,6 +1110,7 @@ class BayesianOptimizer(BaseEstimator):
             "predicted_mean": mean,
             "predicted_std": std,
             "residual": (y - mean) / std,
+            "outlier_weight": np.append(self._outlier_weights(run), unknown),
             "removed_at": dated(np.append(self.removed_at_, unknown)),
             "failed": kind == 1,
             "pending": kind == 2,
@@ -1099,6 +1125,16 @@ class BayesianOptimizer(BaseEstimator):
             if isinstance(values, list) and len(set(map(type, values))) > 1:
                 columns[name] = pd.Series(values, dtype=object)
         return pd.DataFrame(columns)
+
+    def _outlier_weights(self, run):
+        """Return the weights (m,) of the shown observations, NaN where unknown."""
+        known = {}
+        for entry in run.shown:
+            known.update(zip(entry.removed.tolist(), entry.removed_weights))
+        known |= run.outlier_weights
+        n = len(run.shown)
+        positions = list(run.history.positions)[-n:] if n else []
+        return np.array([known.get(i, np.nan) for i in positions], dtype=np.float64)
 
     # --- attributes -------------------------------------------------------------------------------
 

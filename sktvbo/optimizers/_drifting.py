@@ -282,6 +282,7 @@ class WGPUCB(Algorithm):
     label = "W-GP-UCB"
 
     _surrogate_parameters = ("discount",)
+    _noise_grows = True
 
     _takes_seasons = False
 

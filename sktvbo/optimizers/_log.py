@@ -9,6 +9,9 @@ import numpy as np
 
 from ._serialization import search_events
 
+# Weights below this one are logged.
+_OUTLIER = 0.5
+
 logger = logging.getLogger("sktvbo.optimizers")
 
 
@@ -30,7 +33,7 @@ def log_queries(run, first, details):
 
 
 def log_events(run, after):
-    """Log the search, removal or reset, and expired queries of a step from a state to the next."""
+    """Log search, removal or reset, outliers, and expired queries of a step to the next state."""
     n, log, passed = len(after.data), after.history.log, after.time.passed
     told = log[max(run.history.total - log.first, 0) :]
     for _, _, search in search_events(run, after):
@@ -41,6 +44,15 @@ def log_events(run, after):
         event = "reset" if any(e.n == 1 and len(e.removed) for e in told) else "removal"
         message = f"{event.capitalize()}: observations removed: {len(removed)}, left: {n}."
         _log(logging.INFO, message, event, t=passed, n=n, removed=removed)
+    before = run.outlier_weights
+    for position, weight in after.outlier_weights.items():
+        if weight < _OUTLIER <= before.get(position, 1.0):
+            message = f"Outlier: observation {position} has weight {weight:.2g}."
+        elif before.get(position, 1.0) < _OUTLIER <= weight:
+            message = f"No outlier: observation {position} has weight {weight:.2g} again."
+        else:
+            continue
+        _log(logging.INFO, message, "outlier", t=passed, observation=position, weight=weight)
     left = {query.id for query in after.pending.queries} | {entry.query for entry in told}
     for query in run.pending.queries:
         if query.id not in left and query.t < passed - after.pending.timeout:

@@ -178,6 +178,7 @@ def observe(
         variance,
         None if query is None else query.id,
         predicted,
+        _weights_at(run, removed),
     )
     return replaced(
         run,
@@ -192,6 +193,12 @@ def observe(
         limiter=_moved(run, x, t, query),
         history=replaced(history, log=history.log.append(entry)),
     )
+
+
+def _weights_at(run, positions):
+    """Return weights of robust regression at positions, before a step; NaN if unknown."""
+    known = run.outlier_weights if len(positions) else {}
+    return tuple(known.get(i, math.nan) for i in positions.tolist()) if known else ()
 
 
 def observe_failure(run, x, t, query=None):

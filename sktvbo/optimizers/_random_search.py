@@ -58,6 +58,7 @@ class RandomSearch(Algorithm):
     refit_every: int | str | None = field(default="auto", init=False)
     max_size: int | None = field(default=None, init=False)
     seasonal_periods: float | str | None = field(default=None, init=False)
+    robust: bool = field(default=False, init=False)
 
     label = "random"
 

@@ -186,7 +186,7 @@ def _first_stored(n_told, limit):
 
 def encode_observation(entry):
     """Return an observation as the body of its event."""
-    return {
+    body = {
         "x": entry.row[:-1].tolist(),
         "t": float(entry.row[-1]),
         "y": entry.y,
@@ -198,6 +198,9 @@ def encode_observation(entry):
         "query": entry.query,
         "predicted": None if entry.predicted is None else encode(list(entry.predicted)),
     }
+    if entry.removed_weights:
+        body["removed_weights"] = encode(list(entry.removed_weights))
+    return body
 
 
 def decode_observation(body):
@@ -213,6 +216,7 @@ def decode_observation(body):
         variance=body["variance"],
         query=body["query"],
         predicted=None if predicted is None else tuple(predicted),
+        removed_weights=tuple(decode(body.get("removed_weights", []))),
     )
 
 

@@ -129,6 +129,8 @@ class SparQGPUCB(Algorithm):
     noise_cap: object = "log"
     expert_noise_variance: float | None = None
 
+    _noise_grows = True
+
     label = "SparQ-GP-UCB"
 
     _takes_seasons = False

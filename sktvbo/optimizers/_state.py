@@ -75,6 +75,8 @@ class Observation:
         Id of the query that it answers, if it does.
     predicted : (float, float) or None
         Mean and standard deviation of y, noise included, predicted before it was told.
+    removed_weights : tuple of float
+        Weights of those that were removed, with ``robust=True``; otherwise empty.
     """
 
     row: np.ndarray
@@ -86,6 +88,7 @@ class Observation:
     variance: float = 0.0
     query: int | None = None
     predicted: tuple | None = None
+    removed_weights: tuple = ()
 
 
 class Log(Sequence):
@@ -640,6 +643,12 @@ class RunState:
         return self.surrogate if self.answers is None else self.answers.surrogate
 
     @property
+    def outlier_weights(self):
+        """Weights of the observations in the data set by position; empty if not robust."""
+        weights = getattr(self.surrogate, "outlier_weights_", None)
+        return {} if weights is None else dict(zip(self.data.positions.tolist(), weights.tolist()))
+
+    @property
     def n_failed(self):
         """Queries that failed."""
         return 0 if self.failures is None else self.failures.total
@@ -670,7 +679,8 @@ class RunState:
         surrogate = self.algorithm.surrogate
         if surrogate is None:
             surrogate = self._default_surrogate(times)
-        return configured(clone(surrogate), self.domain, self.policy)
+        surrogate = configured(clone(surrogate), self.domain, self.policy)
+        return surrogate.set_params(robust=True) if self.algorithm.robust else surrogate
 
     @property
     def periods(self):

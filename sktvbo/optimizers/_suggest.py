@@ -2,6 +2,7 @@
 
 import logging
 import warnings
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -23,6 +24,10 @@ from ._step_limiter import StepLimiter
 
 # A new query keeps away from at most this many pending ones, the latest.
 _MAX_HALLUCINATED = 32
+
+# In a space of at most this many members, every fifth query is for a member without a visit among
+# the latest observations, if there is one: all are visited within five times as many steps.
+_FEW_MEMBERS, _VISIT_EVERY, _N_LATEST = 20, 5, 1000
 
 # Random places beside the data set over which the value of a failure is minimized.
 _N_FLOOR = 64
@@ -207,6 +212,8 @@ def _best_queries(run, t, size, rng, may_wait, details):
         if may_wait:
             latest = config.algorithm._latest_query_time(t, surrogate, run.policy)
         space = None if run.limiter is None else run.limiter.part_of(run, t)
+        if (run.pending.n_total + i) % _VISIT_EVERY == _VISIT_EVERY - 1:
+            space = _unvisited(run, space, queries)
         limits = {} if timer is None else timer.limits_of_query(size - i)
         x, time, posterior = _best_query(
             run, surrogate, config.acquisition, t, latest, rng, risk, space, **limits
@@ -224,6 +231,28 @@ def _best_queries(run, t, size, rng, may_wait, details):
     if timer is not None:
         timer.queried(len(run.data))
     return queries, forecast
+
+
+def _unvisited(run, space, queries):
+    """Return the members of a small space without a visit; the same space if there are none.
+
+    Failed and pending queries are visits, and so are some queries (x, time). Visits are unknown if
+    fewer than the latest observations are stored.
+    """
+    whole = run.domain.search_space() if space is None else space
+    log = run.history.log
+    if whole.size > _FEW_MEMBERS or (log.first and len(log) < _N_LATEST):
+        return space
+    rows = [entry.row[:-1] for entry in log[-_N_LATEST:]]
+    rows += [] if run.failures is None else [row[:-1] for row in run.failures.rows]
+    rows += [query.x for query in run.pending_now] + [x for x, _ in queries]
+    members = whole.candidates(_FEW_MEMBERS)
+    taken = run.domain.unit_of(np.reshape(rows, (-1, run.domain.n_dims)))
+    visited = np.isclose(members[:, np.newaxis], taken).all(axis=2).any(axis=1)
+    if visited.all():
+        return space
+    left = members[~visited, : whole.domain.n_unit]
+    return replace(whole, members=left, size=len(left))
 
 
 def _best_query(

@@ -115,8 +115,9 @@ class RelevancyBudget(StaleDataPolicy):
             largest = min(largest, self._allowed_size)
         if n > largest or (budget > 1.0 and n >= self.min_size):
             sweep = surrogate.relevancy_sweep(now)
+            unconfirmed = _unconfirmed_outliers(surrogate)
             while True:
-                least, relevancy = _least_relevant(sweep)
+                least, relevancy = _least_relevant(sweep, unconfirmed)
                 price = 1.0 + relevancy
                 paid = sweep.n > self.min_size and budget > price
                 if not paid and sweep.n <= largest:
@@ -326,9 +327,26 @@ class ResponseTime:
         return float(np.polynomial.polynomial.polyval(n, self.coefficients))
 
 
-def _least_relevant(sweep):
-    """Return the least relevant observation of a `RelevancySweep`: position and relevancy."""
+def _unconfirmed_outliers(surrogate):
+    """Return a mask (n,) of the latest rows if all have a weight below 1, or None.
+
+    Further observations may show that they belong to a change of the function. Outliers that are
+    confirmed have the smallest relevancies.
+    """
+    weights = getattr(surrogate, "outlier_weights_", None)
+    if weights is None:
+        return None
+    return np.minimum.accumulate(weights[::-1] < 1.0)[::-1]
+
+
+def _least_relevant(sweep, excluded=None):
+    """Return the least relevant observation of a `RelevancySweep`: position and relevancy.
+
+    Rows of a mask ``excluded``, if given, are relevant.
+    """
     relevancy = np.asarray(sweep.relevancy())
+    if excluded is not None and not excluded[sweep.index].all():
+        relevancy = relevancy + np.where(excluded[sweep.index], np.inf, 0.0)
     least = int(np.argmin(relevancy))  # the first NaN, if there is one
     if np.isnan(relevancy[least]):
         unknown = np.count_nonzero(np.isnan(relevancy))
@@ -345,9 +363,9 @@ def _least_relevant_beyond(size, surrogate, now):
     """Return the (row, relevancy) pairs to remove, in order, until ``size`` observations stay."""
     removals = []
     if len(surrogate.X_train_) > size:
-        sweep = surrogate.relevancy_sweep(now)
+        sweep, unconfirmed = surrogate.relevancy_sweep(now), _unconfirmed_outliers(surrogate)
         while sweep.n > size:
-            least, relevancy = _least_relevant(sweep)
+            least, relevancy = _least_relevant(sweep, unconfirmed)
             removals.append((int(sweep.index[least]), relevancy))
             sweep.remove(least)
     return removals

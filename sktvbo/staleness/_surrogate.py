@@ -37,6 +37,7 @@ class Surrogate(Protocol):
     - ``spatial_kernel_``, ``signal_variance_``, ``noise_variance_``: `VariationBudget`;
     - ``rescaled``, as in `~sktvbo.gaussian_process.TimeVaryingGPRegressor`: ``with_domain``, which
       without it holds the hyperparameters in the unit box;
+    - a parameter ``robust``, and ``outlier_weights_`` (n,): optimizers with ``robust=True``;
     - ``search_gain``: ``refit_every="auto"``; without it every observation triggers a search.
 
     Attributes

@@ -116,7 +116,7 @@ def test_the_frame_has_all_that_was_asked_and_told(domain):
     frame = opt.to_frame()
     assert len(frame) == STEPS + 2
     names = list(DOMAINS["named"]) if domain == "named" else ["x0", "x1"]
-    own = ["time", "y", "predicted_mean", "predicted_std", "residual"]
+    own = ["time", "y", "predicted_mean", "predicted_std", "residual", "outlier_weight"]
     assert list(frame) == [*names, *own, "removed_at", "failed", "pending", "query"]
     told = frame[~frame.pending & ~frame.failed]
     assert_array_equal(told[["time", "y", "removed_at"]].T, [

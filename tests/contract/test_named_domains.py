@@ -145,7 +145,7 @@ def test_categories_may_be_any_words(values, tmp_path):
 def test_parameters_may_be_called_like_anything(tmp_path):
     domain = dict.fromkeys(WORDS, ("real", 0.0, 1.0))
     queries, frame = goes_on(domain, tmp_path / "run.db")
-    own = ["time_", "y_", "predicted_mean", "predicted_std", "residual"]
+    own = ["time_", "y_", "predicted_mean", "predicted_std", "residual", "outlier_weight"]
     assert list(frame.columns) == [*WORDS, *own, "removed_at", "failed_", "pending", "query_"]
     for name in WORDS:
         assert frame[name][:8].tolist() == [query[name] for query in queries[1:]]

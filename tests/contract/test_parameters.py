@@ -24,9 +24,9 @@ from sktvbo.staleness import SlidingWindow
 
 SHARED = ["surrogate", "acquisition", "n_initial_points", "refit_every", "maximize", "clock"]
 SHARED += ["constraints", "random_state", "history", "journal", "max_step", "start_points"]
-SHARED += ["max_size", "query_timeout", "time_unit", "step_budget", "seasonal_periods"]
+SHARED += ["max_size", "query_timeout", "time_unit", "step_budget", "seasonal_periods", "robust"]
 MODEL = {"surrogate", "acquisition", "n_initial_points", "refit_every", "max_size"}
-MODEL |= {"seasonal_periods"}
+MODEL |= {"seasonal_periods", "robust"}
 
 # Name in the literature, and parameters of its own.
 ALGORITHMS = {
@@ -171,6 +171,7 @@ OTHERS = {
     "lookahead": 9.0,
     "max_size": 1,
     "step_budget": 1e-9,
+    "robust": True,
     "reset_period": 2,
     "window": 2,
     "horizon": 3,

@@ -159,9 +159,9 @@ class Filter(Conditioned):
 
     # --- other rows -------------------------------------------------------------------------------
 
-    def append(self, X, y, variance, total, standardize=None):
+    def append(self, X, y, variance, total, standardize=None, **robust):
         """Append rows, O(N²) each if late by at most 32 rows; otherwise O(n N²)."""
-        rows = self.rows.append(X, y, variance, total, standardize)
+        rows = self.rows.append(X, y, variance, total, standardize, **robust)
         before = self._track_places(rows.layout.split(rows.X[self.rows.n :])[0])
         if self._has_same_noise(rows):
             try:

@@ -1,0 +1,341 @@
+"""Weights of outliers: against a dense reference, in updates, and for unusual data."""
+
+import copy
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from scipy.stats import kurtosis, norm, t
+from sklearn.gaussian_process.kernels import Matern
+
+from sktvbo.exceptions import ModelWarning
+from sktvbo.gaussian_process import (
+    QuadraticInjection,
+    SparseTimeVaryingGPRegressor,
+    TimeVaryingGPRegressor,
+)
+from sktvbo.gaussian_process._outliers import are_changes, has_heavy_tails
+
+KERNELS = Matern(0.5, nu=2.5), Matern(20.0, nu=1.5)
+HELD = {"optimizer": None, "noise_variance": 0.05**2, "warn": False}
+SIZES = {4: 5.0, 20: -50.0, 33: 20.0, 50: 0.4}
+
+
+def data(n=60, outliers=SIZES, seed=0):
+    rng = np.random.RandomState(seed)
+    X = np.column_stack([rng.uniform(size=n), np.arange(float(n))])
+    y = np.sin(6.0 * X[:, 0] + 0.1 * X[:, 1]) + 0.05 * rng.normal(size=n)
+    for i, size in outliers.items():
+        y[i] += size
+    return X, y
+
+
+def regressor(**options):
+    return TimeVaryingGPRegressor(*KERNELS, **HELD | {"robust": True} | options)
+
+
+def limit(n, number=5.0):
+    return t.isf(norm.sf(number), n)
+
+
+def screen(y):
+    distance = np.abs(y - np.median(y))
+    limit = 8.0 * 1.4826 * np.median(distance)
+    return np.where(distance > limit, 1e-6 * (limit / distance) ** 2, 1.0)
+
+
+def reference(X, y, variance, weights, known=0, n_iterations=10):
+    """Return weights and y's precision: fixed point of leave-one-out scores, one row at a time."""
+    n = len(y)
+    K = KERNELS[0](X[:, :1]) * KERNELS[1](X[:, 1:])
+    noise = 0.05**2 + variance
+    for _ in range(n_iterations):
+        z, v = np.empty(n), np.empty(n)
+        for i in range(n):
+            rest = np.delete(np.arange(n), i)
+            A = K[np.ix_(rest, rest)] + np.diag((noise / weights)[rest])
+            k = np.linalg.solve(A, K[rest, i])
+            v[i] = 1.0 - k @ K[rest, i] + noise[i]
+            z[i] = (y[i] - k @ y[rest]) / np.sqrt(v[i])
+        large = np.concatenate([[False], np.abs(z) > 2.0, [False]])
+        alone = ~(large[1:-1] & (large[2:] | large[:-2]))
+        tails = z[alone & (np.abs(z) <= limit(n))]
+        heavy = kurtosis(tails) > 3.0 * np.sqrt(24.0 / len(tails))
+        least = limit(n, 2.0 if heavy else 5.0)
+        new = noise / (noise + v * np.maximum(np.abs(z) - least, 0.0) ** 2)
+        full = weights == 1.0
+        new[full & (np.abs(z) < 0.5 * np.abs(z[full]).max())] = 1.0
+        ratio = np.maximum(new / weights, weights / new).max()
+        weights = new
+        if ratio < 1.05:
+            break
+    return weights
+
+
+@pytest.mark.parametrize("known", [0.0, 0.02])
+def test_weights_and_posterior_are_those_of_a_dense_reference(known):
+    X, y = data()
+    variance = np.full(60, known)
+    variance[:10] = 0.0
+    weights = reference(X, y, variance, screen(y))
+    gp = regressor().fit(X, y, variance)
+    np.testing.assert_allclose(gp.outlier_weights_, weights, rtol=1e-8)
+    # Without known variances 0.4 is an outlier as well, with them it need not be.
+    assert set(np.flatnonzero(weights < 1.0)) >= {4, 20, 33}
+    assert np.count_nonzero(weights == 1.0) >= 55
+    noise = (0.05**2 + variance) / weights
+    plain = TimeVaryingGPRegressor(*KERNELS, **HELD | {"noise_variance": 1e-9})
+    expected = plain.fit(X, y, noise - 1e-9).predict(X + 0.3, return_std=True)
+    np.testing.assert_allclose(gp.predict(X + 0.3, return_std=True), expected, atol=1e-8)
+
+
+def test_likelihood_and_its_gradient_have_the_weights():
+    X, y = data()
+    gp = regressor(optimizer="fmin_l_bfgs_b").fit(X, y)
+    w = gp.outlier_weights_
+    K = gp.signal_variance_ * gp.spatial_kernel_(X[:, :1]) * gp.temporal_kernel_(X[:, 1:])
+    A = K + np.diag(gp.noise_variance_ / w)
+    value = -0.5 * (y @ np.linalg.solve(A, y) + np.linalg.slogdet(A)[1] + 60 * np.log(2 * np.pi))
+    assert gp.log_marginal_likelihood_value_ == pytest.approx(value, rel=1e-8)
+    theta, h = gp.theta_, 1e-5
+    _, gradient = gp.log_marginal_likelihood(theta, eval_gradient=True)
+    for i, step in enumerate(h * np.eye(len(theta))):
+        ends = [gp.log_marginal_likelihood(theta + s * step) for s in (1, -1)]
+        assert gradient[i] == pytest.approx((ends[0] - ends[1]) / (2 * h), abs=1e-4)
+
+
+def test_outliers_do_not_count_as_noise():
+    X, y = data()
+    found = [
+        TimeVaryingGPRegressor(normalize_y=True, warn=False, robust=robust).fit(X, y)
+        for robust in (False, True)
+    ]
+    truth = np.sin(6.0 * X[:, 0] + 0.1 * X[:, 1])
+    errors = [np.sqrt(np.mean((gp.predict(X) - truth) ** 2)) for gp in found]
+    assert errors[1] < 0.2 < 5.0 * errors[1] < errors[0]
+
+
+def test_without_outliers_the_posterior_is_that_of_plain_regression():
+    X, y = data(outliers={})
+    plain, robust = (
+        TimeVaryingGPRegressor(normalize_y=True, warn=False, robust=r).fit(X, y)
+        for r in (False, True)
+    )
+    assert (robust.outlier_weights_ == 1.0).all()
+    np.testing.assert_array_equal(robust.theta_, plain.theta_)
+    np.testing.assert_array_equal(robust.predict(X), plain.predict(X))
+
+
+def fresh(gp):
+    """Return the posterior of the same rows and weights, computed from these alone."""
+    rows, noise = gp._gp.rows, gp.noise_variance_ * gp._gp.rows.scale**2
+    variance = noise / gp.outlier_weights_
+    plain = TimeVaryingGPRegressor(*KERNELS, **HELD).fit(gp.X_train_[:1], gp.y_train_[:1])
+    zero = plain.condition_on(rows.X, rows.y, variance, total_variance=True)
+    return zero.without([0])
+
+
+@pytest.mark.parametrize("size", [0.0, 40.0])
+def test_append_and_drop_agree_with_a_fresh_fit_with_the_same_weights(size):
+    X, y = data()
+    gp = regressor().fit(X[:50], y[:50])
+    for i in range(50, 60):
+        gp = gp.condition_on(X[i : i + 1], y[i : i + 1] + size * (i == 55))
+        assert len(gp.outlier_weights_) == i + 1
+        np.testing.assert_allclose(gp.predict(X), fresh(gp).predict(X), atol=1e-8)
+    assert (gp.outlier_weights_[55] < 1e-3) == (size > 0.0)
+    kept = np.delete(np.arange(60), [3, 20, 58])
+    dropped = gp.without([3, 20, 58])
+    np.testing.assert_array_equal(dropped.outlier_weights_, gp.outlier_weights_[kept])
+    np.testing.assert_allclose(dropped.predict(X), fresh(dropped).predict(X), atol=1e-8)
+    refitted = regressor(optimizer="fmin_l_bfgs_b").fit(X, y).refit()
+    assert set(np.flatnonzero(refitted.outlier_weights_ < 0.02)) == {4, 20, 33}
+
+
+def test_the_weight_of_a_new_row_follows_from_its_prediction():
+    X, y = data(outliers={})
+    gp = regressor().fit(X, y)
+    x = np.array([[0.3, 60.0]])
+    mean, std = gp.predict(x, return_std=True)
+    v = std[0] ** 2 + 0.05**2
+    for z in (0.0, 4.9, -6.5, 20.0):
+        found = gp.condition_on(x, mean + z * np.sqrt(v)).outlier_weights_[-1]
+        assert found == pytest.approx(0.05**2 / (0.05**2 + v * max(abs(z) - limit(61), 0.0) ** 2))
+    assert gp.partial_fit(x, mean + 10.0).outlier_weights_[-1] < 1e-4
+    assert len(gp.y_train_) == 61
+
+
+@pytest.mark.parametrize(
+    ("sizes", "weights"),
+    [
+        ([6.0, 12.0, 6.0], ([0], [0, 0], [1, 1, 1])),
+        ([6.0, 6.0, 6.0], ([0], [1, 1], [1, 1, 1])),
+    ],
+)
+def test_two_or_three_similar_outliers_are_a_change(sizes, weights):
+    X, y = data(outliers={})
+    X[40:43, 0] = 0.3
+    gp = regressor().fit(X[:40], y[:40])
+    for i, size, expected in zip(range(40, 43), sizes, weights):
+        gp = gp.condition_on(X[i : i + 1], y[i : i + 1] + size)
+        found = gp.outlier_weights_[40:]
+        assert ((found == 1.0) == np.array(expected, dtype=bool)).all()
+    np.testing.assert_allclose(gp.predict(X), fresh(gp).predict(X), atol=1e-8)
+    # A search, which weighs all rows, does not undo this.
+    learning = copy.copy(gp)
+    learning.optimizer = "fmin_l_bfgs_b"
+    assert (learning.refit().outlier_weights_[40:] == 1.0).all()
+    # Those of both signs or of different sizes are none.
+    scores = 3.0 * np.array([0, 9, 19, 0, 9, -9, 9, 99, 9, 2, 8])
+    assert not are_changes(scores, np.arange(11.0)).any()
+    found = are_changes(np.array([90.0, 50.0, 0.0, 50.0, 2.0]), np.array([0.0, 2.0, 9.0, 1.0, 3.0]))
+    assert found.tolist() == [True, True, False, True, False]
+
+
+def test_in_a_batch_a_change_has_full_weight():
+    X, y = data(outliers={10: 30.0})
+    y[50:] += 3.0
+    gp = regressor(optimizer="fmin_l_bfgs_b").fit(X, y)
+    # The last row before the change is between two levels.
+    assert set(np.flatnonzero(gp.outlier_weights_ < 1.0)) <= {10, 49}
+    assert gp.outlier_weights_[10] < 1e-3
+
+
+def test_location_and_scale_follow_the_rows_with_full_weight():
+    X, y = data()
+    gp = regressor(normalize_y=True).fit(X, y)
+    full = gp.outlier_weights_ == 1.0
+    rows = gp.condition_on(X[:1] + 60.0, [200.0], restandardize=True)._gp.rows
+    assert rows.location == pytest.approx(y[full].mean())
+    assert rows.scale == pytest.approx(y[full].std())
+
+
+@pytest.mark.parametrize("mean_prior_std", [0.0, 2.0])
+def test_the_kalman_filter_has_the_weights_of_dense_regression(mean_prior_std):
+    X, y = data(80)
+    truth = np.sin(6.0 * X[:, 0] + 0.1 * X[:, 1])
+    X[:, 0] = np.arange(80) % 4 / 3.0
+    y += np.sin(6.0 * X[:, 0] + 0.1 * X[:, 1]) - truth
+    options = {"mean_prior_std": mean_prior_std, "normalize_y": True}
+    pair = [
+        regressor(**options, solver=solver).fit(X[:70], y[:70]) for solver in ("dense", "kalman")
+    ]
+    assert type(pair[1]._gp).__name__ == "Filter"
+
+    def compare(a, b):
+        np.testing.assert_allclose(b.outlier_weights_, a.outlier_weights_, rtol=1e-8)
+        places = X[::3] + np.array([0.0, 0.4])
+        expected = a.predict(places, return_std=True)
+        np.testing.assert_allclose(b.predict(places, return_std=True), expected, atol=1e-8)
+
+    compare(*pair)
+    assert np.flatnonzero(pair[1].outlier_weights_ < 0.01).tolist() == [4, 20, 33]
+    for i, size in zip(range(70, 80), [0.0, 30.0, 0.0, 0.0, -9.0, -9.0, -9.0, 0.0, 0.0, 0.0]):
+        pair = [gp.condition_on(X[i : i + 1], y[i : i + 1] + size) for gp in pair]
+        compare(*pair)
+    compare(*(gp.without([3, 20, 71]) for gp in pair))
+
+
+def test_few_rows_have_weight_1():
+    X, y = data(9, {4: 100.0})
+    with pytest.warns(ModelWarning, match="no effect with 9 rows"):
+        gp = regressor(warn=True, optimizer="fmin_l_bfgs_b", normalize_y=True).fit(X, y)
+    assert (gp.outlier_weights_ == 1.0).all()
+    X, y = data(10, {4: 100.0})
+    gp = gp.condition_on(X[9:], y[9:], restandardize=True)
+    assert np.flatnonzero(gp.outlier_weights_ < 1e-3).tolist() == [4]
+
+
+def test_more_than_a_fifth_of_outliers_have_weight_1():
+    X, y = data(outliers={i: (-1) ** (i // 3) * 50.0 for i in range(0, 60, 3)})
+    with pytest.warns(ModelWarning, match="more than a fifth") as found:
+        gp = regressor(warn=True).fit(X, y)
+    assert len([w for w in found if "robust" in str(w.message)]) == 1
+    assert (gp.outlier_weights_ == 1.0).all()
+
+
+def test_the_largest_of_too_many_outliers_have_small_weights():
+    X, y = data(20, {})
+    gp = regressor().fit(X[:15], y[:15])
+    for i, size in enumerate([20.0, -30.0, 3.0, -40.0, 50.0], 15):
+        gp = gp.condition_on(X[i : i + 1], y[i : i + 1] + size)
+    assert np.flatnonzero(gp.outlier_weights_ < 1.0).tolist() == [15, 16, 18, 19]
+    np.testing.assert_allclose(gp.predict(X), fresh(gp).predict(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("n", [2, 30])
+@pytest.mark.parametrize("optimizer", [None, "fmin_l_bfgs_b"])
+def test_constant_y_and_two_observations_have_weight_1(n, optimizer):
+    X, _ = data(n, {})
+    gp = regressor(normalize_y=True, optimizer=optimizer).fit(X, np.full(n, 3.0))
+    assert (gp.outlier_weights_ == 1.0).all()
+    np.testing.assert_allclose(gp.predict(X), 3.0)
+    gp.condition_on(X[:1] + 1.0, [3.0]).refit()
+
+
+@pytest.mark.parametrize("size", [1e9, 1e60, -1e90])
+def test_a_reading_of_any_size_has_no_influence(size):
+    X, y = data(outliers={})
+    gp = regressor().fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        new = gp.condition_on([[0.3, 60.0]], [size])
+    np.testing.assert_allclose(new.predict(X), gp.predict(X), atol=1e-6)
+    y[20] = size
+    again = regressor(normalize_y=True, optimizer="fmin_l_bfgs_b").fit(X, y)
+    assert again.outlier_weights_[20] < 1e-10
+    assert np.abs(again.predict(X[20:21])[0]) < 3.0
+
+
+def test_copies_have_the_weights():
+    X, y = data()
+    gp = regressor().fit(X, y)
+    for other in (pickle.loads(pickle.dumps(gp)), copy.deepcopy(gp), gp.rescaled(X, [1.0], 1.0)):
+        np.testing.assert_array_equal(other.outlier_weights_, gp.outlier_weights_)
+    assert not hasattr(regressor(robust=False).fit(X, y), "outlier_weights_")
+
+
+def test_heavy_tails_lower_the_limit():
+    X, y = data(120, {})
+    y += 0.05 * np.random.RandomState(3).standard_t(1.5, 120)
+    truth = np.sin(6.0 * X[:, 0] + 0.1 * X[:, 1])
+    plain, robust = (
+        TimeVaryingGPRegressor(normalize_y=True, warn=False, robust=r).fit(X, y)
+        for r in (False, True)
+    )
+    rows = robust._gp.rows
+    assert rows.heavy_tails
+    assert limit(120, 2.0) < 2.1 < limit(120)
+    excess = (np.abs(rows.scores) > limit(120, 2.0)) & (np.abs(rows.scores) < limit(120))
+    assert (robust.outlier_weights_[excess] < 1.0).any()
+    errors = [np.sqrt(np.mean((gp.predict(X) - truth) ** 2)) for gp in (plain, robust)]
+    assert errors[1] < 0.7 * errors[0]
+    # Large scores of neighbours in time are a change.
+    scores = np.random.RandomState(0).normal(size=120)
+    assert not has_heavy_tails(scores, np.arange(120.0))
+    scores[20:100:10] = [4.0, -5.0] * 4
+    assert has_heavy_tails(scores, np.arange(120.0))
+    scores[21:100:10] = scores[20:100:10]
+    assert not has_heavy_tails(scores, np.arange(120.0))
+
+
+def test_several_rows_without_outliers_leave_the_weights():
+    X, y = data()
+    gp = regressor().fit(X[:50], y[:50])
+    new = gp.condition_on(X[51:], y[51:])
+    np.testing.assert_array_equal(new.outlier_weights_[:50], gp.outlier_weights_)
+    assert (new.outlier_weights_[50:] == 1.0).all()
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (regressor(noise_model=QuadraticInjection()), "'noise_model'.*None with robust=True"),
+        (regressor(robust="yes"), "'robust'"),
+        (SparseTimeVaryingGPRegressor(robust=True), "'robust'.*False with inducing points"),
+    ],
+)
+def test_unsupported_combinations_are_errors(model, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(*data())

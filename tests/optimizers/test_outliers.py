@@ -1,0 +1,161 @@
+"""Optimizers with outliers: weights in the run, its frame, its log and its journal."""
+
+import logging
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sktvbo import BOLT, WDBO, WGPUCB, BayesianOptimizer, RandomSearch, SparQGPUCB
+from sktvbo.gaussian_process import (
+    GeometricInjection,
+    SparseTimeVaryingGPRegressor,
+    TimeVaryingGPRegressor,
+)
+from sktvbo.staleness import RelevancyBudget, RelevancyCap
+
+BOX = [(0.0, 10.0)]
+SPIKES = {3: 400.0, 20: -300.0, 31: 1000.0}
+
+
+def tell(opt, times, spikes=SPIKES):
+    rng = np.random.RandomState(1)
+    noise = 0.1 * rng.normal(size=60)
+    for t in times:
+        x = opt.ask(t)
+        opt.tell(x, -0.2 * (x[0] - 5.0 - 0.03 * t) ** 2 + noise[t] + spikes.get(t, 0.0), t)
+    return opt
+
+
+def test_spikes_do_not_spoil_a_run():
+    errors = []
+    for robust in (False, True):
+        opt = tell(WDBO(BOX, random_state=0, robust=robust), range(40))
+        errors.append(np.abs(opt.told_X_[22:, 0] - 5.0 - 0.03 * np.arange(22, 40)).mean())
+        assert robust == (opt.surrogate_.noise_std_ < 0.5)
+    assert errors[1] < 0.7 < errors[0]
+
+
+def test_the_frame_shows_weights_of_present_and_removed_observations():
+    opt = WDBO(BOX, random_state=0, robust=True)
+    tell(opt, range(5))
+    assert opt.to_frame()["outlier_weight"].isna().sum() <= 4  # told before the surrogate
+    tell(opt, range(5, 40))
+    frame = opt.to_frame()
+    assert set(SPIKES) == set(frame.index[frame.outlier_weight < 0.01])
+    here = frame.removed_at.isna()
+    assert_array_equal(frame.outlier_weight[here], opt.surrogate_.outlier_weights_)
+    assert not here[31]
+    assert frame.outlier_weight.notna().all()
+    opt.ask(40)
+    assert np.isnan(opt.to_frame()["outlier_weight"].iloc[-1])
+    plain = tell(WDBO(BOX, random_state=0), range(12)).to_frame()
+    assert plain["outlier_weight"].isna().all()
+
+
+def test_the_log_names_outliers_and_those_that_are_none(caplog):
+    caplog.set_level(logging.INFO, "sktvbo.optimizers")
+    opt = WDBO(BOX, random_state=0, robust=True, n_initial_points=5)
+    change = dict.fromkeys(range(20, 40), 30.0)
+    tell(opt, range(30), change | {15: 500.0})
+    found = [r.sktvbo for r in caplog.records if r.sktvbo["event"] == "outlier"]
+    assert [(f["observation"], f["t"], f["weight"] < 0.5) for f in found] == [
+        (15, 15.0, True),
+        (20, 20.0, True),
+        (20, 21.0, False),
+    ]
+    assert "Outlier: observation 15 has weight" in caplog.text
+    assert "No outlier: observation 20 has weight 1 again." in caplog.text
+
+
+@pytest.mark.parametrize("ending", [32, 38])
+def test_a_journal_and_json_restore_the_weights(ending, tmp_path):
+    path = tmp_path / "run.db"
+    opt = tell(WDBO(BOX, random_state=0, robust=True, journal=path), range(ending))
+    weights = opt.surrogate_.outlier_weights_
+    assert (ending == 38) or weights.min() < 0.01
+    copies = [WDBO.from_json(opt.to_json())]
+    opt.close()
+    resumed = WDBO.resume(path)
+    for other in (*copies, resumed):
+        assert_array_equal(other.surrogate_.outlier_weights_, weights)
+        assert_array_equal(other.surrogate_._gp.rows.scores, opt.surrogate_._gp.rows.scores)
+        assert_array_equal(other.to_frame()["outlier_weight"], opt.to_frame()["outlier_weight"])
+    a, b = copies[0].ask(ending), resumed.ask(ending)
+    assert_allclose(a, b, atol=1e-6)
+
+
+@pytest.mark.parametrize("policy", [RelevancyBudget(0.5), RelevancyCap(40)])
+def test_policies_remove_confirmed_outliers_first_and_no_others(policy):
+    rng = np.random.RandomState(0)
+    X = np.column_stack([rng.uniform(size=41), np.arange(41.0)])
+    y = np.sin(6.0 * X[:, 0] + 0.05 * X[:, 1]) + 0.05 * rng.normal(size=41)
+    y[30] += 50.0
+    gp = TimeVaryingGPRegressor(robust=True, warn=False).fit(X[:40], y[:40])
+    for size in (0.0, 60.0):
+        new = gp.condition_on(X[40:], y[40:] + size)
+        assert (new.outlier_weights_[40] < 0.01) == (size > 0.0)
+        if isinstance(policy, RelevancyBudget):
+            policy.budget_, policy.now_, policy.length_scale_ = 1.0, 39.0, 20.0
+        removed = list(policy.after_add(new, 40.0))
+        assert removed[0] == 30
+        assert 40 not in removed
+        # It may be the first of a change.
+        assert size == 0.0 or np.argsort(new.relevancy(40.0))[:2].tolist() == [30, 40]
+
+
+@pytest.mark.parametrize("kind", [BOLT, BayesianOptimizer])
+def test_a_users_surrogate_becomes_robust(kind):
+    given = TimeVaryingGPRegressor(normalize_y=True)
+    opt = tell(kind(BOX, surrogate=given, random_state=0, robust=True), range(25))
+    assert opt.surrogate_.robust
+    assert not given.robust
+    weights = opt.to_frame()["outlier_weight"]
+    assert set(weights.index[weights < 0.01]) == {3, 20}
+    # It may be robust by itself.
+    own = kind(BOX, surrogate=TimeVaryingGPRegressor(robust=True, normalize_y=True), random_state=0)
+    assert_array_equal(tell(own, range(25)).told_X_, opt.told_X_)
+    assert_array_equal(own.to_frame()["outlier_weight"], weights)
+
+
+def test_it_minimizes_with_several_at_once_and_takes_observations_back():
+    opt = WDBO(BOX, random_state=0, robust=True, maximize=False)
+    t = np.arange(30.0)
+    x = np.random.RandomState(0).uniform(0.0, 10.0, size=(30, 1))
+    y = 0.2 * (x[:, 0] - 5.0) ** 2 + 0.3 * np.random.RandomState(1).normal(size=30)
+    y[12] = -1e4
+    opt.tell_many(x, y, t)
+    weights = opt.to_frame()["outlier_weight"]
+    assert weights[12] < 1e-3
+    assert (weights.drop(12) > 0.5).all()
+    assert abs(opt.recommend(30.0)[0] - 5.0) < 1.0
+    opt.tell([2.0], 500.0, 30.0)
+    opt.untell()
+    assert (opt.surrogate_.outlier_weights_ > 0.5).all() or len(opt.y_) < 31
+
+
+@pytest.mark.parametrize(
+    ("opt", "message"),
+    [
+        (WDBO(BOX, robust="yes"), "'robust'"),
+        (WGPUCB(BOX, robust=True), "'robust'.*noise grows with age"),
+        (SparQGPUCB(BOX, robust=True), "'robust'.*noise grows with age"),
+        (
+            WDBO(BOX, robust=True, surrogate=SparseTimeVaryingGPRegressor()),
+            "'robust'.*SparseTimeVaryingGPRegressor",
+        ),
+        (
+            WDBO(
+                BOX,
+                robust=True,
+                surrogate=TimeVaryingGPRegressor(noise_model=GeometricInjection()),
+            ),
+            "'robust'.*noise grows with age",
+        ),
+    ],
+)
+def test_surrogates_that_cannot_weigh_outliers_are_errors(opt, message):
+    with pytest.raises(ValueError, match=message):
+        opt.ask(0.0)
+    with pytest.raises(TypeError, match="robust"):
+        RandomSearch(BOX, robust=True)

@@ -1,0 +1,97 @@
+"""Visits of all members of a small discrete space."""
+
+import numpy as np
+import pytest
+
+from sktvbo import GPUCB, TVGPUCB, WDBO
+from sktvbo.domain import Context, FiniteSet
+from sktvbo.optimizers import _suggest
+
+GRID = np.array([[i, j] for i in range(4) for j in range(5)], dtype=float)
+ARMS = {"arm": [f"arm {i}" for i in range(9)]}
+
+
+def asked_of(opt, value, n):
+    """Return n queries; ``value`` is the objective."""
+    queries = []
+    for t in range(n):
+        queries.append(opt.ask(float(t)))
+        opt.tell(queries[-1], value(queries[-1]), float(t))
+    return queries
+
+
+def run_over_arms(seed, algorithm=WDBO):
+    values = np.random.RandomState(seed).normal(size=9)
+    opt = algorithm(ARMS, random_state=seed)
+    return asked_of(opt, lambda x: values[ARMS["arm"].index(x["arm"])], 45)
+
+
+def run_over_grid(seed, algorithm=WDBO):
+    place = np.random.RandomState(seed).uniform(0.0, 4.0, 2)
+    opt = algorithm(FiniteSet(GRID), random_state=seed)
+    return asked_of(opt, lambda x: -((x - place) ** 2).sum(), 100)
+
+
+@pytest.mark.parametrize("algorithm", [WDBO, GPUCB, TVGPUCB])
+def test_all_members_are_visited_within_five_times_as_many_steps(algorithm):
+    assert len({x["arm"] for x in run_over_arms(0, algorithm)}) == 9
+    assert len({tuple(x) for x in run_over_grid(0, algorithm)}) == 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100))
+def test_all_members_are_visited_with_100_seeds(seed):
+    assert len({x["arm"] for x in run_over_arms(seed)}) == 9
+    assert len({tuple(x) for x in run_over_grid(seed)}) == 20
+
+
+def test_without_the_rule_members_are_not_visited(monkeypatch):
+    monkeypatch.setattr(_suggest, "_FEW_MEMBERS", 0)
+    assert len({tuple(x) for x in run_over_grid(0)}) < 20
+
+
+def test_other_spaces_have_the_same_queries(monkeypatch):
+    def queries():
+        box = asked_of(WDBO([(0.0, 4.0)], random_state=0), lambda x: -((x[0] - 1.0) ** 2), 12)
+        larger = FiniteSet(np.vstack([GRID, [[9.0, 9.0]]]))
+        return box, asked_of(WDBO(larger, random_state=0), lambda x: -((x - 1.0) ** 2).sum(), 20)
+
+    found = queries()
+    monkeypatch.setattr(_suggest, "_FEW_MEMBERS", 0)
+    for queried, expected in zip(found, queries()):
+        np.testing.assert_array_equal(queried, expected)
+
+
+def test_failed_and_pending_queries_are_visits():
+    opt = WDBO(FiniteSet(GRID[:8]), random_state=0)
+    n_failed = 0
+    for t in range(60):
+        x = opt.ask(float(t))
+        if tuple(x) == tuple(GRID[7]):
+            n_failed += 1
+            opt.tell(x, t=float(t), failed=True)
+        else:
+            opt.tell(x, -(x**2).sum(), float(t))
+    assert n_failed == 1
+    opt = WDBO(FiniteSet(GRID[:8]), random_state=0)
+    asked_of(opt, lambda x: -(x**2).sum(), 6)
+    assert (
+        len(
+            {
+                tuple(x)
+                for x in [*opt.told_X_[:, :-1], *(query.x for query in opt.suggest(60.0, 20))]
+            }
+        )
+        == 8
+    )
+
+
+def test_members_are_visited_in_each_context():
+    opt = WDBO(ARMS | {"load": Context("categorical", ["low", "high"])}, random_state=0)
+    visited = set()
+    for t in range(100):
+        context = {"load": ["low", "high"][t // 5 % 2]}
+        x = opt.ask(float(t), context=context)
+        visited.add((x["arm"], context["load"]))
+        opt.tell(x, float(int(x["arm"][4:]) == 3), float(t), context=context)
+    assert len(visited) == 18
