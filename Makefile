@@ -19,15 +19,16 @@ $(VENV)/.installed: pyproject.toml setup.py $(wildcard sktvbo/_fast/*.p*)
 	$(BIN)/python -m pip install --quiet --editable ".[test]"
 	@touch $@
 
-demo: $(VENV)/.installed  ## track a moving optimum: a table and a picture, in a minute or two
+demo: $(VENV)/.installed  ## track a moving optimum: a table and a picture
 	$(BIN)/python -m sktvbo demo
 
 test: lint checked  ## lint, the bounds-checked kernels, then the whole suite
 	$(BIN)/python -m pytest $(SPREAD)
 
-lint: $(VENV)/.installed  ## ruff, both as linter and formatter, and the types
+lint: $(VENV)/.installed  ## ruff, both as linter and formatter, the spelling and the types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 	$(BIN)/pyrefly check --python-interpreter-path $(BIN)/python
 
 format: $(VENV)/.installed  ## let ruff rewrite
@@ -94,7 +95,8 @@ arena: $(VENV)/.installed  ## the rivals on the papers' problems, at equal queri
 
 docs: $(VENV)/.installed  ## user guide, API reference and gallery in docs/_build/html
 	$(BIN)/python -m pip install --quiet --editable ".[docs]"
-	$(BIN)/python -m sphinx -W -b html docs docs/_build/html
+	$(BIN)/python -m sphinx -W -E -b html docs docs/_build/html
+	$(BIN)/python -m pytest --quiet tests/test_site.py
 
 dist: $(VENV)/.installed  ## source distribution and wheel in dist/
 	$(BIN)/python -m pip install --quiet build twine

@@ -11,6 +11,7 @@ This is the one place with compile flags. Environment switches, read at build ti
 - ``GITHUB_SERVER_URL``, ``GITHUB_REPOSITORY``: the project's home, which the metadata name, and
   where a package index finds the README's pictures. Where releases are built these are set; a build
   elsewhere names none.
+- ``SKTVBO_DOCS``: the address of the built documentation; the README links its pages.
 """
 
 import os
@@ -70,15 +71,16 @@ def home():
     if not (server and repository):
         return {}
     url = f"{server}/{repository}"
+    docs = os.environ.get("SKTVBO_DOCS", "").rstrip("/")
     return {
         "Source": url,
         "Issues": f"{url}/issues",
         "Changelog": f"{url}/blob/main/CHANGELOG.md",
-    }
+    } | ({"Documentation": docs} if docs else {})
 
 
 def described(home):
-    """The README: on a package index, what lies beside it has the release's address."""
+    """The README; that of a release has its addresses, and installs from the package index."""
     here = Path(__file__).resolve().parent
     text = (here / "README.md").read_text(encoding="utf-8")
     if not home:
@@ -86,10 +88,16 @@ def described(home):
     project = tomllib.loads((here / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
     def address(match):
-        view = "raw" if match[1] else "blob"  # a picture itself, a page about a file
-        return f"{match[0]}{home['Source']}/{view}/v{project['version']}/"
+        picture, label, path = match.groups()
+        if "Documentation" in home and re.fullmatch(r"docs/.*\.rst", path):
+            page = path.removeprefix("docs/").removesuffix(".rst")
+            return f"[{label}]({home['Documentation']}/{page}.html)"
+        view = "raw" if picture else "blob"  # a picture itself, a page about a file
+        return f"{picture}[{label}]({home['Source']}/{view}/v{project['version']}/{path})"
 
-    return re.sub(r"(!?)\[[^\]]*\]\((?!https?:|#)", address, text)
+    text = re.sub(r"<!-- clone -->.*?<!-- end -->\n\n?", "", text, flags=re.DOTALL)
+    text = text.replace("pip install --editable .", "pip install sktvbo")
+    return re.sub(r"(!?)\[([^\]]*)\]\((?!https?:|#)([^)]*)\)", address, text)
 
 
 # What Cython gives every module that has arrays, once for all: the modules are half as large. The

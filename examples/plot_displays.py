@@ -66,5 +66,6 @@ plt.show()
 # ``animate_run`` makes a run and shows what the optimizer believed at each query, before it knew
 # the answer. ``animation.save("run.gif", writer="pillow")`` writes a file.
 
-animation = animate_run(WDBO(refit_every=5), bump, n_frames=20, fps=5)
+_, ax = plt.subplots(dpi=70)  # small, as the page contains all frames
+animation = animate_run(WDBO(refit_every=5), bump, n_frames=8, fps=2, ax=ax)
 plt.show()

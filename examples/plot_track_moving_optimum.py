@@ -7,8 +7,7 @@ A function is to be maximized while it changes. Old observations go stale: an op
 believes them is wrong, and one that keeps them gets slower with every step. W-DBO forgets, at every
 step, the observations that matter least to predictions of the future.
 
-Here it meets GP-UCB, which takes the function for static, on the switched six-hump camel: the
-function drifts, and after 225 of the 600 seconds it suddenly becomes another one.
+Here it meets GP-UCB, whose model is static, on a parabola whose optimum moves to and fro.
 """
 
 # %%
@@ -23,7 +22,19 @@ import numpy as np
 from sktvbo import GPUCB, WDBO, RandomSearch, evaluation, problems
 from sktvbo.plotting import PosteriorDisplay, RegretDisplay
 
-problem = problems.make("six-hump-camel-switched")
+
+def best(t):
+    return 5.0 + 3.0 * np.sin(2.0 * np.pi * t / 300.0)
+
+
+problem = problems.from_callable(
+    lambda x, t: -((x[0] - best(t)) ** 2),
+    [(0.0, 10.0)],
+    horizon=600.0,
+    optimum=lambda t: ([best(t)], 0.0),
+    noise_variance=0.3**2,
+    name="parabola",
+)
 comparison = evaluation.compare(
     {"W-DBO": WDBO(), "GP-UCB": GPUCB(), "random search": RandomSearch()},
     [problem],
@@ -66,10 +77,9 @@ for name in ("W-DBO", "GP-UCB"):
 plt.show()
 
 # %%
-# W-DBO has removed most of what it saw before the switch. The model of GP-UCB knows nothing of
-# time, so its picture is the same from left to right: observations of two different functions
-# contradict each other, it takes the difference for noise, and whether it ever looks elsewhere is a
-# matter of luck.
+# The queries of W-DBO follow the optimum, and most old observations are removed. The model of GP-UCB
+# knows nothing of time, so its picture is the same from left to right: observations of different
+# times contradict each other, and the difference is taken for noise.
 #
 # What a step costs
 # -----------------

@@ -11,6 +11,7 @@ from . import _fast as _fast  # an ImportError that says what to do where it is 
 _HOMES = {
     "_optimize": ("Call", "Optimization", "optimize"),
     "gaussian_process": ("SparseTimeVaryingGPRegressor", "TimeVaryingGPRegressor"),
+    "_versions": ("show_versions",),
     "journal": ("Journal",),
     "optimizers": (
         "ABO",
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from ._optimize import Call as Call
     from ._optimize import Optimization as Optimization
     from ._optimize import optimize as optimize
+    from ._versions import show_versions as show_versions
     from .gaussian_process import SparseTimeVaryingGPRegressor as SparseTimeVaryingGPRegressor
     from .gaussian_process import TimeVaryingGPRegressor as TimeVaryingGPRegressor
     from .journal import Journal as Journal

@@ -6,45 +6,16 @@ import json
 import sys
 import time
 from collections import deque
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-from joblib import parallel_config
-
-from . import GPUCB, WDBO, RandomSearch, __version__, evaluation, journal, problems
-from ._console import (
-    has_tqdm,
-    jobs,
-    make_folder,
-    new_figure,
-    print_paragraph,
-    printing,
-    save_figure,
-    whole_number,
-    writing,
-)
+from . import __version__, journal, problems
+from ._console import printing, whole_number
+from ._demo import add_demo
 from .evaluation._tables import format_table
 from .exceptions import JournalError, MissingDataError, SktvboError
 from .optimizers._names import ALGORITHMS
 from .papers._command import add_bench
 from .papers._presets import PRESETS
-from .papers._report import costs
-from .plotting import PosteriorDisplay, RegretDisplay
-
-# Simulated seconds from ask to answer, the same for all machines and algorithms. With 4 s, a run of
-# 600 s has 146 queries after the initial ones.
-RESPONSE_TIME = {"full": 4.0, "quick": 6.0}
-REPLICATIONS = {"full": 10, "quick": 2}
-
-SYNTHETIC = "six-hump-camel-switched"
-REAL = "temperature"
-UNITS = {REAL: "°C"}
-
-PICTURE = "demo.png"
-# Fraction of the horizon at which the picture shows W-DBO's median run: after the changes of the
-# problem, and early enough to show predictions.
-SNAPSHOT = 0.85
 
 
 def _parser():
@@ -55,38 +26,7 @@ def _parser():
     parser.add_argument("--version", action="version", version=f"sktvbo {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    demo = commands.add_parser(
-        "demo",
-        help="three algorithms on two problems: a table and a picture, in less than a minute",
-        description="Run W-DBO, GP-UCB and random search on a synthetic problem and, if its data "
-        "is found, on a real one. Computing takes a simulated time, so the regrets do not depend "
-        "on the machine.",
-    )
-    demo.add_argument(
-        "--output",
-        type=Path,
-        default=Path("sktvbo-demo"),
-        metavar="DIR",
-        help="folder for the picture (default: %(default)s)",
-    )
-    demo.add_argument(
-        "--replications",
-        type=whole_number(),
-        metavar="N",
-        help=f"runs of each algorithm on each problem (default: {REPLICATIONS['full']}, "
-        f"with --quick {REPLICATIONS['quick']})",
-    )
-    demo.add_argument("--quick", action="store_true", help="fewer runs, and fewer queries in each")
-    demo.add_argument(
-        "--jobs",
-        type=jobs,
-        default=-1,
-        metavar="N",
-        help="runs in parallel, -1 for one per core (default: %(default)s)",
-    )
-    demo.add_argument("--no-plot", action="store_true", help="the table only")
-    demo.set_defaults(run=_demo, parser=demo)
-
+    add_demo(commands)
     add_bench(commands)
     _add_journal(commands)
 
@@ -115,93 +55,6 @@ def main(argv=None):
     except SktvboError as exc:
         print(f"sktvbo: error: {' '.join(str(exc).split())}", file=sys.stderr)
         return 1
-
-
-# --- demo -----------------------------------------------------------------------------------------
-
-
-def _demo(arguments):
-    size = "quick" if arguments.quick else "full"
-    seconds = RESPONSE_TIME[size]
-    n_replications = arguments.replications or REPLICATIONS[size]
-    # Fail without matplotlib or a writable folder before the runs.
-    figure = None if arguments.no_plot else new_figure()
-    if figure is not None:
-        make_folder(arguments.output, arguments.parser)
-
-    chosen = [problems.make(SYNTHETIC)]
-    try:
-        chosen.append(problems.make(REAL))
-    except MissingDataError as exc:
-        # Shorten the message: leave out the list of the file's arrays.
-        reason = str(exc).partition(" Store it")[0]
-        print_paragraph(
-            f"Leaving out the real problem {REAL!r}. {reason} Set the environment variable "
-            "SKTVBO_DATA to the folder that holds the file.\n"
-        )
-    algorithms = {"W-DBO": WDBO(), "GP-UCB": GPUCB(), "random search": RandomSearch()}
-    clock = evaluation.SimulatedClock(response_time=lambda n: seconds)
-    names = " and ".join(problem.name for problem in chosen)
-    print_paragraph(
-        f"{', '.join(algorithms)} on {names}: {n_replications} run(s) each of "
-        f"{chosen[0].horizon:g} s. An answer takes {seconds:g} s of simulated time, so that the "
-        "regrets do not depend on the machine."
-    )
-    progress = has_tqdm()
-    if not progress:
-        print_paragraph('For a progress bar: pip install "sktvbo[progress]"')
-    # The matrices are small: several threads per job would be slower.
-    with parallel_config("loky", inner_max_num_threads=1):
-        comparison = evaluation.compare(
-            algorithms,
-            chosen,
-            n_replications,
-            clock=clock,
-            n_jobs=arguments.jobs,
-            progress=progress,
-        )
-    print(f"\n{comparison}\n\n{costs(comparison)}\n")
-    if figure is not None:
-        path = arguments.output / PICTURE
-        _draw(figure, comparison, chosen[0], clock)
-        with writing(arguments.output, "Free disk space, or set another folder with --output."):
-            save_figure(figure, path)
-        print(f"The picture is in {path}\n")
-    print(
-        "Next: sktvbo list                                   lists algorithms and problems\n"
-        '      python -c "import sktvbo; help(sktvbo.WDBO)"  shows how to optimize your function'
-    )
-
-
-def _draw(figure, comparison, problem, clock):
-    """Draw the objective and the posterior of W-DBO's median run, and the regrets beside them."""
-    runs = sorted(comparison.results["W-DBO", problem.name], key=lambda run: run.average_regret)
-    seed = runs[len(runs) // 2].seed
-    for step in evaluation.steps(WDBO(), problem, clock=clock, random_state=seed):
-        if step.time >= SNAPSHOT * problem.horizon:
-            break
-    posterior = PosteriorDisplay.from_run(step.optimizer, problem)
-    places, none = posterior.places[:, np.newaxis], posterior.kept[:0]
-    values = np.column_stack([problem.values(places, t) for t in posterior.times])
-    objective = replace(posterior, mean=values, kept=none, removed=none, value_label="objective")
-
-    figure.set_size_inches(13.0, 7.2)
-    figure.get_layout_engine().set(w_pad=0.1, h_pad=0.1)
-    grid = figure.add_gridspec(2, 2, width_ratios=(1.2, 1.0))
-    upper, lower = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[1, 0])
-    objective.plot(upper)
-    upper.get_legend().remove()
-    queries = np.vstack([posterior.kept, posterior.removed])
-    style = {"color": "white", "markeredgecolor": "black", "markersize": 4.5}
-    upper.plot(queries[:, 1], queries[:, 0], "o", **style)
-    upper.set_title(f"{problem.name}: optimum (cyan) and queries of W-DBO (dots)")
-    posterior.plot(lower)
-    lower.set_title("posterior mean of W-DBO at $t_0$", pad=28)
-    n_rows = len(comparison.problems)
-    right = grid[:, 1].subgridspec(n_rows, 1)
-    for row, name in enumerate(comparison.problems):
-        display = RegretDisplay.from_comparison(comparison, name, regret_unit=UNITS.get(name))
-        display.plot(figure.add_subplot(right[row]))
 
 
 # --- journal --------------------------------------------------------------------------------------

@@ -10,106 +10,24 @@ import numpy as np
 import pytest
 
 import sktvbo
-from sktvbo import RandomSearch, _cli, problems
+from sktvbo import RandomSearch, problems
 from sktvbo._cli import main
 from sktvbo.evaluation import Comparison
 from sktvbo.exceptions import SktvboError
 from sktvbo.optimizers._names import ALGORITHMS
 from sktvbo.papers import _report
 from sktvbo.papers._presets import PRESETS
-from sktvbo.plotting import PosteriorDisplay
 
 
 @pytest.fixture
-def small(monkeypatch):
-    """Demo with a few queries per run."""
-    monkeypatch.setattr(_cli, "RESPONSE_TIME", {"full": 20.0, "quick": 40.0})
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
+def matplotlib_without_display():
+    pytest.importorskip("matplotlib").use("Agg")
 
 
 @pytest.fixture
 def without_data(tmp_path, monkeypatch):
     (tmp_path / "empty").mkdir()
     monkeypatch.setenv("SKTVBO_DATA", str(tmp_path / "empty"))
-
-
-def test_demo_with_data(small, data_dir, tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("SKTVBO_DATA", str(data_dir))
-    folder = tmp_path / "a" / "b"
-    assert main(["demo", "--output", str(folder), "--replications", "2", "--jobs", "1"]) == 0
-    out = capsys.readouterr().out
-    header = next(line for line in out.splitlines() if line.startswith("average regret"))
-    assert header.split() == ["average", "regret", "six-hump-camel-switched", "temperature"]
-    for name in ("W-DBO", "GP-UCB", "random search"):
-        regret, cost = [line for line in out.splitlines() if line.startswith(name)][-2:]
-        assert regret.count("±") == 2
-        assert " ms " in cost
-    assert "2 run(s) each of 600 s" in out.replace("\n", " ")
-    assert "20 s of simulated time" in out.replace("\n", " ")
-    assert f"The picture is in {folder / 'demo.png'}" in out
-    assert (folder / "demo.png").read_bytes().startswith(b"\x89PNG")
-    assert len(out.rstrip().splitlines()[-2:]) == 2
-    assert out.rstrip().splitlines()[-2].startswith("Next: sktvbo list")
-
-
-def test_the_picture_of_the_demo_shows_the_median_run(small, without_data, tmp_path, monkeypatch):
-    comparisons, pictured = [], []
-    compare, from_run = _cli.evaluation.compare, PosteriorDisplay.from_run
-
-    def comparing(*args, **options):
-        comparisons.append(compare(*args, **options))
-        return comparisons[0]
-
-    def picturing(optimizer, problem):
-        pictured.append(optimizer)
-        return from_run(optimizer, problem)
-
-    monkeypatch.setattr(_cli.evaluation, "compare", comparing)
-    monkeypatch.setattr(PosteriorDisplay, "from_run", picturing)
-    assert main(["demo", "--replications", "3", "--jobs", "1", "--output", str(tmp_path)]) == 0
-    runs = comparisons[0].results["W-DBO", _cli.SYNTHETIC]
-    (middle,) = (
-        run for run in runs if sum(run.average_regret > other.average_regret for other in runs) == 1
-    )
-    told = pictured[0].told_X_
-    assert told[-1, -1] >= 0.85 * 600.0 > told[-2, -1]
-    asked = told[middle.n_initial :, :-1]
-    np.testing.assert_array_equal(asked, middle.queries[middle.n_initial :][: len(asked)])
-
-
-def test_demo_without_data(small, without_data, tmp_path, capsys):
-    assert main(["demo", "--quick", "--output", str(tmp_path), "--jobs", "1"]) == 0
-    out = " ".join(capsys.readouterr().out.split())
-    assert "intel_lab_temperature.npz was not found" in out
-    assert "SKTVBO_DATA" in out
-    assert "2 run(s)" in out
-    assert "temperature " not in out.partition("average regret")[2]
-    assert (tmp_path / "demo.png").exists()
-
-
-def test_demo_does_not_depend_on_the_machine(small, without_data, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-
-    def table(*options):
-        assert main(["demo", "--quick", "--no-plot", *options]) == 0
-        return capsys.readouterr().out.partition("mean of all runs")[0]
-
-    assert table("--jobs", "1") == table("--jobs", "2")
-    assert [path.name for path in tmp_path.iterdir()] == ["empty"]  # --no-plot writes no file
-
-
-def test_demo_without_the_extras(small, without_data, tmp_path, monkeypatch, capsys):
-    for module in ("matplotlib", "tqdm", "tqdm.auto"):
-        monkeypatch.setitem(sys.modules, module, None)
-    folder = tmp_path / "none"
-    options = ["--quick", "--replications", "1", "--jobs", "1", "--output", str(folder)]
-    assert main(["demo", *options]) == 0
-    out = capsys.readouterr().out
-    assert 'pip install "sktvbo[plot]"' in out
-    assert 'pip install "sktvbo[progress]"' in out
-    assert "average regret" in out
-    assert not folder.exists()
 
 
 def test_list_names_everything(without_data, capsys):
@@ -220,7 +138,7 @@ def bench(*arguments):
     return main(["bench", *map(str, arguments)])
 
 
-def test_bench_writes_its_output(small, tmp_path, capsys):
+def test_bench_writes_its_output(matplotlib_without_display, tmp_path, capsys):
     folder = tmp_path / "a" / "b"
     problem = "griewank:noise=0.01,horizon=30"
     options = [*SMALL, "--algorithms", "wdbo,W-DBO:alpha=0.5,random", "--output", folder]
@@ -268,7 +186,9 @@ def test_bench_refuses_a_folder_of_other_settings(tmp_path, capsys):
     assert settings["tasks"][0]["clock"]["call_duration"] == 0.0
 
 
-def test_bench_reports_failures_at_the_end(small, tmp_path, monkeypatch, capsys):
+def test_bench_reports_failures_at_the_end(
+    matplotlib_without_display, tmp_path, monkeypatch, capsys
+):
     monkeypatch.setitem(ALGORITHMS, "BOLT", FailsLate)
     options = [*SMALL, "--algorithms", "random,BOLT", "--output", tmp_path]
     assert bench("ackley", *options) == 1

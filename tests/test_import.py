@@ -1,6 +1,7 @@
 """What importing the package imports, and what it offers."""
 
 import importlib
+import importlib.metadata
 import os
 import pkgutil
 import re
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import sktvbo
-from sktvbo import gaussian_process, optimizers
+from sktvbo import _versions, gaussian_process, optimizers
 
 
 def fresh(code):
@@ -24,7 +25,7 @@ def fresh(code):
 
 def test_all_names_are_there():
     assert set(optimizers.__all__) - {"Query"} <= set(sktvbo.__all__)
-    loop = {"Call", "Optimization", "optimize"}
+    loop = {"Call", "Optimization", "optimize", "show_versions"}
     assert set(sktvbo.__all__) <= {*loop, "Journal", *optimizers.__all__, *gaussian_process.__all__}
     assert set(sktvbo.__all__) <= set(dir(sktvbo))
     for name in sktvbo.__all__:
@@ -56,7 +57,7 @@ def test_the_reference_lists_what_the_modules_offer():
     page = Path(__file__).parents[1] / "docs" / "api.rst"
     listed = re.findall(r"^   ([A-Za-z_][\w.]*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     assert len(listed) == len(set(listed))
-    offered = {"Call", "Optimization", "optimize"}
+    offered = {"Call", "Optimization", "optimize", "show_versions"}
     for room in ROOMS:
         module = importlib.import_module(f"sktvbo.{room}")
         for name in getattr(module, "__all__", ()):
@@ -115,3 +116,20 @@ def test_sources_that_are_not_compiled_say_what_to_do(code, built, tmp_path):
         error,
     )
     assert str(tmp_path) in error
+
+
+def test_the_versions_of_a_bug_report(capsys, monkeypatch):
+    def version(name):
+        if name == "optuna":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return f"version of {name}"
+
+    library = {"internal_api": "a library", "version": "1.2", "num_threads": 3}
+    monkeypatch.setattr(_versions, "threadpool_info", lambda: [library])
+    monkeypatch.setattr(_versions, "version", version)
+    sktvbo.show_versions()
+    lines = {line[:14].strip(): line[14:] for line in capsys.readouterr().out.splitlines()}
+    assert lines["Python"] == sys.version.split()[0]
+    assert lines["scikit-learn"] == "version of scikit-learn"
+    assert lines["optuna"] == "not installed"
+    assert lines["a library"] == "1.2, 3 threads"

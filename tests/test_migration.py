@@ -20,7 +20,6 @@ PROGRAMS = [
 MODULES = {
     "wdbo-algo": "wdbo_algo",
     "scikit-optimize": "skopt",
-    "bayesian-optimization": "bayes_opt",
     "Optuna": "optuna",
     "scikit-learn": "sklearn",
     "sktvbo": "sktvbo",

@@ -96,13 +96,15 @@ def test_the_wheel_holds_what_is_imported_and_no_sources(unpacked, tmp_path):
     assert names == modules | described | {"sktvbo/py.typed"}
 
 
+@pytest.mark.parametrize("docs", ["", "https://docs.example.org/sktvbo/"])
 @pytest.mark.parametrize("repository", ["", "somebody/sktvbo"])
-def test_what_a_package_index_shows(repository, unpacked, tmp_path):
+def test_what_a_package_index_shows(repository, docs, unpacked, tmp_path):
     run(
         *(sys.executable, "setup.py", "-q", "egg_info", "--egg-base", tmp_path),
         cwd=unpacked,
         GITHUB_SERVER_URL="https://example.org",
         GITHUB_REPOSITORY=repository,
+        SKTVBO_DOCS=docs,
     )
     (info,) = tmp_path.glob("*/PKG-INFO")
     told = message_from_string(info.read_text(encoding="utf-8"))
@@ -118,11 +120,21 @@ def test_what_a_package_index_shows(repository, unpacked, tmp_path):
     version = told["Version"]
     targets = re.findall(r"(!?)\[[^\]]*\]\(([^)]+)\)", shown)
     assert len(targets) == len(re.findall(r"\]\(", readme)) > 10
+    assert "pip install sktvbo\n" in shown
+    assert "<!--" not in shown
+    pages = f"{docs.rstrip('/')}/"
+    if docs:
+        assert f"Documentation, {docs.rstrip('/')}" in told.get_all("Project-URL")
     for picture, target in targets:
+        if docs and target.endswith(".html"):
+            path = target.removeprefix(pages).removesuffix(".html")
+            assert (ROOT / "docs" / f"{path}.rst").is_file(), target
+            continue
+        assert not (docs and target.endswith(".rst"))
         view = "raw" if picture else "blob"
         path = target.removeprefix(f"{home}/{view}/v{version}/")
         assert path != target
-        assert (ROOT / path).is_file(), path
+        assert (ROOT / path).exists(), path
 
 
 def test_what_is_said_twice_is_the_same():
@@ -162,7 +174,7 @@ def test_the_lowest_versions_are_those_that_are_tested():
     allowed |= {
         name: version
         for name, version in floors(extras["test"]).items()
-        if name not in ("ruff", "pyrefly")
+        if name not in ("ruff", "pyrefly", "codespell")
     }
     assert set(tested) == set(allowed)
     for name, version in tested.items():

@@ -2,7 +2,7 @@
 
     sktvbo bench --preset bolt-table3 --output slow
     sktvbo bench --preset bolt-table3 --response-time sktvbo --output fast
-    python benchmarks/papers/faster_steps.py slow fast --output docs/tables/faster-steps.csv
+    python benchmarks/papers/faster_steps.py slow fast --output faster-steps.csv
 
 One line for each problem and algorithm that both sides have: queries per run, mean size of the data
 set and average regret ± standard error at either response time; and the reduction of the mean

@@ -1,14 +1,14 @@
 """Regret of W-DBO as published over that of its authors' package wdbo_algo, and the reasons.
 
-    python benchmarks/papers/regret_beside_wdbo_algo.py FOLDER --output docs/tables/wdbo-algo.txt
+    python benchmarks/papers/regret_beside_wdbo_algo.py FOLDER --output wdbo-algo.txt
 
 The setting is that of ``arena.py --every 4``. The runs of wdbo_algo are those stored in
-docs/tables/arena-queries-4.csv; seeds, initial designs and noise are the same. The table has mean
-regrets of wdbo_algo and of W-DBO as published, and geometric means over the seeds of paired ratios
-to wdbo_algo: of W-DBO as published, of it with one part as in wdbo_algo, and with all of them. The
-last lines have the geometric means over the problems, of these ratios and of those to W-DBO as
-published on the same seeds. ± is one standard error. Finished runs are stored in FOLDER: the same
-command resumes.
+benchmarks/results/tables/arena-queries-4.csv; seeds, initial designs and noise are the same. The
+table has mean regrets of wdbo_algo and of W-DBO as published, and geometric means over the seeds
+of paired ratios to wdbo_algo: of W-DBO as published, of it with one part as in wdbo_algo, and with
+all of them. The last lines have the geometric means over the problems, of these ratios and of
+those to W-DBO as published on the same seeds. ± is one standard error. Finished runs are stored in
+FOLDER: the same command resumes.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from joblib import parallel_config
 
 from sktvbo import evaluation, problems
 
-STORED = Path(__file__).parents[2] / "docs" / "tables" / "arena-queries-4.csv"
+STORED = Path(__file__).parents[1] / "results" / "tables" / "arena-queries-4.csv"
 SECONDS = 4.0
 PUBLISHED = "W-DBO as published"
 

@@ -101,7 +101,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
         Labels of a classifier.
     n_features_in_ : int
         Number of columns of X.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of these columns, if X has any.
 
     Notes

@@ -61,6 +61,7 @@ from ._clock import make_clock
 from ._default_models import smooth_surrogate, static_surrogate
 from ._domain import in_domain
 from ._failures import has_failed, with_failures
+from ._html import representation
 from ._lock import StepLock
 from ._log import log_events, logger
 from ._observe import (
@@ -1220,6 +1221,16 @@ class BayesianOptimizer(BaseEstimator):
     @property
     def next_time_(self) -> float | None:
         return self._begun().time.next
+
+    # --- notebooks --------------------------------------------------------------------------------
+
+    def _repr_html_(self):
+        """Return the parameters and the state of the run as HTML."""
+        return representation(self)
+
+    def _repr_mimebundle_(self, **kwargs):
+        """Return the representations that a notebook chooses from."""
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     # --- journals, JSON and pickles ---------------------------------------------------------------
 

@@ -25,8 +25,9 @@ from ._step_limiter import StepLimiter
 # A new query keeps away from at most this many pending ones, the latest.
 _MAX_HALLUCINATED = 32
 
-# In a space of at most this many members, every fifth query is for a member without a visit among
-# the latest observations, if there is one: all are visited within five times as many steps.
+# In a space of at most this many members, with the default acquisition function, every fifth query
+# is for a member without a visit among the latest observations, if there is one: all are visited
+# within five times as many steps.
 _FEW_MEMBERS, _VISIT_EVERY, _N_LATEST = 20, 5, 1000
 
 # Random places beside the data set over which the value of a failure is minimized.
@@ -212,7 +213,8 @@ def _best_queries(run, t, size, rng, may_wait, details):
         if may_wait:
             latest = config.algorithm._latest_query_time(t, surrogate, run.policy)
         space = None if run.limiter is None else run.limiter.part_of(run, t)
-        if (run.pending.n_total + i) % _VISIT_EVERY == _VISIT_EVERY - 1:
+        turn = (run.pending.n_total + i) % _VISIT_EVERY == _VISIT_EVERY - 1
+        if turn and config.algorithm.acquisition is None:
             space = _unvisited(run, space, queries)
         limits = {} if timer is None else timer.limits_of_query(size - i)
         x, time, posterior = _best_query(

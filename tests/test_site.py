@@ -1,0 +1,174 @@
+"""The built pages, after ``make docs``: their search, their links and their size.
+
+Words of users lead to the page that answers them, by the pages' own search program.
+"""
+
+import json
+import shutil
+import subprocess
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+HERE = Path(__file__).parent
+HTML = HERE.parent / "docs" / "_build" / "html"
+
+built = pytest.mark.skipif(
+    not (HTML / "searchindex.js").exists(), reason="needs the built pages: make docs"
+)
+
+# The pages that answer a word.
+PAGES = {
+    "concept drift": "guide/streams",
+    "latency": "performance",
+    "PID": "recipes",
+    "asynchronous": "faq",
+    "deploy": "recipes",
+    "save": "recipes",
+    "resume": "guide/services",
+    "citation": "faq",
+    "nonstationary": "choose",
+    "install": "install",
+    "pip": "install",
+    "compiler": "install",
+    "minimize": "guide/optimizers",
+    "noise": "guide/optimizers",
+    "outdated": "choose",
+    "forget": "guide/relevancy generated/sktvbo.gaussian_process.TimeVaryingGPRegressor",
+    "stale": "guide/relevancy generated/sktvbo.staleness.StaleDataPolicy",
+    "constraint": "guide/domains",
+    "categorical": "guide/domains",
+    "integer parameters": "guide/domains",
+    "context": "guide/domains generated/sktvbo.domain.Context",
+    "contextual bandit": "faq",
+    "multi-armed bandit": "faq",
+    "failed": "guide/optimizers",
+    "crash": "recipes",
+    "journal": "guide/services generated/sktvbo.journal.Journal",
+    "database": "guide/services",
+    "parallel": "guide/services",
+    "batch": "guide/services",
+    "Dask": "guide/services gallery/plot_dask",
+    "Optuna": "guide/services",
+    "Ray": "guide/evaluation",
+    "HTTP": "recipes",
+    "thread": "guide/services",
+    "thread-safe": "faq",
+    "monitoring": "guide/services",
+    "logging": "guide/services",
+    "memory": "performance",
+    "control loop": "recipes",
+    "GPU": "faq",
+    "torch": "faq",
+    "BoTorch": "comparisons",
+    "wdbo_algo": "comparisons",
+    "scikit-optimize": "migration",
+    "river": "comparisons",
+    "benchmark": "comparisons",
+    "regret": "guide/evaluation",
+    "grid search": "guide/evaluation",
+    "hyperparameters": "guide/estimators",
+    "kernel": "guide/kernels",
+    "lengthscale": "glossary",
+    "time series": "guide/estimators",
+    "forecast": "guide/estimators",
+    "Kalman filter": "guide/estimators",
+    "uncertainty": "guide/estimators",
+    "prediction interval": "guide/estimators",
+    "pandas": "guide/frames",
+    "timestamps": "guide/frames",
+    "time zone": "guide/frames",
+    "pickle": "robustness",
+    "reproducible": "robustness",
+    "deprecation": "robustness",
+    "multi-objective": "faq",
+    "objectives": "recipes",
+    "defaults": "decisions",
+    "change point": "choose",
+    "plot": "guide/pictures generated/sktvbo.plotting.PosteriorDisplay",
+    "animation": "guide/pictures",
+    "learning rate": "guide/streams recipes",
+    "sensor": "guide/domains",
+    "license": "faq",
+    "bug": "faq",
+    "troubleshooting": "faq",
+}
+
+
+def searched(words):
+    """The pages that the search finds for each word, best first."""
+    done = subprocess.run(
+        ["node", HERE / "search_docs.js", HTML],
+        input=json.dumps(words),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+@built
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_words_of_users_lead_to_the_page_that_answers_them():
+    assert len(PAGES) >= 60
+    found = dict(zip(PAGES, searched(list(PAGES))))
+    missed = {
+        word: found[word][:3]
+        for word, pages in PAGES.items()
+        if not set(pages.split()) & set(found[word][:3])
+    }
+    assert missed == {}
+
+
+class Links(HTMLParser):
+    """Collector of a page's links and anchors."""
+
+    def __init__(self):
+        super().__init__()
+        self.targets, self.anchors = [], set()
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        self.anchors.add(attrs.get("id"))
+        self.targets += [attrs[name] for name in ("href", "src") if attrs.get(name)]
+
+
+@cache
+def links(path):
+    parser = Links()
+    parser.feed(path.read_text(encoding="utf-8"))
+    return parser
+
+
+def pages():
+    return [path for path in HTML.rglob("*.html") if "_static" not in path.parts]
+
+
+@built
+def test_internal_links_lead_somewhere():
+    n, broken = 0, []
+    for page in pages():
+        for target in links(page).targets:
+            url = urlsplit(target)
+            if url.scheme or url.netloc:
+                continue
+            n += 1
+            path = (page.parent / unquote(url.path)).resolve() if url.path else page
+            fragment = unquote(url.fragment)
+            found = path.exists() and (
+                not fragment or path.suffix != ".html" or fragment in links(path).anchors
+            )
+            if not found:
+                broken.append(f"{page.relative_to(HTML)}: {target}")
+    assert n > 1000
+    assert broken == []
+
+
+@built
+def test_pages_are_small():
+    sizes = {page.name: page.stat().st_size for page in pages()}
+    assert len(sizes) > 100
+    assert {name: size for name, size in sizes.items() if size > 500e3} == {}
