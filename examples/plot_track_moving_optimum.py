@@ -77,7 +77,7 @@ for name in ("W-DBO", "GP-UCB"):
 plt.show()
 
 # %%
-# The queries of W-DBO follow the optimum, and most old observations are removed. The model of GP-UCB
+# The queries of W-DBO follow the optimum, and most old observations are removed. GP-UCB
 # knows nothing of time, so its picture is the same from left to right: observations of different
 # times contradict each other, and the difference is taken for noise.
 #
