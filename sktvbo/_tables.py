@@ -18,6 +18,7 @@ ADDED = (
     "y",
     "predicted_mean",
     "predicted_std",
+    "outlier_weight",
     "residual",
     "removed_at",
     "failed",

@@ -451,6 +451,9 @@ class BayesianOptimizer(BaseEstimator):
     # Initial points with n_initial_points="auto".
     _n_spread = 5
 
+    # True if all members of a small space are visited.
+    _visits_members = True
+
     # With fewer observations (or n_initial_points, if an int) neither hyperparameters nor the scale
     # of y are learnt from these alone.
     _min_to_learn = 10

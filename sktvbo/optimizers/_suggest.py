@@ -214,7 +214,8 @@ def _best_queries(run, t, size, rng, may_wait, details):
             latest = config.algorithm._latest_query_time(t, surrogate, run.policy)
         space = None if run.limiter is None else run.limiter.part_of(run, t)
         turn = (run.pending.n_total + i) % _VISIT_EVERY == _VISIT_EVERY - 1
-        if turn and config.algorithm.acquisition is None:
+        algorithm = config.algorithm
+        if turn and algorithm.acquisition is None and algorithm._visits_members:
             space = _unvisited(run, space, queries)
         limits = {} if timer is None else timer.limits_of_query(size - i)
         x, time, posterior = _best_query(

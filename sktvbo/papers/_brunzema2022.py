@@ -33,10 +33,10 @@ class ScaledOnceGPRegressor(TimeVaryingGPRegressor):
         fresh = super(ScaledOnceGPRegressor, clone(self)).fit(X, y, y_variance)
         return self._replace_state(fresh)
 
-    def _make_rows(self, X, y, variance, total, like=None, standardize=None):
+    def _make_rows(self, X, y, variance, total, like=None, standardize=None, **known):
         if like is None and self.__sklearn_is_fitted__():
             like, standardize = self._gp.rows, False
-        return super()._make_rows(X, y, variance, total, like, standardize)
+        return super()._make_rows(X, y, variance, total, like, standardize, **known)
 
     def _standardize(self, restandardize):
         return False
