@@ -175,11 +175,11 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
 
     ``robust`` compares rows with leave-one-out predictions. Up to L standard deviations √v the
     weight is 1; at z > L of them it is σ² / (σ² + v (z − L)²). L is 10.5 for 10 rows, 5.8 for 50
-    and 5 for many; it is 2 where the residuals have heavier tails than a Gaussian. A row appended alone
-    is compared with the prediction for it, and has that weight until the next search. Consecutive
-    outliers of one sign are a change of the function, and have weight 1: two if their sizes differ
-    by at most a factor of 1.5, three if by at most 4. All weights are 1 with fewer than 10 rows, or
-    if more than a fifth would have a smaller one.
+    and 5 for many; it is 2 where the residuals have heavier tails than a Gaussian. A row appended
+    alone is compared with the prediction for it, and has that weight until the next search.
+    Consecutive outliers of one sign are a change of the function, and have weight 1: two if their
+    sizes differ by at most a factor of 1.5, three if by at most 4. All weights are 1 with fewer
+    than 10 rows, or if more than a fifth would have a smaller one.
 
     References
     ----------
