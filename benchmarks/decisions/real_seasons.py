@@ -17,6 +17,7 @@ import warnings
 import numpy as np
 from scipy.stats import norm
 from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
@@ -164,7 +165,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=8)
     arguments = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    warnings.simplefilter("ignore")
+    warnings.simplefilter("ignore", ConvergenceWarning)  # of scikit-learn's regressor
     if arguments.part == "forecast":
         forecast(arguments.origins)
     else:

@@ -166,7 +166,8 @@ class Conditioned(ProcessPosterior):
         """Return residuals (n,) of y and variances (n,) of f at the rows, given the other rows.
 
         In units of the standardized y. With the posterior mean μ and variance s at a row of noise
-        variance σ², and c = 1 − s / σ²: (y − μ) / c and s / c.
+        variance σ², and c = 1 − s / σ²: (y − μ) / c and s / c (Rasmussen & Williams, eq. 5.12, by
+        the matrix inversion lemma).
         """
         rows = self.rows
         mean, variance = self.joint(rows.S, rows.t, full=False)

@@ -117,9 +117,9 @@ def advise_on_outliers(rows):
             f"robust=True has no effect with {rows.n} rows: outliers are recognized from "
             f"{MIN_ROWS} rows on."
         )
-    elif (rows.weights == 1.0).all() and are_too_many(
-        np.abs(rows.scores) <= limit(rows.n, rows.heavy_tails)
-    ):
+        return
+    outliers = np.abs(rows.scores) > limit(rows.n, rows.heavy_tails)
+    if (rows.weights == 1.0).all() and are_too_many(outliers):
         _warn(
             "robust=True has no effect, because more than a fifth of the rows would be outliers: "
             "the model does not suit the data. Check the kernels, or raise the bounds of "

@@ -73,7 +73,7 @@ def appended(gp, rows, standardize):
     if m > 1:
         return reweighted(new, n)
     weights = new.rows.weights.copy()
-    if are_too_many(weights):
+    if are_too_many(weights < 1.0):
         weights[np.argmax(np.where(weights < 1.0, weights, 0.0))] = 1.0
     weights[are_changes(new.rows.scores, new.rows.t, heavy)] = 1.0
     if (weights == new.rows.weights).all():
@@ -99,7 +99,7 @@ def reweighted(gp, n_known=0):
         weights[full & (size < 0.5 * size[full].max(initial=0.0))] = 1.0
         shown = np.append(rows.scores[:n_known], scores[n_known:])
         weights[are_changes(scores, rows.t, heavy) | are_changes(shown, rows.t, heavy)] = 1.0
-        if are_too_many(weights):
+        if are_too_many(weights < 1.0):
             weights[:] = 1.0
         ratio = np.maximum(weights / rows.weights, rows.weights / weights)
         rows = rows.with_weights(weights, False, scores=shown, heavy_tails=heavy)
@@ -127,7 +127,7 @@ def screened(y):
         distance = np.abs(y - np.median(y))
         limit = _FAR * 1.4826 * np.median(distance)
         far = distance > limit
-        if not are_too_many(1.0 - far):
+        if not are_too_many(far):
             weights[far] = np.maximum(_HARDLY * (limit / distance[far]) ** 2, _SMALLEST)
     return weights
 
@@ -135,11 +135,8 @@ def screened(y):
 def are_changes(scores, t, heavy_tails=False):
     """Return a mask (n,) of the rows whose large scores belong to a change of the function."""
     order = np.argsort(t, kind="stable")
-    size, sign, least = (
-        np.abs(scores)[order],
-        np.sign(scores)[order],
-        limit(len(scores), heavy_tails),
-    )
+    size, sign = np.abs(scores)[order], np.sign(scores)[order]
+    least = limit(len(scores), heavy_tails)
     joined = (np.minimum(size[1:], size[:-1]) > least) & (sign[1:] == sign[:-1])
     ratio = np.abs(np.diff(np.log(np.maximum(size, least))))
     found = np.zeros(len(size), dtype=bool)
@@ -173,6 +170,6 @@ def _weights(scores, spread, noise, least):
     return noise / (noise + spread * excess**2)
 
 
-def are_too_many(weights):
-    """Return True if too large a part of the rows has a weight below 1."""
-    return np.count_nonzero(weights < 1.0) > _MAX_SHARE * len(weights)
+def are_too_many(outliers):
+    """Return True if the rows of a mask (n,) are too large a part of all rows to be outliers."""
+    return np.count_nonzero(outliers) > _MAX_SHARE * len(outliers)

@@ -111,9 +111,14 @@ def seasonal(surrogate, periods):
 
 
 def started_without_seasons(surrogate, n_seasons, *data):
-    """Return a surrogate with seasons that starts where one without them is likeliest.
+    """Return a surrogate with seasons whose search starts at the optimum without them.
 
-    Seasons start small, so that a wrong period changes little.
+    Parameters
+    ----------
+    surrogate : TimeVaryingGPRegressor
+        As returned by `seasonal`.
+    n_seasons : int
+    *data : ndarrays X (n, d + 1), y (n,) and optionally variances (n,)
     """
     kernel = surrogate.temporal_kernel
     for _ in range(n_seasons):

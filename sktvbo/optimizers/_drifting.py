@@ -283,7 +283,6 @@ class WGPUCB(Algorithm):
 
     _surrogate_parameters = ("discount",)
     _noise_grows = True
-
     _takes_seasons = False
 
     def _check_parameters(self):

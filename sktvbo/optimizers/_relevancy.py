@@ -92,9 +92,9 @@ class WDBO(Algorithm):
         check_real(self.alpha, "alpha", self, interval="[0, inf)")
 
     def _make_policy(self):
-        least = _LEAST
-        if self.seasonal_periods is not None:
-            least = max(least, min(_LEAST_WITH_SEASONS, self.max_size or _LEAST_WITH_SEASONS))
+        least = _LEAST if self.seasonal_periods is None else _LEAST_WITH_SEASONS
+        if self.max_size is not None:
+            least = min(least, max(self.max_size, _LEAST))
         return RelevancyBudget(alpha=self.alpha, min_size=least, max_size=self.max_size)
 
 

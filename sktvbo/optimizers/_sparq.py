@@ -129,10 +129,9 @@ class SparQGPUCB(Algorithm):
     noise_cap: object = "log"
     expert_noise_variance: float | None = None
 
-    _noise_grows = True
-
     label = "SparQ-GP-UCB"
 
+    _noise_grows = True
     _takes_seasons = False
 
     def _make_surrogate(self, times):

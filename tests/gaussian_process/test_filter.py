@@ -182,7 +182,7 @@ SERIES = {
     "two Matern": Matern(3.0, nu=0.5) + ConstantKernel(0.3) * Matern(9.0, nu=2.5),
     "season": ConstantKernel(2.0) * ExpSineSquared(0.8, 7.0) * Matern(30.0, nu=1.5)
     + Matern(5.0, nu=2.5),
-    "for ever": ExpSineSquared(1.2, 7.0, "fixed", "fixed") + ConstantKernel(0.5),
+    "without decay": ExpSineSquared(1.2, 7.0, "fixed", "fixed") + ConstantKernel(0.5),
     "two seasons": Matern(30.0, nu=1.5) * ExpSineSquared(8.0, 7.0) * ExpSineSquared(8.0, 31.0),
     "two decays": Matern(30.0, nu=1.5) * ExpSineSquared(2.0, 7.0) * Matern(9.0, nu=0.5),
     "Wiener": Wiener(0.1, start=-20.0),
