@@ -328,6 +328,13 @@ def test_several_rows_without_outliers_leave_the_weights():
     assert (new.outlier_weights_[50:] == 1.0).all()
 
 
+def test_several_rows_with_an_outlier_have_the_weights_of_a_fit():
+    X, y = data(outliers={20: -50.0, 52: 30.0})
+    found = regressor().fit(X[:45], y[:45]).condition_on(X[45:], y[45:]).outlier_weights_
+    np.testing.assert_allclose(found, regressor().fit(X, y).outlier_weights_, rtol=0.05)
+    assert np.flatnonzero(found < 1.0).tolist() == [20, 52]
+
+
 @pytest.mark.parametrize(
     ("model", "message"),
     [

@@ -253,6 +253,7 @@ def test_explaining_little_more_than_noise():
     assert explains_little(replace(held._gp, objective=evidence - 1e-9))
 
 
+@pytest.mark.parametrize("robust", [False, True])
 @pytest.mark.parametrize("mean_prior_std", [0.0, 0.7, np.inf])
 @pytest.mark.parametrize(
     ("spatial", "temporal", "bounds"),
@@ -261,18 +262,25 @@ def test_explaining_little_more_than_noise():
         (Matern(0.5, nu=2.5), Matern(2.0, "fixed", nu=1.5), "fixed"),
     ],
 )
-def test_the_information_matrix_at_the_start(spatial, temporal, bounds, mean_prior_std):
+def test_the_information_matrix_at_the_start(spatial, temporal, bounds, mean_prior_std, robust):
     X, y = data()
+    y[3] += 50.0 * robust
     gp = TimeVaryingGPRegressor(
-        spatial, temporal, noise_variance_bounds=bounds, mean_prior_std=mean_prior_std
+        spatial,
+        temporal,
+        noise_variance_bounds=bounds,
+        mean_prior_std=mean_prior_std,
+        robust=robust,
     ).partial_fit(X, y)
+    weights = gp.outlier_weights_ if robust else np.ones(len(y))
+    assert (weights[3] < 0.5) == robust
     criterion, c = Dense.criterion(gp._gp.rows), gp._gp.covariance
     criterion(c, True)
 
     def full(theta):
         at = c.with_theta(theta)
         K = np.tril(at.gram(gp._gp.rows.S, gp._gp.rows.t))
-        return K + np.tril(K, -1).T + at.noise_variance * np.eye(len(y))
+        return K + np.tril(K, -1).T + np.diag(at.noise_variance / weights)
 
     P = np.linalg.inv(full(c.theta))
     if mean_prior_std > 0.0:

@@ -63,6 +63,7 @@ def test_priors_name_all_hyperparameters_of_the_seasons():
     assert set(names) - set(season_priors(24.0, 168.0)) == {"temporal_kernel__k1__k1__length_scale"}
     medians = [prior.median for prior in season_priors(24.0).values() if hasattr(prior, "median")]
     assert medians == [240.0, 1.0]
+    assert season_priors(24.0)["temporal_kernel__k2__k1__k1__constant_value"].mean == 0.5
     assert Composite.of(kernel).series is not None
 
 
