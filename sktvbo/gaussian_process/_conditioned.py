@@ -167,12 +167,17 @@ class Conditioned(ProcessPosterior):
 
         In units of the standardized y. With the posterior mean μ and variance s at a row of noise
         variance σ², and c = 1 − s / σ²: (y − μ) / c and s / c (Rasmussen & Williams, eq. 5.12, by
-        the matrix inversion lemma).
+        the matrix inversion lemma). A part of s that no row reduces is left out of c.
         """
         rows = self.rows
         mean, variance = self.joint(rows.S, rows.t, full=False)
-        share = np.maximum(1.0 - variance / rows.noise(self.covariance), RESOLUTION)
-        return (rows.y - mean) / rows.scale / share, variance / share
+        apart, noise = self._apart(rows)
+        share = np.maximum(1.0 - (variance - apart) / noise, RESOLUTION)
+        return (rows.y - mean) / rows.scale / share, (variance - apart) / share + apart
+
+    def _apart(self, rows):
+        """Return variances (n,) of f at rows that no row reduces, and noise variances (n,)."""
+        return 0.0, rows.noise(self.covariance)
 
     def with_rows(self, rows):
         """Return the same with rows that differ in what the posterior does not depend on."""

@@ -241,6 +241,12 @@ class Inducing(BasisPosterior, Conditioned):
         rows = self.rows.at(now)
         return replace(self, rows=rows) if self._has_same_noise(rows) else self._recomputed(rows)
 
+    def _apart(self, rows):
+        # The variance of f given the points.
+        V = self.solver.half_solve(self.covariance.cross(rows.S, rows.t, *self.basis))
+        apart = self.covariance.variance(rows.S, rows.t) - squares(V, full=False)
+        return apart, _variances(self.covariance, rows, slice(None))[0]
+
     def variance_reduction(self, K, full=False):
         """Return |L⁻¹ k|² − v · B⁻¹ v."""
         V = self.solver.half_solve(K)

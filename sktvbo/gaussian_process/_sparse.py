@@ -103,10 +103,6 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
 
     def check(self) -> None:
         super().check()
-        if self.robust:
-            # The residual variance of the points has no leave-one-out prediction.
-            expected = "False with inducing points, which do not weigh outliers"
-            raise invalid("robust", expected, self.robust, self)
         if not (isinstance(self.n_inducing, str) and self.n_inducing == "auto"):
             try:
                 check_int(self.n_inducing, "n_inducing", self)

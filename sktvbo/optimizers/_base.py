@@ -416,7 +416,7 @@ class BayesianOptimizer(BaseEstimator):
         if surrogate is not None:
             known = surrogate.get_params(deep=False)
             grows = known.get("noise_model") is not None
-            if "robust" not in known or "inducing" in known:
+            if "robust" not in known:
                 expected = f"False with a {type(surrogate).__name__}, which does not weigh outliers"
                 raise invalid("robust", expected, self.robust, self)
         if grows:

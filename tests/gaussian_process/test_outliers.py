@@ -237,6 +237,50 @@ def test_the_kalman_filter_has_the_weights_of_dense_regression(mean_prior_std):
     compare(*(gp.without([3, 20, 71]) for gp in pair))
 
 
+@pytest.mark.parametrize("mean_prior_std", [0.0, 2.0])
+def test_predictions_without_a_row_are_those_of_a_sparse_regression_without_it(mean_prior_std):
+    X, y = data()
+    options = {"mean_prior_std": mean_prior_std, "inducing": X[::4]}
+    gp = SparseTimeVaryingGPRegressor(*KERNELS, **HELD, **options).fit(X, y)._gp
+    residual, variance = gp.leave_one_out()
+    for i in range(60):
+        rest = type(gp).of(gp.covariance, gp.rows.drop([i]), gp.Z)
+        mean, expected = rest.joint(gp.rows.S[i : i + 1], gp.rows.t[i : i + 1], full=False)
+        assert residual[i] == pytest.approx(y[i] - mean[0], rel=1e-8)
+        assert variance[i] == pytest.approx(expected[0], rel=1e-8)
+
+
+def test_inducing_points_at_the_rows_have_the_weights_of_dense_regression():
+    X, y = data()
+    later = X[-1] + np.array([[0.0, 1.0], [0.0, 2.0], [0.0, 3.0], [0.0, 4.0]])
+    options = HELD | {"robust": True, "inducing": np.vstack([X, later])}
+    sparse = SparseTimeVaryingGPRegressor(*KERNELS, **options).fit(X, y)
+    dense = regressor().fit(X, y)
+    places = X + np.array([0.0, 0.4])
+    for row, size in zip(later[:, np.newaxis], (0.0, 30.0, -9.0, -9.0)):
+        np.testing.assert_allclose(sparse.outlier_weights_, dense.outlier_weights_, rtol=1e-6)
+        expected = dense.predict(places, return_std=True)
+        np.testing.assert_allclose(sparse.predict(places, return_std=True), expected, atol=1e-6)
+        value = dense.predict(row) + size
+        sparse, dense = (gp.condition_on(row, value) for gp in (sparse, dense))
+    np.testing.assert_allclose(sparse.outlier_weights_, dense.outlier_weights_, rtol=1e-6)
+
+
+def test_sparse_regression_learns_without_the_outliers():
+    rng = np.random.RandomState(0)
+    X = np.column_stack([rng.uniform(size=800), np.linspace(0.0, 20.0, 800)])
+    truth = np.sin(6.0 * X[:, 0] + X[:, 1])
+    y, bad = truth + 0.1 * rng.normal(size=800), np.arange(7, 800, 40)
+    y[bad] += rng.choice([-1.0, 1.0], len(bad)) * rng.uniform(3.0, 30.0, len(bad))
+    options = {"n_inducing": 150, "inducing": "greedy", "normalize_y": True, "warn": False}
+    gp = SparseTimeVaryingGPRegressor(**options, robust=True, random_state=0).fit(X, y)
+    assert np.flatnonzero(gp.outlier_weights_ < 0.5).tolist() == bad.tolist()
+    assert 0.09 < gp.noise_std_ < 0.14
+    assert np.sqrt(np.mean((gp.predict(X) - truth) ** 2)) < 0.05
+    gp.partial_fit([[X[0, 0], 21.0]], [50.0])
+    assert gp.outlier_weights_[-1] < 0.01
+
+
 def test_few_rows_have_weight_1():
     X, y = data(9, {4: 100.0})
     with pytest.warns(ModelWarning, match="no effect with 9 rows"):
@@ -340,7 +384,6 @@ def test_several_rows_with_an_outlier_have_the_weights_of_a_fit():
     [
         (regressor(noise_model=QuadraticInjection()), "'noise_model'.*None with robust=True"),
         (regressor(robust="yes"), "'robust'"),
-        (SparseTimeVaryingGPRegressor(robust=True), "'robust'.*False with inducing points"),
     ],
 )
 def test_unsupported_combinations_are_errors(model, message):

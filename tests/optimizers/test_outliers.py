@@ -7,11 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sktvbo import BOLT, WDBO, WGPUCB, BayesianOptimizer, RandomSearch, SparQGPUCB
-from sktvbo.gaussian_process import (
-    GeometricInjection,
-    SparseTimeVaryingGPRegressor,
-    TimeVaryingGPRegressor,
-)
+from sktvbo.gaussian_process import GeometricInjection, TimeVaryingGPRegressor
 from sktvbo.staleness import RelevancyBudget, RelevancyCap
 
 BOX = [(0.0, 10.0)]
@@ -140,10 +136,6 @@ def test_it_minimizes_with_several_at_once_and_takes_observations_back():
         (WDBO(BOX, robust="yes"), "'robust'"),
         (WGPUCB(BOX, robust=True), "'robust'.*noise grows with age"),
         (SparQGPUCB(BOX, robust=True), "'robust'.*noise grows with age"),
-        (
-            WDBO(BOX, robust=True, surrogate=SparseTimeVaryingGPRegressor()),
-            "'robust'.*SparseTimeVaryingGPRegressor",
-        ),
         (
             WDBO(
                 BOX,
