@@ -25,10 +25,11 @@ from ._step_limiter import StepLimiter
 # A new query keeps away from at most this many pending ones, the latest.
 _MAX_HALLUCINATED = 32
 
-# In a space of at most this many members, with the default acquisition function, every fifth query
-# is for a member without a visit among the latest observations, if there is one: all are visited
-# within five times as many steps.
-_FEW_MEMBERS, _VISIT_EVERY, _N_LATEST = 20, 5, 1000
+# With the default acquisition function some queries are for a member without a visit among the
+# latest observations. In a space of at most the first number of members every fifth: all are
+# visited within five times as many steps. In one of at most the second number the query after the
+# n-th at the same point, n = 4, 8, 16, ...: more of these would show nothing of other members.
+_FEW_MEMBERS, _MANY_MEMBERS, _VISIT_EVERY, _MIN_REPEATS, _N_LATEST = 20, 1000, 5, 4, 1000
 
 # Random places beside the data set over which the value of a failure is minimized.
 _N_FLOOR = 64
@@ -213,9 +214,8 @@ def _best_queries(run, t, size, rng, may_wait, details):
         if may_wait:
             latest = config.algorithm._latest_query_time(t, surrogate, run.policy)
         space = None if run.limiter is None else run.limiter.part_of(run, t)
-        turn = (run.pending.n_total + i) % _VISIT_EVERY == _VISIT_EVERY - 1
         algorithm = config.algorithm
-        if turn and algorithm.acquisition is None and algorithm._visits_members:
+        if algorithm.acquisition is None and algorithm._visits_members:
             space = _unvisited(run, space, queries)
         limits = {} if timer is None else timer.limits_of_query(size - i)
         x, time, posterior = _best_query(
@@ -237,25 +237,40 @@ def _best_queries(run, t, size, rng, may_wait, details):
 
 
 def _unvisited(run, space, queries):
-    """Return the members of a small space without a visit; the same space if there are none.
+    """Return the members without a visit, if it is their turn; the same space if there are none.
 
     Failed and pending queries are visits, and so are some queries (x, time). Visits are unknown if
     fewer than the latest observations are stored.
     """
     whole = run.domain.search_space() if space is None else space
     log = run.history.log
-    if whole.size > _FEW_MEMBERS or (log.first and len(log) < _N_LATEST):
+    if whole.size > _MANY_MEMBERS or (log.first and len(log) < _N_LATEST):
+        return space
+    if whole.size <= _FEW_MEMBERS:
+        turn = (run.pending.n_total + len(queries)) % _VISIT_EVERY == _VISIT_EVERY - 1
+    else:
+        turn = not queries and _is_repeated(log)
+    if not turn:
         return space
     rows = [entry.row[:-1] for entry in log[-_N_LATEST:]]
     rows += [] if run.failures is None else [row[:-1] for row in run.failures.rows]
     rows += [query.x for query in run.pending_now] + [x for x, _ in queries]
-    members = whole.candidates(_FEW_MEMBERS)
+    members = whole.candidates(_MANY_MEMBERS)
     taken = run.domain.unit_of(np.reshape(rows, (-1, run.domain.n_dims)))
     visited = np.isclose(members[:, np.newaxis], taken).all(axis=2).any(axis=1)
     if visited.all():
         return space
     left = members[~visited, : whole.domain.n_unit]
     return replace(whole, members=left, size=len(left))
+
+
+def _is_repeated(log):
+    """Return True if the latest observation was the n-th at its point, n = 4, 8, 16, ...."""
+    if len(log) < _MIN_REPEATS or (log[-1].row[:-1] != log[-2].row[:-1]).any():
+        return False
+    places = np.array([entry.row[:-1] for entry in log[-_N_LATEST:]])
+    n = np.count_nonzero((places == places[-1]).all(axis=1))
+    return n >= _MIN_REPEATS and n.bit_count() == 1
 
 
 def _best_query(

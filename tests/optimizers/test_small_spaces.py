@@ -50,6 +50,18 @@ def test_without_the_rule_members_are_not_visited(monkeypatch):
     assert len({tuple(x) for x in run_over_grid(0)}) < 20
 
 
+def test_after_repeated_queries_a_new_member_of_a_larger_space_is_asked():
+    members = FiniteSet(np.random.RandomState(0).uniform(size=(60, 2)))
+    queries = asked_of(WDBO(members, random_state=0), lambda x: -((x - 0.5) ** 2).sum(), 60)
+    asked, n_turns = [members.index(x) for x in queries], 0
+    for i in range(5, 60):
+        before = asked[:i]
+        if before[-1] == before[-2] and before.count(before[-1]) in (4, 8, 16, 32):
+            assert asked[i] not in before
+            n_turns += 1
+    assert n_turns >= 4
+
+
 def test_other_spaces_have_the_same_queries(monkeypatch):
     def queries():
         box = asked_of(WDBO([(0.0, 4.0)], random_state=0), lambda x: -((x[0] - 1.0) ** 2), 12)
