@@ -38,6 +38,8 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"{project} {version}"
 html_short_title = project
 html_static_path = ["_static"]
+html_favicon = "_static/favicon.svg"
+html_context = {"default_mode": "auto"}
 html_css_files = ["sktvbo.css"]
 # Pages of their own, on which there is nothing to go on to.
 html_sidebars = {
@@ -105,15 +107,17 @@ def _skip(app, what, name, obj, skip, options):
     return True if metadata else None
 
 
-def _without_network(app, pagename, templatename, context, doctree):
-    """Matplotlib's player of films asks the network for icons, which the theme has as well."""
+def _mend_films(app, pagename, templatename, context, doctree):
+    """Matplotlib's player asks the network for icons that the theme has, and lacks descriptions."""
     if "body" in context:
-        context["body"] = re.sub(
-            r'<link rel="stylesheet"\s+href="https?:[^>]*>', "", context["body"]
+        body = re.sub(r'<link rel="stylesheet"\s+href="https?:[^>]*>', "", context["body"])
+        body = body.replace('<img id="_anim_img', '<img alt="Film of a run" id="_anim_img')
+        context["body"] = body.replace(
+            'class="anim-slider"', 'class="anim-slider" aria-label="Frame"'
         )
 
 
 def setup(app):
     app.connect("builder-inited", _check_api)
     app.connect("autodoc-skip-member", _skip)
-    app.connect("html-page-context", _without_network)
+    app.connect("html-page-context", _mend_films)

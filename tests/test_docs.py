@@ -66,6 +66,13 @@ def test_every_page_is_in_one_list_of_contents():
     assert set(found) - {"gallery/index"} == names - {"index"}
 
 
+def test_each_chapter_has_a_picture():
+    chapters = sorted(DOCS.glob("guide/*.rst"))
+    assert len(chapters) > 10
+    pictures = re.compile(r"^\.\. (plot|figure|image)::", re.MULTILINE)
+    assert [p.name for p in chapters if not pictures.search(p.read_text(encoding="utf-8"))] == []
+
+
 def test_tests_that_a_page_names_are_there():
     tests = "".join(p.read_text(encoding="utf-8") for p in Path(__file__).parent.rglob("test_*.py"))
     named = {

@@ -43,6 +43,30 @@ def test_context(run_example, capsys):
     assert told < 0.25 * not_told
 
 
+def test_beams(run_example, capsys):
+    example = run_example("plot_beams.py")
+    assert example["believed"].shape == example["gains"].shape == (250, 32)
+    ours, static, random = (float(line.split()[1]) for line in capsys.readouterr().out.splitlines())
+    assert ours < 0.3 * min(static, random)
+
+
+def test_latency(run_example):
+    spent = {
+        name: np.array(each) for name, each in run_example("plot_latency.py")["latencies"].items()
+    }
+    tell, search = spent["tell"], spent["tell, with a search"]
+    assert len(tell) + len(search) == len(spent["ask"]) == 396
+    assert np.median(tell) < np.median(search)
+
+
+@pytest.mark.slow
+def test_sensitivity(run_example):
+    example = run_example("plot_sensitivity.py")
+    fast, slow = np.array(example["windows"])[example["curves"].argmin(axis=0)]
+    assert fast < slow
+    assert (example["untuned"] < 1.2 * example["curves"].min(axis=0)).all()
+
+
 def test_constraints(run_example, capsys):
     opt = run_example("plot_constraints.py")["opt"]
     assert capsys.readouterr().out.startswith("0 of 110 queries break")
@@ -176,20 +200,23 @@ def test_a_controller_counts_its_late_cycles(run_example, monkeypatch, capsys):
 
 
 # What is counted up to, where it is not the last that is printed.
-RESULTS = {"cautious": "free, gentle =", "online_tuner": "tuned ="}
+RESULTS = {"sensitivity": "untuned =", "cautious": "free, gentle =", "online_tuner": "tuned ="}
 PROGRAMS = [
+    "beams",
     "cautious",
     "constraints",
     "context",
     "dask",
     "failures",
     "history",
+    "latency",
     "lost_worker",
     "odd_times",
     "online_tuner",
     "optuna",
     "other_process",
     "own_optimizer",
+    "sensitivity",
 ]
 
 

@@ -3,7 +3,9 @@
 Words of users lead to the page that answers them, by the pages' own search program.
 """
 
+import ast
 import json
+import re
 import shutil
 import subprocess
 from functools import cache
@@ -165,6 +167,27 @@ def test_internal_links_lead_somewhere():
                 broken.append(f"{page.relative_to(HTML)}: {target}")
     assert n > 1000
     assert broken == []
+
+
+@built
+def test_pages_of_the_readme_are_built():
+    readme = (HERE.parent / "README.md").read_text(encoding="utf-8")
+    assert f"`{HTML.relative_to(HERE.parent)}/index.html`" in readme
+    named = re.findall(r"\(docs/([\w/]+)\.rst\)", readme)
+    assert len(named) > 8
+    assert [name for name in named if not (HTML / f"{name}.html").is_file()] == []
+
+
+@built
+@pytest.mark.parametrize("name", ["plot_track_moving_optimum", "plot_beams"])
+def test_notebooks_are_the_examples(name):
+    (path,) = HTML.glob(f"_downloads/*/{name}.ipynb")
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
+    example = (HERE.parent / "examples" / f"{name}.py").read_text(encoding="utf-8")
+    written = ast.unparse(ast.parse(example).body[1:])  # without the docstring
+    assert ast.unparse(ast.parse(code)) == written
+    assert f'/{path.name}"' in (HTML / "gallery" / "index.html").read_text(encoding="utf-8")
 
 
 @built

@@ -10,7 +10,9 @@ def _inline(writer, node):
 
 
 def _display(writer, node):
-    writer.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>')
+    # The class of the theme lets a keyboard scroll what is wider than the screen.
+    formula = tex2mathml(node.astext(), as_block=True)
+    writer.body.append(f'<div class="math pst-scrollable-table-container">{formula}</div>')
     raise nodes.SkipNode
 
 

@@ -786,7 +786,7 @@ class BayesianOptimizer(BaseEstimator):
         Raises
         ------
         AskTellError
-            There is no surrogate yet.
+            There is no surrogate yet. With a deadline there is nothing to do.
         ValueError
             The deadline is not positive.
         """
@@ -795,6 +795,8 @@ class BayesianOptimizer(BaseEstimator):
         with self._lock():
             run = self._run_or_new()
             if run.surrogate is None:
+                if deadline is not None:
+                    return True
                 raise too_few("refit()", run, run.config.n_initial)
             after = refit(run, deadline)
             if after is not run:

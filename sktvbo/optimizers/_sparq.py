@@ -53,6 +53,7 @@ class SparQGPUCB(Algorithm):
        answers.
 
     Without an expert (``ask_expert`` and ``tell_expert``) only the last few observations remain.
+    ``recommend`` and ``predict`` use the same answers: consult the expert before as well.
 
     When to use it: a few places can be looked up at each step, as with sensors, simulations or
     cached evaluations. The average regret then vanishes for any change of the function. When not:

@@ -243,6 +243,8 @@ def test_refit_before_the_surrogate_and_without_hyperparameters():
     opt = WDBO([(0, 1)], n_initial_points=5)
     with pytest.raises(AskTellError, match=r"refit\(\) must be at least"):
         opt.refit()
+    # A control loop calls it in every cycle.
+    assert opt.refit(deadline=0.1) is True
     fixed = TimeVaryingGPRegressor(optimizer=None)
     opt = run(WDBO([(0, 1)], surrogate=fixed, n_initial_points=2, random_state=0), 4)
     before = run_of(opt)
