@@ -75,6 +75,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
+    "thumbnail_size": (320, 224),
     "write_computation_times": False,
     "matplotlib_animations": True,
 }

@@ -1,4 +1,4 @@
-"""
+r"""
 =======================
 Ask and tell over HTTP
 =======================
@@ -10,10 +10,11 @@ and a value told twice is told once.
 
 .. code-block:: console
 
-   $ python examples/service.py run.db 8000
-   $ curl localhost:8000/ask -d '{"key": "worker 1, first"}'
-   {"id": 0, "x": [5.5], "t": 0.0}
-   $ curl localhost:8000/tell -d '{"query": {"id": 0, "x": [5.5], "t": 0.0}, "y": 1.2}'
+   $ python examples/service.py run.db 8000 &
+   $ query=$(curl -sS --retry 9 --retry-connrefused localhost:8000/ask -d '{"key": "first"}')
+   $ echo $query
+   {"id": 0, "x": [5.17], "t": 0.0}
+   $ curl localhost:8000/tell -d "{\"query\": $query, \"y\": 1.2}"
    {"n_told": 1}
    $ curl localhost:8000/health
    {"n_told": 1, "n_pending": 0}
@@ -80,7 +81,7 @@ def tell(query, y=None, failed=False):
 
 
 if __name__ == "__main__":
-    path, port = sys.argv[1], int(sys.argv[2])
+    path, port = sys.argv[1:] or ["run.db", "8000"]
     optimizer = WDBO([(0.0, 10.0)], max_size=200, journal=Journal(path, resume=True))
     lock = threading.Lock()
     keys = sqlite3.connect(f"{path}-keys", isolation_level=None, check_same_thread=False)
@@ -89,7 +90,7 @@ if __name__ == "__main__":
     for query in pending():
         if query.id not in seen:  # killed before the client had it
             optimizer.cancel(query)
-    server = ThreadingHTTPServer(("localhost", port), Handler)
+    server = ThreadingHTTPServer(("localhost", int(port)), Handler)
     server.daemon_threads = False  # server_close() waits for them
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
     server.serve_forever()

@@ -1,12 +1,17 @@
 """The HTTP service of the examples, killed and restarted under load."""
 
+import ast
 import contextlib
 import http.client
 import json
 import multiprocessing
+import os
 import random
+import re
 import runpy
+import shutil
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -18,7 +23,8 @@ import pytest
 from sktvbo import WDBO, journal
 from sktvbo.optimizers import Query
 
-SERVICE = Path(__file__).resolve().parents[1] / "examples" / "service.py"
+ROOT = Path(__file__).resolve().parents[1]
+SERVICE = ROOT / "examples" / "service.py"
 
 
 def serve(path, port):
@@ -169,3 +175,25 @@ def test_a_service_that_is_killed_loses_and_doubles_nothing(service, n_kills):
         optimizer.tell(Query(**each["query"]), each["y"])
     assert optimizer.n_told_ == len(told)
     optimizer.close()
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+def test_the_commands_of_its_text_can_be_pasted(tmp_path):
+    text = ast.get_docstring(ast.parse(SERVICE.read_text(encoding="utf-8")))
+    commands = "\n".join(re.findall(r"^   \$ (.*)$", text, flags=re.MULTILINE))
+    commands = commands.replace("8000", str(free_port())).replace(
+        "examples/service.py", str(SERVICE)
+    )
+    commands = commands.replace("python ", f"{sys.executable} ")
+    done = subprocess.run(
+        ["bash", "-e"],
+        input=f"{commands}\nkill %1\n",
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert '"x": [' in done.stdout
+    assert '{"n_told": 1}' in done.stdout
+    assert '{"n_told": 1, "n_pending": 0}' in done.stdout

@@ -96,6 +96,17 @@ PAGES = {
     "sensor": "guide/domains",
     "license": "faq",
     "bug": "faq",
+    "season": "guide/seasons",
+    "seasonality": "guide/seasons",
+    "outlier": "guide/outliers recipes",
+    "outliers": "guide/outliers recipes",
+    "robust": "guide/outliers generated/sktvbo.gaussian_process.TimeVaryingGPRegressor",
+    "antenna": "gallery/plot_beams",
+    "heat map": "gallery/plot_beams",
+    "histogram": "gallery/plot_latency gallery/controller",
+    "notebook": "faq",
+    "sensitivity": "gallery/plot_sensitivity gallery/plot_grid_search_alpha",
+    "reproduce a paper": "recipes",
     "troubleshooting": "faq",
 }
 
