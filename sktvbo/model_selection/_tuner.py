@@ -110,8 +110,8 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
     of learner i in a batch is g_i = 2 Σ (p - t)·(p - p_i) over rows: minus the slope of the squared
     error in the direction of p_i. With a callable loss it is the difference of the losses of p and
     p_i. Then w_i is proportional to Σ g_i / (Σ g_i² + v) where Σ g_i > 0, and 0 elsewhere:
-    polynomial weights (Gaillard et al. 2014). The sums run over batches and lose half their weight in
-    1000 rows; v is the mean square.
+    polynomial weights (Gaillard et al. 2014). The sums run over batches and lose half their weight
+    in 1000 rows; v is the mean square.
 
     The output of a classifier is the mean of its probabilities and its vote, 1 for the most
     probable class. Probabilities alone are insufficient: learners with high learning rates are
