@@ -177,9 +177,10 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
     weight is 1; at z > L of them it is σ² / (σ² + v (z − L)²). L is 10.5 for 10 rows, 5.8 for 50
     and 5 for many; it is 2 where the residuals have heavier tails than a Gaussian. A row appended
     alone is compared with the prediction for it, and has that weight until the next search.
-    Consecutive outliers of one sign are a change of the function, and have weight 1: two if their
-    sizes differ by at most a factor of 1.5, three if by at most 4. All weights are 1 with fewer
-    than 10 rows, or if more than a fifth would have a smaller one.
+    Consecutive outliers of one sign are a change of the function, and have weight 1: three if their
+    sizes differ by at most a factor of 4 and, of appended rows, two if by at most 1.5. All weights
+    are 1 with fewer than 10 rows, or if more than a fifth would have a smaller one. A fit searches
+    hyperparameters until the weights agree with them, up to ten times more.
 
     References
     ----------

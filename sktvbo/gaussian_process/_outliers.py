@@ -32,8 +32,9 @@ MIN_ROWS = 10
 _MAX_SHARE = 0.2
 
 # Numbers of consecutive large scores of one sign that make a change of the function, and largest
-# ratio of each to the one before or after it: fewer need to be more similar.
-_CHANGES = ((2, 1.5), (3, 4.0))
+# ratio of each to the one before or after it: fewer need to be more similar. Two are enough only
+# where rows were appended: among all rows of a fit, two outliers in succession are frequent.
+_CHANGES = ((3, 4.0), (2, 1.5))
 
 # Before a search, rows farther from the median than this many robust standard deviations have
 # at most the second number as weight: otherwise the search explains them as noise.
@@ -98,7 +99,9 @@ def reweighted(gp, n_known=0):
         full = rows.weights == 1.0
         weights[full & (size < 0.5 * size[full].max(initial=0.0))] = 1.0
         shown = np.append(rows.scores[:n_known], scores[n_known:])
-        weights[are_changes(scores, rows.t, heavy) | are_changes(shown, rows.t, heavy)] = 1.0
+        changes = _CHANGES if n_known else _CHANGES[:1]
+        weights[are_changes(scores, rows.t, heavy, changes)] = 1.0
+        weights[are_changes(shown, rows.t, heavy, changes)] = 1.0
         if are_too_many(weights < 1.0):
             weights[:] = 1.0
         ratio = np.maximum(weights / rows.weights, rows.weights / weights)
@@ -132,7 +135,7 @@ def screened(y):
     return weights
 
 
-def are_changes(scores, t, heavy_tails=False):
+def are_changes(scores, t, heavy_tails=False, changes=_CHANGES):
     """Return a mask (n,) of the rows whose large scores belong to a change of the function."""
     order = np.argsort(t, kind="stable")
     size, sign = np.abs(scores)[order], np.sign(scores)[order]
@@ -140,7 +143,7 @@ def are_changes(scores, t, heavy_tails=False):
     joined = (np.minimum(size[1:], size[:-1]) > least) & (sign[1:] == sign[:-1])
     ratio = np.abs(np.diff(np.log(np.maximum(size, least))))
     found = np.zeros(len(size), dtype=bool)
-    for n_change, most in _CHANGES:
+    for n_change, most in changes:
         starts = np.flatnonzero(np.append(True, ~(joined & (ratio <= np.log(most)))))
         lengths = np.diff(starts, append=len(size))
         found[order] |= np.repeat(lengths >= n_change, lengths)

@@ -69,6 +69,9 @@ if TYPE_CHECKING:
     from ._relevancy import RelevancySweep
 
 
+# Searches of a robust fit after the first one, at most.
+_MAX_SEARCHES = 10
+
 # The constructor is generated from the fields: parameters and defaults are written once.
 estimator = dataclass(eq=False, repr=False)
 
@@ -561,16 +564,19 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     def _learn(self, rows, start=None, record=None, *, n_known=0, slices=AT_ONCE, warn=False):
         """Return a GP conditioned on rows with learnt hyperparameters, and a `SearchRecord`.
 
-        With ``robust`` the weights follow from the hyperparameters found. If a weight changes by
-        more than a half, hyperparameters are searched again. The first ``n_known`` rows have been
-        in an earlier search.
+        With ``robust`` the weights follow from the hyperparameters found. Hyperparameters are
+        searched again until both agree; once, if a weight changes by more than a half, where the
+        first ``n_known`` rows have been in an earlier search.
         """
         gp, record = self._learn_with_mean(rows, start, record, warn=warn, slices=slices)
         if not self.robust:
             return gp, record
+        n_more, change = (1, 0.5) if n_known else (_MAX_SEARCHES, 0.1)
         gp = slices(reweighted, gp, n_known)
-        weights = gp.rows.weights
-        if np.abs(weights - rows.weights).max() > 0.5 and self._can_learn_from(rows):
+        for _ in range(n_more):
+            weights = gp.rows.weights
+            if np.abs(weights - rows.weights).max() <= change or not self._can_learn_from(rows):
+                break
             rows = gp.rows.with_weights(weights, standardize=self.normalize_y)
             theta = gp.covariance.theta
             gp, record = self._learn_with_mean(rows, theta, record, warn=warn, slices=slices)

@@ -193,6 +193,24 @@ def test_two_or_three_similar_outliers_are_a_change(sizes, weights):
     assert found.tolist() == [True, True, False, True, False]
 
 
+def test_two_similar_outliers_of_a_fit_are_no_change():
+    X, y = data(outliers={30: 9.0, 31: 9.0})
+    assert np.flatnonzero(regressor().fit(X, y).outlier_weights_ < 1.0).tolist() == [30, 31]
+
+
+def test_a_fit_searches_until_weights_and_hyperparameters_agree():
+    rng = np.random.RandomState(0)
+    X = np.arange(100.0)[:, np.newaxis]
+    truth = np.sqrt(2.0) * np.sin(0.2 * X[:, 0])
+    y, bad = truth + 0.1 * rng.normal(size=100), rng.choice(100, 10, replace=False)
+    y[bad] += 0.1 * rng.choice([-1.0, 1.0], 10) * 10.0 ** rng.uniform(np.log10(8.0), 2.0, 10)
+    gp = TimeVaryingGPRegressor(normalize_y=True, robust=True, warn=False).fit(X, y)
+    assert gp.noise_std_ < 0.15
+    assert np.sqrt(np.mean((gp.predict(X) - truth) ** 2)) < 0.08
+    weights = gp.refit().outlier_weights_
+    np.testing.assert_allclose(gp.outlier_weights_, weights, atol=0.1)
+
+
 def test_in_a_batch_a_change_has_full_weight():
     X, y = data(outliers={10: 30.0})
     y[50:] += 3.0
