@@ -121,6 +121,7 @@ extensions = [
         "gram",
         "kalman",
         "kdpp",
+        "limits",
         "posterior",
         "relevancy",
         "series",

@@ -34,7 +34,7 @@ from .optimizers._names import as_optimizer
 from .optimizers._state import handles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Literal
 
     from ._typing import Point
@@ -68,6 +68,8 @@ class Call:
     error : Exception or None
         Exception of a failed call: one of ``catch`` of `optimize`, that of a worker that died, or a
         TimeoutError of a call that was given up.
+    outcomes : dict of str to float, or None
+        Measured outcomes that the function returned beside y.
     """
 
     x: Point
@@ -77,6 +79,7 @@ class Call:
     seconds: float
     optimizer: Any = field(repr=False)
     error: Exception | None = None
+    outcomes: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +108,7 @@ class Optimization:
 
 
 def optimize(
-    function: Callable[[Any, float], float],
+    function: Callable[[Any, float], float | tuple[float, Mapping[str, float]]],
     domain: object = None,
     optimizer: str | AskTell = "W-DBO",
     *,
@@ -124,7 +127,8 @@ def optimize(
     Parameters
     ----------
     function : callable, (x, t) -> float
-        Function to optimize. x is a dict for named parameters, and t is the time of the clock.
+        Function to optimize. x is a dict for named parameters, and t is the time of the clock. With
+        ``outcome_constraints`` it returns (y, outcomes), with a dict of outcomes.
     domain : Box, FiniteSet, list of (low, high) pairs, scipy.optimize.Bounds, or dict, default=None
         Domain of x. None: the optimizer has one, and is continued without being cloned.
     optimizer : str or optimizer, default="W-DBO"
@@ -285,6 +289,13 @@ def _exception_classes(catch):
     ):
         return tuple(classes)
     raise invalid("catch", "a subclass of Exception, or a tuple of them", catch)
+
+
+def _with_outcomes(result):
+    """Return value and outcomes of a call; None for a function that returns the value alone."""
+    if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict):
+        return result
+    return result, None
 
 
 def _accepts_failures(optimizer):
@@ -596,26 +607,28 @@ class _Loop:
         self._telling = future
         x, t = self._running[future].x, self._running[future].t
         seconds, y, error = time.monotonic() - self._began(future), np.nan, None
+        outcomes = None
         if not future.done():
             error = TimeoutError(f"The call was given up after {seconds:.0f} seconds.")
             _logger.warning("The call at x=%s, t=%s was given up.", x, t)
         else:
             try:
-                y = future.result()
+                y, outcomes = _with_outcomes(future.result())
                 if self.catch:
                     finite_number(y, "y", InvalidObservationError, LARGEST_Y)
             except (*self.catch, *self.died) as exc:
-                y, error = np.nan, exc
+                y, outcomes, error = np.nan, None, exc
             if not isinstance(error, self.died):
                 self._seconds.append(seconds)
         if error is None:
-            self.optimizer.tell(x, y, t)
+            known = {} if outcomes is None else {"outcomes": outcomes}
+            self.optimizer.tell(x, y, t, **known)
         else:
             self.optimizer.tell(x, t=t, failed=True)
         self._release(future)
         self.clock.told()
         seconds = time.monotonic() - self._start
         y = float(np.reshape(y, ())[()])
-        call = Call(x, t, y, len(self.calls) + 1, seconds, self.optimizer, error)
+        call = Call(x, t, y, len(self.calls) + 1, seconds, self.optimizer, error, outcomes)
         self.calls.append(call)
         _logger.debug("%r", call)

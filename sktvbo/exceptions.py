@@ -16,6 +16,7 @@ __all__ = [
     "JitterWarning",
     "JournalError",
     "JournalWarning",
+    "LimitWarning",
     "MissingDataError",
     "MissingExtraError",
     "ModelWarning",
@@ -91,6 +92,10 @@ class ClockWarning(UserWarning):
 
 class StepBudgetWarning(UserWarning):
     """Steps that took longer than their budget of processor time."""
+
+
+class LimitWarning(UserWarning):
+    """No point is within the measured limits with the required probability."""
 
 
 class JournalError(SktvboError, RuntimeError):

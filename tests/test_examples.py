@@ -74,6 +74,15 @@ def test_constraints(run_example, capsys):
     assert np.median(abs(opt.told_X_[-10:, 1] - 0.8)) < 0.05
 
 
+def test_limits(run_example, capsys):
+    found = run_example("plot_limits.py")
+    violations, saved = capsys.readouterr().out.splitlines()
+    assert int(violations.split()[0]) <= 0.05 * 120
+    assert int(saved.split()[0]) >= 10
+    late = found["optimizer"].told_X_[-10:, :3].sum(axis=1)
+    assert np.all(late < 1.05 * found["demand"](found["times"][-10:]))
+
+
 @pytest.mark.slow
 def test_workers_of_dask(run_example):
     pytest.importorskip("distributed")

@@ -108,6 +108,9 @@ PAGES = {
     "sensitivity": "gallery/plot_sensitivity gallery/plot_grid_search_alpha",
     "reproduce a paper": "recipes",
     "troubleshooting": "faq",
+    "safe": "guide/limits recipes gallery/plot_limits",
+    "safety": "guide/limits recipes gallery/plot_limits",
+    "outcome": "guide/limits recipes",
 }
 
 

@@ -23,7 +23,10 @@ from libc.time cimport CLOCKS_PER_SEC, clock, clock_t
 
 from scipy.linalg.cython_lapack cimport dgesv
 
-from .posterior cimport Posterior, Formula, score_of
+from scipy.special.cython_special cimport log_ndtr
+
+from .limits cimport Limits
+from .posterior cimport BOUND, PROBABILITY, Formula, Posterior, score_of
 
 # Largest lengths of the first step and of all steps.
 cdef double FIRST = 0.5, LONGEST = 2.0
@@ -371,10 +374,32 @@ cdef double _inside(
     return sqrt(product)
 
 
+cdef void _weigh(
+    Formula formula, double floor, double log_weight, double* value, double* share, double* on_log
+) noexcept nogil:
+    """Weigh a score as `sktvbo.acquisition._objective.Score` does.
+
+    ``share`` and ``on_log`` are the derivatives in the score and in the log weight."""
+    cdef double log_p
+    share[0] = on_log[0] = 1.0
+    if formula == PROBABILITY:
+        log_p = log_ndtr(value[0])
+        share[0] = exp(-0.5 * value[0] * value[0] - log_p) / sqrt(2.0 * M_PI)
+        value[0] = log_p + log_weight
+    elif formula != BOUND:
+        value[0] += log_weight
+    elif value[0] > floor:
+        share[0] = exp(log_weight)
+        on_log[0] = share[0] * (value[0] - floor)
+        value[0] = floor + on_log[0]
+    else:
+        on_log[0] = 0.0
+
+
 def climb(
     Posterior posterior, Formula formula, double parameter, Ascents ascents, const double[:, ::1] X,
     const Py_ssize_t[::1] free_columns, double unit, const double[::1] units,
-    const double[::1] rates, double seconds=INFINITY,
+    const double[::1] rates, double seconds=INFINITY, Limits limits=None, double floor=0.0,
 ):
     """Run `Ascents` to the maxima of a score in some of the coordinates.
 
@@ -396,11 +421,17 @@ def climb(
         Of `sktvbo.acquisition._boundary_margin.BoundaryMargin`, a factor on standard deviations.
     seconds : float, default=inf
         Processor time after which the climbs stop where they are.
+    limits : Limits, default=None
+        Weights of the scores.
+    floor : float, default=0
+        Score of the formula BOUND where the limits do not hold.
     """
     cdef clock_t begin = clock() if seconds < INFINITY else 0
     cdef Py_ssize_t b = X.shape[0], u = X.shape[1], f = free_columns.shape[0], i, j, k, m, a
     if u != posterior.n_coordinates or ascents.b != b or ascents.f != f:
         raise ValueError("climb: X (b, n_coordinates) and the ascents (b, f) do not fit")
+    if limits is not None and limits.n_coordinates != u:
+        raise ValueError("climb: the limits have other coordinates")
     if units.shape[0] != u or rates.shape[0] != u:
         raise ValueError("climb: units and rates must have a number for each coordinate")
     for m in range(f):
@@ -410,11 +441,12 @@ def climb(
         return
     found, slopes = np.empty((2, b)), np.empty((2, b, u))
     trials, rises = np.empty((b, u)), np.empty(u)
-    gradient_of = np.empty(f)
-    cdef double[:, ::1] moments = found, T = trials
+    gradient_of, places, log_weights = np.empty(f), np.empty((b, u)), np.zeros(b)
+    weight_slopes = np.zeros((b, u))
+    cdef double[:, ::1] moments = found, T = trials, P = places, W = weight_slopes
     cdef double[:, :, ::1] S = slopes
-    cdef double[::1] gradient = gradient_of, rise = rises
-    cdef double value, on_mean, on_std, root
+    cdef double[::1] gradient = gradient_of, rise = rises, weights = log_weights
+    cdef double value, on_mean, on_std, root, share = 1.0, on_log = 0.0
     cdef double* work = <double*> malloc(posterior.workspace(b) * sizeof(double))
     if work == NULL:
         raise MemoryError("no memory for the covariances of the places")
@@ -429,16 +461,25 @@ def climb(
                         T[j, free_columns[m]] = ascents._trials[i, m]
                 posterior.evaluate(&T[0, 0], a, True, &moments[0, 0], &moments[1, 0], &S[0, 0, 0],
                                    &S[1, 0, 0], work)
+            if limits is not None:
+                for j in range(a):
+                    for m in range(u):
+                        P[j, m] = T[j, m] / units[m]
+                limits.weigh(&P[0, 0], a, &weights[0], &W[0, 0])
+            with nogil:
                 ascents.a = 0
                 for j in range(a):
                     i = ascents._active[j]
                     root = _inside(&T[j, 0], &units[0], &rates[0], u, &rise[0])
                     score_of(formula, parameter, moments[0, j], root * moments[1, j], &value,
                              &on_mean, &on_std)
+                    if limits is not None:
+                        _weigh(formula, floor, weights[j], &value, &share, &on_log)
                     for m in range(f):
                         k = free_columns[m]
-                        gradient[m] = (on_mean * S[0, j, k] + on_std * root
-                                       * (S[1, j, k] + rise[k] * moments[1, j])) / unit
+                        gradient[m] = (share * (on_mean * S[0, j, k] + on_std * root
+                                                * (S[1, j, k] + rise[k] * moments[1, j]))
+                                       + on_log * W[j, k] / units[k]) / unit
                     if ascents._advance(i, value / unit, &gradient[0]):
                         ascents._active[ascents.a] = i
                         ascents.a += 1

@@ -51,6 +51,43 @@ def objective_of(score, posterior):
     return CompiledObjective(score, *compiled)
 
 
+class ManyPlaces:
+    """A posterior as a function of many places, compiled if possible.
+
+    Parameters
+    ----------
+    posterior : callable
+        See `objective_of`.
+
+    Attributes
+    ----------
+    compiled : tuple or None
+        What its ``compiled()`` returns.
+    """
+
+    def __init__(self, posterior):
+        self._posterior = posterior
+        self.compiled = posterior.compiled() if hasattr(posterior, "compiled") else None
+
+    def __call__(self, U):
+        """Return mean and standard deviation (m,) at places (m, u), in units of y."""
+        if self.compiled is None:
+            return self._posterior(U)
+        compiled, units, location, scale = self.compiled
+        mean, std = compiled.values(U * units)
+        return location + scale * mean, scale * std
+
+    def with_gradients(self, U):
+        """Return mean and standard deviation (m,), and their gradients (m, u)."""
+        if self.compiled is None:
+            found = [self._posterior.with_gradient(u) for u in U]
+            return [np.array(part) for part in zip(*found)]
+        compiled, units, location, scale = self.compiled
+        mean, std, mean_slopes, std_slopes = compiled.with_gradients(U * units)
+        slopes = scale * units * mean_slopes, scale * units * std_slopes
+        return location + scale * mean, scale * std, *slopes
+
+
 class CompiledObjective:
     """A score of a compiled posterior, of which all climbs are made in lockstep.
 
@@ -82,7 +119,13 @@ class CompiledObjective:
         self._scale = scale
         self._margin = score.margin or BoundaryMargin(np.zeros(len(units)))
         acquisition, state = score.acquisition, score.state
-        formula = None if score.success is not None else _FORMULAS.get(type(acquisition))
+        formula, self._limits = _FORMULAS.get(type(acquisition)), None
+        if score.success is not None:
+            self._limits = score.success.compiled()
+            if self._limits is None:
+                formula = None
+            elif formula == Formula.BOUND:
+                self._score = score.weighed(score.success, (score.floor - location) / scale)
         if formula is None:
             self.formula = None
         elif type(acquisition) is PosteriorMean:
@@ -107,7 +150,8 @@ class CompiledObjective:
     def _exact(self, U, factor):
         """The formula's scores (m,), with factors (m,) of the standard deviations."""
         mean, std = self._posterior.values(U * self._units)
-        return _posterior.scores(*self.formula, mean, factor * std)[0]
+        value = _posterior.scores(*self.formula, mean, factor * std)[0]
+        return value if self._limits is None else self._score.reduced(value, U)
 
     def leading(self, U, n):
         """Return scores (m,) of which the n largest are exact, others perhaps upper bounds.
@@ -115,7 +159,8 @@ class CompiledObjective:
         A place whose bound shows that it is not among the best n is not evaluated exactly.
         """
         first = max(n, _N_EXACT_FIRST)
-        if self.formula is None or len(U) <= 2 * first:
+        weighs = self._limits is not None and not self._score.success.is_sure
+        if self.formula is None or weighs or len(U) <= 2 * first:
             return self.values(U)
         formula, parameter = self.formula
         rises_with_std = formula == Formula.IMPROVEMENT or (
@@ -143,7 +188,10 @@ class CompiledObjective:
         if self.formula is not None:
             margin = self._units, self._margin.rates
             seconds = until - time.process_time()
-            climb(self._posterior, *self.formula, ascents, X, columns, unit, *margin, seconds)
+            limits = self._limits, self._score.floor
+            climb(
+                self._posterior, *self.formula, ascents, X, columns, unit, *margin, seconds, *limits
+            )
         else:
             self._climb(ascents, X, columns, unit, until)
         places[:, columns] = np.clip(ascents.places / units, low, high)
@@ -151,7 +199,7 @@ class CompiledObjective:
 
     def _climb(self, ascents, X, columns, unit, until):
         """Climb a score that Python computes."""
-        while len(ascents.active) and time.process_time() < until:
+        while len(ascents.active) and (until == np.inf or time.process_time() < until):
             trials = X[ascents.active]
             trials[:, columns] = ascents.trials
             mean, std, *slopes = self._posterior.with_gradients(trials)

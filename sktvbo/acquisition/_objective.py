@@ -44,7 +44,7 @@ class Score:
     """
 
     # Probability of success, which weighs a score, and the score of a failure: see `weighed`.
-    success, _floor = None, -np.inf
+    success, floor = None, -np.inf
 
     def __init__(self, acquisition, state, margin=None, rows=None):
         self.acquisition = acquisition
@@ -81,11 +81,13 @@ class Score:
         ----------
         success : object
             With ``log_weight(U)`` (m,), and ``log_weight_with_slopes(U)`` (m,), (m, u).
+            ``compiled()`` returns the same as `sktvbo._fast.limits.Limits`, or None. With
+            ``is_sure`` the weight is 1 except on the way of a climb.
         floor : float
             Score of a failure.
         """
         found = copy.copy(self)
-        found.success, found._floor = success, floor
+        found.success, found.floor = success, floor
         return found
 
     def values(self, mean, std, U):
@@ -93,7 +95,11 @@ class Score:
         if self.margin is not None:
             std = self.margin.factor(U) * std
         (value,) = self._evaluated(mean, std, U, slopes=False)
-        if self.success is None:
+        return value if self.success is None else self.reduced(value, U)
+
+    def reduced(self, value, U):
+        """Return scores (m,) at places (m, u), weighed by the probability of success."""
+        if self.success.is_sure:
             return value
         return self._weighed(value, self.success.log_weight(U))[0]
 
@@ -147,9 +153,9 @@ class Score:
         if self.acquisition.logarithm is not None:
             logarithm, slope = self.acquisition.logarithm(value)
             return logarithm + log_weight, slope, np.ones(len(value))
-        above, share = value > self._floor, np.exp(log_weight)
-        gain = np.where(above, share * (value - self._floor), 0.0)
-        return np.where(above, self._floor + gain, value), np.where(above, share, 1.0), gain
+        above, share = value > self.floor, np.exp(log_weight)
+        gain = np.where(above, share * (value - self.floor), 0.0)
+        return np.where(above, self.floor + gain, value), np.where(above, share, 1.0), gain
 
 
 def _check(found, mean, std, acquisition, slopes):

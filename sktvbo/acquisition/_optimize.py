@@ -38,8 +38,8 @@ _NEAR, _FAR = 1e-3, 0.1
 # A joint draw at m places costs O(m³): of larger finite domains, this many members are drawn.
 _MAX_JOINT = 1024
 
-# Halvings that locate the last feasible place of a line; of a random step, fewer.
-_N_HALVINGS, _N_HALVINGS_OF_STEP = 50, 6
+# Halvings that locate the last feasible place of a random step; of a climb, more.
+_N_HALVINGS_OF_STEP = 6
 
 # Random steps tried at a time where constraints only answer yes or no, and their first and last
 # typical length in unit form.
@@ -94,7 +94,7 @@ def maximize(
 def optimize(
     objective, space, rng, anchors=None, n_candidates=N_CANDIDATES, n_starts=6, until=np.inf
 ):
-    """Return the row (d,) of a search space where an objective is largest; see `maximize`.
+    """Return the row (d,) of a search space where an objective is largest, None if it is empty.
 
     The anchors (k, u) may have another context, which is replaced, and lie outside of the domain:
     the nearest members are taken. At ``until``, a time of `time.process_time`, the search stops.
@@ -103,6 +103,8 @@ def optimize(
     if anchors is not None and len(anchors) and len(candidates) < space.size:
         anchors = space.with_current_context(space.nearest(np.asarray(anchors)))
         candidates = np.vstack([anchors[space.allowed(anchors)], candidates])
+    if not len(candidates):
+        return None
     found = search(objective, space, candidates, n_starts, until)
     return space.decode(found[np.newaxis])[0]
 
@@ -180,14 +182,14 @@ def _feasible_ends(values, space, starts, ends, unit):
         end = improved_by_sqp(space, values, start, unit)
         if end is not None:
             ends[i] = end
-    found = _last_feasible(space, starts, ends, _N_HALVINGS)
+    found = last_feasible(space, starts, ends, space.n_halvings)
     if space.feasible is not None and space.feasible.rules.by_answer:
         best = np.argmax(values(found))
         found[best] = _random_walk(values, space, found[best])
     return found
 
 
-def _last_feasible(space, starts, ends, n_halvings):
+def last_feasible(space, starts, ends, n_halvings):
     """Return about the last feasible places (b, u) on the lines from feasible starts to ends."""
     found, wrong = np.array(ends), np.flatnonzero(~space.allowed(ends))
     found[wrong] = starts[wrong]
@@ -215,7 +217,7 @@ def _random_walk(values, space, best):
         # Constraints may be slow: they are not evaluated at places that would not be better.
         places = places[values(places) > value]
         starts = np.tile(best, (len(places), 1))
-        places = _last_feasible(space, starts, places, _N_HALVINGS_OF_STEP)
+        places = last_feasible(space, starts, places, _N_HALVINGS_OF_STEP)
         found = values(places) if len(places) else np.array([-np.inf])
         if found.max() > value:
             gone = np.linalg.norm(places[np.argmax(found)] - best)
@@ -262,6 +264,8 @@ def maximize_joint(draw, space, rng, anchors=None, n_candidates=N_CANDIDATES):
         around = np.vstack([_around(anchor, space, rng) for anchor in anchors])
         around = space.projected(around)
         candidates, _ = distinct_rows(np.vstack([candidates, around[space.allowed(around)]]))
+    if not len(candidates):
+        return None
     return space.decode(candidates[[np.argmax(draw(candidates))]])[0]
 
 

@@ -52,6 +52,8 @@ class SearchSpace:
         Row of the context.
     window : (float, float) or None
         Earliest and latest time of a query, in the user's unit.
+    n_halvings : int
+        Halvings of a line that locate its last allowed place.
     """
 
     domain: Any
@@ -64,6 +66,7 @@ class SearchSpace:
     feasible: FeasibleSet | None = None
     context: Array | None = None
     window: tuple[float, float] | None = None
+    n_halvings: int = 50
 
     # --- parts and extensions ---------------------------------------------------------------------
 

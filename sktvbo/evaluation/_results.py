@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._validation import check_int, finite_array, finite_number, invalid
+from .._validation import check_bool, check_int, finite_array, finite_number, invalid
 from ..exceptions import InvalidObservationError
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ class RunResult:
         Optimizer at the end of the run.
     seed : int or None
         The ``random_state`` of the run, if it was a number.
+    violations : ndarray of bool of shape (n,), or None
+        Queries at which a noise-free outcome was beyond its limit; None without limits.
 
     Examples
     --------
@@ -85,6 +87,7 @@ class RunResult:
     history: dict = field(default_factory=dict, repr=False)
     optimizer: object = field(default=None, repr=False)
     seed: int | None = None
+    violations: np.ndarray | None = None
 
     def _after_initial(self, values):
         if len(values) <= self.n_initial:
@@ -132,7 +135,8 @@ class RunResult:
             and no infinity, so in ``history`` they are None, "Infinity" and "-Infinity".
         """
         averaged = len(self.times) > self.n_initial
-        return {
+        limited = {} if self.violations is None else {"violations": self.violations.tolist()}
+        return limited | {
             "problem": self.problem,
             "seed": self.seed,
             "horizon": self.horizon,
@@ -174,7 +178,12 @@ class RunResult:
             n = len(content["times"])
             arrays = {name: _array(content[name], name, n) for name in _ARRAYS}
             history = {name: _from_json(column) for name, column in content["history"].items()}
-            lengths = {len(column) for column in [*arrays.values(), *history.values()]}
+            violations = content.get("violations")
+            if violations is not None:
+                violations = np.array([check_bool(v, "violations") for v in violations], dtype=bool)
+            columns = [*arrays.values(), *history.values()]
+            columns += [] if violations is None else [violations]
+            lengths = {len(column) for column in columns}
             if lengths - {n}:
                 raise ValueError(f"its columns have different lengths, {sorted(lengths)}")
             if not isinstance(content["problem"], str):
@@ -186,6 +195,7 @@ class RunResult:
                 n_initial=check_int(content["n_initial"], "n_initial", low=0),
                 seed=seed if seed is None else check_int(seed, "seed", low=0),
                 history=history,
+                violations=violations,
                 **arrays,
             )
             with np.errstate(over="ignore"):

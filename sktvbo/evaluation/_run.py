@@ -89,7 +89,8 @@ def run(
 
     Notes
     -----
-    The setting is that of W-DBO appendix G.1.
+    The setting is that of W-DBO appendix G.1. An optimizer with ``outcome_constraints`` is told the
+    problem's outcomes, and the regret is that to the best point within the limits.
 
     Examples
     --------
@@ -111,6 +112,9 @@ def record(trial, progress=False):
     # The steps themselves are not stored: their surrogates are large.
     rows = [(s.time, s.x, s.y, s.seconds, s.size, s.removed) for s in steps]
     regrets = [trial.regret(x, t) for t, x, *_ in rows]
+    violations = None
+    if trial.problem.outcome_constraints is not None:
+        violations = np.array([trial.problem.violates(x, t) for t, x, *_ in rows], dtype=bool)
     times, queries, observations, seconds, sizes, removed = zip(*rows) if rows else [()] * 6
     return RunResult(
         problem=trial.problem.name,
@@ -126,6 +130,7 @@ def record(trial, progress=False):
         history=dict(getattr(trial.optimizer, "history_", {})),
         optimizer=trial.optimizer,
         seed=trial.seed,
+        violations=violations,
     )
 
 
@@ -368,9 +373,11 @@ class Trial:
         optimizer, t = self.optimizer, self.now
         x = self.problem.domain.validate_point(x)
         y = self._check_finite(self.problem.observe(x, t), x)
-        surrogate = model_of(optimizer)
+        surrogate, known = model_of(optimizer), {}
+        if getattr(optimizer, "outcome_constraints", None):
+            known = {"outcomes": self.problem.observe_outcomes(x, t)}
         tic = perf_counter()
-        optimizer.tell(x.copy(), y, t)
+        optimizer.tell(x.copy(), y, t, **known)
         seconds += perf_counter() - tic
         size = len(optimizer.X_) if hasattr(optimizer, "X_") else n
         removed = getattr(optimizer, "n_removed_", 0)

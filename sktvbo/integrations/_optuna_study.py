@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from optuna.trial import TrialState
 
+from ..optimizers._outcomes import OBJECTIVE
 from ._optuna_space import Space
 
 _logger = logging.getLogger(__name__)
@@ -206,13 +207,15 @@ class Model:
         """Return the model with all of these trials told, in the order of their times."""
         if self.n_read == len(ended):
             return self
-        new = list(self.waiting)
+        new, limits = list(self.waiting), self.optimizer.outcome_constraints or {}
+        names = [name for name in limits if name != OBJECTIVE]
         for trial in ended[self.n_read :]:
-            failed = trial.state == TrialState.FAIL or not _feasible(trial)
+            failed = trial.state == TrialState.FAIL or not _feasible(trial, names)
             y = None if failed else _value(trial)
             point = None if y is None and not failed else self.space.encode(trial.params)
             if point is not None:
-                new.append((when(trial), trial.number, point, y))
+                outcomes = [math.nan if failed else trial.constraints[name] for name in names]
+                new.append((when(trial), trial.number, point, outcomes, y))
         finite = [y for *_, y in new if y is not None and math.isfinite(y)]
         lowest, highest = min([self.lowest, *finite]), max([self.highest, *finite])
         known = lowest <= highest
@@ -221,19 +224,26 @@ class Model:
         optimizer, latest = self.optimizer, self.latest
         if told:
             optimizer, latest = copy.copy(optimizer), max(latest, told[-1][0])
-            times, _, points, values = map(list, zip(*told))
+            times, _, points, outcomes, values = map(list, zip(*told))
             y = [None if y is None else min(max(y, lowest), highest) for y in values]
             failed = [value is None for value in y]
+            known = {}
+            if names and not all(failed):
+                known = {"outcomes": dict(zip(names, zip(*outcomes)))}
             if len(told) == 1:
-                optimizer.tell(points[0], y[0], times[0], failed=failed[0])
+                known = {"outcomes": dict(zip(names, outcomes[0]))} if known else {}
+                optimizer.tell(points[0], y[0], times[0], failed=failed[0], **known)
             else:
-                optimizer.tell_many(points, y, times, failed=failed)
+                optimizer.tell_many(points, y, times, failed=failed, **known)
             _logger.debug("Told %d trials of %s.", len(told), list(self.space.distributions))
         return Model(self.space, optimizer, len(ended), tuple(waiting), lowest, highest, latest)
 
 
-def _feasible(trial):
-    return all(value <= 0.0 for value in trial.constraints.values())
+def _feasible(trial, modelled):
+    """Return True if the constraints that are modelled are known, and the others satisfied."""
+    found = dict(trial.constraints)
+    known = all(math.isfinite(found.pop(name, math.nan)) for name in modelled)
+    return known and all(value <= 0.0 for value in found.values())
 
 
 def _value(trial):

@@ -95,7 +95,9 @@ class TimeVaryingSampler(BaseSampler):
       failed ones as failures. It learns where and when trials fail. An infinite value counts as the
       worst, or the best, of the finite ones.
     - Infeasible trials are told as failures as well. Until one is feasible, all are drawn at
-      random.
+      random. Constraints that the optimizer's ``outcome_constraints`` name are modelled instead:
+      ``{"latency": (None, 0.0)}`` with ``trial.set_constraint("latency", seconds - 0.2)``. A trial
+      without them is a failure.
     - Running trials of all processes are pending queries, which new ones keep away from.
     - Each of the ``start_points`` is given to one trial, in order; enqueued trials come first.
       Parameters that it does not name are drawn as usual.
@@ -409,6 +411,8 @@ def _check_template(optimizer):
             "resumes a study."
         )
         raise invalid("journal", "None in a study", optimizer.journal, optimizer, advice=advice)
+    if optimizer.safety is not None:
+        raise invalid("safety", "None in a study", optimizer.safety, optimizer)
     if optimizer.domain is not None:
         domain = as_domain(optimizer.domain)
         if domain.is_constrained or domain.n_chosen < domain.n_dims:

@@ -66,15 +66,26 @@ from ._lock import StepLock
 from ._log import log_events, logger
 from ._observe import (
     addressed,
-    first_surrogate,
     is_repeated,
+    is_searching,
     observe,
     observe_failure,
     observe_many,
     posterior_at_rows,
     predicted_observation,
     refit,
+    with_first_models,
     with_known_context,
+)
+from ._outcomes import (
+    OBJECTIVE,
+    Feasibility,
+    begun_outcomes,
+    limits_of,
+    many_outcomes_of,
+    measured,
+    outcomes_of,
+    view,
 )
 from ._parameters import algorithm
 from ._serialization import (
@@ -204,6 +215,12 @@ class BayesianOptimizer(BaseEstimator):
     robust : bool, default=False
         Give outliers a smaller weight in the surrogate, see
         `~sktvbo.gaussian_process.TimeVaryingGPRegressor`; `to_frame` and the log show them.
+    outcome_constraints : dict of str to (low, high), default=None
+        Limits of outcomes that are measured beside y, None for no limit: ``{"latency": (None,
+        200.0)}``. The name "objective" stands for y. They apply without noise (see Notes).
+    safety : float in [0.5, 1), default=None
+        Required probability that all limits hold at a query; it needs ``start_points`` within the
+        limits. None weighs queries by the probability that they hold.
 
     Attributes
     ----------
@@ -276,6 +293,14 @@ class BayesianOptimizer(BaseEstimator):
     threads of the process counts. `tell_many` has no limit. Results depend on the speed of the
     machine; a journal holds the hyperparameters, but no unfinished search.
 
+    Each measured outcome has a surrogate like the objective's, on the same rows, also with
+    ``robust``. With ``safety`` the first queries of "auto", 3 (d + 1) of them, are within 0.1 of
+    each range around a start point, or one step of an integer; categories are free. Later ones are
+    where all limits hold with this probability, after deviations are widened by at least 1.1, and
+    more after violations. Every third one is the nearest of these places to the best one where the
+    limits probably hold. Where no place is certified, a start point is asked. Hyperparameters are
+    learnt: violations may be more frequent.
+
     The times of a run are all numbers, all dates with a time zone, or all dates without one.
 
     Examples
@@ -314,6 +339,8 @@ class BayesianOptimizer(BaseEstimator):
     step_budget: float | None = None
     seasonal_periods: float | timedelta | np.timedelta64 | str | Sequence[Any] | None = None
     robust: bool = False
+    outcome_constraints: Mapping[str, tuple[float | None, float | None]] | None = None
+    safety: float | None = None
 
     # --- hooks that an algorithm may override -----------------------------------------------------
     #
@@ -409,6 +436,11 @@ class BayesianOptimizer(BaseEstimator):
         check_bool(self.robust, "robust", self)
         if self.robust:
             self._check_robust()
+        if self.safety is not None:
+            check_real(self.safety, "safety", self, interval="[0.5, 1)")
+            for name in ("outcome_constraints", "start_points"):
+                if getattr(self, name) is None:
+                    raise invalid(name, "given with safety=...", None, self)
 
     def _check_robust(self):
         """Raise a ValueError if the surrogate cannot weigh outliers."""
@@ -434,7 +466,9 @@ class BayesianOptimizer(BaseEstimator):
     def _n_initial(self, domain, n_started):
         """Return the number of observations before the surrogate, with some start points."""
         if self.n_initial_points == "auto":
-            return int(min(self._n_spread, domain.size))
+            # Near the start points, more are needed to tell slopes from noise.
+            n = self._n_spread if self.safety is None else 3 * (domain.n_dims + 1)
+            return int(min(n, domain.size))
         return min(self.n_initial_points, n_started or self.n_initial_points)
 
     # --- attributes that an algorithm may set -----------------------------------------------------
@@ -582,6 +616,7 @@ class BayesianOptimizer(BaseEstimator):
         *,
         context: ContextLike = None,
         y_variance: float | None = None,
+        outcomes: Mapping[str, float] | None = None,
         failed: bool = False,
     ) -> None:
         """Add an observation, search the hyperparameters, forget what is stale.
@@ -600,6 +635,8 @@ class BayesianOptimizer(BaseEstimator):
         y_variance : float, default=None
             Known variance of the noise of y, in units of y², on top of the learnt noise: that of
             scores divided by their number, where y is their mean.
+        outcomes : dict of str to float, default=None
+            Values of all ``outcome_constraints`` except "objective"; none of a failure.
         failed : bool, default=False
             True, without y: nothing could be measured. Later queries avoid places and times where
             queries are likely to fail; surrogate and policy are unchanged.
@@ -628,8 +665,9 @@ class BayesianOptimizer(BaseEstimator):
             if len(run.pending.queries) > 1 and not isinstance(x, Query) and run.is_ambiguous(x, t):
                 _warn_ambiguous()
             if failed is not False and has_failed(y, failed):
+                outcomes_of(run, outcomes, failed=True)
                 row, t, query = addressed(run, x, t)
-                if is_repeated(run, (row, None, t, 0.0, query)):
+                if is_repeated(run, (row, None, t, 0.0, None, query)):
                     return
                 after = observe_failure(run, row, t, query)
                 row = after.failures.rows[-1].tolist()
@@ -638,11 +676,14 @@ class BayesianOptimizer(BaseEstimator):
             y, variance = finite_number(y, "y", InvalidObservationError, LARGEST_Y), 0.0
             if y_variance is not None:
                 variance = check_real(y_variance, "y_variance", interval="[0, inf)")
+            others = None
+            if run.outcomes is not None or outcomes is not None:
+                others = outcomes_of(run, outcomes)
             row, t, query = addressed(run, x, t)
-            if is_repeated(run, (row, y, t, variance, query)):
+            if is_repeated(run, (row, y, t, variance, others, query)):
                 return
             known = predicted_observation(run, row, t, variance)
-            after = observe(run, row, y, t, variance, query, predicted=known)
+            after = observe(run, row, y, t, variance, others, query, predicted=known)
             self._take(before, with_calibration(after), "tell")
 
     def announce(self, x: PointLike, t: Time | None = None, *, context: ContextLike = None) -> None:
@@ -703,6 +744,7 @@ class BayesianOptimizer(BaseEstimator):
         *,
         context: ContextsLike = None,
         y_variance: ArrayLike | None = None,
+        outcomes: Mapping[str, ArrayLike] | pd.DataFrame | None = None,
         failed: ArrayLike = False,
     ) -> None:
         """Add many observations in one step, with one search of the hyperparameters.
@@ -724,6 +766,8 @@ class BayesianOptimizer(BaseEstimator):
             See `tell`.
         y_variance : float or array-like of shape (n,), default=None
             See `tell`.
+        outcomes : dict of str to array-like of shape (n,), or data frame, default=None
+            See `tell`; NaN of measurements that failed.
         failed : bool or array-like of bool of shape (n,), default=False
             Measurements that failed, see `tell`.
 
@@ -743,6 +787,8 @@ class BayesianOptimizer(BaseEstimator):
             before = self._run_or_new()
             columns = _columns(before, X, y, t, y_variance, context, failed)
             run, places, y, t, variances = columns
+            gone = np.array([value is None for value in y], dtype=bool)
+            others = many_outcomes_of(run, outcomes, gone)
             if not len(places):
                 return
             observations, left = [None] * len(places), run
@@ -751,7 +797,7 @@ class BayesianOptimizer(BaseEstimator):
                 place = places[i]
                 x, time, query = addressed(left, place, time)
                 variance = 0.0 if y[i] is None else float(variances[i])
-                observation = x, y[i], time, variance, query
+                observation = x, y[i], time, variance, others[i], query
                 if is_repeated(left, observation, observations):
                     continue
                 if query is not None:
@@ -801,7 +847,7 @@ class BayesianOptimizer(BaseEstimator):
             after = refit(run, deadline)
             if after is not run:
                 self._take(run, after, "refit")
-        return after.sliced_search is None
+        return not is_searching(after)
 
     def untell(
         self, x: PointLike | Query | None = None, t: Time | None = None, *, id: int | None = None
@@ -944,6 +990,7 @@ class BayesianOptimizer(BaseEstimator):
         *,
         context: ContextsLike = None,
         include_noise: bool = False,
+        outcome: str | None = None,
     ) -> Array: ...
     @overload
     def predict(
@@ -954,6 +1001,7 @@ class BayesianOptimizer(BaseEstimator):
         *,
         context: ContextsLike = None,
         include_noise: bool = False,
+        outcome: str | None = None,
     ) -> tuple[Array, Array]: ...
     def predict(
         self,
@@ -963,6 +1011,7 @@ class BayesianOptimizer(BaseEstimator):
         *,
         context: ContextsLike = None,
         include_noise: bool = False,
+        outcome: str | None = None,
     ) -> Array | tuple[Array, Array]:
         """Predict the function at places and times, past or future.
 
@@ -979,6 +1028,8 @@ class BayesianOptimizer(BaseEstimator):
             Measured values, on a domain with a `~sktvbo.domain.Context`; or a list of m of them.
         include_noise : bool, default=False
             Predict observations, with noise, instead of the function.
+        outcome : str, default=None
+            Name of an outcome to predict in place of the objective.
 
         Returns
         -------
@@ -1010,16 +1061,60 @@ class BayesianOptimizer(BaseEstimator):
         one = is_one(X)
         rows = _rows_in_context(run.domain, X, context, one)
         times = run.read_times(t, len(rows))[0]
+        names = [*measured(run), OBJECTIVE]
+        if outcome is not None and outcome not in names:
+            raise invalid("outcome", f"one of {', '.join(map(repr, names))}", outcome)
         run = _with_belief(run, "predict()")
+        if outcome not in (None, OBJECTIVE):
+            run = view(run, names.index(outcome))
         mean, std = _predicted(run, rows, times, include_noise)
         if one:
             mean, std = float(mean[0]), float(std[0])
         return (mean, std) if return_std else mean
 
+    def probability_feasible(
+        self, X: PointsLike, t: Time | ArrayLike | None = None, *, context: ContextsLike = None
+    ) -> Array:
+        """Return the probability that all ``outcome_constraints`` hold, without noise.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d), a list of dicts for named parameters, or a table
+            As in `predict`.
+        t : float, date, or array-like of shape (m,), default=None
+            As in `predict`.
+        context : array-like of shape (c,), or a dict for named variables, default=None
+            As in `predict`.
+
+        Returns
+        -------
+        p : ndarray of shape (m,), or a float for one place
+            1 without ``outcome_constraints``.
+
+        Raises
+        ------
+        AskTellError
+            There is no observation yet.
+        ValueError
+            Places outside of the domain, invalid times, wrong shapes.
+        """
+        run = self._run_or_new()
+        one = is_one(X)
+        rows = _rows_in_context(run.domain, X, context, one)
+        times = run.read_times(t, len(rows))[0]
+        run, p = _with_belief(run, "probability_feasible()"), np.ones(len(rows))
+        if run.outcomes is not None:
+            feasibility = Feasibility(run)
+            for time in np.unique(times):
+                here = times == time
+                p[here] = np.exp(feasibility.at(time).log(run.domain.to_unit(rows[here])))
+        return float(p[0]) if one else p
+
     def recommend(self, t: Time | None = None, *, context: ContextLike = None) -> Point:
         """Return the point with the best posterior mean: exploitation without exploration.
 
-        ``predict`` there gives the posterior mean and its standard deviation.
+        ``predict`` there gives the posterior mean and its standard deviation. With
+        ``outcome_constraints`` all limits hold there with probability ``safety``, or 0.5.
 
         Parameters
         ----------
@@ -1038,6 +1133,11 @@ class BayesianOptimizer(BaseEstimator):
             There is no observation yet.
         InvalidObservationError
             The time is not finite, or is a date among numbers.
+
+        Warns
+        -----
+        LimitWarning
+            No such point is known, and the one where the limits hold most probably is returned.
         """
         run = self._run_or_new()
         t = run.read_time(t)[0]
@@ -1063,6 +1163,7 @@ class BayesianOptimizer(BaseEstimator):
               is right;
             - ``outlier_weight``: weight in the surrogate, or when it was removed; 1 is full
               weight, 0 ignored. NaN without ``robust``;
+            - each measured outcome by its name, NaN for failed and pending rows;
             - ``removed_at``: time of removal from the data set; NaN while it is in it;
             - ``failed`` and ``pending``: bool;
             - ``query``: id of the query, or <NA> if it failed or was not asked for.
@@ -1103,6 +1204,11 @@ class BayesianOptimizer(BaseEstimator):
         y, nothing = np.append(self.told_y_, unknown), (np.nan, np.nan)
         predicted = [entry.predicted or nothing for entry in shown] + [nothing] * len(unknown)
         mean, std = np.array(predicted).reshape(-1, 2).T
+        told = [entry.outcomes for entry in shown]
+        outcomes = {
+            name: np.append([values[i] for values in told], unknown)
+            for i, name in enumerate(measured(run))
+        }
 
         def dated(times):
             if run.time.kind in (None, NUMBERS):
@@ -1117,6 +1223,7 @@ class BayesianOptimizer(BaseEstimator):
             "predicted_std": std,
             "residual": (y - mean) / std,
             "outlier_weight": np.append(self._outlier_weights(run), unknown),
+            **outcomes,
             "removed_at": dated(np.append(self.removed_at_, unknown)),
             "failed": kind == 1,
             "pending": kind == 2,
@@ -1481,6 +1588,7 @@ class BayesianOptimizer(BaseEstimator):
         timeout, delays = number_of_duration(self.query_timeout, self.time_unit), None
         if has_auto_timeout(self):
             timeout, delays = None, ()
+        limits = limits_of(self.outcome_constraints, self)
         config = RunConfig(
             algorithm=algorithm,
             domain=domain,
@@ -1488,6 +1596,7 @@ class BayesianOptimizer(BaseEstimator):
             n_initial=self._n_initial(domain, len(start)),
             start_points=start,
             size_limit=size_limit,
+            limits=limits,
         )
         return RunState(
             config=config,
@@ -1503,6 +1612,7 @@ class BayesianOptimizer(BaseEstimator):
             history=History(Log(limit=n_stored(algorithm.history))),
             limiter=StepLimiter.of(algorithm, domain),
             timer=None if self.step_budget is None else StepTimer(float(self.step_budget)),
+            outcomes=begun_outcomes(limits),
         )
 
     def _take(self, run, after, kind, **said):
@@ -1551,7 +1661,7 @@ def _with_belief(run, caller):
         return run
     if not len(run.data):
         raise too_few(caller, run, 1)
-    return replaced(run, surrogate=first_surrogate(run, run.data))
+    return with_first_models(run)
 
 
 def _predicted(run, rows, times, include_noise):

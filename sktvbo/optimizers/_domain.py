@@ -8,6 +8,7 @@ import numpy as np
 from .._values import replaced
 from ._default_models import MAX_SITES
 from ._observe import conditioned
+from ._outcomes import views, with_models
 from ._state import Log
 
 # Parameters of a surrogate that depend on the domain.
@@ -52,7 +53,17 @@ def in_domain(run, new, change, n_started):
         timer=new.timer,
         place=new.place,
     )
-    return after if run.surrogate is None else _with_surrogate(after, run, change)
+    if run.surrogate is None:
+        return after
+    after = _with_surrogate(after, run, change)
+    if run.outcomes is None:
+        return after
+    pairs = zip(run.outcomes.models, views(after), views(run))
+    models = [
+        model._replace(surrogate=_with_surrogate(new, old, change).surrogate, sliced_search=None)
+        for model, new, old in pairs
+    ]
+    return with_models(after, models)
 
 
 def _with_surrogate(after, run, change):

@@ -21,7 +21,9 @@ from scipy.special import log_ndtr
 from scipy.stats import lognorm
 from sklearn.gaussian_process.kernels import Matern
 
+from .._fast.limits import log_weights
 from .._validation import LARGEST_Y, check_bool, check_size, invalid, real_array
+from ..acquisition._compiled import ManyPlaces
 from ..exceptions import InvalidObservationError
 from ..gaussian_process import TimeVaryingGPRegressor
 
@@ -30,9 +32,6 @@ MAX_FAILURES = 150
 
 # Slope of the probit: without uncertainty, labels 0 and 1 have z = ± half of this.
 _SLOPE = 6.0
-
-# Exponent a of the weight p (2 p)^a of probabilities p below ½.
-_CAUTION = 10.0
 
 # Random candidates of which one that is likely to succeed is taken.
 _N_DRAWN = 64
@@ -191,11 +190,29 @@ class Risk:
 
     def at(self, t, moving=None):
         """Return the `Chance` of success at one time, for places (m, u) in unit form."""
-        return Chance(self._gp.posterior_at(t, moving))
+        return Chance(ManyPlaces(self._gp.posterior_at(t, moving)))
 
     def between(self, low, high, moving=None):
         """Return it for places with a time (m, u + 1), 0 at ``low`` and 1 at ``high``."""
-        return Chance(self._gp.posterior_between(low, high, moving))
+        return Chance(ManyPlaces(self._gp.posterior_between(low, high, moving)))
+
+
+class Causes:
+    """Several independent causes of failure, such as a `Risk`, as one.
+
+    Parameters
+    ----------
+    causes : list of Risk, or objects with the same methods
+    """
+
+    def __init__(self, causes):
+        self._causes = causes
+
+    def at(self, t, moving=None):
+        return Jointly([cause.at(t, moving) for cause in self._causes])
+
+    def between(self, low, high, moving=None):
+        return Jointly([cause.between(low, high, moving) for cause in self._causes])
 
 
 class Chance:
@@ -203,9 +220,16 @@ class Chance:
 
     Parameters
     ----------
-    posterior : callable
-        Posterior of the labels, see `TimeVaryingGPRegressor.posterior_at`.
+    posterior : ManyPlaces
+        Posterior of the labels.
+
+    Attributes
+    ----------
+    is_sure : bool
+        The weight is 1 at all places that a search compares, and matters to climbs alone.
     """
+
+    is_sure = False
 
     def __init__(self, posterior):
         self._posterior = posterior
@@ -216,40 +240,65 @@ class Chance:
 
     def log_weight(self, U):
         """Return the logarithm of the weight (m,) of an acquisition function."""
-        return _cautious(self.log(U))[0]
+        return log_weights(self.log(U))[0]
 
     def log_weight_with_slopes(self, U):
         """Return `log_weight` and its derivatives (m, u) in the place."""
         log_p, slopes = self.log_with_slopes(U)
-        found, slope = _cautious(log_p)
+        found, slope = log_weights(log_p)
         return found, slope[:, np.newaxis] * slopes
 
     def log_with_slopes(self, U):
         """Return `log` and its derivatives (m, u) in the place."""
-        z, slopes = np.empty(len(U)), np.empty(U.shape)
-        for i, u in enumerate(U):
-            mean, std, mean_slope, std_slope = self._posterior.with_gradient(u)
-            z[i], on_mean, on_std = _squashed(mean, std)
-            slopes[i] = on_mean * mean_slope + on_std * std_slope
+        mean, std, mean_slopes, std_slopes = self._posterior.with_gradients(U)
+        z, on_mean, on_std = _squashed(mean, std)
+        slopes = on_mean[:, np.newaxis] * mean_slopes + on_std[:, np.newaxis] * std_slopes
         log_p = log_ndtr(z)
         density = np.exp(-0.5 * z**2 - log_p) / np.sqrt(2.0 * np.pi)
         return log_p, density[:, np.newaxis] * slopes
+
+    def compiled(self):
+        """Return the log weight as a `sktvbo._fast.limits.Limits`, or None."""
+        return None
+
+    def floor(self, values, U):
+        """Return the value of a failure, given values (m,) at places (m, u)."""
+        return values.min()
 
     def weigh_draw(self, draw):
         """Return a draw of values (m,) at places in unit form, weighted as a score."""
 
         def weighed(U):
             values = draw(U)
-            floor = values.min()
+            floor = self.floor(values, U)
             return floor + np.exp(self.log_weight(U)) * (values - floor)
 
         return weighed
 
 
-def _cautious(log_p):
-    """Return the log weight of a log probability, and its derivative."""
-    below = np.minimum(log_p + np.log(2.0), 0.0)
-    return log_p + _CAUTION * below, np.where(below < 0.0, 1.0 + _CAUTION, 1.0)
+class Jointly(Chance):
+    """Joint chance of independent causes, as a function of places in unit form.
+
+    Parameters
+    ----------
+    chances : list of Chance
+    """
+
+    def __init__(self, chances):
+        self._chances = chances
+
+    def log(self, U):
+        return sum(chance.log(U) for chance in self._chances)
+
+    def floor(self, values, U):
+        return max(chance.floor(values, U) for chance in self._chances)
+
+    def log_weight(self, U):
+        return sum(chance.log_weight(U) for chance in self._chances)
+
+    def log_weight_with_slopes(self, U):
+        found = [chance.log_weight_with_slopes(U) for chance in self._chances]
+        return [sum(parts) for parts in zip(*found)]
 
 
 def _squashed(mean, std):
@@ -275,11 +324,12 @@ def sampled(draw, domain, risk, t, size, rng):
 def weighed(score, risk, posterior, space, t, places):
     """A score of places in a search space, weighed by the chance of success.
 
-    A failure is worth as much as the worst of some places (m, k), of which the posterior is known
-    at time t.
+    A failure is worth as much as the worst of some places (m, k), or the median of those that are
+    probably within the limits. Their posterior is known at time t.
     """
     moving = space.continuous[: places.shape[1]]
     chance = risk.at(t, moving) if space.window is None else risk.between(*space.window, moving)
+    posterior = ManyPlaces(posterior)
     shown = places if space.window is None else np.column_stack([places, np.zeros(len(places))])
-    floor = score.values(*posterior(places), shown).min()
+    floor = chance.floor(score.values(*posterior(places), shown), shown)
     return score.weighed(chance, floor)

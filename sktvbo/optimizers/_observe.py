@@ -5,7 +5,6 @@ import math
 import time
 from collections.abc import Mapping
 from numbers import Real
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +16,9 @@ from ..staleness import MaximumSize, RunSoFar
 from ._budget import MODEL, REST, SEARCH, SlicedSearch
 from ._default_models import started_without_seasons
 from ._failures import with_failure
+from ._outcomes import check_start, recalibrated, view, views, with_models, with_values
 from ._state import (
+    Model,
     Observation,
     Query,
     SearchState,
@@ -72,8 +73,8 @@ def is_repeated(run, observation, others=()):
     Parameters
     ----------
     run : RunState
-    observation : (ndarray of shape (d,), float, float, float, Query)
-        x, y (None: it failed), t, variance and the query that it answers, or None.
+    observation : (ndarray of shape (d,), float, float, float, tuple, Query)
+        x, y (None: it failed), t, variance, outcomes and the query that it answers, or None.
     others : list of such tuples or None, default=()
         Observations of the same step.
 
@@ -82,25 +83,25 @@ def is_repeated(run, observation, others=()):
     AskTellError
         Something else was told.
     """
-    x, y, t, variance, query = observation
+    x, y, t, variance, outcomes, query = observation
     if query is None or any(query.id == other.id for other in run.pending.unanswered):
         return False
     told = [
-        (np.append(each[0], each[2]), each[1], each[3])
+        (np.append(each[0], each[2]), each[1], *each[3:5])
         for each in others
-        if each is not None and each[4] is not None and each[4].id == query.id
+        if each is not None and each[-1] is not None and each[-1].id == query.id
     ]
     row, *values = told[0] if told else run.answer_to(query)
     k = run.domain.n_chosen
     old = [row[-1], row[k:-1].tolist(), *values]
-    new = [t, x[k:].tolist(), y, variance]
-    names = "t", "context", "y", "y_variance"
-    differ = [i for i in range(4) if old[i] != new[i]]
+    new = [t, x[k:].tolist(), y, variance, outcomes]
+    names = "t", "context", "y", "y_variance", "outcomes"
+    differ = [i for i in range(5) if old[i] != new[i]]
     if not differ:
         return True
 
     def shown(values):
-        parts = [(names[i], values[i]) for i in differ]
+        parts = [(names[i], values[i]) for i in differ if i < 4 or values[i] is not None]
         return ", ".join("failed=True" if v is None else f"{name}={v}" for name, v in parts)
 
     raise invalid(
@@ -137,7 +138,18 @@ def posterior_at_rows(run, rows, t):
 
 
 def observe(
-    run, x, y, t, variance, query=None, *, predicted=None, hold=False, first=None, data_only=False
+    run,
+    x,
+    y,
+    t,
+    variance,
+    outcomes=None,
+    query=None,
+    *,
+    predicted=None,
+    hold=False,
+    first=None,
+    data_only=False,
 ):
     """Return the run with an observation at x (d,) and t, which may answer a query.
 
@@ -147,6 +159,7 @@ def observe(
     x : ndarray of shape (d,)
     y, t, variance : float
         ``variance`` is the known variance of the noise.
+    outcomes : tuple of float, default=None
     query : Query, default=None
     predicted : (float, float), default=None
         See `predicted_observation`.
@@ -157,6 +170,8 @@ def observe(
     data_only : bool, default=False
         Leave surrogate and policy as they are.
     """
+    if query is not None and run.algorithm.safety is not None:
+        check_start(run, x, y, outcomes)
     row, history = np.append(x, t), run.history
     time, pending = _after_answer(run, t, query)
     data = run.data.append(history.total, row, y, variance)
@@ -179,8 +194,9 @@ def observe(
         None if query is None else query.id,
         predicted,
         _weights_at(run, removed),
+        outcomes,
     )
-    return replaced(
+    after = replaced(
         run,
         **model._asdict(),
         policy=policy,
@@ -193,6 +209,9 @@ def observe(
         limiter=_moved(run, x, t, query),
         history=replaced(history, log=history.log.append(entry)),
     )
+    if run.outcomes is None:
+        return after
+    return _with_outcomes(run, after, learns=not (hold or data_only or first is not None))
 
 
 def _weights_at(run, positions):
@@ -231,14 +250,6 @@ def _moved(run, x, t, query):
 # --- surrogate and policy -------------------------------------------------------------------------
 
 
-class Model(NamedTuple):
-    """Fields of a state that change when the model does."""
-
-    surrogate: object
-    search: SearchState
-    sliced_search: SlicedSearch | None = None
-
-
 def _updated_model(run, row, y, data, now, hold, first):
     """Return model, policy and data set after an observation at row (d + 1,).
 
@@ -274,6 +285,50 @@ def _updated_model(run, row, y, data, now, hold, first):
         model = _after_slice(run, model, data)
         timer.lap(SEARCH)
     return model, policy, data
+
+
+def _with_outcomes(run, after, learns):
+    """Return the run after an observation with its outcomes, whose models learn from them."""
+    after = with_values(run, after)
+    if after.surrogate is None or not learns:
+        return after
+    models = [_outcome_model(*pair) for pair in zip(views(run), views(after))]
+    after = with_models(after, models)
+    return after if run.algorithm.safety is None else recalibrated(run, after)
+
+
+def _outcome_model(run, after):
+    """Return the model of an outcome, from its views before and after an observation."""
+    data, old = after.data, run.data.positions
+    if run.surrogate is None:
+        return _first_model(run, data)
+    if data.positions[-1] != run.history.total:  # the policy has removed the observation itself
+        return Model(conditioned(after, run.surrogate, data), run.search, run.sliced_search)
+    X, target = run.to_surrogate(data.rows[-1:], data.y[-1:])
+    drop = np.flatnonzero(~np.isin(old, data.positions))
+    model = _next_model(run, X, target, drop, data, hold=False, fresh=False)
+    return model if run.timer is None else _after_slice(run, model, data)
+
+
+def with_first_models(run):
+    """Return the run with a surrogate, and those of its outcomes, fitted to the data set."""
+    run = replaced(run, surrogate=first_surrogate(run, run.data))
+    if run.outcomes is None:
+        return run
+    found = [first_surrogate(each, each.data) for each in views(run)]
+    return with_models(run, [Model(surrogate, SearchState()) for surrogate in found])
+
+
+def conditioned_outcomes(run, after):
+    """Return the run after observations were taken back, with the outcomes of its data set."""
+    after = with_values(run, after)
+    if after.surrogate is None:
+        return with_models(after, ())
+    same, models = after.surrogate is run.surrogate, []
+    for each in views(after):
+        surrogate = each.surrogate if same else conditioned(each, each.surrogate, each.data)
+        models.append(Model(surrogate, each.search))
+    return with_models(after, models)
 
 
 def _without_stale(run, policy, surrogate, data, now):
@@ -390,7 +445,23 @@ def _after_slice(run, model, data):
 
 
 def refit(run, deadline):
-    """Return the run after a search of the hyperparameters, or a slice of some seconds of it."""
+    """Return the run after a search of all hyperparameters, or a slice of some seconds of it."""
+    if run.outcomes is None or not run.outcomes.models:
+        return _refitted(run, deadline)
+    share = None if deadline is None else deadline / (1 + len(run.outcomes.models))
+    after = [_refitted(each, share) for each in (run, *views(run))]
+    models = [Model(each.surrogate, each.search, each.sliced_search) for each in after[1:]]
+    return with_models(after[0], models)
+
+
+def is_searching(run):
+    """Return True while a search of hyperparameters is not completed."""
+    models = (run, *(() if run.outcomes is None else run.outcomes.models))
+    return any(model.sliced_search is not None for model in models)
+
+
+def _refitted(run, deadline):
+    """Return the run after a search for its surrogate alone, or a slice of it."""
     surrogate, until = run.surrogate, np.inf
     if deadline is not None:
         until = time.process_time() + deadline
@@ -471,7 +542,7 @@ def _rows_of(policy, method):
 
 
 def observe_many(run, observations):
-    """Return the run with observations (x, y, t, variance, query), in the order of time.
+    """Return the run with observations (x, y, t, variance, outcomes, query), in order of time.
 
     y is None of a measurement that failed. The hyperparameters are learnt once, from all. Then the
     observations are added one by one with these, so that the policy sees each one as if it had been
@@ -480,11 +551,11 @@ def observe_many(run, observations):
     """
     entries, predicted = [], None
     if len(observations) == 1 and observations[0][1] is not None:
-        x, _, t, variance, _ = observations[0]
+        x, _, t, variance, *_ = observations[0]
         predicted = predicted_observation(run, x, t, variance)
 
     def add(run, observation, **options):
-        x, y, t, _, query = observation
+        x, y, t, *_, query = observation
         if y is None:
             entries.append(np.append(x, t))
             return observe_failure(run, x, t, query)
@@ -506,6 +577,7 @@ def observe_many(run, observations):
         run.algorithm.refit_every is None or not can_be_searched(run.surrogate)
     )
     learnt = _learnt(run, learning, holds)
+    of_outcomes = _learnt_outcomes(run, learning, holds)
     age = run.search.age + len(learning) if holds else 0
     if run.never_drops:
         for observation in rest:
@@ -513,9 +585,10 @@ def observe_many(run, observations):
         if len(learnt.X_train_) < len(run.data):
             learnt = conditioned(run, learnt, run.data)
         model = Model(learnt, SearchState(age, len(run.data)))
-        return replaced(run, **model._asdict()), entries
+        run = replaced(run, **model._asdict())
+        return _with_learnt_outcomes(run, of_outcomes), entries
     if run.surrogate is None:
-        x, y, t, variance, _ = rest[0]
+        x, y, t, variance, *_ = rest[0]
         data = run.data.append(run.history.total, np.append(x, t), y, variance)
         run, rest = add(run, rest[0], first=conditioned(run, learnt, data)), rest[1:]
     else:
@@ -523,7 +596,28 @@ def observe_many(run, observations):
         run = replaced(run, surrogate=surrogate, sliced_search=None)
     for observation in rest:
         run = add(run, observation, hold=True)
-    return replaced(run, search=SearchState(age, len(run.data))), entries
+    run = replaced(run, search=SearchState(age, len(run.data)))
+    return _with_learnt_outcomes(run, of_outcomes), entries
+
+
+def _learnt_outcomes(run, observations, holds):
+    """Return surrogates of the outcomes with hyperparameters learnt as by `_learnt`."""
+    n_measured = 0 if run.outcomes is None else run.outcomes.values.shape[1]
+    return [
+        _learnt(view(run, i), [(x, of[i], t, 0.0) for x, _, t, _, of, _ in observations], holds)
+        for i in range(n_measured)
+    ]
+
+
+def _with_learnt_outcomes(run, learnt):
+    """Return the run with surrogates of its outcomes, conditioned on the data set."""
+    if run.outcomes is None:
+        return run
+    models = [
+        Model(conditioned(each, surrogate, each.data), run.search)
+        for each, surrogate in zip(views(run), learnt)
+    ]
+    return with_models(run, models)
 
 
 def _learnt(run, observations, holds):

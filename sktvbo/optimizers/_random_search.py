@@ -14,6 +14,7 @@ from ._base import Algorithm
 from ._parameters import algorithm
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import NoReturn
 
     from numpy.typing import ArrayLike
@@ -59,6 +60,10 @@ class RandomSearch(Algorithm):
     max_size: int | None = field(default=None, init=False)
     seasonal_periods: float | str | None = field(default=None, init=False)
     robust: bool = field(default=False, init=False)
+    outcome_constraints: Mapping[str, tuple[float | None, float | None]] | None = field(
+        default=None, init=False
+    )
+    safety: float | None = field(default=None, init=False)
 
     label = "random"
 
@@ -73,6 +78,7 @@ class RandomSearch(Algorithm):
         *,
         context: ContextsLike = None,
         include_noise: bool = False,
+        outcome: str | None = None,
     ) -> NoReturn:
         raise AskTellError(
             "predict() needs a surrogate, and RandomSearch has none. Use another algorithm."

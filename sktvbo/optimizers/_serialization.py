@@ -112,7 +112,7 @@ def encode_parts(run, constants, known=None):
         if name in stored and stored[name] is value:
             continue
         try:
-            elsewhere = functions | (external if name == "surrogate" else {})
+            elsewhere = functions | (external if name in ("surrogate", "outcomes") else {})
             encoded[name] = encode(value, templates, elsewhere)
         except NotPlainError as exc:
             raise JournalError(
@@ -125,6 +125,8 @@ def encode_parts(run, constants, known=None):
 def _parts(run, external):
     parts = {name: getattr(run, name) for name in _FIELDS}
     parts |= {"untold": run.history.untold, "data": run.data.positions}
+    if run.outcomes is not None:
+        parts["outcomes"] = run.outcomes
     if external:
         parts["covariance"] = external["covariance"]
     return parts
@@ -133,15 +135,17 @@ def _parts(run, external):
 def _external(run):
     """Return the attributes that are stored apart from a regressor of this package.
 
-    Its rows are those of the data set. Its covariance is a separate part, because it changes only
-    when the hyperparameters are searched.
+    Its rows are those of the data set, as are those of outcomes. Its covariance is a separate part,
+    because it changes only when the hyperparameters are searched.
     """
     surrogate = run.surrogate
     if not isinstance(surrogate, TimeVaryingGP) or type(surrogate).__module__[:7] != "sktvbo.":
         return {}
     gp = surrogate._gp
     arrays = {name: getattr(gp.rows, name) for name in ("X", "y", "variance", "total")}
-    return arrays | {"covariance": gp.covariance}
+    models = () if run.outcomes is None else run.outcomes.models
+    places = {f"X{i}": model.surrogate._gp.rows.X for i, model in enumerate(models)}
+    return arrays | places | {"covariance": gp.covariance}
 
 
 def restored_run(run, stored):
@@ -154,7 +158,8 @@ def restored_run(run, stored):
     external = {}
     if "covariance" in parts:
         X, y = run.to_surrogate(data.rows, data.y)
-        external = {
+        external = {f"X{i}": X for i in range(len(run.config.limits))}
+        external |= {
             "X": X,
             "y": y,
             "variance": data.variance,
@@ -200,12 +205,14 @@ def encode_observation(entry):
     }
     if entry.removed_weights:
         body["removed_weights"] = encode(list(entry.removed_weights))
+    if entry.outcomes is not None:
+        body["outcomes"] = list(entry.outcomes)
     return body
 
 
 def decode_observation(body):
     """Return the observation of an event."""
-    predicted = decode(body["predicted"])
+    predicted, outcomes = decode(body["predicted"]), body.get("outcomes")
     return Observation(
         row=np.array([*body["x"], body["t"]], dtype=np.float64),
         y=body["y"],
@@ -217,6 +224,7 @@ def decode_observation(body):
         query=body["query"],
         predicted=None if predicted is None else tuple(predicted),
         removed_weights=tuple(decode(body.get("removed_weights", []))),
+        outcomes=None if outcomes is None else tuple(outcomes),
     )
 
 

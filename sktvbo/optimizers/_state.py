@@ -77,6 +77,8 @@ class Observation:
         Mean and standard deviation of y, noise included, predicted before it was told.
     removed_weights : tuple of float
         Weights of those that were removed, with ``robust=True``; otherwise empty.
+    outcomes : tuple of float or None
+        Measured outcomes in the order of the limits; None without limits.
     """
 
     row: np.ndarray
@@ -89,6 +91,7 @@ class Observation:
     query: int | None = None
     predicted: tuple | None = None
     removed_weights: tuple = ()
+    outcomes: tuple | None = None
 
 
 class Log(Sequence):
@@ -455,6 +458,8 @@ class RunConfig:
         Rows to ask first.
     size_limit : stale-data policy or None
         Policy that forgets after the algorithm's own.
+    limits : tuple of Limit
+        Of measured outcomes.
     """
 
     algorithm: object
@@ -463,6 +468,7 @@ class RunConfig:
     n_initial: int
     start_points: np.ndarray
     size_limit: object = None
+    limits: tuple = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -501,6 +507,14 @@ class SearchState:
 
     age: int = 0
     size: int = 0
+
+
+class Model(NamedTuple):
+    """Fields of a state that change when the model does."""
+
+    surrogate: object
+    search: SearchState
+    sliced_search: object = None
 
 
 class Forecast(NamedTuple):
@@ -576,6 +590,8 @@ class RunState:
         None as long as no query has failed.
     limiter : StepLimiter or None
         None without a step limit.
+    outcomes : Outcomes or None
+        None without measured limits.
     forecast : Forecast or None
         Only a cache: without it, predictions are computed when an observation is told.
     miscalibrated : bool
@@ -603,6 +619,7 @@ class RunState:
     data: DataSet = field(default_factory=DataSet)
     failures: object = None
     limiter: object = None
+    outcomes: object = None
     forecast: Forecast | None = None
     miscalibrated: bool = False
     place: Place = START
@@ -774,16 +791,16 @@ class RunState:
         raise not_pending("query", f"{got} {gone}")
 
     def answer_to(self, query):
-        """Return row (d + 1,), y (None: it failed) and variance told for a query, None if unknown.
+        """Return row (d + 1,), y, variance and outcomes told for a query, None if unknown.
 
-        Of failures, as of observations, the latest are known.
+        y is None of a query that failed. Of failures, as of observations, the latest are known.
         """
         for entry in reversed(self.history.entries):
             if entry.query == query.id:
-                return entry.row, entry.y, entry.variance
+                return entry.row, entry.y, entry.variance, entry.outcomes
         failures = self.failures
         if failures is not None and query.id in failures.queries:
-            return failures.rows[failures.queries.index(query.id)], None, 0.0
+            return failures.rows[failures.queries.index(query.id)], None, 0.0, None
         return None
 
     # --- time -------------------------------------------------------------------------------------

@@ -10,14 +10,15 @@ import numpy as np
 from .._values import replaced
 from ..acquisition import AcquisitionState, PosteriorMean
 from ..acquisition._compiled import objective_of
-from ..acquisition._objective import Score
+from ..acquisition._objective import ScipyClimber, Score
 from ..acquisition._optimize import N_CANDIDATES, maximize_joint, optimize
 from ..domain import StepLimit
-from ..exceptions import ForgottenQueryWarning
+from ..exceptions import ForgottenQueryWarning, LimitWarning
 from ._budget import REST
-from ._failures import Risk, sampled, weighed
+from ._failures import Causes, Risk, sampled, weighed
 from ._log import log_queries, logger
 from ._observe import made_until
+from ._outcomes import Certificate, Feasibility
 from ._random import copied
 from ._state import MAX_PENDING, Forecast
 from ._step_limiter import StepLimiter
@@ -37,8 +38,13 @@ _N_FLOOR = 64
 # An initial point is the most distant of this many Sobol points.
 _N_SPREAD = 16
 
-# Initial points are within this part of each range around the first start point.
-_NEAR_START = 0.2
+# With a required safety, one of this number of queries is as near as is certified to the best place
+# at which the limits probably hold.
+_EXPAND_EVERY = 3
+
+# Initial points are within this part of each range around the first start point; with a required
+# safety within a smaller one, unless the first step of an integer is larger.
+_NEAR_START, _NEAR_SAFE, _STEP_SAFE = 0.2, 0.1, 0.6
 
 
 def suggest(run, t, size, context=None, *, may_wait):
@@ -82,9 +88,29 @@ def in_context(run, context):
 
 
 def recommend(run, t):
-    """Return the row (d,) where the posterior mean at time t is best."""
-    surrogate, rng = run.model.at(t), copied(run.rng)
-    return _best_query(run, surrogate, PosteriorMean(), t, t, rng, _risk(run))[0]
+    """Return the row (d,) where the posterior mean at time t is best, within the limits."""
+    surrogate, rng, certificate = run.model.at(t), copied(run.rng), None
+    if run.outcomes is not None:
+        certificate = Certificate(run, run.algorithm.safety or 0.5)
+    risk = _risk(run, certificate)
+    row = _best_query(run, surrogate, PosteriorMean(), t, t, rng, risk, certificate=certificate)[0]
+    if row is None:
+        chance = certificate.at(t, run.domain.continuous)
+        objective = ScipyClimber(chance.log, chance.log_and_slope)
+        recent = run.model.X_train_[-3:, :-1]
+        row = optimize(objective, run.domain.search_space(), rng, recent)
+        _warn_uncertified(certificate, "The most probable point is recommended.", 3)
+    return row
+
+
+def _warn_uncertified(certificate, instead, stacklevel):
+    """Warn that no point is within the limits with the required probability."""
+    warnings.warn(
+        f"No point is known to satisfy all limits with probability {certificate.level:g}. "
+        f"{instead} See probability_feasible().",
+        LimitWarning,
+        stacklevel=stacklevel + 1,
+    )
 
 
 def announce(run, x, t):
@@ -99,7 +125,8 @@ def _suggested(run, t, size, may_wait):
     forecast, (first, n_started) = None, _start_queries(run, t, size)
     before = replaced(_with_pending(run, first, t) if first else run, n_started=n_started)
     size -= len(first)
-    if run.surrogate is None or run.policy.queries_prior:
+    is_safe = run.algorithm.safety is not None
+    if run.surrogate is None or (run.policy.queries_prior and not is_safe):
         found = _initial_queries(before, t, size, rng)
     else:
         found = []
@@ -132,9 +159,14 @@ def _with_pending(run, queries, asked):
     return replaced(run, limiter=run.limiter.moved(*queries[-1]))
 
 
-def _risk(run):
-    """Return where and when queries fail; None as long as none has."""
-    return None if run.failures is None else Risk(run.failures, run)
+def _risk(run, certificate=None):
+    """Return where and when queries fail or violate a limit; None if nothing is known of it."""
+    causes = [] if run.failures is None else [Risk(run.failures, run)]
+    if certificate is not None:
+        causes.append(certificate)
+    elif run.outcomes is not None and run.surrogate is not None:
+        causes.append(Feasibility(run))
+    return causes[0] if len(causes) == 1 else Causes(causes) if causes else None
 
 
 def _start_queries(run, t, size):
@@ -157,6 +189,7 @@ def _initial_queries(run, t, size, rng):
     """Return queries (x, time) made without a surrogate, each within reach of the one before."""
     risk, domain = _risk(run), run.domain
     spreads = run.surrogate is None and run.algorithm.n_initial_points == "auto"
+    spreads = spreads or run.algorithm.safety is not None
     if run.limiter is None and not spreads:
         return [(x, t) for x in sampled(domain.sample, domain, risk, t, size, rng)]
     found = []
@@ -173,10 +206,13 @@ def _spread_out(run, t, queries):
 
     The rows are within reach, or near the first start point; the most distant one is the first.
     """
-    limiter, start_points = run.limiter, run.config.start_points
+    limiter, start_points, others = run.limiter, run.config.start_points, []
     if limiter is None:
+        if run.algorithm.safety is not None:
+            others = [_steps_from(run.domain, start_points[0])]
         at = np.append(start_points[0], t) if len(start_points) else None
-        limiter = StepLimiter(StepLimit(_NEAR_START), at)
+        near = _NEAR_START if run.algorithm.safety is None else _NEAR_SAFE
+        limiter = StepLimiter(StepLimit(near), at)
     space, domain = limiter.part_of(run, t), run.domain
     k = space.domain.n_unit
     rows = [row[:-1] for row in run.data.rows]
@@ -186,12 +222,22 @@ def _spread_out(run, t, queries):
 
     def draw(n, rng):
         places = rng.permutation(space.candidates(_N_SPREAD * n, rng))[: _N_SPREAD * n]
+        places = np.vstack([places, *others])
         # Arms have no distance: all others are equally far.
         steps = np.minimum(np.abs(places[:, np.newaxis, :k] - taken), 1.0)
         gaps = np.linalg.norm(steps, axis=2).min(axis=1, initial=np.inf)
         return space.decode(places[np.argsort(-gaps, kind="stable")[:n]])
 
     return draw
+
+
+def _steps_from(domain, x):
+    """Return the nearest places (m, u) to a row (d,) that differ in an integer, or as a member."""
+    here, space = domain.unit_of(x[np.newaxis]), domain.search_space()
+    places = space.neighbours(space.with_current_context(here)[0])
+    gaps = np.abs(places - here).max(axis=1)
+    nearest = np.argsort(gaps, kind="stable")[: 2 * domain.n_dims]
+    return places[nearest[gaps[nearest] < _STEP_SAFE]]
 
 
 def _best_queries(run, t, size, rng, may_wait, details):
@@ -204,7 +250,10 @@ def _best_queries(run, t, size, rng, may_wait, details):
     pending = run.pending.at(t)[-_MAX_HALLUCINATED:]
     if pending:
         surrogate = _hallucinated(run, surrogate, [(query.x, query.t) for query in pending])
-    queries, risk, forecast, timer = [], _risk(run), None, run.timer
+    safety, certificate = config.algorithm.safety, None
+    if safety is not None:
+        certificate = Certificate(run, safety)
+    queries, risk, forecast, timer = [], _risk(run, certificate), None, run.timer
     if timer is not None:
         timer.lap(REST)
     for i in range(size):
@@ -216,13 +265,28 @@ def _best_queries(run, t, size, rng, may_wait, details):
         space = None if run.limiter is None else run.limiter.part_of(run, t)
         algorithm = config.algorithm
         if algorithm.acquisition is None and algorithm._visits_members:
-            space = _unvisited(run, space, queries)
+            space = _unvisited(run, space, queries, t, certificate)
         limits = {} if timer is None else timer.limits_of_query(size - i)
-        x, time, posterior = _best_query(
-            run, surrogate, config.acquisition, t, latest, rng, risk, space, **limits
-        )
+        acquisition = config.acquisition
+        if certificate is not None and (run.pending.n_total + i) % _EXPAND_EVERY == 0:
+            whole = run.domain.search_space() if space is None else space
+            free = _risk(run)
+            aim = _best_query(run, surrogate, acquisition, t, t, rng, free, whole, **limits)[0]
+            x, time, posterior = certificate.towards(whole, t, aim), t, None
+        else:
+            limits["certificate"] = certificate
+            x, time, posterior = _best_query(
+                run, surrogate, acquisition, t, latest, rng, risk, space, **limits
+            )
+        found = x is not None
+        if not found:
+            whole = run.domain.search_space() if space is None else space
+            x, time, posterior = certificate.least_risky(whole, t), t, None
+            _warn_uncertified(certificate, "The least risky known point is asked.", 6)
         if run.limiter is not None:
-            x = run.limiter.heading(run, surrogate, t, space, x, risk)
+            if found:
+                part = space if certificate is None else certificate.part_of(space, t)
+                x = run.limiter.heading(run, surrogate, t, part, x, risk)
             run = replaced(run, limiter=run.limiter.moved(x, time))
         if not (i or pending) and posterior is not None:
             (mean,), (std,) = posterior(run.domain.unit_of(x[np.newaxis]))
@@ -236,11 +300,11 @@ def _best_queries(run, t, size, rng, may_wait, details):
     return queries, forecast
 
 
-def _unvisited(run, space, queries):
+def _unvisited(run, space, queries, t, certificate):
     """Return the members without a visit, if it is their turn; the same space if there are none.
 
-    Failed and pending queries are visits, and so are some queries (x, time). Visits are unknown if
-    fewer than the latest observations are stored.
+    With a `Certificate` they are certified at time t. Failed and pending queries are visits, and so
+    are some queries (x, time). Visits are unknown if fewer than the latest observations are stored.
     """
     whole = run.domain.search_space() if space is None else space
     log = run.history.log
@@ -257,11 +321,12 @@ def _unvisited(run, space, queries):
     rows += [query.x for query in run.pending_now] + [x for x, _ in queries]
     members = whole.candidates(_MANY_MEMBERS)
     taken = run.domain.unit_of(np.reshape(rows, (-1, run.domain.n_dims)))
-    visited = np.isclose(members[:, np.newaxis], taken).all(axis=2).any(axis=1)
-    if visited.all():
+    left = members[~np.isclose(members[:, np.newaxis], taken).all(axis=2).any(axis=1)]
+    if certificate is not None and len(left):
+        left = left[certificate.at(t).certified(left)]
+    if not len(left):
         return space
-    left = members[~visited, : whole.domain.n_unit]
-    return replace(whole, members=left, size=len(left))
+    return replace(whole, members=left[:, : whole.domain.n_unit], size=len(left))
 
 
 def _is_repeated(log):
@@ -283,6 +348,7 @@ def _best_query(
     risk,
     space=None,
     *,
+    certificate=None,
     n_candidates=N_CANDIDATES,
     until=np.inf,
 ):
@@ -290,7 +356,8 @@ def _best_query(
 
     Also return the posterior at t, (m, u) -> mean (m,), std (m,), or None if it is not compiled.
     Scores are weighed by a ``risk`` unless it is None. The search is in a ``space``; None: in all
-    of the domain, and limited as in `optimize`.
+    of the domain, and limited as in `optimize`. With a `Certificate` it is among the places that
+    this certifies, and the row is None if there are none.
     """
     # The latest queries are near a tracked optimum. Pending ones are left out: where nothing is
     # uncertain, a search from one would end there again.
@@ -300,11 +367,15 @@ def _best_query(
         if risk is not None:
             draw = risk.at(t).weigh_draw(draw)
         space = run.domain.search_space() if space is None else space
+        if certificate is not None:
+            space = certificate.part_of(space, t)
         return maximize_joint(draw, space, rng, recent, n_candidates), t, None
     score, posterior, space = _scored(run, surrogate, acquisition, t, latest, risk, space)
     objective = objective_of(score, posterior)
+    if certificate is not None:
+        space = certificate.part_of(space, t)
     row = optimize(objective, space, rng, recent, n_candidates, until=until)
-    if space.window is None:
+    if row is None or space.window is None:
         return row, t, objective.posterior
     return row[:-1], float(row[-1]), None
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .._values import replaced
-from ._observe import conditioned
+from ._observe import conditioned, conditioned_outcomes
 from ._state import FLOAT32, Query, not_pending
 
 
@@ -36,6 +36,8 @@ def untell(run, position):
     changes = {"policy_before": None, "data": data, "history": history, "answers": None}
     changes["sliced_search"] = None  # it may have learnt from the observation
     after = replaced(run, surrogate=surrogate, policy=policy, **changes)
+    if run.outcomes is not None:
+        after = conditioned_outcomes(run, after)
     times = [other.row[-1] for other in history.entries] + data.rows[:, -1:].ravel().tolist()
     if run.limiter is not None:
         removed = Query(-1, entry.row[:-1], entry.row[-1])

@@ -19,6 +19,8 @@ _NOT_FOR_OPTIONS = (
     "history",
     "journal",
     "constraints",
+    "outcome_constraints",
+    "safety",
     "start_points",
     "query_timeout",
     "time_unit",

@@ -8,6 +8,7 @@ pass further keywords of ``plot`` on to matplotlib, which only drawing needs.
 from ._animation import animate_run
 from ._comparison import ComparisonDisplay
 from ._curves import DatasetSizeDisplay, RegretDisplay
+from ._outcomes import OutcomeDisplay
 from ._posterior import PosteriorDisplay
 from ._relevancy import RelevancyDisplay
 from ._slices import SliceDisplay, TrackDisplay
@@ -15,6 +16,7 @@ from ._slices import SliceDisplay, TrackDisplay
 __all__ = [
     "ComparisonDisplay",
     "DatasetSizeDisplay",
+    "OutcomeDisplay",
     "PosteriorDisplay",
     "RegretDisplay",
     "RelevancyDisplay",

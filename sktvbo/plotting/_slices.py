@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._validation import check_int, finite_array, invalid
 from ..domain import as_domain
+from ..optimizers._base import run_of
+from ..optimizers._outcomes import Feasibility
 from ._common import (
     display_data,
     draw_band,
@@ -16,6 +18,7 @@ from ._common import (
     draw_observations,
     fitted_surrogate,
     line_style,
+    outline,
     present,
     pyplot,
     was_removed,
@@ -66,7 +69,7 @@ class Slice:
 
 
 class _PanelDisplay:
-    """Base class of the displays with axes for each parameter."""
+    """Base class of the displays with a panel for each parameter or outcome."""
 
     _panel_size = (3.6, 3.0)
 
@@ -76,7 +79,7 @@ class _PanelDisplay:
         if axes is not None:
             axes = np.atleast_1d(np.asarray(axes, dtype=object)).ravel()
             if len(axes) != n:
-                raise invalid("axes", f"{n} of them, one per parameter", got=str(len(axes)))
+                raise invalid("axes", f"{n} of them, one per panel", got=str(len(axes)))
             return axes
         n_columns = min(n, _N_COLUMNS)
         n_rows = -(-n // n_columns)
@@ -92,7 +95,11 @@ class _PanelDisplay:
         """Draw the legend, store the axes and return the display, at the end of ``plot``."""
         self.axes_, self.figure_ = axes, axes[0].figure
         handles, labels = axes[0].get_legend_handles_labels()
-        options = {"loc": "outside upper center", "ncols": min(len(labels), 4), "frameon": False}
+        options = {
+            "loc": "outside upper center",
+            "ncols": min(len(labels), 4, 2 + len(axes)),
+            "frameon": False,
+        }
         self.figure_.legend(handles, labels, **options)
         return self
 
@@ -304,12 +311,15 @@ class Track:
         Recommended value at each time.
     queried : ndarray of shape (n_told,)
         Values of all observations, including removed ones.
+    feasible : ndarray of shape (m, n_times), or None
+        Probability that all ``outcome_constraints`` hold, where ``mean`` is; None without any.
     """
 
     axis: Axis
     mean: np.ndarray
     recommended: np.ndarray
     queried: np.ndarray
+    feasible: np.ndarray | None = None
 
 
 @display_data
@@ -332,6 +342,8 @@ class TrackDisplay(_PanelDisplay):
         Present time of the optimizer.
     time_unit : str, default="s"
     value_label : str, default="posterior mean"
+    safety : float, default=0.5
+        Probability at the outline of the feasible region.
 
     Attributes
     ----------
@@ -362,6 +374,7 @@ class TrackDisplay(_PanelDisplay):
     now: float
     time_unit: str = "s"
     value_label: str = "posterior mean"
+    safety: float = 0.5
 
     _panel_size = (4.2, 2.9)
 
@@ -430,10 +443,18 @@ class TrackDisplay(_PanelDisplay):
         posteriors = [surrogate.posterior_at(t) for t in times]
         recommended = coordinates(domain, points)
         queried = coordinates(domain, told[:, :-1])
-        tracks = []
+        tracks, chances = [], None
+        if optimizer.outcome_constraints is not None:
+            feasibility = Feasibility(run_of(optimizer))
+            chances = [feasibility.at(t) for t in times]
         for i, axis in enumerate(axes):
             mean, _ = _posterior_along(posteriors, domain, points, i, axis)
-            tracks.append(Track(axis, sign * mean.T, recommended[:, i], queried[:, i]))
+            track = Track(axis, sign * mean.T, recommended[:, i], queried[:, i])
+            if chances is not None:
+                rows = [rows_along(domain, i, axis.values, x) for x in points]
+                logs = [chance.log(domain.to_unit(part)) for chance, part in zip(chances, rows)]
+                track = replace(track, feasible=np.exp(logs).T)
+            tracks.append(track)
         return cls(
             tracks,
             times,
@@ -442,6 +463,7 @@ class TrackDisplay(_PanelDisplay):
             now=present(optimizer),
             time_unit=time_unit,
             value_label=value_label,
+            safety=optimizer.safety or 0.5,
         )
 
     def plot(
@@ -450,7 +472,8 @@ class TrackDisplay(_PanelDisplay):
         """Draw a panel per parameter: the mean in colours, recommended values and observations.
 
         The curve is the recommended value, and a vertical line is the present. Red dots are
-        observations in the data set, and crosses are removed ones.
+        observations in the data set, and crosses are removed ones. A white line surrounds the
+        places where all limits hold with probability ``safety``.
 
         Parameters
         ----------
@@ -479,6 +502,8 @@ class TrackDisplay(_PanelDisplay):
             mesh = ax.pcolormesh(
                 t_edges, track.axis.edges, track.mean, cmap=cmap, rasterized=True, **limits
             )
+            if track.feasible is not None:
+                self._draw_feasible(ax, track)
             observations = np.column_stack([track.queried, self.told_at])
             draw_observations(ax, observations[self.kept], observations[~self.kept], size=5.0)
             style = {"drawstyle": "steps-mid"} if track.axis.discrete else {}
@@ -488,3 +513,14 @@ class TrackDisplay(_PanelDisplay):
             ax.set_ylim(track.axis.edges[[0, -1]])
         self.colorbar_ = axes[0].figure.colorbar(mesh, ax=list(axes), label=self.value_label)
         return self._finish(axes)
+
+    def _draw_feasible(self, ax, track):
+        """Draw the outline of the region where all limits hold with probability ``safety``."""
+        style = {"colors": "white", "linewidths": 1.6, "linestyles": "--"}
+        if track.feasible.min() < self.safety < track.feasible.max():
+            lines = ax.contour(
+                self.times, track.axis.values, track.feasible, [self.safety], **style
+            )
+            lines.set(path_effects=outline(3.0, "black"))
+        label = f"limits hold ({self.safety:g})"
+        ax.plot([], [], "--", color="white", path_effects=outline(3.0, "black"), label=label)

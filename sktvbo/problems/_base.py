@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..domain import FiniteSet, as_domain
 from ..exceptions import InvalidObservationError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Self
 
     from numpy.typing import ArrayLike
@@ -88,7 +90,8 @@ class Problem:
     """An objective f(x, t) to be maximized over x while the time t passes.
 
     A subclass defines ``_values(X, t)``, vectorised, and may define ``_argmax(t)``, the exact
-    maximizer; both receive validated arguments.
+    maximizer; both receive validated arguments. One with measured limits sets the attribute
+    ``outcome_constraints``, and defines ``_outcomes(X, t)``, a dict of arrays.
 
     Parameters
     ----------
@@ -129,6 +132,11 @@ class Problem:
 
     needs_data = False
 
+    # Limits {name: (low, high)} of outcomes, and variances of their noise by name. A subclass that
+    # has some defines _outcomes.
+    outcome_constraints: Mapping[str, tuple[float | None, float | None]] | None = None
+    outcome_noise_variances: Mapping[str, float] = MappingProxyType({})
+
     def __init__(
         self,
         name: str,
@@ -151,8 +159,27 @@ class Problem:
         raise NotImplementedError(f"{type(self).__name__} must define _values(X, t).")
 
     def _argmax(self, t):
-        """Return the maximizer (d,) at time t; the default searches numerically."""
-        return numeric_maximum(lambda X: self._values(X, t), self.domain)
+        """Return the maximizer (d,) within the limits; the default searches numerically."""
+        if self.outcome_constraints is None:
+            return numeric_maximum(lambda X: self._values(X, t), self.domain)
+
+        def penalized(X):
+            values, within = self._values(X, t), self._within_limits(X, t)
+            return np.where(within, values, -10.0 * (np.abs(values).max() + 1.0))
+
+        return numeric_maximum(penalized, self.domain)
+
+    def _outcomes(self, X, t):
+        """Return noise-free outcomes at X (n, d) in the domain, a dict of names and arrays (n,)."""
+        raise NotImplementedError(f"{type(self).__name__} must define _outcomes(X, t).")
+
+    def _within_limits(self, X, t):
+        """Return where all outcomes are within their limits (n,)."""
+        outcomes, within = self._outcomes(X, t), np.ones(len(X), dtype=bool)
+        for name, (low, high) in self.outcome_constraints.items():
+            within &= outcomes[name] >= (-np.inf if low is None else low)
+            within &= outcomes[name] <= (np.inf if high is None else high)
+        return within
 
     def seed(self, random_state: RandomState = None) -> Self:
         """Restart the noise.
@@ -237,8 +264,50 @@ class Problem:
         value = self.value(x, t)
         return value + math.sqrt(self.noise_variance) * float(self._rng.standard_normal())
 
+    def observe_outcomes(self, x: PointLike, t: float) -> dict[str, float]:
+        """Return the outcomes with Gaussian noise from the problem's random state.
+
+        Parameters
+        ----------
+        x : array-like of shape (d,), a scalar when d = 1, or a dict of named parameters
+        t : float
+            Time in [0, horizon].
+
+        Returns
+        -------
+        dict of str to float
+            Empty for a problem without ``outcome_constraints``.
+        """
+        if self.outcome_constraints is None:
+            return {}
+        x = self.domain.validate_point(x)
+        found = self._outcomes(x[np.newaxis], float(self._check_time(t)))
+        noise = {name: self.outcome_noise_variances.get(name, 0.0) for name in found}
+        return {
+            name: float(value[0]) + math.sqrt(noise[name]) * float(self._rng.standard_normal())
+            for name, value in found.items()
+        }
+
+    def violates(self, x: PointLike, t: float) -> bool:
+        """Return True if an outcome without noise is beyond its limit.
+
+        Parameters
+        ----------
+        x : array-like of shape (d,), a scalar when d = 1, or a dict of named parameters
+        t : float
+            Time in [0, horizon].
+
+        Returns
+        -------
+        bool
+        """
+        if self.outcome_constraints is None:
+            return False
+        x = self.domain.validate_point(x)
+        return not self._within_limits(x[np.newaxis], float(self._check_time(t)))[0]
+
     def optimum(self, t: float) -> tuple[Array, float]:
-        """Return the maximizer of the objective at a time, and its value.
+        """Return the maximizer of the objective at a time, within the limits, and its value.
 
         Parameters
         ----------

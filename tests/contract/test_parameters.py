@@ -25,8 +25,10 @@ from sktvbo.staleness import SlidingWindow
 SHARED = ["surrogate", "acquisition", "n_initial_points", "refit_every", "maximize", "clock"]
 SHARED += ["constraints", "random_state", "history", "journal", "max_step", "start_points"]
 SHARED += ["max_size", "query_timeout", "time_unit", "step_budget", "seasonal_periods", "robust"]
+SHARED += ["outcome_constraints", "safety"]
 MODEL = {"surrogate", "acquisition", "n_initial_points", "refit_every", "max_size"}
 MODEL |= {"seasonal_periods", "robust"}
+MODEL |= {"outcome_constraints", "safety"}
 
 # Name in the literature, and parameters of its own.
 ALGORITHMS = {
@@ -172,6 +174,8 @@ OTHERS = {
     "max_size": 1,
     "step_budget": 1e-9,
     "robust": True,
+    "outcome_constraints": {"load": (None, 1.0)},
+    "safety": 0.9,
     "reset_period": 2,
     "window": 2,
     "horizon": 3,

@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from sktvbo import ETGPUCB, WDBO
 
@@ -314,6 +315,30 @@ def test_queries_move_to_where_constraints_hold(by):
     assert np.mean(late > 4.0) < 0.5  # 0.6 at random, 1 without learning
     assert 3.0 < study.best_params["x"] <= 4.0
     assert np.median(np.abs(late - 4.0)) < 1.0
+
+
+def test_constraints_that_are_named_are_modelled():
+    limits = {"low": (None, 0.0), "objective": (None, 30.0)}
+    optimizer = WDBO(outcome_constraints=limits, n_initial_points=4)
+
+    def objective(trial):
+        x = trial.suggest_float("x", 0.0, 10.0)
+        if trial.number == 3:
+            return 0.0  # without the constraint: a failure
+        trial.set_constraint("low", x - 4.0)
+        trial.set_constraint("other", 0.0 if trial.number != 5 else 1.0)
+        return (x - 6.0) ** 2
+
+    study = new_study(TimeVaryingSampler(optimizer, time="number", seed=0))
+    study.optimize(objective, n_trials=30)
+    (model,) = study.sampler._memory.models.values()
+    assert model.optimizer.n_failed_ == 2
+    late = np.array(params(study)[15:])
+    assert np.mean(late > 4.0) < 0.4
+    assert np.median(np.abs(late - 4.0)) < 0.5
+    expected = np.array([1.0, 3.0]) - 4.0
+    found = model.optimizer.predict([{"x": 1.0}, {"x": 3.0}], 30.0, outcome="low")
+    assert_allclose(found, expected, atol=0.3)
 
 
 @deprecated

@@ -575,6 +575,7 @@ def test_values_between_those_of_a_new_step_are_left_out():
             {"journal": Journal("run.db", resume=True)},
             r"derives its state from the trials .*load_if_exists=True\) resumes a study",
         ),
+        ({"safety": 0.9}, "'safety' parameter of WDBO must be None in a study"),
         ({"start_points": [[1.0, 2.0]]}, "'start_points' parameter of WDBO must be a list of dic"),
         ({"start_points": np.ones((2, 2))}, "'start_points' parameter of WDBO must be a list of d"),
         ({"max_step": [0.1, 0.2]}, "'max_step' parameter of WDBO must be a number or a dict"),

@@ -1,0 +1,89 @@
+"""Weights of places by limits, against NumPy and finite differences."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import norm
+from twins import limits as twin
+
+from sktvbo._fast.limits import Limits, log_weights, within
+from sktvbo.gaussian_process import TimeVaryingGPRegressor
+
+LIMITS = [(-1.0, 1.0), (-np.inf, 0.5), (0.2, np.inf)]
+
+
+@pytest.mark.parametrize(("low", "high"), LIMITS)
+def test_probabilities_and_their_slopes(low, high):
+    rng = np.random.RandomState(0)
+    mean, std = 3.0 * rng.standard_normal(50), rng.uniform(0.1, 2.0, size=50)
+    found, on_mean, _ = within(mean, std, low, high)
+    assert_allclose(found, twin.within(mean, std, low, high), rtol=1e-12)
+    expected = norm.cdf(high, mean, std) - norm.cdf(low, mean, std)
+    assert_allclose(np.exp(found), expected, rtol=1e-9, atol=1e-12)
+    step = 1e-6
+    up, down = (within(mean + s, std, low, high)[0] for s in (step, -step))
+    assert_allclose(on_mean, (up - down) / (2.0 * step), rtol=1e-5, atol=1e-7)
+    for widened in ((1.0, 0.0), (1.5, 0.3)):
+        _, _, on_std = within(mean, std, low, high, *widened)
+        up, down = (within(mean, std + s, low, high, *widened)[0] for s in (step, -step))
+        assert_allclose(on_std, (up - down) / (2.0 * step), rtol=1e-5, atol=1e-7)
+
+
+def test_the_log_probability_is_exact_in_the_tails():
+    mean, std = np.array([0.0, 30.0, -30.0, 1e9, 0.0]), np.array([1.0, 1.0, 1.0, 1e-9, 1e9])
+    found, on_mean, on_std = within(mean, std, -1.0, 1.0)
+    assert_allclose(found[0], np.log(norm.cdf(1.0) - norm.cdf(-1.0)), rtol=1e-12)
+    assert_allclose(found[1:3], norm.logcdf(-29.0), rtol=1e-9)
+    assert_allclose(found[4], np.log(2e-9 / np.sqrt(2.0 * np.pi)), rtol=1e-6)
+    assert np.isfinite([found, on_mean, on_std]).all()
+    assert (found <= 0.0).all()
+
+
+@pytest.mark.parametrize("z", [np.nan, 0.0, norm.ppf(0.99)])
+def test_weights_and_their_slopes(z):
+    log_p = np.log(np.array([1e-300, 1e-9, 0.01, 0.3, 0.49, 0.7, 0.98, 0.9999]))
+    found, slopes = log_weights(log_p, z)
+    assert_allclose(found, twin.log_weights(log_p, z), rtol=1e-10, atol=1e-14)
+    step = 1e-6
+    up, down = (log_weights(log_p + s, z)[0] for s in (step, -step))
+    assert_allclose(slopes, (up - down) / (2.0 * step), rtol=1e-5, atol=1e-6)
+    assert (found <= 0.0).all()
+    assert len(log_weights(np.empty(0), z)[0]) == 0
+
+
+@pytest.mark.parametrize("z", [np.nan, norm.ppf(0.9)])
+def test_limits_of_several_outcomes(z):
+    rng = np.random.RandomState(0)
+    X, t = rng.uniform(size=(40, 2)), np.arange(40.0)
+    rows, posteriors = np.column_stack([X, t]), []
+    for shift in (0.0, 1.0, 2.0):
+        y = np.sin(4.0 * X[:, 0] + shift) + X[:, 1] + t / 40.0
+        posteriors.append(TimeVaryingGPRegressor().fit(rows, y).posterior_at(41.0))
+    parts = [posterior.compiled() for posterior in posteriors]
+    compiled, units, locations, scales = zip(*parts)
+    bounds, widths = np.array(LIMITS), np.array([1.0, 1.25, 2.0])
+    least = np.array([0.0, 0.3, 0.1])
+    low, high = (bounds.T - locations) / scales
+    limits = Limits(compiled, units, low, high, widths, least / np.array(scales), z)
+    U = rng.uniform(size=(9, 2))
+    found, slopes = limits.log_weights_with_slopes(U)
+
+    def expected(U):
+        log_p = 0.0
+        for posterior, (low, high), width, less in zip(posteriors, LIMITS, widths, least):
+            mean, std = posterior(U)
+            log_p = log_p + twin.within(mean, np.hypot(width * std, less), low, high)
+        return twin.log_weights(log_p, z)
+
+    assert_allclose(found, expected(U), rtol=1e-6, atol=1e-9)
+    for i, step in enumerate(1e-5 * np.eye(2)):
+        differences = (expected(U + step) - expected(U - step)) / 2e-5
+        assert_allclose(slopes[:, i], differences, rtol=1e-3, atol=1e-5)
+    assert limits.log_weights_with_slopes(np.empty((0, 2)))[1].shape == (0, 2)
+
+
+def test_shapes_that_do_not_fit():
+    with pytest.raises(ValueError, match="one length"):
+        within(np.zeros(2), np.ones(3), 0.0, 1.0)
+    with pytest.raises(ValueError, match="one row for each"):
+        Limits([], np.zeros((1, 2)), np.zeros(1), np.ones(1), np.ones(1), np.zeros(1), 0.0)

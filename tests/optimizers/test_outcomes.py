@@ -1,0 +1,604 @@
+"""Measured limits: models of outcomes, the probability that limits hold, queries within them."""
+
+import copy
+import json
+import pickle
+import warnings
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
+
+from sktvbo import GPUCB, RGPUCB, WDBO, BayesianOptimizer, RandomSearch, optimize
+from sktvbo.domain import Context, FiniteSet
+from sktvbo.evaluation import RunResult, StepClock, run
+from sktvbo.exceptions import AskTellError, InvalidObservationError, LimitWarning
+from sktvbo.journal import Journal
+from sktvbo.optimizers._outcomes import Certificate, Feasibility
+from sktvbo.problems import Problem
+
+BOX = [(0.0, 1.0), (0.0, 2.0)]
+LIMITS = {"load": (None, 0.8), "heat": (-0.5, 1.0)}
+
+
+def load(x, t):
+    return x[0] + 0.2 * np.sin(t / 9.0)
+
+
+def heat(x, t):
+    return x[1] - 0.5 + 0.1 * np.cos(t / 7.0)
+
+
+def objective(x, t):
+    return -((x[0] - 0.9) ** 2) - (x[1] - 1.2) ** 2
+
+
+def outcomes(x, t):
+    return {"load": load(x, t), "heat": heat(x, t)}
+
+
+def drive(opt, stop, start=0):
+    for t in range(start, stop):
+        x = opt.ask(float(t))
+        opt.tell(x, objective(x, t), outcomes=outcomes(x, t))
+    return opt
+
+
+@pytest.fixture(scope="module")
+def _driven():
+    return drive(WDBO(BOX, outcome_constraints=LIMITS, random_state=0), 25)
+
+
+@pytest.fixture
+def driven(_driven):
+    return copy.deepcopy(_driven)
+
+
+def models(opt):
+    return [model.surrogate for model in opt._run.outcomes.models]
+
+
+def same(first, second, t=30.0):
+    """Assert that two optimizers have the same models and make the same query."""
+    places = np.array([[0.3, 0.2], [0.9, 1.4]])
+    for name in (None, *LIMITS):
+        predicted = [opt.predict(places, t, True, outcome=name) for opt in (first, second)]
+        assert_allclose(*predicted, rtol=1e-6, atol=1e-8)
+    assert_allclose(first.ask(t), second.ask(t), rtol=1e-5)
+
+
+# --- models ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("maximize", [True, False])
+def test_the_model_of_an_outcome_is_that_of_an_optimizer_that_is_told_it_as_y(maximize):
+    options = {"n_initial_points": 4, "maximize": maximize, "random_state": 0}
+    both = GPUCB(BOX, outcome_constraints={"load": (None, 1.0)}, **options)
+    alone, rng = GPUCB(BOX, **options), np.random.RandomState(0)
+    for t in range(14):
+        x = rng.uniform(size=2)
+        both.tell(x, rng.normal(), t, y_variance=0.1, outcomes={"load": load(x, t)})
+        alone.tell(x, load(x, t), t)
+        if t in (2, 3, 9, 13):
+            places = rng.uniform(size=(5, 2))
+            found = both.predict(places, t, True, outcome="load")
+            assert_allclose(found, alone.predict(places, t, True), rtol=1e-9)
+
+
+def test_tell_many_learns_as_for_y():
+    rng = np.random.RandomState(0)
+    X, t, y = rng.uniform(size=(30, 2)), np.arange(30.0), rng.normal(size=30)
+    values = np.array([load(x, s) for x, s in zip(X, t)])
+    both = GPUCB(BOX, outcome_constraints={"load": (None, 1.0)}, random_state=0)
+    alone = GPUCB(BOX, random_state=0)
+    for part in (slice(12), slice(12, 30)):
+        both.tell_many(X[part], y[part], t[part], outcomes={"load": values[part]})
+        alone.tell_many(X[part], values[part], t[part])
+    found = both.predict(X, 31.0, True, outcome="load")
+    assert_allclose(found, alone.predict(X, 31.0, True), rtol=1e-9)
+
+
+ALGORITHMS = [
+    kind
+    for kind in [BayesianOptimizer, *BayesianOptimizer.__subclasses__()]
+    + [one for kind in BayesianOptimizer.__subclasses__() for one in kind.__subclasses__()]
+    if kind.__module__.startswith("sktvbo.") and kind.label not in (None, RandomSearch.label)
+]
+
+
+@pytest.mark.parametrize("kind", ALGORITHMS, ids=lambda kind: kind.__name__)
+def test_every_algorithm_models_outcomes_on_the_rows_of_its_data_set(kind):
+    options = {"horizon": 30} if kind.__name__ in ("BRGPUCB", "SWGPUCB") else {}
+    opt = kind(BOX, outcome_constraints=LIMITS, n_initial_points=4, random_state=0, **options)
+    for t in range(12):
+        query = opt.suggest(float(t))
+        opt.tell(query, objective(query.x, t), outcomes=outcomes(query.x, t))
+        values = [list(outcomes(row[:-1], i).values()) for i, row in enumerate(opt.told_X_)]
+        positions = opt._run.data.positions
+        assert_allclose(opt._run.outcomes.values, np.array(values)[positions])
+        for surrogate in models(opt):
+            assert_array_equal(surrogate.X_train_, opt.surrogate_.X_train_)
+
+
+def test_a_reset_removes_all_rows_of_the_outcomes_too():
+    opt = RGPUCB(
+        BOX, reset_period=6, outcome_constraints=LIMITS, n_initial_points=3, random_state=0
+    )
+    drive(opt, 15)
+    assert opt.n_removed_ > 0
+    assert len(opt._run.outcomes.values) == len(opt.X_) == len(models(opt)[0].X_train_)
+
+
+# --- the probability ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("maximize", [True, False])
+def test_the_probability_is_that_of_independent_gaussians(maximize):
+    limits = LIMITS | {"objective": (-0.5, None)}
+    opt = GPUCB(BOX, outcome_constraints=limits, maximize=maximize, random_state=0)
+    drive(opt, 12)
+    rng, expected = np.random.RandomState(1), 1.0
+    X, t = rng.uniform(size=(9, 2)), rng.uniform(12.0, 40.0, size=9)
+    for name, (low, high) in limits.items():
+        mean, std = opt.predict(X, t, True, outcome=name)
+        below = 0.0 if low is None else norm.cdf((low - mean) / std)
+        expected *= (1.0 if high is None else norm.cdf((high - mean) / std)) - below
+    assert_allclose(opt.probability_feasible(X, t), expected, rtol=1e-9, atol=1e-15)
+    assert opt.probability_feasible(X[0], t[0]) == opt.probability_feasible(X, t)[0]
+
+
+@pytest.mark.parametrize("window", [False, True])
+@pytest.mark.parametrize("level", [None, 0.9])
+def test_slopes_of_the_log_weight(driven, window, level):
+    run = driven._run
+    cause = Feasibility(run) if level is None else Certificate(run, level)
+    chance = cause.between(25.0, 40.0) if window else cause.at(25.0)
+    U = np.random.RandomState(0).uniform(size=(7, 2 + window))
+    log_weight, slopes = chance.log_weight_with_slopes(U)
+    assert_allclose(log_weight, chance.log_weight(U), rtol=1e-9)
+    for i in range(U.shape[1]):
+        step = 1e-6 * np.eye(U.shape[1])[i]
+        differences = (chance.log_weight(U + step) - chance.log_weight(U - step)) / 2e-6
+        assert_allclose(slopes[:, i], differences, rtol=1e-4, atol=1e-6)
+
+
+# --- queries --------------------------------------------------------------------------------------
+
+
+def test_queries_and_recommendations_are_within_the_limits(driven):
+    free = WDBO(BOX, random_state=0)
+    for t in range(25):
+        x = free.ask(float(t))
+        free.tell(x, objective(x, t))
+    violated = {
+        opt: sum(load(x, t) > 0.8 or heat(x, t) > 1.0 for *x, t in opt.told_X_[6:])
+        for opt in (free, driven)
+    }
+    assert violated[driven] <= 3 < 10 < violated[free]
+    for t in (25.0, 40.0):
+        x = driven.recommend(t)
+        assert driven.probability_feasible(x, t) >= 0.5 - 1e-9
+        assert load(x, t) < 0.85
+        assert objective(x, t) > -0.25
+
+
+def test_where_no_limit_can_hold_the_most_probable_point_is_recommended():
+    opt = GPUCB(BOX, outcome_constraints={"load": (None, -3.0)}, random_state=0)
+    for t in range(8):
+        x = opt.ask(float(t))
+        opt.tell(x, objective(x, t), outcomes={"load": load(x, t)})
+    with pytest.warns(LimitWarning, match="most probable point is recommended") as caught:
+        x = opt.recommend(8.0)
+    assert caught[0].filename == __file__
+    grid = np.random.RandomState(0).uniform(size=(500, 2)) * [1.0, 2.0]
+    assert opt.probability_feasible(x, 8.0) >= opt.probability_feasible(grid, 8.0).max()
+
+
+# --- persistence and undoing ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["pickle", "json", "journal"])
+def test_a_run_goes_on_after(how, tmp_path):
+    path = tmp_path / "run.db"
+    options = {"outcome_constraints": LIMITS, "n_initial_points": 4, "random_state": 0}
+    opt = WDBO(BOX, history=5, journal=path if how == "journal" else None, **options)
+    drive(opt, 16)
+    if how == "pickle":
+        other = pickle.loads(pickle.dumps(opt))
+    elif how == "json":
+        other = WDBO.from_json(opt.to_json())
+    else:
+        opt.close()
+        other = WDBO(BOX, history=5, journal=Journal(path, resume=True), **options)
+        other.predict([0.1, 0.1], 16.0)
+        other.close()
+        other = WDBO.from_json(other.to_json())
+        opt = WDBO.from_json(opt.to_json())
+    assert_array_equal(other._run.outcomes.values, opt._run.outcomes.values)
+    same(drive(opt, 19, 16), drive(other, 19, 16))
+
+
+def test_untell_takes_outcomes_back(driven):
+    before = copy.deepcopy(driven)
+    driven.tell([0.9, 0.1], 5.0, 25.0, outcomes={"load": 7.0, "heat": 7.0})
+    driven.untell()
+    assert_array_equal(driven._run.outcomes.values, before._run.outcomes.values)
+    places = np.array([[0.3, 0.2], [0.9, 1.4]])
+    driven.tell([0.9, 0.1], 5.0, 25.0, outcomes=outcomes([0.9, 0.1], 25.0))
+    assert (driven.predict(places, 25.0, outcome="heat") < 2.0).all()
+    for _ in range(driven.n_told_):
+        driven.untell()
+    assert driven.surrogate_ is None
+    assert driven._run.outcomes.models == ()
+
+
+def test_outcomes_go_on_in_another_domain(driven):
+    wider = driven.with_domain([(0.0, 2.0), (0.0, 2.0)])
+    places = np.array([[0.3, 0.2], [0.9, 1.4]])
+    for name in LIMITS:
+        found, expected = (opt.predict(places, 26.0, outcome=name) for opt in (wider, driven))
+        assert_allclose(found, expected, rtol=0.05, atol=0.02)
+    drive(wider, 27, 26)
+
+
+def test_the_frame_has_the_outcomes(driven):
+    driven.tell([0.5, 0.5], t=25.0, failed=True)
+    driven.ask(26.0)
+    frame = driven.to_frame()
+    assert list(LIMITS) == [name for name in frame.columns if name in LIMITS]
+    told = frame[~frame.failed & ~frame.pending]
+    assert_allclose(told.load, [load(x, t) for *x, t in driven.told_X_])
+    assert frame[frame.failed | frame.pending].load.isna().all()
+    many = GPUCB(BOX, outcome_constraints=LIMITS, random_state=0)
+    known = frame[~frame.pending]
+    X, gone = known[["x0", "x1"]], known.failed.to_numpy()
+    many.tell_many(X, known.y, known.time, outcomes=known[list(LIMITS)], failed=gone)
+    assert many.n_told_ == 25
+    assert many.n_failed_ == 1
+    assert_array_equal(many._run.outcomes.values[:, 0], told.load)
+
+
+def test_a_handle_told_the_same_again_changes_nothing():
+    opt = GPUCB(BOX, outcome_constraints={"load": (None, 0.8)}, random_state=0)
+    query = opt.suggest(0.0)
+    for _ in range(2):
+        opt.tell(query, 1.0, outcomes={"load": 0.5})
+    assert opt.n_told_ == 1
+    with pytest.raises(AskTellError, match=r"outcomes=\(0.5,\). Got outcomes=\(0.7,\)"):
+        opt.tell(query, 1.0, outcomes={"load": 0.7})
+
+
+def test_refit_searches_for_outcomes(driven):
+    held = WDBO(BOX, outcome_constraints=LIMITS, refit_every=None, random_state=0)
+    drive(held, 15)
+    before = [surrogate.theta_ for surrogate in models(held)]
+    assert held.refit()
+    assert all((a != s.theta_).any() for a, s in zip(before, models(held)))
+
+
+def test_a_step_budget_slices_all_searches():
+    opt = WDBO(BOX, outcome_constraints=LIMITS, step_budget=60.0, random_state=0)
+    drive(opt, 15)
+    assert all(surrogate is not None for surrogate in models(opt))
+    assert len(models(opt)) == 2
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("limits", "match"),
+    [
+        ({"load": (1.0, 1.0)}, r"low < high. Got 'load'"),
+        ({"load": (2.0, 1.0)}, r"low < high. Got 'load'"),
+        ({"load": (None, None)}, r"one None for no limit. Got 'load'"),
+        ({"load": 1.0}, r"pairs .* Got 'load'"),
+        ({"load": (0.0, np.nan)}, r"'load'.*finite"),
+        ({"load": (0.0, "high")}, r"'load'.*one real number"),
+    ],
+)
+def test_limits_that_make_no_sense(limits, match):
+    with pytest.raises(ValueError, match=match):
+        WDBO(BOX, outcome_constraints=limits).ask(0.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        ({}, "outcomes must be values named 'load', 'heat'"),
+        ({"outcomes": None}, "outcomes must be values named"),
+        ({"outcomes": {"load": 1.0}}, "Got 'load' instead"),
+        ({"outcomes": {"load": 1.0, "heat": 1.0, "cost": 1.0}}, "and no others"),
+        ({"outcomes": {"load": 1.0, "heat": np.nan}}, r"outcomes\['heat'\] must be finite"),
+        ({"outcomes": {"load": "low", "heat": 1.0}}, r"outcomes\['load'\] must be one real"),
+        ({"outcomes": [1.0, 2.0]}, "outcomes must be values named"),
+        ({"outcomes": {"load": 1.0, "heat": 1.0}, "failed": True, "y": None}, "left out with fail"),
+    ],
+)
+def test_outcomes_that_make_no_sense_change_nothing(driven, given, match):
+    before = driven.to_json()
+    arguments = {"y": 1.0} | given
+    with pytest.raises(InvalidObservationError, match=match):
+        driven.tell([0.5, 0.5], t=30.0, **arguments)
+    many = dict(arguments)
+    many["y"] = None if arguments["y"] is None else [1.0]
+    if isinstance(given.get("outcomes"), dict):
+        many["outcomes"] = {name: [value] for name, value in given["outcomes"].items()}
+    if given.get("outcomes") != [1.0, 2.0]:
+        with pytest.raises(InvalidObservationError):
+            driven.tell_many([[0.5, 0.5]], t=30.0, **many)
+    assert driven.to_json() == before
+
+
+def test_outcomes_without_limits_are_refused():
+    for opt in (RandomSearch(BOX, random_state=0), WDBO(BOX, random_state=0)):
+        with pytest.raises(InvalidObservationError, match="left out without outcome_constraints"):
+            opt.tell([0.5, 0.5], 1.0, 0.0, outcomes={"load": 1.0})
+    with pytest.raises(ValueError, match="one of 'objective'"):
+        opt.predict([0.5, 0.5], 0.0, outcome="load")
+
+
+def test_an_unknown_outcome_cannot_be_predicted(driven):
+    with pytest.raises(ValueError, match=r"one of 'load', 'heat', 'objective'\. Got 'cost'"):
+        driven.predict([0.5, 0.5], 30.0, outcome="cost")
+
+
+def test_without_limits_everything_is_feasible():
+    opt = WDBO(BOX, random_state=0)
+    opt.tell([0.5, 0.5], 1.0, 0.0)
+    assert opt.probability_feasible([0.1, 0.1], 5.0) == 1.0
+    assert opt._run.outcomes is None
+
+
+# --- required safety ------------------------------------------------------------------------------
+
+
+def cautious(safety=0.95, **options):
+    options = {"start_points": [[0.2, 0.5]], "random_state": 0} | options
+    return WDBO(BOX, outcome_constraints=LIMITS, safety=safety, **options)
+
+
+@pytest.fixture(scope="module")
+def _cautious():
+    return drive(cautious(), 30)
+
+
+@pytest.fixture
+def held(_cautious):
+    return copy.deepcopy(_cautious)
+
+
+def test_queries_are_certified_and_reach_the_optimum():
+    opt, level = cautious(), 0.95
+    for t in range(55):
+        x = opt.ask(float(t))
+        if opt.surrogate_ is None:
+            assert np.abs((x - [0.2, 0.5]) / [1.0, 2.0]).max() <= 0.1 + 1e-9
+        elif t > 30:
+            assert opt.probability_feasible(x, float(t)) >= level - 1e-3
+        assert load(x, t) < 0.8
+        assert heat(x, t) < 1.0
+        opt.tell(x, objective(x, t), outcomes=outcomes(x, t))
+    assert load(x, 54.0) > 0.7
+    assert opt.probability_feasible(opt.recommend(55.0), 55.0) >= level
+
+
+def test_a_start_point_that_violates_is_an_error():
+    opt = cautious()
+    x = opt.ask(0.0)
+    before = opt.to_json()
+    expected = (
+        r"'start_points' parameter of WDBO must be within .*heat=1.5 beyond \(-0.5, 1\) at \[0.2"
+    )
+    with pytest.raises(InvalidObservationError, match=expected):
+        opt.tell(x, 1.0, outcomes={"load": 0.1, "heat": 1.5})
+    with pytest.raises(InvalidObservationError, match=expected):
+        opt.tell_many([x], [1.0], outcomes={"load": [0.1], "heat": [1.5]})
+    assert opt.to_json() == before
+    opt.tell(x, 1.0, outcomes={"load": 0.1, "heat": 0.5})
+    x = opt.ask(1.0)
+    opt.tell(x, 1.0, outcomes={"load": 0.9, "heat": 0.5})  # no start point
+    assert opt.n_told_ == 2
+
+
+def test_the_certified_places_shrink_during_a_pause(held):
+    grid = np.random.RandomState(0).uniform(size=(500, 2)) * [1.0, 2.0]
+    shares = [
+        np.mean(Certificate(held._run, 0.95).at(t).certified(grid * [1.0, 0.5]))
+        for t in (30.0, 60.0, 400.0)
+    ]
+    assert shares[0] > 0.02
+    assert shares[0] > shares[1] >= shares[2]
+
+
+def test_when_nothing_is_certified_a_start_point_is_asked(held):
+    opt = held
+    with pytest.warns(LimitWarning, match="least risky known point is asked") as caught:
+        x = opt.ask(1e6)
+    assert caught[0].filename == __file__
+    assert_array_equal(x, [0.2, 0.5])
+    opt.tell(x, 0.0, outcomes={"load": 2.0, "heat": 0.0})
+    with pytest.warns(LimitWarning):
+        assert (opt.ask(1e6 + 1.0) != [0.2, 0.5]).any()
+
+
+def test_violations_of_certified_queries_widen_the_deviations_and_these_narrow_again(held):
+    opt = held
+    before = opt._run.outcomes.excess
+    x = opt.ask(30.0)
+    opt.tell(x, 0.0, outcomes=outcomes(x, 30.0) | {"load": 3.0})
+    widened = opt._run.outcomes.excess
+    assert widened > before + 0.2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LimitWarning)
+        drive(opt, 50, 31)
+    assert 0.0 <= opt._run.outcomes.excess < widened
+    assert WDBO.from_json(opt.to_json())._run.outcomes.excess == opt._run.outcomes.excess
+
+
+def test_what_users_measure_elsewhere_does_not_widen(held):
+    opt = held
+    before = opt._run.outcomes.excess
+    opt.tell([0.9, 1.9], 0.0, 30.0, outcomes={"load": 3.0, "heat": 3.0})
+    assert opt._run.outcomes.excess == before
+
+
+@pytest.mark.parametrize(
+    "domain",
+    [
+        {"a": ("real", 0.0, 1.0), "b": ("integer", 0, 4)},
+        {"a": ("real", 0.0, 1.0), "kind": ["u", "v"]},
+        FiniteSet([[a / 14, b / 14] for a in range(15) for b in range(15)]),
+        {"a": ("real", 0.0, 1.0), "hour": Context(0.0, 1.0)},
+    ],
+    ids=["integers", "categories", "members", "context"],
+)
+def test_certified_queries_on_other_domains(domain):
+    measures = isinstance(domain, dict) and "hour" in domain
+    context = {"context": {"hour": 0.5}} if measures else {}
+    start = [[3 / 14, 7 / 14]]
+    if isinstance(domain, dict):
+        start = [{name: {"a": 0.2, "b": 1, "kind": "u"}[name] for name in domain if name != "hour"}]
+    opt = WDBO(
+        domain,
+        outcome_constraints={"load": (None, 0.7)},
+        start_points=start,
+        safety=0.9,
+        random_state=0,
+    )
+    violations = 0
+    for t in range(40):
+        x = opt.ask(float(t), **context)
+        value = x["a"] if isinstance(x, dict) else x[0]
+        violations += value > 0.7
+        opt.tell(x, value, outcomes={"load": value})
+    assert violations <= 2
+    assert value > 0.5
+
+
+def test_forced_visits_of_a_small_space_are_certified():
+    opt = WDBO(
+        FiniteSet(np.arange(10.0)[:, np.newaxis]),
+        outcome_constraints={"load": (None, 6.5)},
+        start_points=[[1.0]],
+        safety=0.9,
+        random_state=0,
+    )
+    for t in range(60):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", LimitWarning)
+            (x,) = opt.ask(float(t))
+        assert x < 6.5
+        # The best member is the second: visits alone lead to the others.
+        opt.tell([x], -((x - 2.0) ** 2), outcomes={"load": x})
+    assert set(opt.told_X_[:, 0]) >= set(range(6))
+
+
+def test_robust_surrogates_of_outcomes_ignore_outliers():
+    limits = {"load": (None, 0.8)}
+    plain, robust = (
+        GPUCB(BOX, outcome_constraints=limits, robust=robust, random_state=0)
+        for robust in (False, True)
+    )
+    rng = np.random.RandomState(0)
+    for t in range(25):
+        x = rng.uniform(size=2)
+        told = 20.0 if t == 20 else load(x, t) + 0.01 * rng.normal()
+        for opt in (plain, robust):
+            opt.tell(x, objective(x, t), t, outcomes={"load": told})
+    X = rng.uniform(size=(20, 2))
+    errors = [
+        np.abs(opt.predict(X, 25.0, outcome="load") - [load(x, 25.0) for x in X]).mean()
+        for opt in (plain, robust)
+    ]
+    assert errors[1] < 0.1 < 0.5 < errors[0]
+
+
+def test_with_constraints_step_limits_and_batches():
+    opt = cautious(max_step=0.1, constraints=lambda x: 1.5 - x[0] - x[1])
+    before = None
+    for t in range(0, 40, 2):
+        for query in opt.suggest(float(t), n=2):
+            x = query.x
+            assert x.sum() <= 1.5
+            assert load(x, t) < 0.8
+            if before is not None:
+                assert (np.abs(x - before) <= np.array([0.1, 0.2]) + 1e-9).all()
+            before = x
+            opt.tell(query, objective(x, t), outcomes=outcomes(x, t))
+
+
+def test_the_objective_may_have_a_floor():
+    limits = {"objective": (-0.6, None)}
+    opt = WDBO(
+        BOX, outcome_constraints=limits, safety=0.9, start_points=[[0.7, 1.0]], random_state=0
+    )
+    for t in range(30):
+        x = opt.ask(float(t))
+        assert objective(x, t) > -0.6
+        opt.tell(x, objective(x, t))
+    with pytest.raises(ValueError, match="start_points"):
+        WDBO(BOX, outcome_constraints=limits, safety=0.9).ask(0.0)
+    with pytest.raises(ValueError, match="outcome_constraints"):
+        WDBO(BOX, start_points=[[0.7, 1.0]], safety=0.9).ask(0.0)
+
+
+# --- loops ----------------------------------------------------------------------------------------
+
+
+def test_a_function_may_return_outcomes_to_optimize():
+    def function(x, t):
+        if t == 5.0:
+            raise OSError("no answer")
+        return objective(x, t), outcomes(x, t)
+
+    found = optimize(
+        function,
+        BOX,
+        n_calls=20,
+        clock=StepClock(),
+        catch=OSError,
+        outcome_constraints=LIMITS,
+        random_state=0,
+    )
+    assert found.calls[5].outcomes is None
+    assert found.calls[6].outcomes == outcomes(found.calls[6].x, 6.0)
+    assert found.optimizer.n_told_ == 19
+    assert found.optimizer.probability_feasible(found.x, 20.0) >= 0.5 - 1e-9
+    with pytest.raises(InvalidObservationError, match="left out without outcome_constraints"):
+        optimize(lambda x, t: (1.0, {"load": 2.0}), BOX, n_calls=2, clock=StepClock())
+
+
+class Plant(Problem):
+    """A problem with a moving limit."""
+
+    outcome_constraints: ClassVar = {"load": (None, 0.8)}
+    outcome_noise_variances: ClassVar = {"load": 1e-4}
+
+    def _values(self, X, t):
+        return X[:, 0]
+
+    def _outcomes(self, X, t):
+        return {"load": X[:, 0] + 0.2 * np.sin(t / 9.0)}
+
+
+def test_a_run_reports_violations():
+    problem = Plant("plant", [(0.0, 1.0)], horizon=40.0)
+    x_star, f_star = problem.optimum(20.0)
+    assert_allclose(f_star, 0.8 - 0.2 * np.sin(20.0 / 9.0), atol=1e-3)
+    assert not problem.violates(x_star, 20.0)
+    assert abs(problem.observe_outcomes(0.5, 0.0)["load"] - 0.5) < 0.1
+    limited, free = (
+        run(WDBO(n_initial_points=5, outcome_constraints=limits), problem, n_initial=5)
+        for limits in (Plant.outcome_constraints, None)
+    )
+    loads = limited.queries[:, 0] + 0.2 * np.sin(limited.times / 9.0)
+    assert_array_equal(limited.violations, loads > 0.8)
+    assert limited.violations[5:].mean() < 0.3 < 0.5 < free.violations[5:].mean()
+    again = RunResult.from_dict(json.loads(json.dumps(limited.to_dict())))
+    assert_array_equal(again.violations, limited.violations)
+    assert RunResult.from_dict(limited.to_dict() | {"violations": None}).violations is None
+    with pytest.raises(ValueError, match="different lengths"):
+        RunResult.from_dict(limited.to_dict() | {"violations": [True]})
