@@ -90,7 +90,7 @@ PAGES = {
     "objectives": "recipes",
     "defaults": "decisions",
     "change point": "choose",
-    "plot": "guide/pictures generated/sktvbo.plotting.PosteriorDisplay",
+    "plot": "guide/pictures generated/sktvbo.plotting.ComparisonDisplay",
     "animation": "guide/pictures",
     "learning rate": "guide/streams recipes",
     "sensor": "guide/domains",
