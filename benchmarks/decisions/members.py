@@ -16,6 +16,7 @@ import warnings
 import numpy as np
 
 from sktvbo.domain import FiniteSet
+from sktvbo.exceptions import OverconfidenceWarning
 from sktvbo.optimizers._names import ALGORITHMS
 
 N_FEATURES, LENGTHSCALE, MAX_STEPS = 200, 0.4, 200
@@ -86,7 +87,7 @@ def main():
     parser.add_argument("--steps", type=int, default=MAX_STEPS)
     parser.add_argument("--seeds", type=int, default=8)
     arguments = parser.parse_args()
-    warnings.simplefilter("ignore")
+    warnings.simplefilter("ignore", OverconfidenceWarning)
     for n in arguments.members:
         for lengthscale in (0.0, 150.0):
             for noise in (0.0, 0.1):

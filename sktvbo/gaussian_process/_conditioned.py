@@ -176,7 +176,7 @@ class Conditioned(ProcessPosterior):
         return (rows.y - mean) / rows.scale / share, (variance - apart) / share + apart
 
     def _apart(self, rows):
-        """Return variances (n,) of f at rows that no row reduces, and noise variances (n,)."""
+        """Return the part (n,) of the variances of f that no row reduces, and noise variances."""
         return 0.0, rows.noise(self.covariance)
 
     def with_rows(self, rows):

@@ -7,7 +7,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sktvbo import BOLT, WDBO, WGPUCB, BayesianOptimizer, RandomSearch, SparQGPUCB
-from sktvbo.gaussian_process import GeometricInjection, TimeVaryingGPRegressor
+from sktvbo.gaussian_process import (
+    GeometricInjection,
+    SparseTimeVaryingGPRegressor,
+    TimeVaryingGPRegressor,
+)
 from sktvbo.staleness import RelevancyBudget, RelevancyCap
 
 BOX = [(0.0, 10.0)]
@@ -98,6 +102,13 @@ def test_policies_remove_confirmed_outliers_first_and_no_others(policy):
         assert 40 not in removed
         # It may be the first of a change.
         assert size == 0.0 or np.argsort(new.relevancy(40.0))[:2].tolist() == [30, 40]
+
+
+def test_a_surrogate_with_inducing_points_becomes_robust():
+    given = SparseTimeVaryingGPRegressor(inducing="greedy", normalize_y=True)
+    opt = tell(BayesianOptimizer(BOX, surrogate=given, random_state=0, robust=True), range(25))
+    weights = opt.to_frame()["outlier_weight"]
+    assert set(weights.index[weights < 0.01]) == {3, 20}
 
 
 @pytest.mark.parametrize("kind", [BOLT, BayesianOptimizer])

@@ -60,6 +60,8 @@ def test_after_repeated_queries_a_new_member_of_a_larger_space_is_asked():
             assert asked[i] not in before
             n_turns += 1
     assert n_turns >= 4
+    # After every repeated query it would be 23 members.
+    assert len(set(asked)) <= 16
 
 
 def test_other_spaces_have_the_same_queries(monkeypatch):
