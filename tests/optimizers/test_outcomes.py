@@ -12,10 +12,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 
 from sktvbo import GPUCB, RGPUCB, WDBO, BayesianOptimizer, RandomSearch, optimize
+from sktvbo._values import replaced
 from sktvbo.domain import Context, FiniteSet
 from sktvbo.evaluation import RunResult, StepClock, run
 from sktvbo.exceptions import AskTellError, InvalidObservationError, LimitWarning
 from sktvbo.journal import Journal
+from sktvbo.optimizers._base import run_of
 from sktvbo.optimizers._outcomes import Certificate, Feasibility
 from sktvbo.problems import Problem
 
@@ -602,3 +604,40 @@ def test_a_run_reports_violations():
     assert RunResult.from_dict(limited.to_dict() | {"violations": None}).violations is None
     with pytest.raises(ValueError, match="different lengths"):
         RunResult.from_dict(limited.to_dict() | {"violations": [True]})
+
+
+def test_deviations_and_limits_of_certified_queries():
+    opt = WDBO(
+        [(0.0, 1.0)],
+        outcome_constraints={"load": (-3.0, 1.0)},
+        safety=0.9,
+        start_points=[[0.2]],
+        random_state=0,
+    )
+    rng = np.random.RandomState(0)
+    for t in range(30):
+        x = opt.ask(float(t))
+        opt.tell(x, x[0], float(t), outcomes={"load": x[0] + 0.05 * rng.normal()})
+    state, place = run_of(opt), np.array([[0.5]])
+
+    def part(excess=0.0, shift=0.0):
+        values = state.outcomes.values.copy()
+        values[-8:] += shift
+        known = replaced(state.outcomes, values=values, excess=excess)
+        return Feasibility(replaced(state, outcomes=known), widens=True)
+
+    def log_p(**options):
+        return part(**options).at(29.0).log(place)[0]
+
+    surrogate, _, _, width, least = part()._parts[0]
+    assert least == pytest.approx(0.4 * surrogate.noise_std_)
+    assert part(excess=0.55)._parts[0][3] == pytest.approx(1.5 * width)
+    assert log_p(excess=2.0) < log_p()
+    # The latest outcomes are above, or below, what the model predicts.
+    _, same, lower, *_ = part(shift=0.5)._parts[0]
+    assert same == -3.0
+    assert 0.4 < 1.0 - lower < 0.6
+    assert log_p(shift=0.5) < log_p()
+    _, higher, same, *_ = part(shift=-0.5)._parts[0]
+    assert same == 1.0
+    assert 0.4 < higher + 3.0 < 0.6
