@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..domain._base import Domain
 
 # Sobol points of a search.
-N_CANDIDATES = 512
+N_CANDIDATES, N_STARTS = 512, 6
 
 # Each start alternates between gradients and neighbours for at most this many rounds; rarely five.
 _MAX_ROUNDS = 50
@@ -92,7 +92,7 @@ def maximize(
 
 
 def optimize(
-    objective, space, rng, anchors=None, n_candidates=N_CANDIDATES, n_starts=6, until=np.inf
+    objective, space, rng, anchors=None, n_candidates=N_CANDIDATES, n_starts=N_STARTS, until=np.inf
 ):
     """Return the row (d,) of a search space where an objective is largest, None if it is empty.
 

@@ -288,7 +288,7 @@ class TimeVaryingSampler(BaseSampler):
             start_points=None,
         )
         # Start points are given to trials by `_start_point`, with any other parameters.
-        return Model(space, begun(optimizer, len(self._start)))
+        return Model(space, begun(optimizer))
 
     def _rules(self, space, known):
         """Return the constraints on points of a space, given known parameters."""

@@ -192,9 +192,8 @@ class BayesianOptimizer(BaseEstimator):
         Largest distance of a query from the one before, as a fraction of each range; see
         `~sktvbo.domain.StepLimit` for limits per unit of time. None is no limit.
     start_points : array-like of shape (k, d), or a list of dicts, default=None
-        Points to ask first; with ``max_step`` they are approached step by step. If fewer than 5,
-        "auto" spreads the others within 0.2 of each range around the first one. With an int the
-        surrogate is fitted after k observations, or ``n_initial_points`` if fewer.
+        Points to ask first; with ``max_step`` they are approached step by step. They are the first
+        of the initial points; "auto" spreads the others within 0.2 of each range around the first.
     max_size : int, default=None
         Largest data set. Beyond it the least relevant observations are removed, or the oldest if
         relevancies are unavailable: see `~sktvbo.staleness.MaximumSize`. None is no limit.
@@ -463,13 +462,13 @@ class BayesianOptimizer(BaseEstimator):
                 expected = f"left at its default {default!r} {when}, where it has no effect"
                 raise invalid(name, expected, value, self)
 
-    def _n_initial(self, domain, n_started):
-        """Return the number of observations before the surrogate, with some start points."""
+    def _n_initial(self, domain):
+        """Return the number of observations before the surrogate."""
         if self.n_initial_points == "auto":
             # Near the start points, more are needed to tell slopes from noise.
             n = self._n_spread if self.safety is None else 3 * (domain.n_dims + 1)
             return int(min(n, domain.size))
-        return min(self.n_initial_points, n_started or self.n_initial_points)
+        return self.n_initial_points
 
     # --- attributes that an algorithm may set -----------------------------------------------------
 
@@ -1593,7 +1592,7 @@ class BayesianOptimizer(BaseEstimator):
             algorithm=algorithm,
             domain=domain,
             acquisition=as_acquisition(acquisition, self),
-            n_initial=self._n_initial(domain, len(start)),
+            n_initial=self._n_initial(domain),
             start_points=start,
             size_limit=size_limit,
             limits=limits,
@@ -1675,11 +1674,9 @@ def _predicted(run, rows, times, include_noise):
     return mean, std
 
 
-def begun(optimizer, n_started=0):
-    """Return a copy of an optimizer that begins a run, whose start points are asked elsewhere."""
-    run = optimizer._new_run()
-    config = replaced(run.config, n_initial=optimizer._n_initial(run.domain, n_started))
-    return with_run(optimizer, replaced(run, config=config))
+def begun(optimizer):
+    """Return a copy of an optimizer that begins a run."""
+    return with_run(optimizer, optimizer._new_run())
 
 
 def run_of(optimizer):

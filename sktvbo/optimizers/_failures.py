@@ -189,12 +189,12 @@ class Risk:
         self._gp = _fitted(failures, run)
 
     def at(self, t, moving=None):
-        """Return the `Chance` of success at one time, for places (m, u) in unit form."""
-        return Chance(ManyPlaces(self._gp.posterior_at(t, moving)))
+        """Return the `Success` at one time, for places (m, u) in unit form."""
+        return Success(ManyPlaces(self._gp.posterior_at(t, moving)))
 
     def between(self, low, high, moving=None):
         """Return it for places with a time (m, u + 1), 0 at ``low`` and 1 at ``high``."""
-        return Chance(ManyPlaces(self._gp.posterior_between(low, high, moving)))
+        return Success(ManyPlaces(self._gp.posterior_between(low, high, moving)))
 
 
 class Causes:
@@ -218,10 +218,8 @@ class Causes:
 class Chance:
     """Probability of success as a function of places in unit form.
 
-    Parameters
-    ----------
-    posterior : ManyPlaces
-        Posterior of the labels.
+    A subclass defines ``log(U)``, its logarithm (m,) at places U (m, u), and
+    ``log_with_slopes(U)``, which also returns its derivatives (m, u) in the place.
 
     Attributes
     ----------
@@ -230,13 +228,6 @@ class Chance:
     """
 
     is_sure = False
-
-    def __init__(self, posterior):
-        self._posterior = posterior
-
-    def log(self, U):
-        """Return the logarithm of the probability (m,) at places U (m, u)."""
-        return log_ndtr(_squashed(*self._posterior(U))[0])
 
     def log_weight(self, U):
         """Return the logarithm of the weight (m,) of an acquisition function."""
@@ -247,15 +238,6 @@ class Chance:
         log_p, slopes = self.log_with_slopes(U)
         found, slope = log_weights(log_p)
         return found, slope[:, np.newaxis] * slopes
-
-    def log_with_slopes(self, U):
-        """Return `log` and its derivatives (m, u) in the place."""
-        mean, std, mean_slopes, std_slopes = self._posterior.with_gradients(U)
-        z, on_mean, on_std = _squashed(mean, std)
-        slopes = on_mean[:, np.newaxis] * mean_slopes + on_std[:, np.newaxis] * std_slopes
-        log_p = log_ndtr(z)
-        density = np.exp(-0.5 * z**2 - log_p) / np.sqrt(2.0 * np.pi)
-        return log_p, density[:, np.newaxis] * slopes
 
     def compiled(self):
         """Return the log weight as a `sktvbo._fast.limits.Limits`, or None."""
@@ -276,6 +258,30 @@ class Chance:
         return weighed
 
 
+class Success(Chance):
+    """Probability that a query does not fail.
+
+    Parameters
+    ----------
+    posterior : ManyPlaces
+        Posterior of the labels.
+    """
+
+    def __init__(self, posterior):
+        self._posterior = posterior
+
+    def log(self, U):
+        return log_ndtr(_squashed(*self._posterior(U))[0])
+
+    def log_with_slopes(self, U):
+        mean, std, mean_slopes, std_slopes = self._posterior.with_gradients(U)
+        z, on_mean, on_std = _squashed(mean, std)
+        slopes = on_mean[:, np.newaxis] * mean_slopes + on_std[:, np.newaxis] * std_slopes
+        log_p = log_ndtr(z)
+        density = np.exp(-0.5 * z**2 - log_p) / np.sqrt(2.0 * np.pi)
+        return log_p, density[:, np.newaxis] * slopes
+
+
 class Jointly(Chance):
     """Joint chance of independent causes, as a function of places in unit form.
 
@@ -293,6 +299,7 @@ class Jointly(Chance):
     def floor(self, values, U):
         return max(chance.floor(values, U) for chance in self._chances)
 
+    # The weight of a chance is no function of its probability alone: see `Certified`.
     def log_weight(self, U):
         return sum(chance.log_weight(U) for chance in self._chances)
 

@@ -46,7 +46,19 @@ _N_LATEST, _TOLERANCE = 8, 1.25
 _NEAR, _FAR = 1e-3, 0.3
 
 # Halvings that locate the boundary of the certified places on the way of a climb.
-_N_HALVINGS = 12
+_N_HALVINGS = 8
+
+
+class Correction(NamedTuple):
+    """Of the posterior of an outcome and its limits: see `corrections_of`."""
+
+    width: float
+    least: float
+    bias: float
+
+
+# Without `corrections_of`.
+_NONE = Correction(1.0, 0.0, 0.0)
 
 
 class Limit(NamedTuple):
@@ -69,11 +81,14 @@ class Outcomes:
         One for each of the k outcomes that are measured; none before there is a surrogate.
     excess : float
         Of the factor of standard deviations, after violations; see `recalibrated`.
+    corrections : tuple of Correction, or None
+        Only a cache: without it, they are computed for each query.
     """
 
     values: np.ndarray
     models: tuple = ()
     excess: float = 0.0
+    corrections: tuple | None = None
 
     def to_plain(self):
         """Return what a journal stores: no unfinished search."""
@@ -240,12 +255,12 @@ def with_values(run, after):
     values[known] = run.outcomes.values[np.isin(old, new)]
     for i in np.flatnonzero(~known):
         values[i] = after.history.log.at([new[i]])[0].outcomes
-    return replaced(after, outcomes=replaced(run.outcomes, values=values))
+    return replaced(after, outcomes=replaced(run.outcomes, values=values, corrections=None))
 
 
 def with_models(run, models):
     """Return the run with other models of its outcomes."""
-    return replaced(run, outcomes=replaced(run.outcomes, models=tuple(models)))
+    return replaced(run, outcomes=replaced(run.outcomes, models=tuple(models), corrections=None))
 
 
 # --- the probability ------------------------------------------------------------------------------
@@ -257,25 +272,20 @@ class Feasibility:
     Parameters
     ----------
     run : RunState
-    widens : bool, default=False
-        Standard deviations are not taken for smaller than data alone can show, see `_width`, and
-        limits are moved by the `_bias` of the latest observations.
+    corrected : bool, default=False
+        Apply the `corrections_of` the posteriors.
     """
 
-    def __init__(self, run, widens=False):
-        surrogates, values = iter(run.outcomes.models), iter(run.outcomes.values.T)
+    def __init__(self, run, corrected=False):
+        surrogates, factor = _surrogates(run, run.model), 1.0
+        corrections = [_NONE] * len(surrogates)
+        if corrected:
+            corrections, factor = corrections_of(run), _UNDERSTATED + run.outcomes.excess
         self._parts = []
-        for name, low, high in run.config.limits:
-            surrogate, y = run.model, run.data.y
-            if name != OBJECTIVE:
-                surrogate, y = next(surrogates).surrogate, next(values)
-            width, least, bias = 1.0, 0.0, 0.0
-            if widens:
-                width, bias = _width(run, surrogate, y, low, high), _bias(run, surrogate, y)
-                least = _LEAST * surrogate.noise_std_
-            low, high = sorted((run.sign * low, run.sign * high))
-            low, high = low - min(bias, 0.0), high - max(bias, 0.0)
-            self._parts.append((surrogate, low, high, width, least))
+        for (_, *limits), surrogate, known in zip(run.config.limits, surrogates, corrections):
+            low, high = sorted(run.sign * limit for limit in limits)
+            low, high = low - min(known.bias, 0.0), high - max(known.bias, 0.0)
+            self._parts.append((surrogate, low, high, factor * known.width, known.least))
 
     def at(self, t, moving=None):
         """Return the `WithinLimits` at one time, for places (m, u) in unit form."""
@@ -353,7 +363,7 @@ class Certificate:
 
     def __init__(self, run, level):
         self.level = level
-        self._feasibility = Feasibility(run, widens=run.algorithm.safety is not None)
+        self._feasibility = Feasibility(run, corrected=run.algorithm.safety is not None)
         self._starts = run.domain.unit_of(_without_violation(run, run.config.start_points))
         self._unit = run.domain.unit_of
         self._known = np.vstack([self._starts, run.model.X_train_[:, :-1]])
@@ -415,6 +425,11 @@ class Certified(Chance):
     def __init__(self, chance, level):
         self._chance, self._z = chance, ndtri(level)
         self.log, self.log_with_slopes = chance.log, chance.log_with_slopes
+
+    @classmethod
+    def of(cls, run, level, t):
+        """Return that of a run at time t."""
+        return cls(Feasibility(run, corrected=run.algorithm.safety is not None).at(t), level)
 
     def certified(self, U):
         """Return which places (m, u) are certified (m,)."""
@@ -482,7 +497,7 @@ class CertifiedSpace(SearchSpace):
         known = self.whole.with_current_context(self.whole.nearest(self.known))
         known = known[self.allowed(known)]
         if len(known):
-            near = known[rng.randint(len(known), size=n // 2)]
+            near = known[rng.randint(len(known), size=n // 4)]
             shifts = rng.standard_normal((len(near), len(free)))
             shifts *= np.geomspace(_NEAR, _FAR, len(near))[:, np.newaxis]
             near[:, free] = np.clip(near[:, free] + shifts, self.lower[free], self.upper[free])
@@ -492,8 +507,7 @@ class CertifiedSpace(SearchSpace):
 
 def _without_violation(run, points):
     """Return those of some points (k, d) whose latest outcomes in the data set are allowed."""
-    rows, found = run.data.rows[:, :-1], []
-    values = dict(zip(measured(run), run.outcomes.values.T)) | {OBJECTIVE: run.data.y}
+    rows, values, found = run.data.rows[:, :-1], _values(run), []
     for x in points:
         here = np.flatnonzero((rows == x).all(axis=1))[-1:]
         found.append(
@@ -516,33 +530,48 @@ def recalibrated(run, after):
         return after
     *x, t = entry.row
     place = run.domain.to_unit(np.array(x))[np.newaxis]
-    if Certificate(run, level).at(t).log_weight(place)[0] < -_ROUNDING:
+    outcomes = replaced(after.outcomes, corrections=corrections_of(after))
+    after = replaced(after, outcomes=outcomes)
+    if Certified.of(run, level, t).log_weight(place)[0] < -_ROUNDING:
         return after
-    violated = -np.expm1(Certificate(after, level).at(t).log(place)[0])
-    excess = max(after.outcomes.excess + _RATE * (violated - (1.0 - level)), 0.0)
-    return replaced(after, outcomes=replaced(after.outcomes, excess=float(excess)))
+    violated = -np.expm1(Certified.of(after, level, t).log(place)[0])
+    excess = max(outcomes.excess + _RATE * (violated - (1.0 - level)), 0.0)
+    return replaced(after, outcomes=replaced(outcomes, excess=float(excess)))
 
 
-def _width(run, surrogate, y, low, high):
-    """Return a factor of the standard deviations of an outcome.
+def corrections_of(run):
+    """Return a `Correction` for each limit.
 
-    Hyperparameters are learnt and treated as known, which makes deviations too small. A few values
-    near one place do not show how much the outcome varies elsewhere either. The limit is assumed to
-    be within reach: far from all data the outcome deviates by at least a part of the distance of
-    the data from the limit.
+    Hyperparameters are learnt and treated as known, which makes deviations too small: none is below
+    ``least``. A few values near one place do not show how much the outcome varies elsewhere either.
+    The limit is assumed to be within reach: ``width`` is a factor of the deviation, so that far
+    from all data it is at least a part of the distance of the data from the limit. A model that
+    believes in less change than there is takes a drift for noise: ``bias`` is by how much the
+    latest outcomes differ from the posterior mean, beyond their noise.
     """
-    prior = np.sqrt(surrogate.signal_variance_) * surrogate.posterior_at(0.0).scale
-    margin = np.median(np.minimum(high - y, y - low))
-    width = np.clip(_REACH * margin / prior, 1.0, _WIDEST)
-    return (_UNDERSTATED + run.outcomes.excess) * width
+    if run.outcomes.corrections is not None:
+        return run.outcomes.corrections
+    values, found = _values(run), []
+    for (name, low, high), surrogate in zip(run.config.limits, _surrogates(run, run.surrogate)):
+        y, noise = values[name], surrogate.noise_std_
+        prior = np.sqrt(surrogate.signal_variance_) * surrogate.posterior_at(0.0).scale
+        margin = np.median(np.minimum(high - y, y - low))
+        rows = surrogate.X_train_[-_N_LATEST:]
+        gap = np.median(run.sign * y[-len(rows) :] - surrogate.predict(rows))
+        usual = _TOLERANCE * noise / np.sqrt(len(rows))
+        bias = np.sign(gap) * max(abs(gap) - usual, 0.0)
+        width = np.clip(_REACH * margin / prior, 1.0, _WIDEST)
+        found.append(Correction(width, _LEAST * noise, bias))
+    return tuple(found)
 
 
-def _bias(run, surrogate, y):
-    """Return by how much the latest outcomes differ from the posterior mean, beyond their noise.
+def _values(run):
+    """Return the values (n,) in the data set of everything that has a limit, by name."""
+    return dict(zip(measured(run), run.outcomes.values.T)) | {OBJECTIVE: run.data.y}
 
-    A model that believes in less change than there is takes a drift for noise.
-    """
-    rows = surrogate.X_train_[-_N_LATEST:]
-    found = np.median(run.sign * y[-len(rows) :] - surrogate.predict(rows))
-    noise = _TOLERANCE * surrogate.noise_std_ / np.sqrt(len(rows))
-    return np.sign(found) * max(abs(found) - noise, 0.0)
+
+def _surrogates(run, objective):
+    """Return the surrogate of each limit, given that of the objective."""
+    models = iter(run.outcomes.models)
+    names = [limit.name for limit in run.config.limits]
+    return [objective if name == OBJECTIVE else next(models).surrogate for name in names]

@@ -67,7 +67,7 @@ class RandomSearch(Algorithm):
 
     label = "random"
 
-    def _n_initial(self, domain, n_started):
+    def _n_initial(self, domain):
         return self.n_initial_points
 
     def predict(

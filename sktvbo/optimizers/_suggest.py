@@ -11,7 +11,7 @@ from .._values import replaced
 from ..acquisition import AcquisitionState, PosteriorMean
 from ..acquisition._compiled import objective_of
 from ..acquisition._objective import ScipyClimber, Score
-from ..acquisition._optimize import N_CANDIDATES, maximize_joint, optimize
+from ..acquisition._optimize import N_CANDIDATES, N_STARTS, maximize_joint, optimize
 from ..domain import StepLimit
 from ..exceptions import ForgottenQueryWarning, LimitWarning
 from ._budget import REST
@@ -31,6 +31,9 @@ _MAX_HALLUCINATED = 32
 # visited within five times as many steps. In one of at most the second number the query after the
 # n-th at the same point, n = 4, 8, 16, ...: more of these would show nothing of other members.
 _FEW_MEMBERS, _MANY_MEMBERS, _VISIT_EVERY, _MIN_REPEATS, _N_LATEST = 20, 1000, 5, 4, 1000
+
+# Climbs that a search makes among certified places, where they are long.
+_N_CERTIFIED_STARTS = 3
 
 # Random places beside the data set over which the value of a failure is minimized.
 _N_FLOOR = 64
@@ -371,10 +374,10 @@ def _best_query(
             space = certificate.part_of(space, t)
         return maximize_joint(draw, space, rng, recent, n_candidates), t, None
     score, posterior, space = _scored(run, surrogate, acquisition, t, latest, risk, space)
-    objective = objective_of(score, posterior)
+    objective, n_starts = objective_of(score, posterior), N_STARTS
     if certificate is not None:
-        space = certificate.part_of(space, t)
-    row = optimize(objective, space, rng, recent, n_candidates, until=until)
+        space, n_starts = certificate.part_of(space, t), _N_CERTIFIED_STARTS
+    row = optimize(objective, space, rng, recent, n_candidates, n_starts, until)
     if row is None or space.window is None:
         return row, t, objective.posterior
     return row[:-1], float(row[-1]), None
@@ -398,8 +401,9 @@ def _scored(run, surrogate, acquisition, t, latest, risk, space):
         posterior = surrogate.posterior_between(t, latest, run.domain.continuous)
     score = Score.over(acquisition, state, space, t)
     if risk is not None:
-        anywhere = run.domain.search_space().candidates(_N_FLOOR)
-        places = np.vstack([run.surrogate.X_train_[:, :-1], anywhere])
+        places = run.domain.search_space().candidates(_N_FLOOR)
+        if not isinstance(risk, Certificate):
+            places = np.vstack([run.surrogate.X_train_[:, :-1], places])
         score = weighed(score, risk, state.posterior, space, t, places)
     return score, posterior, space
 

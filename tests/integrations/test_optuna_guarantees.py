@@ -72,8 +72,8 @@ def test_start_points_are_asked_in_their_order_and_once(kind, direction):
     assert not any(trial.params in STARTS for trial in study.trials[3:])
 
 
-def test_there_is_a_model_when_the_start_points_were_told():
-    study = new_study(Spy(start_points=STARTS, n_initial_points=15))
+def test_start_points_are_initial_points():
+    study = new_study(Spy(start_points=STARTS, n_initial_points=3))
     study.optimize(square, n_trials=5)
     assert [opt.surrogate_ is not None for opt in Spy.asked] == [False, False, True, True]
 

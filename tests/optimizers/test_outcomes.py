@@ -18,7 +18,7 @@ from sktvbo.evaluation import RunResult, StepClock, run
 from sktvbo.exceptions import AskTellError, InvalidObservationError, LimitWarning
 from sktvbo.journal import Journal
 from sktvbo.optimizers._base import run_of
-from sktvbo.optimizers._outcomes import Certificate, Feasibility
+from sktvbo.optimizers._outcomes import Certificate, Feasibility, corrections_of
 from sktvbo.problems import Problem
 
 BOX = [(0.0, 1.0), (0.0, 2.0)]
@@ -623,8 +623,8 @@ def test_deviations_and_limits_of_certified_queries():
     def part(excess=0.0, shift=0.0):
         values = state.outcomes.values.copy()
         values[-8:] += shift
-        known = replaced(state.outcomes, values=values, excess=excess)
-        return Feasibility(replaced(state, outcomes=known), widens=True)
+        known = replaced(state.outcomes, values=values, excess=excess, corrections=None)
+        return Feasibility(replaced(state, outcomes=known), corrected=True)
 
     def log_p(**options):
         return part(**options).at(29.0).log(place)[0]
@@ -641,3 +641,25 @@ def test_deviations_and_limits_of_certified_queries():
     _, higher, same, *_ = part(shift=-0.5)._parts[0]
     assert same == 1.0
     assert 0.4 < higher + 3.0 < 0.6
+
+
+@pytest.mark.parametrize("step", ["ask", "unasked", "untell", "tell_many", "refit"])
+def test_corrections_are_those_of_the_present_models(step):
+    options = {"safety": 0.9, "start_points": [[0.1, 0.4]], "refit_every": None}
+    limits = LIMITS | {"objective": (-9.0, None)}
+    opt = drive(WDBO(BOX, outcome_constraints=limits, random_state=0, **options), 25)
+    before, other = run_of(opt).outcomes.corrections, {"load": 3.0, "heat": 2.0}
+    if step == "untell":
+        opt.untell()
+    elif step == "refit":
+        opt.refit()
+    elif step == "tell_many":
+        columns = {name: [0.5, value] for name, value in other.items()}
+        opt.tell_many([[0.5, 1.0], [0.4, 1.0]], [0.0, 3.0], [25.0, 26.0], outcomes=columns)
+    else:
+        opt.tell(opt.ask(25.0) if step == "ask" else [0.5, 1.0], 3.0, 25.0, outcomes=other)
+    state = run_of(opt)
+    fresh = corrections_of(replaced(state, outcomes=replaced(state.outcomes, corrections=None)))
+    assert corrections_of(state) == fresh
+    assert step == "refit" or fresh != before
+    assert (state.outcomes.corrections is not None) == (step == "ask")
