@@ -101,18 +101,19 @@ def methods(problem):
     limits = {"outcome_constraints": problem.constraints}
     known = learnt(problem)
     return {
+        "sktvbo 0.99": {**limits, "safety": 0.99},
         "sktvbo 0.95": {**limits, "safety": 0.95},
         "TVSafeOpt": {**limits, "kind": partial(TVSafeOpt, learnt=known)},
         "SafeOpt": {**limits, "kind": partial(TVSafeOpt, learnt=known, moves=False)},
         "TVSafeOpt UCB": {**limits, "kind": partial(TVSafeOpt, learnt=known, ucb=True)},
         "UCB, learns": {**limits, "kind": partial(TVSafeOpt, ucb=True)},
-        "sktvbo": limits,
+        "sktvbo": {**limits, "n_initial_points": N_INITIAL},
         "BoTorch": {**limits, "kind": BoTorch},
         "Optuna": {**limits, "kind": Optuna},
     }
 
 
-SAFE = ("sktvbo 0.95", "TVSafeOpt", "TVSafeOpt UCB", "UCB, learns", "SafeOpt")
+SAFE = ("sktvbo 0.99", "sktvbo 0.95", "TVSafeOpt", "TVSafeOpt UCB", "UCB, learns", "SafeOpt")
 METHODS = (*SAFE, "sktvbo", "BoTorch", "Optuna")
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
 
-    from .._typing import Posterior
+    from .._typing import Array, Posterior
 
     # A custom schedule of β.
     Schedule: TypeAlias = Callable[["AcquisitionState"], float]
@@ -42,11 +42,13 @@ class AcquisitionState:
         Pending queries, which the surrogate treats as observations.
     space : SearchSpace or None
         Where queries may lie, None for anywhere.
+    succeeds : callable, (m, u) -> (m,), or None
+        Where a query at its time neither fails nor violates a limit, probably; None for everywhere.
     information_gain : float
         Information gain of the data set, ½ log det(I + Σ⁻¹ K), in nats.
     incumbent : float
-        Largest posterior mean, at the time of the query, at the places observed, or for those
-        outside of the domain at the nearest members.
+        Largest posterior mean, at the time of the query, at the places observed that succeed then,
+        or for those outside of the domain at the nearest members. If none succeeds, the smallest.
     scale : float
         Scale of the observations, by which improvements are divided to avoid overflow; 1 if the
         posterior has none.
@@ -59,6 +61,7 @@ class AcquisitionState:
     posterior: Posterior = field(default=None, repr=False)
     n_pending: int = 0
     space: Any = field(default=None, repr=False)
+    succeeds: Callable[[Array], Array] | None = field(default=None, repr=False)
 
     @cached_property
     def information_gain(self) -> float:
@@ -67,11 +70,15 @@ class AcquisitionState:
 
     @cached_property
     def incumbent(self) -> float:
-        """Largest posterior mean at the places of the observations, or nearest to them."""
+        """Largest posterior mean at the places of the observations that succeed."""
         places = self.surrogate.X_train_[:, :-1]
         places, _ = distinct_rows(places if self.space is None else self.space.nearest(places))
         mean = getattr(self.posterior, "mean", lambda S: self.posterior(S)[0])
-        return float(np.max(mean(places)))
+        values = mean(places)
+        if self.succeeds is not None:
+            succeed = self.succeeds(places)
+            values = values[succeed] if succeed.any() else values.min()
+        return float(np.max(values))
 
     @property
     def scale(self) -> float:

@@ -229,6 +229,10 @@ class Chance:
 
     is_sure = False
 
+    def succeeds(self, U):
+        """Return where (m,) a query probably succeeds."""
+        return self.log(U) >= np.log(0.5)
+
     def log_weight(self, U):
         """Return the logarithm of the weight (m,) of an acquisition function."""
         return log_weights(self.log(U))[0]
@@ -296,6 +300,9 @@ class Jointly(Chance):
     def log(self, U):
         return sum(chance.log(U) for chance in self._chances)
 
+    def succeeds(self, U):
+        return np.all([chance.succeeds(U) for chance in self._chances], axis=0)
+
     def floor(self, values, U):
         return max(chance.floor(values, U) for chance in self._chances)
 
@@ -328,14 +335,12 @@ def sampled(draw, domain, risk, t, size, rng):
     return np.array(chosen)
 
 
-def weighed(score, risk, posterior, space, t, places):
-    """A score of places in a search space, weighed by the chance of success.
+def weighed(score, chance, posterior, space, places):
+    """Return the score of places in a search space, weighed by the `Chance` of success.
 
     A failure is worth as much as the worst of some places (m, k), or the median of those that are
-    probably within the limits. Their posterior is known at time t.
+    probably within the limits. Their posterior is known at the time of the query.
     """
-    moving = space.continuous[: places.shape[1]]
-    chance = risk.at(t, moving) if space.window is None else risk.between(*space.window, moving)
     posterior = ManyPlaces(posterior)
     shown = places if space.window is None else np.column_stack([places, np.zeros(len(places))])
     floor = chance.floor(score.values(*posterior(places), shown), shown)

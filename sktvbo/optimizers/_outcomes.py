@@ -327,7 +327,7 @@ class WithinLimits(Chance):
 
         With the lowest value a search would stay where the limits hold surely.
         """
-        probable = self.log(U) >= np.log(0.5)
+        probable = self.succeeds(U)
         return np.median(values[probable]) if probable.any() else values.min()
 
     def log_with_slopes(self, U):
@@ -431,7 +431,7 @@ class Certified(Chance):
         """Return that of a run at time t."""
         return cls(Feasibility(run, corrected=run.algorithm.safety is not None).at(t), level)
 
-    def certified(self, U):
+    def succeeds(self, U):
         """Return which places (m, u) are certified (m,)."""
         return ndtri_exp(self.log(U)) >= self._z
 
@@ -477,14 +477,14 @@ class CertifiedSpace(SearchSpace):
             members = space.candidates(min(space.size, N_CANDIDATES))
             count = math.inf
             if len(members) >= space.size:
-                count = int(chance.certified(members).sum())
+                count = int(chance.succeeds(members).sum())
             found = replace(found, size=count)
         return found
 
     def allowed(self, U):
         found = self.whole.allowed(U)
         if found.any():
-            found[found] = self.chance.certified(U[found])
+            found[found] = self.chance.succeeds(U[found])
         return found
 
     def candidates(self, n, rng=None):

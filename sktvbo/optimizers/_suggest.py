@@ -326,7 +326,7 @@ def _unvisited(run, space, queries, t, certificate):
     taken = run.domain.unit_of(np.reshape(rows, (-1, run.domain.n_dims)))
     left = members[~np.isclose(members[:, np.newaxis], taken).all(axis=2).any(axis=1)]
     if certificate is not None and len(left):
-        left = left[certificate.at(t).certified(left)]
+        left = left[certificate.at(t).succeeds(left)]
     if not len(left):
         return space
     return replace(whole, members=left[:, : whole.domain.n_unit], size=len(left))
@@ -387,6 +387,8 @@ def _scored(run, surrogate, acquisition, t, latest, risk, space):
     """Return score, posterior and search space of `_best_query`."""
     space = run.domain.search_space() if space is None else space
     posterior = surrogate.posterior_at(t, run.domain.continuous)
+    moving = space.continuous[: run.domain.n_unit]
+    chance = None if risk is None else risk.at(t, moving)
     state = AcquisitionState(
         len(run.data),
         run.history.n_told,
@@ -395,16 +397,18 @@ def _scored(run, surrogate, acquisition, t, latest, risk, space):
         posterior,
         n_pending=len(surrogate.X_train_) - len(run.model.X_train_),
         space=space,
+        succeeds=None if chance is None else chance.succeeds,
     )
     if latest > t:
         space = space.during(t, latest)
+        chance = None if risk is None else risk.between(t, latest, moving)
         posterior = surrogate.posterior_between(t, latest, run.domain.continuous)
     score = Score.over(acquisition, state, space, t)
     if risk is not None:
         places = run.domain.search_space().candidates(_N_FLOOR)
         if not isinstance(risk, Certificate):
             places = np.vstack([run.surrogate.X_train_[:, :-1], places])
-        score = weighed(score, risk, state.posterior, space, t, places)
+        score = weighed(score, chance, state.posterior, space, places)
     return score, posterior, space
 
 

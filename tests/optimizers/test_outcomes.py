@@ -408,7 +408,7 @@ def test_a_start_point_that_violates_is_an_error():
 def test_the_certified_places_shrink_during_a_pause(held):
     grid = np.random.RandomState(0).uniform(size=(500, 2)) * [1.0, 2.0]
     shares = [
-        np.mean(Certificate(held._run, 0.95).at(t).certified(grid * [1.0, 0.5]))
+        np.mean(Certificate(held._run, 0.95).at(t).succeeds(grid * [1.0, 0.5]))
         for t in (30.0, 60.0, 400.0)
     ]
     assert shares[0] > 0.02
@@ -663,3 +663,19 @@ def test_corrections_are_those_of_the_present_models(step):
     assert corrections_of(state) == fresh
     assert step == "refit" or fresh != before
     assert (state.outcomes.corrections is not None) == (step == "ask")
+
+
+@pytest.mark.parametrize("name", ["ei", "pi"])
+@pytest.mark.parametrize("safety", [None, 0.9])
+def test_improvements_are_over_the_best_place_within_the_limits(name, safety):
+    start = {} if safety is None else {"safety": safety, "start_points": [[0.1]]}
+    limits = {"load": (None, 0.5)}
+    opt = WDBO([(0.0, 1.0)], outcome_constraints=limits, acquisition=name, random_state=0, **start)
+    beyond = []
+    for t in range(40):
+        x = opt.ask(float(t))
+        # The objective is the larger, the farther beyond the limit.
+        opt.tell(x, x[0], outcomes={"load": x[0] + 0.1 * np.sin(t / 8.0)})
+        beyond.append(max(x[0] + 0.1 * np.sin(t / 8.0) - 0.5, 0.0))
+    assert np.mean(beyond[10:]) < 0.05
+    assert opt.told_X_[10:, 0].mean() > 0.4
