@@ -51,12 +51,14 @@ class Rival(BaseEstimator):
 class WdboAlgo(Rival):
     """W-DBO by its authors, wdbo_algo 1.0.7, with Matérn 5/2 in space and, by default, 3/2 in time.
 
-    Its model starts from lengthscales that are meant for a time that runs over [0, 1].
+    Its model starts from lengthscales that are meant for a time that runs over [0, 1]. If
+    ``cleans`` is false, its method ``clean`` is not called: no observation is removed.
     """
 
     horizon: float = 600.0
     n_initial: int = 15
     temporal_nu: float = 1.5
+    cleans: bool = True
 
     def _start(self, d, seed):
         import gpytorch
@@ -77,7 +79,8 @@ class WdboAlgo(Rival):
 
     def _learn(self, u, y, t):
         self._theirs.tell(u, t / self.horizon, y)
-        self._theirs.clean(t / self.horizon)
+        if self.cleans:
+            self._theirs.clean(t / self.horizon)
         size = self._theirs.dataset_size()
         # A simulated clock needs their number only; they need not be the same ones.
         self.X_, self.n_removed_ = self.X_[len(self.X_) - size :], len(self.y_) - size

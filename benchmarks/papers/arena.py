@@ -47,6 +47,9 @@ SETS = {
 OPTIMIZERS = {"W-DBO": WDBO(), "BOLT": BOLT(), "GP-UCB": GPUCB(), "random": RandomSearch()}
 OPTIMIZERS["W-DBO as published"] = published("W-DBO", horizon=HORIZON)
 OPTIMIZERS |= rivals(HORIZON)
+DEFAULT = list(OPTIMIZERS)
+# A diagnosis by name only: its steps take seconds.
+OPTIMIZERS["wdbo_algo without clean"] = WdboAlgo(horizon=HORIZON, cleans=False)
 
 
 def chosen(arguments):
@@ -104,7 +107,7 @@ def main():
     parser.add_argument("--printed", action="store_true", help="the noise that the papers print")
     parser.add_argument("--still", action="store_true", help="stop the functions")
     parser.add_argument("--replications", type=int, default=3)
-    parser.add_argument("--optimizers", nargs="+", choices=OPTIMIZERS, default=list(OPTIMIZERS))
+    parser.add_argument("--optimizers", nargs="+", choices=OPTIMIZERS, default=DEFAULT)
     parser.add_argument("--problems", nargs="+", help="names, development or held-out")
     parser.add_argument("--jobs", type=int, default=-1)
     parser.add_argument("--csv", help="file for a row per run")

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 from _wdbo_variants import variants
-from arena import HORIZON, PROBLEMS, constant
+from arena import HORIZON, PAPERS_PROBLEMS, constant
 from joblib import parallel_config
 
 from sktvbo import evaluation, problems
@@ -33,7 +33,7 @@ REPLICATIONS = {PUBLISHED: 12, "mean": 6, "all": 5}
 
 def stored_runs():
     """Return regrets of wdbo_algo by problem and seed."""
-    found = {problem: {} for problem in PROBLEMS}
+    found = {problem: {} for problem in PAPERS_PROBLEMS}
     with STORED.open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             if row["algorithm"] == "wdbo_algo":
@@ -47,7 +47,7 @@ def runs(name, optimizer, arguments):
         {name: optimizer},
         [
             problems.make(name, horizon=HORIZON, noise=0.05, noise_variance=None)
-            for name in PROBLEMS
+            for name in PAPERS_PROBLEMS
         ],
         REPLICATIONS.get(name, 3),
         clock=evaluation.SimulatedClock(partial(constant, SECONDS)),
@@ -55,7 +55,7 @@ def runs(name, optimizer, arguments):
         store=arguments.folder,
         on_error="raise",
     )
-    found = {problem: {} for problem in PROBLEMS}
+    found = {problem: {} for problem in PAPERS_PROBLEMS}
     for row in comparison.rows():
         found[row["problem"]][row["seed"]] = row["average_regret"]
     return found
@@ -78,7 +78,7 @@ def ratios(regrets, reference):
     """Return ratios to the reference as text: of each problem, and their geometric mean."""
     found = [
         mean_and_error([np.log(y / reference[name][seed]) for seed, y in regrets[name].items()])
-        for name in PROBLEMS
+        for name in PAPERS_PROBLEMS
     ]
     logs, errors = np.array(found).T
     overall = ratio_text(logs.mean(), np.sqrt(np.sum(errors**2)) / len(errors))
@@ -87,20 +87,20 @@ def ratios(regrets, reference):
 
 def means(regrets, seeds):
     """Return mean regrets of each problem as text, and two empty cells."""
-    found = [mean_and_error([regrets[name][seed] for seed in seeds]) for name in PROBLEMS]
+    found = [mean_and_error([regrets[name][seed] for seed in seeds]) for name in PAPERS_PROBLEMS]
     return [*(f"{digits(mean, 4)} ± {digits(error, 2)}" for mean, error in found), "", ""]
 
 
 def table(reference, found):
     """Return the lines of the table."""
-    seeds = found[PUBLISHED][PROBLEMS[0]]
+    seeds = found[PUBLISHED][PAPERS_PROBLEMS[0]]
     columns = [
-        ["problem", "seeds", *PROBLEMS, "geometric mean", "over as published"],
+        ["problem", "seeds", *PAPERS_PROBLEMS, "geometric mean", "over as published"],
         ["wdbo_algo", f"{len(seeds)}", *means(reference, seeds)],
         [PUBLISHED, f"{len(seeds)}", *means(found[PUBLISHED], seeds)],
     ]
     for name, regrets in found.items():
-        n = len(regrets[PROBLEMS[0]])
+        n = len(regrets[PAPERS_PROBLEMS[0]])
         change = "" if name == PUBLISHED else ratios(regrets, found[PUBLISHED])[-1]
         columns.append([f"ratio: {name}", f"{n}", *ratios(regrets, reference), change])
     widths = [max(map(len, column)) for column in columns]
