@@ -76,6 +76,7 @@ def test_demo_without_data(small, without_data, tmp_path, capsys):
     assert (tmp_path / "demo.png").exists()
 
 
+@pytest.mark.slow
 def test_demo_does_not_depend_on_the_machine(small, without_data, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
 

@@ -154,6 +154,7 @@ def test_the_exact_samplers_counts(small, rng):
     assert chi_square_p_value(draws, subsets, probabilities) > 1e-3
 
 
+@pytest.mark.slow
 def test_planted_wrong_samplers_fail(small, rng):
     K, subsets, probabilities, thin = small
     exact = dpp._exact_draws(K, K_ITEMS, N_DRAWS, rng, dpp._EPS)

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "plot_tune_drifting_stream.py"
 
 
@@ -82,7 +84,6 @@ def test_the_optimum_moves(example):
     assert min(calm) > max(busy)
 
 
-@pytest.mark.slow
 def test_the_text_is_true_of_the_whole_comparison(example):
     accuracies, *_ = example["study"](150, 6, 2)
     mean = {name: by_day.mean() for name, by_day in accuracies.items()}

@@ -132,6 +132,7 @@ def test_limits_are_as_before_in_ten_processes(kind):
         assert after == before
 
 
+@pytest.mark.slow
 def test_limits_of_a_user_who_comes_in_between():
     # Another thread limits BLAS for a while, as estimators of scikit-learn do, during our work.
     code = """

@@ -265,9 +265,10 @@ class BayesianOptimizer(BaseEstimator):
     `~sklearn.base.clone`.
 
     The default surrogate of this class has Matérn 5/2 in time as well, and a
-    `~sktvbo.gaussian_process.QuadraticMean` where that is likelier, unless there are constraints.
-    The default β is "growing". With fewer than 10 observations, or an int ``n_initial_points``, the
-    latest removed ones are used to learn hyperparameters and the scale of y.
+    `~sktvbo.gaussian_process.QuadraticMean` where that is likelier, unless there are constraints or
+    limits of outcomes. The default β is "growing". With fewer than 10 observations, or an int
+    ``n_initial_points``, the latest removed ones are used to learn hyperparameters and the scale of
+    y.
 
     Each initial point of "auto" is the one of 16 Sobol points, or random members, that is farthest
     from all that is told, failed or pending. It is within ``max_step``, and satisfies the

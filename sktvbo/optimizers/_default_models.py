@@ -31,7 +31,7 @@ class Times:
     has_context : bool
         True if some coordinates are measured and not chosen.
     is_constrained : bool
-        True if constraints exclude a part of the box.
+        True if constraints, or limits of outcomes, exclude a part of the box.
     """
 
     data: np.ndarray
@@ -82,7 +82,8 @@ def smooth_surrogate(times):
     not chosen and do not stay in corners.
 
     The quadratic prior mean, used where it is likelier than none, expects the best places inside of
-    the box. With constraints it is left out: these often exclude better places.
+    the box. With constraints or limits it is left out: these often exclude better places, and an
+    outcome that is limited need not be largest inside.
     """
     longest = 2.0
     if not times.has_context:

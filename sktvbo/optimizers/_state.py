@@ -725,7 +725,8 @@ class RunState:
         pending = tuple(query.t for query in self.pending.at(self.time.now))
         domain, recent = self.domain, np.array([*recent, times[-1]])
         has_context = domain.n_chosen < domain.n_dims
-        return Times(times, recent, pending, domain.n_unit, has_context, domain.is_constrained)
+        is_constrained = domain.is_constrained or bool(self.config.limits)
+        return Times(times, recent, pending, domain.n_unit, has_context, is_constrained)
 
     # --- pending queries --------------------------------------------------------------------------
 

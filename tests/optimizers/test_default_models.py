@@ -272,19 +272,21 @@ def test_with_constraints_it_is_no_default():
     half = LinearConstraint([1.0], -np.inf, 0.4)
     bound = [(0.0, 1.0)]
     given = surrogate(prior_mean=QuadraticMean(only_if_likelier=True))
-    expected = {"domain": True, "constraints": False, "both": False, "given": True}
+    expected = {"domain", "given"}
     for name, options in {
         "domain": {"domain": bound},
         "constraints": {"domain": bound, "constraints": half},
         "both": {"domain": WithContext(bound, bound), "constraints": half},
+        "limits": {"domain": bound, "outcome_constraints": {"load": (None, 0.4)}},
         "given": {"domain": bound, "constraints": half, "surrogate": given},
     }.items():
         opt = WDBO(n_initial_points=3, random_state=0, **options)
         context = {"context": [0.5]} if name == "both" else {}
         for t in range(4):
-            opt.tell(opt.ask(t, **context), 1.0 + t, t, **context)
-        assert (opt.surrogate_.prior_mean is not None) is expected[name]
-        assert not expected[name] or opt.surrogate_.prior_mean.only_if_likelier
+            told = {"outcomes": {"load": 0.1 * t}} if name == "limits" else {}
+            opt.tell(opt.ask(t, **context), 1.0 + t, t, **context, **told)
+        assert (opt.surrogate_.prior_mean is not None) is (name in expected)
+        assert name not in expected or opt.surrogate_.prior_mean.only_if_likelier
 
 
 def test_a_finite_set_has_no_faces():
