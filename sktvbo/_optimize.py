@@ -615,7 +615,11 @@ class _Loop:
             try:
                 y, outcomes = _with_outcomes(future.result())
                 if self.catch:
-                    finite_number(y, "y", InvalidObservationError, LARGEST_Y)
+                    named = {
+                        f"outcomes[{name!r}]": value for name, value in (outcomes or {}).items()
+                    }
+                    for name, value in {"y": y, **named}.items():
+                        finite_number(value, name, InvalidObservationError, LARGEST_Y)
             except (*self.catch, *self.died) as exc:
                 y, outcomes, error = np.nan, None, exc
             if not isinstance(error, self.died):

@@ -24,6 +24,15 @@ def replaced(value, **changes):
     return found
 
 
+def containers_copied(value):
+    """Return a value with copies of its dicts and lists, at any depth."""
+    if type(value) is dict:
+        return {key: containers_copied(part) for key, part in value.items()}
+    if type(value) is list:
+        return [containers_copied(part) for part in value]
+    return value
+
+
 def distinct_rows(rows):
     """Return the distinct rows of an array, in lexicographic order, and their first positions.
 

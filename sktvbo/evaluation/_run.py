@@ -374,8 +374,10 @@ class Trial:
         x = self.problem.domain.validate_point(x)
         y = self._check_finite(self.problem.observe(x, t), x)
         surrogate, known = model_of(optimizer), {}
-        if getattr(optimizer, "outcome_constraints", None):
-            known = {"outcomes": self.problem.observe_outcomes(x, t)}
+        limits = getattr(optimizer, "outcome_constraints", None)
+        if limits:
+            found = self.problem.observe_outcomes(x, t)
+            known = {"outcomes": {name: value for name, value in found.items() if name in limits}}
         tic = perf_counter()
         optimizer.tell(x.copy(), y, t, **known)
         seconds += perf_counter() - tic

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
-from .._tables import is_one, rows_of
+from .._tables import as_table, is_one, is_table, rows_of
 from .._validation import (
     LARGEST_Y,
     check_bool,
@@ -28,7 +28,7 @@ from .._validation import (
     invalid,
     plain_number,
 )
-from .._values import replaced
+from .._values import containers_copied, replaced
 from ..acquisition import UCB, as_acquisition
 from ..domain import as_domain
 from ..domain._change import Change
@@ -51,6 +51,7 @@ from ..gaussian_process._dates import (
     number_of_duration,
     numeric_periods,
 )
+from ..gaussian_process._regressor import TimeVaryingGP
 from ..journal import Journal, events
 from ..journal._encoding import qualified_name
 from ..journal._file import FORMAT, JournalFile
@@ -219,7 +220,7 @@ class BayesianOptimizer(BaseEstimator):
         200.0)}``. The name "objective" stands for y. They apply without noise (see Notes).
     safety : float in [0.5, 1), default=None
         Required probability that all limits hold at a query; it needs ``start_points`` within the
-        limits. None weighs queries by the probability that they hold.
+        limits, and no custom surrogate. None weighs queries by the probability that they hold.
 
     Attributes
     ----------
@@ -441,6 +442,9 @@ class BayesianOptimizer(BaseEstimator):
             for name in ("outcome_constraints", "start_points"):
                 if getattr(self, name) is None:
                     raise invalid(name, "given with safety=...", None, self)
+            if not (self.surrogate is None or isinstance(self.surrogate, TimeVaryingGP)):
+                expected = "None, or one of sktvbo.gaussian_process, with safety=..."
+                raise invalid("surrogate", expected, self.surrogate, self)
 
     def _check_robust(self):
         """Raise a ValueError if the surrogate cannot weigh outliers."""
@@ -915,7 +919,8 @@ class BayesianOptimizer(BaseEstimator):
         Raises
         ------
         DomainError
-            Observations do not fit the domain, or no point satisfies the constraints.
+            Observations do not fit the domain, or no point satisfies the constraints. With
+            ``safety``, all start points are outside of the domain.
         ValueError
             The surrogate's kernel does not know a place: an `~sktvbo.kernels.Empirical` kernel of
             fewer arms, or one with a lengthscale for each column where categories are added.
@@ -958,6 +963,13 @@ class BayesianOptimizer(BaseEstimator):
         new.domain, new.journal = change.domain, journal
         start, n_started = change.rows(source.config.start_points), source.n_started
         inside = change.domain.queryable(start)
+        if new.safety is not None and not inside.any():
+            expected = "at least one point inside of the new domain, with safety=..."
+            advice = "Begin another run with start_points there, and tell_many() what is known."
+            got = str(start.tolist())
+            raise invalid(
+                "start_points", expected, owner=new, got=got, advice=advice, error=DomainError
+            )
         if not inside.all():
             new.start_points = change.domain.decode_all(start[inside]) if inside.any() else None
             n_started -= np.count_nonzero(~inside[:n_started])
@@ -1059,7 +1071,7 @@ class BayesianOptimizer(BaseEstimator):
         """
         run = self._run_or_new()
         one = is_one(X)
-        rows = _rows_in_context(run.domain, X, context, one)
+        rows = _rows_in_context(run, X, context, one)
         times = run.read_times(t, len(rows))[0]
         names = [*measured(run), OBJECTIVE]
         if outcome is not None and outcome not in names:
@@ -1100,7 +1112,7 @@ class BayesianOptimizer(BaseEstimator):
         """
         run = self._run_or_new()
         one = is_one(X)
-        rows = _rows_in_context(run.domain, X, context, one)
+        rows = _rows_in_context(run, X, context, one)
         times = run.read_times(t, len(rows))[0]
         run, p = _with_belief(run, "probability_feasible()"), np.ones(len(rows))
         if run.outcomes is not None:
@@ -1163,12 +1175,12 @@ class BayesianOptimizer(BaseEstimator):
               is right;
             - ``outlier_weight``: weight in the surrogate, or when it was removed; 1 is full
               weight, 0 ignored. NaN without ``robust``;
-            - each measured outcome by its name, NaN for failed and pending rows;
             - ``removed_at``: time of removal from the data set; NaN while it is in it;
             - ``failed`` and ``pending``: bool;
-            - ``query``: id of the query, or <NA> if it failed or was not asked for.
+            - ``query``: id of the query, or <NA> if it failed or was not asked for;
+            - each measured outcome by its name, NaN for failed and pending rows.
 
-            A column gets a trailing underscore if a parameter has its name.
+            A column gets a trailing underscore if a parameter, or one before it, has its name.
 
         Raises
         ------
@@ -1223,13 +1235,12 @@ class BayesianOptimizer(BaseEstimator):
             "predicted_std": std,
             "residual": (y - mean) / std,
             "outlier_weight": np.append(self._outlier_weights(run), unknown),
-            **outcomes,
             "removed_at": dated(np.append(self.removed_at_, unknown)),
             "failed": kind == 1,
             "pending": kind == 2,
             "query": pd.array([*queries, *(query.id for query in pending)], dtype="Int64"),
         }
-        for name, values in own.items():
+        for name, values in (*own.items(), *outcomes.items()):
             while name in columns:
                 name += "_"
             columns[name] = values
@@ -1563,8 +1574,8 @@ class BayesianOptimizer(BaseEstimator):
         for name, value in self.get_params(deep=False).items():
             if hasattr(value, "get_params") and not isinstance(value, type):
                 setattr(algorithm, name, clone(value))
-            else:
-                setattr(algorithm, name, plain_number(value))
+            else:  # an owner may change dicts and lists later
+                setattr(algorithm, name, containers_copied(plain_number(value)))
         acquisition, policy = algorithm.acquisition, algorithm._make_policy()
         if acquisition is None:
             acquisition = algorithm._make_acquisition()
@@ -1723,8 +1734,9 @@ def _point_near(run, x, error):
     return found[0].x[: run.domain.n_chosen]
 
 
-def _rows_in_context(domain, X, context, one):
+def _rows_in_context(run, X, context, one):
     """Return rows (m, d) of places as users give them, one or several, with their contexts."""
+    domain, X = run.domain, _without_outcomes(run, X)
     rows = domain.place(X, context)[np.newaxis] if one else domain.places(X, context)
     if np.isnan(rows).any():
         domain.contexts(None, len(rows))  # an error: it must be given
@@ -1790,7 +1802,7 @@ def _columns(run, X, y, t, y_variance, context, failed):
     t is None where no time was given.
     """
     handles = isinstance(X, list | tuple) and any(isinstance(x, Query) for x in X)
-    places = None
+    X, places = _without_outcomes(run, X), None
     if not handles and np.size(X) == 0:
         places = []
     elif not handles:
@@ -1808,6 +1820,14 @@ def _columns(run, X, y, t, y_variance, context, failed):
     if y_variance is not None:
         variances = check_variances(y_variance, n, "y_variance", zero=True)
     return run, places, y, t, variances
+
+
+def _without_outcomes(run, X):
+    """Return a table without its columns of outcomes, which `to_frame` adds; others unchanged."""
+    names = set(measured(run)).difference(run.domain.columns)
+    if not (names and is_table(X)):
+        return X
+    return {name: column for name, column in as_table(X).items() if name not in names}
 
 
 @algorithm

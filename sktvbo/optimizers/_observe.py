@@ -301,7 +301,14 @@ def _outcome_model(run, after):
     """Return the model of an outcome, from its views before and after an observation."""
     data, old = after.data, run.data.positions
     if run.surrogate is None:
-        return _first_model(run, data)
+        entry, i = after.history.log[-1], after.history.index
+        whole = run.data.append(run.history.total, entry.row, entry.outcomes[i], 0.0)
+        model, drop = _first_model(run, whole), ~np.isin(whole.positions, data.positions)
+        if not drop.any():
+            return model
+        follow = len(data) >= run.min_to_learn
+        surrogate = model.surrogate.without(np.flatnonzero(drop), restandardize=follow)
+        return model._replace(surrogate=surrogate)
     if data.positions[-1] != run.history.total:  # the policy has removed the observation itself
         return Model(conditioned(after, run.surrogate, data), run.search, run.sliced_search)
     X, target = run.to_surrogate(data.rows[-1:], data.y[-1:])
@@ -445,11 +452,17 @@ def _after_slice(run, model, data):
 
 
 def refit(run, deadline):
-    """Return the run after a search of all hyperparameters, or a slice of some seconds of it."""
+    """Return the run after a search of all hyperparameters, or a slice of some seconds of it.
+
+    With a deadline, searches that are interrupted are completed before others begin.
+    """
     if run.outcomes is None or not run.outcomes.models:
         return _refitted(run, deadline)
-    share = None if deadline is None else deadline / (1 + len(run.outcomes.models))
-    after = [_refitted(each, share) for each in (run, *views(run))]
+    parts, all_due, share = (run, *views(run)), deadline is None or not is_searching(run), None
+    due = [all_due or part.sliced_search is not None for part in parts]
+    if deadline is not None:
+        share = deadline / sum(due)
+    after = [_refitted(part, share) if is_due else part for part, is_due in zip(parts, due)]
     models = [Model(each.surrogate, each.search, each.sliced_search) for each in after[1:]]
     return with_models(after[0], models)
 

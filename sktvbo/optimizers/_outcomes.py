@@ -14,7 +14,7 @@ from scipy.special import ndtri, ndtri_exp
 from sklearn.utils import check_random_state
 
 from .._fast.limits import Limits, log_weights, within
-from .._tables import as_table
+from .._tables import as_table, frame_columns
 from .._validation import LARGEST_Y, check_size, finite_number, invalid, real_array
 from .._values import replaced
 from ..acquisition._compiled import ManyPlaces
@@ -128,7 +128,8 @@ def limits_of(constraints, owner):
         if not (isinstance(outcome, str) and outcome):
             raise invalid(name, form, constraints, owner)
         got, label = f"{outcome!r}: {pair!r}", f"{name}[{outcome!r}]"
-        if not (isinstance(pair, tuple | list) and len(pair) == 2) or pair[0] is pair[1] is None:
+        is_pair = isinstance(pair, tuple | list) and len(pair) == 2
+        if not is_pair or pair[0] is pair[1] is None or any(map(_is_infinite, pair)):
             raise invalid(
                 name, "pairs (low, high), with one None for no limit", owner=owner, got=got
             )
@@ -142,6 +143,10 @@ def limits_of(constraints, owner):
     return tuple(found)
 
 
+def _is_infinite(bound):
+    return isinstance(bound, float) and math.isinf(bound)
+
+
 def measured(run):
     """Return the names of the outcomes that are told."""
     return [limit.name for limit in run.config.limits if limit.name != OBJECTIVE]
@@ -149,6 +154,10 @@ def measured(run):
 
 def outcomes_of(run, outcomes, failed=False):
     """Return the outcomes (k,) of one observation as a tuple; None without limits, or if failed."""
+    if failed and outcomes is not None:
+        raise invalid(
+            "outcomes", "left out with failed=True", outcomes, error=InvalidObservationError
+        )
     columns = _columns(run, outcomes, failed)
     if columns is None:
         return None
@@ -167,7 +176,9 @@ def many_outcomes_of(run, outcomes, failed):
     outcomes : dict of columns, or a data frame
     failed : ndarray of bool of shape (n,)
     """
-    columns, n = _columns(run, as_table(outcomes), failed.all()), len(failed)
+    if frame_columns(outcomes) is not None:
+        outcomes = as_table(outcomes)
+    columns, n = _columns(run, outcomes, failed.all()), len(failed)
     if columns is None:
         return [None] * n
     found = np.empty((n, len(columns)))
@@ -188,7 +199,9 @@ def many_outcomes_of(run, outcomes, failed):
 
 def check_start(run, x, y, outcomes):
     """Raise an InvalidObservationError if a start point (d,) was measured beyond a limit."""
-    if run.surrogate is not None or not (run.config.start_points == x).all(axis=1).any():
+    start = run.config.start_points
+    # Their contexts are not known.
+    if run.surrogate is not None or not ((start == x) | np.isnan(start)).all(axis=1).any():
         return
     values = {OBJECTIVE: y} | dict(zip(measured(run), outcomes or ()))
     for name, low, high in run.config.limits:
@@ -203,15 +216,15 @@ def check_start(run, x, y, outcomes):
             )
 
 
-def _columns(run, outcomes, failed):
+def _columns(run, outcomes, optional):
     """Return the outcomes told, by name in the order of the limits; None if there are none."""
     names = measured(run)
-    if outcomes is None and (failed or not names):
-        return None
-    if failed or not names:
-        when = "with failed=True" if failed else "without outcome_constraints that name them"
-        raise invalid("outcomes", f"left out {when}", outcomes, error=InvalidObservationError)
     known = outcomes.keys() if hasattr(outcomes, "keys") else None
+    if (outcomes is None or (known is not None and len(known) == 0)) and (optional or not names):
+        return None
+    if not names:
+        expected = "left out without outcome_constraints that name them"
+        raise invalid("outcomes", expected, outcomes, error=InvalidObservationError)
     if known is None or set(known) != set(names):
         raise invalid(
             "outcomes",
@@ -545,9 +558,10 @@ def corrections_of(run):
     Hyperparameters are learnt and treated as known, which makes deviations too small: none is below
     ``least``. A few values near one place do not show how much the outcome varies elsewhere either.
     The limit is assumed to be within reach: ``width`` is a factor of the deviation, so that far
-    from all data it is at least a part of the distance of the data from the limit. A model that
-    believes in less change than there is takes a drift for noise: ``bias`` is by how much the
-    latest outcomes differ from the posterior mean, beyond their noise.
+    from all data it is at least a part of the distance of the data from the limit. That distance is
+    the only scale of equal values. A model that believes in less change than there is takes a drift
+    for noise: ``bias`` is by how much the latest outcomes differ from the posterior mean, beyond
+    their noise, and at most half the distance of two limits.
     """
     if run.outcomes.corrections is not None:
         return run.outcomes.corrections
@@ -559,9 +573,11 @@ def corrections_of(run):
         rows = surrogate.X_train_[-_N_LATEST:]
         gap = np.median(run.sign * y[-len(rows) :] - surrogate.predict(rows))
         usual = _TOLERANCE * noise / np.sqrt(len(rows))
-        bias = np.sign(gap) * max(abs(gap) - usual, 0.0)
-        width = np.clip(_REACH * margin / prior, 1.0, _WIDEST)
-        found.append(Correction(width, _LEAST * noise, bias))
+        bias = np.sign(gap) * min(max(abs(gap) - usual, 0.0), 0.5 * (high - low))
+        width = scale = _REACH * margin / prior
+        if np.ptp(y) > 0.0:
+            width, scale = np.clip(width, 1.0, _WIDEST), 1.0
+        found.append(Correction(width, _LEAST * scale * noise, bias))
     return tuple(found)
 
 

@@ -5,8 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._validation import invalid
+from .._values import replaced
 from ..domain import FiniteSet
 from ..exceptions import AskTellError, DomainError, MissingExtraError
+from ..gaussian_process._dates import NUMBERS
+from ..optimizers._base import run_of, with_run
 
 # Okabe and Ito's colours, distinguishable by colour-blind readers, without yellow, which is hard to
 # see on white. After the last colour the line style changes.
@@ -147,8 +150,17 @@ def fitted_surrogate(optimizer):
 
 def present(optimizer):
     """Return the latest time that an optimizer was told or asked for."""
-    now = float(optimizer.told_X_[:, -1].max())
+    times = optimizer.told_X_[:, -1]
+    if not len(times):
+        raise invalid("history", "None, or an int of at least 1, for a display", 0, optimizer)
+    now = float(times.max())
     return now if optimizer.next_time_ is None else max(now, optimizer.next_time_)
+
+
+def in_numbers(optimizer):
+    """Return a copy of an optimizer that takes times as numbers, also after dates."""
+    run = run_of(optimizer)
+    return with_run(optimizer, replaced(run, time=replaced(run.time, kind=NUMBERS)))
 
 
 def was_removed(optimizer):

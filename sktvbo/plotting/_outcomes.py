@@ -15,6 +15,7 @@ from ._common import (
     draw_band,
     draw_observations,
     fitted_surrogate,
+    in_numbers,
     line_style,
     present,
     was_removed,
@@ -141,7 +142,8 @@ class OutcomeDisplay(_PanelDisplay):
         AskTellError
             The optimizer has no surrogate.
         ValueError
-            The optimizer has no ``outcome_constraints``; invalid times; a missing context.
+            The optimizer has no ``outcome_constraints``, or ``history=0``; invalid times; a missing
+            context.
 
         Notes
         -----
@@ -151,10 +153,11 @@ class OutcomeDisplay(_PanelDisplay):
         check_int(n_times, "n_times", low=2)
         if optimizer.outcome_constraints is None:
             raise invalid("optimizer", "one with outcome_constraints", optimizer)
-        run, units = run_of(optimizer), {} if units is None else units
+        run, now, units = run_of(optimizer), present(optimizer), {} if units is None else units
+        optimizer = in_numbers(optimizer)
         told_at, outcomes = optimizer.told_X_[:, -1], np.array([e.outcomes for e in run.shown])
         values = {OBJECTIVE: optimizer.told_y_} | dict(zip(measured(run), outcomes.T))
-        times = np.linspace(told_at.min(), present(optimizer) if until is None else until, n_times)
+        times = np.linspace(told_at.min(), now if until is None else until, n_times)
         points, tracks = [optimizer.recommend(t, context=context) for t in times], []
         for name, low, high in run.config.limits:
             found = [

@@ -17,6 +17,7 @@ from ._common import (
     draw_best_places,
     draw_observations,
     fitted_surrogate,
+    in_numbers,
     line_style,
     outline,
     present,
@@ -106,6 +107,7 @@ class _PanelDisplay:
 
 def _recommended(optimizer, domain, times, context):
     """Return the rows (n_times, d) that an optimizer recommends at given times, in a context."""
+    optimizer = in_numbers(optimizer)
     points = (optimizer.recommend(t, context=context) for t in times)
     return np.array([domain.place(x, context) for x in points])
 
@@ -433,8 +435,8 @@ class TrackDisplay(_PanelDisplay):
         check_int(n_values, "n_values", low=2)
         check_int(n_times, "n_times", low=2)
         axes, told = axes_of(domain, n_values, names, units), optimizer.told_X_
-        since = float(told[:, -1].min()) if since is None else since
         until = present(optimizer) if until is None else until
+        since = float(told[:, -1].min()) if since is None else since
         if not since < until:
             raise invalid("until", f"later than since={since}", until)
         times = np.linspace(since, until, n_times)

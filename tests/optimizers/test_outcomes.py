@@ -11,15 +11,23 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 
-from sktvbo import GPUCB, RGPUCB, WDBO, BayesianOptimizer, RandomSearch, optimize
+from sktvbo import (
+    GPUCB,
+    RGPUCB,
+    WDBO,
+    BayesianOptimizer,
+    RandomSearch,
+    SparQGPUCB,
+    optimize,
+)
 from sktvbo._values import replaced
 from sktvbo.domain import Context, FiniteSet
 from sktvbo.evaluation import RunResult, StepClock, run
-from sktvbo.exceptions import AskTellError, InvalidObservationError, LimitWarning
+from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError, LimitWarning
 from sktvbo.journal import Journal
 from sktvbo.optimizers._base import run_of
 from sktvbo.optimizers._outcomes import Certificate, Feasibility, corrections_of
-from sktvbo.problems import Problem
+from sktvbo.problems import Problem, from_callable
 
 BOX = [(0.0, 1.0), (0.0, 2.0)]
 LIMITS = {"load": (None, 0.8), "heat": (-0.5, 1.0)}
@@ -87,6 +95,18 @@ def test_the_model_of_an_outcome_is_that_of_an_optimizer_that_is_told_it_as_y(ma
             places = rng.uniform(size=(5, 2))
             found = both.predict(places, t, True, outcome="load")
             assert_allclose(found, alone.predict(places, t, True), rtol=1e-9)
+
+
+@pytest.mark.parametrize(("kind", "options"), [(SparQGPUCB, {}), (GPUCB, {"max_size": 3})])
+def test_the_first_model_of_an_outcome_learns_from_all_initial_points(kind, options):
+    opt = kind(BOX, outcome_constraints={"load": (None, 1e9)}, random_state=0, **options)
+    for t in range(5):
+        x = opt.ask(float(t))
+        value = 1e9 * load(x, t)
+        opt.tell(x, value, outcomes={"load": value})
+    X = np.array([[0.1, 0.3], [0.8, 1.5]])
+    found, expected = (opt.predict(X, 5.0, True, outcome=name) for name in ("load", None))
+    assert_allclose(found, expected, rtol=1e-9)
 
 
 def test_tell_many_learns_as_for_y():
@@ -245,6 +265,22 @@ def test_outcomes_go_on_in_another_domain(driven):
     drive(wider, 27, 26)
 
 
+def test_another_domain_without_a_start_point_is_an_error(held):
+    with pytest.raises(DomainError, match=r"'start_points' .* inside of the new domain.*\[\[0.2"):
+        held.with_domain([(0.5, 1.0), (0.0, 2.0)])
+    other = held.with_domain([(0.1, 1.0), (0.0, 2.0)])
+    assert_array_equal(other.start_points, [[0.2, 0.5]])
+
+
+def test_a_run_keeps_the_limits_that_it_began_with():
+    limits = {"load": (None, 0.8)}
+    opt = GPUCB(BOX, outcome_constraints=limits, random_state=0)
+    x = opt.ask(0.0)
+    limits["load"] = (None, 9.0)
+    opt.tell(x, 1.0, outcomes={"load": 1.0})
+    assert run_of(GPUCB.from_json(opt.to_json())).config.limits == run_of(opt).config.limits
+
+
 def test_the_frame_has_the_outcomes(driven):
     driven.tell([0.5, 0.5], t=25.0, failed=True)
     driven.ask(26.0)
@@ -260,6 +296,28 @@ def test_the_frame_has_the_outcomes(driven):
     assert many.n_told_ == 25
     assert many.n_failed_ == 1
     assert_array_equal(many._run.outcomes.values[:, 0], told.load)
+
+
+@pytest.mark.parametrize("name", ["y", "time", "failed", "x0"])
+def test_columns_of_outcomes_replace_no_others(name):
+    opt = GPUCB([(0.0, 1.0)], outcome_constraints={name: (None, 9.0)}, random_state=0)
+    for t in range(3):
+        opt.tell(opt.ask(float(t)), 0.5, outcomes={name: 7.0})
+    frame = opt.to_frame()
+    assert frame.y.tolist() == [0.5] * 3
+    assert frame.time.tolist() == [0.0, 1.0, 2.0]
+    assert not frame.failed.any()
+    assert_array_equal(frame.x0, opt.told_X_[:, 0])
+    assert frame[f"{name}_"].tolist() == [7.0] * 3
+
+
+def test_outcomes_in_a_table_of_points_are_ignored(driven):
+    frame, other = driven.to_frame(), GPUCB(BOX, outcome_constraints=LIMITS, random_state=0)
+    other.tell_many(frame, frame.y, frame.time, outcomes=frame[list(LIMITS)])
+    assert_array_equal(other.told_X_, driven.told_X_)
+    X = frame[["x0", "x1"]]
+    for method in (driven.predict, driven.probability_feasible):
+        assert_array_equal(method(frame, 26.0), method(X, 26.0))
 
 
 def test_a_handle_told_the_same_again_changes_nothing():
@@ -280,6 +338,25 @@ def test_refit_searches_for_outcomes(driven):
     assert all((a != s.theta_).any() for a, s in zip(before, models(held)))
 
 
+def test_slices_of_all_searches_come_to_an_end():
+    rng, limits = np.random.RandomState(0), dict.fromkeys("abc", (None, 9.0))
+    opt = WDBO(BOX, outcome_constraints=limits, refit_every=None, random_state=0)
+    for t in range(30):
+        x = rng.uniform(size=2)
+        opt.tell(
+            x, x[0], float(t), outcomes={"a": x[1], "b": rng.normal(), "c": np.sin(9.0 * x[0])}
+        )
+    expected = copy.deepcopy(opt)
+    expected.refit()
+    slices = 1
+    while not opt.refit(deadline=1e-9):
+        slices += 1
+        assert slices < 150
+    assert slices > 5
+    for found, other in zip(models(opt), models(expected)):
+        assert_allclose(found.theta_, other.theta_)
+
+
 def test_a_step_budget_slices_all_searches():
     opt = WDBO(BOX, outcome_constraints=LIMITS, step_budget=60.0, random_state=0)
     drive(opt, 15)
@@ -296,6 +373,7 @@ def test_a_step_budget_slices_all_searches():
         ({"load": (1.0, 1.0)}, r"low < high. Got 'load'"),
         ({"load": (2.0, 1.0)}, r"low < high. Got 'load'"),
         ({"load": (None, None)}, r"one None for no limit. Got 'load'"),
+        ({"load": (-np.inf, 1.0)}, r"one None for no limit. Got 'load': \(-inf, 1.0\)"),
         ({"load": 1.0}, r"pairs .* Got 'load'"),
         ({"load": (0.0, np.nan)}, r"'load'.*finite"),
         ({"load": (0.0, "high")}, r"'load'.*one real number"),
@@ -340,6 +418,32 @@ def test_outcomes_without_limits_are_refused():
             opt.tell([0.5, 0.5], 1.0, 0.0, outcomes={"load": 1.0})
     with pytest.raises(ValueError, match="one of 'objective'"):
         opt.predict([0.5, 0.5], 0.0, outcome="load")
+
+
+def test_no_outcomes_are_told_where_none_are_measured():
+    for limits in ({"objective": (None, 2.0)}, None):
+        opt = GPUCB(BOX, outcome_constraints=limits, random_state=0)
+        opt.tell([0.5, 0.5], 1.0, 0.0, outcomes={})
+        opt.tell_many([[0.5, 0.5]], [1.0], 1.0, outcomes={})
+        assert opt.n_told_ == 2
+        with pytest.raises(InvalidObservationError, match="without outcome_constraints that name"):
+            opt.tell([0.5, 0.5], 1.0, 2.0, outcomes={"load": 1.0})
+
+
+def test_outcomes_of_many_that_all_failed_or_are_none(driven):
+    nothing = {name: [np.nan] * 2 for name in LIMITS}
+    driven.tell_many([[0.5, 0.5]] * 2, t=[30.0, 31.0], outcomes=nothing, failed=True)
+    assert driven.n_failed_ == 2
+    driven.tell_many([], [], [], outcomes={name: [] for name in LIMITS})
+    assert (driven.n_told_, driven.n_failed_) == (25, 2)
+    expected = r"outcomes\['load'\] must be an array of shape \(2,\)"
+    for wrong, match in (
+        ({"load": [1.0], "heat": [1.0, 2.0]}, expected),
+        ({"load": 1.0, "heat": [1.0, 2.0]}, expected),
+        ([{"load": 1.0, "heat": 1.0}] * 2, "Got .{'load': 1.0"),
+    ):
+        with pytest.raises(InvalidObservationError, match=match):
+            driven.tell_many([[0.5, 0.5]] * 2, [1.0, 2.0], [32.0, 33.0], outcomes=wrong)
 
 
 def test_an_unknown_outcome_cannot_be_predicted(driven):
@@ -403,6 +507,15 @@ def test_a_start_point_that_violates_is_an_error():
     x = opt.ask(1.0)
     opt.tell(x, 1.0, outcomes={"load": 0.9, "heat": 0.5})  # no start point
     assert opt.n_told_ == 2
+
+
+def test_a_start_point_that_violates_in_its_context_is_an_error():
+    domain = {"a": ("real", 0.0, 1.0), "hour": Context(0.0, 1.0)}
+    options = {"outcome_constraints": {"load": (None, 1.0)}, "safety": 0.9, "random_state": 0}
+    opt = WDBO(domain, start_points=[{"a": 0.2}], **options)
+    x = opt.ask(0.0, context={"hour": 0.5})
+    with pytest.raises(InvalidObservationError, match=r"load=3 beyond .* at \[0.2, 0.5\]"):
+        opt.tell(x, 1.0, outcomes={"load": 3.0})
 
 
 def test_the_certified_places_shrink_during_a_pause(held):
@@ -547,6 +660,20 @@ def test_the_objective_may_have_a_floor():
         WDBO(BOX, start_points=[[0.7, 1.0]], safety=0.9).ask(0.0)
 
 
+def test_a_custom_surrogate_and_required_safety():
+    class Custom:
+        fit = None
+
+    with pytest.raises(ValueError, match=r"'surrogate' .* one of sktvbo.gaussian_process, with sa"):
+        BayesianOptimizer(
+            BOX,
+            surrogate=Custom(),
+            outcome_constraints=LIMITS,
+            safety=0.9,
+            start_points=[[0.2, 0.5]],
+        ).ask(0.0)
+
+
 # --- loops ----------------------------------------------------------------------------------------
 
 
@@ -571,6 +698,20 @@ def test_a_function_may_return_outcomes_to_optimize():
     assert found.optimizer.probability_feasible(found.x, 20.0) >= 0.5 - 1e-9
     with pytest.raises(InvalidObservationError, match="left out without outcome_constraints"):
         optimize(lambda x, t: (1.0, {"load": 2.0}), BOX, n_calls=2, clock=StepClock())
+
+
+def test_a_call_whose_outcome_is_no_finite_number_may_be_a_failure():
+    found = optimize(
+        lambda x, t: (1.0, {"load": np.nan if t == 1.0 else 0.5}),
+        BOX,
+        n_calls=3,
+        clock=StepClock(),
+        catch=InvalidObservationError,
+        outcome_constraints={"load": (None, 0.8)},
+        random_state=0,
+    )
+    assert [call.error is None for call in found.calls] == [True, False, True]
+    assert found.optimizer.n_failed_ == 1
 
 
 class Plant(Problem):
@@ -604,6 +745,17 @@ def test_a_run_reports_violations():
     assert RunResult.from_dict(limited.to_dict() | {"violations": None}).violations is None
     with pytest.raises(ValueError, match="different lengths"):
         RunResult.from_dict(limited.to_dict() | {"violations": [True]})
+
+
+def test_a_run_with_a_limit_on_the_objective_alone():
+    limits = {"objective": (None, 2.0)}
+    box = [(0.0, 1.0)]
+    for problem in (
+        Plant("plant", box, horizon=4.0),
+        from_callable(lambda x, t: x[0], box, horizon=4.0),
+    ):
+        found = run(WDBO(outcome_constraints=limits), problem, n_initial=2)
+        assert len(found.queries) > 2
 
 
 def test_deviations_and_limits_of_certified_queries():
@@ -679,3 +831,30 @@ def test_improvements_are_over_the_best_place_within_the_limits(name, safety):
         beyond.append(max(x[0] + 0.1 * np.sin(t / 8.0) - 0.5, 0.0))
     assert np.mean(beyond[10:]) < 0.05
     assert opt.told_X_[10:, 0].mean() > 0.4
+
+
+def certificate_of(limits, values):
+    """Of the outcome "load", measured at even places at times 0, 1, ...."""
+    start = {"safety": 0.9, "start_points": [[0.2]], "n_initial_points": 4}
+    opt = WDBO([(0.0, 1.0)], outcome_constraints={"load": limits}, random_state=0, **start)
+    for t, (x, value) in enumerate(zip(np.linspace(0.1, 0.3, len(values)), values)):
+        opt.tell([x], np.sin(5.0 * x), float(t), outcomes={"load": value})
+    return Certificate(run_of(opt), 0.9)
+
+
+@pytest.mark.parametrize("unit", [2.0**-30, 2.0**30])
+def test_certificates_of_constant_outcomes_do_not_depend_on_the_unit(unit):
+    grid = np.linspace(0.0, 1.0, 51)[:, np.newaxis]
+    first, second = (
+        certificate_of((None, 0.6 * u), np.full(10, 0.5 * u)).at(10.0).log(grid)
+        for u in (1.0, unit)
+    )
+    assert_allclose(first, second, rtol=1e-9)
+    assert first.max() > np.log(0.99) > first.min()
+
+
+@pytest.mark.parametrize("shift", [3.0, 10.0])
+def test_a_bias_beyond_both_limits_leaves_an_interval(shift):
+    values = np.random.RandomState(1).normal(size=40) + shift * (np.arange(40) > 34)
+    ((_, low, high, *_),) = certificate_of((-0.1, 0.1), values)._feasibility._parts
+    assert high - low == pytest.approx(0.1)

@@ -67,3 +67,24 @@ def test_optimizers_without_outcomes_or_a_surrogate():
         opt.tell(opt.ask(float(t)), 1.0)
     with pytest.raises(ValueError, match="one with outcome_constraints"):
         OutcomeDisplay.from_optimizer(opt)
+
+
+@pytest.mark.parametrize("display", [OutcomeDisplay, TrackDisplay])
+def test_a_display_needs_a_history(display):
+    opt = WDBO([(0.0, 1.0)], outcome_constraints=LIMITS, history=0, random_state=0)
+    for t in range(6):
+        opt.tell(opt.ask(float(t)), 1.0, outcomes={"load": 0.5})
+    with pytest.raises(ValueError, match="'history' parameter of WDBO must be None, or an int of"):
+        display.from_optimizer(opt)
+
+
+@pytest.mark.parametrize("display", [OutcomeDisplay, TrackDisplay])
+def test_displays_of_a_run_with_dates(display):
+    found = []
+    for first in (0.0, np.datetime64("2024-01-01T00")):
+        step = 1.0 if first == 0.0 else np.timedelta64(1, "h")
+        opt = WDBO([(0.0, 1.0)], outcome_constraints=LIMITS, time_unit="h", random_state=0)
+        for i in range(6):
+            opt.tell(opt.ask(first + i * step), 1.0, outcomes={"load": 0.5})
+        found.append(display.from_optimizer(opt, n_times=3))
+    assert_allclose(*(each.times - each.times[0] for each in found))
