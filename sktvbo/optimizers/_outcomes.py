@@ -38,27 +38,11 @@ _RATE, _ROUNDING = 0.5, 1e-2
 # not larger by more than this factor: noise may be all that a few values show.
 _REACH, _WIDEST = 0.5, 2.0
 
-# The bias of this number of the latest observations is taken for noise up to this many of its
-# standard errors.
-_N_LATEST, _TOLERANCE = 8, 1.25
-
 # Typical distances of candidates from known places, in unit form.
 _NEAR, _FAR = 1e-3, 0.3
 
 # Halvings that locate the boundary of the certified places on the way of a climb.
 _N_HALVINGS = 8
-
-
-class Correction(NamedTuple):
-    """Of the posterior of an outcome and its limits: see `corrections_of`."""
-
-    width: float
-    least: float
-    bias: float
-
-
-# Without `corrections_of`.
-_NONE = Correction(1.0, 0.0, 0.0)
 
 
 class Limit(NamedTuple):
@@ -81,14 +65,11 @@ class Outcomes:
         One for each of the k outcomes that are measured; none before there is a surrogate.
     excess : float
         Of the factor of standard deviations, after violations; see `recalibrated`.
-    corrections : tuple of Correction, or None
-        Only a cache: without it, they are computed for each query.
     """
 
     values: np.ndarray
     models: tuple = ()
     excess: float = 0.0
-    corrections: tuple | None = None
 
     def to_plain(self):
         """Return what a journal stores: no unfinished search."""
@@ -268,12 +249,12 @@ def with_values(run, after):
     values[known] = run.outcomes.values[np.isin(old, new)]
     for i in np.flatnonzero(~known):
         values[i] = after.history.log.at([new[i]])[0].outcomes
-    return replaced(after, outcomes=replaced(run.outcomes, values=values, corrections=None))
+    return replaced(after, outcomes=replaced(run.outcomes, values=values))
 
 
 def with_models(run, models):
     """Return the run with other models of its outcomes."""
-    return replaced(run, outcomes=replaced(run.outcomes, models=tuple(models), corrections=None))
+    return replaced(run, outcomes=replaced(run.outcomes, models=tuple(models)))
 
 
 # --- the probability ------------------------------------------------------------------------------
@@ -285,20 +266,20 @@ class Feasibility:
     Parameters
     ----------
     run : RunState
-    corrected : bool, default=False
-        Apply the `corrections_of` the posteriors.
+    widens : bool, default=False
+        Standard deviations are not taken for smaller than data alone can show, see `_widening`.
     """
 
-    def __init__(self, run, corrected=False):
-        surrogates, factor = _surrogates(run, run.model), 1.0
-        corrections = [_NONE] * len(surrogates)
-        if corrected:
-            corrections, factor = corrections_of(run), _UNDERSTATED + run.outcomes.excess
-        self._parts = []
-        for (_, *limits), surrogate, known in zip(run.config.limits, surrogates, corrections):
+    def __init__(self, run, widens=False):
+        models, values, self._parts = iter(run.outcomes.models), _values(run), []
+        for name, *limits in run.config.limits:
+            surrogate = run.model if name == OBJECTIVE else next(models).surrogate
+            width, least = 1.0, 0.0
+            if widens:
+                width, least = _widening(surrogate, values[name], *limits)
+                width *= _UNDERSTATED + run.outcomes.excess
             low, high = sorted(run.sign * limit for limit in limits)
-            low, high = low - min(known.bias, 0.0), high - max(known.bias, 0.0)
-            self._parts.append((surrogate, low, high, factor * known.width, known.least))
+            self._parts.append((surrogate, low, high, width, least))
 
     def at(self, t, moving=None):
         """Return the `WithinLimits` at one time, for places (m, u) in unit form."""
@@ -376,7 +357,7 @@ class Certificate:
 
     def __init__(self, run, level):
         self.level = level
-        self._feasibility = Feasibility(run, corrected=run.algorithm.safety is not None)
+        self._feasibility = Feasibility(run, widens=run.algorithm.safety is not None)
         self._starts = run.domain.unit_of(_without_violation(run, run.config.start_points))
         self._unit = run.domain.unit_of
         self._known = np.vstack([self._starts, run.model.X_train_[:, :-1]])
@@ -442,7 +423,7 @@ class Certified(Chance):
     @classmethod
     def of(cls, run, level, t):
         """Return that of a run at time t."""
-        return cls(Feasibility(run, corrected=run.algorithm.safety is not None).at(t), level)
+        return cls(Feasibility(run, widens=run.algorithm.safety is not None).at(t), level)
 
     def succeeds(self, U):
         """Return which places (m, u) are certified (m,)."""
@@ -543,51 +524,28 @@ def recalibrated(run, after):
         return after
     *x, t = entry.row
     place = run.domain.to_unit(np.array(x))[np.newaxis]
-    outcomes = replaced(after.outcomes, corrections=corrections_of(after))
-    after = replaced(after, outcomes=outcomes)
     if Certified.of(run, level, t).log_weight(place)[0] < -_ROUNDING:
         return after
     violated = -np.expm1(Certified.of(after, level, t).log(place)[0])
-    excess = max(outcomes.excess + _RATE * (violated - (1.0 - level)), 0.0)
-    return replaced(after, outcomes=replaced(outcomes, excess=float(excess)))
+    excess = max(after.outcomes.excess + _RATE * (violated - (1.0 - level)), 0.0)
+    return replaced(after, outcomes=replaced(after.outcomes, excess=float(excess)))
 
 
-def corrections_of(run):
-    """Return a `Correction` for each limit.
+def _widening(surrogate, y, low, high):
+    """Return factor and least value of the standard deviation of an outcome with values y (n,).
 
-    Hyperparameters are learnt and treated as known, which makes deviations too small: none is below
-    ``least``. A few values near one place do not show how much the outcome varies elsewhere either.
-    The limit is assumed to be within reach: ``width`` is a factor of the deviation, so that far
-    from all data it is at least a part of the distance of the data from the limit. That distance is
-    the only scale of equal values. A model that believes in less change than there is takes a drift
-    for noise: ``bias`` is by how much the latest outcomes differ from the posterior mean, beyond
-    their noise, and at most half the distance of two limits.
+    Hyperparameters are learnt and treated as known, which makes deviations too small. A few values
+    near one place do not show how much the outcome varies elsewhere either. The limit is assumed to
+    be within reach: far from all data the outcome deviates by at least a part of the distance of
+    the data from the limit. That distance is the only scale of equal values.
     """
-    if run.outcomes.corrections is not None:
-        return run.outcomes.corrections
-    values, found = _values(run), []
-    for (name, low, high), surrogate in zip(run.config.limits, _surrogates(run, run.surrogate)):
-        y, noise = values[name], surrogate.noise_std_
-        prior = np.sqrt(surrogate.signal_variance_) * surrogate.posterior_at(0.0).scale
-        margin = np.median(np.minimum(high - y, y - low))
-        rows = surrogate.X_train_[-_N_LATEST:]
-        gap = np.median(run.sign * y[-len(rows) :] - surrogate.predict(rows))
-        usual = _TOLERANCE * noise / np.sqrt(len(rows))
-        bias = np.sign(gap) * min(max(abs(gap) - usual, 0.0), 0.5 * (high - low))
-        width = scale = _REACH * margin / prior
-        if np.ptp(y) > 0.0:
-            width, scale = np.clip(width, 1.0, _WIDEST), 1.0
-        found.append(Correction(width, _LEAST * scale * noise, bias))
-    return tuple(found)
+    prior = np.sqrt(surrogate.signal_variance_) * surrogate.posterior_at(0.0).scale
+    width = scale = _REACH * np.median(np.minimum(high - y, y - low)) / prior
+    if np.ptp(y) > 0.0:
+        width, scale = np.clip(width, 1.0, _WIDEST), 1.0
+    return width, _LEAST * scale * surrogate.noise_std_
 
 
 def _values(run):
     """Return the values (n,) in the data set of everything that has a limit, by name."""
     return dict(zip(measured(run), run.outcomes.values.T)) | {OBJECTIVE: run.data.y}
-
-
-def _surrogates(run, objective):
-    """Return the surrogate of each limit, given that of the objective."""
-    models = iter(run.outcomes.models)
-    names = [limit.name for limit in run.config.limits]
-    return [objective if name == OBJECTIVE else next(models).surrogate for name in names]
