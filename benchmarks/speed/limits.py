@@ -1,69 +1,87 @@
-"""Processor time of a step with measured limits, relative to one without outcomes.
+"""Likelihood, relevancies and sparse bound beside the bare LAPACK, BLAS and exponentials they need.
 
-    python benchmarks/speed/limits.py --seeds 5
+    OMP_NUM_THREADS=1 python benchmarks/speed/limits.py
 
-Steps 40 to 120 of W-DBO on development problems of benchmarks/decisions/outcomes.py: an ask and a
-tell. The runs of a seed follow each other; means over seeds, and the least and largest ratio.
+Processor time, both sides in turn. The bare side makes the calls on matrices of the same size and
+layout, and one exponential per pair of points; it has no distances, no gradient and no Python.
 """
 
 import argparse
-import pathlib
-import sys
-import time
-import warnings
 
 import numpy as np
+from _timing import drifting, header, report, timed
+from scipy.linalg import blas, lapack
+from sklearn.gaussian_process.kernels import Matern
 
-sys.path.append(str(pathlib.Path(__file__).parents[1] / "decisions"))
+from sktvbo import SparseTimeVaryingGPRegressor, TimeVaryingGPRegressor
 
-from outcomes import DEVELOPMENT, NOISE
-
-from sktvbo import WDBO
-
-FIRST, LAST = 40, 120
+N_INDUCING = 100
+KERNELS = Matern(0.4, nu=2.5), Matern(20.0, nu=1.5)
 
 
-def step_time(problem, n_outcomes, safety, seed):
-    """Return the mean processor time of a step, in milliseconds."""
-    rng, options = np.random.RandomState(seed), {}
-    outcomes = dict(list(problem.outcomes.items())[:n_outcomes])
-    if outcomes:
-        limits = {name: problem.constraints[name] for name in outcomes}
-        options = {"outcome_constraints": limits, "safety": safety}
-    box = [(0.0, 1.0)] * problem.n_dims
-    opt = WDBO(box, start_points=[problem.start], random_state=seed, **options)
-    total = 0.0
-    for t in range(LAST):
-        start = time.process_time()
-        x = opt.ask(t)
-        total += (time.process_time() - start) * (t >= FIRST)
-        X, noise = x[np.newaxis], NOISE * rng.standard_normal(1 + len(problem.outcomes))
-        told = {name: f(X, t)[0] + e for (name, (f, _)), e in zip(outcomes.items(), noise[1:])}
-        y = problem.objective(X, t)[0] + noise[0]
-        start = time.process_time()
-        opt.tell(x, y, outcomes=told or None)
-        total += (time.process_time() - start) * (t >= FIRST)
-    return 1e3 * total / (LAST - FIRST)
+def positive(n):
+    """Return a positive definite matrix (n, n)."""
+    A = np.random.default_rng(1).normal(size=(n, n)) / n
+    return np.asfortranarray(A @ A.T + np.eye(n))
+
+
+def likelihood(n):
+    """A likelihood with its gradient: a factor, an inverse, n²/2 exponentials."""
+    gp = TimeVaryingGPRegressor(*KERNELS).fit(*drifting(n))
+    theta, A, pairs = gp.theta_ + 0.01, positive(n), np.full(n * (n + 1) // 2, -0.7)
+
+    def bare():
+        np.exp(pairs)
+        L, _ = lapack.dpotrf(A, lower=1)
+        lapack.dpotri(L, lower=1, overwrite_c=1)
+
+    return lambda: gp.log_marginal_likelihood(theta, eval_gradient=True), bare
+
+
+def relevancies(n):
+    """All relevancies from scratch: a factor, an inverse, a matrix product, n² exponentials."""
+    gp = TimeVaryingGPRegressor(*KERNELS, optimizer=None)
+    (X, y), A, square = drifting(n), positive(n), np.full((n, n), -0.7)
+
+    def bare():
+        np.exp(square)
+        L, _ = lapack.dpotrf(A, lower=1)
+        P, _ = lapack.dpotri(L, lower=1, overwrite_c=1)
+        blas.dgemm(1.0, P, square.T)
+
+    return lambda: gp.fit(X, y).relevancy(), bare
+
+
+def bound(n, m=N_INDUCING):
+    """A sparse bound with its gradient: n m exponentials, four solves, a product."""
+    gp = SparseTimeVaryingGPRegressor(*KERNELS, n_inducing=m, optimizer=None, random_state=0)
+    gp.fit(*drifting(n))
+    theta, A, K = gp.theta_ + 0.01, positive(m), np.full((m, n), -0.7, order="F")
+    L, _ = lapack.dpotrf(A, lower=1)
+
+    def bare():
+        V = np.exp(K)
+        lapack.dpotrf(A, lower=1)
+        blas.dtrsm(1.0, L, V, lower=1, overwrite_b=1)
+        lapack.dpotrf(blas.dsyrk(1.0, V, c=A, beta=1.0, lower=1), lower=1)
+        for transposed in (0, 1, 1):
+            blas.dtrsm(1.0, L, V, lower=1, trans_a=transposed, overwrite_b=1)
+
+    return lambda: gp.elbo(theta, eval_gradient=True), bare
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seeds", type=int, default=5)
-    names = ["draw-2d", "server-2d", "draw-4d"]
-    parser.add_argument("--problems", nargs="+", choices=DEVELOPMENT, default=names)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[200, 400, 800, 1600])
+    parser.add_argument("--repeats", type=int, default=9)
     arguments = parser.parse_args()
-    warnings.simplefilter("ignore")
-    cases = [(0, None), (1, None), (1, 0.9), (2, None), (2, 0.9)]
-    print(f"{'problem':12s}{'outcomes':>10s}{'safety':>8s}{'ms':>8s}{'ratio':>8s}")
-    for name in arguments.problems:
-        problem, seeds = DEVELOPMENT[name], range(arguments.seeds)
-        times = np.array([[step_time(problem, *case, seed) for case in cases] for seed in seeds])
-        ratios = times / times[:, :1]
-        for i, (n_outcomes, safety) in enumerate(cases):
-            mean = times[:, i].mean()
-            shown = f"{mean:8.2f}{mean / times[:, 0].mean():8.2f}"
-            spread = f"  {ratios[:, i].min():.2f} to {ratios[:, i].max():.2f}"
-            print(f"{name:12s}{n_outcomes:10d}{safety or 'none':>8}{shown}{spread}", flush=True)
+    header("Ours beside theirs: SciPy's LAPACK and NumPy's exp alone")
+    for make in (likelihood, relevancies, bound):
+        print(make.__doc__)
+        for n in arguments.sizes:
+            ours, bare = timed(*make(n), arguments.repeats)
+            over = np.median(ours) / np.median(bare)
+            print(f"n = {n:5}   {report(ours, bare)}   over the limit {over:.2f}", flush=True)
 
 
 if __name__ == "__main__":
