@@ -537,11 +537,11 @@ def _widening(surrogate, y, low, high):
     Hyperparameters are learnt and treated as known, which makes deviations too small. A few values
     near one place do not show how much the outcome varies elsewhere either. The limit is assumed to
     be within reach: far from all data the outcome deviates by at least a part of the distance of
-    the data from the limit. That distance is the only scale of equal values.
+    the data from the limit. That distance is the only scale of equal values within the limits.
     """
     prior = np.sqrt(surrogate.signal_variance_) * surrogate.posterior_at(0.0).scale
     width = scale = _REACH * np.median(np.minimum(high - y, y - low)) / prior
-    if np.ptp(y) > 0.0:
+    if np.ptp(y) > 0.0 or width <= 0.0:
         width, scale = np.clip(width, 1.0, _WIDEST), 1.0
     return width, _LEAST * scale * surrogate.noise_std_
 

@@ -820,3 +820,11 @@ def test_certificates_of_constant_outcomes_do_not_depend_on_the_unit(unit):
     )
     assert_allclose(first, second, rtol=1e-9)
     assert first.max() > np.log(0.99) > first.min()
+
+
+@pytest.mark.parametrize("value", [0.6, 0.7])
+def test_constant_outcomes_at_the_limit_or_beyond_it_are_not_certified(value):
+    grid = np.linspace(0.0, 1.0, 11)[:, np.newaxis]
+    found = certificate_of((None, 0.6), np.full(10, value)).at(10.0)
+    assert np.isfinite(found.log(grid)).all()
+    assert not found.succeeds(grid).any()
