@@ -43,7 +43,7 @@ class AcquisitionState:
     space : SearchSpace or None
         Where queries may lie, None for anywhere.
     succeeds : callable, (m, u) -> (m,), or None
-        Where a query at its time neither fails nor violates a limit, probably; None for everywhere.
+        Where a query at its time probably succeeds, within all limits; None for everywhere.
     information_gain : float
         Information gain of the data set, ½ log det(I + Σ⁻¹ K), in nats.
     incumbent : float

@@ -177,8 +177,8 @@ class ProbabilityOfImprovement(AcquisitionFunction, BaseEstimator):
     """Probability that f exceeds the incumbent by ``xi``, Φ((μ − best − ξ) / σ).
 
     The incumbent is the best posterior mean, at the time of the query, at the places observed: an
-    old observation, or a noisy one, is not a reference. Places that would probably fail or violate
-    a limit at that time do not count.
+    old observation, or a noisy one, is not a reference. It is among the places that would probably
+    succeed at that time, within all limits.
 
     Parameters
     ----------
