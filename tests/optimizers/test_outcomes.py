@@ -26,6 +26,7 @@ from sktvbo.evaluation import RunResult, StepClock, run
 from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError, LimitWarning
 from sktvbo.journal import Journal
 from sktvbo.optimizers._base import run_of
+from sktvbo.optimizers._failures import Causes
 from sktvbo.optimizers._outcomes import Certificate, Feasibility
 from sktvbo.problems import Problem, from_callable
 
@@ -826,5 +827,16 @@ def test_certificates_of_constant_outcomes_do_not_depend_on_the_unit(unit):
 def test_constant_outcomes_at_the_limit_or_beyond_it_are_not_certified(value):
     grid = np.linspace(0.0, 1.0, 11)[:, np.newaxis]
     found = certificate_of((None, 0.6), np.full(10, value)).at(10.0)
-    assert np.isfinite(found.log(grid)).all()
+    assert found.log(grid).min() > np.log(1e-9)
     assert not found.succeeds(grid).any()
+
+
+def test_of_several_causes_all_must_succeed():
+    values = np.linspace(-1.0, 1.0, 20)
+    first, second = (certificate_of(limits, values) for limits in ((None, 0.3), (-0.5, None)))
+    grid = np.linspace(0.1, 0.3, 41)[:, np.newaxis]
+    parts = [cause.at(19.0).succeeds(grid) for cause in (first, second)]
+    both = Causes([first, second]).at(19.0).succeeds(grid)
+    assert_array_equal(both, parts[0] & parts[1])
+    assert parts[0].any() > parts[0].all()
+    assert parts[1].any() > parts[1].all()
