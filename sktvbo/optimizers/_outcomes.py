@@ -35,7 +35,7 @@ _UNDERSTATED, _LEAST = 1.1, 0.4
 _RATE, _ROUNDING = 0.5, 1e-2
 
 # The prior deviation of an outcome is at least this part of the median distance to the limit, but
-# not larger by more than this factor: noise may be all that a few values show.
+# not larger by more than this factor, unless all values are of one place and may show only noise.
 _REACH, _WIDEST = 0.5, 2.0
 
 # Typical distances of candidates from known places, in unit form.
@@ -540,10 +540,12 @@ def _widening(surrogate, y, low, high):
     the data from the limit. That distance is the only scale of equal values within the limits.
     """
     prior = np.sqrt(surrogate.signal_variance_) * surrogate.posterior_at(0.0).scale
-    width = scale = _REACH * np.median(np.minimum(high - y, y - low)) / prior
-    if np.ptp(y) > 0.0 or width <= 0.0:
-        width, scale = np.clip(width, 1.0, _WIDEST), 1.0
-    return width, _LEAST * scale * surrogate.noise_std_
+    width, least = _REACH * np.median(np.minimum(high - y, y - low)) / prior, surrogate.noise_std_
+    if np.ptp(y) == 0.0 and width > 0.0:
+        return width, _LEAST * width * least
+    places = surrogate.X_train_[:, :-1]
+    widest = _WIDEST if (places != places[0]).any() else np.inf
+    return np.clip(width, 1.0, widest), _LEAST * least
 
 
 def _values(run):

@@ -235,12 +235,16 @@ def _spread_out(run, t, queries):
 
 
 def _steps_from(domain, x):
-    """Return the nearest places (m, u) to a row (d,) that differ in an integer, or as a member."""
+    """Return the nearest place (m, u) on each side of a row (d,), by an integer or as a member."""
     here, space = domain.unit_of(x[np.newaxis]), domain.search_space()
     places = space.neighbours(space.with_current_context(here)[0])
-    gaps = np.abs(places - here).max(axis=1)
-    nearest = np.argsort(gaps, kind="stable")[: 2 * domain.n_dims]
-    return places[nearest[gaps[nearest] < _STEP_SAFE]]
+    moves = places - here
+    column = np.argmax(np.abs(moves), axis=1)
+    move = moves[np.arange(len(moves)), column]
+    order = np.argsort(np.abs(move), kind="stable")
+    side = np.where(move > 0.0, 1, -1) * (1 + column)
+    nearest = order[np.unique(side[order], return_index=True)[1]]
+    return places[nearest[np.abs(move[nearest]) < _STEP_SAFE]]
 
 
 def _best_queries(run, t, size, rng, may_wait, details):

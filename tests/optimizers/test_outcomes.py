@@ -840,3 +840,23 @@ def test_of_several_causes_all_must_succeed():
     assert_array_equal(both, parts[0] & parts[1])
     assert parts[0].any() > parts[0].all()
     assert parts[1].any() > parts[1].all()
+
+
+@pytest.mark.filterwarnings("ignore::sktvbo.exceptions.LimitWarning")
+@pytest.mark.parametrize("n_members", [2, 3, 5])
+def test_members_beyond_the_limit_are_not_asked(n_members):
+    members = np.linspace(0.0, 1.0, n_members)[:, np.newaxis]
+    start = {"safety": 0.99, "start_points": [[0.0]]}
+    for seed in range(4):
+        rng = np.random.RandomState(seed)
+        opt = WDBO(
+            FiniteSet(members),
+            outcome_constraints={"load": (None, 0.65)},
+            random_state=seed,
+            **start,
+        )
+        for t in range(20):
+            x = opt.ask(t)
+            assert 0.3 + 0.62 * x[0] < 0.65
+            noise = 0.05 * rng.normal(size=2)
+            opt.tell(x, x[0] + noise[0], outcomes={"load": 0.3 + 0.62 * x[0] + noise[1]})
