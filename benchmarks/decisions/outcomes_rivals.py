@@ -148,7 +148,7 @@ def main():
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
     parser.add_argument("--problems", nargs="+", choices=HELD_OUT, default=list(HELD_OUT))
     arguments = parser.parse_args()
-    warnings.simplefilter("ignore")
+    warnings.simplefilter("ignore")  # the rivals' packages warn in each step
     rows = list(csv.reader(arguments.runs.open())) if arguments.runs.exists() else []
     options = {name: methods(HELD_OUT[name]) for name in arguments.problems if arguments.seeds}
     for seed in range(arguments.seeds):

@@ -19,6 +19,7 @@ sys.path.append(str(pathlib.Path(__file__).parents[1] / "decisions"))
 from outcomes import DEVELOPMENT, NOISE
 
 from sktvbo import WDBO
+from sktvbo.exceptions import LimitWarning, ModelWarning
 
 FIRST, LAST = 40, 120
 
@@ -52,7 +53,8 @@ def main():
     names = ["draw-2d", "server-2d", "draw-4d"]
     parser.add_argument("--problems", nargs="+", choices=DEVELOPMENT, default=names)
     arguments = parser.parse_args()
-    warnings.simplefilter("ignore")
+    warnings.simplefilter("ignore", LimitWarning)
+    warnings.simplefilter("ignore", ModelWarning)
     cases = [(0, None), (1, None), (1, 0.9), (2, None), (2, 0.9)]
     print(f"{'problem':12s}{'outcomes':>10s}{'safety':>8s}{'ms':>8s}{'ratio':>8s}")
     for name in arguments.problems:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .._typing import Array, Numbers, Posterior
     from ..domain._base import Domain
 
-# Sobol points of a search.
+# Sobol points of a search, and climbs from the best of them.
 N_CANDIDATES, N_STARTS = 512, 6
 
 # Each start alternates between gradients and neighbours for at most this many rounds; rarely five.

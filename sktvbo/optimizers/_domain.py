@@ -58,10 +58,12 @@ def in_domain(run, new, change, n_started):
     after = _with_surrogate(after, run, change)
     if run.outcomes is None:
         return after
-    pairs = zip(run.outcomes.models, views(after), views(run))
+    surrogates = [
+        _with_surrogate(*pair, change).surrogate for pair in zip(views(after), views(run))
+    ]
     models = [
-        model._replace(surrogate=_with_surrogate(new, old, change).surrogate, sliced_search=None)
-        for model, new, old in pairs
+        model._replace(surrogate=surrogate, sliced_search=None)
+        for model, surrogate in zip(run.outcomes.models, surrogates)
     ]
     return with_models(after, models)
 

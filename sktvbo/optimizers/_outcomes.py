@@ -420,11 +420,6 @@ class Certified(Chance):
         self._chance, self._z = chance, ndtri(level)
         self.log, self.log_with_slopes = chance.log, chance.log_with_slopes
 
-    @classmethod
-    def of(cls, run, level, t):
-        """Return that of a run at time t."""
-        return cls(Feasibility(run, widens=run.algorithm.safety is not None).at(t), level)
-
     def succeeds(self, U):
         """Return which places (m, u) are certified (m,)."""
         return ndtri_exp(self.log(U)) >= self._z
@@ -524,9 +519,9 @@ def recalibrated(run, after):
         return after
     *x, t = entry.row
     place = run.domain.to_unit(np.array(x))[np.newaxis]
-    if Certified.of(run, level, t).log_weight(place)[0] < -_ROUNDING:
+    if Certificate(run, level).at(t).log_weight(place)[0] < -_ROUNDING:
         return after
-    violated = -np.expm1(Certified.of(after, level, t).log(place)[0])
+    violated = -np.expm1(Certificate(after, level).at(t).log(place)[0])
     excess = max(after.outcomes.excess + _RATE * (violated - (1.0 - level)), 0.0)
     return replaced(after, outcomes=replaced(after.outcomes, excess=float(excess)))
 

@@ -67,9 +67,6 @@ class RandomSearch(Algorithm):
 
     label = "random"
 
-    def _n_initial(self, domain):
-        return self.n_initial_points
-
     def predict(
         self,
         X: PointsLike,

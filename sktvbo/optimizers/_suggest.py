@@ -209,12 +209,11 @@ def _spread_out(run, t, queries):
 
     The rows are within reach, or near the first start point; the most distant one is the first.
     """
-    limiter, start_points, others = run.limiter, run.config.start_points, []
+    limiter, start_points, near, others = run.limiter, run.config.start_points, _NEAR_START, []
     if limiter is None:
         if run.algorithm.safety is not None:
-            others = [_steps_from(run.domain, start_points[0])]
+            near, others = _NEAR_SAFE, [_steps_from(run.domain, start_points[0])]
         at = np.append(start_points[0], t) if len(start_points) else None
-        near = _NEAR_START if run.algorithm.safety is None else _NEAR_SAFE
         limiter = StepLimiter(StepLimit(near), at)
     space, domain = limiter.part_of(run, t), run.domain
     k = space.domain.n_unit
@@ -275,8 +274,8 @@ def _best_queries(run, t, size, rng, may_wait, details):
             space = _unvisited(run, space, queries, t, certificate)
         limits = {} if timer is None else timer.limits_of_query(size - i)
         acquisition = config.acquisition
+        whole = run.domain.search_space() if space is None else space
         if certificate is not None and (run.pending.n_total + i) % _EXPAND_EVERY == 0:
-            whole = run.domain.search_space() if space is None else space
             free = _risk(run)
             aim = _best_query(run, surrogate, acquisition, t, t, rng, free, whole, **limits)[0]
             x, time, posterior = certificate.towards(whole, t, aim), t, None
@@ -287,7 +286,6 @@ def _best_queries(run, t, size, rng, may_wait, details):
             )
         found = x is not None
         if not found:
-            whole = run.domain.search_space() if space is None else space
             x, time, posterior = certificate.least_risky(whole, t), t, None
             _warn_uncertified(certificate, "The least risky known point is asked.", 6)
         if run.limiter is not None:
