@@ -470,10 +470,9 @@ class BayesianOptimizer(BaseEstimator):
     def _n_initial(self, domain):
         """Return the number of observations before the surrogate."""
         if self.n_initial_points == "auto":
-            if self.safety is None:
-                return int(min(self._n_spread, domain.size))
             # Near the start points, more are needed to tell slopes from noise.
-            return 3 * (domain.n_dims + 1)
+            n = self._n_spread if self.safety is None else 3 * (domain.n_dims + 1)
+            return int(min(n, domain.size))
         return self.n_initial_points
 
     # --- attributes that an algorithm may set -----------------------------------------------------
