@@ -92,12 +92,20 @@ def maximize(
 
 
 def optimize(
-    objective, space, rng, anchors=None, n_candidates=N_CANDIDATES, n_starts=N_STARTS, until=np.inf
+    objective,
+    space,
+    rng,
+    anchors=None,
+    n_candidates=N_CANDIDATES,
+    n_starts=N_STARTS,
+    until=np.inf,
+    taken=(),
 ):
     """Return the row (d,) of a search space where an objective is largest, None if it is empty.
 
     The anchors (k, u) may have another context, which is replaced, and lie outside of the domain:
     the nearest members are taken. At ``until``, a time of `time.process_time`, the search stops.
+    Places ``taken`` (j, u) are excluded, as in `search`.
     """
     candidates = space.candidates(n_candidates, rng)
     if anchors is not None and len(anchors) and len(candidates) < space.size:
@@ -105,19 +113,21 @@ def optimize(
         candidates = np.vstack([anchors[space.allowed(anchors)], candidates])
     if not len(candidates):
         return None
-    found = search(objective, space, candidates, n_starts, until)
+    found = search(objective, space, candidates, n_starts, until, taken)
     return space.decode(found[np.newaxis])[0]
 
 
-def search(objective, space, candidates, n_starts, until=np.inf):
+def search(objective, space, candidates, n_starts, until=np.inf, taken=()):
     """Return the place (u,) where an objective is largest.
 
     Candidates (m, u) that are all of the space settle it. Otherwise each of the best ``n_starts``
     is improved in turns: a climb moves the continuous coordinates, then a step to the best of the
     neighbours changes one integer or category, until there is nothing to gain, or no time left.
+    Places ``taken`` (j, u), for example by other queries of a batch, are excluded unless nothing
+    else is found.
     """
     if len(candidates) >= space.size:
-        return candidates[np.argmax(objective.leading(candidates, 1))]
+        return _best(candidates, objective.leading(candidates, 1 + len(taken)), space, taken)
     found = objective.leading(candidates, n_starts)
     order = np.argsort(-found, kind="stable")
     unit, order = _unit(found[order]), order[:n_starts]
@@ -139,6 +149,19 @@ def search(objective, space, candidates, n_starts, until=np.inf):
         going = going[_step_aside(objective, space, places, values, going)]
         if not len(going):
             break
+    if len(taken):  # all climbs may end at such a place
+        places, values = np.vstack([places, candidates]), np.append(values, found)
+    return _best(places, values, space, taken)
+
+
+def _best(places, values, space, taken):
+    """Return the place (u,) of the largest value (m,), if possible without those ``taken``."""
+    if len(taken):
+        k = space.domain.n_unit
+        is_taken = np.isclose(places[:, np.newaxis, :k], np.asarray(taken)[:, :k]).all(axis=2)
+        free = ~is_taken.any(axis=1)
+        if free.any():
+            places, values = places[free], values[free]
     return places[np.argmax(values)]
 
 
@@ -231,7 +254,7 @@ def _random_walk(values, space, best):
 # --- joint draws ----------------------------------------------------------------------------------
 
 
-def maximize_joint(draw, space, rng, anchors=None, n_candidates=N_CANDIDATES):
+def maximize_joint(draw, space, rng, anchors=None, n_candidates=N_CANDIDATES, taken=()):
     """Return the row (d,) where a function drawn from the posterior is largest: Thompson sampling.
 
     The draw is made once, jointly, at the space's candidates, at the anchors and at 32 places
@@ -254,6 +277,8 @@ def maximize_joint(draw, space, rng, anchors=None, n_candidates=N_CANDIDATES):
         Members in unit form.
     n_candidates : int, default=512
         Number of Sobol points, a power of two.
+    taken : array-like of shape (j, u), default=()
+        Places that are excluded, as in `search`.
     """
     candidates = space.candidates(n_candidates, rng)
     if len(candidates) >= space.size:
@@ -266,7 +291,7 @@ def maximize_joint(draw, space, rng, anchors=None, n_candidates=N_CANDIDATES):
         candidates, _ = distinct_rows(np.vstack([candidates, around[space.allowed(around)]]))
     if not len(candidates):
         return None
-    return space.decode(candidates[[np.argmax(draw(candidates))]])[0]
+    return space.decode(_best(candidates, draw(candidates), space, taken)[np.newaxis])[0]
 
 
 def _around(anchor, space, rng):

@@ -281,6 +281,7 @@ def _best_queries(run, t, size, rng, may_wait, details):
             x, time, posterior = certificate.towards(whole, t, aim), t, None
         else:
             limits["certificate"] = certificate
+            limits["taken"] = [run.domain.to_unit(row) for row, _ in queries]
             x, time, posterior = _best_query(
                 run, surrogate, acquisition, t, latest, rng, risk, space, **limits
             )
@@ -356,13 +357,14 @@ def _best_query(
     certificate=None,
     n_candidates=N_CANDIDATES,
     until=np.inf,
+    taken=(),
 ):
     """Return where, and when between t and ``latest``, an acquisition function is largest.
 
     Also return the posterior at t, (m, u) -> mean (m,), std (m,), or None if it is not compiled.
     Scores are weighed by a ``risk`` unless it is None. The search is in a ``space``; None: in all
-    of the domain, and limited as in `optimize`. With a `Certificate` it is among the places that
-    this certifies, and the row is None if there are none.
+    of the domain. It is limited and leaves out places ``taken`` as in `optimize`. With a
+    `Certificate` it is among the places that this certifies, and the row is None if there are none.
     """
     # The latest queries are near a tracked optimum. Pending ones are left out: where nothing is
     # uncertain, a search from one would end there again.
@@ -374,12 +376,12 @@ def _best_query(
         space = run.domain.search_space() if space is None else space
         if certificate is not None:
             space = certificate.part_of(space, t)
-        return maximize_joint(draw, space, rng, recent, n_candidates), t, None
+        return maximize_joint(draw, space, rng, recent, n_candidates, taken), t, None
     score, posterior, space = _scored(run, surrogate, acquisition, t, latest, risk, space)
     objective, n_starts = objective_of(score, posterior), N_STARTS
     if certificate is not None:
         space, n_starts = certificate.part_of(space, t), _N_CERTIFIED_STARTS
-    row = optimize(objective, space, rng, recent, n_candidates, n_starts, until)
+    row = optimize(objective, space, rng, recent, n_candidates, n_starts, until, taken)
     if row is None or space.window is None:
         return row, t, objective.posterior
     return row[:-1], float(row[-1]), None

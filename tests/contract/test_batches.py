@@ -127,8 +127,17 @@ def test_an_acquisition_function_knows_how_many_queries_are_pending():
 
 def test_the_posterior_mean_alone_asks_for_one_place_again():
     opt, _ = BY_NAME["mean"].after()
-    X = points_of(opt.suggest(STEPS, n=4))
+    X = [opt.ask(STEPS) for _ in range(4)]
     assert unit_distances(X).max() < 1e-2
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_queries_of_a_batch_are_at_different_places(few, domain):
+    opt, _ = few.after(domain=domain)
+    few.consult(opt, STEPS, domain)
+    places = [str(query.x) for query in opt.suggest(STEPS, n=6)]
+    if few.modelled:  # uniform queries of a small space may be equal
+        assert len(set(places)) == len(places)
 
 
 @pytest.mark.parametrize("name", ["GPUCB", "TVGPUCB-learn", "UITVBO", "WDBO", "WGPUCB", "ABO"])
