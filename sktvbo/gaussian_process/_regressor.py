@@ -18,7 +18,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._validation import (
     LARGEST_X,
-    LARGEST_Y,
     check_bounds,
     check_choice,
     check_int,
@@ -196,7 +195,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """
         new = copy.copy(self)
         if self.__sklearn_is_fitted__():
-            rows = new._validate(X, y, y_variance, reset=False)
+            rows = new._new_rows(X, y, y_variance)
             new._gp = new._adapt_to_rows(self._append(rows), len(X))
         else:
             self.check()
@@ -297,9 +296,12 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Raises
         ------
         ValueError
-            Arrays of wrong shapes, or not finite.
+            Arrays of wrong shapes, or not finite; names or kinds of columns other than at `fit`.
         """
-        rows = self._check_rows(X, y, y_variance, total_variance)
+        if total_variance and y_variance is None:
+            raise invalid("y_variance", "given with total_variance=True", y_variance)
+        rows = self._new_rows(X, y, y_variance)
+        rows[-1][:] = total_variance
         gp = self._append(rows, self._standardize(restandardize))
         return self._with_gp(self._adapt_to_rows(gp, len(rows[1])))
 
@@ -361,7 +363,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         ValueError
             See `condition_on`.
         """
-        rows = self._check_rows(X, y, y_variance)
+        rows = self._new_rows(X, y, y_variance)
         standardize = self._standardize(restandardize)
         rows = self._make_rows(*rows, like=self._gp.rows, standardize=standardize)
         return self._with_gp(self._condition_again(self._gp.covariance, rows))
@@ -393,6 +395,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             The kernel has another number of lengthscales.
         """
         gp, new = self._fitted, copy.copy(self)
+        X = finite_array(X, "X", (gp.rows.n, "d + 1"), largest=LARGEST_X)
         vars(new).update(parameters, n_features_in_=X.shape[1])
         if self.spatial_kernel is not None:
             new.spatial_kernel = rescaled(self.spatial_kernel, scales, typical)
@@ -430,7 +433,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Raises
         ------
         ValueError
-            Arrays of wrong shapes, or not finite; an invalid kernel.
+            As `condition_on`; or an invalid kernel.
         """
         return self._refit(extra_rows, temporal_kernel)
 
@@ -445,7 +448,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             new.check()
         arrays, n_extra = (rows.X, rows.y, rows.variance, rows.total), 0
         if extra_rows is not None and np.size(extra_rows[0]):
-            extra = self._check_rows(*extra_rows)
+            extra = self._new_rows(*extra_rows)
             arrays, n_extra = map(np.concatenate, zip(arrays, extra)), len(extra[1])
         known = None
         if self.robust:
@@ -466,15 +469,11 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             new._gp = new._gp.drop(rows.n + np.arange(n_extra), standardize=False)
         return new
 
-    def _check_rows(self, X, y, y_variance=None, total_variance=False):
+    def _new_rows(self, X, y, y_variance=None):
         """Return X (m, d + 1), y, variance and mask (m,) of rows for a fitted estimator."""
-        X = finite_array(X, "X", ("m", self._fitted.rows.X.shape[1]), largest=LARGEST_X)
-        y = finite_array(y, "y", (len(X),), largest=LARGEST_Y)
-        if total_variance and y_variance is None:
-            raise invalid("y_variance", "given with total_variance=True", y_variance)
-        variance, total = known_variance(y_variance, len(X))
-        total[:] = total_variance
-        return X, y, variance, total
+        if not self.__sklearn_is_fitted__():
+            check_is_fitted(self)  # slow
+        return self._validate(X, y, y_variance, reset=False)
 
     def _standardize(self, restandardize):
         """Return the argument ``standardize`` of a conditioned GP."""
