@@ -15,6 +15,7 @@ from math import gcd
 from numbers import Real
 
 import numpy as np
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import validate_data
@@ -374,21 +375,22 @@ def validated(estimator, X, y="no_validation", *, reset=False):
     X, kinds = numeric_times(_distinct(_unmasked(X, "X")), estimator.time_unit)
     _check_columns(X)
     options = {"dtype": np.float64, "order": "C", "reset": reset}
-    if not has_y:
-        X = validate_data(estimator, X, **options)
-    else:
+    if has_y:
         targets = np.asarray(y)
         if targets.ndim and read_times(targets, estimator.time_unit, "y")[0] != NUMBERS:
             raise invalid("y", "numbers", got="dates or durations")
-        X, y = validate_data(estimator, X, _unmasked(y, "y"), y_numeric=True, **options)
+        options |= {"y": _unmasked(y, "y"), "y_numeric": True}
+    # Arrays of other libraries become NumPy's, which all computations use.
+    with config_context(array_api_dispatch=False):
+        found = validate_data(estimator, X, **options)
     if reset:
         estimator.time_kinds_ = kinds
     names = getattr(estimator, "feature_names_in_", ())
     check_kinds(kinds, estimator.time_kinds_, names)
     if not has_y:
-        return check_size(X, "X", LARGEST_X)
-    X, y = check_size(X.copy(), "X", LARGEST_X), y.astype(np.float64)
-    return X, check_size(y, "y", LARGEST_Y)
+        return check_size(found, "X", LARGEST_X)
+    X, y = found
+    return check_size(X.copy(), "X", LARGEST_X), check_size(y.astype(np.float64), "y", LARGEST_Y)
 
 
 def _is_plain(estimator, arrays, reset):

@@ -196,7 +196,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         new = copy.copy(self)
         if self.__sklearn_is_fitted__():
             rows = new._new_rows(X, y, y_variance)
-            new._gp = new._adapt_to_rows(self._append(rows), len(X))
+            new._gp = new._adapt_to_rows(self._append(rows), len(rows[1]))
         else:
             self.check()
             rows = new._make_rows(*new._validate(X, y, y_variance, reset=True))

@@ -220,6 +220,44 @@ def test_metadata_routing_of_known_variances(kind):
     assert np.abs(without.fit(hours, y).predict(hours) - direct.predict(hours)).max() > 0.01
 
 
+# --- arrays of other libraries --------------------------------------------------------------------
+
+
+class Tensor:
+    """Array of another library, which NumPy can read."""
+
+    def __init__(self, values):
+        self._values = np.asarray(values)
+        self.shape, self.ndim, self.dtype = self._values.shape, self._values.ndim, "its.float64"
+
+    def __len__(self):
+        return len(self._values)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self._values, dtype=dtype)
+
+    def __array_namespace__(self, api_version=None):
+        raise TypeError("its namespace has other dtypes")
+
+
+@each
+@pytest.mark.parametrize("dispatch", [False, True])
+def test_arrays_of_other_libraries_become_numpy_arrays(kind, dispatch, monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    X, y = data()
+    gp = regressor(kind, RBF(0.4), Matern(3.0), optimizer=None)
+    expected = clone(gp).fit(X[:30], y[:30])
+    with config_context(array_api_dispatch=dispatch):
+        gp.fit(Tensor(X[:30]), Tensor(y[:30]))
+        for name, method in (READERS | WRITERS).items():
+            if name != "score":  # scikit-learn's own
+                found = method(gp, Tensor(X[30:]), Tensor(y[30:]))
+                then = method(expected, X[30:], y[30:])
+                if name in WRITERS:
+                    found, then = everything(found, Tensor(X)), everything(then, X)
+                np.testing.assert_array_equal(found, then, err_msg=name)
+
+
 # --- every method that takes rows -----------------------------------------------------------------
 
 READERS = {
