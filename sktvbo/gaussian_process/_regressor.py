@@ -16,6 +16,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._durations import check_time_unit
 from .._validation import (
     LARGEST_X,
     check_bounds,
@@ -31,7 +32,6 @@ from ._covariance import SeparableCovariance
 from ._data import Layout, Rows, time_position
 from ._dates import (
     NUMBERS,
-    check_time_unit,
     finite_posterior,
     mixed_kinds,
     numeric_durations,
