@@ -71,6 +71,9 @@ if TYPE_CHECKING:
 # Searches of a robust fit after the first one, at most.
 _MAX_SEARCHES = 10
 
+# Rows of a prediction of terms at once.
+_BLOCK = 1000
+
 # The constructor is generated from the fields: parameters and defaults are written once.
 estimator = dataclass(eq=False, repr=False)
 
@@ -400,7 +403,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if self.spatial_kernel is not None:
             new.spatial_kernel = rescaled(self.spatial_kernel, scales, typical)
         spatial = rescaled(gp.covariance.spatial, scales, typical)
-        covariance = gp.covariance.with_spatial(spatial, len(scales))
+        covariance = gp.covariance.with_kernels(spatial, gp.covariance.temporal, len(scales))
         rows = gp.rows.with_places(X)
         if rows.prior_mean is not None:
             rows = rows.with_prior_mean(new.prior_mean.polynomial(len(scales)))
@@ -808,6 +811,53 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if include_noise and return_cov:
             found[1][np.diag_indices(len(places[1]))] += self.noise_std_**2
         return found
+
+    def predict_terms(self, X: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
+        """Return the posterior of each term of f, such as trend and seasons.
+
+        f is the sum of the mean and of a term for each summand of ``temporal_kernel_``, times the
+        spatial kernel. Products of sums are multiplied out.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d + 1)
+        return_std : bool, default=False
+            Also return the standard deviations.
+
+        Returns
+        -------
+        means : ndarray of shape (m, n_terms)
+            In the order of the summands. Their sum plus ``mean_`` is the mean of `predict`, without
+            a ``prior_mean``. A season has a slow level of its own, its average over a period.
+        stds : ndarray of shape (m, n_terms)
+            Only with ``return_std``. Terms are correlated: their variances do not add up to that of
+            `predict`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.gaussian_process.kernels import Matern
+        >>> from sktvbo import TimeVaryingGPRegressor
+        >>> from sktvbo.kernels import with_seasons
+        >>> hours = np.arange(96.0)[:, np.newaxis]
+        >>> y = 0.1 * hours[:, 0] + np.sin(2.0 * np.pi * hours[:, 0] / 24.0)
+        >>> kernel = with_seasons(Matern(48.0, nu=2.5), 24.0)
+        >>> gp = TimeVaryingGPRegressor(None, kernel, normalize_y=True, warn=False).fit(hours, y)
+        >>> trend, day = gp.predict_terms([[54.0], [66.0]]).T      # highest and lowest of a day
+        >>> day.round(1)
+        array([ 1., -1.])
+        """
+        check_choice(return_std, (True, False), "return_std")
+        gp, (S, t) = self._places(X)
+        terms = gp.terms()
+        found = np.empty((2, len(t), len(terms)))
+        for first in range(0, len(t), _BLOCK):  # of rows, which bounds the memory
+            block = slice(first, first + _BLOCK)
+            for i, term in enumerate(terms):
+                parts = term.posterior(S[block], t[block], return_std)
+                found[: 1 + return_std, block, i] = parts
+        found = finite_posterior(tuple(found[: 1 + return_std]), "mean", "uncertainty")
+        return found if return_std else found[0]
 
     def predict_interval(
         self, X: ArrayLike, level: float = 0.9, *, include_noise: bool = True

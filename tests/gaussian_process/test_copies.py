@@ -96,6 +96,7 @@ def test_clone_is_unfitted():
     assert not hasattr(gp, "X_train_")
     for use in (
         gp.predict,
+        gp.predict_terms,
         gp.sample_y,
         gp.forget,
         gp.log_marginal_likelihood,

@@ -263,6 +263,7 @@ def test_arrays_of_other_libraries_become_numpy_arrays(kind, dispatch, monkeypat
 READERS = {
     "predict": lambda gp, X, y: gp.predict(X),
     "predict_interval": lambda gp, X, y: gp.predict_interval(X),
+    "predict_terms": lambda gp, X, y: gp.predict_terms(X),
     "sample_y": lambda gp, X, y: gp.sample_y(X),
     "score": lambda gp, X, y: gp.score(X, y),
 }
