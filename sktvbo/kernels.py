@@ -7,6 +7,7 @@ All are ``sklearn.gaussian_process.kernels.Kernel`` objects: they work in scikit
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from sklearn.gaussian_process.kernels import (
     StationaryKernelMixin,
 )
 
+from ._durations import PERIOD, check_time_unit, number_of_period
 from ._validation import check_choice, check_int, check_real, invalid
 
 if TYPE_CHECKING:
@@ -574,7 +576,9 @@ _SMOOTHNESS = 1.0, (0.5, 10.0)
 _DECAY = 10.0, (2.0, 1000.0)
 
 
-def with_seasons(kernel: Kernel, *periods: float) -> Kernel:
+def with_seasons(
+    kernel: Kernel, *periods: float | str | timedelta | np.timedelta64, time_unit: str | None = None
+) -> Kernel:
     """Return a temporal kernel with a season of each period added.
 
     A season is a * Matérn 3/2 (decay) * ``ExpSineSquared`` (smoothness, period): a function of the
@@ -584,19 +588,22 @@ def with_seasons(kernel: Kernel, *periods: float) -> Kernel:
     ----------
     kernel : Kernel
         Kernel of what is not periodic.
-    *periods : float
-        Distinct periods, positive, in the unit of time.
+    *periods : float, duration or str
+        Distinct periods, one argument each: numbers in the unit of time, durations, or strings
+        such as "1D" and "90 min".
+    time_unit : {"ns", "us", "ms", "s", "min", "h", "D", "W"}, default=None
+        ``time_unit`` of the regressor; needed for durations and strings.
 
     Returns
     -------
     kernel : Kernel
-        Its hyperparameters are those of the given kernel, then for each period a, decay and
-        smoothness.
+        Sum of the given kernel and a term for each period. Its hyperparameters are those of the
+        given kernel, then for each period a, decay and smoothness.
 
     Raises
     ------
     ValueError
-        A period that is not a positive number, or equal ones.
+        No kernel is given; a period is not positive, or given twice; a duration without unit.
 
     See Also
     --------
@@ -614,8 +621,13 @@ def with_seasons(kernel: Kernel, *periods: float) -> Kernel:
     >>> daily = with_seasons(Matern(length_scale=6.0, nu=2.5), 24.0)     # hours
     >>> print(daily.k2)
     0.316**2 * Matern(length_scale=240, nu=1.5) * ExpSineSquared(length_scale=1, periodicity=24)
+    >>> daily == with_seasons(Matern(length_scale=6.0, nu=2.5), "1D", time_unit="h")
+    True
     """
-    for period in _checked_periods(periods):
+    if not isinstance(kernel, Kernel):
+        expected = "a scikit-learn kernel, that of what is not periodic"
+        raise invalid("kernel", expected, kernel, advice="Give one, such as Matern(nu=1.5).")
+    for period in _numeric_periods(periods, time_unit):
         (decay, decays), (smooth, smooths) = _DECAY, _SMOOTHNESS
         slow = Matern(period * decay, (period * decays[0], period * decays[1]), nu=1.5)
         shape = ExpSineSquared(smooth, period, smooths, "fixed")
@@ -623,7 +635,9 @@ def with_seasons(kernel: Kernel, *periods: float) -> Kernel:
     return kernel
 
 
-def season_priors(*periods: float) -> dict[str, Any]:
+def season_priors(
+    *periods: float | str | timedelta | np.timedelta64, time_unit: str | None = None
+) -> dict[str, Any]:
     """Return priors of the hyperparameters that `with_seasons` adds, by name.
 
     The variance a, relative to the kernel without season, is exponential with mean 0.5: a season
@@ -632,7 +646,9 @@ def season_priors(*periods: float) -> dict[str, Any]:
 
     Parameters
     ----------
-    *periods : float
+    *periods : float, duration or str
+        As for `with_seasons`.
+    time_unit : str, default=None
         As for `with_seasons`.
 
     Returns
@@ -646,7 +662,7 @@ def season_priors(*periods: float) -> dict[str, Any]:
         As `with_seasons`.
     """
     priors = {}
-    for i, period in enumerate(_checked_periods(periods)):
+    for i, period in enumerate(_numeric_periods(periods, time_unit)):
         season = "temporal_kernel__" + "k1__" * (len(periods) - 1 - i) + "k2__"
         priors |= {
             f"{season}k1__k1__constant_value": Exponential(0.5),
@@ -656,11 +672,20 @@ def season_priors(*periods: float) -> dict[str, Any]:
     return priors
 
 
-def _checked_periods(periods):
-    periods = [check_real(period, "A period", interval="(0, inf)") for period in periods]
-    if len(set(periods)) < len(periods):
-        raise invalid("The periods", "distinct", got=f"{periods}")
-    return periods
+def _numeric_periods(periods, unit):
+    """Return periods as floats in a unit of time; None: they are numbers already."""
+    if unit is not None:
+        check_time_unit(unit)
+    found = [number_of_period(period, unit) for period in periods]
+    for period, number in zip(periods, found):
+        if number is None:
+            advice = "Give several periods as several arguments." * isinstance(period, list | tuple)
+            if unit is None and number_of_period(period, "s") is not None:
+                advice = f"Give time_unit, that of the regressor: {period!r} needs it."
+            raise invalid("A period", PERIOD, period, advice=advice)
+    if len(set(found)) < len(found):
+        raise invalid("The periods", "distinct", got=f"{found}")
+    return found
 
 
 @dataclass(frozen=True)

@@ -384,6 +384,17 @@ class Composite:
         return decays.reshape(-1, len(gaps)), weights.reshape(len(frequencies), -1), frequencies
 
 
+def summands(kernel):
+    """Return the kernels whose sum a kernel is, in the order of its parts.
+
+    Products of sums are multiplied out, as in a `Composite`.
+    """
+    if type(kernel) not in (Sum, Product):
+        return [kernel]
+    one, other = summands(kernel.k1), summands(kernel.k2)
+    return one + other if type(kernel) is Sum else [a * b for a in one for b in other]
+
+
 def _expand(kernel, leaves):
     """Return the terms of a kernel, tuples of indices of ``leaves``, to which its own are added.
 

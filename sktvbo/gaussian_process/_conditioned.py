@@ -58,6 +58,11 @@ class BasisPosterior(ProcessPosterior):
     # Arguments of ``_fast.posterior`` for `variance_reduction`, a dict; None if none exist.
     factors = None
 
+    def terms(self):
+        mean, rows = self.mean.of_term(self.mean.direction), self.rows.without_mean()
+        covariances = self.covariance.terms()
+        return [replaced(self, covariance=each, mean=mean, rows=rows) for each in covariances]
+
     @abstractmethod
     def variance_reduction(self, K, full=False):
         """Return prior minus posterior variance (m,), or covariance, from K (m, b); overwrites K.
@@ -157,6 +162,10 @@ class Conditioned(ProcessPosterior):
     @abstractmethod
     def drop(self, indices, standardize=None):
         """Condition on fewer rows, with the hyperparameters held; see `append`."""
+
+    @abstractmethod
+    def terms(self):
+        """Return the posteriors of the terms of f, which exclude the mean, in units of y."""
 
     @abstractmethod
     def at(self, now):

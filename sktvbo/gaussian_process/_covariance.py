@@ -19,7 +19,13 @@ from .._fast.gram import Family
 from .._validation import invalid, real_array
 from ..kernels import Empirical, Separable
 from ._cholesky import dot
-from ._composite import Amplitude, Composite, recognize_temporal, recognize_temporal_or_raise
+from ._composite import (
+    Amplitude,
+    Composite,
+    recognize_temporal,
+    recognize_temporal_or_raise,
+    summands,
+)
 from ._kernel_families import Factor, recognize, recognize_or_raise
 
 # Spatial factor when time is the only column.
@@ -195,17 +201,22 @@ class SeparableCovariance(ABC):
             new.noise_model = self.noise_model.clone_with_theta(model)
         return new
 
-    def with_spatial(self, spatial, n_dims):
-        """Return the same covariance with another spatial kernel, of ``n_dims`` columns."""
+    def with_kernels(self, spatial, temporal, n_dims):
+        """Return the same covariance with other kernels, of ``n_dims`` columns of space."""
         return self.of(
             spatial,
-            self.temporal,
+            temporal,
             (self.signal_variance, self._signal_bounds),
             (self.noise_variance, self._noise_bounds),
             n_dims,
             self.noise_model,
             self.mean_variance,
         )
+
+    def terms(self):
+        """Return covariances whose sum this is: one for each term of the temporal kernel."""
+        terms = summands(self.temporal)
+        return [self.with_kernels(self.spatial, term, self.n_dims) for term in terms]
 
     @property
     def spatial(self):

@@ -267,6 +267,10 @@ class Rows:
         """Return rows with another prior mean."""
         return self._copy({"prior_mean": prior_mean})
 
+    def without_mean(self):
+        """Return rows whose y has neither a location nor a prior mean."""
+        return self._copy({"location": 0.0, "prior_mean": None})
+
     def _copy(self, changes):
         """Return rows with some fields replaced, without values computed on demand."""
         new, own = object.__new__(type(self)), vars(self)

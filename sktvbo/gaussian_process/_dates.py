@@ -1,7 +1,7 @@
 """Conversion of dates and durations to numbers in a unit of time, and checks of X and y.
 
-Only this module converts dates and durations: columns of X, times of an optimizer, and parameters
-of kernels. A column of times has one kind: numbers, dates without a time zone, dates with one, or
+Columns of X, times of an optimizer and parameters of kernels are converted here; ``_durations`` has
+the units. A column of times has one kind: numbers, dates without a time zone, dates with one, or
 durations. Times of different kinds cannot be compared, so a model or a run has one kind: see
 `check_kinds`.
 
@@ -9,33 +9,27 @@ Dates count from 1970. Dates with a time zone are converted to UTC. Dates withou
 UTC: neither their zone nor their side of a clock change is known.
 """
 
-import re
-from datetime import UTC, date, datetime, timedelta
-from math import gcd
+from datetime import date
 from numbers import Real
 
 import numpy as np
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import validate_data
 
+from .._durations import (
+    DURATION_TYPES,
+    PERIOD,
+    UNITS,
+    counted,
+    is_duration,
+    number_of_duration,
+    number_of_period,
+    scalar,
+)
 from .._tables import frame_columns
-from .._validation import LARGEST_X, LARGEST_Y, check_choice, check_size, invalid
-
-# Nanoseconds per unit of time.
-_UNITS = {
-    "ns": 1,
-    "us": 10**3,
-    "ms": 10**6,
-    "s": 10**9,
-    "min": 60 * 10**9,
-    "h": 3600 * 10**9,
-    "D": 86400 * 10**9,
-    "W": 604800 * 10**9,
-}
-_RESOLUTIONS = _UNITS | {"m": _UNITS["min"]}  # NumPy's name
-# NumPy's other units, with their replacements: calendar units, and fractions of nanoseconds.
-_CONVERTED = {"Y": "D", "M": "D", "ps": "ns", "fs": "ns", "as": "ns"}
+from .._validation import LARGEST_X, LARGEST_Y, check_size, invalid
 
 NUMBERS = "numbers"
 NAIVE = "dates without a time zone"
@@ -43,12 +37,6 @@ ZONED = "dates with a time zone"
 DURATIONS = "durations"
 
 _DATES = (date, np.datetime64)  # a datetime and a Timestamp are dates
-_DURATIONS = (timedelta, np.timedelta64)
-
-
-def check_time_unit(unit, owner):
-    """Return the unit of time if it is supported, else raise a ValueError."""
-    return check_choice(unit, tuple(_UNITS), "time_unit", owner)
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -125,7 +113,7 @@ def _as_table(X):
     """Return a list of rows with dates as an array of objects; other values unchanged."""
     if not isinstance(X, list | tuple):
         return X
-    if len(X) and isinstance(X[0], _DATES + _DURATIONS):
+    if len(X) and isinstance(X[0], _DATES + DURATION_TYPES):
         advice = "Write [[t] for t in X] for a single column."
         raise invalid("X", "of two dimensions", got="a list of dates or durations", advice=advice)
     try:
@@ -188,9 +176,9 @@ def read_times(column, unit, name, error=ValueError):
     if values.dtype.kind in "Mm":
         kind = kind or (NAIVE if values.dtype.kind == "M" else DURATIONS)
         _check_gaps(np.isnat(values), name, error)
-        return kind, _counted(values, unit, name, error)
+        return kind, counted(values, unit, name, error)
     types = set(map(type, values)) if values.dtype == object else set()
-    if not any(issubclass(kind, _DATES + _DURATIONS) for kind in types):
+    if not any(issubclass(kind, _DATES + DURATION_TYPES) for kind in types):
         return NUMBERS, column
     _check_gaps(np.array([_is_missing(value) for value in values]), name, error)
     kinds = {_kind_of(value) for value in values}
@@ -198,7 +186,7 @@ def read_times(column, unit, name, error=ValueError):
         expected = "of one kind: numbers, dates with or without a time zone, or durations"
         raise invalid(name, expected, got=" and ".join(sorted(kinds)), error=error)
     # One by one: a single array of dates would round some, or overflow.
-    numbers = [_counted(np.array([_scalar(v)]), unit, name, error)[0] for v in values]
+    numbers = [counted(np.array([scalar(v)]), unit, name, error)[0] for v in values]
     return kinds.pop(), np.array(numbers)
 
 
@@ -206,7 +194,7 @@ def read_time(value, unit, name, error=ValueError):
     """Return the kind of one time, and its number; other values unchanged."""
     if isinstance(value, Real) and not isinstance(value, np.timedelta64):
         return NUMBERS, value
-    if not isinstance(value, _DATES + _DURATIONS):
+    if not isinstance(value, _DATES + DURATION_TYPES):
         kind = getattr(getattr(value, "dtype", None), "kind", None)
         if kind not in ("M", "m", "O") or np.size(value) != 1:
             return NUMBERS, value
@@ -217,7 +205,7 @@ def read_time(value, unit, name, error=ValueError):
 
 def dates_of(numbers, unit):
     """Return dates (n,) in microseconds, from numbers since 1970 in a unit; NaT for NaN."""
-    microseconds = np.rint(numbers * (_UNITS[unit] / _UNITS["us"]))
+    microseconds = np.rint(numbers * (UNITS[unit] / UNITS["us"]))
     missing = np.isnan(microseconds)
     dates = np.where(missing, 0.0, microseconds).astype("datetime64[us]")
     dates[missing] = np.datetime64("NaT")
@@ -242,38 +230,9 @@ def _as_array(column):
     return values, ZONED if zone and values.dtype.kind == "M" else None
 
 
-def _counted(values, unit, name, error):
-    """Return datetime64 or timedelta64 as numbers (n,) in a unit."""
-    step, n = np.datetime_data(values.dtype)
-    if step in _CONVERTED and not (step in "YM" and values.dtype.kind == "m"):
-        step, n = _CONVERTED[step], 1
-        values = values.astype(f"{values.dtype.kind}8[{step}]")
-    if step not in _RESOLUTIONS:
-        got = f"{values.dtype}, whose length in {unit!r} is not known"
-        raise invalid(name, "in a unit of time from weeks to attoseconds", got=got, error=error)
-    numerator, denominator = n * _RESOLUTIONS[step], _UNITS[unit]
-    divisor = gcd(numerator, denominator)
-    numerator, denominator = numerator // divisor, denominator // divisor
-    # Exact up to the last rounding: equal times of different resolutions give equal numbers.
-    whole, rest = np.divmod(values.astype(np.int64), denominator)
-    return whole * float(numerator) + rest * numerator / denominator
-
-
-def _scalar(value):
-    """Return a date, in UTC, or a duration as a NumPy scalar."""
-    for method in ("to_datetime64", "to_timedelta64"):  # of pandas, to the nanosecond
-        if hasattr(value, method):
-            return getattr(value, method)()
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        value = value.astimezone(UTC).replace(tzinfo=None)
-    if isinstance(value, date):
-        return np.datetime64(value)
-    return np.timedelta64(value) if isinstance(value, timedelta) else value
-
-
 def _kind_of(value):
     """Return the kind of one time."""
-    if isinstance(value, _DURATIONS):
+    if isinstance(value, DURATION_TYPES):
         return DURATIONS
     if isinstance(value, _DATES):
         return ZONED if getattr(value, "tzinfo", None) is not None else NAIVE
@@ -299,13 +258,6 @@ def _check_gaps(missing, name, error):
 # --- durations among the parameters of kernels ----------------------------------------------------
 
 
-def number_of_duration(value, unit):
-    """Return a duration as a number of units; other values unchanged."""
-    if not _is_duration(value):
-        return value
-    return float(_counted(np.array([_scalar(value)]), unit, "A duration", ValueError)[0])
-
-
 def is_auto(value):
     """Return True if a parameter ``seasonal_periods`` is "auto"."""
     return isinstance(value, str) and value == "auto"
@@ -324,16 +276,10 @@ def numeric_periods(value, unit, owner):
     many = isinstance(value, list | tuple | np.ndarray)
     periods = []
     for period in value if many else [value]:
-        number = number_of_duration(period, unit)
-        if isinstance(period, str):
-            text = re.fullmatch(r"(\d+(?:\.\d*)?) ?([a-zA-Z]+)", period)
-            if text and text[2] in _UNITS:
-                number = float(text[1]) * _UNITS[text[2]] / _UNITS[unit]
-        is_number = isinstance(number, Real) and not isinstance(number, bool)
-        if not (is_number and 0.0 < number < np.inf):
-            expected = "'auto', positive, a duration, or a string such as '1D' or '90 min'"
-            raise invalid("seasonal_periods", expected, period, owner)
-        periods.append(float(number))
+        number = number_of_period(period, unit)
+        if number is None:
+            raise invalid("seasonal_periods", f"'auto', {PERIOD}", period, owner)
+        periods.append(number)
     if len(set(periods)) < len(periods) or not periods:
         raise invalid("seasonal_periods", "distinct, and at least one", value, owner)
     return tuple(periods)
@@ -348,15 +294,11 @@ def numeric_durations(kernel, unit):
         return kernel
     found = {}
     for name, value in kernel.get_params().items():
-        pair = isinstance(value, tuple | list) and any(map(_is_duration, value))
-        if pair or _is_duration(value):
+        pair = isinstance(value, tuple | list) and any(map(is_duration, value))
+        if pair or is_duration(value):
             parts = [number_of_duration(part, unit) for part in (value if pair else [value])]
             found[name] = tuple(parts) if pair else parts[0]
     return clone(kernel).set_params(**found) if found else kernel
-
-
-def _is_duration(value):
-    return isinstance(value, _DURATIONS)
 
 
 # --- inputs and outputs of a regressor ------------------------------------------------------------
@@ -367,38 +309,37 @@ def validated(estimator, X, y="no_validation", *, reset=False):
     has_y = not (isinstance(y, str) and y == "no_validation")
     if _is_plain(estimator, [X, y] if has_y else [X], reset):
         if not has_y:
-            return check_size(np.ascontiguousarray(X), "X", LARGEST_X)
-        estimator.n_features_in_ = X.shape[1]
+            return np.ascontiguousarray(X)
         if reset:
-            estimator.time_kinds_ = {}
-        X = check_size(X.copy(order="C"), "X", LARGEST_X)
-        return X, check_size(y.copy(), "y", LARGEST_Y)
+            estimator.n_features_in_, estimator.time_kinds_ = X.shape[1], {}
+        return X.copy(order="C"), y.copy()
     X, kinds = numeric_times(_distinct(_unmasked(X, "X")), estimator.time_unit)
     _check_columns(X)
     options = {"dtype": np.float64, "order": "C", "reset": reset}
-    if not has_y:
-        X = validate_data(estimator, X, **options)
-    else:
+    if has_y:
         targets = np.asarray(y)
         if targets.ndim and read_times(targets, estimator.time_unit, "y")[0] != NUMBERS:
             raise invalid("y", "numbers", got="dates or durations")
-        X, y = validate_data(estimator, X, _unmasked(y, "y"), y_numeric=True, **options)
+        options |= {"y": _unmasked(y, "y"), "y_numeric": True}
+    # Arrays of other libraries become NumPy's, which all computations use.
+    with config_context(array_api_dispatch=False):
+        found = validate_data(estimator, X, **options)
     if reset:
         estimator.time_kinds_ = kinds
     names = getattr(estimator, "feature_names_in_", ())
     check_kinds(kinds, estimator.time_kinds_, names)
     if not has_y:
-        return check_size(X, "X", LARGEST_X)
-    X, y = check_size(X.copy(), "X", LARGEST_X), y.astype(np.float64)
-    return X, check_size(y, "y", LARGEST_Y)
+        return check_size(found, "X", LARGEST_X)
+    X, y = found
+    return check_size(X.copy(), "X", LARGEST_X), check_size(y.astype(np.float64), "y", LARGEST_Y)
 
 
 def _is_plain(estimator, arrays, reset):
-    """Return True if scikit-learn's checks, which are as slow as some likelihoods, would pass."""
-    for array in arrays:
+    """Return True if all checks, which are as slow as some likelihoods, would pass."""
+    for array, largest in zip(arrays, (LARGEST_X, LARGEST_Y)):
         if not (type(array) is np.ndarray and array.dtype == np.float64):
             return False
-        if not np.isfinite(array).all():
+        if not np.abs(array).max(initial=0.0) <= largest:  # NaN if any number is
             return False
     X, *y = arrays
     if X.ndim != 2 or not X.size or any(array.shape != X.shape[:1] for array in y):

@@ -98,8 +98,6 @@ class Cache:
         Lower triangle of P from the last evaluation of a search; ``inverse`` is made from it.
     """
 
-    __slots__ = ("inverse", "lower_precision")
-
     def __init__(self, inverse=None, lower_precision=None):
         self.inverse, self.lower_precision = inverse, lower_precision
 

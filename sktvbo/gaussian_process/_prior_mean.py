@@ -14,7 +14,7 @@ the flat prior had the density 1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,20 +41,27 @@ class Mean:
     direction : ndarray of shape (b,) or None
         u, or its equivalent in another basis. None for a known mean of 0, and in a Kalman filter,
         which filters a column of ones as well.
+    share : float
+        Part of the mean in what is predicted: 1 in f, 0 in a term of f.
     """
 
     value: float
     precision: float
     direction: np.ndarray | None
+    share: float = 1.0
 
     @property
     def is_learnt(self):
         """True if the mean has a prior variance, rather than being 0."""
         return self.precision < np.inf
 
+    def of_term(self, direction):
+        """Return the mean as it enters a term of f, which excludes it."""
+        return replace(self, value=0.0, direction=direction, share=0.0)
+
     def trend_residual(self, K):
         """Return r (m,) of places with covariances K (m, b), for a learnt mean."""
-        return 1.0 - matvec(K, self.direction)
+        return self.share - matvec(K, self.direction)
 
     def covariance(self, K, full):
         """Return the covariance (m, m), or variances (m,), due to the uncertain mean.
@@ -73,7 +80,7 @@ class Mean:
         """
         if not self.is_learnt:
             return c, 0.0
-        rest = 1.0 - k @ self.direction
+        rest = self.share - k @ self.direction
         return c + (rest / self.precision) * self.direction, rest * rest / self.precision
 
     def weight_corrections(self, K):

@@ -16,9 +16,9 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._durations import check_time_unit
 from .._validation import (
     LARGEST_X,
-    LARGEST_Y,
     check_bounds,
     check_choice,
     check_int,
@@ -32,7 +32,6 @@ from ._covariance import SeparableCovariance
 from ._data import Layout, Rows, time_position
 from ._dates import (
     NUMBERS,
-    check_time_unit,
     finite_posterior,
     mixed_kinds,
     numeric_durations,
@@ -71,6 +70,9 @@ if TYPE_CHECKING:
 
 # Searches of a robust fit after the first one, at most.
 _MAX_SEARCHES = 10
+
+# Rows of a prediction of terms at once.
+_BLOCK = 1000
 
 # The constructor is generated from the fields: parameters and defaults are written once.
 estimator = dataclass(eq=False, repr=False)
@@ -196,8 +198,8 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         """
         new = copy.copy(self)
         if self.__sklearn_is_fitted__():
-            rows = new._validate(X, y, y_variance, reset=False)
-            new._gp = new._adapt_to_rows(self._append(rows), len(X))
+            rows = new._new_rows(X, y, y_variance)
+            new._gp = new._adapt_to_rows(self._append(rows), len(rows[1]))
         else:
             self.check()
             rows = new._make_rows(*new._validate(X, y, y_variance, reset=True))
@@ -297,9 +299,12 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Raises
         ------
         ValueError
-            Arrays of wrong shapes, or not finite.
+            Arrays of wrong shapes, or not finite; names or kinds of columns other than at `fit`.
         """
-        rows = self._check_rows(X, y, y_variance, total_variance)
+        if total_variance and y_variance is None:
+            raise invalid("y_variance", "given with total_variance=True", y_variance)
+        rows = self._new_rows(X, y, y_variance)
+        rows[-1][:] = total_variance
         gp = self._append(rows, self._standardize(restandardize))
         return self._with_gp(self._adapt_to_rows(gp, len(rows[1])))
 
@@ -361,7 +366,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         ValueError
             See `condition_on`.
         """
-        rows = self._check_rows(X, y, y_variance)
+        rows = self._new_rows(X, y, y_variance)
         standardize = self._standardize(restandardize)
         rows = self._make_rows(*rows, like=self._gp.rows, standardize=standardize)
         return self._with_gp(self._condition_again(self._gp.covariance, rows))
@@ -393,11 +398,12 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             The kernel has another number of lengthscales.
         """
         gp, new = self._fitted, copy.copy(self)
+        X = finite_array(X, "X", (gp.rows.n, "d + 1"), largest=LARGEST_X)
         vars(new).update(parameters, n_features_in_=X.shape[1])
         if self.spatial_kernel is not None:
             new.spatial_kernel = rescaled(self.spatial_kernel, scales, typical)
         spatial = rescaled(gp.covariance.spatial, scales, typical)
-        covariance = gp.covariance.with_spatial(spatial, len(scales))
+        covariance = gp.covariance.with_kernels(spatial, gp.covariance.temporal, len(scales))
         rows = gp.rows.with_places(X)
         if rows.prior_mean is not None:
             rows = rows.with_prior_mean(new.prior_mean.polynomial(len(scales)))
@@ -430,7 +436,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         Raises
         ------
         ValueError
-            Arrays of wrong shapes, or not finite; an invalid kernel.
+            As `condition_on`; or an invalid kernel.
         """
         return self._refit(extra_rows, temporal_kernel)
 
@@ -445,7 +451,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             new.check()
         arrays, n_extra = (rows.X, rows.y, rows.variance, rows.total), 0
         if extra_rows is not None and np.size(extra_rows[0]):
-            extra = self._check_rows(*extra_rows)
+            extra = self._new_rows(*extra_rows)
             arrays, n_extra = map(np.concatenate, zip(arrays, extra)), len(extra[1])
         known = None
         if self.robust:
@@ -466,15 +472,11 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             new._gp = new._gp.drop(rows.n + np.arange(n_extra), standardize=False)
         return new
 
-    def _check_rows(self, X, y, y_variance=None, total_variance=False):
+    def _new_rows(self, X, y, y_variance=None):
         """Return X (m, d + 1), y, variance and mask (m,) of rows for a fitted estimator."""
-        X = finite_array(X, "X", ("m", self._fitted.rows.X.shape[1]), largest=LARGEST_X)
-        y = finite_array(y, "y", (len(X),), largest=LARGEST_Y)
-        if total_variance and y_variance is None:
-            raise invalid("y_variance", "given with total_variance=True", y_variance)
-        variance, total = known_variance(y_variance, len(X))
-        total[:] = total_variance
-        return X, y, variance, total
+        if not self.__sklearn_is_fitted__():
+            check_is_fitted(self)  # slow
+        return self._validate(X, y, y_variance, reset=False)
 
     def _standardize(self, restandardize):
         """Return the argument ``standardize`` of a conditioned GP."""
@@ -809,6 +811,53 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         if include_noise and return_cov:
             found[1][np.diag_indices(len(places[1]))] += self.noise_std_**2
         return found
+
+    def predict_terms(self, X: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
+        """Return the posterior of each term of f, such as trend and seasons.
+
+        f is the sum of the mean and of a term for each summand of ``temporal_kernel_``, times the
+        spatial kernel. Products of sums are multiplied out.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d + 1)
+        return_std : bool, default=False
+            Also return the standard deviations.
+
+        Returns
+        -------
+        means : ndarray of shape (m, n_terms)
+            In the order of the summands. Their sum plus ``mean_`` is the mean of `predict`, without
+            a ``prior_mean``. A season has a slow level of its own, its average over a period.
+        stds : ndarray of shape (m, n_terms)
+            Only with ``return_std``. Terms are correlated: their variances do not add up to that of
+            `predict`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.gaussian_process.kernels import Matern
+        >>> from sktvbo import TimeVaryingGPRegressor
+        >>> from sktvbo.kernels import with_seasons
+        >>> hours = np.arange(96.0)[:, np.newaxis]
+        >>> y = 0.1 * hours[:, 0] + np.sin(2.0 * np.pi * hours[:, 0] / 24.0)
+        >>> kernel = with_seasons(Matern(48.0, nu=2.5), 24.0)
+        >>> gp = TimeVaryingGPRegressor(None, kernel, normalize_y=True, warn=False).fit(hours, y)
+        >>> trend, day = gp.predict_terms([[54.0], [66.0]]).T      # highest and lowest of a day
+        >>> day.round(1)
+        array([ 1., -1.])
+        """
+        check_choice(return_std, (True, False), "return_std")
+        gp, (S, t) = self._places(X)
+        terms = gp.terms()
+        found = np.empty((2, len(t), len(terms)))
+        for first in range(0, len(t), _BLOCK):  # of rows, which bounds the memory
+            block = slice(first, first + _BLOCK)
+            for i, term in enumerate(terms):
+                parts = term.posterior(S[block], t[block], return_std)
+                found[: 1 + return_std, block, i] = parts
+        found = finite_posterior(tuple(found[: 1 + return_std]), "mean", "uncertainty")
+        return found if return_std else found[0]
 
     def predict_interval(
         self, X: ArrayLike, level: float = 0.9, *, include_noise: bool = True

@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
+from .._durations import check_time_unit
 from .._tables import as_table, is_one, is_table, rows_of
 from .._validation import (
     LARGEST_Y,
@@ -46,7 +47,6 @@ from ..exceptions import (
 from ..gaussian_process._dates import (
     NUMBERS,
     ZONED,
-    check_time_unit,
     dates_of,
     number_of_duration,
     numeric_periods,

@@ -1,17 +1,22 @@
 """Arrays and kernels of the caller, and independent copies."""
 
 import copy
+import io
 import pickle
 
+import joblib
 import numpy as np
 import pytest
-from gaussian_process.cases import MODELS, afresh, data, everything, make
+from gaussian_process.cases import MODELS, afresh, data, everything, lifted, make
+from gaussian_process.models import MODELS as FAMILIES
+from gaussian_process.models import rows as rows_of
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.gaussian_process.kernels import RationalQuadratic
+from sklearn.gaussian_process.kernels import ExpSineSquared, Matern, RationalQuadratic
 
 from sktvbo import SparseTimeVaryingGPRegressor
+from sktvbo.gaussian_process import QuadraticMean
 
 # --- arrays and kernels of the caller -------------------------------------------------------------
 
@@ -91,6 +96,7 @@ def test_clone_is_unfitted():
     assert not hasattr(gp, "X_train_")
     for use in (
         gp.predict,
+        gp.predict_terms,
         gp.sample_y,
         gp.forget,
         gp.log_marginal_likelihood,
@@ -137,3 +143,66 @@ def test_copies_are_independent(duplicate, model):
         fresh = afresh(gp, X[rows], y[rows])
         assert_array_equal(model.X_train_, X[rows])
         assert_allclose(everything(model, X), everything(fresh, X), rtol=1e-8, atol=1e-8)
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def through_joblib(gp):
+    file = io.BytesIO()
+    joblib.dump(gp, file)
+    file.seek(0)
+    return joblib.load(file)
+
+
+def through_states(value):
+    """Rebuild an object as skops does: from plain values, arrays, and types with their states."""
+    if isinstance(value, dict):
+        return {through_states(key): through_states(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)([through_states(part) for part in value])
+    if value is None or isinstance(value, bool | int | float | str | type | np.generic):
+        return value
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    constructor, arguments, *_ = value.__reduce__()  # an error for objects with slots
+    if constructor is type(value):
+        return constructor(*through_states(arguments))
+    new = type(value).__new__(type(value))
+    if hasattr(new, "__setstate__"):
+        new.__setstate__(through_states(value.__getstate__()))
+    else:
+        vars(new).update(through_states(value.__getstate__()))
+    return new
+
+
+FILES = {
+    f"pickle {protocol}": lambda gp, protocol=protocol: pickle.loads(pickle.dumps(gp, protocol))
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1)
+} | {"joblib": through_joblib, "deepcopy": copy.deepcopy, "states": through_states}
+
+STORED = FAMILIES | {
+    "kalman": make(solver="kalman", normalize_y=True),
+    "kalman-season": make(
+        temporal=Matern(3.0) + Matern(9.0, nu=0.5) * ExpSineSquared(3.0, 2.0), solver="kalman"
+    ),
+    "robust": make(robust=True, mean_prior_std=1.0),
+    "prior-mean": make(prior_mean=QuadraticMean(only_if_likelier=True)),
+    "learnt": make(optimizer="fmin_l_bfgs_b", noise_variance=0.05),
+}
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_every_fitted_model_can_be_stored(name):
+    X, y, v = lifted()
+    gp = clone(STORED[name])
+    X = rows_of(gp, np.round(X[:, :-1]) if name.startswith("kalman") else X[:, :-1], X[:, -1])
+    gp.fit(X[:25], y[:25], v[:25]).partial_fit(X[25:28], y[25:28])
+    # Values computed on demand are no part of what is stored.
+    gp.predict(X, return_cov=True), gp.log_marginal_likelihood(gp.theta_, eval_gradient=True)
+    expected = everything(gp, X), everything(gp.condition_on(X[28:], y[28:]), X)
+    for way, through in FILES.items():
+        other = through(gp)
+        found = everything(other, X), everything(other.condition_on(X[28:], y[28:]), X)
+        assert_array_equal(found, expected, err_msg=way)
+        assert other.get_params().keys() == gp.get_params().keys()

@@ -1,5 +1,6 @@
 """Data frames, dates, column transformers and metadata routing."""
 
+import copy
 import warnings
 from functools import partial
 
@@ -9,6 +10,7 @@ import pytest
 from gaussian_process.cases import data, everything, make
 from numpy.testing import assert_allclose
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.gaussian_process.kernels import RBF, Matern
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit, cross_val_score
@@ -216,6 +218,110 @@ def test_metadata_routing_of_known_variances(kind):
     without = regressor(kind, RBF(300.0), Matern(100.0), time_column="when", optimizer=None)
     np.testing.assert_array_equal(routed.predict(hours), direct.predict(hours))
     assert np.abs(without.fit(hours, y).predict(hours) - direct.predict(hours)).max() > 0.01
+
+
+# --- arrays of other libraries --------------------------------------------------------------------
+
+
+class Tensor:
+    """Array of another library, which NumPy can read."""
+
+    def __init__(self, values):
+        self._values = np.asarray(values)
+        self.shape, self.ndim, self.dtype = self._values.shape, self._values.ndim, "its.float64"
+
+    def __len__(self):
+        return len(self._values)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self._values, dtype=dtype)
+
+    def __array_namespace__(self, api_version=None):
+        raise TypeError("its namespace has other dtypes")
+
+
+@each
+@pytest.mark.parametrize("dispatch", [False, True])
+def test_arrays_of_other_libraries_become_numpy_arrays(kind, dispatch, monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    X, y = data()
+    gp = regressor(kind, RBF(0.4), Matern(3.0), optimizer=None)
+    expected = clone(gp).fit(X[:30], y[:30])
+    with config_context(array_api_dispatch=dispatch):
+        gp.fit(Tensor(X[:30]), Tensor(y[:30]))
+        for name, method in (READERS | WRITERS).items():
+            if name != "score":  # scikit-learn's own
+                found = method(gp, Tensor(X[30:]), Tensor(y[30:]))
+                then = method(expected, X[30:], y[30:])
+                if name in WRITERS:
+                    found, then = everything(found, Tensor(X)), everything(then, X)
+                np.testing.assert_array_equal(found, then, err_msg=name)
+
+
+# --- every method that takes rows -----------------------------------------------------------------
+
+READERS = {
+    "predict": lambda gp, X, y: gp.predict(X),
+    "predict_interval": lambda gp, X, y: gp.predict_interval(X),
+    "predict_terms": lambda gp, X, y: gp.predict_terms(X),
+    "sample_y": lambda gp, X, y: gp.sample_y(X),
+    "score": lambda gp, X, y: gp.score(X, y),
+}
+WRITERS = {
+    "partial_fit": lambda gp, X, y: copy.deepcopy(gp).partial_fit(X, y),
+    "condition_on": lambda gp, X, y: gp.condition_on(X, y),
+    "with_rows": lambda gp, X, y: gp.with_rows(X, y),
+    "refit": lambda gp, X, y: gp.refit((X, y)),
+}
+HOURS = 24.0 * 19783.0 + 6.0 * np.arange(60)  # since 1970
+WRONG = {
+    "order": lambda X: X[["east", "north", "when"]],
+    "renamed": lambda X: X.rename(columns={"east": "west"}),
+    "missing": lambda X: X[["when", "east"]],
+    "numbers": lambda X: X.assign(when=HOURS[50:]),
+    "array of numbers": lambda X: X.assign(when=HOURS[50:]).to_numpy(),
+    "another kind": lambda X: X.assign(when=X["when"].dt.tz_localize("UTC")),
+}
+
+
+def dated(kind, **options):
+    """Return a regressor of 50 rows of a frame with dates, and its frame and values of 60 rows."""
+    X, y = frame()
+    options = {"time_column": "when", "time_unit": "h", "warn": False, **options}
+    gp = regressor(kind, RBF(300.0, "fixed"), Matern(48.0, "fixed", nu=1.5), **options)
+    return gp.fit(X[:50], y[:50]), X, y.to_numpy()
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names:UserWarning")
+@each
+@pytest.mark.parametrize("method", READERS | WRITERS)
+def test_tables_that_differ_from_that_of_fit_are_refused(kind, method):
+    gp, X, y = dated(kind, optimizer=lambda objective, theta, bounds: (theta, 0.0))
+    before, rows = gp.predict(X), gp.X_train_
+    for name, change in WRONG.items():
+        with pytest.raises(ValueError) as expected:
+            gp.predict(change(X[50:]))
+        with pytest.raises(ValueError) as found:
+            (READERS | WRITERS)[method](gp, change(X[50:]), y[50:])
+        assert str(found.value) == str(expected.value), name
+    np.testing.assert_array_equal(gp.predict(X), before)
+    assert gp.X_train_ is rows
+
+
+@each
+@pytest.mark.parametrize("method", WRITERS)
+def test_rows_with_dates_are_those_with_hours(kind, method):
+    optimizer = None if method == "partial_fit" else (lambda f, theta, bounds: (theta - 0.1, 0.0))
+    gp, X, y = dated(kind, optimizer=optimizer)
+    numbers = X.assign(when=HOURS).to_numpy()
+    plain = clone(gp).set_params(time_column=0).fit(numbers[:50], y[:50])
+    new, expected = (
+        WRITERS[method](gp, X[50:], y[50:]),
+        WRITERS[method](plain, numbers[50:], y[50:]),
+    )
+    np.testing.assert_array_equal(new.X_train_, expected.X_train_)
+    np.testing.assert_array_equal(new.predict(X), expected.predict(numbers))
+    assert list(new.feature_names_in_) == list(X.columns)
 
 
 # --- units of time --------------------------------------------------------------------------------

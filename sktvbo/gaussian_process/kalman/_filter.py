@@ -18,9 +18,10 @@ import numpy as np
 from scipy.linalg import cho_solve, lapack, solve_triangular
 
 from ..._validation import RESOLUTION
-from ..._values import distinct_rows
+from ..._values import distinct_rows, replaced
 from ...exceptions import NotPositiveDefiniteError
-from .._conditioned import LOG_2PI, BasisPosterior, Conditioned, squares
+from .._cholesky import matvec
+from .._conditioned import LOG_2PI, BasisPosterior, Conditioned, ProcessPosterior, squares
 from .._covariance import SeparableCovariance
 from .._data import Rows
 from .._exact_posterior import Dense
@@ -33,6 +34,10 @@ from ._state_space import state_space
 # The states before this many latest observations are stored: a row that is late by at most this
 # many is inserted at the cost of filtering those after it again.
 _MAX_LATE_ROWS = 32
+
+# Columns of targets, and rows, of a filter for `FilteredTerm`: bounds products of the columns, and
+# the memory of the transitions.
+_MAX_COLUMNS, _MAX_MOVES = 64, 1024
 
 
 class SiteIndex:
@@ -227,6 +232,10 @@ class Filter(Conditioned):
             return Snapshot(self, self.state.t)
         return Dense.of(self.covariance, self.rows)
 
+    def terms(self):
+        whole = FilteredTerm(self)
+        return [replaced(whole, covariance=covariance) for covariance in self.covariance.terms()]
+
     # --- prediction -------------------------------------------------------------------------------
 
     @cached_property
@@ -338,6 +347,51 @@ class Filter(Conditioned):
             columns, P = self._covariance(self.sites.S, np.full(len(self.sites), t))
             m = columns.T
         return *self._rescaled(m.T), P
+
+
+class FilteredTerm(ProcessPosterior):
+    """Posterior of a term of f, from the weights of all rows in a filter; means take O(n).
+
+    Variances filter the covariances with each place as targets: O(n N p) a place.
+    """
+
+    def __init__(self, gp):
+        rows = gp.rows
+        self._basis, noise = rows.layout.split(rows.X), rows.noise(gp.covariance)
+        # y − K a = Σ a for a = Δ⁻¹ y.
+        y, one = gp._rescaled(gp._marginals(*self._basis)[0])
+        direction = (1.0 - one) / noise
+        self._weights = (rows.targets - y) / noise - gp.mean.value * direction
+        self._gp, self._noise = gp, noise
+        self.covariance, self.rows = gp.covariance, rows.without_mean()
+        self.mean = gp.mean.of_term(direction)
+
+    def _mean(self, S, t):
+        return self.rows.scale * matvec(self.covariance.cross(S, t, *self._basis), self._weights)
+
+    def joint(self, S, t, full=True):
+        K = self.covariance.cross(S, t, *self._basis)
+        prior = self.covariance.cross(S, t) if full else self.covariance.variance(S, t)
+        variance = prior - self._reduction(K, full) + self.mean.covariance(K, full)
+        return self.rows.scale * matvec(K, self._weights), variance
+
+    def _reduction(self, K, full):
+        """Return K Δ⁻¹ Kᵀ (m, m), or its diagonal (m,)."""
+        if full:
+            return self._products(K)
+        blocks = np.split(K, np.arange(_MAX_COLUMNS, len(K), _MAX_COLUMNS))
+        return np.concatenate([self._products(block).diagonal() for block in blocks])
+
+    def _products(self, K):
+        state, (S, t) = self._gp.state, self._basis
+        data = Observations.of(t, self._gp.sites.find(S), K.T, self._noise)
+        m, P = np.zeros((len(K), state.m.shape[1])), np.zeros(2 * state.m.shape[1:])
+        sums, before = 0.0, None
+        for first in range(0, len(data), _MAX_MOVES):
+            part = data.subset(slice(first, first + _MAX_MOVES))
+            line = Timeline.of(state.process, part, after=before)
+            sums, before = sums + line.filter(state.K, m, P), float(line.t[-1])
+        return sums[:, :-1]
 
 
 class Snapshot(BasisPosterior):
