@@ -216,7 +216,7 @@ def test_failures_count_for_nothing_and_are_kept_away_from():
 def test_they_go_on_in_another_domain():
     opt = WDBO([(0.0, 1.0)], random_state=0)
     opt.tell(opt.ask(0.0), 1.0)
-    wider = opt.with_domain([(0.0, 10.0)])
+    wider = opt.with_parameters(domain=[(0.0, 10.0)])
     X = ask_and_tell(wider, N_AUTO - 1, lambda x, t: 1.0, start=1)
     assert wider.surrogate_ is not None
     assert max(X) > 1.0

@@ -66,8 +66,8 @@ def domains() -> list[BayesianOptimizer]:
         BOLT([(0, 1)] * 2, constraints=LinearConstraint([1.0, 1.0], 0.0, 1.0)),
         WDBO([(0.0, 1.0)], journal=Journal("run.db", synchronous="full", resume=True)),
         WDBO.resume("run.db"),
-        WDBO(Box([(0, 1)])).with_domain([(0, 2)], journal="next.db"),
-        WDBO(Arms([0, 2])).with_domain(Arms(3)),
+        WDBO(Box([(0, 1)])).with_parameters(domain=[(0, 2)], journal="next.db"),
+        WDBO(Arms([0, 2])).with_parameters(domain=Arms(3)),
     ]
 
 
