@@ -180,7 +180,9 @@ def describe(thing, _within=()):
     if isinstance(thing, set | frozenset):
         return sorted(map(inner, thing), key=repr)
     if isinstance(thing, np.random.RandomState):
-        return inner(thing.get_state())
+        return inner(thing.get_state(legacy=False))
+    if isinstance(thing, np.random.Generator):
+        return inner(thing.bit_generator.state)
     if isinstance(thing, rv_frozen):  # its attributes include NumPy's global generator
         return {"distribution": thing.dist.name, "args": inner([thing.args, thing.kwds])}
     if isinstance(thing, functools.partial):

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import check_random_state
 
 from .._tables import as_table, is_one, is_table, rows_of
 from .._validation import (
     LARGEST_Y,
     check_bool,
     check_int,
+    check_random_state,
     check_real,
     check_variances,
     finite_number,
@@ -182,7 +182,8 @@ class BayesianOptimizer(BaseEstimator):
     constraints : LinearConstraint, NonlinearConstraint, callable, or a list of them, default=None
         What queries and recommendations must satisfy, see `~sktvbo.domain.Constrained`. A callable
         of x returns True, or a number of at least 0, where x is allowed.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
+        A RandomState or Generator is copied when the run begins.
     history : int, default=None
         Number of most recent observations exposed by ``told_X_``, ``told_y_`` and `to_frame`; None
         keeps all. Bounds the memory of long runs (see `BayesianOptimizer`).

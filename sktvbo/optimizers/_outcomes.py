@@ -11,11 +11,17 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri, ndtri_exp
-from sklearn.utils import check_random_state
 
 from .._fast.limits import Limits, log_weights, within
 from .._tables import as_table, frame_columns
-from .._validation import LARGEST_Y, check_size, finite_number, invalid, real_array
+from .._validation import (
+    LARGEST_Y,
+    check_random_state,
+    check_size,
+    finite_number,
+    invalid,
+    real_array,
+)
 from .._values import replaced
 from ..acquisition._compiled import ManyPlaces
 from ..acquisition._optimize import N_CANDIDATES, last_feasible
