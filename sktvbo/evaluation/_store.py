@@ -51,7 +51,7 @@ class Store:
     """
 
     def __init__(self, folder):
-        self.folder = Path(folder)
+        self.folder = Path(folder).absolute()  # what is run may change the present folder
         with self._as_store_error():
             self.folder.mkdir(parents=True, exist_ok=True)
             # Fail before the first run rather than after it.

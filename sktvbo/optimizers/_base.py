@@ -1530,7 +1530,7 @@ class BayesianOptimizer(BaseEstimator):
         recorder = vars(self).get("_recorder")
         if recorder is None or not recorder.is_open:
             begun = run.place.number > 0
-            file = JournalFile(Journal.of(run.algorithm.journal), begun)
+            file = JournalFile(run.algorithm.journal, begun)
             header = None if run.place.number else run.algorithm._header()
             recorder = self._recorder = Recorder(file, run, header)
         return recorder
@@ -1603,6 +1603,8 @@ class BayesianOptimizer(BaseEstimator):
     def _new_run(self):
         self._check_parameters()
         algorithm = self._copied()
+        if self.journal is not None:
+            algorithm.journal = Journal.of(self.journal).located()
         acquisition, policy = algorithm.acquisition, algorithm._make_policy()
         if acquisition is None:
             acquisition = algorithm._make_acquisition()
