@@ -14,6 +14,7 @@ from contract.cases import (
     space,
 )
 from numpy.testing import assert_allclose, assert_array_equal
+from papers.cases import HORIZONS
 from scipy.optimize import LinearConstraint
 from scipy.spatial.distance import pdist
 from scipy.stats import qmc
@@ -236,7 +237,7 @@ def test_what_was_told_counts():
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_the_papers_have_their_own(name):
-    opt = papers.published(name, BOX, random_state=0)
+    opt = papers.published(name, BOX, random_state=0, **HORIZONS.get(name, {}))
     assert isinstance(opt.n_initial_points, int)
     if isinstance(opt, RandomSearch):
         return
