@@ -12,7 +12,7 @@ Array: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
 Mask: TypeAlias = NDArray[np.bool_]
 Numbers: TypeAlias = float | Array
-RandomState: TypeAlias = int | np.random.RandomState | None
+RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | None
 PathLike: TypeAlias = str | os.PathLike[str]
 
 # Of a hyperparameter.

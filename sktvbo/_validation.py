@@ -34,6 +34,7 @@ from datetime import date, timedelta
 from numbers import Integral, Real
 
 import numpy as np
+import sklearn.utils
 
 # See the rules above: 1, 5 and 6.
 LARGEST_X = LARGEST_Y = 1e100
@@ -42,6 +43,17 @@ RESOLUTION = 1e-8
 
 # A float is recognized first: the check of an abstract type is slow.
 _REAL = (float, Real)
+
+
+def check_random_state(random_state):
+    """Return the RandomState of an argument: a new one, or one that draws from what is given.
+
+    As `sklearn.utils.check_random_state`, which does not take a `numpy.random.Generator`: here it
+    is drawn from by the methods of a RandomState.
+    """
+    if isinstance(random_state, np.random.Generator):
+        return np.random.RandomState(random_state.bit_generator)
+    return sklearn.utils.check_random_state(random_state)
 
 
 def invalid(name, expected, value=None, owner=None, *, got=None, advice="", error=ValueError):

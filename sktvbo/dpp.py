@@ -19,11 +19,11 @@ import numpy as np
 from scipy.linalg import eigh
 from sklearn.base import BaseEstimator, clone
 from sklearn.gaussian_process.kernels import RBF, Kernel
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._fast import kdpp as _fast
-from ._validation import check_choice, check_int, invalid
+from ._validation import check_choice, check_int, check_random_state, invalid
 from .exceptions import NotPositiveDefiniteError
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def sample_kdpp(
     n_steps : int, default=None
         Proposals of the chain; 0 gives the start. None is the smaller of 2 N k log(100), for a
         total variation of 0.01, and 10,000, the number in SparQ.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
 
     Returns
     -------
@@ -180,7 +180,7 @@ class KDPPSelector(BaseEstimator):
         whole kernel matrix.
     n_steps : int, default=None
         Proposals of "mcmc", as in `~sktvbo.dpp.sample_kdpp`.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
 
     Attributes
     ----------

@@ -151,7 +151,7 @@ def differences(case):
     ).fit(np.column_stack([S, t]), y)
     mean, std = gp.predict(np.column_stack([places, np.full(len(places), now)]), return_std=True)
     mean, std = (mean - y.mean()) / y.std(), std / y.std()
-    ucb, state = published("W-DBO").acquisition, AcquisitionState(n, n, d)
+    ucb, state = published("W-DBO", horizon=1.0).acquisition, AcquisitionState(n, n, d)
     policy = UncappedBudget()
     policy.budget_, policy.now_, policy.length_scale_ = 1.0, case["before"], theta[2]
     removed, theirs = policy.after_add(gp, now).tolist(), case["removed"]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._validation import check_random_state
 from .._values import distinct_rows
 from ..domain._feasible import improved_by_sqp
 from ._functions import as_acquisition
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from .._typing import Array, Numbers, Posterior
+    from .._typing import Array, Numbers, Posterior, RandomState
     from ..domain._base import Domain
 
 # Sobol points of a search, and climbs from the best of them.
@@ -50,7 +51,7 @@ def maximize(
     score: Callable[[Numbers, Numbers], tuple[Numbers, Numbers, Numbers]],
     posterior: Posterior,
     domain: Domain,
-    rng: np.random.RandomState,
+    rng: RandomState,
     *,
     anchors: ArrayLike | None = None,
     n_candidates: int = N_CANDIDATES,
@@ -69,7 +70,7 @@ def maximize(
         At places in unit form. For a domain with reals it also has ``with_gradient(place)``, which
         returns mean, std and their gradients (u,) at one place (u,).
     domain : Box, FiniteSet, ParameterSpace or another domain
-    rng : RandomState
+    rng : int, RandomState, Generator or None
     anchors : array-like of shape (k, u), default=None
         Members in unit form to consider in addition to the Sobol points, such as the incumbent.
     n_candidates : int, default=512
@@ -88,6 +89,7 @@ def maximize(
 
     objective = ScipyClimber.of_posterior(Score(as_acquisition(acquisition), None), posterior)
     space = domain.search_space()
+    rng = check_random_state(rng)
     return optimize(objective, space, rng, anchors, n_candidates, n_starts)
 
 
@@ -272,7 +274,7 @@ def maximize_joint(draw, space, rng, anchors=None, n_candidates=N_CANDIDATES, ta
     draw : callable, (m, u) -> (m,)
         Values drawn at places in unit form.
     space : SearchSpace
-    rng : RandomState
+    rng : int, RandomState, Generator or None
     anchors : array-like of shape (k, u), default=None
         Members in unit form.
     n_candidates : int, default=512

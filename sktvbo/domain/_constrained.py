@@ -107,7 +107,7 @@ class Constrained(Domain):
         ----------
         n : int
             Number of rows.
-        rng : RandomState, int or None
+        rng : int, RandomState, Generator or None
             Source of randomness.
 
         Returns

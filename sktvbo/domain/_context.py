@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from .._tables import Row, as_row, as_table, is_one, is_table, rows_of
-from .._validation import invalid
+from .._validation import check_random_state, invalid
 from .._values import replaced
 from ..exceptions import DomainError, InvalidObservationError
 from ._base import Domain
@@ -296,7 +295,7 @@ class WithContext(Domain):
         ----------
         n : int
             Number of rows.
-        rng : RandomState, int or None
+        rng : int, RandomState, Generator or None
             Source of randomness.
 
         Returns

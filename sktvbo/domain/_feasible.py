@@ -14,9 +14,8 @@ from functools import cached_property
 
 import numpy as np
 from scipy.optimize import minimize
-from sklearn.utils import check_random_state
 
-from .._validation import invalid
+from .._validation import check_random_state, invalid
 from ..exceptions import DomainError
 
 # A finite domain of at most this many members is enumerated.

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.spatial import KDTree
-from sklearn.utils import check_random_state
 
 from .._tables import as_table
-from .._validation import check_int, invalid, real_array
+from .._validation import check_int, check_random_state, invalid, real_array
 from .._values import distinct_rows
 from ..exceptions import DomainError
 from ._base import TOLERANCE, Domain
@@ -129,7 +128,7 @@ class FiniteSet(Domain):
         ----------
         n : int
             Number of rows.
-        rng : RandomState, int or None
+        rng : int, RandomState, Generator or None
             Source of randomness.
 
         Returns
@@ -146,7 +145,7 @@ class FiniteSet(Domain):
         ----------
         n : int
             Not used: there are no more.
-        rng : RandomState, default=None
+        rng : int, RandomState or Generator, default=None
             Not used.
 
         Returns

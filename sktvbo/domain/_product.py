@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import qmc
-from sklearn.utils import check_random_state
 
 from .._tables import Row, check_names, rows_of
-from .._validation import invalid, real_array
+from .._validation import check_random_state, invalid, real_array
 from ..exceptions import DomainError
 from ._base import Domain
 from ._terms import Ordinal, Real, named_term
@@ -63,7 +62,7 @@ class _Product(Domain):
         ----------
         n : int
             Number of rows.
-        rng : RandomState, int or None
+        rng : int, RandomState, Generator or None
             Source of randomness.
 
         Returns
@@ -96,7 +95,7 @@ class _Product(Domain):
         ----------
         n : int
             Number of Sobol points, a power of two.
-        rng : RandomState, default=None
+        rng : int, RandomState or Generator, default=None
             Shifts the Sobol points, digit by digit (XOR).
 
         Returns
@@ -152,6 +151,7 @@ class _Product(Domain):
         """Return Sobol points (n, d) of the unit box, shifted at random unless rng is None."""
         digits = _sobol_digits(n, self.n_dims)
         if rng is not None:
+            rng = check_random_state(rng)
             digits = digits ^ rng.randint(2**32, size=self.n_dims, dtype=np.uint32)
         return digits * 2.0**-32
 
@@ -253,7 +253,7 @@ class Box(_Product):
         ----------
         n : int
             Number of Sobol points, a power of two.
-        rng : RandomState, default=None
+        rng : int, RandomState or Generator, default=None
             Shifts them, digit by digit (XOR).
 
         Returns

@@ -1,9 +1,8 @@
 """Checks of the arguments of a run, and its seeds."""
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from .._validation import check_int, check_real, invalid
+from .._validation import check_int, check_random_state, check_real, invalid
 
 
 def check_problem(problem):

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._validation import check_real, invalid
+from .._validation import check_random_state, check_real, invalid
 from ..exceptions import InvalidObservationError
 
 if TYPE_CHECKING:
-    from .._typing import Array, ResponseTimes
+    from .._typing import Array, RandomState, ResponseTimes
 
 # Coefficients of the named response times, in seconds, of 1, n, n² and n³.
 _RESPONSE_TIMES = {
@@ -45,9 +45,7 @@ class Clock:
     4.0
     """
 
-    def initial_times(
-        self, n: int, horizon: float, rng: np.random.RandomState
-    ) -> tuple[Array, float]:
+    def initial_times(self, n: int, horizon: float, rng: RandomState) -> tuple[Array, float]:
         """Return the times of the initial design and the start of the optimizer.
 
         Parameters
@@ -55,7 +53,7 @@ class Clock:
         n : int
             Number of points of the initial design.
         horizon : float
-        rng : RandomState
+        rng : int, RandomState, Generator or None
 
         Returns
         -------
@@ -65,7 +63,7 @@ class Clock:
             Here horizon / 40, or 0 when n = 0.
         """
         end = horizon / 40.0 if n else 0.0
-        return np.sort(rng.uniform(0.0, end, size=n)), end
+        return np.sort(check_random_state(rng).uniform(0.0, end, size=n)), end
 
     def start(self, t: float) -> None:
         """Start the clock at time t.
@@ -125,16 +123,14 @@ class StepClock(Clock):
     2.0
     """
 
-    def initial_times(
-        self, n: int, horizon: float, rng: np.random.RandomState
-    ) -> tuple[Array, float]:
+    def initial_times(self, n: int, horizon: float, rng: RandomState) -> tuple[Array, float]:
         """Return the steps of the initial design, 0 to n - 1, and the next one, n.
 
         Parameters
         ----------
         n : int
         horizon : float
-        rng : RandomState
+        rng : int, RandomState, Generator or None
             Not used.
 
         Returns

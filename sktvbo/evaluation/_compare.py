@@ -71,7 +71,7 @@ def compare(
         As in `run`; None is the horizon of the problem.
     n_initial : int, default=15
         As in `run`: number of observations that all algorithms are told first.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Source of the replications' seeds. The first seeds do not depend on their number.
     n_jobs : int, default=None
         Number of parallel jobs, as in joblib; `joblib.parallel_config` selects the backend, also a

@@ -57,7 +57,7 @@ def run(
         End of the run, at most the problem's own horizon, which is the default.
     n_initial : int, default=15
         Number of points of the initial design.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Source of the design, the noise and the optimizer's random state.
     progress : bool, default=False
         Show a progress bar; needs tqdm.
@@ -226,7 +226,7 @@ def steps(
         As in `run`; None is the horizon of the problem.
     n_initial : int, default=15
         As in `run`.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         As in `run`.
     expert : callable, (X, t) -> (q,), or "problem", default=None
         As in `run`.

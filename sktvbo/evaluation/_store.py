@@ -51,7 +51,7 @@ class Store:
     """
 
     def __init__(self, folder):
-        self.folder = Path(folder)
+        self.folder = Path(folder).absolute()  # what is run may change the present folder
         with self._as_store_error():
             self.folder.mkdir(parents=True, exist_ok=True)
             # Fail before the first run rather than after it.
@@ -180,7 +180,9 @@ def describe(thing, _within=()):
     if isinstance(thing, set | frozenset):
         return sorted(map(inner, thing), key=repr)
     if isinstance(thing, np.random.RandomState):
-        return inner(thing.get_state())
+        return inner(thing.get_state(legacy=False))
+    if isinstance(thing, np.random.Generator):
+        return inner(thing.bit_generator.state)
     if isinstance(thing, rv_frozen):  # its attributes include NumPy's global generator
         return {"distribution": thing.dist.name, "args": inner([thing.args, thing.kwds])}
     if isinstance(thing, functools.partial):

@@ -94,7 +94,7 @@ class TimeVaryingGPRegressor(TimeVaryingGP):
         durations, such as ``pandas.Timedelta``. Times that are numbers are unchanged.
     warn : bool, default=True
         Let `fit` warn, with a remedy, if the model does not suit the data.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         For the restarts.
     prior_mean : QuadraticMean, default=None
         Prior mean of f over the unit box, added to the constant mean; None: 0.

@@ -6,9 +6,8 @@ from functools import partial
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
-from .._validation import invalid
+from .._validation import check_random_state, invalid
 from ._conditioned import LOG_2PI
 from ._quasi_newton import minimize, predicted_gain
 from ._slices import AT_ONCE
@@ -59,7 +58,7 @@ def search(
     n_restarts : int
         Number of further searches, from uniform starts within the bounds of theta.
     hyperpriors : dict of str to frozen scipy.stats distribution, or None
-    random_state : int, RandomState or None
+    random_state : int, RandomState, Generator or None
     warn : bool, default=False
         Warn if the search did not converge.
     hessian : ndarray of shape (n_theta, n_theta), default=None

@@ -13,7 +13,6 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._durations import check_time_unit
@@ -22,6 +21,7 @@ from .._validation import (
     check_bounds,
     check_choice,
     check_int,
+    check_random_state,
     check_real,
     check_rows,
     finite_array,
@@ -104,7 +104,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     robust: bool = False
     time_unit: str = "s"
     warn: bool = True
-    random_state: int | np.random.RandomState | None = None
+    random_state: RandomState = None
 
     # A regressor with a prior mean makes it a parameter.
     prior_mean: ClassVar[QuadraticMean | None] = None
@@ -893,7 +893,7 @@ class TimeVaryingGP(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         ----------
         X : array-like of shape (m, d + 1)
         n_samples : int, default=1
-        random_state : int, RandomState or None, default=0
+        random_state : int, RandomState, Generator or None, default=0
 
         Returns
         -------

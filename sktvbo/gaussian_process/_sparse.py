@@ -6,10 +6,16 @@ from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from .._docstrings import described_like
-from .._validation import check_choice, check_int, finite_array, invalid, plain_number
+from .._validation import (
+    check_choice,
+    check_int,
+    check_random_state,
+    finite_array,
+    invalid,
+    plain_number,
+)
 from ._exact import TimeVaryingGPRegressor
 from ._exact_posterior import Dense
 from ._fit_warnings import advise_on_points
@@ -52,7 +58,7 @@ class SparseTimeVaryingGPRegressor(TimeVaryingGP):
     inducing : "kdpp", "greedy", "kmeans" or array-like of shape (m, d + 1), default="kdpp"
         Choice of the points: a k-DPP sample (from a uniform subset of 2,000 rows), the rows of
         greatest determinant (of at most 20,000), cluster centres, or the points themselves.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         For the choice of the inducing points, and for the restarts.
 
     Attributes

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import LinearConstraint
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
-from .._validation import check_int, finite_number, invalid
+from .._validation import check_int, check_random_state, finite_number, invalid
 from .._values import replaced
 from ..domain import StepLimit, as_domain
 from ..domain._constrained import constrained

@@ -131,6 +131,24 @@ def _is_known(cls):
     return cls.__module__.split(".")[0] == "sktvbo" or cls.__module__ == Kernel.__module__
 
 
+def _random_state(rng):
+    """Return the state (dict) of a RandomState, or of the bit generator of a Generator."""
+    if isinstance(rng, np.random.Generator):
+        state = rng.bit_generator.state
+    else:
+        state = rng.get_state(legacy=False)
+    _bit_generator(state["bit_generator"])
+    return state
+
+
+def _bit_generator(name):
+    """Return NumPy's class of bit generators of a name."""
+    found = getattr(np.random, name, None)
+    if not (isinstance(found, type) and issubclass(found, np.random.BitGenerator)):
+        raise NotPlainError(f"{name!r} is no bit generator of NumPy.")
+    return found
+
+
 class _Encoder:
     def __init__(self, templates, external, with_gaps=False):
         self._templates = {type(value): (name, value) for name, value in templates.items()}
@@ -172,10 +190,9 @@ class _Encoder:
         if isinstance(value, Enum):
             return {"#": "enum", "type": qualified_name(kind), "value": self.encode(value.value)}
         if kind is np.random.RandomState:
-            state = value.get_state(legacy=True)
-            if not isinstance(state, tuple):
-                raise NotPlainError("The bit generator of a RandomState must be MT19937.")
-            return {"#": "RandomState", "state": self.encode(state)}
+            return {"#": "RandomState", "state": self.encode(_random_state(value))}
+        if kind is np.random.Generator:
+            return {"#": "Generator", "state": self.encode(_random_state(value))}
         if kind in _DOMAINS:
             # The argument of the constructor, as copies are made.
             argument = self.encode(value.__reduce__()[1][0])
@@ -269,9 +286,15 @@ class _Decoder:
             case {"#": "enum", "type": name, "value": value}:
                 return self._class(name, Enum)(self.decode(value))
             case {"#": "RandomState", "state": state}:
-                rng = np.random.RandomState()
-                rng.set_state(self.decode(state))
+                state = self.decode(state)
+                rng = np.random.RandomState(_bit_generator(state["bit_generator"])(0))
+                rng.set_state(state)
                 return rng
+            case {"#": "Generator", "state": state}:
+                state = self.decode(state)
+                bits = _bit_generator(state["bit_generator"])(0)
+                bits.state = state
+                return np.random.Generator(bits)
             case {"#": "domain", "type": name, "argument": argument}:
                 return self._class(name, _DOMAINS)(self.decode(argument))
             case {"#": "LinearConstraint", "parts": parts}:

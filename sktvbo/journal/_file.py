@@ -13,7 +13,7 @@ import os
 import sqlite3
 import time
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,7 +53,8 @@ class Journal:
     ----------
     path : path-like
         SQLite database, created if it does not exist; complete by itself after ``close()``. While
-        in use it needs its ``-wal`` file, also in a copy (see Notes).
+        in use it needs its ``-wal`` file, also in a copy (see Notes). A relative path is that of
+        the folder in which the run begins or is resumed.
     synchronous : "normal" or "full", default="normal"
         Failures after which all finished calls are stored. "normal": the process ends, by
         ``kill -9`` as well; a power failure may lose the latest steps, but damages nothing. "full":
@@ -105,6 +106,15 @@ class Journal:
         check_choice(journal.synchronous, ("normal", "full"), "synchronous", cls)
         check_bool(journal.resume, "resume", cls)
         return journal
+
+    def located(self) -> Journal:
+        """Return the journal with an absolute path: that of the present folder, if it is relative.
+
+        Returns
+        -------
+        Journal
+        """
+        return replace(self, path=os.path.abspath(self.path))
 
 
 @contextlib.contextmanager

@@ -58,7 +58,7 @@ class OnlineRun(BaseEstimator):
         "random" divides the regrets on a problem by the expected regret of uniform queries there.
         No problem then dominates the mean by its scale. A score of 0 is perfect, and -1 is that of
         random search. The divisor is one number per problem.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Source of the seeds of the replications, the same as in `sktvbo.evaluation.compare`. None
         draws new seeds in each call, and comparisons are not paired.
     expert : callable, (X, t) -> (q,), or "problem", default=None

@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
     check_consistent_length,
@@ -24,7 +24,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._validation import check_int, check_real, invalid
+from .._validation import check_int, check_random_state, check_real, invalid
 from ..domain import ParameterSpace
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from .._typing import Array
+    from .._typing import Array, RandomState
 
 # Half-life, in rows, of the sums that the weights are computed from.
 _WEIGHT_ROWS = 1000.0
@@ -80,7 +80,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
         ``fit`` splits its rows, in their order, into batches of this size.
     n_jobs : int, default=None
         Number of threads that predict and learn, as in joblib.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Source of the settings.
 
     Attributes
@@ -155,7 +155,7 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
     loss: str | Callable = "auto"
     batch_size: int = 100
     n_jobs: int | None = None
-    random_state: int | np.random.RandomState | None = None
+    random_state: RandomState = None
 
     def __sklearn_tags__(self):
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)

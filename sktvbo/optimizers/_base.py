@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import check_random_state
 
 from .._durations import check_time_unit
 from .._tables import as_table, is_one, is_table, rows_of
@@ -23,6 +22,7 @@ from .._validation import (
     LARGEST_Y,
     check_bool,
     check_int,
+    check_random_state,
     check_real,
     check_variances,
     finite_number,
@@ -32,7 +32,6 @@ from .._validation import (
 from .._values import containers_copied, replaced
 from ..acquisition import UCB, as_acquisition
 from ..domain import as_domain
-from ..domain._change import Change
 from ..domain._constrained import constrained
 from ..exceptions import (
     AmbiguousQueryWarning,
@@ -58,9 +57,9 @@ from ..journal._file import FORMAT, JournalFile
 from ..staleness import KeepAll, MaximumSize, as_policy
 from ._budget import StepTimer
 from ._calibration import with_calibration
+from ._change import changed, check_held, continued
 from ._clock import make_clock
 from ._default_models import smooth_surrogate, static_surrogate
-from ._domain import in_domain
 from ._failures import has_failed, with_failures
 from ._html import representation
 from ._lock import StepLock
@@ -111,6 +110,7 @@ from ._state import (
     RunState,
     handles,
     n_stored,
+    row_in_context,
     too_few,
 )
 from ._step_limiter import StepLimiter
@@ -182,7 +182,8 @@ class BayesianOptimizer(BaseEstimator):
     constraints : LinearConstraint, NonlinearConstraint, callable, or a list of them, default=None
         What queries and recommendations must satisfy, see `~sktvbo.domain.Constrained`. A callable
         of x returns True, or a number of at least 0, where x is allowed.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
+        A RandomState or Generator is copied when the run begins.
     history : int, default=None
         Number of most recent observations exposed by ``told_X_``, ``told_y_`` and `to_frame`; None
         keeps all. Bounds the memory of long runs (see `BayesianOptimizer`).
@@ -262,8 +263,8 @@ class BayesianOptimizer(BaseEstimator):
     -----
     A run begins with the first ``ask`` or ``tell`` that succeeds, which checks all parameters. An
     attribute with a trailing underscore raises a `~sklearn.exceptions.NotFittedError` before. The
-    run keeps the parameters that it began with: ``set_params`` affects the run of a
-    `~sklearn.base.clone`.
+    run keeps the parameters that it began with: `with_parameters` goes on with others, and
+    ``set_params`` of a `~sklearn.base.clone` is for a new run.
 
     The default surrogate of this class has Matérn 5/2 in time as well, and a
     `~sktvbo.gaussian_process.QuadraticMean` where that is likelier, unless there are constraints or
@@ -896,21 +897,18 @@ class BayesianOptimizer(BaseEstimator):
                 )
             self._take(run, untell(run, position), "untell")
 
-    def with_domain(self, domain: DomainLike, *, journal: PathLike | Journal | None = None) -> Self:
-        """Return an optimizer that goes on in another domain, with the same observations.
+    def with_parameters(self, **changes: Any) -> Self:
+        """Return an optimizer that goes on with other parameters and the same observations.
 
-        Bounds may be wider or narrower; arms, members and categories may be added and withdrawn.
-        This optimizer is unchanged. Hyperparameters, counts, clock and random state go on in the
-        new one, and its other parameters are the same.
+        This optimizer is unchanged. Observations, pending queries, failures, counts, clock and
+        random state go on in the new one, and its other parameters are the same.
 
         Parameters
         ----------
-        domain : Box, FiniteSet, list of (low, high) pairs, scipy.optimize.Bounds, or dict
-            Of the same kind as before, with the same number of dimensions and the same context.
-            Named parameters have the same names and kinds, and a distribution is the same. Values
-            of an ordinal have the same order.
-        journal : path-like or `~sktvbo.journal.Journal`, default=None
-            A new journal, as one belongs to one domain. It begins with the stored observations.
+        **changes : object
+            Parameters of the constructor, or of a part: ``acquisition__xi=0.1``. All but
+            ``maximize`` and ``time_unit``, which give the observations their meaning. A run with a
+            journal must be given a new one, or None: it begins with the stored observations.
 
         Returns
         -------
@@ -919,29 +917,42 @@ class BayesianOptimizer(BaseEstimator):
 
         Raises
         ------
+        ValueError
+            A parameter is invalid, or does not fit the observations (see Notes). In particular:
         DomainError
             Observations do not fit the domain, or no point satisfies the constraints. With
             ``safety``, all start points are outside of the domain.
-        ValueError
-            The surrogate's kernel does not know a place: an `~sktvbo.kernels.Empirical` kernel of
-            fewer arms, or one with a lengthscale for each column where categories are added.
+        JournalError
+            The journal exists already, or cannot be written.
 
         Notes
         -----
-        Observations outside of the new domain remain in the data set, and may be untold; queries
-        and recommendations lie inside. Pending queries outside are withdrawn: tell their results
-        before, as other points outside cannot be told. Start points outside are left out.
-        ``max_step`` is a fraction of the new ranges, and a run that is outside continues from the
-        nearest point. Answers of an expert are dropped if places are scaled otherwise.
+        Hyperparameters are the same, unless the surrogate is another one, for instance by
+        ``surrogate``, ``seasonal_periods`` or ``robust``: then they are searched in this call. A
+        policy with other parameters loses what it has learnt. ``random_state`` begins another
+        sequence.
+
+        ``outcome_constraints`` may have other limits, and fewer outcomes; one that was not measured
+        with the observations is refused. ``start_points`` that are given are the next queries.
+        ``max_step`` counts from the latest query. ``history`` cannot bring back observations.
+
+        A ``domain`` is of the same kind as before, with the same number of dimensions and the same
+        context. Bounds may be wider or narrower; arms, members and categories may be added and
+        withdrawn. Named parameters have the same names and kinds, and a distribution is the same.
+        Values of an ordinal have the same order. A withdrawn category is a value that may only have
+        been observed: see the third item of a parameter in `~sktvbo.domain.ParameterSpace`.
+
+        Observations outside of a new domain remain in the data set, and may be untold; queries and
+        recommendations lie inside. A pending query that may not be made any more has expired: it
+        may be answered, and later queries do not keep away from it. Start points outside are left
+        out. ``max_step`` is a fraction of the new ranges, and a run that is outside continues from
+        the nearest point. Answers of an expert are dropped if places are scaled otherwise.
 
         Lengthscales keep their meaning in the user's unit, on a logarithmic scale for "log-real".
         One lengthscale of several parameters is multiplied by the geometric mean of their factors,
         which is 1 for a category. Of other kernels all lengthscales and periods are, and of a
         custom surrogate none. Bounds of hyperparameters are those of the new unit box, from the
         next search on, and a quadratic prior mean is that of the new domain.
-
-        A withdrawn category is a value of the new ``domain`` that may only have been observed: see
-        the third item of a parameter in `~sktvbo.domain.ParameterSpace`.
 
         Examples
         --------
@@ -950,7 +961,7 @@ class BayesianOptimizer(BaseEstimator):
         >>> for t in range(20):
         ...     x = opt.ask(t)
         ...     opt.tell(x, -((x[0] - 5.0) ** 2))
-        >>> wider = opt.with_domain([(0.0, 8.0)])
+        >>> wider = opt.with_parameters(domain=[(0.0, 8.0)], max_step=0.3)
         >>> for t in range(20, 30):
         ...     x = wider.ask(t)
         ...     wider.tell(x, -((x[0] - 5.0) ** 2))
@@ -959,28 +970,38 @@ class BayesianOptimizer(BaseEstimator):
         """
         run = self._resumed()
         source = self._new_run() if run is None else run
-        change = Change.between(as_domain(source.algorithm.domain), as_domain(domain))
-        new = copy.copy(source.algorithm)
-        new.domain, new.journal = change.domain, journal
-        start, n_started = change.rows(source.config.start_points), source.n_started
-        inside = change.domain.queryable(start)
-        if new.safety is not None and not inside.any():
-            expected = "at least one point inside of the new domain, with safety=..."
-            advice = "Begin another run with start_points there, and tell_many() what is known."
-            got = str(start.tolist())
-            raise invalid(
-                "start_points", expected, owner=new, got=got, advice=advice, error=DomainError
-            )
-        if not inside.all():
-            new.start_points = change.domain.decode_all(start[inside]) if inside.any() else None
-            n_started -= np.count_nonzero(~inside[:n_started])
+        new, change, n_started = changed(source, changes, begun=run is not None)
         fresh = new._new_run()
         if run is not None:
-            after = in_domain(run, fresh, change, n_started)
-            if journal is not None:
-                after = new._recorder_of(fresh).record(fresh, after, "with_domain", {})
+            after = continued(run, fresh, change, n_started, changes)
+            if new.journal is not None:
+                after = new._recorder_of(fresh).record(fresh, after, "with_parameters", {})
             new._run = after
         return new
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of an optimizer whose run has not begun.
+
+        Parameters
+        ----------
+        **params : object
+            Parameters of the constructor, or of a part: ``acquisition__xi=0.1``.
+
+        Returns
+        -------
+        optimizer
+            This one.
+
+        Raises
+        ------
+        AskTellError
+            The run has begun, and a value differs: see `with_parameters`.
+        ValueError
+            There is no such parameter.
+        """
+        if "_run" in vars(self):
+            check_held(self, params)
+        return super().set_params(**params)
 
     # --- predictions and tables -------------------------------------------------------------------
 
@@ -1510,7 +1531,7 @@ class BayesianOptimizer(BaseEstimator):
         recorder = vars(self).get("_recorder")
         if recorder is None or not recorder.is_open:
             begun = run.place.number > 0
-            file = JournalFile(Journal.of(run.algorithm.journal), begun)
+            file = JournalFile(run.algorithm.journal, begun)
             header = None if run.place.number else run.algorithm._header()
             recorder = self._recorder = Recorder(file, run, header)
         return recorder
@@ -1569,14 +1590,22 @@ class BayesianOptimizer(BaseEstimator):
             file.close()
             raise
 
-    def _new_run(self):
-        self._check_parameters()
-        algorithm = copy.copy(self)
+    def _copied(self):
+        """Return a copy with parts of its own, which has made no step."""
+        new = copy.copy(self)
+        vars(new).pop("_run", None)
         for name, value in self.get_params(deep=False).items():
             if hasattr(value, "get_params") and not isinstance(value, type):
-                setattr(algorithm, name, clone(value))
+                setattr(new, name, clone(value))
             else:  # an owner may change dicts and lists later
-                setattr(algorithm, name, containers_copied(plain_number(value)))
+                setattr(new, name, containers_copied(plain_number(value)))
+        return new
+
+    def _new_run(self):
+        self._check_parameters()
+        algorithm = self._copied()
+        if self.journal is not None:
+            algorithm.journal = Journal.of(self.journal).located()
         acquisition, policy = algorithm.acquisition, algorithm._make_policy()
         if acquisition is None:
             acquisition = algorithm._make_acquisition()
@@ -1713,23 +1742,25 @@ def _place(run, x, context=None, *, answered=False):
         query = run.query_of(x, answered=answered)
         if context is None:
             return query
-        return replace(query, x=run.domain.place(x.x, context))
+        chosen = query.x[: run.domain.n_chosen]
+        return replace(query, x=row_in_context(run.domain, chosen, context))
     try:
         return run.domain.place(x, context)
     except DomainError as exc:
-        return run.domain.place(_point_near(run, x, exc), context)
+        return row_in_context(run.domain, _point_near(run, x, exc), context)
 
 
 def _point_near(run, x, error):
-    """Return the chosen part (k,) of the pending query that x was before rounding to float32.
+    """Return the chosen part (k,) of the query without an answer that x was.
 
-    x is outside of the domain. Without such a query, raise the domain's error.
+    x is outside of the domain: it was rounded to float32, or the query was made in another domain.
+    Without such a query, raise the domain's error.
     """
     try:
         row = run.domain.as_row(x)
     except DomainError:  # an unknown category has no number
         raise error from None
-    found = run.pending.near(row, run.domain.n_chosen, run.pending_now, rounded=True)
+    found = run.pending.near(row, run.domain.n_chosen, run.pending.unanswered, rounded=True)
     if not found:
         raise error
     return found[0].x[: run.domain.n_chosen]

@@ -133,7 +133,7 @@ def predicted_observation(run, x, t, variance):
 
 def posterior_at_rows(run, rows, t):
     """Return mean and standard deviation (m,) of f at rows (m, d) and one time, as users see y."""
-    mean, std = run.model.at(t).posterior_at(t)(run.domain.to_unit(rows))
+    mean, std = run.model.at(t).posterior_at(t)(run.domain.unit_of(rows))
     return run.sign * mean, std
 
 

@@ -11,11 +11,17 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri, ndtri_exp
-from sklearn.utils import check_random_state
 
 from .._fast.limits import Limits, log_weights, within
 from .._tables import as_table, frame_columns
-from .._validation import LARGEST_Y, check_size, finite_number, invalid, real_array
+from .._validation import (
+    LARGEST_Y,
+    check_random_state,
+    check_size,
+    finite_number,
+    invalid,
+    real_array,
+)
 from .._values import replaced
 from ..acquisition._compiled import ManyPlaces
 from ..acquisition._optimize import N_CANDIDATES, last_feasible
@@ -223,6 +229,34 @@ def begun_outcomes(limits):
     """Return the outcomes of a run that begins; None without limits."""
     n_measured = sum(limit.name != OBJECTIVE for limit in limits)
     return Outcomes(np.empty((0, n_measured))) if limits else None
+
+
+def kept_outcomes(run, new):
+    """Return the positions (list) of the outcomes of a run that another one measures as well.
+
+    Raise a ValueError for an outcome that was not measured with the observations.
+    """
+    known = measured(run)
+    unknown = [name for name in measured(new) if name not in known]
+    if unknown and run.history.total:
+        raise invalid(
+            "outcome_constraints",
+            f"limits of what was measured: {', '.join(map(repr, [*known, OBJECTIVE]))}",
+            owner=new.algorithm,
+            got=f"a limit of {unknown[0]!r}",
+            advice="Begin another run, and tell_many() observations with this outcome.",
+        )
+    return [known.index(name) for name in measured(new) if name in known]
+
+
+def continued_outcomes(run, new, columns):
+    """Return the outcomes of a run that goes on as another one; ``columns`` are those it keeps."""
+    if new.outcomes is None:
+        return None
+    if run.outcomes is None or not run.history.total:
+        return replaced(new.outcomes, values=np.empty((len(run.data), len(measured(new)))))
+    models = [run.outcomes.models[i] for i in columns if run.outcomes.models]
+    return replaced(run.outcomes, values=run.outcomes.values[:, columns], models=tuple(models))
 
 
 def view(run, i):
@@ -518,7 +552,7 @@ def recalibrated(run, after):
     if entry.query is None or run.surrogate is None:
         return after
     *x, t = entry.row
-    place = run.domain.to_unit(np.array(x))[np.newaxis]
+    place = run.domain.unit_of([x])
     if Certificate(run, level).at(t).log_weight(place)[0] < -_ROUNDING:
         return after
     violated = -np.expm1(Certificate(after, level).at(t).log(place)[0])

@@ -240,12 +240,12 @@ def events_between(run, after, kind, details):
     run, after : RunState
         Before and after the step.
     kind : str
-        Of the step: that of its event, "tell_many", or "with_domain".
+        Of the step: that of its event, "tell_many", or "with_parameters".
     details : dict
         Body of an event that the two states do not determine; of "tell_many", the ``entries``.
     """
     position, body = None, details
-    if kind == "with_domain":
+    if kind == "with_parameters":
         told = decode_state(encode_state(after)).told
         events = [("tell", i, encode_observation(told[i])) for i in sorted(told)]
         asked = {"x": [], "t": [], "query": []}
@@ -426,7 +426,7 @@ def with_stored_parameters(optimizer, header, source):
     if replaced:
         warnings.warn(
             f"The run in {source} keeps the parameters that it began with. {'; '.join(replaced)}. "
-            "Begin another run, with another path, for other parameters.",
+            "For others, take the optimizer that with_parameters() returns.",
             JournalWarning,
             stacklevel=6,  # the caller of tell
         )

@@ -327,6 +327,14 @@ def with_context_of(row, pending, n_chosen):
     return np.where(np.isnan(found), pending, found)
 
 
+def row_in_context(domain, chosen, context):
+    """Return chosen coordinates (k,), also outside of a domain, with a context; NaN for None."""
+    row = np.append(chosen, np.full(domain.n_dims - domain.n_chosen, np.nan))
+    if context is not None:
+        row[domain.n_chosen :] = domain.contexts(context, 1)[0]
+    return row
+
+
 @dataclass(frozen=True, eq=False)
 class PendingQueries:
     """Queries without an answer.
@@ -404,7 +412,11 @@ class PendingQueries:
         live = self.at(now)
         if len(live) == len(self.queries):
             return self
-        return replaced(self, queries=live, expired=self.expired_at(now)[-_MAX_EXPIRED:])
+        return self.with_expired(live, self.expired_at(now))
+
+    def with_expired(self, live, expired):
+        """Return some queries as pending ones, and others as expired ones, oldest first."""
+        return replaced(self, queries=tuple(live), expired=tuple(expired[-_MAX_EXPIRED:]))
 
     def _with_delays(self, asked):
         """Return the queries with a timeout that has learnt the delays of the latest answers.
@@ -776,15 +788,15 @@ class RunState:
         """
         for query in self.pending.unanswered:
             if query.id == handle.id:
-                x, k = self.domain.place(handle.x), self.domain.n_chosen
+                x, k = self.domain.as_row(handle.x), self.domain.n_chosen
                 if query.t == handle.t and np.array_equal(query.x[:k], x[:k]):
                     return query
         got = f"query {handle.id}, which"
         told, k = self.answer_to(handle), self.domain.n_chosen
         if told is not None:
-            x = self.domain.place(handle.x, handle.context)
+            x = self.domain.as_row(handle.x)
             if answered and np.array_equal(told[0][:k], x[:k]):
-                return replace(handle, x=x)
+                return replace(handle, x=row_in_context(self.domain, x[:k], handle.context))
             raise not_pending("query", f"{got} was told already")
         gone = "was cancelled, has expired or is another optimizer's"
         if self.history.log.first:
@@ -828,12 +840,7 @@ class RunState:
         Among dates, numbers that the run itself shows, such as those in ``told_X_``, are allowed.
         """
         if self.time.kind is None:
-            if kind == NUMBERS and is_auto(self.algorithm.seasonal_periods):
-                expected = "None or periods where times are numbers"
-                advice = (
-                    "Give dates as t, or seasonal_periods=['1D', '7D'] with the right time_unit."
-                )
-                raise invalid("seasonal_periods", expected, "auto", self.algorithm, advice=advice)
+            self.check_seasons(kind)
             return replaced(self, time=replaced(self.time, kind=kind))
         if kind == NUMBERS and given and np.isin(t, self._shown_times).all():
             return self
@@ -843,6 +850,13 @@ class RunState:
             advice = "Give t, or another clock, such as clock=lambda: datetime.now(timezone.utc)."
         where = "the earlier times of this run"
         raise mixed_kinds(name, self.time.kind, kind, where, advice, InvalidObservationError)
+
+    def check_seasons(self, kind):
+        """Raise a ValueError if times of a kind have no default seasons."""
+        if kind == NUMBERS and is_auto(self.algorithm.seasonal_periods):
+            expected = "None or periods where times are numbers"
+            advice = "Give dates as t, or seasonal_periods=['1D', '7D'] with the right time_unit."
+            raise invalid("seasonal_periods", expected, "auto", self.algorithm, advice=advice)
 
     @property
     def _shown_times(self):

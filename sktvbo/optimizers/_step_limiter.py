@@ -43,10 +43,15 @@ class StepLimiter:
         """After the query where the run is was cancelled: at the latest of the others."""
         if self.at is None or not np.array_equal(self.at, np.append(cancelled.x, cancelled.t)):
             return self
-        queries = run.pending.queries
-        others = [np.append(query.x, query.t) for query in queries if query is not cancelled]
-        others = [*(entry.row for entry in run.history.latest(1)), *others]
-        return replaced(self, at=max(others, key=lambda row: row[-1]) if others else None)
+        others = [query for query in run.pending.queries if query is not cancelled]
+        return replaced(self, at=self.latest(run, others))
+
+    @staticmethod
+    def latest(run, queries):
+        """Return the latest (d + 1,) of the last observation and some queries; None of none."""
+        rows = [*(entry.row for entry in run.history.latest(1))]
+        rows += [np.append(query.x, query.t) for query in queries]
+        return max(rows, key=lambda row: row[-1]) if rows else None
 
     def part_of(self, run, t):
         """Return the search space in which a query for time t may be."""

@@ -13,7 +13,7 @@ from ..acquisition import UCB, DimensionBeta
 from ..optimizers import WDBO
 from ..optimizers._parameters import algorithm
 from ..staleness import RelevancyBudget
-from ._parts import FixedStartGPRegressor
+from ._parts import FixedStartGPRegressor, known_horizon
 
 ERRATA = (
     "Table 4 and eq. (70) for a squared exponential kernel in time are wrong; not used here.",
@@ -81,7 +81,7 @@ class PublishedWDBO(WDBO):
     Examples
     --------
     >>> from sktvbo import papers
-    >>> papers.published("W-DBO", [(0.0, 1.0)]).alpha
+    >>> papers.published("W-DBO", [(0.0, 1.0)], horizon=600.0).alpha
     0.25
     """
 
@@ -91,13 +91,13 @@ class PublishedWDBO(WDBO):
         return UncappedBudget(self.alpha)
 
 
-def w_dbo(domain, *, alpha=0.25, temporal_nu=1.5, horizon=1.0, **parameters):
+def w_dbo(domain, *, alpha=0.25, temporal_nu=1.5, horizon=None, **parameters):
     """Return W-DBO, algorithm 1; the paper has ``temporal_nu=0.5`` on WLAN.
 
     ``horizon`` is the length of the run in the user's unit, which is 1 in the paper.
     """
     own = {
-        "surrogate": smooth_surrogate(temporal_nu, horizon),
+        "surrogate": smooth_surrogate(temporal_nu, known_horizon(horizon, "W-DBO")),
         "acquisition": UCB(DimensionBeta(0.2)),  # wdbo_algo: β = 0.2 d log(2n)
         "alpha": alpha,  # relevancies of eq. (12), budget of eq. (80)
         "n_initial_points": 15,  # appendix G.1

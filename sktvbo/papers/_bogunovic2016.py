@@ -11,7 +11,7 @@ from ..kernels import Forgetting
 from ..optimizers import GPUCB, TVGPUCB, BayesianOptimizer, RandomSearch
 from ..staleness import PeriodicReset
 from ..theory import reset_period
-from ._parts import STATIC, known_surrogate, log_ucb
+from ._parts import STATIC, known_horizon, known_surrogate, log_ucb
 
 ERRATA = (
     "The first query, and the first of each block, maximizes a constant (algorithm 1, line 3). "
@@ -67,11 +67,14 @@ def gp_ucb(domain, **known):
     return GPUCB(domain, **_parts(**known))
 
 
-def r_gp_ucb(domain, *, epsilon=0.01, horizon=200, block_length=None, **known):
+def r_gp_ucb(domain, *, epsilon=0.01, horizon=None, block_length=None, **known):
     """Return R-GP-UCB, algorithm 1; N follows corollary 4.1 unless ``block_length`` is given."""
-    length = BlockLength(epsilon, horizon) if block_length is None else block_length
-    policy = PeriodicReset(length, from_prior=True)  # algorithm 1, lines 2-3
-    return BayesianOptimizer(domain, **{"policy": policy} | _parts(**known))
+    if "policy" not in known:
+        length = block_length
+        if length is None:
+            length = BlockLength(epsilon, known_horizon(horizon, "R-GP-UCB", "block_length"))
+        known["policy"] = PeriodicReset(length, from_prior=True)  # algorithm 1, lines 2-3
+    return BayesianOptimizer(domain, **_parts(**known))
 
 
 def tv_gp_ucb(domain, *, epsilon=0.01, **known):

@@ -13,6 +13,7 @@ from ..optimizers._parameters import algorithm
 from ..staleness import RelevancyCap
 from ..theory._dataset_size import Criterion, climb
 from ._bardou2024 import smooth_surrogate
+from ._parts import known_horizon
 
 ERRATA = (
     "The starts of the search are not given: here those of W-DBO, relative to the 600 seconds.",
@@ -83,7 +84,7 @@ class PublishedBOLT(BOLT):
     Examples
     --------
     >>> from sktvbo import papers
-    >>> papers.published("BOLT", [(0.0, 1.0)]).max_size
+    >>> papers.published("BOLT", [(0.0, 1.0)], horizon=600.0).max_size
     'recommended'
     """
 
@@ -93,10 +94,10 @@ class PublishedBOLT(BOLT):
         return SingleRemoval(self.max_size)
 
 
-def bolt(domain, *, max_size="recommended", temporal_nu=1.5, horizon=600.0, **parameters):
-    """Return BOLT, algorithm 1."""
+def bolt(domain, *, max_size="recommended", temporal_nu=1.5, horizon=None, **parameters):
+    """Return BOLT, algorithm 1; ``horizon`` is 600 seconds in the paper."""
     own = {
-        "surrogate": smooth_surrogate(temporal_nu, horizon),
+        "surrogate": smooth_surrogate(temporal_nu, known_horizon(horizon, "BOLT")),
         "acquisition": UCB(DimensionBeta(0.2)),
         "max_size": max_size,  # eq. (9) and (12)
         "n_initial_points": 15,  # section 5.1

@@ -13,7 +13,7 @@ from ..domain import as_domain
 from ..gaussian_process import GeometricInjection, WeightedTimeVaryingGPRegressor
 from ..optimizers import WGPUCB
 from ..staleness._windows import maximum_gain
-from ._parts import known_surrogate
+from ._parts import known_horizon, known_surrogate
 
 ERRATA = (
     "The paper's text was not available: form and constants of β are from secondary sources.",
@@ -27,7 +27,7 @@ def w_gp_ucb(
     domain,
     *,
     discount=None,
-    horizon=500,
+    horizon=None,
     variation_budget=1.0,
     norm_bound=1.0,
     noise_bound=0.1**0.5,
@@ -38,6 +38,7 @@ def w_gp_ucb(
 ):
     """Return W-GP-UCB; a discount that is not given is that of the domain's dimension, or of 1."""
     if discount is None:
+        horizon = known_horizon(horizon, "W-GP-UCB", "discount")
         n_dims = 1 if domain is None else as_domain(domain).n_unit
         static = known_surrogate(spatial_kernel, regularizer).fit(np.zeros((1, n_dims + 1)), [0.0])
         # 1 − γ = γ_T^{−1/4} √(B_T / T), with γ_T the maximum information gain.

@@ -82,7 +82,7 @@ def _changing(name):
     """Return a task of ET table 1: T = 500, noise variance 0.1, variation budget 1."""
     problem = Drawn(name, horizon=500, noise_variance=0.1)
     labels = "IGP-UCB", "BR-GP-UCB", "SW-GP-UCB", "W-GP-UCB"
-    chosen = {label: published(label) for label in labels}
+    chosen = {label: published(label, horizon=500) for label in labels}
     return _task(name, problem, chosen | {"ET-GP-UCB": published("ET-GP-UCB", noise_variance=0.1)})
 
 
@@ -92,8 +92,8 @@ def _moving_bump():
     The kernel of all is the squared exponential of highest marginal likelihood, over 300
     observations at one time.
     """
-    fitted = {"spatial_kernel": RBF(0.07, "fixed")}
-    noisy = {"noise_variance": 0.01, **fitted}
+    fitted = {"spatial_kernel": RBF(0.07, "fixed"), "horizon": 500}
+    noisy = {"noise_variance": 0.01, "spatial_kernel": fitted["spatial_kernel"]}
     chosen = {
         "random": published("random"),
         "GP-UCB": published("GP-UCB", **noisy),

@@ -16,7 +16,7 @@ from ..gaussian_process._composite import temporal_length_scale
 from ..optimizers import ABO
 from ..optimizers._parameters import algorithm
 from ..staleness import StaleDataPolicy
-from ._parts import FixedStartGPRegressor
+from ._parts import FixedStartGPRegressor, known_horizon
 
 ERRATA = (
     "The paper's text was not available: all is from the authors' code. Its 17 scripts have "
@@ -109,7 +109,7 @@ class PublishedABO(ABO):
     Examples
     --------
     >>> from sktvbo import papers
-    >>> round(papers.published("ABO", [(0.0, 1.0)]).lookahead, 2)
+    >>> round(papers.published("ABO", [(0.0, 1.0)], horizon=600.0).lookahead, 2)
     0.33
     """
 
@@ -132,10 +132,10 @@ class PublishedABO(ABO):
         return StableLengthScale(0.1 * self.horizon)
 
 
-def abo(domain, *, delta=0.1, lookahead=1 / 3, horizon=1.0, **parameters):
+def abo(domain, *, delta=0.1, lookahead=1 / 3, horizon=None, **parameters):
     """Return ABO."""
     own = {
-        "horizon": horizon,
+        "horizon": known_horizon(horizon, "ABO"),
         "lookahead": lookahead,
         "acquisition": UCB(IterationBeta(delta)),
         "n_initial_points": 15,

@@ -7,11 +7,30 @@ from scipy.stats import gamma
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
+from .._validation import check_real, invalid
 from ..acquisition import UCB, LogBeta
 from ..gaussian_process import TimeVaryingGPRegressor
 from ..staleness._windows import maximum_gain
 
 STATIC = ConstantKernel(1.0, "fixed")
+
+
+def known_horizon(horizon, name, other=""):
+    """Return the length of a run, or raise: a paper assumes it known, and a wrong one is not seen.
+
+    ``other`` is a parameter that may be given in its place.
+    """
+    if horizon is None:
+        unit = "in steps" if other else "in the unit of its times"
+        raise invalid(
+            "horizon",
+            f"given: the length of the run, {unit}",
+            owner=f"published({name!r})",
+            got="none",
+            advice=f"The paper takes {other} from it: give one of them." if other else "",
+        )
+    check_real(horizon, "horizon", f"published({name!r})", interval="(0, inf)")
+    return horizon
 
 
 def known_surrogate(

@@ -95,6 +95,7 @@ def published(name: str, domain: DomainLike | None = None, **parameters: Any) ->
     ------
     ValueError
         Unknown name; the message has the closest one.
+        No ``horizon`` (see Notes).
     TypeError
         A parameter that the algorithm does not have.
 
@@ -110,8 +111,10 @@ def published(name: str, domain: DomainLike | None = None, **parameters: Any) ->
     ``alpha`` (W-DBO); ``temporal_nu`` (W-DBO, BOLT).
 
     Algorithms that count steps have ``clock="step"``; a time that is given is counted in steps.
-    Every search of W-DBO and BOLT starts from a lengthscale of 0.69 ``horizon`` in time, that of
-    ABO from ``horizon``: give the length of the run in your unit, unless it is 1 (BOLT: 600).
+    ``horizon`` is the length of the run, which no experiment can stand for: it must be given. Every
+    search of W-DBO and BOLT starts from a lengthscale of 0.69 ``horizon`` in time, that of ABO from
+    ``horizon``, in your unit. R-, SW-, BR- and W-GP-UCB take ``block_length``, ``window``,
+    ``reset_period`` and ``discount`` from it, in steps, and need one of both.
 
     A run in a journal is resumed with ``journal=Journal(path, resume=True)``, as any other.
 

@@ -86,7 +86,7 @@ def animate_run(
         same run, except on a `WallClock`, which counts the evaluation of the frames.
     horizon : float, default=None
     n_initial : int, default=15
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
     expert : callable, (X, t) -> (q,), or "problem", default=None
     n_frames : int, default=100
         Largest number of frames, evenly spread over the queries made with a surrogate.

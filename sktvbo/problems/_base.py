@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import qmc
-from sklearn.utils import check_random_state
 
-from .._validation import check_real, invalid, real_array
+from .._validation import check_random_state, check_real, invalid, real_array
 from ..acquisition._objective import ScipyClimber
 from ..acquisition._optimize import search
 from ..domain import FiniteSet, as_domain
@@ -101,7 +100,7 @@ class Problem:
         End of the problem, which starts at time 0, in any unit.
     noise_variance : float, default=0.0
         Variance of the Gaussian noise that `observe` adds, in squared units of f.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Random state of the noise.
 
     Attributes
@@ -186,7 +185,7 @@ class Problem:
 
         Parameters
         ----------
-        random_state : int, RandomState or None, default=None
+        random_state : int, RandomState, Generator or None, default=None
 
         Returns
         -------

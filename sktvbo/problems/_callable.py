@@ -76,7 +76,7 @@ def from_callable(
         are searched numerically, with about a thousand calls per t; see Notes.
     noise_variance : float, default=0.0
         Variance of the Gaussian noise that `observe` adds.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Random state of the noise.
     name : str, default="callable"
 

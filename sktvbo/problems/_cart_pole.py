@@ -66,7 +66,7 @@ class CartPole(Problem):
         Factor of the friction from then on; at most 5, as some gains do not stabilize above.
     process_noise : float, default=6e-4
         Standard deviation of each state's disturbance per sample, in the state's units.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Random state of the roll-outs.
 
     Attributes

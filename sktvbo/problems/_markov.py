@@ -55,7 +55,7 @@ class GridGP(Problem):
     horizon : float, default=500.0
         In steps.
     noise_variance : float, default=0.1
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Random state of the function and, by a separate stream, of the noise.
     **own
         Options of ``_draw_function``.

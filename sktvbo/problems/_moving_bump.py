@@ -19,7 +19,7 @@ class MovingBump(Problem):
     horizon : float, default=500.0
         In steps.
     noise_variance : float, default=0.01
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Random state of the noise.
 
     Notes

@@ -90,7 +90,7 @@ class MovingPeaks(Problem):
     horizon : float, default=500.0
         In steps. All peaks are stored: 8 (``n_dims`` + 2) bytes per peak and change.
     noise_variance : float, default=1.0
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Random state of the peaks and, by a separate stream, of the noise. A longer horizon
         continues the movements of a shorter one.
 

@@ -51,7 +51,7 @@ class SensorArms(Problem):
     normalize : bool, default=True
         Shift and scale all readings by the same amounts, such that those of the training days have
         mean 0 and variance 1. The best arm is the same.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Random state of the noise.
     data_dir : path-like, default=None
         See the loaders in `sktvbo.datasets`.

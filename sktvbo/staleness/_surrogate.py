@@ -35,8 +35,8 @@ class Surrogate(Protocol):
     - ``noise_std_``: `EventTriggeredReset`; ``noise_model_``: `NoiseThreshold`;
     - ``information_gain``: `~sktvbo.acquisition.InformationGainBeta`;
     - ``spatial_kernel_``, ``signal_variance_``, ``noise_variance_``: `VariationBudget`;
-    - ``rescaled``, as in `~sktvbo.gaussian_process.TimeVaryingGPRegressor`: ``with_domain``, which
-      without it holds the hyperparameters in the unit box;
+    - ``rescaled``, as in `~sktvbo.gaussian_process.TimeVaryingGPRegressor`: ``with_parameters``
+      with another domain, which without it holds the hyperparameters in the unit box;
     - a parameter ``robust``, and ``outlier_weights_`` (n,): optimizers with ``robust=True``;
     - ``search_gain``: ``refit_every="auto"``; without it every observation triggers a search.
 

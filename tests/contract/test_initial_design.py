@@ -14,6 +14,7 @@ from contract.cases import (
     space,
 )
 from numpy.testing import assert_allclose, assert_array_equal
+from papers.cases import HORIZONS
 from scipy.optimize import LinearConstraint
 from scipy.spatial.distance import pdist
 from scipy.stats import qmc
@@ -216,7 +217,7 @@ def test_failures_count_for_nothing_and_are_kept_away_from():
 def test_they_go_on_in_another_domain():
     opt = WDBO([(0.0, 1.0)], random_state=0)
     opt.tell(opt.ask(0.0), 1.0)
-    wider = opt.with_domain([(0.0, 10.0)])
+    wider = opt.with_parameters(domain=[(0.0, 10.0)])
     X = ask_and_tell(wider, N_AUTO - 1, lambda x, t: 1.0, start=1)
     assert wider.surrogate_ is not None
     assert max(X) > 1.0
@@ -236,7 +237,7 @@ def test_what_was_told_counts():
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_the_papers_have_their_own(name):
-    opt = papers.published(name, BOX, random_state=0)
+    opt = papers.published(name, BOX, random_state=0, **HORIZONS.get(name, {}))
     assert isinstance(opt.n_initial_points, int)
     if isinstance(opt, RandomSearch):
         return

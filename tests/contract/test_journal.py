@@ -257,7 +257,7 @@ def test_other_parameters_are_those_of_the_file_and_a_warning_names_them(path):
     with pytest.warns(JournalWarning) as caught:
         same_state(again, opt)
     message = str(caught.pop().message)
-    assert "alpha: expected 0.5, got 0.25; n_initial_points: expected 3, got 4. Beg" in message
+    assert "alpha: expected 0.5, got 0.25; n_initial_points: expected 3, got 4. For" in message
     assert not {"history", "domain"} & set(message.split())
     assert (len(caught), again.alpha, again._run.algorithm.alpha) == (0, 0.25, 0.5)
     again.close()

@@ -1,6 +1,7 @@
 """Journals whose files are deleted, renamed, replaced or copied while they are in use."""
 
 import os
+import pickle
 import shutil
 import signal
 import sqlite3
@@ -9,7 +10,7 @@ import sys
 
 import pytest
 
-from sktvbo import RandomSearch, journal
+from sktvbo import Journal, RandomSearch, journal
 from sktvbo._cli import main
 from sktvbo.exceptions import JournalError
 
@@ -258,7 +259,25 @@ def test_a_relative_path_is_that_of_the_beginning(path, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     opt.ask()
     opt.close()
-    assert journal.check(path)["ask"] == 4
+    opt.ask()  # opens the file again
+    assert opt.get_params()["journal"] == "run.db"
+    opt.close()
+    assert journal.check(path)["ask"] == 5
+    monkeypatch.chdir(path.parent)
+    again = RandomSearch(BOX, clock="step", journal=Journal("run.db", resume=True), random_state=0)
+    read = RandomSearch.resume(opt.journal)
+    read.close()
+    again.ask()
+    again.close()
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        again.ask()
+        again.close()
+        again = pickle.loads(pickle.dumps(again))
+    with pytest.raises(JournalError, match=f"{path} ends with another event"):
+        read.ask()
+    assert journal.check(path)["ask"] == 8
+    assert not (tmp_path / "run.db").exists()
 
 
 def test_two_names_of_a_journal_are_one_journal(path, tmp_path):

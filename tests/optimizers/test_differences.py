@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from papers.cases import HORIZONS
 
 from sktvbo import optimizers, papers
 from sktvbo.optimizers._default_models import Times
@@ -222,7 +223,10 @@ ROWS = {
 
 def differences(name):
     """Return the rows (title, paper, here) in which an algorithm and its paper differ."""
-    paper, here = parts(papers.published(name, BOX)), parts(ALGORITHMS[name](BOX))
+    paper, here = (
+        parts(papers.published(name, BOX, **HORIZONS.get(name, {}))),
+        parts(ALGORITHMS[name](BOX)),
+    )
     unsaid = {
         key
         for key in paper.values.keys() | here.values.keys()

@@ -258,7 +258,7 @@ def test_untell_takes_outcomes_back(driven):
 
 
 def test_outcomes_go_on_in_another_domain(driven):
-    wider = driven.with_domain([(0.0, 2.0), (0.0, 2.0)])
+    wider = driven.with_parameters(domain=[(0.0, 2.0), (0.0, 2.0)])
     places = np.array([[0.3, 0.2], [0.9, 1.4]])
     for name in LIMITS:
         found, expected = (opt.predict(places, 26.0, outcome=name) for opt in (wider, driven))
@@ -268,8 +268,8 @@ def test_outcomes_go_on_in_another_domain(driven):
 
 def test_another_domain_without_a_start_point_is_an_error(held):
     with pytest.raises(DomainError, match=r"'start_points' .* inside of the new domain.*\[\[0.2"):
-        held.with_domain([(0.5, 1.0), (0.0, 2.0)])
-    other = held.with_domain([(0.1, 1.0), (0.0, 2.0)])
+        held.with_parameters(domain=[(0.5, 1.0), (0.0, 2.0)])
+    other = held.with_parameters(domain=[(0.1, 1.0), (0.0, 2.0)])
     assert_array_equal(other.start_points, [[0.2, 0.5]])
 
 

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from papers.cases import HORIZONS
 from scipy.stats import qmc
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Matern
@@ -45,7 +46,9 @@ def f(x, t):
 
 def make(name, domain=None, **parameters):
     few = FEW if name in ("UI-TVBO", "ABO", "W-DBO", "BOLT") else {}
-    return papers.published(name, domain, **few | {"random_state": 0} | parameters)
+    return papers.published(
+        name, domain, **HORIZONS.get(name, {}) | few | {"random_state": 0} | parameters
+    )
 
 
 def run(opt, steps=range(STEPS), duration=1.0):
@@ -387,7 +390,7 @@ def test_bolt_has_the_model_and_the_bound_of_w_dbo():
     bolt, w_dbo = make("BOLT"), make("W-DBO", horizon=600.0)
     assert repr(bolt.surrogate) == repr(w_dbo.surrogate)
     assert repr(bolt.acquisition) == repr(w_dbo.acquisition)
-    assert (bolt.refit_every, papers.published("BOLT").n_initial_points) == (1, 15)
+    assert (bolt.refit_every, papers.published("BOLT", horizon=600.0).n_initial_points) == (1, 15)
 
 
 def test_bolt_removes_one_observation_and_fits_a_cubic():
@@ -476,14 +479,30 @@ def test_all_run(name, domain):
 def test_their_names():
     assert sorted(NAMES) == sorted(CLASSES)
     for name in NAMES:
-        by_class = papers.published(CLASSES[name].__name__)
-        assert type(by_class) is type(papers.published(name))
+        by_class = make(CLASSES[name].__name__, **HORIZONS.get(name, {}))
+        assert type(by_class) is type(make(name))
     assert all(module.ERRATA for module in _registry._MODULES)
     assert all(entry.paper and 2000 < entry.year < 2100 for entry in papers.available())
     with pytest.raises(ValueError, match="Did you mean 'W-DBO'"):
         papers.published("W-DB")
     with pytest.raises(TypeError, match="epsilon"):
-        papers.published("W-DBO", epsilon=0.1)
+        papers.published("W-DBO", horizon=1.0, epsilon=0.1)
+
+
+INSTEAD = {"R-GP-UCB": {"block_length": 9}, "SW-GP-UCB": {"window": 9}}
+INSTEAD |= {"BR-GP-UCB": {"reset_period": 9}, "W-GP-UCB": {"discount": 0.9}}
+
+
+@pytest.mark.parametrize("name", HORIZONS)
+def test_the_length_of_the_run_has_no_default(name):
+    refused = rf"'horizon' parameter of published\('{name}'\) must be given: the length of the run"
+    with pytest.raises(ValueError, match=refused):
+        papers.published(name, BOX)
+    with pytest.raises(ValueError, match=rf"published\('{name}'\) must be .*\(0, inf\).* Got -1"):
+        papers.published(name, BOX, horizon=-1)
+    if name in INSTEAD:
+        assert papers.published(name, BOX, **INSTEAD[name]).ask(0.0).shape == (2,)
+    assert {found.name for found in papers.available()} > HORIZONS.keys()
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - {"random"}))

@@ -39,7 +39,7 @@ CAPPED = [case for case in CASES if exceeds_cap(case)]
 def conditioned(case):
     """Return the published surrogate of a case, with its hyperparameters held."""
     signal, l_space, l_time, noise = case["theta"]
-    surrogate = papers.published("W-DBO").surrogate.set_params(
+    surrogate = papers.published("W-DBO", horizon=1.0).surrogate.set_params(
         spatial_kernel=Matern(l_space, nu=2.5),
         temporal_kernel=Matern(l_time, nu=1.5),
         signal_variance=signal,
@@ -91,7 +91,7 @@ def test_posterior(case):
 @pytest.mark.parametrize("case", CASES)
 def test_bound_differs_in_the_noise_only(case):
     (n, d), noise = np.shape(case["S"]), case["theta"][3]
-    (mean, std), ucb = posterior(case), papers.published("W-DBO").acquisition
+    (mean, std), ucb = posterior(case), papers.published("W-DBO", horizon=1.0).acquisition
     state = AcquisitionState(n=n, n_told=n, n_dims=d)
     noisy = np.sqrt(std**2 + noise)
     assert_allclose(noisy, case["noisy_std"], **TOLERANCE)

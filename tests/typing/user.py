@@ -34,7 +34,7 @@ from sktvbo.theory import recommended_dataset_size
 
 
 def loop() -> float:
-    opt = WDBO([(0.0, 1.0), (-5.0, 5.0)], alpha=0.3, random_state=0)
+    opt = WDBO([(0.0, 1.0), (-5.0, 5.0)], alpha=0.3, random_state=np.random.default_rng(0))
     for t in range(20):
         x = opt.ask(t)
         opt.tell(x, -float(np.sum((x - 0.5) ** 2)) + x[0] * x[1])
@@ -66,8 +66,8 @@ def domains() -> list[BayesianOptimizer]:
         BOLT([(0, 1)] * 2, constraints=LinearConstraint([1.0, 1.0], 0.0, 1.0)),
         WDBO([(0.0, 1.0)], journal=Journal("run.db", synchronous="full", resume=True)),
         WDBO.resume("run.db"),
-        WDBO(Box([(0, 1)])).with_domain([(0, 2)], journal="next.db"),
-        WDBO(Arms([0, 2])).with_domain(Arms(3)),
+        WDBO(Box([(0, 1)])).with_parameters(domain=[(0, 2)], journal="next.db"),
+        WDBO(Arms([0, 2])).with_parameters(domain=Arms(3)),
     ]
 
 
@@ -102,7 +102,7 @@ def regression(X: np.ndarray, y: list[float]) -> float:
     low, high = gp.predict_interval(X, 0.9)
     value, gradient = gp.log_marginal_likelihood(gp.theta_, eval_gradient=True)
     inducing = SparseTimeVaryingGPRegressor(RBF()).fit(X, y).inducing_points_
-    kept = greedy_map(cov, 3)[sample_kdpp(cov, 3, random_state=0)]
+    kept = greedy_map(cov, 3)[sample_kdpp(cov, 3, random_state=np.random.default_rng(0))]
     relevant = gp.relevancy(now=3.0)[kept] + wasserstein_relevancy(
         X,
         y,

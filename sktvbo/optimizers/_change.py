@@ -1,0 +1,261 @@
+"""Step to other parameters: the first state of a run that goes on from that of another one."""
+
+import copy
+from dataclasses import replace
+
+import numpy as np
+
+from .._validation import invalid, plain_number
+from .._values import replaced
+from ..domain import as_domain
+from ..domain._change import Change
+from ..domain._constrained import constrained
+from ..exceptions import AskTellError, DomainError
+from ..journal._encoding import NotPlainError, encode, outline
+from ._default_models import MAX_SITES
+from ._observe import conditioned, refit, with_first_models
+from ._outcomes import continued_outcomes, kept_outcomes, views, with_models
+from ._state import Log, SearchState
+
+# Parameters of a surrogate that depend on the domain.
+_OF_DOMAIN = ("sites", "prior_mean")
+
+# Parameters that give observations and times their meaning.
+_HELD = ("maximize", "time_unit")
+
+
+def changed(run, changes, begun):
+    """Return an optimizer with other parameters than a run's.
+
+    Also return the `Change` of its domain, and how many of its start points the run has asked.
+
+    Parameters
+    ----------
+    run : RunState
+    changes : dict of str to object
+        Parameters, also nested ones.
+    begun : bool
+        The run has made a step.
+    """
+    old, new = run.algorithm, run.algorithm._copied()
+    if begun and old.journal is not None and "journal" not in changes:
+        raise invalid(
+            "journal",
+            "a new one, or None, as a journal holds one set of parameters",
+            got="none",
+            owner=old,
+            advice="Give with_parameters() the path of a new file, or journal=None.",
+        )
+    new.journal = None
+    new.set_params(**changes)
+    for name in _HELD if begun else ():
+        value, before = getattr(new, name), getattr(old, name)
+        if value != before:
+            expected = f"as before ({before!r}), as observations were told with it"
+            advice = "Begin another run, and tell_many() the observations."
+            raise invalid(name, expected, value, new, advice=advice)
+    change = Change.between(as_domain(old.domain), as_domain(new.domain))
+    if "domain" in changes:
+        new.domain = change.domain
+    if "start_points" in changes:
+        return new, change, 0
+    start = change.rows(run.config.start_points)
+    if not len(start):
+        return new, change, 0
+    inside = constrained(change.domain, new.constraints, new).queryable(start)
+    if new.safety is not None and not inside.any():
+        raise invalid(
+            "start_points",
+            "at least one point inside of the new domain, with safety=...",
+            owner=new,
+            got=str(start.tolist()),
+            advice="Give start_points there as well.",
+            error=DomainError,
+        )
+    if not inside.all():
+        new.start_points = change.domain.decode_all(start[inside]) if inside.any() else None
+    return new, change, int(np.count_nonzero(inside[: run.n_started]))
+
+
+def continued(run, new, change, n_started, changes):
+    """Return the state of a run that goes on with other parameters.
+
+    Parameters
+    ----------
+    run : RunState
+    new : RunState
+        State of the new run before its first step.
+    change : Change
+        From the domain of ``run`` to that of ``new``.
+    n_started : int
+        Start points of ``new`` that ``run`` has asked.
+    changes : dict of str to object
+        Parameters that were given.
+    """
+    new.check_seasons(run.time.kind)
+    columns, failures, policy = kept_outcomes(run, new), run.failures, run.policy
+    if failures is not None:
+        learnt = failures.learnt and (failures.learnt[0] * change.typical, *failures.learnt[1:])
+        failures = replace(failures, rows=change.rows(failures.rows), learnt=learnt)
+    renewed = _is_given("policy", changes)
+    if renewed or _differ(*(each.algorithm._make_policy() for each in (run, new))):
+        policy, renewed = new.policy, True
+    after = replaced(
+        run,
+        config=new.config,
+        clock=new.clock if "clock" in changes else copy.copy(run.clock),
+        rng=new.rng if "random_state" in changes else run.rng,
+        policy=policy,
+        policy_before=None if renewed else run.policy_before,
+        data=replaced(run.data, rows=change.rows(run.data.rows), room=None),
+        history=_history(run, new, change, columns),
+        pending=_pending(run, new, change, changes),
+        n_started=n_started,
+        limiter=_limiter(run, new, change),
+        failures=failures,
+        outcomes=continued_outcomes(run, new, columns),
+        forecast=None,
+        sliced_search=None,
+        timer=new.timer,
+        place=new.place,
+    )
+    if run.surrogate is None:
+        return after
+    if _is_given("surrogate", changes) or _has_other_model(run, after):
+        return _with_new_models(after)
+    after = _with_surrogate(after, change)
+    if after.outcomes is None:
+        return after
+    models = [
+        model._replace(surrogate=_with_surrogate(each, change).surrogate, sliced_search=None)
+        for model, each in zip(after.outcomes.models, views(after))
+    ]
+    return with_models(after, models)
+
+
+def _is_given(name, changes):
+    """Return True if a parameter, or one of its own parameters, is among the changes."""
+    return any(key.partition("__")[0] == name for key in changes)
+
+
+def _differ(one, other):
+    """Return True if two objects that have made no step have other parameters."""
+    return outline(one) != outline(other)
+
+
+def _has_other_model(run, after):
+    """Return True if the surrogate that begins a run depends on what has changed."""
+    times = after.data.rows[:, -1]
+    config = replaced(after.config, algorithm=run.algorithm, limits=run.config.limits)
+    before = replaced(after, config=config, policy=run.policy)
+    return _differ(before.new_surrogate(times), after.new_surrogate(times))
+
+
+def _with_new_models(after):
+    """Return the state with surrogates that are fitted to its data set."""
+    after = with_first_models(replaced(after, answers=None))
+    if len(after.data) < after.min_to_learn:
+        after = refit(after, None)
+    search = SearchState(0, len(after.data))
+    after = replaced(after, search=search)
+    if after.outcomes is None:
+        return after
+    return with_models(after, [model._replace(search=search) for model in after.outcomes.models])
+
+
+def _history(run, new, change, columns):
+    """Return the observations of a run, with ``columns`` of their outcomes."""
+    log, limit = run.history.log, new.history.log.limit
+    if log.first and (limit is None or limit > len(log)):
+        raise invalid(
+            "history",
+            f"at most {len(log)}, as earlier observations are not stored any more",
+            new.algorithm.history,
+            new.algorithm,
+        )
+    entries = [
+        replace(
+            entry,
+            row=change.rows([entry.row])[0],
+            outcomes=tuple(entry.outcomes[i] for i in columns) if columns else None,
+        )
+        for entry in (log if limit is None else log[max(len(log) - limit, 0) :])
+    ]
+    return replaced(run.history, log=Log(entries, limit, log.total))
+
+
+def _pending(run, new, change, changes):
+    """Return the pending queries of a run; those that may not be asked any more have expired."""
+    queries, expired = (
+        [replace(query, x=change.rows([query.x])[0]) for query in some]
+        for some in (run.pending.queries, run.pending.expired)
+    )
+    rows = np.reshape([query.x for query in queries], (-1, new.domain.n_dims))
+    inside = new.domain.queryable(rows)
+    live = tuple(query for query, stays in zip(queries, inside) if stays)
+    expired += [query for query, stays in zip(queries, inside) if not stays]
+    pending = run.pending
+    if "query_timeout" in changes:
+        pending = replaced(new.pending, n_total=pending.n_total)
+    return pending.with_expired(live, sorted(expired, key=lambda query: query.id))
+
+
+def _limiter(run, new, change):
+    """Return the step limiter of a run, at the latest query or the nearest point of the domain."""
+    if new.limiter is None:
+        return None
+    at = new.limiter.latest(run, run.pending.unanswered) if run.limiter is None else run.limiter.at
+    if at is None:
+        return new.limiter
+    *x, t = change.rows([at])[0]
+    return new.limiter.moved(new.domain.from_unit(new.domain.unit_of([x]))[0], t)
+
+
+def _with_surrogate(after, change):
+    """Return the state with a surrogate whose lengthscales mean the same as before a change."""
+    surrogate, domain = after.surrogate, after.domain
+    X, _ = after.to_surrogate(after.data.rows, after.data.y)
+    if not (np.array_equal(X, surrogate.X_train_) and (change.scales == 1.0).all()):
+        if hasattr(surrogate, "rescaled"):
+            parameters = after.new_surrogate(X[:, -1]).get_params(deep=False).items()
+            parameters = {name: value for name, value in parameters if name in _OF_DOMAIN}
+            surrogate = surrogate.rescaled(X, change.scales, change.typical, **parameters)
+        else:
+            surrogate = conditioned(after, surrogate, after.data)
+        after = replaced(after, surrogate=surrogate, answers=None)
+    members = domain.members(MAX_SITES)
+    if members is not None:
+        surrogate.posterior_at(after.time.now)(members)  # an error if the kernel does not know one
+    return after
+
+
+def check_held(optimizer, given):
+    """Raise an AskTellError if parameters of a run that has begun are given other values.
+
+    Parameters
+    ----------
+    optimizer : BayesianOptimizer
+    given : dict of str to object
+        Parameters, also nested ones.
+    """
+    known = optimizer.get_params()
+    others = [
+        name for name, value in given.items() if name in known and not _is_same(value, known[name])
+    ]
+    if others:
+        name = type(optimizer).__name__
+        raise AskTellError(
+            f"The parameters of a {name} whose run has begun must not be set: got "
+            f"{', '.join(others)}. with_parameters({others[0]}=...) returns an optimizer that goes "
+            "on with the same observations, and set_params of a clone() is for a new run."
+        )
+
+
+def _is_same(value, known):
+    """Return True if two values of a parameter are surely equal."""
+    if value is known:
+        return True
+    try:
+        return encode(plain_number(value)) == encode(plain_number(known))
+    except NotPlainError:
+        return False

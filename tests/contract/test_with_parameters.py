@@ -1,0 +1,762 @@
+"""Optimizers that go on with other parameters, and with another domain."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from contract.cases import (
+    ARMS,
+    BOX,
+    BY_NAME,
+    NAMED,
+    ROUNDING,
+    STEPS,
+    same_state,
+)
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import LinearConstraint
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, Matern
+
+from sktvbo import GPUCB, WDBO, BayesianOptimizer, Journal, RandomSearch, TimeVaryingGPRegressor
+from sktvbo.domain import Arms, Box, Constrained, Context, FiniteSet, ParameterSpace, WithContext
+from sktvbo.exceptions import (
+    AskTellError,
+    DomainError,
+    JournalError,
+    JournalWarning,
+    NotFittedError,
+)
+from sktvbo.gaussian_process import QuadraticMean
+from sktvbo.gaussian_process._kernel_families import rescaled
+from sktvbo.kernels import Empirical
+from sktvbo.staleness import SlidingWindow
+
+SAME = {"box": BOX, "finite": FiniteSet(ARMS.points), "named": NAMED}
+NARROW = {
+    "box": [(0.5, 1.0), (-1.0, 0.0)],
+    "finite": FiniteSet(ARMS.points[::2]),
+    "named": {
+        "rate": ("real", 0.2, 0.6),
+        "alpha": ("log-real", 1e-2, 10.0),
+        "depth": ("integer", 3, 7),
+        "loss": ["l2", "huber"],
+    },
+}
+
+
+def matern(length_scale=0.3, **options):
+    return TimeVaryingGPRegressor(
+        Matern(length_scale), Matern(20.0), noise_variance=0.01, optimizer=None, **options
+    )
+
+
+def started(domain, steps=12, value=lambda x: float(np.sin(np.sum(x))), **options):
+    options = {"surrogate": matern(), "n_initial_points": 4} | options
+    opt = BayesianOptimizer(domain, random_state=0, **options)
+    for t in range(steps):
+        x = opt.ask(t)
+        opt.tell(x, value(x), t)
+    return opt
+
+
+def value_of_dict(x):
+    return float(sum(v for v in x.values() if isinstance(v, float)))
+
+
+# Another value of each parameter; a dict has those that go together.
+OTHERS = {
+    "domain": [(0.0, 3.0), (-1.0, 0.5)],
+    "surrogate": matern(),
+    "acquisition": "mean",
+    "policy": SlidingWindow(5),
+    "n_initial_points": 4,
+    "refit_every": 3,
+    "clock": "step",
+    "constraints": LinearConstraint([1.0, 0.0], 0.0, 1.9),
+    "random_state": 5,
+    "history": 4,
+    "max_step": 0.2,
+    "start_points": [[1.0, 0.0]],
+    "query_timeout": 50.0,
+    "max_size": 9,
+    "step_budget": 5.0,
+    "seasonal_periods": 7.0,
+    "robust": True,
+    "outcome_constraints": {"objective": (-9.0, None)},
+    "safety": {
+        "safety": 0.6,
+        "start_points": [[1.0, 0.0]],
+        "outcome_constraints": {"objective": (-9.0, None)},
+    },
+    "alpha": 0.5,
+    "delta": 0.2,
+    "discount": 0.8,
+    "expert_noise_variance": 0.3,
+    "lookahead": 0.5,
+    "n_queries": 2,
+    "noise_cap": 3.0,
+}
+
+# What has no effect, and cannot change.
+REFUSED = {
+    "seasonal_periods": {"ETGPUCB", "SparQGPUCB", "WGPUCB"},
+    "robust": {"SparQGPUCB", "WGPUCB"},
+    "surrogate": {"SparQGPUCB", "WGPUCB"},
+}
+HELD = {"maximize", "time_unit", "journal"}
+
+
+def others_of(opt):
+    """Return the changes that an optimizer takes, one by one."""
+    name = type(opt).__name__
+    return {
+        key: OTHERS[key] if key == "safety" else {key: OTHERS[key]}
+        for key in opt.get_params(deep=False).keys() - HELD
+        if name not in REFUSED.get(key, ())
+    }
+
+
+# --- every algorithm ------------------------------------------------------------------------------
+
+
+def test_in_the_same_domain_nothing_changes(case, domain):
+    opt, _ = case.after(domain=domain)
+    same = opt.with_parameters(domain=SAME[domain])
+    same_state(opt, same)
+    assert type(same) is type(opt)
+    case.consult(opt, STEPS, domain), case.consult(same, STEPS, domain)
+    x, again = opt.suggest(STEPS), same.suggest(STEPS)
+    assert (str(x.x), x.t, x.id) == (str(again.x), again.t, again.id)
+    if case.modelled:
+        places = [query.x for query in same.pending_]
+        for one, other in zip(
+            *(o.predict(places, STEPS, return_std=True) for o in (opt, same)), strict=True
+        ):
+            assert_allclose(one, other, atol=1e-8)
+
+
+def test_queries_lie_inside_and_observations_remain(few, domain):
+    opt, _ = few.after(domain=domain)
+    before = opt.to_json()
+    new = opt.with_parameters(domain=NARROW[domain])
+    inside = [new.domain.contains(x) for x in few.after(domain=domain)[1]]
+    assert not all(inside)
+    assert len(new.X_) == len(opt.X_)
+    assert (new.n_told_, new.n_removed_) == (opt.n_told_, opt.n_removed_)
+    assert_array_equal(new.told_y_, opt.told_y_)
+    assert new.to_frame().loc[:, "time":].equals(opt.to_frame().loc[:, "time":])
+    for t in range(STEPS, STEPS + 4):
+        x = new.ask(t)
+        assert new.domain.contains(x)
+        new.tell(x, float(t % 3))
+        assert new.domain.contains(new.recommend(t))
+        if few.expert:
+            assert all(new.domain.contains(q) for q in new.ask_expert(t))
+    assert new.n_told_ == opt.n_told_ + 4
+    again = type(new).from_json(new.to_json())
+    same_state(new, again, 1e-6)
+    rows = [o.domain.validate_point(o.ask(STEPS + 4)) for o in (again, new)]
+    assert_allclose(*rows, atol=ROUNDING)
+    assert opt.to_json() == before
+
+
+def test_every_parameter_may_change(few):
+    opt, _ = few.after(8)
+    opt.tell([0.2, 0.3], t=8.0, failed=True)
+    opt.announce([0.1, -0.2], 8.0)
+    before = opt.to_json()
+    for name, changes in others_of(opt).items():
+        new = opt.with_parameters(**changes)
+        assert type(new) is type(opt)
+        shown = new.get_params()
+        assert all(
+            str(shown[key]) == str(value) for key, value in changes.items() if key != "domain"
+        )
+        assert new.domain == (Box(OTHERS["domain"]) if name == "domain" else opt.domain)
+        assert_array_equal(new.told_y_, opt.told_y_[-4:] if name == "history" else opt.told_y_)
+        assert (new.n_told_, new.n_failed_) == (opt.n_told_, opt.n_failed_)
+        assert [query.id for query in new.pending_] == [query.id for query in opt.pending_]
+        assert new.suggest(9.0).id == opt.pending_[-1].id + 1
+    assert opt.to_json() == before
+
+
+def test_a_journal_holds_the_run_with_its_new_parameters(few, tmp_path):
+    opt = few.make(journal=tmp_path / "old.db")
+    few.drive(opt, 8)
+    changes = {"max_step": 0.2, "clock": "step", "history": 4, "query_timeout": 50.0}
+    if few.modelled:
+        changes |= {"max_size": 9, "outcome_constraints": {"objective": (-9.0, None)}}
+    new = opt.with_parameters(**changes, journal=tmp_path / "new.db")
+    few.drive(new, 2, 8)
+    opt.close(), new.close()
+    # The file, a program with the new parameters, and one with the old ones, which is told so.
+    again = BayesianOptimizer.resume(tmp_path / "new.db")
+    same_state(new, again, 1e-6)
+    shown = again.get_params(deep=False)
+    assert {name: shown[name] for name in changes} == changes
+    again.close()
+    journal = Journal(tmp_path / "new.db", resume=True)
+    again = few.make(**changes, journal=journal)
+    same_state(new, again, 1e-6)
+    again.close()
+    again = few.make(journal=journal)
+    with pytest.warns(JournalWarning, match=r"max_step: expected 0.2, got None.* with_parameters"):
+        again.n_told_  # noqa: B018
+    same_state(new, again, 1e-6)
+    x = again.ask(10.0)
+    again.close()
+    new = BayesianOptimizer.from_json(new.to_json())
+    assert_allclose(new.ask(10.0), x, atol=ROUNDING)
+    same_state(opt, few.make(journal=Journal(tmp_path / "old.db", resume=True)), 1e-6)
+
+
+def test_a_refused_parameter_changes_nothing(few, tmp_path):
+    opt, _ = few.after(6)
+    before = opt.to_json()
+    refused = [
+        ({"maximize": False}, r"'maximize' parameter of \w+ must be as before \(True\)"),
+        ({"time_unit": "h"}, r"'time_unit' parameter of \w+ must be as before \('s'\)"),
+        ({"max_step": -1.0}, "'max_step' parameter"),
+        ({"clock": "sun"}, "'clock' parameter"),
+        ({"history": -1}, "'history' parameter"),
+        ({"speed": 1.0}, "Invalid parameter 'speed'"),
+        ({"start_points": [[9.0, 9.0]]}, "start_points"),
+        ({"constraints": "x < 1"}, "constraint"),
+    ]
+    if few.modelled:
+        limits = {"latency": (None, 1.0)}
+        refused += [
+            (
+                {"outcome_constraints": limits},
+                r"what was measured: 'objective'. Got a limit of 'lat",
+            ),
+            ({"safety": 0.9}, "'outcome_constraints' parameter of .* given with safety"),
+        ]
+    for changes, match in refused:
+        with pytest.raises(ValueError, match=match):
+            opt.with_parameters(**changes, journal=tmp_path / "new.db")
+    assert not list(tmp_path.iterdir())
+    assert opt.to_json() == before
+
+
+# --- parameters other than the domain -------------------------------------------------------------
+
+
+def limited(high=1.0, steps=12, **options):
+    """Return a run whose latency and load grow with x."""
+    limits = {"load": (None, 10.0), "latency": (None, high)}
+    opt = started([(0.0, 1.0)], 0, outcome_constraints=limits, maximize=False, **options)
+    for t in range(steps):
+        told(opt, t)
+    return opt
+
+
+def told(opt, t):
+    x = opt.ask(t)
+    known = {"load": 3.0 * x[0], "latency": 2.0 * x[0]}
+    names = opt.outcome_constraints or ()
+    opt.tell(x, -x[0], t, outcomes={name: known[name] for name in names} or None)
+    return x[0]
+
+
+def test_a_limit_becomes_stricter_and_outcomes_are_left_out():
+    opt = limited()
+    same = opt.with_parameters(outcome_constraints={"load": (None, 10.0), "latency": (None, 1.0)})
+    assert same.ask(12.0) == limited().ask(12.0)
+    new = opt.with_parameters(outcome_constraints={"latency": (None, 0.5)})
+    assert [round(o.probability_feasible([0.4], 12.0)) for o in (opt, new)] == [1, 0]
+    assert_allclose(new.predict([0.4], 12, outcome="latency"), 0.8, atol=0.05)
+    assert_array_equal(new.to_frame()["latency"], opt.to_frame()["latency"])
+    assert "load" not in new.to_frame()
+    assert max(told(new, t) for t in range(12, 18)) < 0.3
+    assert abs(new.recommend(18)[0] - 0.25) < 0.02
+    same_state(new, BayesianOptimizer.from_json(new.to_json()), 1e-6)
+    free = new.with_parameters(outcome_constraints=None)
+    assert max(told(free, t) for t in range(18, 24)) > 0.9
+    with pytest.raises(ValueError, match=r"'objective'. Got a limit of 'load'.* tell_many"):
+        new.with_parameters(outcome_constraints={"load": (None, 1.0)})
+    # Nothing was told yet.
+    new = limited(steps=0).with_parameters(outcome_constraints={"other": (None, 1.0)})
+    new.tell([0.1], 1.0, 0.0, outcomes={"other": 2.0})
+
+
+def test_safety_begins_at_the_start_points_that_are_given():
+    opt = limited(steps=20)
+    new = opt.with_parameters(safety=0.9, start_points=[[0.1]])
+    assert told(new, 20) == 0.1
+    assert max(told(new, t) for t in range(21, 30)) < 0.55
+
+
+def test_a_step_counts_from_the_latest_query():
+    opt = started([(0.0, 1.0)])
+    last = opt.ask(12.0)[0]
+    new = opt.with_parameters(max_step=0.05)
+    for t in range(13, 16):
+        x = new.ask(t)[0]
+        assert abs(x - last) <= 0.05 + 1e-9
+        last = x
+    freed = new.with_parameters(max_step=None)
+    assert max(abs(freed.ask(t)[0] - last) for t in range(16, 20)) > 0.05
+
+
+def test_start_points_that_are_given_are_asked_next():
+    opt = started([(0.0, 1.0)], start_points=[[0.5], [0.6], [0.7]], steps=2)
+    new = opt.with_parameters(start_points=[[0.2], [0.8]])
+    assert [new.ask(3.0)[0] for _ in range(2)] == [0.2, 0.8]
+    assert opt.with_parameters(refit_every=2).ask(3.0)[0] == 0.7
+
+
+def test_another_surrogate_is_fitted_to_the_observations():
+    opt = BayesianOptimizer([(0.0, 1.0)], random_state=0)
+    for t in range(14):
+        x = opt.ask(t)
+        opt.tell(x, float(np.sin(6.0 * x[0])))
+    for changes in ({"robust": True}, {"seasonal_periods": 4.0}, {"surrogate": matern()}):
+        new = opt.with_parameters(**changes)
+        fresh = BayesianOptimizer([(0.0, 1.0)], random_state=0, **changes)
+        fresh.tell_many(opt.told_X_[:, :1], opt.told_y_, opt.told_X_[:, 1])
+        assert_allclose(new.surrogate_.theta_, fresh.surrogate_.theta_, atol=1e-6)
+        assert hasattr(new.surrogate_, "outlier_weights_") == ("robust" in changes)
+    held = opt.with_parameters(acquisition="mean", n_initial_points=8, max_size=12)
+    assert held.surrogate_ is opt.surrogate_
+    with pytest.raises(ValueError, match=r"periods where times are numbers. Got 'auto'"):
+        opt.with_parameters(seasonal_periods="auto")
+
+
+def test_a_policy_with_other_parameters_starts_again():
+    opt, _ = BY_NAME["WDBO"].after()
+    assert opt.with_parameters(max_step=0.5).policy_ is opt.policy_
+    new = opt.with_parameters(alpha=0.25)
+    assert (new.policy_.alpha, new.policy_.budget_) == (0.25, None)
+    assert new.surrogate_ is opt.surrogate_
+    named, _ = BY_NAME["improvement"].after()
+    assert named.with_parameters(policy__alpha=0.5, acquisition__xi=0.3).policy_.alpha == 0.5
+    assert named.policy_.alpha == named.policy.alpha == 2.0
+
+
+def test_random_states_clocks_and_timeouts():
+    opt = RandomSearch([(0.0, 1.0)], random_state=0)
+    opt.tell([0.5], 1.0, t=100.0)
+    assert (
+        opt.with_parameters(random_state=0).ask(101)[0]
+        == RandomSearch([(0.0, 1.0)], random_state=0).ask(0)[0]
+    )
+    assert opt.with_parameters(clock=lambda: 170.0).now() == 170.0
+    assert opt.with_parameters(clock="calendar").now() >= 100.0
+    query = opt.suggest(101.0)
+    new = opt.with_parameters(query_timeout=5.0)
+    assert [len(o.pending_) for o in (new, opt)] == [1, 1]
+    new.ask(107.0)
+    assert [q.id for q in new.pending_] == [query.id + 1]
+    new.tell(query, 1.0)
+
+
+def test_a_longer_history_cannot_bring_back_what_was_dropped():
+    opt = RandomSearch([(0.0, 1.0)], random_state=0, history=3)
+    X = np.linspace(0.0, 1.0, 300)[:, np.newaxis]
+    opt.tell_many(X, X[:, 0], np.arange(300.0))
+    assert len(opt.with_parameters(history=200).told_y_) == 200
+    for history in (None, 257):
+        with pytest.raises(ValueError, match="'history' parameter of RandomSearch must be at most"):
+            opt.with_parameters(history=history)
+
+
+# --- hyperparameters ------------------------------------------------------------------------------
+
+
+def test_predictions_are_the_same_where_all_lengthscales_follow():
+    opt = started([(0.0, 1.0), (0.0, 10.0)])
+    # A part of the observations is outside.
+    new = opt.with_parameters(domain=[(-1.0, 3.0), (5.0, 45.0)])
+    X = opt.told_X_[:, :-1]
+    run = [o._run for o in (opt, new)]
+    found = [r.surrogate.posterior_at(12.0)(r.domain.unit_of(X)) for r in run]
+    assert_allclose(found[1], found[0], atol=1e-6)
+    assert_allclose(new.surrogate_.spatial_kernel_.length_scale, 0.3 / 4.0)
+    # A planted error: with the lengthscale held they differ.
+    held = run[1].surrogate.rescaled(new.surrogate_.X_train_, [1.0, 1.0], 4.0)
+    assert abs(held.posterior_at(12.0)(run[1].domain.unit_of(X))[0] - found[0][0]).max() > 1e-3
+
+
+@pytest.mark.parametrize("optimizer", ["fmin_l_bfgs_b", None])
+def test_lengthscales_of_columns_and_logarithms(optimizer):
+    space = {"a": ("log-real", 1e-3, 1.0), "b": ("real", 0.0, 4.0)}
+    gp = TimeVaryingGPRegressor(Matern([0.3, 0.6]), Matern(20.0), optimizer=optimizer)
+    opt = started(space, surrogate=gp, value=value_of_dict, refit_every=None)
+    new = opt.with_parameters(domain={"b": ("real", 1.0, 3.0), "a": ("log-real", 1e-6, 1.0)})
+    assert new.domain.names == ("a", "b")
+    before = opt.surrogate_.spatial_kernel_.length_scale
+    assert_allclose(new.surrogate_.spatial_kernel_.length_scale, before * np.array([0.5, 2.0]))
+    assert_allclose(new.surrogate_.temporal_kernel_.theta, opt.surrogate_.temporal_kernel_.theta)
+    places = [{"a": 0.01, "b": 2.0}, {"a": 1.0, "b": 3.0}]
+    assert_allclose(new.predict(places, 12), opt.predict(places, 12), atol=1e-6)
+    assert_allclose(new.to_frame()["b"], opt.to_frame()["b"])
+
+
+def test_one_lengthscale_is_multiplied_by_the_geometric_mean():
+    new = started([(0.0, 1.0), (0.0, 1.0)]).with_parameters(domain=[(0.0, 1.0), (0.0, 4.0)])
+    assert_allclose(new.surrogate_.spatial_kernel_.length_scale, 0.15)
+    space = {"a": ("real", 0.0, 1.0), "c": ["u", "v", "w"]}
+    opt = started(space, value=value_of_dict)
+    new = opt.with_parameters(domain=space | {"a": ("real", 0.0, 4.0)})
+    assert_allclose(new.surrogate_.spatial_kernel_.length_scale, 0.15)
+
+
+def test_other_kernels():
+    kernel = 2.0 * RBF([1.0, 3.0]) + ExpSineSquared(0.7, 5.0) * Matern(0.2)
+    new = rescaled(kernel, np.array([2.0, 8.0]), 4.0)
+    assert_array_equal(new.k1.k2.length_scale, [2.0, 24.0])
+    assert (new.k2.k1.length_scale, new.k2.k1.periodicity, new.k2.k2.length_scale) == (0.7, 20, 0.8)
+    X = np.random.RandomState(0).uniform(size=(5, 2))
+    periodic = ExpSineSquared(0.7, 5.0)
+    assert_allclose(rescaled(periodic, np.full(2, 3.0), 3.0)(3.0 * X), periodic(X))
+
+
+def test_a_prior_mean_is_that_of_the_new_domain():
+    space = {"c": ["u", "v"], "a": ("real", 0.0, 1.0)}
+    gp = matern(prior_mean=QuadraticMean(0.5))
+    opt = started(space, value=value_of_dict, surrogate=gp)
+    new = opt.with_parameters(domain={"c": ["u", "v", "w"], "a": ("real", 0.0, 100.0)})
+    assert [o.surrogate_.prior_mean_.columns for o in (opt, new)] == [[2], [3]]
+    far = new.surrogate_._gp.rows.prior_mean(new._run.domain.unit_of([[0.0, 50.0], [0.0, 100.0]]))
+    assert far[0] > 0.0 > far[1]
+
+
+def test_a_search_goes_on():
+    opt = WDBO([(0.0, 4.0)], n_initial_points=5, random_state=0)
+    for t in range(20):
+        x = opt.ask(t)
+        opt.tell(x, -((x[0] - 5.0) ** 2))
+    new = opt.with_parameters(domain=[(0.0, 8.0)])
+    for t in range(20, 35):
+        x = new.ask(t)
+        new.tell(x, -((x[0] - 5.0) ** 2))
+    assert abs(new.recommend(35)[0] - 5.0) < 0.2
+
+
+# --- arms, members, categories --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", [Matern(2.0), Empirical(0.5 + 0.5 * np.eye(5))])
+def test_arms(kernel):
+    best = lambda x: -abs(x[0] - 1.0)  # noqa: E731
+    gp = TimeVaryingGPRegressor(kernel, Matern(50.0), optimizer=None)
+    opt = started(Arms(3), value=best, surrogate=gp)
+    new = opt.with_parameters(domain=Arms([0, 2, 3, 4]))
+    assert_allclose(new.predict([[0], [2]], 12), opt.predict([[0], [2]], 12), atol=1e-10)
+    asked = set()
+    for t in range(12, 30):
+        x = new.ask(t)
+        asked.add(x[0])
+        new.tell(x, 1.0 - abs(x[0] - 4.0))
+    assert 4.0 in asked <= {0.0, 2.0, 3.0, 4.0}
+    assert new.recommend(30) == [4.0]
+    assert 1.0 in new.X_[:, 0]
+    if isinstance(kernel, Empirical):
+        with pytest.raises(ValueError, match="whole numbers from 0 to 4"):
+            opt.with_parameters(domain=Arms(6))
+
+
+def test_a_kalman_filter_tracks_the_new_members():
+    gp = TimeVaryingGPRegressor(Matern(0.5), Matern(20.0), solver="kalman", optimizer=None)
+    points = np.arange(6.0)[:, np.newaxis]
+    opt = started(FiniteSet(points), surrogate=gp, clock="step")
+    new = opt.with_parameters(domain=FiniteSet([*points[1:], [9.0], [7.0]]))
+    dense = started(FiniteSet(points), surrogate=gp.set_params(solver="dense"))
+    dense = dense.with_parameters(domain=new.domain)
+    assert_allclose(new.predict(new.domain.points, 12), dense.predict(new.domain.points, 12))
+    for o in (new, dense):
+        o.tell([9.0], 2.0, t=12)
+    assert_allclose(new.predict(new.domain.points, 13), dense.predict(new.domain.points, 13))
+
+
+def test_a_member_that_remains_alone():
+    points = [[0.0, 1.0], [4.0, 1.0], [4.0, 3.0]]
+    opt = started(FiniteSet(points))
+    opt.tell_many(points, [0.0, 0.1, 0.2], 12)
+    new = opt.with_parameters(domain=FiniteSet([[4.0, 1.0]]))
+    assert_array_equal(new.ask(12), [4.0, 1.0])
+    # Those that were withdrawn are not at the same place.
+    assert len(np.unique(new.surrogate_.X_train_[:, :-1], axis=0)) == 3
+    back = new.with_parameters(domain=opt.domain)
+    assert set(map(tuple, [back.suggest(12 + i).x for i in range(8)])) >= {(0.0, 1.0)}
+
+
+def test_categories_and_ordinals():
+    space = {"c": ["u", "v", "w"], "o": ("ordinal", ["low", "middle", "high"])}
+    worth = lambda x: 1.0 * (x["c"] == "v") + 0.5 * (x["o"] == "middle")  # noqa: E731
+    opt = started(space, value=worth)
+    change = {"c": ["x", "w", "u"], "o": ("ordinal", ["lowest", "low", "high", "top"])}
+    new = opt.with_parameters(domain=change)
+    frame = new.to_frame()
+    assert frame[["c", "o"]].equals(opt.to_frame()[["c", "o"]])
+    assert new.domain.parameters == {
+        "c": ("categorical", ["u", "v", "w", "x"], ["u", "w", "x"]),
+        "o": (
+            "ordinal",
+            ["lowest", "low", "middle", "high", "top"],
+            ["lowest", "low", "high", "top"],
+        ),
+    }
+    assert eval(repr(new.domain)) == new.domain
+    seen = []
+    for t in range(12, 40):
+        seen.append(new.ask(t))
+        new.tell(seen[-1], 2.0 * (seen[-1]["c"] == "x") + (seen[-1]["o"] == "top"))
+    assert {x["c"] for x in seen} <= {"u", "w", "x"}
+    assert {x["o"] for x in seen} <= {"lowest", "low", "high", "top"}
+    assert new.recommend(40)["c"] == "x"
+    with pytest.raises(DomainError, match=r"x\['c'\] must be the position of a category that may"):
+        new.tell({"c": "v", "o": "low"}, 1.0, t=40)
+    back = new.with_parameters(domain={"c": ["v"], "o": ("ordinal", ["middle"])})
+    assert back.ask(40) == {"c": "v", "o": "middle"}
+    assert back.told_y_.tolist() == new.told_y_.tolist()
+    told = frame.loc[frame["c"] == "v", ["c", "o"]].iloc[0].to_dict()
+    back.untell(told)
+    assert back.n_told_ == new.n_told_ - 1
+
+
+# --- the rest of a run ----------------------------------------------------------------------------
+
+
+def test_pending_queries_and_failures():
+    opt = started([(0.0, 1.0)])
+    for x in (0.1, 0.9, 0.6):
+        opt.announce([x], 12.0)
+    opt.tell([0.95], t=12.0, failed=True)
+    new = opt.with_parameters(domain=[(0.5, 0.8)])
+    assert [(q.id - 12, *q.x) for q in new.pending_] == [(2, 0.6)]
+    assert_array_equal(new.failed_X_, opt.failed_X_)
+    assert new.n_failed_ == 1
+    assert new.suggest(12.0).id == 15
+    new.tell([0.6], 1.0)
+    assert len(opt.pending_) == 3
+
+
+OUTSIDE = {
+    "box": [[0.1, 0.5], [1.5, 0.5], [0.2, 0.9], [1.9, -0.5]],
+    "finite": ARMS.points[1::2],
+    "named": [
+        {"rate": rate, "alpha": 2e-3, "depth": 1, "loss": loss}
+        for rate, loss in [(0.1, "l1"), (0.9, "l1"), (0.3, None), (0.4, "l2")]
+    ],
+}
+
+
+def test_a_query_without_an_answer_may_be_answered_outside_of_the_new_domain(few, domain):
+    opt, _ = few.after(7, domain)
+    opt = opt.with_parameters(query_timeout=5.0)
+    late, gone, asked, by_x = (
+        opt.announce(x, t) or opt.pending_[-1] for x, t in zip(OUTSIDE[domain], (7, 7, 14, 14))
+    )
+    opt.ask(14.0)  # the first two have expired
+    new = opt.with_parameters(domain=NARROW[domain])
+    assert not any(new.domain.contains(query.x) for query in (late, gone, asked, by_x))
+    assert not {asked.id, by_x.id}.intersection(query.id for query in new.pending_)
+    new.cancel(gone)
+    new.tell(by_x.x, 0.5)  # without its handle
+    new.tell_many([late, asked], [0.3, 0.4])
+    new.tell(late, 0.3)  # told the same again: nothing changes
+    frame = new.to_frame().set_index("query")
+    for query in (late, asked, by_x):
+        point = new.domain.described(new.domain.as_row(query.x)[np.newaxis])
+        row = frame.loc[query.id]
+        assert row["time"] == query.t
+        assert all(row[name] == column[0] for name, column in point.items())
+    assert new.n_told_ == opt.n_told_ + 3
+    with pytest.raises(AskTellError, match="still pending"):
+        new.tell(gone, 0.3)
+    assert new.domain.contains(new.ask(14.0))
+
+
+def test_queries_follow_when_values_of_an_ordinal_are_inserted(few):
+    space = {"o": ("ordinal", ["low", "high"]), "a": ("real", 0.0, 1.0)}
+    opt = few.make(query_timeout=1.0).set_params(domain=space)
+    known = {"o": "high", "a": 0.5}
+    opt.announce(known, 0.0)
+    opt.tell({"o": "low", "a": 0.1}, 1.0, t=2.0)  # the announced one has expired
+    opt.announce(known | {"a": 0.7}, 2.0)
+    old, pending = opt._run.pending.unanswered
+    new = opt.with_parameters(
+        domain=space | {"o": ("ordinal", ["lowest", "low", "middle", "high"])}
+    )
+    for each, query in ((old, known), (pending, known | {"a": 0.7})):
+        new.tell(replace(each, x=query), 2.0)
+    assert new.to_frame()["o"].tolist() == ["low", "high", "high"]
+
+
+def test_parameters_of_a_run_are_not_set(few):
+    opt, _ = few.after(3)
+    before = opt.to_json()
+    given = opt.get_params()
+    assert opt.set_params(**given) is opt
+    assert opt.set_params(domain=[*BOX], random_state=np.int64(0)) is opt
+    others = {name: value for each in others_of(opt).values() for name, value in each.items()}
+    del others["random_state"]
+    for name, value in (others | {"maximize": False, "journal": "new.db"}).items():
+        with pytest.raises(AskTellError, match=rf"{name}\. with_parameters\({name}=\.\.\.\)"):
+            opt.set_params(random_state=0, **{name: value})
+    assert opt.get_params() == given
+    assert opt.to_json() == before
+    assert clone(opt).set_params(max_step=0.2).max_step == 0.2
+
+
+def test_the_time_goes_on():
+    opt = started([(0.0, 1.0)])
+    for new in (
+        opt.with_parameters(domain=[(0.0, 2.0)]),
+        RandomSearch([(0.0, 1.0)]).with_parameters(domain=[(0.0, 2.0)]),
+    ):
+        assert new.domain == Box([(0.0, 2.0)])
+    new = opt.with_parameters(domain=[(0.0, 2.0)])
+    with pytest.raises(ValueError, match="t must be at least 11"):
+        new.ask(10.0)
+    fresh = RandomSearch([(0.0, 1.0)]).with_parameters(domain=[(2.0, 3.0)])
+    with pytest.raises(NotFittedError):
+        fresh.told_X_  # noqa: B018
+    assert 2.0 <= fresh.ask()[0] <= 3.0
+
+
+@pytest.mark.parametrize("domain", [[(4.0, 6.0)], [(-2.0, 0.5)]])
+def test_a_step_limit_is_part_of_the_new_range(domain):
+    opt = started([(0.0, 4.0)], max_step=0.1)
+    new = opt.with_parameters(domain=domain)
+    (low, high), last = domain[0], opt.told_X_[-1, 0]
+    width = high - low
+    for t in range(12, 22):
+        x = new.ask(t)[0]
+        assert low <= x <= high
+        assert abs(x - np.clip(last, low, high)) <= 0.1 * width + 1e-9
+        new.tell([x], 5.0 - abs(x - high))
+        last = x
+
+
+def test_start_points_outside_are_left_out():
+    opt = GPUCB([(0.0, 4.0)], start_points=[[1.0], [3.0], [2.0], [3.5]], random_state=0)
+    assert opt.ask(0)[0] == 1.0
+    new = opt.with_parameters(domain=[(1.5, 3.2)])
+    assert [new.ask(1)[0], new.ask(1)[0]] == [3.0, 2.0]
+    assert_array_equal(new.start_points, [[3.0], [2.0]])
+    assert opt.with_parameters(domain=[(5.0, 6.0)]).start_points is None
+    named = GPUCB({"a": ("real", 0.0, 4.0)}, start_points=[{"a": 1.0}, {"a": 3.0}])
+    assert named.with_parameters(domain={"a": ("real", 2.0, 4.0)}).start_points == [{"a": 3.0}]
+
+
+def test_constraints_and_contexts():
+    rule = LinearConstraint([1.0, 1.0], 0.0, 1.0)
+    opt = started([(0.0, 1.0)] * 2, constraints=rule)
+    new = opt.with_parameters(domain=[(0.0, 0.6), (0.3, 0.9)])
+    for t in range(12, 16):
+        x = new.ask(t)
+        assert x.sum() <= 1.0 + 1e-9
+        assert new.domain.contains(x)
+        new.tell(x, 1.0)
+    with pytest.raises(DomainError, match=r"no feasible point|satisf"):
+        opt.with_parameters(domain=[(0.8, 1.0), (0.3, 0.9)])
+    inner = started(Box([(0.0, 1.0)] * 2)).with_parameters(
+        domain=Constrained([(0.0, 2.0)] * 2, rule)
+    )
+    assert inner.ask(12).sum() <= 1.0 + 1e-9
+    opt = WDBO({"a": ("real", 0.0, 1.0), "load": Context(0.0, 10.0)}, n_initial_points=4)
+    for t in range(8):
+        opt.tell(opt.ask(t, context={"load": t}), 0.1 * t)
+    new = opt.with_parameters(domain={"a": ("real", 0.5, 1.5), "load": Context(0.0, 10.0)})
+    assert 0.5 <= new.ask(8, context={"load": 3.0})["a"] <= 1.5
+    assert_array_equal(new.told_X_, opt.told_X_)
+
+
+def test_improvement_is_over_the_best_that_remains():
+    value = lambda x: float(x[0] == 2.0)  # noqa: E731
+    opt = started(Arms(4), value=value, acquisition="ei", steps=16)
+    new = opt.with_parameters(domain=Arms([0, 1, 3]))
+    asked = []
+    for t in range(16, 40):
+        x = new.ask(t)
+        asked.append(x[0])
+        new.tell(x, -1.0 - x[0])
+    assert asked[-8:].count(0.0) >= 6
+
+
+def test_journals(tmp_path):
+    # The data set has observations from before the history.
+    opt = GPUCB(BOX, n_initial_points=4, random_state=0, history=3, journal=tmp_path / "old.db")
+    X = np.random.RandomState(0).uniform(0.0, 1.0, size=(300, 2))
+    opt.tell_many(X, X[:, 0], np.arange(300.0))
+    opt.tell(opt.ask(300), 2.0)
+    assert len(opt.X_) > len(opt._run.history.log)
+    opt.close()
+    with pytest.raises(JournalError, match="holds a run already"):
+        opt.with_parameters(domain=NARROW["box"], journal=opt.journal)
+    with pytest.raises(
+        ValueError, match=r"'journal' parameter of GPUCB must be a new one, or None"
+    ):
+        opt.with_parameters(domain=NARROW["box"])
+    assert opt.with_parameters(domain=NARROW["box"], journal=None).journal is None
+    new = opt.with_parameters(domain=NARROW["box"], journal=tmp_path / "new.db")
+    new.tell(new.ask(301), 1.0)
+    new.close()
+    again = BayesianOptimizer.resume(tmp_path / "new.db")
+    assert again.domain == Box(NARROW["box"])
+    same_state(new, again, 1e-6)
+    unjournaled = BayesianOptimizer.from_json(new.to_json())
+    assert_allclose(unjournaled.ask(302), again.ask(302), atol=1e-4)
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+ONE = {"a": ("real", 0.0, 1.0)}
+ORDINAL = {"o": ("ordinal", [1, 2, 3])}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "match"),
+    [
+        ([(0, 1)], [(0, 1), (0, 1)], r"same parameters as before .*'x0',.* Got \('x0', 'x1'\)"),
+        ([(0, 1)], Arms(2), r"of the same kind as before \(Box.* Got Arms\(2\) .* new optimizer"),
+        (Arms(2), FiniteSet([[0.0], [1.0]]), "of the same kind"),
+        (ONE, {"b": ("real", 0.0, 1.0)}, "same parameters"),
+        (ONE, ONE | {"b": ("real", 0.0, 1.0)}, "same parameters"),
+        (ONE, {"a": ("log-real", 0.1, 1.0)}, r"same kind of 'a' .*'real', 0.0, 1.0.*'log-real'"),
+        (ORDINAL, {"o": ("ordinal", [2, 1, 3])}, "same order of the values of 'o'"),
+        (ONE, ONE | {"c": Context(0.0, 1.0)}, r"same context as before \(None\)"),
+        (ONE | {"c": Context(0.0, 1.0)}, ONE, "same context"),
+        (WithContext([(0, 1)], [(0, 1)]), WithContext([(0, 1)], [(0, 2)]), "same context"),
+        (FiniteSet({"a": [0], "b": [1]}), FiniteSet({"b": [0], "a": [1]}), "same parameters"),
+        ([(0, 1)], [(1, 0)], "low < high"),
+        ([(0, 1)], "box", "domain"),
+        ([(0, 1)], None, "domain"),
+    ],
+)
+def test_what_cannot_be_converted_is_refused(old, new, match):
+    opt = RandomSearch(old, random_state=0)
+    with pytest.raises(DomainError, match=match):
+        opt.with_parameters(domain=new)
+
+
+def test_a_distribution_is_held_and_a_lengthscale_for_each_category_refused():
+    from scipy import stats
+
+    opt = RandomSearch({"a": stats.norm(0.0, 1.0)}, random_state=0)
+    opt.tell(opt.ask(0), 1.0)
+    assert opt.with_parameters(domain={"a": stats.norm(0.0, 1.0)}).n_told_ == 1
+    with pytest.raises(DomainError, match="same distribution of 'a'"):
+        opt.with_parameters(domain={"a": stats.norm(0.0, 2.0)})
+    opt = started({"c": ["u", "v"]}, value=lambda x: 0.0, surrogate=matern([0.3, 0.4]))
+    opt.with_parameters(domain={"c": ["v"]})
+    with pytest.raises(ValueError, match=r"length_scale.* one, or one per column \(3\)"):
+        opt.with_parameters(domain={"c": ["u", "v", "w"]})
+
+
+@pytest.mark.parametrize(
+    ("spec", "match"),
+    [
+        (("categorical", ["a", "b"], ["c"]), "queried part of .*'p'.* some of its values.*'c'"),
+        (("categorical", ["a", "b"], []), "list of at least one value"),
+        (("ordinal", ["a", "b"], ["a", "a"]), "distinct"),
+        (("ordinal", ["a", "b"], ["a"], ["b"]), "list of at least one value"),
+    ],
+)
+def test_the_queried_part_is_checked(spec, match):
+    with pytest.raises(DomainError, match=match):
+        ParameterSpace({"p": spec})
