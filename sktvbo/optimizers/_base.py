@@ -6,8 +6,7 @@ import copy
 import json
 import logging
 import re
-import warnings
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import field, replace
 from itertools import repeat
 from pathlib import Path
@@ -29,6 +28,7 @@ from .._validation import (
     plain_number,
 )
 from .._values import containers_copied, replaced
+from .._warnings import warn_caller
 from ..acquisition import UCB, as_acquisition
 from ..domain import as_domain
 from ..domain._change import Change
@@ -602,8 +602,7 @@ class BayesianOptimizer(BaseEstimator):
 
     def _asked(self, t, size, context, may_wait):
         """Make one step: ``size`` more queries are pending; their handles."""
-        with self._lock():
-            before = self._step_begun(stacklevel=5)
+        with self._lock(), self._timed_step() as before:
             t, run = before.read_present_time(t)
             after, found = suggest(run, t, size, context, may_wait=may_wait)
             first = after.pending.n_total - size
@@ -661,8 +660,8 @@ class BayesianOptimizer(BaseEstimator):
         StepBudgetWarning
             As in ``ask``.
         """
-        with self._lock():
-            before = run = self._step_begun()
+        with self._lock(), self._timed_step() as before:
+            run = before
             x = _place(run, x, context, answered=True)
             if t is not None:
                 t, run = run.read_time(t)
@@ -1367,12 +1366,11 @@ class BayesianOptimizer(BaseEstimator):
         state, mine = dict(state), version("sktvbo")
         made_by = state.pop("_version", "an unknown version")
         if made_by != mine:
-            warnings.warn(
+            warn_caller(
                 f"This {type(self).__name__} was pickled by sktvbo {made_by} and is read by "
                 f"{mine}: results may differ, or it may fail. A journal or to_json() raises an "
                 "error when it cannot be read.",
                 VersionWarning,
-                stacklevel=2,
             )
         super().__setstate__(state)
         self._lock = StepLock()
@@ -1532,15 +1530,18 @@ class BayesianOptimizer(BaseEstimator):
         """Return the state of the run, or of a new one."""
         return self._resumed() or self._new_run()
 
-    def _step_begun(self, stacklevel=4):
-        """Return the same as `_run_or_new`; a step whose time may be limited begins.
-
-        ``stacklevel`` is that of the caller of ask or tell, in `StepTimer.begin`.
-        """
+    @contextmanager
+    def _timed_step(self):
+        """Context with the same as `_run_or_new`, of a step whose time may be limited."""
         run = self._run_or_new()
-        if run.timer is not None:
-            run.timer.begin(stacklevel)
-        return run
+        if run.timer is None:
+            yield run
+            return
+        try:
+            run.timer.begin()
+            yield run
+        finally:
+            run.timer.stop()  # unless `_take` has ended the step
 
     def _resumed(self):
         """Return the state of the run, after it was resumed if need be, or None without one."""
@@ -1745,13 +1746,12 @@ def _rows_in_context(run, X, context, one):
 
 def _warn_ambiguous():
     """Warn the caller of an optimizer's method that x may be the answer to another query."""
-    warnings.warn(
+    warn_caller(
         "Several queries at this x are pending, which were asked for at different times or in "
         "different contexts. The one asked for last is taken. To choose, give the time (t=) or the "
         "context (context=) of the query, or its handle, which suggest() returns. Withdraw those "
         "whose results are lost by cancel(query), or set query_timeout.",
         AmbiguousQueryWarning,
-        stacklevel=3,
     )
 
 

@@ -1,11 +1,11 @@
 """Clocks of an optimizer, and the reading of times."""
 
 import time
-import warnings
 
 import numpy as np
 
 from .._validation import LARGEST_X, finite_array, finite_number, invalid
+from .._warnings import warn_caller
 from ..exceptions import ClockWarning, InvalidObservationError
 from ..gaussian_process._dates import DURATIONS, read_time, read_times
 
@@ -49,12 +49,11 @@ class CalendarTime:
         if self._origin is None:
             self._origin = read
         if read < self._read:
-            warnings.warn(
+            warn_caller(
                 f"The computer's clock jumped back by {self._read - read:.6g} s. The clock "
                 f"'calendar' stands still at {self._latest:.6g} s until it catches up. To go on, "
                 "give the times: ask(t), or another clock.",
                 ClockWarning,
-                stacklevel=6,  # the caller of ask
             )
         elif latest > self._latest:
             self._origin = min(self._origin, read - latest)

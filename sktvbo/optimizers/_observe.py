@@ -207,7 +207,7 @@ def observe(
         time=time,
         pending=pending,
         limiter=_moved(run, x, t, query),
-        history=replaced(history, log=history.log.append(entry)),
+        history=history.append(entry),
     )
     if run.outcomes is None:
         return after

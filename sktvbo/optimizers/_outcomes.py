@@ -232,7 +232,7 @@ def view(run, i):
         model = known.models[i]._asdict()
     values = known.values[:, i]
     data = replaced(run.data, y=values, variance=np.zeros(len(values)), room=None)
-    history = _OutcomeHistory(run.history.log, run.history.untold, index=i)
+    history = _OutcomeHistory(**vars(run.history), index=i)
     others = {"answers": None, "forecast": None, "outcomes": None}
     return replaced(run, data=data, history=history, **others, **model)
 
