@@ -13,6 +13,7 @@ import inspect
 import logging
 import time
 from collections import deque
+from collections.abc import Mapping
 from concurrent import futures
 from dataclasses import dataclass, field
 from functools import partial
@@ -34,7 +35,7 @@ from .optimizers._names import as_optimizer
 from .optimizers._state import handles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any, Literal
 
     from ._typing import Point
@@ -293,7 +294,7 @@ def _exception_classes(catch):
 
 def _with_outcomes(result):
     """Return value and outcomes of a call; None for a function that returns the value alone."""
-    if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict):
+    if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], Mapping):
         return result
     return result, None
 

@@ -6,6 +6,7 @@ import copy
 import json
 import logging
 import re
+from collections.abc import Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import field, replace
 from itertools import repeat
@@ -118,7 +119,7 @@ from ._suggest import announce, in_context, recommend, suggest
 from ._undo import cancel, position_of, untell
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from datetime import timedelta
     from typing import Any, Literal, Self
 
@@ -215,7 +216,7 @@ class BayesianOptimizer(BaseEstimator):
     robust : bool, default=False
         Give outliers a smaller weight in the surrogate, see
         `~sktvbo.gaussian_process.TimeVaryingGPRegressor`; `to_frame` and the log show them.
-    outcome_constraints : dict of str to (low, high), default=None
+    outcome_constraints : mapping of str to (low, high), default=None
         Limits of outcomes that are measured beside y, None for no limit: ``{"latency": (None,
         200.0)}``. The name "objective" stands for y. They apply without noise (see Notes).
     safety : float in [0.5, 1), default=None
@@ -1356,10 +1357,17 @@ class BayesianOptimizer(BaseEstimator):
 
     # --- journals, JSON and pickles ---------------------------------------------------------------
 
+    def __sklearn_clone__(self):
+        return BaseEstimator.__sklearn_clone__(copy.copy(self))
+
     def __getstate__(self):
         state = dict(super().__getstate__())
         state.pop("_lock", None)
         state.pop("_recorder", None)
+        for name, value in state.items():
+            # Mappings other than dicts need not have copies or pickles.
+            if isinstance(value, Mapping) and not isinstance(value, dict):
+                state[name] = containers_copied(value)
         return state | {"_version": version("sktvbo")}
 
     def __setstate__(self, state):

@@ -6,6 +6,7 @@ the place of y. Limits apply to the outcomes without noise.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -102,7 +103,7 @@ def limits_of(constraints, owner):
     if constraints is None:
         return ()
     name, form = "outcome_constraints", "None or a dict of names and pairs (low, high)"
-    if not isinstance(constraints, dict) or not constraints:
+    if not isinstance(constraints, Mapping) or not constraints:
         raise invalid(name, form, constraints, owner)
     found = []
     for outcome, pair in constraints.items():
