@@ -382,6 +382,18 @@ class BayesianOptimizer(BaseEstimator):
         """Return a new stale-data policy; called once a run."""
         return KeepAll() if self.policy is None else as_policy(self.policy, self)
 
+    def _before_surrogate(self, run, data):
+        """Return the data set after an observation that does not lead to a surrogate.
+
+        Parameters
+        ----------
+        run : RunState
+            Before the observation.
+        data : DataSet
+            With the observation.
+        """
+        return data
+
     def _latest_query_time(self, t, surrogate, policy):
         """Return the latest time for a query of ``suggest``; t for the present.
 
