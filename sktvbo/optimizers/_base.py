@@ -164,8 +164,8 @@ class BayesianOptimizer(BaseEstimator):
         Sees the domain scaled to the unit box, then time in the user's unit. None: the algorithm's
         own, Matérn 5/2 in space on standardized observations, with a learnt mean (see Notes).
     acquisition : callable or str, default=None
-        See `sktvbo.acquisition`, or a name: "ucb", "ei", "pi", "ts", "mean". None is UCB with
-        the algorithm's β (see Notes) and ``margin=0.2``.
+        See `sktvbo.acquisition`, or a name: "ucb", "ei", "pi", "ts", "mean". None is "ucb": UCB
+        with the algorithm's β (see Notes) and ``margin=0.2``.
     policy : stale-data policy or str, default=None
         See `sktvbo.staleness`, or a name such as "sliding-window". None is ``KeepAll()``.
     n_initial_points : "auto" or int, default="auto"
@@ -378,6 +378,12 @@ class BayesianOptimizer(BaseEstimator):
         """
         return "growing"
 
+    @property
+    def _has_default_acquisition(self):
+        """True if the acquisition function is that of `_make_acquisition`."""
+        given = self.acquisition
+        return given is None or (isinstance(given, str) and given == "ucb")
+
     def _make_policy(self):
         """Return a new stale-data policy; called once a run."""
         return KeepAll() if self.policy is None else as_policy(self.policy, self)
@@ -440,7 +446,7 @@ class BayesianOptimizer(BaseEstimator):
             raise invalid("seasonal_periods", expected, self.seasonal_periods, self)
         if self.surrogate is not None:
             self._check_unused(self._surrogate_parameters, "with surrogate=...")
-        if self.acquisition is not None:
+        if not self._has_default_acquisition:
             self._check_unused(self._acquisition_parameters, "with acquisition=...")
         if not (self.query_timeout is None or has_auto_timeout(self)):
             timeout = number_of_duration(self.query_timeout, self.time_unit)
@@ -1598,7 +1604,7 @@ class BayesianOptimizer(BaseEstimator):
             else:  # an owner may change dicts and lists later
                 setattr(algorithm, name, containers_copied(plain_number(value)))
         acquisition, policy = algorithm.acquisition, algorithm._make_policy()
-        if acquisition is None:
+        if algorithm._has_default_acquisition:
             acquisition = algorithm._make_acquisition()
         check_parts(self, algorithm.surrogate, policy)
         size_limit = None

@@ -268,7 +268,7 @@ def _best_queries(run, t, size, rng, may_wait, details):
             latest = config.algorithm._latest_query_time(t, surrogate, run.policy)
         space = None if run.limiter is None else run.limiter.part_of(run, t)
         algorithm = config.algorithm
-        if algorithm.acquisition is None and algorithm._visits_members:
+        if algorithm._has_default_acquisition and algorithm._visits_members:
             space = _unvisited(run, space, queries, t, certificate)
         limits = {} if timer is None else timer.limits_of_query(size - i)
         acquisition = config.acquisition
