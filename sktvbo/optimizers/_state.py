@@ -845,7 +845,8 @@ class RunState:
             if kind == NUMBERS and is_auto(self.algorithm.seasonal_periods):
                 expected = "None or periods where times are numbers"
                 advice = (
-                    "Give dates as t, or seasonal_periods=['1D', '7D'] with the right time_unit."
+                    "Give dates as t, or a clock that tells dates, or seasonal_periods=['1D', "
+                    "'7D'] with the right time_unit."
                 )
                 raise invalid("seasonal_periods", expected, "auto", self.algorithm, advice=advice)
             return replaced(self, time=replaced(self.time, kind=kind))
