@@ -31,7 +31,7 @@ from .evaluation._clocks import copy_clock
 from .evaluation._run import progress_bar
 from .exceptions import InvalidObservationError
 from .gaussian_process._dates import NUMBERS
-from .optimizers._base import BayesianOptimizer, has_auto_timeout, run_of
+from .optimizers._base import BayesianOptimizer, has_auto_timeout, run_of, snapshot
 from .optimizers._names import as_optimizer
 from .optimizers._state import handles
 
@@ -563,6 +563,8 @@ class _Loop:
     def _best(self):
         """Return the recommendation for the present, else the best observation, else None."""
         optimizer = self.optimizer
+        if isinstance(optimizer, BayesianOptimizer) and hasattr(optimizer, "n_told_"):
+            optimizer = snapshot(optimizer)  # other threads may tell it
         if getattr(optimizer, "surrogate_", None) is not None:
             try:
                 return optimizer.recommend(self.clock.now())

@@ -1224,14 +1224,15 @@ class BayesianOptimizer(BaseEstimator):
             raise MissingExtraError(
                 "to_frame() needs pandas, which is not installed: pip install pandas."
             ) from exc
-        run = self._begun()
-        shown, failed, pending = run.shown, self.failed_X_, run.pending_now
-        rows = np.concatenate([run.rows(shown), failed, self.pending_X_])
+        present = snapshot(self)
+        run, failed = present._begun(), present.failed_X_
+        shown, pending = run.shown, run.pending_now
+        rows = np.concatenate([present.told_X_, failed, present.pending_X_])
         kind = np.repeat([0, 1, 2], [len(shown), len(failed), len(pending)])
         columns = run.domain.described(rows[:, :-1])
         unknown = np.full(len(rows) - len(shown), np.nan)
         queries = [entry.query for entry in shown] + [None] * len(failed)
-        y, nothing = np.append(self.told_y_, unknown), (np.nan, np.nan)
+        y, nothing = np.append(present.told_y_, unknown), (np.nan, np.nan)
         predicted = [entry.predicted or nothing for entry in shown] + [nothing] * len(unknown)
         mean, std = np.array(predicted).reshape(-1, 2).T
         told = [entry.outcomes for entry in shown]
@@ -1253,7 +1254,7 @@ class BayesianOptimizer(BaseEstimator):
             "predicted_std": std,
             "residual": (y - mean) / std,
             "outlier_weight": np.append(self._outlier_weights(run), unknown),
-            "removed_at": dated(np.append(self.removed_at_, unknown)),
+            "removed_at": dated(np.append(present.removed_at_, unknown)),
             "failed": kind == 1,
             "pending": kind == 2,
             "query": pd.array([*queries, *(query.id for query in pending)], dtype="Int64"),
@@ -1306,7 +1307,8 @@ class BayesianOptimizer(BaseEstimator):
         positions = np.array(stored, dtype=np.intp)[len(stored) - len(shown) :]
         removed_at = np.full(len(shown), np.nan)
         for entry in shown:
-            removed_at[np.isin(positions, entry.removed)] = entry.now
+            if len(entry.removed):
+                removed_at[np.isin(positions, entry.removed)] = entry.now
         removed_at[np.isin(positions, run.data.positions)] = np.nan  # it has come back
         return removed_at
 
@@ -1721,6 +1723,11 @@ def begun(optimizer):
 def run_of(optimizer):
     """Return the state of an optimizer's run."""
     return optimizer._run
+
+
+def snapshot(optimizer):
+    """Return a copy of an optimizer in its present state, whatever other threads do with it."""
+    return with_run(optimizer, optimizer._begun())
 
 
 def with_run(optimizer, run):
