@@ -21,7 +21,7 @@ def described_like(shared):
     """
 
     def describe(cls):
-        if cls is not shared and cls.__doc__ and shared.__doc__:  # python -OO has none
+        if cls is not shared and cls.__doc__ and shared.__doc__:
             cls.__doc__ = _complete(cls.__doc__, shared.__doc__, inspect.signature(cls).parameters)
         return cls
 
@@ -33,7 +33,8 @@ def _complete(doc, shared, parameters):
     head, sections = _split(doc)
     _, shared_sections = _split(shared)
     for title in ("Attributes", "Parameters"):
-        own, others = _entries(sections.pop(title, "")), _entries(shared_sections[title])
+        # Under python -OO a dataclass has its signature for a docstring, without sections.
+        own, others = (_entries(some.pop(title, "")) for some in (sections, shared_sections))
         described = {name for names in own for name in names}
         for names, entry in others.items():
             if not described.intersection(names) and (
@@ -43,7 +44,8 @@ def _complete(doc, shared, parameters):
         if title == "Parameters":
             order = list(parameters)
             own = dict(sorted(own.items(), key=lambda entry: order.index(entry[0][0])))
-        sections = {title: "\n".join(own.values()), **sections}
+        if own:
+            sections = {title: "\n".join(own.values()), **sections}
     bodies = (f"{title}\n{'-' * len(title)}\n{body}" for title, body in sections.items())
     return "\n\n".join([head, *bodies]) + "\n"
 

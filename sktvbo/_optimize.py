@@ -7,12 +7,12 @@ DEBUG.
 from __future__ import annotations
 
 import contextlib
-import copy
 import importlib
 import inspect
 import logging
 import time
 from collections import deque
+from collections.abc import Mapping
 from concurrent import futures
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,20 +25,22 @@ from joblib.externals.loky.process_executor import BrokenProcessPool, Terminated
 
 from ._validation import LARGEST_Y, check_int, check_real, finite_number, invalid
 from .domain import as_domain
-from .evaluation import WallClock
+from .evaluation import Clock, StepClock, WallClock
 from .evaluation._ask_tell import check_optimizer, next_query
+from .evaluation._clocks import copy_clock
 from .evaluation._run import progress_bar
 from .exceptions import InvalidObservationError
-from .optimizers._base import BayesianOptimizer, has_auto_timeout, run_of
+from .gaussian_process._dates import NUMBERS
+from .optimizers._base import BayesianOptimizer, has_auto_timeout, run_of, snapshot
 from .optimizers._names import as_optimizer
 from .optimizers._state import handles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any, Literal
 
-    from ._typing import Point
-    from .evaluation import AskTell, Clock
+    from ._typing import Point, Time, TimeSource
+    from .evaluation import AskTell
 
 __all__ = ["Call", "Optimization", "optimize"]
 
@@ -56,8 +58,8 @@ class Call:
     Attributes
     ----------
     x : ndarray of shape (d,), or a dict for named parameters
-    t : float
-        Time of the query.
+    t : float or date
+        Time of the query, as the clock told it.
     y : float
         Value of the function, or NaN if the call failed.
     n_calls : int
@@ -73,7 +75,7 @@ class Call:
     """
 
     x: Point
-    t: float
+    t: Time
     y: float
     n_calls: int
     seconds: float
@@ -114,7 +116,7 @@ def optimize(
     *,
     n_calls: int | None = None,
     max_seconds: float | None = None,
-    clock: Clock | None = None,
+    clock: Clock | TimeSource | None = None,
     n_jobs: int | None = None,
     executor: object = None,
     callbacks: Sequence[Callable[[Any, Call], object]] = (),
@@ -137,10 +139,11 @@ def optimize(
     n_calls, max_seconds : int and float, default=None
         Budget; at least one must be given. Calls still running after ``max_seconds`` of real time,
         or when a callback stops the loop, are abandoned: their queries are cancelled.
-    clock : Clock, default=None
-        Source of the time, copied and started at the optimizer's time. None is a
-        `~sktvbo.evaluation.WallClock`, in seconds since the start. A
-        `~sktvbo.evaluation.StepClock` counts the calls.
+    clock : "wall", "step", "calendar", callable, or Clock, default=None
+        Source of the time. None is the optimizer's parameter ``clock``; another one becomes its
+        parameter with a ``domain``. "wall" counts seconds, "step" calls, and a callable without
+        arguments may tell dates. A `~sktvbo.evaluation.Clock` is copied. All but "calendar" and
+        callables start at the optimizer's latest time.
     n_jobs : int, default=None
         Number of parallel calls, each in its own process. -1: one per core. None: one, in this
         process. A finished call is told at once, and the next query is asked for.
@@ -234,6 +237,8 @@ def optimize(
         if not callable(callback):
             raise invalid("function, and each of callbacks,", "callable", callback)
     catch = _exception_classes(catch)
+    if isinstance(clock, str) or (callable(clock) and not isinstance(clock, type)):
+        options |= {} if domain is None else {"clock": clock}
     optimizer = _prepared_optimizer(optimizer, domain, options)
     if catch and not _accepts_failures(optimizer):
         raise invalid("optimizer", "one with tell(..., failed=True), for catch", optimizer)
@@ -242,7 +247,7 @@ def optimize(
         optimizer,
         n_calls,
         None if max_seconds is None else time.monotonic() + max_seconds,
-        WallClock() if clock is None else copy.deepcopy(clock),
+        _loop_clock(clock, optimizer),
         callbacks,
         catch,
     )
@@ -281,6 +286,39 @@ def _prepared_optimizer(optimizer, domain, options):
     return optimizer
 
 
+def _loop_clock(clock, optimizer):
+    """Return the clock of a loop, from any of the forms that users give."""
+    is_ours = isinstance(optimizer, BayesianOptimizer)
+    own = optimizer.clock if is_ours else "wall"
+    clock = own if clock is None else clock
+    if is_ours and not callable(clock):
+        kind = optimizer._run_or_new().time.kind
+        if kind not in (None, NUMBERS):
+            advice = "For example clock=lambda: datetime.now(timezone.utc)."
+            raise invalid("clock", f"a callable that tells {kind}", clock, advice=advice)
+    if isinstance(clock, str) and clock in ("wall", "step"):
+        return WallClock() if clock == "wall" else StepClock()
+    if isinstance(clock, str) and clock == own == "calendar":
+        return _ReadClock(optimizer.now)
+    if callable(clock) and not isinstance(clock, type):
+        return _ReadClock(clock)
+    expected = "'wall', 'step', a callable, a Clock, or 'calendar' if it is the optimizer's"
+    return copy_clock(clock, expected)
+
+
+class _ReadClock(Clock):
+    """Clock that is only read, from a callable; its times may be dates."""
+
+    def __init__(self, read):
+        self.now = read
+
+    def start(self, t):
+        pass
+
+    def told(self):
+        pass
+
+
 def _exception_classes(catch):
     """Return the exception classes as a tuple."""
     classes = (catch,) if isinstance(catch, type) else catch
@@ -293,7 +331,7 @@ def _exception_classes(catch):
 
 def _with_outcomes(result):
     """Return value and outcomes of a call; None for a function that returns the value alone."""
-    if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict):
+    if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], Mapping):
         return result
     return result, None
 
@@ -525,6 +563,8 @@ class _Loop:
     def _best(self):
         """Return the recommendation for the present, else the best observation, else None."""
         optimizer = self.optimizer
+        if isinstance(optimizer, BayesianOptimizer) and hasattr(optimizer, "n_told_"):
+            optimizer = snapshot(optimizer)  # other threads may tell it
         if getattr(optimizer, "surrogate_", None) is not None:
             try:
                 return optimizer.recommend(self.clock.now())
@@ -587,6 +627,7 @@ class _Loop:
         if isinstance(self.optimizer, BayesianOptimizer):
             run = run_of(self.optimizer)
             pending = handles(run.domain, run.pending.unanswered)  # expired ones as well
+            t = run.read_time(t)[0]  # a number, of a date
         for query in reversed(pending):
             same = query.x == x if isinstance(x, dict) else np.array_equal(query.x, x)
             if same and query.t == t:
@@ -596,7 +637,7 @@ class _Loop:
     def _ask(self, waits):
         """Return a query and its time, which the optimizer may choose if ``waits``."""
         t = self.clock.now()
-        if not (waits and hasattr(self.optimizer, "suggest")):
+        if isinstance(self.clock, _ReadClock) or not (waits and hasattr(self.optimizer, "suggest")):
             return self.optimizer.ask(t), t
         x, t = next_query(self.optimizer, t)
         self.clock.answer(len(getattr(self.optimizer, "X_", self.calls)), t)

@@ -1,6 +1,7 @@
 """Immutable values: copies with other fields, and arrays that grow without copies."""
 
 import threading
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -25,8 +26,8 @@ def replaced(value, **changes):
 
 
 def containers_copied(value):
-    """Return a value with copies of its dicts and lists, at any depth."""
-    if type(value) is dict:
+    """Return a value with copies of its mappings, as dicts, and of its lists, at any depth."""
+    if isinstance(value, Mapping):
         return {key: containers_copied(part) for key, part in value.items()}
     if type(value) is list:
         return [containers_copied(part) for part in value]

@@ -16,10 +16,13 @@ import sktvbo
 from sktvbo import _versions, gaussian_process, optimizers
 
 
-def fresh(code):
+def fresh(code, *flags):
     """What a fresh process prints."""
     root = Path(sktvbo.__file__).parents[1]
-    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(root)!r}); {code}"]
+    command = [
+        *(sys.executable, *flags),
+        *("-c", f"import sys; sys.path.insert(0, {str(root)!r}); {code}"),
+    ]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
 
@@ -50,6 +53,18 @@ def test_every_room_is_offered():
         "print(set(rooms) <= set(dir(sktvbo)), sktvbo.staleness.KeepAll.__name__)"
     )
     assert fresh(code) == [*(f"sktvbo.{room}" for room in first), "True", "KeepAll"]
+
+
+def test_without_assertions_and_docstrings_it_works():
+    code = """
+from sktvbo import optimizers
+for name in set(optimizers.__all__) - {'Query'}:
+    opt = getattr(optimizers, name)([(0.0, 1.0)], random_state=0)
+    for t in range(7 if name in ('WDBO', 'RandomSearch') else 0):
+        opt.tell(opt.ask(t), float(t))
+    print('Parameters' in (opt.__doc__ or ''))
+"""
+    assert set(fresh(code, "-OO")) == {"False"}
 
 
 def test_the_reference_lists_what_the_modules_offer():

@@ -10,6 +10,7 @@ import threading
 import time
 import warnings
 from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 import numpy as np
@@ -17,9 +18,9 @@ import pytest
 from joblib import Parallel, delayed
 
 import sktvbo
-from sktvbo import ABO, WDBO, RandomSearch, optimize
+from sktvbo import ABO, WDBO, RandomSearch, evaluation, optimize, problems
 from sktvbo.domain import Arms
-from sktvbo.evaluation import StepClock
+from sktvbo.evaluation import Clock, StepClock
 from sktvbo.exceptions import AskTellError, InvalidObservationError
 
 BOX = [(0.0, 10.0)]
@@ -799,3 +800,96 @@ def test_all_finished_calls_are_told_when_two_are_nonsense():
     found = caught.value.optimization
     assert found.optimizer.told_y_.tolist() == [1.0, 2.0]
     assert found.optimizer.pending_ == []
+
+
+# --- clocks ---------------------------------------------------------------------------------------
+
+
+def hourly(start=0):
+    """A clock of dates, an hour between two readings."""
+    hours = itertools.count(start)
+    return lambda: datetime(2026, 3, 1, tzinfo=UTC) + timedelta(hours=next(hours))
+
+
+@pytest.mark.parametrize("how", ["argument", "parameter", "started"])
+def test_the_clock_of_the_optimizer(how):
+    """Calls are counted, as by StepClock, wherever the clock is given."""
+    expected = stepwise(n_calls=9)
+    options = {"n_initial_points": 5, "random_state": 0}
+    if how == "argument":
+        found = optimize(moving, BOX, n_calls=9, clock="step", **options)
+    elif how == "parameter":
+        found = optimize(moving, BOX, WDBO(clock="step", **options), n_calls=9)
+    else:
+        half = optimize(moving, BOX, n_calls=4, clock="step", **options)
+        found = optimize(moving, optimizer=half.optimizer, n_calls=5)
+    assert found.optimizer.clock == "step"
+    np.testing.assert_array_equal(found.optimizer.told_X_, expected.optimizer.told_X_)
+    assert found.optimizer.now() == 9.0
+
+
+@pytest.mark.parametrize("clock", ["wall", "calendar"])
+def test_seconds_of_the_clock_go_on(clock):
+    found = optimize(moving, BOX, "random", n_calls=3, clock=clock)
+    assert found.optimizer.clock == clock
+    rest = optimize(moving, optimizer=found.optimizer, n_calls=3, clock=clock)
+    times = [call.t for call in found.calls + rest.calls]
+    assert 0.0 <= times[0] < 60.0
+    assert times == sorted(times) == rest.optimizer.told_X_[:, -1].tolist()
+
+
+@pytest.mark.parametrize("name", ["W-DBO", "ABO", "random"])
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_dates(name, n_jobs):
+    seen, options = [], {"random_state": 0}
+    if name != "random":
+        options["seasonal_periods"] = "auto"
+    with ThreadPoolExecutor(2) as pool:
+        workers = {} if n_jobs is None else {"executor": pool, "n_jobs": n_jobs}
+        found = optimize(
+            lambda x, t: seen.append(t) or moving(x, 0.0),
+            *(BOX, name),
+            **(options | workers | {"n_calls": 7, "clock": hourly(), "time_unit": "h"}),
+        )
+        rest = optimize(
+            lambda x, t: seen.append(t) or moving(x, 0.0),
+            optimizer=found.optimizer,
+            **({"n_calls": 3, "clock": hourly(20)} | workers),
+        )
+    assert {type(t) for t in seen} == {datetime}
+    assert sorted(seen) == sorted(call.t for call in found.calls + rest.calls)
+    opt = found.optimizer
+    assert opt.pending_ == []
+    assert np.diff(np.sort(opt.told_X_[:, -1])).min() >= 1.0
+    assert opt.to_frame()["time"].dt.tz is not None
+    assert opt.recommend(hourly(30)()).shape == (1,)
+
+
+def test_dates_of_a_call_that_fails_or_is_left():
+    def failing(x, t):
+        if t.hour == 2:
+            raise OSError("lost")
+        return 1.0
+
+    with pytest.raises(OSError, match="lost") as caught:
+        optimize(failing, BOX, "random", n_calls=5, clock=hourly())
+    opt = caught.value.optimization.optimizer
+    assert opt.pending_ == []
+    found = optimize(failing, optimizer=opt, n_calls=5, clock=hourly(25), catch=OSError)
+    assert [call.error is None for call in found.calls] == [True, False, True, True, True]
+    opt = WDBO(BOX)
+    opt.tell([5.0], 1.0, hourly()())
+    for clock in (None, "wall", "step", StepClock()):
+        with pytest.raises(ValueError, match="clock must be a callable that tells dates with a"):
+            optimize(failing, optimizer=opt, n_calls=1, clock=clock)
+
+
+@pytest.mark.parametrize("clock", ["sundial", 3, StepClock, Clock, "calendar"])
+def test_what_is_no_clock(clock):
+    opt = WDBO(BOX)
+    with pytest.raises(TypeError, match="clock must be 'wall', 'step', a callable, a Clock"):
+        optimize(moving, optimizer=opt, n_calls=1, clock=clock)
+    assert not hasattr(opt, "n_told_")
+    if clock != "calendar":
+        with pytest.raises(TypeError, match="clock must be a Clock, such as StepClock"):
+            evaluation.run(opt, problems.make("six-hump-camel", horizon=9.0), clock)

@@ -335,7 +335,8 @@ def as_acquisition(acquisition: Acquisition | str, owner: object = None) -> Acqu
     ----------
     acquisition : callable or str
         "ucb", "ei", "pi", "ts" and "mean" are `UCB`, `ExpectedImprovement`,
-        `ProbabilityOfImprovement`, `ThompsonSampling` and `PosteriorMean`.
+        `ProbabilityOfImprovement`, `ThompsonSampling` and `PosteriorMean`. An optimizer's "ucb" is
+        its own default.
     owner : object, default=None
         Named in errors as the object whose parameter it is.
 

@@ -11,6 +11,7 @@ A custom clock subclasses `Clock` and defines these methods.
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from typing import TYPE_CHECKING
@@ -106,6 +107,14 @@ class Clock:
 
     def __repr__(self):
         return f"{type(self).__name__}()"
+
+
+def copy_clock(clock, expected="a Clock, such as StepClock()"):
+    """Return a copy of a user's clock, or raise a TypeError for anything else."""
+    calls = "start", "now", "answer", "told"
+    if isinstance(clock, type) or not all(hasattr(clock, call) for call in calls):
+        raise invalid("clock", expected, clock, error=TypeError)
+    return copy.deepcopy(clock)
 
 
 class StepClock(Clock):

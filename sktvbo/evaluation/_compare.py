@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from joblib import Parallel, delayed, effective_n_jobs
 
 from .._validation import check_choice, check_int, invalid
+from .._warnings import warn_caller
 from ..exceptions import OverconfidenceWarning
 from ._arguments import check_horizon, check_run_options, random_seeds
 from ._ask_tell import check_optimizer
@@ -182,10 +183,9 @@ def compare(
     for key, outcome in zip(keys, outcomes):
         (failures if isinstance(outcome, Failure) else results[key[:2]]).append(outcome)
     if failures:
-        warnings.warn(
+        warn_caller(
             f"{len(failures)} of {len(keys)} runs failed, see the comparison's failures. The "
             f"first: {failures[0]}",
-            stacklevel=2,
         )
     return Comparison(results, failures)
 

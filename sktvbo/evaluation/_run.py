@@ -15,7 +15,7 @@ from .._validation import invalid
 from ..exceptions import AskTellError, InvalidObservationError, MissingExtraError
 from ._arguments import check_horizon, check_problem, check_run_options, random_seeds
 from ._ask_tell import check_optimizer, copy_optimizer, model_of, model_size, next_query
-from ._clocks import StepClock
+from ._clocks import StepClock, copy_clock
 from ._results import RunResult
 
 if TYPE_CHECKING:
@@ -299,7 +299,7 @@ class Trial:
         self.n_initial = int(n_initial)
         self.seed = int(random_state) if isinstance(random_state, int | np.integer) else None
         design_seed, noise_seed, optimizer_seed = random_seeds(random_state, 3)
-        self.clock = StepClock() if clock is None else deepcopy(clock)
+        self.clock = StepClock() if clock is None else copy_clock(clock)
         self.problem = deepcopy(problem).seed(noise_seed)
         self.optimizer = copy_optimizer(optimizer, self.problem.domain, optimizer_seed)
         self.now = None

@@ -8,13 +8,13 @@ import math
 import re
 import tempfile
 import types
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 from scipy.stats.distributions import rv_frozen
 
+from .._warnings import warn_caller
 from ..exceptions import SktvboError
 from ._ask_tell import SET_BY_RUN
 from ._files import add_checksum, read_json, remove_abandoned_parts, verify_checksum, write_json
@@ -80,10 +80,9 @@ class Store:
                 exc.errno, f"The store must be readable. Got {exc.strerror!r} instead", str(path)
             ) from exc
         except (ValueError, KeyError, TypeError) as exc:
-            warnings.warn(
+            warn_caller(
                 f"{path} does not hold a finished run ({type(exc).__name__}: {exc}): "
                 f"{algorithm!r} on {problem!r} with seed {seed} is run again.",
-                stacklevel=3,
             )
             return None
         if different := list(_differences(stored, json.loads(json.dumps(settings)))):

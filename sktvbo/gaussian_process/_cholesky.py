@@ -1,13 +1,12 @@
 """Dense Cholesky: factor, solve, append and drop; the one place for jitter and for threads."""
 
-import warnings
-
 import numpy as np
 from scipy.linalg import blas, lapack
 
 from .._fast import cholesky as _cholesky
 from .._fast import tiles as _tiles
 from .._validation import FIRST_JITTER, LAST_JITTER
+from .._warnings import warn_caller
 from ..exceptions import JitterWarning, NotPositiveDefiniteError
 
 # Below this many rows compiled code runs in one thread: waking other threads costs more than they
@@ -63,12 +62,11 @@ def cholesky(K, noise, kernel):
         A = K.copy()
         np.fill_diagonal(A, diagonal + jitter)
         if try_cholesky(A):
-            warnings.warn(
+            warn_caller(
                 f"The {n} x {n} covariance matrix was positive definite only after {jitter:.1e} "
                 "was added to its diagonal. Duplicate points with little noise do this: raise "
                 "noise_variance or its lower bound.",
                 JitterWarning,
-                stacklevel=2,
             )
             return A, jitter
         jitter *= 10.0

@@ -1,11 +1,11 @@
 """Warnings of a user's call of fit, each with a remedy."""
 
-import warnings
 from datetime import timedelta
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from .._warnings import warn_caller
 from ..exceptions import ModelWarning
 from ._dates import NAIVE, number_of_duration
 from ._exact_posterior import Dense
@@ -132,8 +132,7 @@ def advise_on_size(rows, kind, owner):
     if issubclass(kind, Dense) and rows.n > _MAX_ROWS_EXACT:
         _warn(
             f"{owner} takes O(n³) time and O(n²) memory for its n = {rows.n} rows. "
-            "SparseTimeVaryingGPRegressor takes O(n).",
-            depth=8,
+            "SparseTimeVaryingGPRegressor takes O(n)."
         )
 
 
@@ -149,8 +148,7 @@ def advise_on_state(covariance, rows, sites):
             f"The state of the Kalman filter has {size} numbers: {process.order} for each of "
             f"{len(sites)} places. A likelihood and its gradient take about {seconds:.2g} s and "
             f"{memory:.2g} GB. Use solver='dense', fewer places, or a longer lengthscale of "
-            "ExpSineSquared, which has fewer harmonics.",
-            depth=8,
+            "ExpSineSquared, which has fewer harmonics."
         )
 
 
@@ -221,8 +219,7 @@ def advise_on_points(gp, noise_variance, auto):
         _warn(
             f"The {len(gp.Z)} inducing points do not suffice: they leave {min(left, 1.0):.0%} of "
             f"the variance of y to noise, in addition to true noise. Set n_inducing to more than "
-            f"{len(gp.Z)}{' instead of auto' * auto}, or fit only the latest rows.",
-            depth=8,
+            f"{len(gp.Z)}{' instead of auto' * auto}, or fit only the latest rows."
         )
     step = max(gp.rows.n // 2000, 1)
     S, t, y = gp.rows.S[::step], gp.rows.t[::step], gp.rows.y[::step]
@@ -233,11 +230,9 @@ def advise_on_points(gp, noise_variance, auto):
         _warn(
             f"The model explains {max(explained, 0.0):.1%} of the variance of y: y is noise, or "
             "changes faster than the rows can show. Otherwise start the kernels near the "
-            "lengthscales of f, or raise n_restarts_optimizer.",
-            depth=8,
+            "lengthscales of f, or raise n_restarts_optimizer."
         )
 
 
-def _warn(message, category=ModelWarning, depth=4):
-    """Warn the caller of fit, ``depth`` calls above."""
-    warnings.warn(message, category, stacklevel=depth)
+def _warn(message, category=ModelWarning):
+    warn_caller(message, category)

@@ -1,6 +1,5 @@
 """Search of the hyperparameters: objective, priors, and the record for the next search."""
 
-import warnings
 from dataclasses import dataclass
 from functools import partial
 
@@ -8,6 +7,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._validation import check_random_state, invalid
+from .._warnings import warn_caller
 from ._conditioned import LOG_2PI
 from ._quasi_newton import minimize, predicted_gain
 from ._slices import AT_ONCE
@@ -103,12 +103,11 @@ def search(
     ]
     theta, _, hessian, message = min(found, key=lambda result: result[1])
     if warn and message:
-        warnings.warn(
+        warn_caller(
             f"The search of the hyperparameters stopped before it converged ({message}). Scale X "
             "and y to moderate ranges, raise n_restarts_optimizer, or check the gradient of a "
             "custom kernel.",
             ConvergenceWarning,
-            stacklevel=8,  # the caller of fit
         )
     return covariance.with_theta(theta), hessian
 

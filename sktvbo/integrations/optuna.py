@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import logging
 import threading
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -21,6 +20,7 @@ from sklearn.base import clone
 
 from .._validation import check_int, check_random_state, finite_number, invalid
 from .._values import replaced
+from .._warnings import warn_caller
 from ..domain import StepLimit, as_domain
 from ..domain._constrained import constrained
 from ..domain._rules import as_list
@@ -210,9 +210,8 @@ class TimeVaryingSampler(BaseSampler):
             memory.given[trial.number] = params
             unknown = memory.newly_unknown()
         if unknown:
-            warnings.warn(
+            warn_caller(
                 f"A constraint is ignored: it needs {', '.join(unknown)}, which no trial has yet.",
-                stacklevel=2,
             )
         return params
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from inspect import signature
@@ -25,6 +24,7 @@ from sklearn.utils.validation import (
 )
 
 from .._validation import check_int, check_random_state, check_real, invalid
+from .._warnings import warn_caller
 from ..domain import ParameterSpace
 
 if TYPE_CHECKING:
@@ -393,10 +393,9 @@ class OnlineTuner(MetaEstimatorMixin, BaseEstimator):
             raise found[0][1]
         for i in failed:
             error = found[i][1]
-            warnings.warn(
+            warn_caller(
                 f"A learner could not {verb}: {self.settings_[i]}. {type(error).__name__}: {error}",
                 FitFailedWarning,
-                stacklevel=5,
             )
         return [result for result, _ in found], failed
 

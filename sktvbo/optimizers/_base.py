@@ -6,8 +6,8 @@ import copy
 import json
 import logging
 import re
-import warnings
-from contextlib import closing, suppress
+from collections.abc import Mapping
+from contextlib import closing, contextmanager, suppress
 from dataclasses import field, replace
 from itertools import repeat
 from pathlib import Path
@@ -30,6 +30,7 @@ from .._validation import (
     plain_number,
 )
 from .._values import containers_copied, replaced
+from .._warnings import warn_caller
 from ..acquisition import UCB, as_acquisition
 from ..domain import as_domain
 from ..domain._constrained import constrained
@@ -118,7 +119,7 @@ from ._suggest import announce, in_context, recommend, suggest
 from ._undo import cancel, position_of, untell
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from datetime import timedelta
     from typing import Any, Literal, Self
 
@@ -163,8 +164,8 @@ class BayesianOptimizer(BaseEstimator):
         Sees the domain scaled to the unit box, then time in the user's unit. None: the algorithm's
         own, Matérn 5/2 in space on standardized observations, with a learnt mean (see Notes).
     acquisition : callable or str, default=None
-        See `sktvbo.acquisition`, or a name: "ucb", "ei", "pi", "ts", "mean". None is UCB with
-        the algorithm's β (see Notes) and ``margin=0.2``.
+        See `sktvbo.acquisition`, or a name: "ucb", "ei", "pi", "ts", "mean". None is "ucb": UCB
+        with the algorithm's β (see Notes) and ``margin=0.2``.
     policy : stale-data policy or str, default=None
         See `sktvbo.staleness`, or a name such as "sliding-window". None is ``KeepAll()``.
     n_initial_points : "auto" or int, default="auto"
@@ -216,7 +217,7 @@ class BayesianOptimizer(BaseEstimator):
     robust : bool, default=False
         Give outliers a smaller weight in the surrogate, see
         `~sktvbo.gaussian_process.TimeVaryingGPRegressor`; `to_frame` and the log show them.
-    outcome_constraints : dict of str to (low, high), default=None
+    outcome_constraints : mapping of str to (low, high), default=None
         Limits of outcomes that are measured beside y, None for no limit: ``{"latency": (None,
         200.0)}``. The name "objective" stands for y. They apply without noise (see Notes).
     safety : float in [0.5, 1), default=None
@@ -378,9 +379,27 @@ class BayesianOptimizer(BaseEstimator):
         """
         return "growing"
 
+    @property
+    def _has_default_acquisition(self):
+        """True if the acquisition function is that of `_make_acquisition`."""
+        given = self.acquisition
+        return given is None or (isinstance(given, str) and given == "ucb")
+
     def _make_policy(self):
         """Return a new stale-data policy; called once a run."""
         return KeepAll() if self.policy is None else as_policy(self.policy, self)
+
+    def _before_surrogate(self, run, data):
+        """Return the data set after an observation that does not lead to a surrogate.
+
+        Parameters
+        ----------
+        run : RunState
+            Before the observation.
+        data : DataSet
+            With the observation.
+        """
+        return data
 
     def _latest_query_time(self, t, surrogate, policy):
         """Return the latest time for a query of ``suggest``; t for the present.
@@ -428,7 +447,7 @@ class BayesianOptimizer(BaseEstimator):
             raise invalid("seasonal_periods", expected, self.seasonal_periods, self)
         if self.surrogate is not None:
             self._check_unused(self._surrogate_parameters, "with surrogate=...")
-        if self.acquisition is not None:
+        if not self._has_default_acquisition:
             self._check_unused(self._acquisition_parameters, "with acquisition=...")
         if not (self.query_timeout is None or has_auto_timeout(self)):
             timeout = number_of_duration(self.query_timeout, self.time_unit)
@@ -604,8 +623,7 @@ class BayesianOptimizer(BaseEstimator):
 
     def _asked(self, t, size, context, may_wait):
         """Make one step: ``size`` more queries are pending; their handles."""
-        with self._lock():
-            before = self._step_begun(stacklevel=5)
+        with self._lock(), self._timed_step() as before:
             t, run = before.read_present_time(t)
             after, found = suggest(run, t, size, context, may_wait=may_wait)
             first = after.pending.n_total - size
@@ -663,8 +681,8 @@ class BayesianOptimizer(BaseEstimator):
         StepBudgetWarning
             As in ``ask``.
         """
-        with self._lock():
-            before = run = self._step_begun()
+        with self._lock(), self._timed_step() as before:
+            run = before
             x = _place(run, x, context, answered=True)
             if t is not None:
                 t, run = run.read_time(t)
@@ -1228,14 +1246,15 @@ class BayesianOptimizer(BaseEstimator):
             raise MissingExtraError(
                 "to_frame() needs pandas, which is not installed: pip install pandas."
             ) from exc
-        run = self._begun()
-        shown, failed, pending = run.shown, self.failed_X_, run.pending_now
-        rows = np.concatenate([run.rows(shown), failed, self.pending_X_])
+        present = snapshot(self)
+        run, failed = present._begun(), present.failed_X_
+        shown, pending = run.shown, run.pending_now
+        rows = np.concatenate([present.told_X_, failed, present.pending_X_])
         kind = np.repeat([0, 1, 2], [len(shown), len(failed), len(pending)])
         columns = run.domain.described(rows[:, :-1])
         unknown = np.full(len(rows) - len(shown), np.nan)
         queries = [entry.query for entry in shown] + [None] * len(failed)
-        y, nothing = np.append(self.told_y_, unknown), (np.nan, np.nan)
+        y, nothing = np.append(present.told_y_, unknown), (np.nan, np.nan)
         predicted = [entry.predicted or nothing for entry in shown] + [nothing] * len(unknown)
         mean, std = np.array(predicted).reshape(-1, 2).T
         told = [entry.outcomes for entry in shown]
@@ -1257,7 +1276,7 @@ class BayesianOptimizer(BaseEstimator):
             "predicted_std": std,
             "residual": (y - mean) / std,
             "outlier_weight": np.append(self._outlier_weights(run), unknown),
-            "removed_at": dated(np.append(self.removed_at_, unknown)),
+            "removed_at": dated(np.append(present.removed_at_, unknown)),
             "failed": kind == 1,
             "pending": kind == 2,
             "query": pd.array([*queries, *(query.id for query in pending)], dtype="Int64"),
@@ -1310,7 +1329,8 @@ class BayesianOptimizer(BaseEstimator):
         positions = np.array(stored, dtype=np.intp)[len(stored) - len(shown) :]
         removed_at = np.full(len(shown), np.nan)
         for entry in shown:
-            removed_at[np.isin(positions, entry.removed)] = entry.now
+            if len(entry.removed):
+                removed_at[np.isin(positions, entry.removed)] = entry.now
         removed_at[np.isin(positions, run.data.positions)] = np.nan  # it has come back
         return removed_at
 
@@ -1379,22 +1399,28 @@ class BayesianOptimizer(BaseEstimator):
 
     # --- journals, JSON and pickles ---------------------------------------------------------------
 
+    def __sklearn_clone__(self):
+        return BaseEstimator.__sklearn_clone__(copy.copy(self))
+
     def __getstate__(self):
         state = dict(super().__getstate__())
         state.pop("_lock", None)
         state.pop("_recorder", None)
+        for name, value in state.items():
+            # Mappings other than dicts need not have copies or pickles.
+            if isinstance(value, Mapping) and not isinstance(value, dict):
+                state[name] = containers_copied(value)
         return state | {"_version": version("sktvbo")}
 
     def __setstate__(self, state):
         state, mine = dict(state), version("sktvbo")
         made_by = state.pop("_version", "an unknown version")
         if made_by != mine:
-            warnings.warn(
+            warn_caller(
                 f"This {type(self).__name__} was pickled by sktvbo {made_by} and is read by "
                 f"{mine}: results may differ, or it may fail. A journal or to_json() raises an "
                 "error when it cannot be read.",
                 VersionWarning,
-                stacklevel=2,
             )
         super().__setstate__(state)
         self._lock = StepLock()
@@ -1554,15 +1580,18 @@ class BayesianOptimizer(BaseEstimator):
         """Return the state of the run, or of a new one."""
         return self._resumed() or self._new_run()
 
-    def _step_begun(self, stacklevel=4):
-        """Return the same as `_run_or_new`; a step whose time may be limited begins.
-
-        ``stacklevel`` is that of the caller of ask or tell, in `StepTimer.begin`.
-        """
+    @contextmanager
+    def _timed_step(self):
+        """Context with the same as `_run_or_new`, of a step whose time may be limited."""
         run = self._run_or_new()
-        if run.timer is not None:
-            run.timer.begin(stacklevel)
-        return run
+        if run.timer is None:
+            yield run
+            return
+        try:
+            run.timer.begin()
+            yield run
+        finally:
+            run.timer.stop()  # unless `_take` has ended the step
 
     def _resumed(self):
         """Return the state of the run, after it was resumed if need be, or None without one."""
@@ -1607,7 +1636,7 @@ class BayesianOptimizer(BaseEstimator):
         if self.journal is not None:
             algorithm.journal = Journal.of(self.journal).located()
         acquisition, policy = algorithm.acquisition, algorithm._make_policy()
-        if acquisition is None:
+        if algorithm._has_default_acquisition:
             acquisition = algorithm._make_acquisition()
         check_parts(self, algorithm.surrogate, policy)
         size_limit = None
@@ -1726,6 +1755,11 @@ def run_of(optimizer):
     return optimizer._run
 
 
+def snapshot(optimizer):
+    """Return a copy of an optimizer in its present state, whatever other threads do with it."""
+    return with_run(optimizer, optimizer._begun())
+
+
 def with_run(optimizer, run):
     """Return a copy of an optimizer with another state of its run."""
     other = copy.copy(optimizer)
@@ -1777,13 +1811,12 @@ def _rows_in_context(run, X, context, one):
 
 def _warn_ambiguous():
     """Warn the caller of an optimizer's method that x may be the answer to another query."""
-    warnings.warn(
+    warn_caller(
         "Several queries at this x are pending, which were asked for at different times or in "
         "different contexts. The one asked for last is taken. To choose, give the time (t=) or the "
         "context (context=) of the query, or its handle, which suggest() returns. Withdraw those "
         "whose results are lost by cancel(query), or set query_timeout.",
         AmbiguousQueryWarning,
-        stacklevel=3,
     )
 
 

@@ -2,13 +2,13 @@
 
 import math
 import time
-import warnings
 from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
 
 from .._values import replaced
+from .._warnings import warn_caller
 from ..acquisition._optimize import N_CANDIDATES
 from ..exceptions import StepBudgetWarning
 from ..gaussian_process._regressor import TimeVaryingGP
@@ -69,19 +69,18 @@ class StepTimer:
 
     # --- a step -----------------------------------------------------------------------------------
 
-    def begin(self, stacklevel):
+    def begin(self):
         """Begin a step; warn, once, if too many of the latest ones exceeded the budget."""
         slow = [step for step in self._steps if step is not None]
         if len(slow) >= _MAX_EXCEEDED and not self._warned:
             self._warned = True
             kind, total, part, seconds = max(slow, key=lambda step: step[1])
-            warnings.warn(
+            warn_caller(
                 f"{len(slow)} of the latest {len(self._steps)} steps took longer than "
                 f"step_budget={self.seconds}, the longest, of {kind}(), {total:.2g} seconds of "
                 f"processor time: {part} took {seconds:.2g}. Give a larger step_budget, a "
                 "smaller max_size, or a surrogate with compiled kernels.",
                 StepBudgetWarning,
-                stacklevel=stacklevel,
             )
         self._lap = time.process_time()
         self._end, self._parts = self._lap + self.seconds, {}
@@ -92,6 +91,10 @@ class StepTimer:
         seconds, self._lap = now - self._lap, now
         self._parts[part] = self._parts.get(part, 0.0) + seconds
         return seconds
+
+    def stop(self):
+        """End a step that has changed nothing, if it has begun: it does not count."""
+        self._end = math.inf
 
     def end(self, kind):
         """End a step of a kind, if it has begun."""

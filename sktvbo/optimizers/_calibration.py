@@ -1,11 +1,11 @@
 """Calibration of a run's predictions: one warning when errors are larger than predicted."""
 
 import math
-import warnings
 
 from scipy.special import chdtri
 
 from .._values import replaced
+from .._warnings import warn_caller
 from ..exceptions import OverconfidenceWarning
 from ._log import logger
 
@@ -58,5 +58,5 @@ def with_calibration(run):
         "lengthscale, or an algorithm that forgets. to_frame() has predictions and residuals."
     )
     logger.warning(message, extra={"sktvbo": {"event": "miscalibrated", "rms": rms}})
-    warnings.warn(message, OverconfidenceWarning, stacklevel=3)  # the caller of tell
+    warn_caller(message, OverconfidenceWarning)
     return replaced(run, miscalibrated=True)

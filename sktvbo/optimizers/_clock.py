@@ -1,13 +1,17 @@
 """Clocks of an optimizer, and the reading of times."""
 
 import time
-import warnings
 
 import numpy as np
 
 from .._validation import LARGEST_X, finite_array, finite_number, invalid
+from .._warnings import warn_caller
 from ..exceptions import ClockWarning, InvalidObservationError
 from ..gaussian_process._dates import DURATIONS, read_time, read_times
+from ._lock import StepLock
+
+# Threads read a clock one at a time: a later reading must not come before an earlier one.
+_READING = StepLock()
 
 
 class ElapsedTime:
@@ -45,22 +49,23 @@ class CalendarTime:
         self._origin, self._latest, self._read = None, 0.0, -np.inf
 
     def __call__(self, n_told, latest):
-        read = time.time()
-        if self._origin is None:
-            self._origin = read
-        if read < self._read:
-            warnings.warn(
-                f"The computer's clock jumped back by {self._read - read:.6g} s. The clock "
-                f"'calendar' stands still at {self._latest:.6g} s until it catches up. To go on, "
-                "give the times: ask(t), or another clock.",
+        with _READING():
+            read = time.time()
+            back, stands = self._read - read, self._latest
+            if self._origin is None:
+                self._origin = read
+            if back <= 0.0 and latest > self._latest:
+                self._origin = min(self._origin, read - latest)
+            self._read = read
+            self._latest = found = max(self._latest, read - self._origin, latest)
+        if back > 0.0:
+            warn_caller(
+                f"The computer's clock jumped back by {back:.6g} s. The clock 'calendar' stands "
+                f"still at {stands:.6g} s until it catches up. To go on, give the times: ask(t), "
+                "or another clock.",
                 ClockWarning,
-                stacklevel=6,  # the caller of ask
             )
-        elif latest > self._latest:
-            self._origin = min(self._origin, read - latest)
-        self._read = read
-        self._latest = max(self._latest, read - self._origin, latest)
-        return self._latest
+        return found
 
 
 class StepCount:

@@ -115,9 +115,10 @@ class TVGPUCB(Algorithm):
 
     @property
     def epsilon_(self) -> float | None:
-        if self.surrogate_ is None:
+        surrogate = self.surrogate_
+        if surrogate is None:
             return None
-        kernel = self.surrogate_.temporal_kernel_
+        kernel = surrogate.temporal_kernel_
         while isinstance(kernel, Sum):  # of what is not periodic, and seasons
             kernel = kernel.k1
         return forgetting_rate(kernel)

@@ -4,18 +4,24 @@ from html import escape
 
 import numpy as np
 
-from ..domain import WithContext
 from ..gaussian_process import TimeVaryingGPRegressor
+from ._outcomes import OBJECTIVE, measured
+from ._state import handles
 
 # Pending queries that are shown.
 _N_PENDING = 5
 
 
 def representation(optimizer):
-    """Return the parameters that are not the defaults, and the state of the run, as HTML."""
-    rows = [("parameters", repr(optimizer)), *(_state(optimizer) if _has_run(optimizer) else [])]
-    if len(rows) == 1:
+    """Return the parameters that are not the defaults, and the state of the run, as HTML.
+
+    It reads one state, and computes nothing from the model: it cannot fail, warn or take long.
+    """
+    run, rows = vars(optimizer).get("_run"), [("parameters", repr(optimizer))]
+    if run is None:
         rows.append(("state", "no run yet: it begins with the first ask or tell"))
+    else:
+        rows += _state(run)
     cells = "".join(
         f'<tr><th style="text-align:left">{escape(name)}</th>'
         f'<td style="text-align:left">{escape(text)}</td></tr>'
@@ -25,45 +31,46 @@ def representation(optimizer):
     return f'<table class="sktvbo"><caption>{title}</caption><tbody>{cells}</tbody></table>'
 
 
-def _has_run(optimizer):
-    return "_run" in vars(optimizer)
-
-
-def _state(optimizer):
-    """Yield the rows of the state, as pairs of texts."""
-    n_kept, pending = len(optimizer.X_), optimizer.pending_
+def _state(run):
+    """Yield the rows of a state, as pairs of texts."""
+    n_told, n = run.history.n_told, len(run.data)
     yield (
         "observations",
-        f"{optimizer.n_told_} told, {n_kept} in the data set, {optimizer.n_removed_} removed, "
-        f"{optimizer.n_failed_} failed",
+        f"{n_told} told, {n} in the data set, {n_told - n} removed, {run.n_failed} failed",
     )
-    if n_kept:
-        yield "incumbent", _incumbent(optimizer)
-    yield "hyperparameters", _hyperparameters(optimizer.surrogate_)
+    if n:
+        yield "best observation in the data set", _best(run)
+    yield "hyperparameters", _hyperparameters(run.surrogate)
+    pending = handles(run.domain, run.pending_now)
     shown = [f"id {query.id}: {_point(query.x)} at t = {query.t}" for query in pending]
     if len(shown) > _N_PENDING:
         shown[_N_PENDING:] = [f"and {len(shown) - _N_PENDING} more"]
     yield "pending queries", "; ".join(shown) or "none"
 
 
-def _incumbent(optimizer):
-    if isinstance(optimizer._run.domain, WithContext):
-        return "depends on the context: recommend(t, context=...)"
-    t = float(optimizer.X_[:, -1].max())
-    x = optimizer.recommend(t)
-    if optimizer.surrogate_ is None:
-        return f"{_point(x)} at t = {t:g}"
-    mean, std = optimizer.predict(x, t, return_std=True)
-    return f"{_point(x)}, predicted {mean:.4g} ± {std:.2g} at t = {t:g}"
+def _best(run):
+    """Return the best observation, within the limits of measured outcomes if there are any."""
+    y, within = run.data.y, np.ones(len(run.data), dtype=bool)
+    if run.outcomes is not None:
+        known = dict(zip(measured(run), run.outcomes.values.T)) | {OBJECTIVE: y}
+        for name, low, high in run.config.limits:
+            within &= (low <= known[name]) & (known[name] <= high)
+    if not within.any():
+        return "none is within the limits"
+    i = int(np.argmax(np.where(within, run.sign * y, -np.inf)))
+    *x, t = run.data.rows[i]
+    context = run.domain.decode_context(np.array(x))
+    text = f"{_point(run.domain.decode(x))}, y = {y[i]:.4g} at t = {t}"
+    return text if context is None else f"{text}, {_point(context, 'context')}"
 
 
-def _point(x):
+def _point(x, name="x"):
     if isinstance(x, dict):
         return ", ".join(
-            f"{name} = {value:.4g}" if isinstance(value, float) else f"{name} = {value}"
-            for name, value in x.items()
+            f"{key} = {value:.4g}" if isinstance(value, float) else f"{key} = {value}"
+            for key, value in x.items()
         )
-    return f"x = {np.array2string(np.asarray(x), precision=4)}"
+    return f"{name} = {np.array2string(np.asarray(x), precision=4)}"
 
 
 def _hyperparameters(surrogate):

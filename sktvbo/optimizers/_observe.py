@@ -178,6 +178,8 @@ def observe(
     model, policy = Model(run.surrogate, run.search, run.sliced_search), run.policy
     if not data_only and (model.surrogate is not None or len(data) >= run.config.n_initial):
         model, policy, data = _updated_model(run, row, y, data, time.now, hold, first)
+    elif not data_only:
+        data = run.algorithm._before_surrogate(run, data)
     removed = _NO_POSITIONS
     if len(data) <= len(run.data):
         before = np.append(run.data.positions, history.total)
@@ -207,7 +209,7 @@ def observe(
         time=time,
         pending=pending,
         limiter=_moved(run, x, t, query),
-        history=replaced(history, log=history.log.append(entry)),
+        history=history.append(entry),
     )
     if run.outcomes is None:
         return after

@@ -6,6 +6,7 @@ the place of y. Limits apply to the outcomes without noise.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -108,7 +109,7 @@ def limits_of(constraints, owner):
     if constraints is None:
         return ()
     name, form = "outcome_constraints", "None or a dict of names and pairs (low, high)"
-    if not isinstance(constraints, dict) or not constraints:
+    if not isinstance(constraints, Mapping) or not constraints:
         raise invalid(name, form, constraints, owner)
     found = []
     for outcome, pair in constraints.items():
@@ -266,7 +267,7 @@ def view(run, i):
         model = known.models[i]._asdict()
     values = known.values[:, i]
     data = replaced(run.data, y=values, variance=np.zeros(len(values)), room=None)
-    history = _OutcomeHistory(run.history.log, run.history.untold, index=i)
+    history = _OutcomeHistory(**vars(run.history), index=i)
     others = {"answers": None, "forecast": None, "outcomes": None}
     return replaced(run, data=data, history=history, **others, **model)
 

@@ -42,6 +42,8 @@ class RandomSearch(Algorithm):
     clock     "step"  "wall"
     ========  ======  ======
 
+    With a ``history`` the data set is the stored observations, at least 256, and the best one.
+
     Examples
     --------
     >>> from sktvbo import RandomSearch
@@ -81,18 +83,31 @@ class RandomSearch(Algorithm):
             "predict() needs a surrogate, and RandomSearch has none. Use another algorithm."
         )
 
+    def _before_surrogate(self, run, data):
+        limit = run.history.log.limit
+        if limit is None or len(data) <= limit + 1:
+            return data
+        return data.drop([int(_best(run, data) == 0)])
+
     def recommend(self, t: Time | None = None, *, context: ContextLike = None) -> Point:
         # The best query at any time: t and the context are checked, and have no effect.
         run = self._run_or_new()
         run.read_time(t)
         run.domain.contexts(context, 1)
-        rows, y = run.data.rows.reshape(-1, run.domain.n_dims + 1)[:, :-1], run.data.y
-        allowed = run.domain.queryable(rows)
-        if not allowed.any():
+        best = _best(run, run.data)
+        if best is None:
             raise invalid(
                 "The number of observations before recommend()",
                 "at least 1 in the domain that satisfies the constraints, if there are any",
-                got=str(len(rows) and "none that does"),
+                got=str(len(run.data) and "none that does"),
                 error=AskTellError,
             )
-        return run.domain.decode(rows[np.argmax(np.where(allowed, run.sign * y, -np.inf))])
+        return run.domain.decode(run.data.rows[best, :-1])
+
+
+def _best(run, data):
+    """Return the index of the best observation that may be asked, None if there is none."""
+    if not len(data):
+        return None
+    allowed = run.domain.queryable(data.rows[:, :-1])
+    return int(np.argmax(np.where(allowed, run.sign * data.y, -np.inf))) if allowed.any() else None

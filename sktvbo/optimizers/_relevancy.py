@@ -94,7 +94,7 @@ class WDBO(Algorithm):
     def _make_policy(self):
         least = _LEAST if self.seasonal_periods is None else _LEAST_WITH_SEASONS
         if self.max_size is not None:
-            least = min(least, max(self.max_size, _LEAST))
+            least = min(least, self.max_size)
         return RelevancyBudget(alpha=self.alpha, min_size=least, max_size=self.max_size)
 
 

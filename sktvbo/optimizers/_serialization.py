@@ -8,7 +8,6 @@ import copy
 import hashlib
 import json
 import reprlib
-import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -17,6 +16,8 @@ from importlib import metadata
 import numpy as np
 
 from .._validation import invalid, plain_number
+from .._values import containers_copied
+from .._warnings import warn_caller
 from ..domain import as_domain
 from ..exceptions import JournalError, JournalWarning
 from ..gaussian_process._regressor import TimeVaryingGP
@@ -124,7 +125,8 @@ def encode_parts(run, constants, known=None):
 
 def _parts(run, external):
     parts = {name: getattr(run, name) for name in _FIELDS}
-    parts |= {"untold": run.history.untold, "data": run.data.positions}
+    parts |= {name: getattr(run.history, name) for name in ("untold", "n_untold")}
+    parts["data"] = run.data.positions
     if run.outcomes is not None:
         parts["outcomes"] = run.outcomes
     if external:
@@ -166,7 +168,7 @@ def restored_run(run, stored):
             "total": np.zeros(len(y), dtype=bool),
             "covariance": decode(parts.pop("covariance"), types=types, external=functions),
         }
-    untold = decode(parts.pop("untold"))
+    taken_back = {name: decode(parts.pop(name)) for name in ("untold", "n_untold")}
     values = {
         name: decode(plain, templates, types, functions | external) for name, plain in parts.items()
     }
@@ -175,7 +177,7 @@ def restored_run(run, stored):
         run,
         **values,
         data=data,
-        history=History(Log(latest, log.limit, stored.n_told), untold),
+        history=History(Log(latest, log.limit, stored.n_told), **taken_back),
         query_sizes=stored.query_sizes,
         place=stored.place,
     )
@@ -318,7 +320,7 @@ def encode_parameters(parameters):
     for name, value in parameters.items():
         if name != "journal":
             try:
-                encoded[name] = {"value": encode(plain_number(value))}
+                encoded[name] = {"value": encode(containers_copied(plain_number(value)))}
             except NotPlainError:
                 encoded[name] = {"outline": outline(value)}
     return encoded
@@ -424,11 +426,10 @@ def with_stored_parameters(optimizer, header, source):
             "the same as in that run, or begin another run with another path."
         )
     if replaced:
-        warnings.warn(
+        warn_caller(
             f"The run in {source} keeps the parameters that it began with. {'; '.join(replaced)}. "
             "For others, take the optimizer that with_parameters() returns.",
             JournalWarning,
-            stacklevel=6,  # the caller of tell
         )
     return new
 

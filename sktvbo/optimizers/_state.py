@@ -162,11 +162,14 @@ class History:
     ----------
     log : Log of Observation
     untold : tuple of int
-        Positions of those that were taken back.
+        Positions of those that were taken back and are stored.
+    n_untold : int
+        How many were taken back, stored or not.
     """
 
     log: Log = field(default_factory=Log)
     untold: tuple = ()
+    n_untold: int = 0
 
     @property
     def total(self):
@@ -176,7 +179,7 @@ class History:
     @property
     def n_told(self):
         """Observations told and not taken back, stored or not."""
-        return self.log.total - len(self.untold)
+        return self.log.total - self.n_untold
 
     @property
     def positions(self):
@@ -191,6 +194,17 @@ class History:
     def entries(self):
         """Observations at these positions."""
         return self.log if not self.untold else self.log.at(self.positions)
+
+    def append(self, entry):
+        """Return the history with one observation more."""
+        log, untold = self.log.append(entry), self.untold
+        if untold and min(untold) < log.first:
+            untold = tuple(position for position in untold if position >= log.first)
+        return replaced(self, log=log, untold=untold)
+
+    def take_back(self, position):
+        """Return the history without a stored observation."""
+        return replaced(self, untold=(*self.untold, position), n_untold=self.n_untold + 1)
 
     def latest(self, n):
         """Return the latest n of them, or fewer; None: all."""
@@ -855,7 +869,10 @@ class RunState:
         """Raise a ValueError if times of a kind have no default seasons."""
         if kind == NUMBERS and is_auto(self.algorithm.seasonal_periods):
             expected = "None or periods where times are numbers"
-            advice = "Give dates as t, or seasonal_periods=['1D', '7D'] with the right time_unit."
+            advice = (
+                "Give dates as t, or a clock that tells dates, or seasonal_periods=['1D', '7D'] "
+                "with the right time_unit."
+            )
             raise invalid("seasonal_periods", expected, "auto", self.algorithm, advice=advice)
 
     @property

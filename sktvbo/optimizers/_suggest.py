@@ -1,13 +1,13 @@
 """Queries: the initial design, the maximum of the acquisition function, batches, contexts."""
 
 import logging
-import warnings
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from .._values import replaced
+from .._warnings import warn_caller
 from ..acquisition import AcquisitionState, PosteriorMean
 from ..acquisition._compiled import objective_of
 from ..acquisition._objective import ScipyClimber, Score
@@ -102,17 +102,16 @@ def recommend(run, t):
         objective = ScipyClimber(chance.log, chance.log_and_slope)
         recent = run.model.X_train_[-3:, :-1]
         row = optimize(objective, run.domain.search_space(), rng, recent)
-        _warn_uncertified(certificate, "The most probable point is recommended.", 3)
+        _warn_uncertified(certificate, "The most probable point is recommended.")
     return row
 
 
-def _warn_uncertified(certificate, instead, stacklevel):
+def _warn_uncertified(certificate, instead):
     """Warn that no point is within the limits with the required probability."""
-    warnings.warn(
+    warn_caller(
         f"No point is known to satisfy all limits with probability {certificate.level:g}. "
         f"{instead} See probability_feasible().",
         LimitWarning,
-        stacklevel=stacklevel + 1,
     )
 
 
@@ -149,12 +148,11 @@ def _with_pending(run, queries, asked):
     """Return the run with queries (x, time) more pending, asked for at a time."""
     pending, n_forgotten = run.pending.append(queries, asked, run.time.now)
     if n_forgotten:
-        warnings.warn(
+        warn_caller(
             f"{n_forgotten + MAX_PENDING} queries were asked for and not told; the latest "
             f"{MAX_PENDING} of them are stored. Tell each one as it was asked for, or cancel(x) "
             "it. A forgotten one can still be told with its time: tell(x, y, t).",
             ForgottenQueryWarning,
-            stacklevel=6,  # the caller of ask
         )
     run = replaced(run, pending=pending)
     if run.limiter is None or not queries:
@@ -270,7 +268,7 @@ def _best_queries(run, t, size, rng, may_wait, details):
             latest = config.algorithm._latest_query_time(t, surrogate, run.policy)
         space = None if run.limiter is None else run.limiter.part_of(run, t)
         algorithm = config.algorithm
-        if algorithm.acquisition is None and algorithm._visits_members:
+        if algorithm._has_default_acquisition and algorithm._visits_members:
             space = _unvisited(run, space, queries, t, certificate)
         limits = {} if timer is None else timer.limits_of_query(size - i)
         acquisition = config.acquisition
@@ -288,7 +286,7 @@ def _best_queries(run, t, size, rng, may_wait, details):
         found = x is not None
         if not found:
             x, time, posterior = certificate.least_risky(whole, t), t, None
-            _warn_uncertified(certificate, "The least risky known point is asked.", 6)
+            _warn_uncertified(certificate, "The least risky known point is asked.")
         if run.limiter is not None:
             if found:
                 part = space if certificate is None else certificate.part_of(space, t)

@@ -24,7 +24,7 @@ def untell(run, position):
         other = history.log.at([i])[0]
         data = data.append(i, other.row, other.y, other.variance)
     data = data.take(np.argsort(data.positions, kind="stable"))
-    history = replaced(history, untold=(*history.untold, position))
+    history = history.take_back(position)
     surrogate, policy = run.surrogate, run.policy
     if is_latest and run.policy_before is not None:
         policy = run.policy_before

@@ -5,11 +5,10 @@ Experts: no-regret in logarithmically-many side queries". The defaults are those
 T = 500, σ² = 0.01, δ = 0.05.
 """
 
-import warnings
-
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
+from .._warnings import warn_caller
 from ..acquisition import UCB, InformationGainBeta
 from ..exceptions import ModelWarning
 from ..gaussian_process import QuadraticInjection, TimeVaryingGPRegressor
@@ -49,11 +48,10 @@ class PublishedSparQGPUCB(SparQGPUCB):
         found = super()._asked(t, size, context, may_wait)
         run = self._begun()
         if run.history.n_told == self.n_initial_points and run.expert_asked is None:
-            warnings.warn(
+            warn_caller(
                 "SparQ-GP-UCB was asked for a query without an expert: only the last few "
                 "observations remain. Call ask_expert() and tell_expert() before ask().",
                 ModelWarning,
-                stacklevel=3,
             )
         return found
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._validation import check_int, invalid
-from ..optimizers._base import run_of
+from ..optimizers._base import run_of, snapshot
 from ..optimizers._outcomes import OBJECTIVE, measured
 from ._common import (
     display_data,
@@ -149,6 +149,7 @@ class OutcomeDisplay(_PanelDisplay):
         -----
         Predictions at past times are those of the *present* models, without removed observations.
         """
+        optimizer = snapshot(optimizer)
         fitted_surrogate(optimizer)
         check_int(n_times, "n_times", low=2)
         if optimizer.outcome_constraints is None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._validation import check_real
 from ..domain import FiniteSet, as_domain
+from ..optimizers._base import snapshot
 from ._common import (
     TEXT_BOX,
     Display,
@@ -152,6 +153,7 @@ class PosteriorDisplay(Display):
         -----
         The mean at past times is the *present* posterior, without the removed observations.
         """
+        optimizer = snapshot(optimizer)
         domain = as_domain(optimizer.domain)
         arms = isinstance(domain, FiniteSet)
         advice = "Show a slice with surrogate_.posterior_at(t)."

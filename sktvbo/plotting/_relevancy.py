@@ -9,6 +9,7 @@ import numpy as np
 
 from ..domain import FiniteSet, as_domain
 from ..kernels import split_time
+from ..optimizers._base import snapshot
 from ._common import (
     COLOURS,
     Display,
@@ -171,6 +172,7 @@ class RelevancyDisplay(Display):
         ValueError
             ``now`` is before an observation.
         """
+        optimizer = snapshot(optimizer)
         domain, surrogate = as_domain(optimizer.domain), fitted_surrogate(optimizer)
         told, gone = optimizer.told_X_, was_removed(optimizer)
         if now is None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._validation import check_int, finite_array, invalid
 from ..domain import as_domain
-from ..optimizers._base import run_of
+from ..optimizers._base import run_of, snapshot
 from ..optimizers._outcomes import Feasibility
 from ._common import (
     display_data,
@@ -210,6 +210,7 @@ class SliceDisplay(_PanelDisplay):
         ValueError
             Invalid names, units or times; a missing context, or one without a domain for it.
         """
+        optimizer = snapshot(optimizer)
         domain, surrogate = as_domain(optimizer.domain), fitted_surrogate(optimizer)
         check_int(n_values, "n_values", low=2)
         axes = axes_of(domain, n_values, names, units)
@@ -431,6 +432,7 @@ class TrackDisplay(_PanelDisplay):
         -----
         The mean at past times is the *present* posterior, without the removed observations.
         """
+        optimizer = snapshot(optimizer)
         domain, surrogate = as_domain(optimizer.domain), fitted_surrogate(optimizer)
         check_int(n_values, "n_values", low=2)
         check_int(n_times, "n_times", low=2)

@@ -42,7 +42,7 @@ class RelevancyBudget(StaleDataPolicy):
     alpha : float, default=0.25
         Relative change of the predictions allowed per temporal lengthscale.
     min_size : int, default=10
-        Observations that always stay.
+        Observations that stay whatever the budget pays.
     max_step : float, default=10.0
         Cap on Δt / l_T in one step. Without it, a far too small fitted lengthscale pays for the
         whole data set.
@@ -110,7 +110,7 @@ class RelevancyBudget(StaleDataPolicy):
             budget = self.budget_ * (1.0 + self.alpha) ** elapsed
         self.offered_budget_ = budget
         removals, n = [], len(surrogate.X_train_)
-        largest = n if self.max_size is None else max(self.max_size, self.min_size)
+        largest = n if self.max_size is None else self.max_size
         if self._allowed_size is not None:
             largest = min(largest, self._allowed_size)
         if n > largest or (budget > 1.0 and n >= self.min_size):
@@ -160,7 +160,7 @@ class RelevancyCap(StaleDataPolicy):
         n*, the largest data set. "recommended" follows the surrogate's temporal kernel and the
         times between the queries so far: argmax_n Σ_{i≤n} k_T(i R(n))² (eq. 9).
     min_size : int, default=10
-        Observations that always stay.
+        Observations that stay however few are recommended.
 
     Attributes
     ----------
@@ -217,7 +217,9 @@ class RelevancyCap(StaleDataPolicy):
         self.max_size_ = self._max_size(surrogate)
         self.removals_ = []
         if self.max_size_ is not None:
-            size = max(self.max_size_, self.min_size)
+            size = self.max_size_
+            if isinstance(self.max_size, str):
+                size = max(size, self.min_size)
             self.removals_ = _least_relevant_beyond(size, surrogate, now)
         return np.array([index for index, _ in self.removals_], dtype=np.intp)
 

@@ -2,9 +2,10 @@
 
 from datetime import timedelta
 
+import joblib
 import numpy as np
 import pytest
-from contract.cases import BOX, ask_and_tell
+from contract.cases import BOX, CASES, ask_and_tell
 from scipy.optimize import LinearConstraint
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import (
@@ -29,10 +30,11 @@ from sktvbo.acquisition import (
     SmoothnessBeta,
     as_acquisition,
 )
-from sktvbo.domain import StepLimit
+from sktvbo.domain import Arms, StepLimit
 from sktvbo.gaussian_process import GeometricInjection
 from sktvbo.journal import Journal
 from sktvbo.kernels import Wiener
+from sktvbo.optimizers._base import begun, run_of
 from sktvbo.staleness import (
     EventTriggeredReset,
     MaximumSize,
@@ -266,12 +268,33 @@ def test_an_acquisition_by_name_is_that_of_the_class(name, kind):
     kind = getattr(acquisition, kind)
     assert type(as_acquisition(name)) is kind
     queries = []
-    for given in (name, kind()):
+    own = opts.WDBO()._make_acquisition()  # that of the algorithm
+    for given in (name, own if name == "ucb" else kind()):
         opt = opts.WDBO(BOX, acquisition=given, n_initial_points=10, random_state=0)
         ask_and_tell(opt, 11)
         queries.append(opt.ask(11))
     np.testing.assert_array_equal(*queries)
     assert opt.get_params()["acquisition"].__class__ is kind
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.modelled], ids=lambda c: c.name)
+def test_ucb_by_name_is_the_default_of_the_algorithm(case):
+    default, named = (
+        begun(case.kind(BOX, **case.options | given))
+        for given in ({"acquisition": None}, {"acquisition": "ucb"})
+    )
+    chosen = [run_of(opt).config.acquisition for opt in (default, named)]
+    assert [type(each) for each in chosen] == [acquisition.UCB] * 2
+    assert joblib.hash(chosen[0]) == joblib.hash(chosen[1])
+    assert opts.IGPUCB(BOX, norm_bound=2.0, acquisition="ucb").ask(0.0).shape == (2,)
+
+
+def test_ucb_by_name_visits_all_members():
+    queries = []
+    for given in (None, "ucb"):
+        opt = opts.GPUCB(Arms(8), acquisition=given, random_state=0)
+        queries.append(ask_and_tell(opt, 14, lambda x, t: float(x[0] == 3.0)))
+    np.testing.assert_array_equal(*queries)
 
 
 @pytest.mark.parametrize(("name", "kind"), POLICIES.items())

@@ -1,8 +1,11 @@
 """What is remembered of a run: as much as asked for, at a price that does not grow."""
 
 import pickle
+import subprocess
 import sys
+import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ from contract.cases import BOX, BY_NAME, STEPS, objective
 from numpy.testing import assert_array_equal
 
 from sktvbo import SWGPUCB, RandomSearch
+from sktvbo.exceptions import OverconfidenceWarning
 from sktvbo.optimizers._state import History, Log
 
 TOLD = ("told_X_", "told_y_", "removed_at_")
@@ -51,6 +55,73 @@ def test_a_capped_run_pickles_and_remembers_no_more_than_its_cap():
     assert abs(len(pickle.dumps(late)) - len(pickle.dumps(early))) < 2000
     uncapped = len(pickle.dumps(windowed(None, 600)))
     assert uncapped > 2 * len(pickle.dumps(late))
+
+
+def busy(opt, start, stop):
+    """Steps of all kinds; a third of the observations is taken back."""
+    rng = np.random.RandomState(start)
+    for t in range(start, stop):
+        x = opt.ask(t) if t % 50 == 0 else rng.uniform(*np.transpose(BOX))
+        opt.tell(x, objective(x, t % 9), t)
+        if t % 3 == 0:
+            opt.untell()
+        if t % 11 == 0:
+            opt.announce(x, t)
+            opt.tell([0.5, 0.5], t=t, failed=True)
+            opt.cancel(x)
+
+
+SLOW = [pytest.param(name, 300, marks=pytest.mark.slow) for name in ("BOLT-max-size", "SparQGPUCB")]
+
+
+@pytest.mark.parametrize(("name", "steps"), [("RandomSearch", 660), ("SWGPUCB", 300), *SLOW])
+def test_without_a_history_the_state_does_not_grow(name, steps):
+    case, sizes = BY_NAME[name], []
+    opt = case.make(history=0, **({"refit_every": None} if case.modelled else {}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OverconfidenceWarning)  # of a made-up objective
+        for start in (0, steps):
+            busy(opt, start, start + steps)
+            sizes.append(len(pickle.dumps(opt)))
+    # Failures and times of queries are stored up to numbers that are not reached.
+    assert sizes[1] - sizes[0] < 2000
+    assert len(opt.X_) <= 257
+    assert (opt.n_told_, len(opt._run.history.untold)) == (4 * steps // 3, 85)
+    twin = type(opt).from_json(opt.to_json())
+    assert (twin.n_told_, twin.n_removed_) == (opt.n_told_, opt.n_removed_)
+
+
+SOAK = """
+import sys, warnings
+import numpy as np
+import sktvbo
+from sktvbo.exceptions import OverconfidenceWarning
+warnings.simplefilter("ignore", OverconfidenceWarning)
+name, options, steps = sys.argv[1], eval(sys.argv[2]), int(sys.argv[3])
+opt = getattr(sktvbo, name)([(0.0, 1.0)] * 2, history=0, random_state=0, **options)
+used = []
+for t in range(steps):
+    x = opt.ask(float(t))
+    opt.tell(x, -float(np.sum((x - 0.5 - 0.3 * np.sin(0.01 * t)) ** 2)))
+    if t % 5 == 0:
+        opt.untell()
+    if t % (steps // 40) == 0:
+        used.append(int(open("/proc/self/statm").read().split()[1]) * 4096)
+print(*used)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux' /proc")
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("RandomSearch", {}), ("SWGPUCB", {"window": 10, "refit_every": None})],
+)
+def test_memory_of_the_last_quarter_of_200_000_steps_is_constant(name, options):
+    command = [sys.executable, "-c", SOAK, name, repr(options), "200000"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    used = np.array(done.stdout.split(), dtype=float)
+    assert used[30:].max() < 1.01 * used[29]
 
 
 def lines_run(function):

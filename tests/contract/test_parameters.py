@@ -1,6 +1,10 @@
 """Parameters: said once, stored, and those of a run that has begun."""
 
+import copy
 import inspect
+import pickle
+from collections import ChainMap, OrderedDict
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -17,6 +21,7 @@ from sklearn.base import clone
 
 from sktvbo import WDBO, BayesianOptimizer, RandomSearch, optimizers
 from sktvbo.exceptions import AskTellError
+from sktvbo.journal import Journal
 
 SHARED = ["surrogate", "acquisition", "n_initial_points", "refit_every", "maximize", "clock"]
 SHARED += ["constraints", "random_state", "history", "journal", "max_step", "start_points"]
@@ -191,3 +196,30 @@ def test_a_clock_of_the_users_is_read_itself():
     assert opt.suggest().t == 4.0
     # Not a copy of it.
     assert next(times) == 5.0
+
+
+# --- mappings -------------------------------------------------------------------------------------
+
+
+@every_kind
+@pytest.mark.parametrize("mapping", [MappingProxyType, ChainMap, OrderedDict])
+def test_any_mapping_is_a_dict_of_parameters(name, mapping, tmp_path):
+    """Run, clone, copy, pickle, JSON and journal are those of the dicts."""
+    plain = {"domain": {"a": ("real", 0.0, 1.0)}}
+    if name != "RandomSearch":
+        plain["outcome_constraints"] = {"load": (None, 1.0)}
+    values = {key: mapping(value) for key, value in plain.items()}
+    kind, path = getattr(optimizers, name), tmp_path / "run.db"
+    opt = kind(**values, random_state=0, journal=path)
+    assert opt.domain is values["domain"]
+    twins = [kind(**plain, random_state=0), clone(opt), copy.copy(opt), copy.deepcopy(opt)]
+    twins += [pickle.loads(pickle.dumps(opt)), kind.from_json(opt.to_json())]
+    x, told = opt.ask(0.0), {"outcomes": {"load": 0.5}} if "outcome_constraints" in plain else {}
+    opt.tell(x, 1.0, **told)
+    for twin in twins:
+        assert twin.set_params(journal=None).ask(0.0) == x
+    opt.close()
+    assert kind.resume(path).n_told_ == 1
+    resumed = kind(**values, random_state=0, journal=Journal(path, resume=True))
+    assert resumed.n_told_ == 1
+    assert resumed.ask(1.0) == kind.from_json(opt.to_json()).ask(1.0)

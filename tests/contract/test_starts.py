@@ -20,7 +20,7 @@ from contract.cases import (
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import LinearConstraint
 
-from sktvbo import GPUCB, UITVBO, WDBO, BayesianOptimizer, RandomSearch
+from sktvbo import BOLT, GPUCB, UITVBO, WDBO, BayesianOptimizer, RandomSearch
 from sktvbo.domain import FiniteSet, StepLimit, WithContext, as_domain
 from sktvbo.exceptions import DomainError
 from sktvbo.staleness import RelevancyBudget
@@ -211,17 +211,28 @@ def test_start_points_are_approached_in_a_context():
 
 
 @pytest.mark.parametrize("name", [case.name for case in CASES if case.modelled])
-def test_any_policy_is_capped(name):
+@pytest.mark.parametrize("size", [3, pytest.param(11, marks=pytest.mark.slow)])
+def test_any_policy_is_capped(name, size):
     case = BY_NAME[name]
-    if "max_size" in case.options:
-        return
-    opt, free = case.make(max_size=11), case.make()
+    opt, free = case.make(max_size=size), case.make()
     for each in (opt, free):
         case.drive(each, STEPS)
-    assert len(opt.y_) <= 11
-    assert (opt.history_["n"] <= 11).all()
+    assert len(opt.y_) <= size
+    # All initial points are needed for the first model.
+    assert (opt.history_["n"][opt.n_initial_points - 1 :] <= size).all()
+    if not case.forgets or "max_size" in case.options:
+        assert len(opt.y_) == size
     assert len(opt.y_) == np.isnan(opt.removed_at_).sum() == opt.n_told_ - opt.n_removed_
     assert type(opt.policy_) is type(free.policy_)
+
+
+@pytest.mark.parametrize("kind", [WDBO, BOLT, UITVBO])
+@pytest.mark.parametrize("options", [{"seasonal_periods": 4.0}, {"step_budget": 1e9}])
+def test_the_cap_holds_with_seasons_and_a_budget(kind, options):
+    opt = kind([(0.0, 1.0)], max_size=4, refit_every=None, random_state=0, **options)
+    for t in range(12):
+        opt.tell(opt.ask(t), float(t % 4))
+    assert (opt.history_["n"][4:] == 4).all()
 
 
 def test_a_cap_that_is_not_met_changes_nothing():

@@ -3,18 +3,25 @@
 import copy
 import os
 import pickle
+import sys
 import threading
+import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import joblib
 import numpy as np
 import pytest
-from contract.cases import BOX, BY_NAME
+from contract.cases import BOX, BY_NAME, FEW, STEPS
 from numpy.testing import assert_array_equal
 
-from sktvbo import GPUCB, SWGPUCB, BayesianOptimizer, RandomSearch
+from sktvbo import GPUCB, SWGPUCB, WDBO, BayesianOptimizer, RandomSearch
 from sktvbo.acquisition import UCB
-from sktvbo.exceptions import AskTellError
+from sktvbo.domain import as_domain
+from sktvbo.exceptions import AskTellError, ClockWarning
+from sktvbo.optimizers._base import run_of
+from sktvbo.plotting import RelevancyDisplay, SliceDisplay, TrackDisplay
 
 
 def in_threads(count, work):
@@ -103,6 +110,127 @@ def test_readers_do_not_wait():
         finally:
             leave.set()
         assert asking.result(timeout=60.0).shape == (2,)
+
+
+def answers(opt):
+    """What an optimizer answers, by name: all properties, tables, predictions, texts, displays."""
+    X, kind = as_domain(BOX).sample(3, np.random.RandomState(0)), type(opt)
+    names = [name for name in dir(kind) if isinstance(getattr(kind, name), property)]
+    found = {name: partial(getattr, opt, name) for name in names if not name.startswith("_")}
+    found |= {
+        "to_frame": opt.to_frame,
+        "recommend": partial(opt.recommend, 20.0),
+        "to_json": opt.to_json,
+        "_repr_html_": opt._repr_html_,
+        "copy": lambda: copy.copy(opt).to_frame(),
+        "pickle": lambda: pickle.loads(pickle.dumps(opt)).to_frame(),
+        "with_domain": lambda: opt.with_domain([(0.0, 2.0), (-1.0, 2.0)]).to_frame(),
+    }
+    if kind is not RandomSearch:
+        found["predict"] = partial(opt.predict, X, 20.0, return_std=True)
+        found["probability"] = partial(opt.probability_feasible, X, 20.0)
+    if kind is WDBO:
+        for display in (RelevancyDisplay, SliceDisplay, TrackDisplay):
+            found[display.__name__] = partial(display.from_optimizer, opt)
+    return found
+
+
+@pytest.mark.parametrize("case", FEW, ids=lambda case: case.name)
+def test_an_answer_is_that_of_one_state(case, monkeypatch):
+    """Another thread makes steps between all that a call reads."""
+    early, late = case.after(9)[0], case.after(STEPS)[0]
+    late.tell([0.5, 0.5], t=float(STEPS), failed=True)
+    late.announce([0.5, 0.5], STEPS)
+    states, calls = [run_of(early), run_of(late)], [0]
+
+    def resumed(self):
+        state = states[min(calls[0], 1)] if self is opt else vars(self)["_run"]
+        calls[0] += 1
+        return state
+
+    opt = copy.copy(early)
+    expected = {name: answer() for name, answer in answers(early).items()}
+    monkeypatch.setattr(type(opt), "_resumed", resumed)
+    for name, answer in answers(opt).items():
+        calls[0] = 0
+        assert joblib.hash(answer()) == joblib.hash(expected[name]), name
+
+
+def ask_and_answer(opt, number):
+    query = opt.suggest()
+    opt.tell(query, -float(np.sum((query.x - 0.5) ** 2)))
+
+
+def fail_and_take_back(opt, number):
+    x = opt.ask()
+    opt.tell(x, t=opt.next_time_ + 1e-9 * number, failed=True)
+    query = opt.suggest()
+    opt.tell(query, 0.0)
+    opt.untell(id=query.id)
+    opt.cancel(opt.suggest(n=2)[0])
+
+
+def tell_some(opt, number):
+    opt.tell_many(np.full((2, 2), 0.5), [1.0, 2.0], [0.01 * number, 0.02 * number])
+
+
+def predict(opt, number):
+    if opt.predict_too:
+        mean, std = opt.predict([[0.5, 0.5], [1.0, 0.0]], [0.0, 1.0 + number], return_std=True)
+        assert np.isfinite(mean).all()
+        assert np.isfinite(std).all()
+    assert opt.recommend().shape == (2,)
+
+
+def tabulate(opt, number):
+    frame = opt.to_frame()
+    assert frame["y"].isna().sum() == (frame["failed"] | frame["pending"]).sum()
+    assert frame["query"].dropna().is_unique
+
+
+def show(opt, number):
+    assert type(opt).__name__ in repr(opt)
+    assert "observations" in opt._repr_html_()
+
+
+def copy_it(opt, number):
+    twin = pickle.loads(pickle.dumps(opt))
+    assert len(twin.told_y_) == min(twin.n_told_, 5000)
+    assert type(opt).from_json(opt.to_json()).n_removed_ >= 0
+
+
+WORK = [ask_and_answer, ask_and_answer, fail_and_take_back, tell_some]
+WORK += [predict, tabulate, show, copy_it]
+
+
+@pytest.mark.parametrize("kind", [RandomSearch, WDBO])
+@pytest.mark.parametrize("seconds", [0.5, pytest.param(60.0, marks=pytest.mark.slow)])
+def test_eight_threads_at_work_on_one_optimizer(kind, seconds):
+    options = {} if kind is RandomSearch else {"max_size": 12, "refit_every": 200}
+    opt = kind(BOX, clock="calendar", history=5000, random_state=0, **options)
+    opt.predict_too = kind is not RandomSearch
+    for _ in range(6):
+        ask_and_answer(opt, 0)
+    done = [0] * len(WORK)
+
+    def work(number):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            WORK[number](opt, number)
+            done[number] += 1
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ClockWarning)
+            in_threads(len(WORK), work)
+    finally:
+        sys.setswitchinterval(interval)
+    assert min(done) > 0
+    assert opt.n_told_ == 6 + done[0] + done[1] + 2 * done[3]
+    assert opt.n_failed_ == done[2]
+    assert len(opt.pending_) == min(done[2], 1024)
 
 
 def test_a_step_within_a_step_is_refused():

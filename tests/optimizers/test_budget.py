@@ -1,5 +1,6 @@
 """step_budget: searches in slices, the limit of the data set, and warnings; refit(deadline=)."""
 
+import contextlib
 import pickle
 import time
 import warnings
@@ -202,6 +203,42 @@ def test_a_warning_that_is_an_error_leaves_the_optimizer_as_it_was():
     assert opt.n_told_ == 8
 
 
+# Steps that raise, or that change nothing.
+WITHOUT_EFFECT = {
+    "tell": lambda opt: opt.tell([0.5], np.nan, 7.0),
+    "tell outside": lambda opt: opt.tell([2.0], 1.0, 7.0),
+    "tell again": lambda opt: opt.tell(opt.again, 0.5),
+    "fail": lambda opt: opt.tell([0.5], 1.0, 7.0, failed=True),
+    "ask": lambda opt: opt.ask(-1.0),
+    "suggest": lambda opt: opt.suggest(np.nan, n=2),
+    "tell_many": lambda opt: opt.tell_many([[0.5]], [np.nan], [7.0], outcomes=1.0),
+    "announce": lambda opt: opt.announce([2.0], 7.0),
+    "cancel": lambda opt: opt.cancel([0.123]),
+    "untell": lambda opt: opt.untell(id=99),
+}
+
+
+@pytest.mark.parametrize("call", WITHOUT_EFFECT.values(), ids=WITHOUT_EFFECT)
+def test_a_step_without_effect_is_over(call, monkeypatch):
+    """What the caller computes afterwards is not counted as a step."""
+    seconds = [0.0]
+    monkeypatch.setattr(time, "process_time", lambda: seconds[0])
+    opt = WDBO([(0, 1)], n_initial_points=3, step_budget=LONG, random_state=0)
+    opt.again = opt.suggest(0.0)
+    opt.tell(opt.again, 0.5)
+    run(opt, 2, start=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", StepBudgetWarning)
+        for _ in range(4):
+            with contextlib.suppress(ValueError, RuntimeError):
+                call(opt)
+            seconds[0] += 100.0 * LONG
+            opt.announce([0.5], 7.0)
+            opt.tell_many([[0.25]], [0.5], [7.0])
+            opt.refit()
+        run(opt, 1, start=8)
+
+
 def test_a_search_whose_parts_do_not_fit_ends_and_limits_the_data_set():
     opt = run(GPUCB([(0, 1)], n_initial_points=5, step_budget=LONG, random_state=0), 40)
     before, timer = run_of(opt), run_of(opt).timer
@@ -376,7 +413,7 @@ def clock(monkeypatch):
 
 
 def updated(timer, clock, n, seconds, fresh=False):
-    timer.begin(2)
+    timer.begin()
     clock(seconds)
     timer.model_updated(n, fresh)
     timer.end("tell")
@@ -434,7 +471,7 @@ def test_expected_times_grow_with_the_cube(part, clock):
     at_limit = np.median([limit(100, 0.1, 0.1), limit(200, 0.3, 0.1)])
     assert_allclose(timer.expected(part, 150), 0.1 + 0.35 * (150 / at_limit) ** 3)
     assert_allclose(timer.expected(part, at_limit), 0.45)
-    timer.begin(2)
+    timer.begin()
     assert timer.fits(part, at_limit)
     clock(0.5)
     assert not timer.fits(part, at_limit)
@@ -446,20 +483,20 @@ def test_three_of_a_hundred_steps(clock):
         updated(timer, clock, 100, seconds)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        timer.begin(2)  # the first one is longer ago
+        timer.begin()  # the first one is longer ago
     updated(timer, clock, 100, 1.5)
     with pytest.warns(StepBudgetWarning, match=r"of tell\(\), 3 seconds .* model took 3[.]"):
-        timer.begin(2)
+        timer.begin()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        timer.begin(2)
+        timer.begin()
 
 
 def test_candidates_follow_the_time_of_a_query(clock):
     timer = StepTimer(1.0)
 
     def queried(seconds):
-        timer.begin(2)
+        timer.begin()
         clock(seconds)
         timer.queried(100)
         timer.end("ask")

@@ -164,7 +164,7 @@ def test_the_forgetting_rate_is_that_of_the_part_without_seasons():
     assert opt.epsilon_ == pytest.approx(-np.expm1(-2.0 / length_scale))
 
 
-@pytest.mark.parametrize(("max_size", "expected"), [(None, 100), (40, 40), (5, 10), (300, 100)])
+@pytest.mark.parametrize(("max_size", "expected"), [(None, 100), (40, 40), (5, 5), (300, 100)])
 def test_w_dbo_holds_a_hundred_observations(max_size, expected):
     opt = WDBO([(0.0, 1.0)], seasonal_periods=24.0, max_size=max_size, random_state=0)
     opt.ask(0.0)
