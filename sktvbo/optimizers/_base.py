@@ -181,7 +181,7 @@ class BayesianOptimizer(BaseEstimator):
         a pickle or journal and its use, "calendar" goes on.
     constraints : LinearConstraint, NonlinearConstraint, callable, or a list of them, default=None
         What queries and recommendations must satisfy, see `~sktvbo.domain.Constrained`. A callable
-        of x returns True, or a number of at least 0, where x is allowed.
+        of x, or of x and the context, returns True, or a number of at least 0, where x is allowed.
     random_state : int, RandomState or None, default=None
     history : int, default=None
         Number of most recent observations exposed by ``told_X_``, ``told_y_`` and `to_frame`; None

@@ -12,6 +12,7 @@ from .._validation import invalid
 from ..exceptions import AskTellError
 from ._base import Algorithm
 from ._parameters import algorithm
+from ._suggest import in_context
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,10 +83,10 @@ class RandomSearch(Algorithm):
         )
 
     def recommend(self, t: Time | None = None, *, context: ContextLike = None) -> Point:
-        # The best query at any time: t and the context are checked, and have no effect.
+        # The best query at any time, and in any context that allows it.
         run = self._run_or_new()
         run.read_time(t)
-        run.domain.contexts(context, 1)
+        run = in_context(run, run.domain.contexts(context, 1)[0])
         rows, y = run.data.rows.reshape(-1, run.domain.n_dims + 1)[:, :-1], run.data.y
         allowed = run.domain.queryable(rows)
         if not allowed.any():
