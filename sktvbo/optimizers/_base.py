@@ -666,25 +666,19 @@ class BayesianOptimizer(BaseEstimator):
             x = _place(run, x, context, answered=True)
             if t is not None:
                 t, run = run.read_time(t)
-            if len(run.pending.queries) > 1 and not isinstance(x, Query) and run.is_ambiguous(x, t):
-                _warn_ambiguous()
-            if failed is not False and has_failed(y, failed):
-                outcomes_of(run, outcomes, failed=True)
-                row, t, query = addressed(run, x, t)
-                if is_repeated(run, (row, None, t, 0.0, None, query)):
-                    return
-                after = observe_failure(run, row, t, query)
-                row = after.failures.rows[-1].tolist()
-                self._take(before, after, "fail", x=row[:-1], t=row[-1])
-                return
-            y, variance = finite_number(y, "y", InvalidObservationError, LARGEST_Y), 0.0
+            failed, variance, others = has_failed(y, failed), 0.0, None
+            y = None if failed else finite_number(y, "y", InvalidObservationError, LARGEST_Y)
             if y_variance is not None:
                 variance = check_real(y_variance, "y_variance", interval="[0, inf)")
-            others = None
             if run.outcomes is not None or outcomes is not None:
-                others = outcomes_of(run, outcomes)
+                others = outcomes_of(run, outcomes, failed)
+            if len(run.pending.queries) > 1 and not isinstance(x, Query) and run.is_ambiguous(x, t):
+                _warn_ambiguous()
             row, t, query = addressed(run, x, t)
-            if is_repeated(run, (row, y, t, variance, others, query)):
+            if is_repeated(run, (row, y, t, 0.0 if failed else variance, others, query)):
+                return
+            if failed:
+                self._take(before, observe_failure(run, row, t, query, others), "fail")
                 return
             known = predicted_observation(run, row, t, variance)
             after = observe(run, row, y, t, variance, others, query, predicted=known)
@@ -1079,6 +1073,12 @@ class BayesianOptimizer(BaseEstimator):
         run = _with_belief(run, "predict()")
         if outcome not in (None, OBJECTIVE):
             run = view(run, names.index(outcome))
+            if run.surrogate is None:
+                expected, got = (
+                    "one that was measured before predict()",
+                    f"{outcome!r}, which is not",
+                )
+                raise invalid("outcome", expected, got=got, error=AskTellError)
         mean, std = _predicted(run, rows, times, include_noise)
         if one:
             mean, std = float(mean[0]), float(std[0])
@@ -1216,11 +1216,11 @@ class BayesianOptimizer(BaseEstimator):
         y, nothing = np.append(self.told_y_, unknown), (np.nan, np.nan)
         predicted = [entry.predicted or nothing for entry in shown] + [nothing] * len(unknown)
         mean, std = np.array(predicted).reshape(-1, 2).T
-        told = [entry.outcomes for entry in shown]
-        outcomes = {
-            name: np.append([values[i] for values in told], unknown)
-            for i, name in enumerate(measured(run))
-        }
+        outcomes = {}
+        for i, name in enumerate(measured(run)):
+            told = np.array([entry.outcomes[i] for entry in shown], dtype=np.float64)
+            of_failed = [] if run.failures is None else run.failures.outcomes[:, i]
+            outcomes[name] = np.concatenate([told, of_failed, np.full(len(pending), np.nan)])
 
         def dated(times):
             if run.time.kind in (None, NUMBERS):

@@ -59,7 +59,8 @@ def in_domain(run, new, change, n_started):
     if run.outcomes is None:
         return after
     surrogates = [
-        _with_surrogate(*pair, change).surrogate for pair in zip(views(after), views(run))
+        None if old.surrogate is None else _with_surrogate(new, old, change).surrogate
+        for new, old in zip(views(after), views(run))
     ]
     models = [
         model._replace(surrogate=surrogate, sliced_search=None)

@@ -164,7 +164,7 @@ def _with_pending(run, queries, asked):
 
 def _risk(run, certificate=None):
     """Return where and when queries fail or violate a limit; None if nothing is known of it."""
-    causes = [] if run.failures is None else [Risk(run.failures, run)]
+    causes = Risk.of(run)
     if certificate is not None:
         causes.append(certificate)
     elif run.outcomes is not None and run.surrogate is not None:

@@ -392,10 +392,11 @@ def test_limits_that_make_no_sense(limits, match):
         ({"outcomes": None}, "outcomes must be values named"),
         ({"outcomes": {"load": 1.0}}, "Got 'load' instead"),
         ({"outcomes": {"load": 1.0, "heat": 1.0, "cost": 1.0}}, "and no others"),
-        ({"outcomes": {"load": 1.0, "heat": np.nan}}, r"outcomes\['heat'\] must be finite"),
+        ({"outcomes": {"load": 1.0, "heat": np.inf}}, r"outcomes\['heat'\] must be finite"),
         ({"outcomes": {"load": "low", "heat": 1.0}}, r"outcomes\['load'\] must be one real"),
         ({"outcomes": [1.0, 2.0]}, "outcomes must be values named"),
-        ({"outcomes": {"load": 1.0, "heat": 1.0}, "failed": True, "y": None}, "left out with fail"),
+        ({"outcomes": {"load": 1.0}, "failed": True, "y": None}, "Got 'load' instead"),
+        ({"outcomes": {"load": 1.0, "heat": "hot"}, "failed": True, "y": None}, "one real number"),
     ],
 )
 def test_outcomes_that_make_no_sense_change_nothing(driven, given, match):
