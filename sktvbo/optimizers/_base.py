@@ -294,8 +294,10 @@ class BayesianOptimizer(BaseEstimator):
     threads of the process counts. `tell_many` has no limit. Results depend on the speed of the
     machine; a journal holds the hyperparameters, but no unfinished search.
 
-    Each measured outcome has a surrogate like the objective's, on the same rows, also with
-    ``robust``. With ``safety`` the first queries of "auto", 3 (d + 1) of them, are within 0.1 of
+    Each measured outcome has a surrogate like the objective's, also with ``robust``, on the rows of
+    the data set where it was measured. The latest 150 failures are rows as well, until they are
+    older than a data set from which observations were removed. The limit of an outcome without a
+    row holds with probability ½. With ``safety`` the first queries of "auto", 3 (d + 1) of them, are within 0.1 of
     each range around a start point, or at the next integer or member; categories are free. Later
     ones are where all limits hold with this probability, after deviations are widened by at least
     1.1, and more after violations. Every third one is the nearest of these places to the best one
@@ -639,11 +641,14 @@ class BayesianOptimizer(BaseEstimator):
         y_variance : float, default=None
             Known variance of the noise of y, in units of y², on top of the learnt noise: that of
             scores divided by their number, where y is their mean.
-        outcomes : dict of str to float, default=None
-            Values of all ``outcome_constraints`` except "objective"; none of a failure.
+        outcomes : dict of str to float, or a row of a frame, default=None
+            Values of all ``outcome_constraints`` except "objective"; None or NaN where one was not
+            measured. Other columns of a frame are ignored. May be left out of a failure.
         failed : bool, default=False
-            True, without y: nothing could be measured. Later queries avoid places and times where
-            queries are likely to fail; surrogate and policy are unchanged.
+            True, without y: it could not be measured. Later queries avoid places and times where
+            queries are likely to fail; surrogate and policy are unchanged. Models of outcomes learn
+            from ``outcomes``. A failure with one beyond its limit does not count twice: once this
+            outcome has a model, only that learns from it.
 
         Raises
         ------
@@ -765,7 +770,7 @@ class BayesianOptimizer(BaseEstimator):
         y_variance : float or array-like of shape (n,), default=None
             See `tell`.
         outcomes : dict of str to array-like of shape (n,), or data frame, default=None
-            See `tell`; NaN of measurements that failed.
+            See `tell`.
         failed : bool or array-like of bool of shape (n,), default=False
             Measurements that failed, see `tell`.
 
@@ -1178,7 +1183,7 @@ class BayesianOptimizer(BaseEstimator):
             - ``removed_at``: time of removal from the data set; NaN while it is in it;
             - ``failed`` and ``pending``: bool;
             - ``query``: id of the query, or <NA> if it failed or was not asked for;
-            - each measured outcome by its name, NaN for failed and pending rows.
+            - each outcome by its name, NaN where it was not measured.
 
             A column gets a trailing underscore if a parameter, or one before it, has its name.
 
