@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
-from .._tables import as_table, is_one, is_table, rows_of
+from .._tables import Row, as_row, as_table, is_one, is_table, rows_of
 from .._validation import (
     LARGEST_Y,
     check_bool,
@@ -82,6 +82,7 @@ from ._outcomes import (
     OBJECTIVE,
     Feasibility,
     begun_outcomes,
+    check_names,
     limits_of,
     many_outcomes_of,
     measured,
@@ -297,12 +298,12 @@ class BayesianOptimizer(BaseEstimator):
     Each measured outcome has a surrogate like the objective's, also with ``robust``, on the rows of
     the data set where it was measured. The latest 150 failures are rows as well, until they are
     older than a data set from which observations were removed. The limit of an outcome without a
-    row holds with probability ½. With ``safety`` the first queries of "auto", 3 (d + 1) of them, are within 0.1 of
-    each range around a start point, or at the next integer or member; categories are free. Later
-    ones are where all limits hold with this probability, after deviations are widened by at least
-    1.1, and more after violations. Every third one is the nearest of these places to the best one
-    where the limits probably hold. Where no place is certified, a start point is asked.
-    Hyperparameters are learnt: violations may be more frequent.
+    row holds with probability ½. With ``safety`` the first queries of "auto", 3 (d + 1) of them,
+    are within 0.1 of each range around a start point, or at the next integer or member; categories
+    are free. Later ones are where all limits hold with this probability, after deviations are
+    widened by at least 1.1, and more after violations. Every third one is the nearest of these
+    places to the best one where the limits probably hold. Where no place is certified, a start
+    point is asked. Hyperparameters are learnt: violations may be more frequent.
 
     The times of a run are all numbers, all dates with a time zone, or all dates without one.
 
@@ -707,7 +708,7 @@ class BayesianOptimizer(BaseEstimator):
         """
         with self._lock():
             run = self._run_or_new()
-            x = with_known_context(run.domain.place(x, context))
+            x = with_known_context(run.domain.place(_without_outcomes(run, x), context))
             t, timed = run.read_time(t)
             self._take(run, announce(timed, x, t), "announce")
 
@@ -879,9 +880,13 @@ class BayesianOptimizer(BaseEstimator):
         """
         with self._lock():
             run = self._run_or_new()
+            if id is not None:
+                check_int(id, "id", low=0)
             if isinstance(x, Query):
-                x, t, id = x.x, t, x.id
-            row = None if x is None else run.domain.as_row(x)
+                if id not in (None, x.id):
+                    raise invalid("id", f"left out, or {x.id}, with this query", id)
+                x, id = x.x, x.id
+            row = None if x is None else run.domain.as_row(_without_outcomes(run, x))
             time = None if t is None else run.read_time(t)[0]
             position = position_of(run, row, time, id)
             if position is None:
@@ -1069,6 +1074,8 @@ class BayesianOptimizer(BaseEstimator):
         True
         """
         run = self._run_or_new()
+        check_bool(return_std, "return_std")
+        check_bool(include_noise, "include_noise")
         one = is_one(X)
         rows = _rows_in_context(run, X, context, one)
         times = run.read_times(t, len(rows))[0]
@@ -1185,7 +1192,9 @@ class BayesianOptimizer(BaseEstimator):
             - ``query``: id of the query, or <NA> if it failed or was not asked for;
             - each outcome by its name, NaN where it was not measured.
 
-            A column gets a trailing underscore if a parameter, or one before it, has its name.
+            A column gets a trailing underscore if a parameter has its name. ``tell_many(frame,
+            frame.y, frame.time, outcomes=frame, failed=frame.failed)`` tells all but pending rows
+            to another optimizer.
 
         Raises
         ------
@@ -1245,10 +1254,11 @@ class BayesianOptimizer(BaseEstimator):
             "pending": kind == 2,
             "query": pd.array([*queries, *(query.id for query in pending)], dtype="Int64"),
         }
-        for name, values in (*own.items(), *outcomes.items()):
+        for name, values in own.items():
             while name in columns:
                 name += "_"
             columns[name] = values
+        columns |= outcomes
         # pandas would make NaN of None among strings, and 1.0 of 1 beside None.
         for name, values in columns.items():
             if isinstance(values, list) and len(set(map(type, values))) > 1:
@@ -1605,6 +1615,7 @@ class BayesianOptimizer(BaseEstimator):
         if has_auto_timeout(self):
             timeout, delays = None, ()
         limits = limits_of(self.outcome_constraints, self)
+        check_names(limits, domain, self)
         config = RunConfig(
             algorithm=algorithm,
             domain=domain,
@@ -1718,6 +1729,7 @@ def _place(run, x, context=None, *, answered=False):
         if context is None:
             return query
         return replace(query, x=run.domain.place(x.x, context))
+    x = _without_outcomes(run, x)
     try:
         return run.domain.place(x, context)
     except DomainError as exc:
@@ -1809,6 +1821,8 @@ def _columns(run, X, y, t, y_variance, context, failed):
     handles = isinstance(X, list | tuple) and any(isinstance(x, Query) for x in X)
     X, places = _without_outcomes(run, X), None
     if not handles and np.size(X) == 0:
+        if context is not None:
+            run.domain.contexts(context, 0)
         places = []
     elif not handles:
         with suppress(DomainError):
@@ -1828,11 +1842,17 @@ def _columns(run, X, y, t, y_variance, context, failed):
 
 
 def _without_outcomes(run, X):
-    """Return a table without its columns of outcomes, which `to_frame` adds; others unchanged."""
-    names = set(measured(run)).difference(run.domain.columns)
-    if not (names and is_table(X)):
+    """Return points without columns of outcomes, which `to_frame` adds, in any form of a point."""
+    names = measured(run)
+    if not names or type(X) is np.ndarray:
         return X
-    return {name: column for name, column in as_table(X).items() if name not in names}
+    if isinstance(X, list):
+        return [_without_outcomes(run, x) for x in X]
+    table = as_table(X) if is_table(X) else as_row(X)
+    if table is None or not any(name in table for name in names):
+        return X
+    kind = Row if isinstance(table, Row) else dict
+    return kind({name: column for name, column in table.items() if name not in names})
 
 
 @algorithm

@@ -16,7 +16,7 @@ from scipy.special import ndtri, ndtri_exp
 from sklearn.utils import check_random_state
 
 from .._fast.limits import Limits, log_weights, within
-from .._tables import as_table, frame_columns
+from .._tables import as_table, frame_columns, is_added
 from .._validation import LARGEST_Y, check_size, finite_number, invalid, real_array
 from .._values import replaced
 from ..acquisition._compiled import ManyPlaces
@@ -124,6 +124,19 @@ def limits_of(constraints, owner):
             raise invalid(name, "pairs with low < high", owner=owner, got=got)
         found.append(Limit(outcome, low, high))
     return tuple(found)
+
+
+def check_names(limits, domain, owner):
+    """Raise unless the names of measured outcomes are those of no other column of a frame."""
+    for name, *_ in limits:
+        if name in domain.columns or is_added(name):
+            raise invalid(
+                "outcome_constraints",
+                "named unlike parameters, contexts and the other columns of to_frame()",
+                owner=owner,
+                got=repr(name),
+                advice="Choose another name.",
+            )
 
 
 def _is_infinite(bound):

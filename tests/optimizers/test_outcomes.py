@@ -21,7 +21,7 @@ from sktvbo import (
     optimize,
 )
 from sktvbo._values import replaced
-from sktvbo.domain import Context, FiniteSet
+from sktvbo.domain import Context, FiniteSet, WithContext
 from sktvbo.evaluation import RunResult, StepClock, run
 from sktvbo.exceptions import AskTellError, DomainError, InvalidObservationError, LimitWarning
 from sktvbo.journal import Journal, events
@@ -531,17 +531,69 @@ def test_the_frame_has_the_outcomes(driven):
     assert_array_equal(many._run.outcomes.values[:, 0], told.load)
 
 
-@pytest.mark.parametrize("name", ["y", "time", "failed", "x0"])
-def test_columns_of_outcomes_replace_no_others(name):
-    opt = GPUCB([(0.0, 1.0)], outcome_constraints={name: (None, 9.0)}, random_state=0)
-    for t in range(3):
-        opt.tell(opt.ask(float(t)), 0.5, outcomes={name: 7.0})
-    frame = opt.to_frame()
-    assert frame.y.tolist() == [0.5] * 3
-    assert frame.time.tolist() == [0.0, 1.0, 2.0]
-    assert not frame.failed.any()
-    assert_array_equal(frame.x0, opt.told_X_[:, 0])
-    assert frame[f"{name}_"].tolist() == [7.0] * 3
+@pytest.mark.parametrize("name", ["y", "time", "time_", "failed", "query", "speed", "load"])
+def test_outcomes_have_names_of_their_own(name):
+    domain = {"speed": ("real", 0.0, 1.0), "load": Context(0.0, 1.0)}
+    opt = GPUCB(domain, outcome_constraints={"cost": (None, 1.0), name: (None, 9.0)})
+    match = f"'outcome_constraints' parameter of GPUCB must be named unlike .* Got '{name}'"
+    with pytest.raises(ValueError, match=match):
+        opt.ask(0.0, context={"load": 0.5})
+    with pytest.raises(ValueError, match=r"Got 'x0' instead\. Choose another name"):
+        GPUCB([(0.0, 1.0)], outcome_constraints={"x0": (None, 9.0)}).ask(0.0)
+
+
+MONDAY = np.datetime64("2026-06-01T08:00")
+TOLD_AGAIN = {
+    "box": (BOX, None),
+    "finite": (FiniteSet(np.random.RandomState(0).uniform(size=(9, 2))), None),
+    "named": ({"y": ("real", 0.0, 1.0), "time": ["a", None], "n": ("integer", 0, 3)}, None),
+    "context": (
+        {"x": ("real", 0.0, 1.0), "hour": Context(0.0, 24.0), "sky": Context(["sun", "rain"])},
+        {"hour": 3.0, "sky": "rain"},
+    ),
+    "box in context": (WithContext(BOX, [(0.0, 1.0)]), [0.5]),
+}
+
+
+@pytest.mark.parametrize("dated", [False, True])
+@pytest.mark.parametrize("kind", TOLD_AGAIN)
+def test_a_frame_can_be_told_again(kind, dated):
+    domain, context = TOLD_AGAIN[kind]
+    made = [GPUCB(domain, outcome_constraints=LIMITS, random_state=0) for _ in range(3)]
+    first, many, single = made
+    for t in range(9):
+        t = MONDAY + np.timedelta64(t, "h") if dated else float(t)
+        query = first.suggest(t, context=context)
+        values = {"load": 0.1 * query.id, "heat": None if query.id % 3 else 0.1}
+        y = {"failed": True} if query.id % 4 == 3 else {"y": 1.0}
+        first.tell(query, outcomes=values, **y)
+    first.ask(t + (np.timedelta64(1, "h") if dated else 1.0), context=context)
+    frame = first.to_frame()
+    frame = frame[~frame.pending]
+    y, time = ("y_", "time_") if kind == "named" else ("y", "time")
+    many.tell_many(frame, frame[y], frame[time], outcomes=frame, failed=frame.failed)
+    for _, row in frame.sort_values(time).iterrows():
+        single.announce(row, row[time])
+        single.tell(row, row[y], row[time], outcomes=row, failed=row.failed)
+    for other in (many, single):
+        again = other.to_frame()
+        assert_array_equal(other.told_X_, first.told_X_)
+        assert_array_equal(other.failed_X_, first.failed_X_)
+        for name in (y, "load", "heat", "failed"):
+            assert_array_equal(again[name], frame[name])
+    shown = first.predict(frame, frame[time], outcome="load")
+    assert_allclose(shown, many.predict(frame, frame[time], outcome="load"), rtol=0.05, atol=0.05)
+    single.untell(row if not row.failed else frame.iloc[0])
+    assert single.n_told_ == first.n_told_ - 1
+
+
+def test_a_frame_without_an_outcome_is_refused(driven):
+    frame = driven.to_frame()
+    for given in (frame.drop(columns="heat"), frame.iloc[0].drop("heat")):
+        tell = driven.tell_many if given.ndim == 2 else driven.tell
+        y, t = (frame.y, frame.time) if given.ndim == 2 else (1.0, 30.0)
+        with pytest.raises(InvalidObservationError, match="values named 'load', 'heat'"):
+            tell(given, y, t, outcomes=given)
 
 
 def test_outcomes_in_a_table_of_points_are_ignored(driven):
