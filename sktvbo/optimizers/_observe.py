@@ -304,13 +304,14 @@ def _with_outcomes(run, after, whole, learns, row):
     """
     if run.outcomes is None:
         return after
-    before, whole = run, with_values(run, replaced(after, data=whole))
-    after = with_values(run, after)
-    if after.surrogate is None or not learns:
-        return after
-    parts = zip(views(before), views(whole), views(after))
-    after = with_models(after, [_outcome_model(*part) for part in parts])
-    return after if run.algorithm.safety is None or row is None else recalibrated(run, after, row)
+    known = with_values(run, after)
+    if known.surrogate is None or not learns:
+        return known
+    new = of_whole = views(known)
+    if len(known.data) < len(whole):
+        of_whole = views(with_values(run, replaced(after, data=whole)))
+    known = with_models(known, map(_outcome_model, views(run), of_whole, new))
+    return known if run.algorithm.safety is None or row is None else recalibrated(run, known, row)
 
 
 def _outcome_model(run, whole, after):
